@@ -55,13 +55,13 @@ def run(nics: int = NICS, seconds: float = SECONDS) -> pd.DataFrame:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         with floor() as port:
-            rows.append(_row("floor: a route that answers at once", _closed(port, arrivals("f"), seconds)))
+            rows.append(_row("floor: a route that answers at once", as_fast_as_they_go(port, arrivals("f"), seconds)))
         with server(Path(folder)) as port:
-            filled = _fill(port, nics)
+            filled = fill(port, nics)
             rows.append(filled)
-            rows.append(_row("single events, as fast as they go", _closed(port, churn("a"), seconds)))
+            rows.append(_row("single events, as fast as they go", as_fast_as_they_go(port, churn("a"), seconds)))
             rows.append(_row("single events, 2,500/s", _open(port, churn("b"), seconds, 2500)))
-            rows.append(_row("ask, as fast as they go", _closed(port, questions(), seconds)))
+            rows.append(_row("ask, as fast as they go", as_fast_as_they_go(port, questions(), seconds)))
             rows.append(_row("ask, 4,000/s", _open(port, questions(), seconds, 4000)))
             capacity = float(str(rows[2]["per_s"]))
             overload = _open(port, arrivals("c"), seconds, 3 * capacity, 8 * CONNECTIONS, since_sent=True)
@@ -77,7 +77,7 @@ def run(nics: int = NICS, seconds: float = SECONDS) -> pd.DataFrame:
         with api_server(names) as address, server(Path(folder) / "cluster", "--kubernetes", address) as port:
             _place_pods(port, names)
             rows += [
-                _row(f"{verb} of {NODES:,} nodes", _closed(port, extender(verb, names), seconds, 1))
+                _row(f"{verb} of {NODES:,} nodes", as_fast_as_they_go(port, extender(verb, names), seconds, 1))
                 for verb in ("filter", "prioritize")
             ]
     return pd.DataFrame(rows).fillna("")
@@ -206,7 +206,7 @@ def _wait_for(port: int) -> None:
     asyncio.run(wait())
 
 
-def _fill(port: int, nics: int) -> dict[str, object]:
+def fill(port: int, nics: int) -> dict[str, object]:
     """Place instances over NDJSON until this many NICs are in use."""
     draws, total, seconds = _draws(7), 0, 0.0
     while total < 12 * nics:
@@ -235,7 +235,8 @@ def _names(port: int, most: int) -> list[str]:
     return names[:most]
 
 
-def _closed(port: int, requests: Iterator[bytes], seconds: float, connections: int = CONNECTIONS) -> Load:
+def as_fast_as_they_go(port: int, requests: Iterator[bytes], seconds: float, connections: int = CONNECTIONS) -> Load:
+    """What comes of requests from connections that each send the next one when the last one was answered."""
     return asyncio.run(load(port, _until(requests, seconds), connections))
 
 

@@ -3,18 +3,20 @@
 Without that, a few thousand clients that begin a request and never end it would keep out all others. A request that
 comes whole, as most do, starts no timer.
 
-Requests that are turned away, because too many wait, are answered here before they are parsed: there may be many more
-of them than of others.
+Requests that come whole are not parsed here, but answered directly (`direct.py`), or turned away (`turned_away.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from placer.service.http.direct import DirectRequest, DirectRequests
+from placer.service.http.turned_away import ANSWER
 
 HEAD_SECONDS = 10.0
 """Seconds from the start of a connection, or of a further request on it, to the end of the request's headers."""
@@ -32,28 +34,23 @@ NOTHING, HEAD, BODY = "nothing", "head", "body"
 """What a connection waits for."""
 
 
-TurnAway = Callable[[bytes], bytes | None]
-"""The answer, head and body, to a whole request that is turned away; None where it is not."""
-
-PARSED = (b"\r\ntransfer-encoding", b"\r\nexpect", b"close", b"upgrade")
-"""What is in the head of a request that only the parser understands."""
-
-LENGTH = b"\r\ncontent-length:"
-
-
 class LimitedConnection(HttpToolsProtocol):
     """A connection that is closed where a request is too slow, or its head too large.
 
     Parameters
     ----------
-    turn_away
-        Which requests are turned away; None for none.
+    direct
+        Answers requests that come whole; None where all are parsed.
     """
 
-    def __init__(self, *args: Any, turn_away: TurnAway | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, direct: DirectRequests | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._turn_away = turn_away
-        self._refused_at = 0.0
+        self._direct = direct
+        self._to_refuse = False
+        self._answering = False
+        self._later = b""
+        self._last = False
+        self._answered_at = 0.0
         self._ended = False
         self._request = 0
         self._awaited = HEAD
@@ -68,6 +65,7 @@ class LimitedConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """As of asyncio's protocols."""
+        self._to_refuse = False
         self._awaited = NOTHING
         self._limit_time()
         super().connection_lost(exc)
@@ -76,14 +74,15 @@ class LimitedConnection(HttpToolsProtocol):
         """As of asyncio's protocols."""
         if self._ended:
             return
-        if self._turn_away is not None and self._between_requests and (refusal := self._turn_away(data)) is not None:
-            self.transport.write(refusal)
-            self._refused_at = self.loop.time()
+        if self._answering:
+            self._later += data
+            self.transport.pause_reading()
+            return
+        self._refuse()  # a client that sends before it is answered gets its answers in turn
+        if self._direct is not None and self._between_requests and self._takes(data):
             if self._awaited is not NOTHING:
                 self._awaited = NOTHING
                 self._limit_time()
-            if self.timeout_keep_alive_task is None:
-                self.on_response_complete()
             return
         self._head_bytes += len(data)
         super().data_received(data)
@@ -109,12 +108,67 @@ class LimitedConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        """As of uvicorn's protocols; a request that was turned away counts, too, without a timer for each."""
-        left = self._refused_at + self.timeout_keep_alive - self.loop.time()
+        """As of uvicorn's protocols; what was answered here counts, too, without a timer for each."""
+        answered_at = self.loop.time() if self._to_refuse or self._answering else self._answered_at
+        left = answered_at + self.timeout_keep_alive - self.loop.time()
         if left > 0 and not self.transport.is_closing():
             self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
         else:
             super().timeout_keep_alive_handler()
+
+    def shutdown(self) -> None:
+        """As of uvicorn's protocols."""
+        self._refuse()
+        if self._answering:
+            self._last = True
+        else:
+            super().shutdown()
+
+    def _takes(self, data: bytes) -> bool:
+        """Whether this is answered without the parser."""
+        assert self._direct is not None
+        if self._direct.turned_away.takes(data):
+            self._to_refuse = True
+            self._direct.turned_away.answer_later(self._refuse)
+            return True
+        request = self._direct.read(data)
+        if request is None or max(len(self.connections), len(self.tasks)) >= (self.limit_concurrency or inf):
+            return False
+        self._answering = True
+        task = self.loop.create_task(self._answer(self._direct, request))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return True
+
+    async def _answer(self, direct: DirectRequests, request: DirectRequest) -> None:
+        """Answer, and go on with what came meanwhile."""
+        answer = await direct.answer(request)
+        if self.transport.is_closing():
+            return
+        self.transport.write(answer)
+        if self.flow.write_paused:
+            await self.flow.drain()
+        self._answering = False
+        self._answered()
+        if self._last:
+            self.transport.close()
+        elif self._later:
+            later, self._later = self._later, b""
+            self.transport.resume_reading()
+            self.data_received(later)
+
+    def _refuse(self) -> None:
+        """Answer a request that was turned away, where one waits for that."""
+        if self._to_refuse:
+            self._to_refuse = False
+            self.transport.write(ANSWER)
+            self._answered()
+
+    def _answered(self) -> None:
+        """The connection is idle from now on; it is closed after a while."""
+        self._answered_at = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self.on_response_complete()
 
     @property
     def _between_requests(self) -> bool:
@@ -146,16 +200,6 @@ class LimitedConnection(HttpToolsProtocol):
         self.transport.write_eof()
         self._ended = True
         self._timer = self.loop.call_later(LINGER_SECONDS, self._end)
-
-
-def is_one_request(data: bytes) -> bool:
-    """Whether this is one request with a body, nothing less and nothing more, after which the connection goes on."""
-    head, end, body = data.partition(b"\r\n\r\n")
-    head = head.lower()
-    if not end or head.count(LENGTH) != 1 or any(one in head for one in PARSED):
-        return False
-    length = head.partition(LENGTH)[2].partition(b"\r\n")[0].strip()
-    return length == b"%d" % len(body)
 
 
 def _too_slow() -> bytes:

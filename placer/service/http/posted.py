@@ -45,12 +45,12 @@ class PostedEndpoint:
     """Reads a request of limited size, and answers it; as of ASGI."""
 
     def __init__(self, handler: Callable[[Posted], Awaitable[Response]]) -> None:
-        self._handler = handler
+        self.handler = handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         posted = Posted(await _body(receive), scope["headers"], scope["state"]["administers"])
-        response = await self._handler(posted)
+        response = await self.handler(posted)
         await response(scope, receive, send)
 
 

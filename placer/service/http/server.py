@@ -19,8 +19,10 @@ from placer.online.engine import Engine
 from placer.online.protocol import Reader
 from placer.online.saved import SavedState
 from placer.online.what_if import WhatIf
-from placer.service.http.app import Background, make_app, openapi_route, turning_away
+from placer.service.http.access import AccessControl
+from placer.service.http.app import Background, make_app, openapi_route
 from placer.service.http.connections import LimitedConnection
+from placer.service.http.direct import DirectRequests
 from placer.service.http.events import EventRoutes
 from placer.service.http.garbage import short_searches
 from placer.service.http.metrics import Metrics
@@ -28,6 +30,7 @@ from placer.service.http.page import page_routes
 from placer.service.http.posted import posted_route
 from placer.service.http.questions import QuestionRoutes
 from placer.service.http.tokens import OPEN, Tokens
+from placer.service.http.turned_away import TurnedAway
 from placer.service.http.writer import Writer
 from placer.service.log import log
 from profiles import InputError
@@ -129,7 +132,7 @@ def serve_http(
         app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,
         limit_concurrency=MOST_CONNECTIONS, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
         server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, ws="none",
-        http=_connections(writer, settings),  # type: ignore[arg-type]
+        http=_connections(all_routes, writer, settings),  # type: ignore[arg-type]
         proxy_headers=settings.log_requests,  # who asks is only logged
     )  # fmt: skip
     _log_as_json(requests=settings.log_requests)
@@ -172,9 +175,10 @@ class StoppingServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _connections(writer: Writer, settings: ServerSettings) -> Callable[..., LimitedConnection]:
-    """Makes connections; those that log all requests turn none away by themselves."""
-    return partial(LimitedConnection, turn_away=None if settings.log_requests else turning_away(writer))
+def _connections(routes: Sequence[Route], writer: Writer, settings: ServerSettings) -> Callable[..., LimitedConnection]:
+    """Makes connections; those that log all requests answer none by themselves."""
+    direct = DirectRequests(routes, AccessControl(settings.tokens), TurnedAway(writer))
+    return partial(LimitedConnection, direct=None if settings.log_requests else direct)
 
 
 def _listen(settings: ServerSettings) -> socket.socket:

@@ -38,10 +38,10 @@ from placer.online.saved import SavedState, Unreachable
 from placer.service.http.metrics import Metrics
 from placer.service.log import log
 
-TOGETHER = 128
+TOGETHER = 64
 """Most events that are decided on together: what a commit takes is shared, and nobody waits long for one."""
 
-LONGEST_RUN = 8
+LONGEST_RUN = 16
 """Times as many events of one long request that are committed together, as long as nobody else waits."""
 
 MOST_WAITING = 128
