@@ -2,24 +2,26 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: run test slow check profile traces bench clean deps nfs cycles lemur references fuzz gpu gpu-compiler
+.PHONY: run test slow sanitized check profile traces bench clean deps nfs cycles lemur references fuzz gpu gpu-compiler
 
 run: .venv/.installed  ## Place the trace in the repo with every strategy.
 	$(BIN)/placer run traces/arrivals-500.csv
 
+test: export PYTHONDONTWRITEBYTECODE =  # else each of many processes compiles all modules again
 test: .venv/.installed-dev check  ## Lint, types, import rules, then the tests on all cores.
 	$(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder
 
-slow: .venv/.installed-dev  ## The tests that take minutes: 200 kills, 10,000 random optima.
+slow: .venv/.installed-dev sanitized  ## The tests that take minutes: sanitizers, 200 kills, 10,000 random optima.
 	$(BIN)/pytest -m slow
+
+sanitized: .venv/.installed-dev  ## The tests of the network functions in C, with sanitizers, and some fuzzing.
+	SANITIZE=1 $(BIN)/pytest -n auto --dist loadscope tests/nfs
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml placer predictor profiler profiles traces experiments \
-	  2> >(grep -v 'nosec encountered' >&2)
 
 profile: .venv/.installed  ## Record the profiles of the simulated machines again; the same seed gives the same bytes.
 	rm -rf build/bluefield-2-simulated* build/bluefield-2-contended-simulated* build/server-simulated*
@@ -48,7 +50,7 @@ deps:  ## Install what builds the network functions in C (Debian, as root); wait
 	DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $(DEBIAN)
 
 # configured each time, which takes half a second: a package that was missing may be installed now
-MESON = meson setup $(if $(wildcard $(1)/build.ninja),--reconfigure) $(1) nfs
+MESON = $(if $(shell command -v ld.gold),CC_LD=gold) meson setup $(if $(wildcard $(1)/build.ninja),--reconfigure) $(1) nfs
 
 nfs:  ## Build the network functions in C and the host testbed.
 	$(call MESON,build/nfs)

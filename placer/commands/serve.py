@@ -140,8 +140,9 @@ def command(
     from placer.online.what_if import WhatIf
     from placer.policy.rules import rule_of
     from placer.progress import Progress
-    from placer.service.http.server import ServerSettings, make_writer, serve_http
+    from placer.service.http.server import ServerSettings, bound_to, make_writer, serve_http
     from placer.service.http.webhooks import webhook_maker
+    from placer.service.kubernetes.api import KubernetesApi
     from placer.service.kubernetes.opening import extender_of
     from placer.service.opening import OnlineSettings, named_only, open_engine
 
@@ -155,11 +156,14 @@ def command(
     _refuse_half_tls(tls_certificate, tls_key)
     if not is_address(state):
         refuse_unwritable("--state", Path(state))
+    cluster = None if kubernetes is None else KubernetesApi(kubernetes)
+    settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
     decided_by, progress = (
         OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
         Progress(quiet=quiet),
     )
     with ExitStack() as stack:
+        listening = stack.enter_context(bound_to(settings))
         catalogue = open_online(Cards(models, fleet, testbed, risk, budget_pct=budget), stack, progress.say, predictor)
         kinds = catalogue.kinds if kubernetes is None else named_only(catalogue.kinds)
         saved = stack.enter_context(open_state(state, kinds, catalogue.check))
@@ -168,12 +172,11 @@ def command(
         if arrivals is not None:
             _begin_with(arrivals, catalogue, engine, saved, progress)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
-        settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
         writer, what_if = make_writer(engine, reader, saved), WhatIf(engine)
-        routes, background = ([], []) if kubernetes is None else extender_of(kubernetes, writer, what_if)
+        routes, background = ([], []) if cluster is None else extender_of(cluster, writer, what_if)
         if make_webhook is not None:
             background = [*background, make_webhook(writer).run]
-        serve_http(writer, what_if, settings, routes, background)
+        serve_http(writer, what_if, settings, listening, routes, background)
 
 
 def _begin_with(trace: Path, catalogue: Catalogue, engine: Engine, saved: SavedState, progress: Progress) -> None:

@@ -57,7 +57,7 @@ class FeedbackSummary:
         learnt = read_learnt(state, state.name)
         ((measured,),) = state.execute("SELECT count(*) FROM readings")
         saturated = f"offered_kpps IS NOT NULL AND offered_kpps >= {SATURATED} * throughput_kpps"
-        ((capacities,),) = state.execute(f"SELECT count(*) FROM readings WHERE {saturated}")  # nosec B608
+        ((capacities,),) = state.execute(f"SELECT count(*) FROM readings WHERE {saturated}")  # noqa: S608
         known = {1: INITIAL} | {row["version"]: row for key, row in learnt.items() if key.startswith(VERSION)}
         model, frozen = with_asked(learnt)
         versions = [known[number] for number in sorted(known)]

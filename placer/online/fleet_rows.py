@@ -10,7 +10,7 @@ from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent
 from placer.online.saved_fleet import TENANT_COLUMNS
 
 WRITE_NIC = "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service"
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # nosec B608
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 DELETE_TENANT = "DELETE FROM tenants WHERE id = ?"
 TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?"
 CHANGE_TRAFFIC = "UPDATE tenants SET flows = ?, packet_size = ?, mtbr = ? WHERE id = ?"

@@ -163,7 +163,7 @@ class _Rows:
 
     def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
-        for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # nosec B608
+        for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # noqa: S608
             place, identity, nic_id, nf, *numbers = row
             where, before = f"tenants {identity!r}", len(self.faults)
             self._check_id(where, identity)

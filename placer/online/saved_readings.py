@@ -23,7 +23,7 @@ REMEMBERED = 100_000
 def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
     """Add readings, within the transaction of their event."""
     marks = ", ".join("?" for _ in READING_COLUMNS.split(","))
-    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES ({marks})", map(reading_row, readings))  # nosec B608
+    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES ({marks})", map(reading_row, readings))  # noqa: S608
 
 
 def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionReading]:
@@ -35,7 +35,7 @@ def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionR
         With the first row that makes no sense.
     """
     co_location_in = lru_cache(REMEMBERED)(_co_location_in)
-    for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):  # nosec B608
+    for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):  # noqa: S608
         event = row[0]
         try:
             reading = reading_of(row, co_location_in)

@@ -17,6 +17,8 @@ PRINTED = {
     "follow_a_packet.py": "switch -> n0: 113 bytes, path 1, index 254: chain5/UrlFilter is next",
 }
 """A part of what each example prints."""
+SLOW = {"how_many_nics.py": pytest.mark.slow}
+"""A study of its own."""
 ELSEWHERE = ("compile_and_run.py",)
 """Tested in `test_compiled_chains.py`."""
 NEEDS = {"follow_a_packet.py": "clang"}
@@ -37,7 +39,7 @@ def test_an_example_begins_with_a_docstring(name: str) -> None:
     assert details.startswith("This is what `placer ")
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=SLOW.get(one, ())) for one in PRINTED])
 def test_an_example_runs_in_an_empty_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -198,35 +198,33 @@ def test_a_title_does_not_repeat_the_paper(name: str) -> None:
     assert "of Tomur" not in find_experiment(name).title and paper.name not in find_experiment(name).title
 
 
-class TestFullDisk:
-    """A write that fails or is interrupted leaves the files of the previous run."""
+@pytest.mark.parametrize("name", ["table3"])
+def test_an_interrupted_result_replaces_no_file(
+    name: str, results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
+) -> None:
+    """When the plot is interrupted, the table of before is still that of the plot."""
+    one, result = results[name]
+    before = {path: path.read_bytes() for path in _copied(written(name), tmp_path)}
 
-    @pytest.mark.parametrize("name", ["table3"])
-    def test_an_interrupted_result_replaces_no_file(
-        self, name: str, results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
-    ) -> None:
-        """When the plot is interrupted, the table of before is still that of the plot."""
-        one, result = results[name]
-        before = {path: path.read_bytes() for path in _copied(written(name), tmp_path)}
+    def interrupt(figure: Figure) -> None:
+        raise KeyboardInterrupt
 
-        def interrupt(figure: Figure) -> None:
-            raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        write_result(one, replace(result, table=result.table.head(1), draw=interrupt), tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
-        with pytest.raises(KeyboardInterrupt):
-            write_result(one, replace(result, table=result.table.head(1), draw=interrupt), tmp_path)
-        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
-    @pytest.mark.parametrize("limit", [0, 3000, 20_000])
-    def test_a_page_that_does_not_fit_replaces_no_page(
-        self, limit: int, results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
-    ) -> None:
-        """Whichever of the two formats fails, both pages of before are left and no temporary file."""
-        _copied(written("table3"), tmp_path)
-        write_index([Outcome(*results["table3"])], TINY, tmp_path)
-        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-        with largest_file(limit), pytest.raises(OSError, match="File too large"):
-            write_index([Outcome(*results["table3"])], Setting(seed=1), tmp_path)
-        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+@pytest.mark.parametrize("limit", [0, 3000, 20_000])
+def test_a_page_that_does_not_fit_replaces_no_page(
+    limit: int, results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
+) -> None:
+    """Whichever of the two formats fails, both pages of before are left and no temporary file."""
+    _copied(written("table3"), tmp_path)
+    write_index([Outcome(*results["table3"])], TINY, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with largest_file(limit), pytest.raises(OSError, match="File too large"):
+        write_index([Outcome(*results["table3"])], Setting(seed=1), tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def _copied(paths: list[Path], folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from placer.online.open_state import is_address, open_state
 from placer.online.protocol import Reader
 from placer.online.saved import SavedState
 from placer.online.what_if import WhatIf
-from placer.service.http.server import ServerSettings, make_writer, serve_http
+from placer.service.http.server import ServerSettings, bound_to, make_writer, serve_http
 from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
 
 NICS = 40
@@ -39,7 +39,9 @@ def main(path: str, port: str, flaw: str = "") -> None:
             committed: Any = state
             committed.commit = lambda: None
         writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
-        serve_http(writer, WhatIf(engine), ServerSettings(port=int(port)))
+        settings = ServerSettings(port=int(port))
+        with bound_to(settings) as listening:
+            serve_http(writer, WhatIf(engine), settings, listening)
 
 
 def _meet(state: SavedState, flaw: str) -> None:

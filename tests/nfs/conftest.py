@@ -1,4 +1,4 @@
-"""The host testbed's program, in its normal build and with sanitizers."""
+"""The host testbed's program, in its normal build and, with SANITIZE=1, with sanitizers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from profiler.testbeds.host import BUILD, find_program
 from profiles import InputError
-from tests.nfs.builds import build_sanitized, require
+from tests.nfs.builds import SANITIZE, build_sanitized, require
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +27,9 @@ def sanitized() -> Path:
     return build_sanitized("testbed/nf-testbed") / "testbed" / "nf-testbed"
 
 
-@pytest.fixture(params=["program", "sanitized"])
+@pytest.fixture(params=["program", *(["sanitized"] if SANITIZE else [])])
 def either(request: pytest.FixtureRequest) -> Path:
-    """Each of the two builds. (The sanitized one is too slow for measurements and does not run under valgrind.)"""
+    """Each of the builds. (The sanitized one is too slow for measurements and does not run under valgrind.)"""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Path)
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.nfs.builds import build_sanitized, require
+from tests.nfs.builds import build_tested, require
 from tests.nfs.captures import read_capture, udp_packet, write_capture
 
 DF = 0x4000
@@ -20,9 +20,9 @@ DF = 0x4000
 
 @pytest.fixture(scope="module")
 def nf_run() -> Path:
-    """The program, with sanitizers."""
+    """The program."""
     require("cc")
-    return build_sanitized("run/nf-run") / "run" / "nf-run"
+    return build_tested("run/nf-run") / "run" / "nf-run"
 
 
 def run(program: Path, *arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ import pytest
 from profiler.testbeds.exec import ExecTestbed
 from tests.nfs.testbed_program import DESCRIBE, FLOW_STATS, QUICK, mem_bench, responses_to, run_request, run_to_end
 
-ACCEPTS_NOISE = ("--windows", "5,600", "--standard-error", "50", *(["--realtime"] if os.geteuid() == 0 else []))
+ACCEPTS_NOISE = ("--windows", "5,200", "--standard-error", "50", *(["--realtime"] if os.geteuid() == 0 else []))
 REJECTS_NOISE = ("--windows", "5,10", "--standard-error", "0.000001")
 
 

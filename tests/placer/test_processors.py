@@ -12,7 +12,6 @@ import pytest
 from tests.predictor.training.test_processors import PROCESSORS, REPO
 
 OTHERS = [name for name in PROCESSORS if PROCESSORS[name]]
-FAST = "an older one's matrix products"
 
 
 def planned(processor: str, folder: Path) -> bytes:
@@ -32,9 +31,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return planned("as it is", tmp_path_factory.mktemp("here"))
 
 
-@pytest.mark.parametrize(
-    "other", [pytest.param(name, marks=() if name == FAST else pytest.mark.slow) for name in OTHERS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("other", OTHERS)
 def test_plans_are_the_same_bytes_on_another_processor(other: str, here: bytes, tmp_path: Path) -> None:
     """A throughput or a price that differs in its last digit would decide between two NICs of equal worth."""
     assert planned(other, tmp_path) == here

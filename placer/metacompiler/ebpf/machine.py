@@ -59,7 +59,7 @@ class NicMachine:
         at = 0
         while at >= 0:
             block = self.blocks.get(at) or self._block(at)
-            exec(block, names)  # what `_block` made of instructions, not text # nosec B102
+            exec(block, names)  # what `_block` made of instructions, not text # noqa: S102
             at = names["at"]
         return names["r0"] & 0xFFFFFFFF, bytes(self.packet[self.begin :])
 

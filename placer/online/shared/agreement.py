@@ -27,7 +27,7 @@ OPTIMISTIC = 3
 """Attempts before an agent takes the whole fleet to itself, so that it is never overtaken for ever."""
 
 NEWS = "SELECT last, events, id, changes, NULL, NULL FROM batches WHERE last > %s AND events > 0"
-WITH_KEYS = f"{NEWS} UNION ALL SELECT version, NULL, name, digest, status, answer FROM answers WHERE name = ANY(%s)"  # nosec B608
+WITH_KEYS = f"{NEWS} UNION ALL SELECT version, NULL, name, digest, status, answer FROM answers WHERE name = ANY(%s)"  # noqa: S608
 
 
 class Behind(Exception):

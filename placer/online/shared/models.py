@@ -43,7 +43,7 @@ class SharedModelStore(ModelStore):
         ]
         marks = ", ".join(["(%s, %s, %s, %s)"] * len(rows))
         self._ask(
-            f"INSERT INTO model_files VALUES {marks} ON CONFLICT (version, nic_model, path) "  # marks alone # nosec B608
+            f"INSERT INTO model_files VALUES {marks} ON CONFLICT (version, nic_model, path) "  # marks alone # noqa: S608
             "DO UPDATE SET content = excluded.content",
             *(value for row in rows for value in row),
         )  # fmt: skip

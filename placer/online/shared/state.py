@@ -182,7 +182,7 @@ class SharedState:
             return False
         guard = "" if lease is None else "WHERE placer_holds(%s, %s) "
         written = self._ask(
-            f"INSERT INTO learnt SELECT %s, %s {guard}"  # nosec B608
+            f"INSERT INTO learnt SELECT %s, %s {guard}"
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING 1",
             name, json.dumps(value), *(() if lease is None else (lease.task, lease.epoch)),
         )  # fmt: skip

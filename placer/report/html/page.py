@@ -150,18 +150,18 @@ def _templates() -> Environment:
 
 @cache
 def _part(name: str) -> Markup:
-    return Markup((files("placer.report.html") / name).read_text(encoding="utf-8"))  # a file of ours # nosec B704
+    return Markup((files("placer.report.html") / name).read_text(encoding="utf-8"))  # a file of ours # noqa: S704
 
 
 @cache
 def _charts_library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script, from the package of the converter."""
-    return Markup(vl_convert.javascript_bundle(LIBRARY).replace("</script", "<\\/script"))  # a library # nosec B704
+    return Markup(vl_convert.javascript_bundle(LIBRARY).replace("</script", "<\\/script"))  # a library # noqa: S704
 
 
 def _spec(chart: Chart) -> Markup:
     """The chart as JSON that cannot end the script element around it."""
-    return Markup(json.dumps(spec_of(chart, theme.on_page), sort_keys=True).replace("<", "\\u003c"))  # nosec B704
+    return Markup(json.dumps(spec_of(chart, theme.on_page), sort_keys=True).replace("<", "\\u003c"))  # noqa: S704
 
 
 def _columns(table: pd.DataFrame) -> list[tuple[str, bool]]:

@@ -109,6 +109,7 @@ def serve_http(
     writer: Writer,
     what_if: WhatIf,
     settings: ServerSettings,
+    listening: socket.socket,
     routes: Sequence[Route] = (),
     background: Sequence[Background] = (),
 ) -> None:
@@ -116,6 +117,8 @@ def serve_http(
 
     Parameters
     ----------
+    listening
+        At the address of the settings; of `bound_to`.
     routes, background
         Of adapters such as Kubernetes.
 
@@ -136,7 +139,8 @@ def serve_http(
         proxy_headers=settings.log_requests,  # who asks is only logged
     )  # fmt: skip
     _log_as_json(requests=settings.log_requests)
-    listening = _listen(settings)
+    with _refusing(settings):
+        listening.listen(BACKLOG)  # who connects from now on waits until the service has started
     host, port = listening.getsockname()[:2]
     scheme = "https" if settings.certificate else "http"
     shown = f"[{host}]" if ":" in host else host
@@ -181,18 +185,30 @@ def _connections(routes: Sequence[Route], writer: Writer, settings: ServerSettin
     return partial(LimitedConnection, direct=None if settings.log_requests else direct)
 
 
-def _listen(settings: ServerSettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+@contextmanager
+def bound_to(settings: ServerSettings) -> Iterator[socket.socket]:
+    """A socket at the address of the settings, on which nobody can connect yet.
+
+    Raises
+    ------
+    InputError
+        When the address is in use.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with _refusing(settings):
+            listening.bind((settings.host, settings.port))
+        yield listening
+
+
+@contextmanager
+def _refusing(settings: ServerSettings) -> Iterator[None]:
+    """InputError where the address cannot be used."""
     try:
-        listening.bind((settings.host, settings.port))
-        listening.listen(BACKLOG)  # who connects from now on waits until the service has started
+        yield
     except OSError as error:
-        listening.close()
         address = f"{settings.host}:{settings.port}"
         raise InputError.of("--listen", f"{address} cannot be used: {error.strerror}", hint="name another") from error
-    return listening
 
 
 class JsonLines(logging.Formatter):

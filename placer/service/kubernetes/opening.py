@@ -12,14 +12,7 @@ from placer.service.kubernetes.extender import Extender
 from placer.service.kubernetes.watch import Watcher
 
 
-def extender_of(address: str, writer: Writer, what_if: WhatIf) -> tuple[list[Route], list[Background]]:
-    """The routes of the extender, and what follows the cluster with this API server.
-
-    Raises
-    ------
-    InputError
-        When the address is none.
-    """
-    api = KubernetesApi(address)
+def extender_of(api: KubernetesApi, writer: Writer, what_if: WhatIf) -> tuple[list[Route], list[Background]]:
+    """The routes of the extender, and what follows the cluster with this API server."""
     watcher = Watcher(api, writer)
     return Extender(writer, what_if, api, watcher).routes(), [watcher.run]

@@ -59,6 +59,7 @@ def test_what_was_learnt_is_shown(placer: Placer, state: Path) -> None:
     assert "24 readings, 12 of them lower bounds. Version 1 decides." in placer("feedback", "--state", state).stdout
 
 
+@pytest.mark.slow
 def test_an_exported_profile_trains(placer: Placer, state: Path, tmp_path: Path) -> None:
     """It is the recorded one with a run for each measured workload in its co-location."""
     out = tmp_path / "profile"

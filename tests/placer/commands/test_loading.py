@@ -44,6 +44,7 @@ def test_run_loads_no_charts(trace: Path, tmp_path: Path) -> None:
     assert "altair" in loaded_by("run", trace, "--report", tmp_path / "page.html")
 
 
+@pytest.mark.slow
 def test_compare_loads_no_charts(trace: Path, tmp_path: Path) -> None:
     """A study of one run."""
     study = tmp_path / "study.toml"
@@ -51,12 +52,14 @@ def test_compare_loads_no_charts(trace: Path, tmp_path: Path) -> None:
     assert loaded_by("compare", study, "--jobs", 1, "--out", tmp_path / "out").isdisjoint(CHARTS)
 
 
+@pytest.mark.slow
 def test_size_loads_no_charts(trace: Path, tmp_path: Path) -> None:
     """A sizing of one option and one point."""
     options = ("--growth", "1", "--draws", "1", "--strategy", "greedy", "--jobs", "1", "--out", tmp_path / "out")
     assert loaded_by("size", trace, *options).isdisjoint(CHARTS)
 
 
+@pytest.mark.slow
 def test_diagnose_loads_no_charts() -> None:
     """A diagnosis along one attribute."""
     assert loaded_by("diagnose", "NAT", "--along", "flows", "--steps", 2).isdisjoint(CHARTS)
@@ -67,6 +70,7 @@ def test_help_loads_no_heavy_library() -> None:
     assert loaded_by("--help").isdisjoint(HEAVY)
 
 
+@pytest.mark.slow
 def test_online_loads_no_solver_and_no_charts() -> None:
     """A fleet of SmartNICs is decided on without."""
     assert loaded_by("online", "--quiet", "--risk", 0.3).isdisjoint(("ortools", "sklearn", *CHARTS))

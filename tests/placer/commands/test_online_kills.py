@@ -83,7 +83,7 @@ def play(state: Path, count: int, kills: set[int]) -> list[str]:
     return answers
 
 
-@pytest.mark.parametrize(("events", "kills"), [(100, 2), pytest.param(300, 200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("events", "kills"), [(100, 1), pytest.param(300, 200, marks=pytest.mark.slow)])
 def test_kills_change_neither_answers_nor_state(tmp_path: Path, events: int, kills: int) -> None:
     """The ledger, what operators asked for, evidence and placements are equal, byte by byte."""
     chosen = set(Random(1).sample(range(events - 1), kills))

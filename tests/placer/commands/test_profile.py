@@ -38,8 +38,17 @@ for line in sys.stdin:
 """A testbed that describes itself, then hangs in its first run; it ignores SIGTERM, and a child has called setsid."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("busy", [True, False], ids=["busy", "starting"])
+@pytest.mark.parametrize(
+    ("busy", "number"),
+    [
+        (True, signal.SIGTERM),
+        (False, signal.SIGINT),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in ((True, signal.SIGHUP), (True, signal.SIGINT), (False, signal.SIGTERM), (False, signal.SIGHUP))
+        ),
+    ],
+)
 def test_a_signal_ends_the_testbed_with_every_process_that_it_started(
     tmp_path: Path, number: signal.Signals, busy: bool
 ) -> None:

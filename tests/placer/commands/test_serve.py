@@ -61,7 +61,7 @@ def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> 
     assert "hush" not in printed
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(tmp_path: Path, number: signal.Signals) -> None:
     """A question that waits for the log does not keep it from stopping; the status is 0."""
     with serving(tmp_path / "s.db") as (process, client):

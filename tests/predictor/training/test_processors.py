@@ -50,6 +50,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str
     return {name: digests(folder / "models") for name, folder in folders.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PROCESSORS if PROCESSORS[name]])
 def test_models_are_the_same_bytes_on_another_processor(name: str, trained: dict[str, dict[str, str]]) -> None:
     """Libraries round sums, products and exponentials differently there; models must not show it."""

@@ -199,6 +199,7 @@ def test_charts_are_files_without_colours_of_the_page(tmp_path: Path) -> None:
     assert all(b"var(--" not in path.read_bytes() for path in written)
 
 
+@pytest.mark.slow
 def test_in_a_browser_charts_fit_in_both_themes(tmp_path: Path) -> None:
     """Drawn without a word on the console and without a network; labels do not overlap, and contrast is enough."""
     path = tmp_path / "fit.html"
