@@ -99,7 +99,7 @@ def in_transaction(connection: Connection[Any], work: Callable[[], Any], begin: 
         found = work()
         run(connection, "COMMIT")
     except BaseException:
-        if not connection.closed:
+        if not is_lost(connection):
             run(connection, "ROLLBACK")
         raise
     return found

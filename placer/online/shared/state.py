@@ -42,6 +42,7 @@ from placer.online.shared.link import Link
 from placer.online.shared.making import check_layout, keep_kinds, make_state
 from placer.online.shared.models import SharedModelStore
 from placer.online.shared.schema import BEAT_SECONDS, DEAD_SECONDS, KEPT_BATCHES
+from profiles import InputError
 
 PRUNED_EVERY = 300
 """Beats between removals of what is no longer needed."""
@@ -93,8 +94,12 @@ class SharedState:
             in_transaction(read.connection, lambda: self._read(read, kinds), "BEGIN ISOLATION LEVEL REPEATABLE READ")
             keep_kinds(self._link.connection, self.name, kinds)
             self._link.register()
-        except BaseException:
+        except BaseException as error:
+            lost = is_lost(self._link.connection)
             self._link.connection.close()
+            if lost and isinstance(error, Exception):
+                message = f"{self.name} cannot be opened: the connection was lost"
+                raise InputError.of("--state", message, hint="start again when the database is there") from error
             raise
         self.agreement = Agreement(self._link, self.events)
         self.leases = Leases(self.agent, self._ask)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 import pytest
 
 from placer.online.open_state import open_state
+from placer.online.shared import state
 from placer.online.shared.connection import shown
 from placer.online.shared.state import SharedState
 from placer.testing.toy import catalogue
@@ -110,3 +113,21 @@ def test_agents_share_the_nics_out_among_those_that_are_alive(postgres: Cluster)
             assert all(one.pool.owns(number) is not other.pool.owns(number) for number in range(1, 9))
         one.beat()
         assert one.pool.agents == 1
+
+
+@pytest.mark.parametrize("step", ["make_state", "check_layout", "keep_kinds"])
+def test_a_database_that_is_lost_while_a_state_is_opened_is_said_to_be(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Not that its tables are wrong, or its user has too few rights."""
+    address = postgres.database()
+    work = getattr(state, step)
+
+    def cut(connection: psycopg.Connection[Any], *rest: Any) -> Any:
+        with psycopg.connect(address, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,))
+        return work(connection, *rest)
+
+    monkeypatch.setattr(state, step, cut)
+    with pytest.raises(InputError, match="cannot be opened: the connection was lost"):
+        open_state(address, KINDS)
