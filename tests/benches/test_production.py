@@ -14,6 +14,7 @@ def play() -> Play:
     return Play("simulated", None, 60, 0, [], risk=0.3)
 
 
+@pytest.mark.slow
 def test_a_drifting_nf_is_compared_with_models_corrected_by_hand(play: Play) -> None:
     """NICs in percent of those by hand; every arrival is measured after."""
     row = drift_row(play, "drift", PROMISED, play.nfs[0])

@@ -69,6 +69,7 @@ def per_packet(answer: dict[str, Any]) -> float:
     return float(workload["counters"]["irt"] / workload["throughput_kpps"])
 
 
+@pytest.mark.slow
 def test_counts_are_cached(program: Path, cache: Path) -> None:
     """Counts per packet are read from the cache, and counted again if the cached file is damaged."""
     counted = per_packet(responses_to(program, *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)])[0])

@@ -57,6 +57,7 @@ def errors(trained: Models) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.slow
 def test_random_traffic_in_random_co_locations(errors: dict[str, np.ndarray]) -> None:
     """Tomur within 3.7 % on average, SLOMO several times worse."""
     tomur, slomo = (100 * np.abs(errors[name]).mean() for name in ("tomur", "slomo"))

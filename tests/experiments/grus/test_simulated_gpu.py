@@ -17,6 +17,8 @@ from experiments.grus.methodology.simulated_server import trained_models
 from placer.gpu.slo import LatencySlo
 from predictor.gpu.prediction import Overload
 
+pytestmark = pytest.mark.slow
+
 NAMES = [
     "grus-figure1",
     "grus-figure8",

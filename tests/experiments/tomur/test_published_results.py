@@ -16,6 +16,7 @@ def _table(name: str, setting: Setting = SETTING) -> pd.DataFrame:
     return find_experiment(name).run(setting).table
 
 
+@pytest.mark.slow
 def test_composition_follows_the_execution_pattern() -> None:
     """Table 4: Tomur equals min on pipelines, beats sum there, and beats both on run-to-completion."""
     table = _table("table4").set_index(["nf", "pattern"])

@@ -27,7 +27,13 @@ SETTINGS = {
     "NIDS": ({"timeout_s": "2", "dropped_class": "7"}, {"flows": "900"}),
     "IPSec": ({}, {"tunnel": "0"}),
 }
-CASES = [pytest.param(nf, i, id=f"{nf}-{i}") for nf, settings in SETTINGS.items() for i in range(len(settings))]
+SLOW = {"IPRouter": pytest.mark.slow}
+"""Its many routes take as long as all others."""
+CASES = [
+    pytest.param(nf, i, id=f"{nf}-{i}", marks=SLOW.get(nf, ()))
+    for nf, settings in SETTINGS.items()
+    for i in range(len(settings))
+]
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ def test_each_packet_has_the_same_fate(nf_run: Path, tmp_path: Path, nf: str) ->
     assert run_on(nf_run, nf, settings, tmp_path, "--each", "--backend", "plain") == expected
 
 
+@pytest.mark.slow
 def test_large_and_foreign_packets_end_as_in_c(nf_run: Path, tmp_path: Path) -> None:
     """Packets that are larger than a slot, with a service header (RFC 8300), or cut within their Ethernet header."""
     plain = udp_packet(payload=b"some payload")

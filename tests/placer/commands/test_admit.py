@@ -209,6 +209,7 @@ def acls(tmp_path: Path) -> Path:
     return tmp_path / "slos.jsonl"
 
 
+@pytest.mark.slow
 def test_models_admit_by_the_predicted_p99(placer: Placer, models: Path, acls: Path) -> None:
     """An answer is of the same form as by a device; the table has the p99 of what is admitted."""
     ended = placer("admit", acls, "--models", models, "--method", PREDICTED, "--format", "json")

@@ -38,6 +38,7 @@ def simulated(placer: Placer, trace: Path, drift: Path) -> list[object]:
     return ["run", trace, "--production", drift, "--risk", 0.3, "--quiet"]
 
 
+@pytest.mark.slow
 def test_all_formats_print_the_same_simulation(
     placer: Placer, simulated: list[object], drift: Path, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ def test_same_seed_same_outcome() -> None:
     assert first == second and first.readings > 100
 
 
+@pytest.mark.slow
 def test_feedback_without_noise_places_no_worse_than_none() -> None:
     """Of arrivals after the drift, fewer violate their SLA than without."""
     quiet = MonitorTable(share=0.2, noise_pct=0.0)

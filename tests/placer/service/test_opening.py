@@ -113,7 +113,8 @@ def contents(path: Path) -> list[str]:
         return list(file.iterdump())
 
 
-@pytest.mark.parametrize("every", [250, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [97, 3])
 def test_kills_change_nothing(tmp_path: Path, every: int) -> None:
     """Answers, ledger, versions, evidence and placements are those of a service that was never killed."""
     lines = list(events(620))

@@ -161,6 +161,7 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path: Path) -> None:
     """Line, JSON and page agree; NICs with fewer cores are no fewer."""
     small = tmp_path / "four-cores.toml"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from experiments import Setting
 from experiments.tomur.methodology.arrival_sequences import each_sequence, fleet_of
 from experiments.tomur.methodology.simulated_card import TESTBED
@@ -26,6 +28,7 @@ def _scores(seed: int) -> list[tuple[list[str | None], Score]]:
     return scores
 
 
+@pytest.mark.slow
 def test_two_processes_return_what_one_returns() -> None:
     """Four sequences give the same results in the same order on one and on two processes."""
     serial, parallel = (list(each_sequence(FOUR, _scores, jobs)) for jobs in (1, 2))
