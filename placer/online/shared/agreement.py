@@ -212,7 +212,10 @@ class Agreement:
         run(connection, "BEGIN")
         ((number,),) = run(connection, "SELECT number FROM head FOR UPDATE")
         if number == self._batch.base:
-            return self._commit(connection)
+            found = self._commit(connection)
+            if not self.alone:
+                run(connection, "COMMIT")
+            return found
         run(connection, "ROLLBACK")
         return self._look_up(connection)
 

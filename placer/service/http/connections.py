@@ -148,6 +148,8 @@ class LimitedConnection(HttpToolsProtocol):
         self.transport.write(answer)
         if self.flow.write_paused:
             await self.flow.drain()
+            if self.transport.is_closing():
+                return
         self._answering = False
         self._answered()
         if self._last:

@@ -103,8 +103,9 @@ def test_all_agents_learn_alike(postgres: Cluster) -> None:
         state.close()
 
 
+@pytest.mark.parametrize("alone", [False, True], ids=["at once", "alone"])
 @pytest.mark.parametrize("committed", [False, True], ids=["before", "after"])
-def test_a_measurement_outlives_its_connection(postgres: Cluster, committed: bool) -> None:
+def test_a_measurement_outlives_its_connection(postgres: Cluster, committed: bool, alone: bool) -> None:
     """Cut before it was committed, or before the agent heard of that: it is learnt once, by all."""
     address = postgres.database()
     one, other = agent(address), agent(address)
@@ -114,7 +115,7 @@ def test_a_measurement_outlives_its_connection(postgres: Cluster, committed: boo
         handle(one, line, number)
     state, engine = one
     agreement = state.agreement
-    agreement.begin(engine, agreement.fetch(alone=True), alone=True)
+    agreement.begin(engine, agreement.fetch(alone=alone), alone=alone)
     reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
     event = reader.read(_measured(lines[at], engine, at))
     state.record(event, engine.handle(event), engine.fleet)
