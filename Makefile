@@ -95,7 +95,7 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(2) --editable '
 .venv/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("placer needs Python 3.11 or later") if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check uv || true
+	$(BIN)/pip install --quiet --disable-pip-version-check 'uv<1' || true
 	$(call install,.,--compile-bytecode)
 	touch $@
 

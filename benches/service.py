@@ -1,4 +1,4 @@
-"""The HTTP service: durable events, questions, the Kubernetes extender and overload, with 10,000 NICs.
+"""The HTTP service: durable events, questions and the Kubernetes extender, with 10,000 NICs (`overload.py`: too many).
 
 The server runs on one core, the client on the other (where the machine has two), over loopback; the state is a file in
 the folder for temporary files. `floor` is what a Starlette route that answers at once takes in the same run.
@@ -63,16 +63,6 @@ def run(nics: int = NICS, seconds: float = SECONDS) -> pd.DataFrame:
             rows.append(_row("single events, 2,500/s", _open(port, churn("b"), seconds, 2500)))
             rows.append(_row("ask, as fast as they go", as_fast_as_they_go(port, questions(), seconds)))
             rows.append(_row("ask, 4,000/s", _open(port, questions(), seconds, 4000)))
-            capacity = float(str(rows[2]["per_s"]))
-            overload = _open(port, arrivals("c"), seconds, 3 * capacity, 8 * CONNECTIONS, since_sent=True)
-            rows.append(
-                _row("three times as many events as it can decide", overload)
-                | {
-                    "of_capacity": round(overload.rate() / capacity, 2),
-                    "turned_away": overload.statuses[429],
-                    "turned_away_p99_ms": round(overload.percentile_ms(99, 429), 1),
-                }
-            )
         names = [f"node-{number}" for number in range(NODES)]
         with api_server(names) as address, server(Path(folder) / "cluster", "--kubernetes", address) as port:
             _place_pods(port, names)
@@ -240,16 +230,8 @@ def as_fast_as_they_go(port: int, requests: Iterator[bytes], seconds: float, con
     return asyncio.run(load(port, _until(requests, seconds), connections))
 
 
-def _open(
-    port: int,
-    requests: Iterator[bytes],
-    seconds: float,
-    rate: float,
-    connections: int = CONNECTIONS,
-    *,
-    since_sent: bool = False,
-) -> Load:
-    found = load(port, itertools.islice(requests, int(rate * seconds)), connections, rate, since_sent=since_sent)
+def _open(port: int, requests: Iterator[bytes], seconds: float, rate: float) -> Load:
+    found = load(port, itertools.islice(requests, int(rate * seconds)), CONNECTIONS, rate)
     return asyncio.run(found)
 
 

@@ -29,7 +29,7 @@ def test_kube_scheduler_places_pods_through_the_extender(test: str) -> None:
         pytest.skip("there is no etcd (Debian: etcd-server)")
     environment = {**os.environ, "PLACER": f"{sys.executable} -m placer", "PYTHONPATH": str(HERE.parents[1])}
     tags = ["-tags", "etcd"] if real else []
-    command = [go, "test", "-count=1", "-v", "-vet=off", *tags, "-run", f"^{test}$", "-timeout", "30m", "."]
+    command = [go, "test", "-count=1", "-v", *tags, "-run", f"^{test}$", "-timeout", "30m", "."]
     found = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=BUILD_AND_RUN_S)
     print(found.stdout[-8000:])
     assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-4000:]

@@ -65,7 +65,7 @@ def _kill_in_the_middle(log: Path, out: Path, rng: random.Random, most: int) -> 
     process.wait()
 
 
-@pytest.mark.parametrize("after", [1, 100])
+@pytest.mark.parametrize("after", [1, pytest.param(40, marks=pytest.mark.slow), 100])
 def test_a_profiling_is_resumed_after_the_testbed_failed(tmp_path: Path, after: int) -> None:
     """Its measurements are kept, and the same call ends in the same bytes as an undisturbed one."""
     undisturbed = ToyTestbed()

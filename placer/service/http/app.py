@@ -26,7 +26,7 @@ from placer.service.http.openapi import described
 from placer.service.http.posted import PostedEndpoint
 from placer.service.http.tokens import Tokens
 from placer.service.http.turned_away import EVENTS, HELD_SECONDS, TURNED_AWAY, TURNED_AWAY_HEADERS
-from placer.service.http.writer import Overloaded, Stopped, Writer
+from placer.service.http.writer import Stopped, Writer
 from placer.service.log import log
 
 Background = Callable[[], Coroutine[None, None, None]]
@@ -111,8 +111,6 @@ class Guard:
         except Exception as failure:
             response = failure_answer(failure, scope["method"])
             await response(scope, receive, send)
-            if isinstance(failure, Overloaded):
-                self._writer.metrics.overloaded()
             if response.status_code == UNEXPECTED:
                 raise
 

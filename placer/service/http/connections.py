@@ -127,13 +127,13 @@ class LimitedConnection(HttpToolsProtocol):
     def _takes(self, data: bytes) -> bool:
         """Whether this is answered without the parser."""
         assert self._direct is not None
-        if self._direct.turned_away.takes(data):
-            self._to_refuse = True
-            self._direct.turned_away.answer_later(self._refuse)
-            return True
         request = self._direct.read(data)
         if request is None or max(len(self.connections), len(self.tasks)) >= (self.limit_concurrency or inf):
             return False
+        if self._direct.turned_away.takes(request.path):
+            self._to_refuse = True
+            self._direct.turned_away.answer_later(self._refuse)
+            return True
         self._answering = True
         task = self.loop.create_task(self._answer(self._direct, request))
         self.tasks.add(task)

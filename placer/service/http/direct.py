@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from placer.service.http.access import AccessControl
 from placer.service.http.failures import UNEXPECTED, failure_answer
-from placer.service.http.posted import Posted, PostedEndpoint
+from placer.service.http.posted import Handler, Posted, PostedEndpoint
 from placer.service.http.turned_away import TurnedAway
 from placer.service.log import log
 
@@ -36,7 +36,7 @@ class DirectRequest:
     """A request, and the handler of its path."""
 
     path: str
-    handler: Callable[[Posted], Awaitable[Response]]
+    handler: Handler
     headers: list[tuple[bytes, bytes]]
     body: bytes
 
@@ -57,7 +57,7 @@ class DirectRequests:
     def __init__(self, routes: Sequence[Route], access: AccessControl, turned_away: TurnedAway) -> None:
         self.turned_away = turned_away
         self._access = access
-        self._by_line: Mapping[bytes, tuple[str, Callable[[Posted], Awaitable[Response]]]] = {
+        self._by_line: Mapping[bytes, tuple[str, Handler]] = {
             f"POST {route.path} HTTP/1.1".encode(): (route.path, route.app.handler)
             for route in routes
             if isinstance(route.app, PostedEndpoint)
@@ -87,7 +87,6 @@ class DirectRequests:
             return await request.handler(Posted(request.body, request.headers, allowed))
         except Exception as failure:
             response = failure_answer(failure, "POST")
-            self.turned_away.count(failure)
             if response.status_code == UNEXPECTED:
                 log("failure", error=repr(failure), trace=traceback.format_exception(failure))
             return response

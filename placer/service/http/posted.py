@@ -41,10 +41,14 @@ class Posted:
         return next((value.decode("latin-1") for key, value in self.headers if key == name), None)
 
 
+Handler = Callable[[Posted], Awaitable[Response]]
+"""Answers a request."""
+
+
 class PostedEndpoint:
     """Reads a request of limited size, and answers it; as of ASGI."""
 
-    def __init__(self, handler: Callable[[Posted], Awaitable[Response]]) -> None:
+    def __init__(self, handler: Handler) -> None:
         self.handler = handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +58,7 @@ class PostedEndpoint:
         await response(scope, receive, send)
 
 
-def posted_route(path: str, handler: Callable[[Posted], Awaitable[Response]]) -> Route:
+def posted_route(path: str, handler: Handler) -> Route:
     """`POST` of a path."""
     return Route(path, PostedEndpoint(handler), methods=["POST"])
 

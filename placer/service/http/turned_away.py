@@ -1,7 +1,7 @@
 """Events that are turned away because too many wait: which, how, and when they are answered.
 
-There may be many more of them than of others, so a connection asks here before it parses a request. The answer waits a
-little: a client that comes again as soon as it is answered would otherwise take the time of those that wait.
+There may be many more of them than of others, so they are turned away before anything is done for them. The answer
+waits a little: a client that comes again as soon as it is answered would otherwise take the time of those that wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from placer.service.http.answers import RETRY_AFTER
-from placer.service.http.writer import Overloaded, Writer
+from placer.service.http.writer import Writer
 
 EVENTS = "/v1/events"
 
@@ -30,17 +30,10 @@ TURNED_AWAY_HEADERS = (
 HELD_SECONDS = 0.01
 """How long such an answer waits."""
 
-PARSED = (b"\r\ntransfer-encoding", b"\r\nexpect", b"close", b"upgrade")
-"""What is in the head of a request that only the parser understands."""
-
-LENGTH = b"\r\ncontent-length:"
-
 ANSWER = b"HTTP/1.1 429 Too Many Requests\r\n%b\r\n%b" % (
     b"".join(b"%b: %b\r\n" % header for header in TURNED_AWAY_HEADERS),
     TURNED_AWAY,
 )
-
-EVENT = f"POST {EVENTS} HTTP/1.1\r\n".encode()
 
 
 class TurnedAway:
@@ -56,17 +49,12 @@ class TurnedAway:
         self._writer = writer
         self._held: deque[tuple[float, Callable[[], None]]] = deque()
 
-    def takes(self, request: bytes) -> bool:
-        """Whether this is an event, come whole, while too many wait."""
-        if not (self._writer.full and request.startswith(EVENT) and is_one_request(request)):
+    def takes(self, path: str) -> bool:
+        """Whether a request for this path is turned away: an event while too many wait."""
+        if path != EVENTS or not self._writer.full:
             return False
         self._writer.metrics.overloaded()
         return True
-
-    def count(self, failure: Exception) -> None:
-        """Count a request that had to be turned away later."""
-        if isinstance(failure, Overloaded):
-            self._writer.metrics.overloaded()
 
     def answer_later(self, answer: Callable[[], None]) -> None:
         """Call this when the answer is due."""
@@ -83,13 +71,3 @@ class TurnedAway:
             self._held.popleft()[1]()
         if self._held:
             loop.call_at(self._held[0][0], self._refuse)
-
-
-def is_one_request(data: bytes) -> bool:
-    """Whether this is one request with a body, nothing less and nothing more, after which the connection goes on."""
-    head, end, body = data.partition(b"\r\n\r\n")
-    head = head.lower()
-    if not end or head.count(LENGTH) != 1 or any(one in head for one in PARSED):
-        return False
-    length = head.partition(LENGTH)[2].partition(b"\r\n")[0].strip()
-    return length == b"%d" % len(body)

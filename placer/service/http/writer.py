@@ -182,6 +182,7 @@ class Writer:
         if not self.up:
             raise Unreachable
         if self.full:
+            self.metrics.overloaded()
             raise Overloaded
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         one = Submission(lines, done, key, if_version, administers)
