@@ -2,20 +2,37 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: run test slow sanitized check profile traces bench clean deps nfs cycles lemur references fuzz gpu gpu-compiler
+.PHONY: run test test-all slow sanitized check profile traces bench clean deps nfs cycles lemur references fuzz gpu gpu-compiler
 
 run: .venv/.installed  ## Place the trace in the repo with every strategy.
 	$(BIN)/placer run traces/arrivals-500.csv
 
-test: export PYTHONDONTWRITEBYTECODE =  # else each of many processes compiles all modules again
-test: .venv/.installed-dev check  ## Lint, types, import rules, then the tests on all cores.
-	$(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder
+PARALLEL := -n auto --dist loadscope --no-loadscope-reorder
 
-slow: .venv/.installed-dev sanitized  ## The tests that take minutes: sanitizers, 200 kills, 10,000 random optima.
-	$(BIN)/pytest -m slow
+# checks run beside the tests, as neither keeps all cores busy; what they find is printed last
+define with_checks
+	@mkdir -p build
+	@$(MAKE) --no-print-directory check > build/check.log 2>&1 & checks=$$!; \
+	$(1); tested=$$?; wait $$checks; checked=$$?; cat build/check.log; exit $$((tested | checked))
+endef
+
+# else each of many processes compiles all modules again
+test test-all slow: export PYTHONDONTWRITEBYTECODE =
+
+test: .venv/.installed-dev  ## Lint, types, import rules, and the tests, on all cores: a few minutes.
+	$(call with_checks,$(BIN)/pytest $(PARALLEL))
+
+test-all: export THOROUGH = 1
+test-all: .venv/.installed-dev  ## The same with all that is tested within 35 minutes, which is what CI runs.
+	$(call with_checks,$(BIN)/pytest $(PARALLEL) -m 'not slow')
+
+slow: export THOROUGH = 1
+slow: .venv/.installed-dev sanitized  ## The rest, for hours: what passed is not run again until a file changes.
+	$(BIN)/python -m pytest $(PARALLEL) -m slow -p tests.slow_record --record build/slow.jsonl
+	$(BIN)/python -m tests.slow_record build/slow.jsonl > docs/slow-tests.md
 
 sanitized: .venv/.installed-dev  ## The tests of the network functions in C, with sanitizers, and some fuzzing.
-	SANITIZE=1 $(BIN)/pytest -n auto --dist loadscope tests/nfs
+	SANITIZE=1 $(BIN)/pytest $(PARALLEL) tests/nfs
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .
@@ -62,8 +79,8 @@ cycles: nfs  ## Cycles per packet of network functions and chains, compared with
 lemur: nfs .venv/.installed  ## Lemur's five chains: placed, compiled, and run with packets on an emulated rack.
 	cd build && ../$(BIN)/python ../examples/compile_and_run.py
 
-references: nfs .venv/.installed-dev  ## Each function in C against its reference in Python, a million packets each.
-	$(BIN)/python -m tests.nfs.references
+references: nfs .venv/.installed-dev  ## Each function in C against its model in Python, a million packets each.
+	$(BIN)/python -m tests.nfs.comparison
 
 # NVIDIA's compiler: the machine's, or the one that gpu-compiler installs
 NVCC ?= $(firstword $(shell command -v nvcc) \

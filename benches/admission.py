@@ -17,13 +17,14 @@ import typer
 
 from benches.admission_peer import CPeer
 from benches.bench import cost, register
+from placer.gpu.bound import upper_bound
 from placer.gpu.device import Arbitration, GpuDevice
-from placer.gpu.fast.grus import GpuArrays, admit_fast
-from placer.gpu.fast.online import FastGpu
-from placer.gpu.greedy.admit import admit_greedily
-from placer.gpu.greedy.bound import upper_bound
-from placer.gpu.slo import LatencySlo
-from placer.inputs.slos import read_device
+from placer.gpu.greedy import admit_arrays, admit_greedily
+from placer.gpu.plan import LatencySlo
+from placer.gpu.tables import gpu_numbers, nf_times, slo_arrays
+from placer.inputs.gpu.slos import read_device
+from tests.reference.gpu.fast_gpu import FastGpu
+from tests.reference.gpu.greedy import admit_readably
 
 GPU = Path(__file__).resolve().parents[1] / "examples" / "gpu.json"
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
@@ -73,10 +74,9 @@ def _row(
     device: GpuDevice, latencies: tuple[float, float], count: int, repeats: int, peer: CPeer | None
 ) -> dict[str, object]:
     slos = drawn(device, latencies, count)
-    gpu = GpuArrays(device)
-    arrays = gpu.arrays(slos)
-    low, median, high = quartiles(lambda: gpu.admit(arrays), repeats)
-    admitted = len(admit_fast(device, slos)[0])
+    gpu, nfs, arrays = gpu_numbers(device), nf_times(device), slo_arrays(device, slos)
+    low, median, high = quartiles(lambda: admit_arrays(gpu, nfs, arrays), repeats)
+    admitted = len(admit_greedily(device, slos)[0])
     row: dict[str, object] = {
         "bus": device.arbitration.value,
         "latency_us": f"{latencies[0]:g}-{latencies[1]:g}",
@@ -87,13 +87,13 @@ def _row(
         "from": round(low, 1),
         "to": round(high, 1),
         "arrival_us": round(arrival_us(device, slos, repeats), 1),
-        "objects_us": round(quartiles(lambda: admit_fast(device, slos), max(repeats // 10, 3))[1]),
-        "peak_mb": round(cost(lambda: gpu.admit(arrays), 3).peak_mb, 2),
+        "objects_us": round(quartiles(lambda: admit_greedily(device, slos), max(repeats // 10, 3))[1]),
+        "peak_mb": round(cost(lambda: admit_arrays(gpu, nfs, arrays), 3).peak_mb, 2),
     }
     if count <= READABLE_UP_TO:
-        row["readable_us"] = round(quartiles(lambda: admit_greedily(device, slos), 3)[1])
+        row["readable_us"] = round(quartiles(lambda: admit_readably(device, slos), 3)[1])
     if peer is not None and device.arbitration is Arbitration.ONE_SHOT:
-        call = peer.call(gpu, arrays)
+        call = peer.call(gpu, nfs, arrays)
         row["c_us"], row["c_admitted"] = round(quartiles(call, repeats)[1], 1), call()
     return row
 

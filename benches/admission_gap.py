@@ -14,8 +14,8 @@ from benches.admission import GPU, TIGHT, WIDE
 from benches.bench import register
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.exact import admit_exactly
-from placer.gpu.slo import LatencySlo
-from placer.inputs.slos import read_device
+from placer.gpu.plan import LatencySlo
+from placer.inputs.gpu.slos import read_device
 
 SIZES = (10, 20, 35, 50, 75, 100)
 WORKERS = 100_000

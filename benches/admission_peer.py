@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from placer.gpu.fast.grus import GpuArrays, SloArrays
-from placer.gpu.greedy.layout import WITHIN
+from placer.gpu.compiled import WITHIN
+from placer.gpu.tables import GpuNumbers, SloArrays
+from profiles.arrays import Floats
 
 C_SOURCE = r"""
 #include <math.h>
@@ -119,15 +120,14 @@ class CPeer:
         subprocess.run([compiler, "-O3", "-march=native", "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
         return cls(ctypes.CDLL(str(library)))
 
-    def call(self, gpu: GpuArrays, slos: SloArrays) -> Callable[[], int]:
+    def call(self, gpu: GpuNumbers, nfs: Floats, slos: SloArrays) -> Callable[[], int]:
         """A call for these SLOs, which returns how many are admitted."""
-        sms, executors, packets, *_, nfs = gpu.sizes
-        times = np.ascontiguousarray(gpu.nfs)
+        times = np.ascontiguousarray(nfs)
         columns = [np.ascontiguousarray(column) for column in (slos.nf, slos.rate_kpps, slos.latency_us)]
         pointers = [ctypes.c_void_p(column.ctypes.data) for column in columns]
         admit, number = self._library.admit, len(slos.nf)
         arguments = (
-            sms, executors, packets, nfs, ctypes.c_void_p(times.ctypes.data), number, *pointers,
+            gpu.sms, gpu.executors, gpu.packets, gpu.nfs, ctypes.c_void_p(times.ctypes.data), number, *pointers,
             ctypes.c_double(WITHIN),
         )  # fmt: skip
         kept = (times, *columns)  # as long as the call

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benches.chain_direct import cross_validated
 from benches.chain_settings import MeasuredSetting, MeasuredSingles, kinds, throughputs, workload
 from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.placed_chain import PlacedChain
 from predictor.chains.profiled_nf import ProfiledNf
-from profiler.chains.points import MeasuredChain
-
-Array = NDArray[np.float64]
+from profiler.chains.plan import MeasuredChain
+from profiles.arrays import Floats
 
 TEN = 10
 DRAWS = 20
@@ -76,13 +74,13 @@ def chain_errors(
     return ChainErrors(_with_limits(pd.DataFrame(rows)), _predictions(settings, alone, _mean_of_known(after), direct))
 
 
-def predicted_by(singles: MeasuredSingles, settings: Sequence[MeasuredSetting]) -> Array:
+def predicted_by(singles: MeasuredSingles, settings: Sequence[MeasuredSetting]) -> Floats:
     """What single functions alone predict (kpps) of each, shape (settings,)."""
     family = singles.family()
     return np.array([family.predict(one.chain, one.at) for one in settings])
 
 
-def repeat_error(kpps: Array) -> float:
+def repeat_error(kpps: Floats) -> float:
     """Mean absolute error (%) of one run as predicted by the mean of the others; NaN of a single run."""
     if len(kpps) < 2:
         return float("nan")
@@ -110,7 +108,7 @@ def _balanced(one: MeasuredSetting) -> list[object]:
     return [one.kind, *((stage.nf, at == 0) for at, stage in enumerate(one.load.stages))]
 
 
-def _after_ten(singles: MeasuredSingles, settings: Sequence[MeasuredSetting], rng: np.random.Generator) -> Array:
+def _after_ten(singles: MeasuredSingles, settings: Sequence[MeasuredSetting], rng: np.random.Generator) -> Floats:
     """What is predicted after each draw of ten runs, shape (draws, settings); NaN for the chains that were drawn."""
     predicted = np.full((DRAWS, len(settings)), np.nan)
     for number in range(DRAWS):
@@ -123,26 +121,26 @@ def _after_ten(singles: MeasuredSingles, settings: Sequence[MeasuredSetting], rn
     return predicted
 
 
-def _mean_of_known(predicted: Array) -> Array:
+def _mean_of_known(predicted: Floats) -> Floats:
     """The mean over draws of what is predicted of each setting; NaN where every draw had its chain."""
     known = np.isfinite(predicted)
     sums = np.where(known, predicted, 0.0).sum(axis=0)
     return np.asarray(np.divide(sums, known.sum(axis=0), out=np.full(len(sums), np.nan), where=known.any(axis=0)))
 
 
-def _errors(settings: Sequence[MeasuredSetting], predicted: Array) -> Array:
+def _errors(settings: Sequence[MeasuredSetting], predicted: Floats) -> Floats:
     """Mean absolute error (%) over the runs of each setting, shape (settings,)."""
     return np.array([100 * np.mean(np.abs(p / one.kpps - 1)) for one, p in zip(settings, predicted, strict=True)])
 
 
-def _row(name: str, settings: Sequence[MeasuredSetting], predicted: Array) -> dict[str, object]:
+def _row(name: str, settings: Sequence[MeasuredSetting], predicted: Floats) -> dict[str, object]:
     """The errors of one prediction of each setting; NaN where there is none."""
     means = np.array([one.kpps.mean() for one in settings])
     of_means = 100 * float(np.nanmean(np.abs(predicted / means - 1)))
     return _mean_row(name, settings, _errors(settings, predicted)) | {"of_means_pct": of_means}
 
 
-def _mean_row(name: str, settings: Sequence[MeasuredSetting], errors: Array) -> dict[str, object]:
+def _mean_row(name: str, settings: Sequence[MeasuredSetting], errors: Floats) -> dict[str, object]:
     """Means by kind; the spread is the standard error of the mean over chains."""
     columns = {"chain": [str(one.key) for one in settings], "kind": kinds(settings), "error": errors}
     table = pd.DataFrame(columns)[np.isfinite(errors)]
@@ -158,7 +156,7 @@ def _mean_row(name: str, settings: Sequence[MeasuredSetting], errors: Array) -> 
     }
 
 
-def _after_row(settings: Sequence[MeasuredSetting], predicted: Array) -> dict[str, object]:
+def _after_row(settings: Sequence[MeasuredSetting], predicted: Floats) -> dict[str, object]:
     """Means over draws of the errors of chains that were not drawn."""
     rows = pd.DataFrame([_row(CORRECTED, settings, one) for one in predicted])
     means = {name: float(rows[name].mean()) for name in rows.columns if name.endswith("_pct")}
@@ -181,7 +179,7 @@ def _control(measured: Iterable[MeasuredChain]) -> list[dict[str, object]]:
     ]
 
 
-def _standard_error(values: Array) -> float:
+def _standard_error(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
@@ -217,7 +215,7 @@ def _with_limits(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(limit_pct=table["prediction"].map(limits)).round(2)
 
 
-def _predictions(settings: Sequence[MeasuredSetting], alone: Array, after: Array, direct: Array) -> pd.DataFrame:
+def _predictions(settings: Sequence[MeasuredSetting], alone: Floats, after: Floats, direct: Floats) -> pd.DataFrame:
     rows = []
     for at, one in enumerate(settings):
         rows.append(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
-from profiler.chains.plan import drawn_orders
-from profiler.chains.points import MeasuredChain
+from profiler.chains.plan import MeasuredChain, drawn_orders
 from profiler.chains.rounds import ChainRounds
 from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
 from profiles.description import NULL_NF

@@ -10,15 +10,15 @@ from scipy.optimize import least_squares
 from sklearn.ensemble import GradientBoostingRegressor
 
 from benches.chain_settings import MeasuredSetting
+from profiles.arrays import Floats
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 FOLDS = 5
 LEAST_COST = 1e-9
 
 
-def cross_validated(settings: Sequence[MeasuredSetting], nfs: Sequence[str], seed: int) -> tuple[str, Array]:
+def cross_validated(settings: Sequence[MeasuredSetting], nfs: Sequence[str], seed: int) -> tuple[str, Floats]:
     """The better of the models below, and what it predicts (kpps) of each setting, shape (settings,).
 
     A chain is left out at all of its traffics together. That the better one is chosen by the very errors that are
@@ -38,7 +38,7 @@ def cross_validated(settings: Sequence[MeasuredSetting], nfs: Sequence[str], see
     return best, predicted[best]
 
 
-def costs_of_chains(settings: Sequence[MeasuredSetting], nfs: Sequence[str], learnt: Rows, asked: Rows) -> Array:
+def costs_of_chains(settings: Sequence[MeasuredSetting], nfs: Sequence[str], learnt: Rows, asked: Rows) -> Floats:
     """Per traffic a cost of each function, of the source, and of a ring: those that fit the chains best.
 
     On a core costs add, the slowest core counts.
@@ -55,7 +55,7 @@ def costs_of_chains(settings: Sequence[MeasuredSetting], nfs: Sequence[str], lea
     return np.asarray(np.exp(predicted))
 
 
-def boosting(settings: Sequence[MeasuredSetting], nfs: Sequence[str], learnt: Rows, asked: Rows) -> Array:
+def boosting(settings: Sequence[MeasuredSetting], nfs: Sequence[str], learnt: Rows, asked: Rows) -> Floats:
     """Gradient boosting on where functions are, packet size and flows, of logarithms."""
     inputs = np.array(
         [[*_visits(one, nfs).ravel(), *np.log(list(one.at.values())), len(one.load.cores)] for one in settings]
@@ -66,13 +66,13 @@ def boosting(settings: Sequence[MeasuredSetting], nfs: Sequence[str], learnt: Ro
     return np.asarray(np.exp(fitted.predict(inputs[asked])))
 
 
-MODELS: dict[str, Callable[[Sequence[MeasuredSetting], Sequence[str], Rows, Rows], Array]] = {
+MODELS: dict[str, Callable[[Sequence[MeasuredSetting], Sequence[str], Rows, Rows], Floats]] = {
     "costs": costs_of_chains,
     "boosting": boosting,
 }
 
 
-def _visits(one: MeasuredSetting, nfs: Sequence[str]) -> Array:
+def _visits(one: MeasuredSetting, nfs: Sequence[str]) -> Floats:
     """Packets per core and function, then those that enter by the source and by a ring; shape (2, functions + 2)."""
     visits = np.zeros((2, len(nfs) + 2))
     for core, stages in enumerate(one.load.cores):
@@ -82,15 +82,15 @@ def _visits(one: MeasuredSetting, nfs: Sequence[str]) -> Array:
     return visits
 
 
-def _log_kpps(visits: Array, costs: Array) -> Array:
+def _log_kpps(visits: Floats, costs: Floats) -> Floats:
     return np.asarray(-np.log(np.maximum((visits @ np.exp(costs)).max(axis=1), LEAST_COST)))
 
 
-def _fitted(visits: Array, logarithm: Array) -> Array:
+def _fitted(visits: Floats, logarithm: Floats) -> Floats:
     """Logarithms of costs, drawn to one mean where chains say nothing."""
     start = np.full(visits.shape[2], -logarithm.mean() - np.log(2))
 
-    def residuals(costs: Array) -> Array:
+    def residuals(costs: Floats) -> Floats:
         return np.concatenate([_log_kpps(visits, costs) - logarithm, 0.01 * (costs - start)])
 
     return np.asarray(least_squares(residuals, start, loss="soft_l1", f_scale=0.1).x)

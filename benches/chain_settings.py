@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from predictor.chains.family import ChainFamily, ChainRun
+from benches.chain_family import ChainFamily, ChainRun
 from predictor.chains.placed_chain import PlacedChain, StageEffect
 from predictor.chains.profiled_nf import ProfiledNf
-from profiler.chains.points import MeasuredChain
+from profiler.chains.plan import MeasuredChain
 from profiles import ChainLoad, TrafficProfile
+from profiles.arrays import Floats
 from profiles.description import NULL_NF
-
-Array = NDArray[np.float64]
 
 INPUTS = ("packet_size", "flows")
 REGRESSOR = "smooth"
@@ -52,7 +51,7 @@ class MeasuredSetting:
 
     chain: PlacedChain
     load: ChainLoad
-    kpps: Array
+    kpps: Floats
     drops_as_alone: bool
 
     @property
@@ -136,17 +135,17 @@ def workload(traffic: TrafficProfile) -> dict[str, float]:
     return {"packet_size": traffic.packet_size, "flows": traffic.flows}
 
 
-def throughputs(measured: MeasuredChain) -> Array:
+def throughputs(measured: MeasuredChain) -> Floats:
     """Packets that enter the chain, kpps, shape (runs,)."""
     return np.array([one.throughput_kpps for one in measured.runs])
 
 
-def drops(measured: MeasuredChain) -> Array:
+def drops(measured: MeasuredChain) -> Floats:
     """What each stage drops of the packets that reach it, %, mean over runs; shape (stages,)."""
     return np.asarray(np.mean([[stage.dropped_pct for stage in one.stages] for one in measured.runs], axis=0))
 
 
-def spread(kpps: Array) -> float:
+def spread(kpps: Floats) -> float:
     """Relative standard deviation of runs; 0 of a single one."""
     return float(kpps.std(ddof=1) / kpps.mean()) if len(kpps) > 1 else 0.0
 
@@ -164,5 +163,5 @@ def _name_of(load: ChainLoad) -> str | None:
     return load.label if len(nfs) == 1 else None
 
 
-def _profile(nf: str, points: Array) -> ProfiledNf:
+def _profile(nf: str, points: Floats) -> ProfiledNf:
     return ProfiledNf.fit(nf, INPUTS, points[:, :2], points[:, 2], regressor=REGRESSOR)

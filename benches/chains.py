@@ -29,11 +29,11 @@ from benches.chain_accuracy import chain_errors
 from benches.chain_campaign import FULL, QUICK, CampaignSize, measure
 from benches.chain_settings import GROWTH, SIMULATED_GROWTH, MeasuredSingles
 from experiments.vnf_chains.methodology.loads import FOLDER as LOADS_FOLDER
-from experiments.vnf_chains.methodology.loads import STEP, loaded_chains, rising_loads
+from experiments.vnf_chains.methodology.loads import STEP, load_chains, rising_loads
 from experiments.vnf_chains.methodology.scaling import scaling_table
 from experiments.vnf_chains.methodology.shares import share_loads, topologies
 from profiler.chains.rounds import ChainRounds
-from profiler.retry import RetryingTestbed
+from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
 from profiles import InputError
 from profiles.table import write_table
@@ -122,7 +122,7 @@ def _loads(measuring: ChainRounds, repeats: int) -> dict[str, pd.DataFrame]:
     loads = rising_loads(measuring.description, STEP if simulated else COARSE)
     _say(f"{len(loads)} settings, {max(repeats, 2)} runs of each")
     measuring.measure(loads, max(repeats, 2))
-    found = loaded_chains(measuring.write())
+    found = load_chains(measuring.write())
     rows = [{"chain": one.name, "placed": one.placed, "loads": len(one.load), "runs": one.kpps.size} for one in found]
     return {"loaded": pd.DataFrame(rows)}
 

@@ -16,8 +16,8 @@ import pandas as pd
 import typer
 
 from benches.bench import register
-from placer.feedback.drift import Drift, DriftDetector
-from placer.feedback.reading import ProductionReading
+from placer.fleet.learning.drift import Drift, DriftDetector
+from placer.fleet.learning.ledger import ProductionReading
 from placer.model.oracle import co_location_of
 from profiles import TrafficProfile, Workload
 

@@ -14,8 +14,8 @@ import pandas as pd
 import typer
 
 from benches.bench import register
-from placer.feedback.challenge import Challenge, ChallengeVerdict, loss
-from placer.feedback.reading import ProductionReading
+from placer.fleet.learning.challenge import Challenge, ChallengeVerdict, loss
+from placer.fleet.learning.ledger import ProductionReading
 from placer.model.oracle import co_location_of
 from profiles import TrafficProfile, Workload
 

@@ -25,12 +25,12 @@ import typer
 
 from benches.bench import register
 from benches.co_locations import RECORDED
-from placer.feedback.learning import Feedback, corrected
+from placer.fleet.engine import Engine
+from placer.fleet.events import Arrive, Depart, FleetEvent, Measure, MeasuredInstance
+from placer.fleet.learning.learning import Feedback, correct
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, PredictorOracle, TestbedOracle
 from placer.model.sla import Sla
-from placer.online.engine import Engine
-from placer.online.events import Arrive, Depart, FleetEvent, Measure, MeasuredInstance
 from predictor import Models, train
 from profiler.testbeds import open_testbed
 from profiles import Workload
@@ -119,7 +119,7 @@ class FeedbackLoad:
         feedback: Feedback | None = None
         used: Sequence[object] = oracles
         if learns:
-            feedback, used = corrected([kind], oracles)
+            feedback, used = correct([kind], oracles)
         self.engine = Engine(Fleet([kind]), used, expected=expected, feedback=feedback)  # type: ignore[arg-type]
         self.present: list[str] = []
         self.number = 0

@@ -19,8 +19,8 @@ import typer
 from benches.bench import register
 from benches.co_locations import RECORDED
 from benches.feedback_speed import FeedbackLoad
-from placer.feedback.actions import ActionKind, ModelAction, RetrainedModel
-from placer.feedback.retraining import estimates_of
+from placer.fleet.learning.actions import ActionKind, ModelAction, RetrainedModel
+from placer.fleet.learning.retraining import estimates_of
 from placer.model.oracle import DEFAULT_RISK, TestbedOracle
 from predictor import Predictor, train
 from profiler.testbeds import open_testbed

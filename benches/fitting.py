@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from benches.bench import register
 from benches.fitting_peers import TOOLS, CurveTask, found_by
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import FittedModel, smape_pct
+from predictor.fitting.points import MeasuredCurve
 from profiles import InputError
 from tests.predictor.fitting.random_curves import RandomCurve, random_curve
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fit import fit
+from predictor.fitting.points import MeasuredCurve
+from profiles.arrays import Floats
 
-Array = NDArray[np.float64]
-Predict = Callable[[Array], Array]
+Predict = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -32,13 +31,13 @@ class CurveTask:
         Of what a tool draws.
     """
 
-    x: Array
-    y: Array
+    x: Floats
+    y: Floats
     x_log: bool
     breakpoints: int
     seed: int = 0
 
-    def axis(self, x: Array) -> Array:
+    def axis(self, x: Floats) -> Floats:
         """x as peers receive it."""
         return np.log(x) if self.x_log else x
 

@@ -19,12 +19,9 @@ import typer
 from benches.bench import register
 from placer.gpu.device import GpuDevice
 from placer.gpu.exact import admit_exactly
-from placer.gpu.latencies import PlanLatencies
-from placer.gpu.plan import Admitted, SmShare
-from placer.gpu.plan_search import admit_whole_plans
-from placer.gpu.slo import LatencySlo
-from placer.inputs.predicted_plans import PredictedPlans, paced_load
-from placer.inputs.slo_models import described_by
+from placer.gpu.methods.predicted import admit_whole_plans
+from placer.gpu.plan import Admitted, LatencySlo, PlanLatencies, SmShare
+from placer.inputs.gpu.predicted_plans import PredictedPlans, describe_by, paced_load
 from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload
 from predictor.training.gpu import train_gpu
@@ -142,7 +139,7 @@ def judged_sets(testbed: Testbed, models: GpuModels, sets: int, seed: int) -> It
     for number in range(seed, seed + sets):
         rng = Random(f"admission {number}")
         slos = drawn(truth, models, rng)
-        device = replace(described_by(models, slos)[0], sms=min(rng.randint(*SMS), testbed.describe().nic.sms or 1))
+        device = replace(describe_by(models, slos)[0], sms=min(rng.randint(*SMS), testbed.describe().nic.sms or 1))
         for method, plan in _methods(device, slos, models, truth).items():
             begun = time.perf_counter()
             admitted = plan()
@@ -184,7 +181,7 @@ def _methods(
         return lambda: admit_whole_plans(device, slos, latencies)[0]
 
     def by_device() -> Sequence[Admitted]:
-        described, named = described_by(models, slos)
+        described, named = describe_by(models, slos)
         own = {slo.id: slo for slo in slos}
         found = admit_exactly(replace(described, sms=device.sms), named, 1.0).admitted
         return [replace(one, slo=own[one.slo.id]) for one in found]

@@ -20,10 +20,9 @@ from joblib import Parallel, delayed
 
 from benches.bench import register
 from benches.budget import TESTBEDS, TIME_LIMIT, TRACES, prepared, trace
+from placer.budget.rounds import MeasuringRounds, retrain
 from placer.evaluate.evaluation import Evaluation, evaluate
 from placer.inputs.catalogue import Cards, open_catalogue
-from placer.measuring.retraining import retrained
-from placer.measuring.rounds import MeasuringRounds
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import Oracle
@@ -86,7 +85,7 @@ def measured_catalogues(catalogue: Catalogue, profile: Path) -> Iterator[tuple[i
             (testbed,) = catalogue.testbeds
             assert testbed is not None
             after = profile_further(testbed, out, rounds.choose, key=f"to {runs}", most=more)
-            catalogue = replace(catalogue, models=(retrained(catalogue.models[0], after, PREDICTOR),))
+            catalogue = replace(catalogue, models=(retrain(catalogue.models[0], after, PREDICTOR),))
         before = runs
         yield runs, catalogue
 

@@ -15,15 +15,14 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from benches.bench import register
-from placer.chains.chain import Chain, ChainEdge, ChainNf, Slo
-from placer.chains.files.plan_file import PlanFile
-from placer.chains.rack import CoreCost, NfCosts, Rack, Server, Switch
-from placer.chains.replanning.moves import PlacedNf
-from placer.metacompiler.compile import CompiledRack, compiled_rack
-from placer.metacompiler.library.headers import checksum
-from placer.metacompiler.routing import Label
-from placer.metacompiler.switch.headers import NSH_BASE, NSH_TYPE
-from placer.metacompiler.swx.spec import entries_text, spec_text
+from placer.rack.chain import Chain, ChainEdge, ChainNf, Slo
+from placer.rack.compiler.compile import CompiledRack, compile_rack
+from placer.rack.compiler.routing import Label
+from placer.rack.compiler.switch.headers import NSH_BASE, NSH_TYPE
+from placer.rack.compiler.swx.spec import entries_text, spec_text
+from placer.rack.files.plan_file import PlanFile
+from placer.rack.rack import CoreCost, NfCosts, Rack, Server, Switch
+from placer.rack.replanning.moves import PlacedNf
 from profiles import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,7 +71,7 @@ def edge_rack() -> CompiledRack:
     costs = {name: NfCosts(CoreCost(Fraction(100)), None, 1) for name in names}
     rack = Rack(Switch(), (Server("s0", 16, Fraction(2000), Fraction(40_000)),), Fraction(6), costs)
     places = {name.lower(): PlacedNf(name, place) for name, place in NFS.items()}
-    return compiled_rack(PlanFile((chain,), rack, {"edge": places}), "edge")
+    return compile_rack(PlanFile((chain,), rack, {"edge": places}), "edge")
 
 
 def write_programs(rack: CompiledRack, folder: Path) -> None:
@@ -101,7 +100,8 @@ def _frames() -> Iterator[bytes]:
         segment = _segment(protocol, ports, rng.randbytes(6 + rng.randrange(200)))
         head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(segment), at, fragment, 64, protocol, 0)
         head += struct.pack("!II", 0x0A000000 | rng.getrandbits(24), rng.choice((0xC6120000, 0xC0000200)) | at % 256)
-        head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
+        checksum = -sum(struct.unpack("!10H", head)) % 0xFFFF  # RFC 1071
+        head = head[:10] + struct.pack("!H", checksum) + head[12:]
         yield MACS + tag + struct.pack("!H", 0x0800) + head + segment
 
 

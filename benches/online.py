@@ -19,17 +19,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from benches.bench import register
 from benches.co_locations import RECORDED, Loop
+from placer.fleet.engine import Engine
+from placer.fleet.events import Arrive, Depart
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
-from placer.online.engine import Engine
-from placer.online.events import Arrive, Depart
 from predictor import Models, train
 from profiles import TrafficProfile, Workload
+from profiles.arrays import Floats
 from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
@@ -42,8 +42,6 @@ LOOPED_AT = 10_000
 LOOSEST = 0.20
 LOOPED = 5
 PLOT = Path("build") / "online.svg"
-
-Times = NDArray[np.float64]
 
 
 @register("online")
@@ -90,8 +88,8 @@ def _random_workload(models: Models, draw: random.Random) -> Workload:
 class _Times:
     """Seconds of every decision, and of the decisions on arrivals."""
 
-    all: Times
-    arrivals: Times
+    all: Floats
+    arrivals: Floats
 
 
 class _FleetLoad:

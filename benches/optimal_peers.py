@@ -14,8 +14,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import CoLocation, Oracle
-from profiles import Workload
+from placer.model.oracle import Oracle
+from profiles import CoLocation, Workload
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from joblib import Parallel, delayed
 
 from benches.bench import register
 from benches.budget import TESTBEDS, prepared, profile_of
+from placer.fleet.simulated import ProductionRequest, simulate
+from placer.fleet.simulated.outcome import BY_HAND, FLEETS, WITH, WITHOUT, FleetOutcome, Production
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import (
@@ -38,8 +40,6 @@ from placer.inputs.production import (
     RetrainTable,
 )
 from placer.model.arrival import Arrival
-from placer.production import ProductionRequest, simulate
-from placer.production.outcome import BY_HAND, FLEETS, WITH, WITHOUT, FleetOutcome, Production
 from placer.progress import Progress
 from traces.arrivals import TABLE_2_NFS, Recipe, generate
 

@@ -23,12 +23,12 @@ import pandas as pd
 
 from benches.bench import register
 from benches.co_locations import RECORDED
+from placer.fleet.engine import Engine
+from placer.fleet.events import Arrive, Depart
+from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
-from placer.online.engine import Engine
-from placer.online.events import Arrive, Depart
-from placer.online.what_if import WhatIf
 from predictor import train
 from profiles import Workload
 from profiles.profile import read_profile

@@ -9,8 +9,7 @@ import pandas as pd
 from sklearn.ensemble import GradientBoostingRegressor
 
 from benches.bench import cost, register
-from predictor.regression.stages import Stages
-from predictor.regression.trees import Trees
+from predictor.regression.boosting import Stages, Trees
 
 SIZES = (1_000, 10_000, 100_000)
 ENSEMBLES, FEATURES, TRAINED_ON = 3, 10, 400

@@ -13,17 +13,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from placer.chains.files.chains_file import read_chains_file
-from placer.chains.files.plan_file import read_plan
-from placer.chains.files.rack_file import read_rack_file
-from placer.chains.files.written_twins import plan_document
-from placer.chains.place import best_plan
-from placer.metacompiler.compile import compiled_rack
-from placer.metacompiler.directory import write_rack
-from placer.metacompiler.execute import executed
-from placer.report.text.compiled_rack import compiled_document, compiled_report
-from placer.report.text.executed_rack import executed_document, executed_report
-from placer.report.text.rack import rack_report
+from placer.rack.compiler.compile import compile_rack
+from placer.rack.compiler.directory import write_rack
+from placer.rack.compiler.execute import executed
+from placer.rack.files.chains_file import read_chains_file
+from placer.rack.files.plan_file import read_plan
+from placer.rack.files.rack_file import read_rack_file
+from placer.rack.files.written_twins import plan_document
+from placer.rack.place import best_plan
+from placer.report.rack.compiled_rack import compiled_report, executed_document, executed_report, rack_document
+from placer.report.rack.plan import rack_report
 
 # %% The chains, and the rack. Linux lets only root run programs of a SmartNIC, emulated by XDP.
 EXAMPLES = Path(__file__).resolve().parent
@@ -41,9 +40,9 @@ plan_file.write_text(json.dumps(plan_document(plan, chains)), encoding="utf-8")
 
 # %% Its programs.
 directory = Path("lemur")
-compiled = compiled_rack(read_plan(plan_file), str(plan_file), shares=None)
+compiled = compile_rack(read_plan(plan_file), str(plan_file), shares=None)
 uses = write_rack(compiled, plan_file, directory)
-print(compiled_report(compiled_document(compiled, uses), directory))
+print(compiled_report(rack_document(compiled, uses), directory))
 
 # %% Packets of each chain and branch: web requests, one of them to a URL that chain 5 blocks; other TCP, with a VLAN
 # tag, too; UDP; and what no chain takes.

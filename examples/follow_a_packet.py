@@ -6,25 +6,29 @@ writes, so neither root nor programs of the rack are needed. clang must be insta
 
 # %%
 import json
+import sys
 from pathlib import Path
 
-from placer.chains.files.chains_file import read_chains_file
-from placer.chains.files.plan_file import read_plan
-from placer.chains.files.rack_file import read_rack_file
-from placer.chains.files.written_twins import plan_document
-from placer.chains.place import best_plan
-from placer.metacompiler.compile import compiled_rack
-from placer.metacompiler.ebpf.build import compiled
-from placer.metacompiler.ebpf.machine import PASS, TX
-from placer.metacompiler.emulate import EmulatedRack, texts_of
+from placer.rack.compiler.compile import compile_rack
+from placer.rack.compiler.ebpf.limits import compiled
+from placer.rack.files.chains_file import read_chains_file
+from placer.rack.files.plan_file import read_plan
+from placer.rack.files.rack_file import read_rack_file
+from placer.rack.files.written_twins import plan_document
+from placer.rack.place import best_plan
+
+# %% The interpreters are the references that the project's tests run.
+EXAMPLES = Path(__file__).resolve().parent
+sys.path.insert(0, str(EXAMPLES.parent))
+from tests.reference.ebpf.machine import PASS, TX  # noqa: E402
+from tests.reference.emulate import EmulatedRack, texts_of  # noqa: E402
 
 # %% Lemur's chain 5, placed on all three: ACL on the switch, UrlFilter on the server, FastEncrypt on the SmartNIC.
-EXAMPLES = Path(__file__).resolve().parent
 chains = read_chains_file(EXAMPLES / "lemur.chains").chains[4:]
 plan_file = Path("chain5-plan.json")
 plan = best_plan(chains, read_rack_file(EXAMPLES / "lemur-rack.toml"))
 plan_file.write_text(json.dumps(plan_document(plan, chains)), encoding="utf-8")
-rack = compiled_rack(read_plan(plan_file), str(plan_file))
+rack = compile_rack(read_plan(plan_file), str(plan_file))
 
 
 def no_filters(filters: object, frame: bytes) -> None:

@@ -16,7 +16,7 @@ from placer.studies import BY, Study, TraceSpec, execute, summarize, tasks_of_st
 from placer.studies.sizing import Sizing, recommendation_of, size
 from traces.arrivals import Recipe, generate
 
-# %% A study, as a study file describes it (docs/formats.md).
+# %% A study, as a study file describes it (docs/formats/study.md).
 study = Study(
     seed=1,
     strategies=("greedy", "contention-aware"),

@@ -13,7 +13,7 @@ from traces.arrivals import Recipe, generate
 
 # %% A trace: your own file, or a generated one.
 trace = Path("arrivals.csv")
-trace.write_text("".join(generate(Recipe(count=60, sla=(0.05, 0.15), seed=7))), encoding="utf-8")
+trace.write_text("".join(generate(Recipe(count=30, sla=(0.05, 0.15), seed=7))), encoding="utf-8")
 
 # %% Place it with every strategy and predictor. SLA violations are measured on the simulated card.
 arrivals = placer.read_trace(trace)

@@ -27,7 +27,7 @@ VERDICTS = (
 
 def papers_of(outcomes: Sequence[Outcome]) -> list[Paper]:
     """The papers of the experiments, each once."""
-    return list(dict.fromkeys(one.experiment.paper for one in outcomes))
+    return list(dict.fromkeys(outcome.experiment.paper for outcome in outcomes))
 
 
 def title_of(outcomes: Sequence[Outcome]) -> str:
@@ -37,11 +37,11 @@ def title_of(outcomes: Sequence[Outcome]) -> str:
 
 def page_of_outcomes(outcomes: Sequence[Outcome], setting: Setting, out: Path) -> Page:
     """The page of these experiments; the plots are read from the folder `out`."""
-    ran = sum(one.status == "ran" for one in outcomes)
-    rows, marked = sum(one.rows for one in outcomes), sum(one.rows_with_verdict for one in outcomes)
+    ran = sum(outcome.status == "ran" for outcome in outcomes)
+    rows, marked = sum(outcome.rows for outcome in outcomes), sum(outcome.rows_with_verdict for outcome in outcomes)
     tiles = [Tile(f"{ran:,}", "experiments ran"), Tile(f"{marked:,}", f"of {rows:,} rows worse or different")]
     for status in ("skipped", "failed"):
-        number = sum(one.status == status for one in outcomes)
+        number = sum(outcome.status == status for outcome in outcomes)
         tiles += [Tile(f"{number:,}", f"experiments {status}")] if number else []
     return Page(
         title=title_of(outcomes),
@@ -52,7 +52,7 @@ def page_of_outcomes(outcomes: Sequence[Outcome], setting: Setting, out: Path) -
             f"{runs_made(setting)} Papers: {'; '.join(map(str, papers_of(outcomes)))}.",
         ),
         tiles=tuple(tiles),
-        sections=(_overview(outcomes), *(_section(one, out) for one in outcomes)),
+        sections=(_overview(outcomes), *(_section(outcome, out) for outcome in outcomes)),
         made_by=f"placer reproduce all --scale {setting.scale:g} --seed {setting.seed}",
     )
 
@@ -66,14 +66,14 @@ def runs_made(setting: Setting) -> str:
 def _overview(outcomes: Sequence[Outcome]) -> Section:
     table = pd.DataFrame(
         {
-            "experiment": one.experiment.name,
-            "paper": one.experiment.paper.name,
-            "title": one.experiment.title,
-            "status": one.status,
-            "rows": one.rows,
-            "worse or different": one.rows_with_verdict,
+            "experiment": outcome.experiment.name,
+            "paper": outcome.experiment.paper.name,
+            "title": outcome.experiment.title,
+            "status": outcome.status,
+            "rows": outcome.rows,
+            "worse or different": outcome.rows_with_verdict,
         }
-        for one in outcomes
+        for outcome in outcomes
     )
     return Section("overview", "All experiments", "Tables first, then figures.", table=table, expanded=True)
 
@@ -104,5 +104,5 @@ def _heading(column: object) -> str:
 
 def notes_of(result: Result) -> Iterator[str]:
     """Which runs were made on which testbed, then what a reader needs to know."""
-    yield from (f"Testbed: {one}" for one in result.testbeds)
+    yield from (f"Testbed: {testbed}" for testbed in result.testbeds)
     yield from result.notes

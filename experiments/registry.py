@@ -200,7 +200,7 @@ def find_experiments(name: str, known: Sequence[Experiment]) -> list[Experiment]
 
 def _unknown(name: str, known: Sequence[Experiment]) -> InputError:
     names = [one.name for one in known]
-    without_variant = {one.partition("-")[0] for one in names}
+    without_variant = {name.partition("-")[0] for name in names}
     near = get_close_matches(name, sorted({*names, *without_variant}), n=3) or names
     return InputError.of("NAME", f"'{name}' is not an experiment", hint=f"one of {', '.join(near)}, or all")
 

@@ -87,10 +87,10 @@ def _markdown_page(outcomes: Sequence[Outcome], setting: Setting) -> Iterator[st
     yield from (f"# {title_of(outcomes)}", "", VERDICTS, "", runs_made(setting), "")
     yield from (f"- {paper}" for paper in papers_of(outcomes))
     yield ""
-    for one in outcomes:
-        rows = f"{one.rows_with_verdict} of {one.rows} rows worse or different"
-        ended = rows if one.result else f"{one.status}: {one.reason}"
-        yield f"- [{one.experiment.name}](#{one.experiment.name}): {one.experiment.title} ({ended})"
+    for outcome in outcomes:
+        rows = f"{outcome.rows_with_verdict} of {outcome.rows} rows worse or different"
+        ended = rows if outcome.result else f"{outcome.status}: {outcome.reason}"
+        yield f"- [{outcome.experiment.name}](#{outcome.experiment.name}): {outcome.experiment.title} ({ended})"
     for one in outcomes:
         name, title = one.experiment.name, one.experiment.title
         yield from ("", f"## {name}", "", f"{title}.", "")

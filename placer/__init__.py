@@ -4,7 +4,8 @@
 
     trace = placer.read_trace("traces/arrivals-500.csv")
     result = placer.place(trace, ["monopolization", "contention-aware"])
-    print(result.table()[["strategy", "nics", "wastage_pct", "sla_violations_pct"]])
+    print(result)
+    print(result.table()[["strategy", "predictor", "nics", "sla_violations_pct"]])
     result.plot("nics.svg")
 
 Names are loaded when they are used, so that the command line starts fast.
@@ -16,8 +17,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from placer.api import PlacementResult, place, read_trace
-    from placer.client import Client, ServiceError
+    from placer.api import PlacementResult, Trace, place, read_trace
+    from placer.evaluate.checks import InvalidPlan
+    from placer.fleet.client import Client, ServiceError
     from placer.inputs.catalogue import Cards
     from placer.model.arrival import Arrival
     from placer.model.catalogue import Catalogue
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
     from placer.model.plan import Placement, Plan
     from placer.model.sla import Sla
     from placer.strategies import OnlineStrategy, Strategy, register
+    from profiler.testbed import TestbedError
     from profiles import InputError, TrafficProfile, Workload
 
 ROOMS = {
-    "placer.client": ("Client", "ServiceError"),
-    "placer.api": ("PlacementResult", "place", "read_trace"),
+    "placer.fleet.client": ("Client", "ServiceError"),
+    "placer.api": ("PlacementResult", "Trace", "place", "read_trace"),
+    "placer.evaluate.checks": ("InvalidPlan",),
     "placer.inputs.catalogue": ("Cards",),
     "placer.model.arrival": ("Arrival",),
     "placer.model.catalogue": ("Catalogue",),
@@ -41,6 +45,7 @@ ROOMS = {
     "placer.model.plan": ("Placement", "Plan"),
     "placer.model.sla": ("Sla",),
     "placer.strategies": ("OnlineStrategy", "Strategy", "register"),
+    "profiler.testbed": ("TestbedError",),
     "profiles": ("InputError", "TrafficProfile", "Workload"),
 }
 """Where each public name is defined."""
@@ -52,6 +57,7 @@ __all__ = [
     "Client",
     "Fleet",
     "InputError",
+    "InvalidPlan",
     "Nic",
     "NicKind",
     "OnlineStrategy",
@@ -63,6 +69,8 @@ __all__ = [
     "Sla",
     "Strategy",
     "Tenant",
+    "TestbedError",
+    "Trace",
     "TrafficProfile",
     "Workload",
     "feasible",

@@ -5,25 +5,42 @@ A command is one file in `placer/commands/`, loaded when it is used.
 
 from __future__ import annotations
 
+import ast
+import gc
 import os
 import sys
 import warnings
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-COMMANDS = (
-    "run", "compare", "size", "diagnose", "generate", "profile", "sweep", "train", "predict", "fit", "pack", "verify",
-    "online", "serve", "feedback", "explain", "rebalance", "chain", "admit", "reproduce", "testbed",
-)  # fmt: skip
-"""In the order of the help."""
+PANELS = {
+    "Planning": ("run", "compare", "size", "explain", "diagnose", "generate"),
+    "Models": ("profile", "train", "predict", "sweep", "fit", "testbed"),
+    "Running": ("serve", "online", "rebalance", "feedback"),
+    "Racks": ("chain",),
+    "GPUs": ("admit",),
+    "Checking": ("verify", "reproduce", "pack"),
+}
+"""Commands under their headings, in the order of the help."""
+COMMANDS = tuple(name for names in PANELS.values() for name in names)
+ELSEWHERE = "placer.commands"
+"""Entry points of other packages that are commands: `NAME = MODULE`."""
 
 DISTRIBUTION = "nf-placer"
 INTERRUPTED = 130
+
+SERVING = ("online", "serve", "testbed")
+"""Commands that go on until they are ended."""
+
+COLLECTED_AFTER = 20_000
+"""Objects after which garbage is looked for by other commands, which make little of it: their objects are code and
+models. Looking after 700, Python's own number, takes a tenth of their time."""
 
 
 class Commands(TyperGroup):
@@ -37,15 +54,51 @@ class Commands(TyperGroup):
         """The command of that name, from its file."""
         if cmd_name not in COMMANDS:
             return None
-        found = import_module(f"placer.commands.{cmd_name}")
+        found = import_module(_module_of(cmd_name))
         if hasattr(found, "app"):  # a command with subcommands
             return typer.main.get_command(found.app)
         one = typer.Typer(
             add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
         )
         command = found.command
-        one.command(cmd_name, short_help=str(command.__doc__).splitlines()[0])(command)
+        one.command(
+            cmd_name,
+            cls=import_module("placer.commands.options").Command,
+            short_help=str(command.__doc__).splitlines()[0],
+        )(command)
         return typer.main.get_command(one)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is named; an unknown name is refused with the one that is nearest."""
+        if not args[0].startswith("-") and args[0] not in COMMANDS:
+            from profiles.faults import suggestion
+
+            ctx.fail(f"there is no command '{args[0]}': {suggestion(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each command with its summary under its heading, without importing any."""
+        for heading, names in PANELS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, _summary_of(name)) for name in names])
+
+
+def _module_of(name: str) -> str:
+    """The module of a command: a file of ours, or what an entry point names."""
+    if (Path(__file__).parent / "commands" / f"{name}.py").exists():
+        return f"placer.commands.{name}"
+    return next(point.module for point in entry_points(group=ELSEWHERE, name=name))
+
+
+def _summary_of(name: str) -> str:
+    """The first line of the docstring of the command's function, read from its file: importing takes seconds."""
+    package, _, rest = _module_of(name).partition(".")
+    found = find_spec(package)
+    assert found is not None and found.submodule_search_locations
+    file = Path(found.submodule_search_locations[0], f"{rest.replace('.', '/')}.py")
+    functions = [node for node in ast.parse(file.read_bytes()).body if isinstance(node, ast.FunctionDef)]
+    command = next(node for node in functions if node.name in ("command", "subcommands"))
+    return str(ast.get_docstring(command)).splitlines()[0]
 
 
 app = typer.Typer(
@@ -77,6 +130,8 @@ def commands(version: Version = False) -> None:
 def main() -> None:
     """Run the command line and end the process with its exit status."""
     _open_closed_streams()
+    if not set(SERVING).intersection(sys.argv[1:2]):
+        gc.set_threshold(COLLECTED_AFTER)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         sys.exit(_run())

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from placer.evaluate.checks import check_plan
+from placer.evaluate.checks import check_plan, slas_kept
 from placer.evaluate.evaluation import Evaluation, evaluate
 from placer.evaluate.expected_violations import expected_violations
-from placer.measuring.measured_plan import NAME as MEASURED
-from placer.measuring.measured_plan import plan_by_measuring
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import Oracle
 from placer.progress import Progress
 from placer.strategies import NamedStrategy
+from profiles.shown import Shown
 
 DIVISORS = (2, 4, 8)
 """Fractions of the budget that are tried one after the other: a half, a quarter, an eighth."""
@@ -27,8 +26,8 @@ MEDIAN_RISK = 0.5
 """The risk at which placement uses the median prediction, without a margin."""
 
 
-@dataclass(frozen=True)
-class BudgetVariation:
+@dataclass(frozen=True, repr=False)
+class BudgetVariation(Shown):
     """A plan that was made for a budget, and the plans of its strategy at other budgets.
 
     Parameters
@@ -74,16 +73,24 @@ class Placing:
         predicted = None if predictor is None else catalogue.oracles(predictor)
         return with_expected(evaluate(plan, catalogue.kinds, self.truth, predicted), catalogue)
 
-    def measured(self, catalogue: Catalogue, predictor: str, most: int, seed: int) -> Evaluation:
-        """The contention-aware plan by at most `most` runs on the catalogue's testbeds, checked and evaluated."""
-        with self.progress.task(f"{MEASURED}, {predictor}") as advance:
+    def measured(self, catalogue: Catalogue, predictor: str, most: int, seed: int, *, online: bool) -> Evaluation:
+        """The plan by at most `most` runs on the catalogue's testbeds, checked and evaluated.
+
+        It is of the strategy that knows all arrivals, or of the `online` one.
+        """
+        from placer.budget.measured_plan import ONLINE, PLANNED, plan_by_measuring
+
+        with self.progress.task(f"{ONLINE if online else PLANNED}, {predictor}") as advance:
             found = plan_by_measuring(
-                self.arrivals, catalogue, predictor, most, seed=seed, say=self.progress.say, progress=advance
-            )
+                self.arrivals, catalogue, predictor, most,
+                seed=seed, online=online, say=self.progress.say, progress=advance,
+            )  # fmt: skip
         check_plan(found.plan, self.arrivals, catalogue.kinds)
         predicted = found.catalogue.oracles(predictor)
         evaluation = with_expected(evaluate(found.plan, catalogue.kinds, self.truth, predicted), found.catalogue)
-        return replace(evaluation, measured_runs=found.runs, measured_pct=found.measured_pct)
+        return replace(
+            evaluation, measured_runs=found.runs, measured_pct=found.measured_pct, unmeasured=found.unmeasured
+        )
 
     def varied(self, asked: Evaluation, strategy: NamedStrategy, catalogue: Catalogue) -> BudgetVariation:
         """The plans of a strategy whose plan for the catalogue's budget is `asked`, at other budgets."""
@@ -95,11 +102,14 @@ class Placing:
     def _more_careful(
         self, asked: Evaluation, strategy: NamedStrategy, catalogue: Catalogue
     ) -> Iterator[tuple[float, Evaluation]]:
-        """Plans for smaller budgets until one keeps the catalogue's by the ground truth."""
+        """Plans for smaller budgets until one keeps the catalogue's by the ground truth, or none could."""
         budget, last = catalogue.budget_pct, asked
         for divisor in DIVISORS:
             if budget is None or last.violations_pct is None or last.violations_pct <= budget:
                 return
+            running = any(arrival.nic is not None for arrival in self.arrivals)
+            if running and self.truth is not None and not any(slas_kept(last.plan, self.truth)):
+                return  # SLAs are violated only where nothing was decided
             smaller = budget / divisor
             named = replace(strategy, name=f"{strategy.name} at budget {smaller:g} %")
             last = self.evaluated(named, asked.plan.predictor, replace(catalogue, budget_pct=smaller))

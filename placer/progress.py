@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from threading import Timer
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+if TYPE_CHECKING:
+    from rich.console import Console
 
 BAR_AFTER_S = 1.0
 MESSAGE_AFTER_S = 3.0
@@ -26,11 +29,24 @@ class Progress:
     """Shows progress of tasks that take longer than a second."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._quiet = quiet
+
+    @cached_property
+    def _console(self) -> Console | None:
+        """The terminal, if stderr is one; rich, which draws on it, takes a while to load."""
+        if not (sys.stderr.isatty() or os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")):
+            return None
+        from rich.console import Console
+
+        console = Console(stderr=True, quiet=self._quiet, highlight=False)
+        return console if console.is_terminal else None
 
     def say(self, message: str) -> None:
         """Print a message."""
-        self._console.print(message, markup=False, soft_wrap=True)
+        if self._console is not None:
+            self._console.print(message, markup=False, soft_wrap=True)
+        elif not self._quiet:
+            print(message, file=sys.stderr)
 
     @contextmanager
     def waiting(self, message: str, after_s: float = MESSAGE_AFTER_S) -> Iterator[None]:
@@ -52,9 +68,12 @@ class Progress:
     @contextmanager
     def stages(self, prefix: str = "") -> Iterator[Stage]:
         """A task of several stages. The caller reports stage and finished steps by calling the yielded function."""
-        if not self._console.is_terminal:
+        if self._console is None:
             yield self._lines(prefix)
             return
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
         bar = Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                   console=self._console, transient=True)  # fmt: skip
         task = bar.add_task(prefix, total=None)

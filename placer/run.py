@@ -7,25 +7,32 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TextIO
 
-from placer.evaluate.checks import check_plan
+from placer.evaluate.checks import InvalidPlan, check_plan, slas_kept
 from placer.evaluate.evaluation import Evaluation, evaluate
-from placer.gpu_checks import check_gpus
-from placer.inputs.arrivals import read_arrivals
+from placer.inputs.arrivals import STRICT, TraceOptions, read_arrivals, refuse_unknown_nics
 from placer.inputs.catalogue import Cards, open_catalogue
-from placer.measuring.measured_plan import refuse_unmeasurable
 from placer.model.arrival import Arrival
 from placer.model.catalogue import PREDICTED, Catalogue
+from placer.model.fleet import Fleet
+from placer.model.gpu_oracle import GpuOracle
+from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
+from placer.model.plan import OPTIMAL, Plan, replay_plan
 from placer.optimal import refuse_unknown
-from placer.optimal.bounded_plan import NAME as OPTIMAL
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.certificate import certificate_json, refuse_uncertifiable
+from placer.optimal.planned.certificate import certificate_json as planned_certificate_json
+from placer.optimal.planned.strategy import NAME as PLANNED
 from placer.optimal.trace_optimum import find_optimum
 from placer.placing import BudgetVariation, Placing, with_expected
 from placer.progress import Progress
 from placer.strategies import STRATEGIES, VARIANT, NamedStrategy, find_strategy
-from profiles import Fault, InputError
+from profiles import CoLocation, Fault, InputError
 from profiles.faults import suggestion
+from profiles.shown import Shown
+
+CERTIFIED = (OPTIMAL, PLANNED)
+"""Plans that can be certified, the default one first."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +54,15 @@ class RunRequest:
     solver
         The integer solver of the optimum: `cp-sat`, `highs`, `pulp` or `pulp:NAME`.
     certificate
-        Whether the optimum is to be certified: a trace that has no certificate is refused before it is placed.
+        What is to be certified, `optimal` or `planned`; None for nothing. A trace that has no certificate is refused
+        before it is placed.
     vary_budget
         Whether strategies that keep a budget of SLA violations are also placed without one, and where they miss it
         with smaller ones.
     measure
         Runs to spend at most on a plan whose co-locations are measured on the testbed; None makes no such plan.
+    trace_options
+        What is skipped in a trace that is read.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -62,13 +72,14 @@ class RunRequest:
     seed: int = 0
     time_limit: float = 60.0
     solver: str = "cp-sat"
-    certificate: bool = False
+    certificate: str | None = None
     vary_budget: bool = False
     measure: int | None = None
+    trace_options: TraceOptions = STRICT
 
 
-@dataclass(frozen=True)
-class Evaluations:
+@dataclass(frozen=True, repr=False)
+class Evaluations(Shown):
     """Strategies on one trace.
 
     Parameters
@@ -89,7 +100,7 @@ class Evaluations:
     catalogue: Catalogue
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Evaluations):
     """All strategies on one trace, with the optimum.
 
@@ -103,21 +114,30 @@ class Comparison(Evaluations):
         The plan that wastage is measured against.
     variations
         Per strategy that keeps a budget of SLA violations, its plans at other budgets; empty unless requested.
+    similar
+        What the strategy of the recommended plan does on traces drawn from this one; empty where none was drawn.
+    unlimited
+        Where that plan rejects arrivals of a limited fleet, the plan of its strategy on any number of NICs.
     """
 
     seed: int
     judge: str
     optimum: BoundedPlan
     variations: tuple[BudgetVariation, ...] = ()
+    similar: tuple[Evaluation, ...] = ()
+    unlimited: Evaluation | None = None
 
     @property
     def plans(self) -> tuple[Evaluation, ...]:
         """Every plan that can be chosen: of each strategy the requested one, followed by the more careful ones."""
-        careful = {id(one.asked): [plan for _, plan in one.more_careful] for one in self.variations}
-        return tuple(plan for one in self.evaluations for plan in (one, *careful.get(id(one), ())))
+        careful = {id(variation.asked): [plan for _, plan in variation.more_careful] for variation in self.variations}
+        return tuple(plan for evaluation in self.evaluations for plan in (evaluation, *careful.get(id(evaluation), ())))
 
-    def certificate(self) -> str:
-        """The optimum with its proof, as `placer verify` reads it."""
+    def certificate(self, of: str = OPTIMAL) -> str:
+        """The optimum, or the plan of `planned` by the first predictor, with its proof, as `placer verify` reads it."""
+        if of == PLANNED:
+            plan = next(evaluation.plan for evaluation in self.evaluations if evaluation.plan.strategy == PLANNED)
+            return planned_certificate_json(self.arrivals, self.catalogue, plan)
         predictor = self.judge if self.truth == PREDICTED else None
         return certificate_json(self.arrivals, self.catalogue, self.optimum, predictor)
 
@@ -150,16 +170,19 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
     refuse_unknown(request.solver)
     with ExitStack() as stack:
         catalogue, arrivals, predictors = _read(request, stack, progress)
-        if request.certificate:
+        if request.certificate is not None:
             refuse_uncertifiable(arrivals, catalogue)
-        by_measuring = None if request.measure is None else refuse_unmeasurable(catalogue, predictors)
+        if request.certificate == PLANNED:
+            _refuse_unplanned(chosen, predictors, catalogue)
+        by_measuring = None if request.measure is None else _measuring_predictor(catalogue, predictors)
         truth = catalogue.truth()
         judges = catalogue.judges(predictors[0], truth)
         placing = Placing(arrivals, truth, progress)
         evaluations = list(_online(chosen, predictors, catalogue, placing))
         variations = tuple(_variations(evaluations if request.vary_budget else (), chosen, catalogue, placing))
         if request.measure is not None and by_measuring is not None:
-            evaluations.append(placing.measured(catalogue, by_measuring, request.measure, request.seed))
+            online = PLANNED not in [one.definition.name for one in chosen if one is not None]
+            evaluations.append(placing.measured(catalogue, by_measuring, request.measure, request.seed, online=online))
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
         if None in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
@@ -170,6 +193,15 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         judge = name if truth else predictors[0]
         plans = tuple(evaluations)
         return Comparison(tuple(arrivals), name, plans, catalogue, request.seed, judge, optimum, variations)
+
+
+def _refuse_unplanned(chosen: Sequence[NamedStrategy | None], predictors: Sequence[str], catalogue: Catalogue) -> None:
+    """InputError where no plan of `planned` would be made."""
+    planned = [one.definition for one in chosen if one is not None and one.name == PLANNED]
+    if not planned:
+        raise InputError.of("--of", f"{PLANNED} is not among the strategies", hint=f"--strategy {PLANNED}")
+    if not any(planned[0].serves(catalogue, predictor) for predictor in predictors):
+        raise InputError.of("--of", f"{PLANNED} needs a predictor that estimates its errors")
 
 
 def run_online(request: RunRequest, progress: Progress) -> Evaluations:
@@ -194,14 +226,37 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
     catalogue = open_catalogue(request.cards, stack, progress.say)
     source = request.arrivals
     if isinstance(source, Sequence) and not isinstance(source, str):
+        _refuse_unplaceable(source, catalogue)
         arrivals = source
+        refuse_unknown_nics(arrivals, catalogue.kinds)
     else:
-        arrivals = read_arrivals(source, catalogue.default_traffic, catalogue.check)
+        arrivals = read_arrivals(
+            source, catalogue.default_traffic, catalogue.check, request.trace_options, kinds=catalogue.kinds
+        )
     predictors = choose_predictors(request.predictors, catalogue)
     for predictor in predictors:
         for warning in catalogue.risk_warnings(predictor):
             progress.say(warning)
     return catalogue, arrivals, predictors
+
+
+def _refuse_unplaceable(arrivals: Sequence[Arrival], catalogue: Catalogue) -> None:
+    """InputError where arrivals break a rule that they would be refused for in a file, or were read for other NICs."""
+    wrong = {workload: catalogue.check(workload) for workload in {arrival.workload for arrival in arrivals}}
+    faults = [] if arrivals else [Fault("arrivals", None, None, "there are none")]
+    time, ids = 0.0, set[str]()
+    for number, arrival in enumerate(arrivals):
+        name = f"arrivals[{number}]"
+        faults += [Fault(name, None, column, message) for column, message in wrong[arrival.workload]]
+        if arrival.id in ids:
+            faults.append(Fault(name, None, "id", f"'{arrival.id}' is already there", "ids must be unique"))
+        if arrival.time < time:
+            message = f"{arrival.time:g} is before {time:g} of the arrival above"
+            faults.append(Fault(name, None, "time", message, "sort the arrivals by time"))
+        ids.add(arrival.id)
+        time = max(time, arrival.time)
+    if faults:
+        raise InputError(faults)
 
 
 def choose_strategies(names: Sequence[str | NamedStrategy]) -> list[NamedStrategy | None]:
@@ -229,7 +284,7 @@ def choose_strategies(names: Sequence[str | NamedStrategy]) -> list[NamedStrateg
 
 def strategy_names(names: Sequence[str]) -> tuple[str, ...]:
     """The names of `choose_strategies`, the optimum's included."""
-    return tuple(OPTIMAL if one is None else one.name for one in choose_strategies(names))
+    return tuple(OPTIMAL if strategy is None else strategy.name for strategy in choose_strategies(names))
 
 
 def choose_predictors(names: Sequence[str], catalogue: Catalogue) -> list[str]:
@@ -243,6 +298,12 @@ def choose_predictors(names: Sequence[str], catalogue: Catalogue) -> list[str]:
     return [name for name in known if name in names or not names]
 
 
+def _measuring_predictor(catalogue: Catalogue, predictors: Sequence[str]) -> str:
+    from placer.budget.measured_plan import refuse_unmeasurable  # here: what it takes loads for half a second
+
+    return refuse_unmeasurable(catalogue, predictors)
+
+
 def _online(
     chosen: Sequence[NamedStrategy | None],
     predictors: Sequence[str],
@@ -251,6 +312,8 @@ def _online(
 ) -> Iterator[Evaluation]:
     for strategy in filter(None, chosen):
         for predictor in predictors if strategy.needs_predictor else [None]:
+            if predictor is not None and not strategy.definition.serves(catalogue, predictor):
+                continue
             evaluation = placing.evaluated(strategy, predictor, catalogue)
             check_gpus(evaluation.plan, catalogue)
             yield evaluation
@@ -284,6 +347,61 @@ def _optimum(
             arrivals, catalogue, judges, time_limit=request.time_limit, solver=request.solver, progress=advance
         )
     for evaluation in evaluations if not optimum.proven else ():
-        if evaluate(evaluation.plan, catalogue.kinds, judges).violated == 0:
+        if _keeps_slas(evaluation.plan, catalogue, judges):
             optimum = optimum.improved_by(evaluation.plan, catalogue.kinds)
     return optimum
+
+
+def _keeps_slas(plan: Plan, catalogue: Catalogue, judges: Sequence[Oracle]) -> bool:
+    """Whether no SLA is violated, except among instances that already run, where nothing was decided."""
+    violated = evaluate(plan, catalogue.kinds, judges).violated
+    if not violated or catalogue.gpus or catalogue.curves:
+        return violated == 0
+    running = any(placement.arrival.nic is not None for placement in plan.placements)
+    return running and not any(slas_kept(plan, judges))
+
+
+# Whether every NF of a plan that is on a GPU keeps its promise there, by code that shares nothing with admission.
+#
+# The schedule of each co-location is computed anew from its batches, orders and minibatches, as of CONTRACTS 10.
+
+
+def check_gpus(plan: Plan, catalogue: Catalogue) -> None:
+    """Hold the co-locations of a plan on GPUs to what their NFs are promised.
+
+    Raises
+    ------
+    InvalidPlan
+        With every fault.
+    """
+    faults = list(gpu_faults(plan, catalogue)) if catalogue.gpus else []
+    if faults:
+        raise InvalidPlan(f"strategy {plan.strategy} breaks promises on GPUs:\n" + "\n".join(faults))
+
+
+def gpu_faults(plan: Plan, catalogue: Catalogue) -> Iterator[str]:
+    """A sentence per promise or limit that a co-location on a GPU breaks, if not all of it already ran."""
+    running = {placement.arrival.id for placement in plan.placements if placement.arrival.nic is not None}
+    checked: set[tuple[int, CoLocation]] = set()
+    for _, changed in replay_plan(plan, Fleet(catalogue.kinds)):
+        for nic in changed:
+            key = nic.kind.index, nic.co_location
+            if running.issuperset(nic.tenants_by_id):
+                continue
+            if nic.kind.index in catalogue.gpus and key not in checked:
+                checked.add(key)
+                yield from (f"{nic.id}: {fault}" for fault in _faults(catalogue.gpus[nic.kind.index], nic.co_location))
+
+
+def _faults(oracle: GpuOracle, co_location: CoLocation) -> Iterator[str]:
+    from placer.inputs.gpu.admission import ExactTest
+    from placer.verify.admission import admission_case, admission_faults
+
+    schedule = oracle.schedule(co_location)
+    for workload, one in zip(co_location, schedule.workloads, strict=True):
+        if one.cause:
+            yield f"{workload.nf} is rejected: {one.cause}"
+    if schedule.keeps_all and isinstance(oracle.test, ExactTest):
+        offered = [workload for workload in co_location if isinstance(workload, OfferedWorkload)]
+        written = oracle.test.certificate(offered, schedule)
+        yield from admission_faults(admission_case(written["device"], written["slos"], written["answer"]))

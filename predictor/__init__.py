@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from predictor.models import Models, load_models, train
-    from predictor.prediction import Prediction, ResourceDemand
     from predictor.predictors.slomo import SlomoPredictor
     from predictor.predictors.tomur import TomurPredictor
-    from predictor.registry import PREDICTORS, Predictor
+    from predictor.registry import PREDICTORS, Prediction, Predictor, ResourceDemand
 
 _PLACES = {
     "PREDICTORS": "predictor.registry",
     "Models": "predictor.models",
-    "Prediction": "predictor.prediction",
+    "Prediction": "predictor.registry",
     "Predictor": "predictor.registry",
-    "ResourceDemand": "predictor.prediction",
+    "ResourceDemand": "predictor.registry",
     "SlomoPredictor": "predictor.predictors.slomo",
     "TomurPredictor": "predictor.predictors.tomur",
     "load_models": "predictor.models",

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from predictor import store
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
-from predictor.latency.nf_latency import NfLatency
-from predictor.prediction import ResourceDemand
-from predictor.registry import PREDICTORS, Predictor, Progress, Warn
+from predictor.latency import NfLatency
+from predictor.registry import PREDICTORS, Predictor, Progress, ResourceDemand, Warn
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
 from profiles.faults import suggestion
+from profiles.shown import Shown
 
 if TYPE_CHECKING:
     from predictor.training.solo_fits import SoloCurve
@@ -50,8 +50,8 @@ class SoloBehaviour:
     service_ms: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Models:
+@dataclass(frozen=True, repr=False)
+class Models(Shown):
     """Everything that was learnt of one testbed.
 
     Parameters

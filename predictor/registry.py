@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from predictor.contention.left_out import LeftOutCoLocation
 from predictor.contention.nf_model import NfModel
-from predictor.prediction import Prediction
 from predictor.tables import traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.registry import Registry
@@ -23,11 +22,15 @@ if TYPE_CHECKING:
 
     from profiles.profile import Profile
 
+
 Progress = Callable[[str, int, int], None]
 """Called with the current step, how many steps are done, and of how many."""
 
 Warn = Callable[[str], None]
 """Called with one sentence for the user."""
+
+ALONE = 0.005
+"""How far throughput alone errs where a predictor does not know: the standard deviation of its logarithm."""
 
 
 class Predictor(ABC):
@@ -92,6 +95,27 @@ class Predictor(ABC):
         predicted = self.throughput(co_locations)
         return [(kpps < np.asarray(need)).astype(float) for kpps, need in zip(predicted, required_kpps, strict=True)]
 
+    def shortfalls(
+        self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[NDArray[np.float64]]]
+    ) -> list[list[NDArray[np.float64]]]:
+        """As `shortfall` for several throughputs that each workload might require, of the shape of those."""
+        answers = []
+        for co_location, requirements in zip(co_locations, required_kpps, strict=True):
+            most = max(map(len, requirements), default=0)
+            padded = [[need[min(at, len(need) - 1)] for need in requirements] for at in range(most)]
+            columns = self.shortfall([co_location] * most, padded)
+            answers.append(
+                [
+                    np.array([column[place] for column in columns[: len(need)]])
+                    for place, need in enumerate(requirements)
+                ]
+            )
+        return answers
+
+    def alone_spread(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
+        """The standard deviation of the logarithm of throughput alone around `solo`, shape (len(workloads),)."""
+        return np.full(len(workloads), ALONE)
+
     def left_out(self, default: TrafficProfile) -> Mapping[CoLocation, LeftOutCoLocation]:
         """Measured co-locations at default traffic, each as predicted from the others; empty where none is known."""
         return {}
@@ -110,7 +134,7 @@ class Predictor(ABC):
             The NF.
         table
             Columns flows, packet_size, mtbr, the competitors' summed seven counters, and per accelerator as in
-            docs/formats.md: `competitor_service_ms` and `competitor_kpps` for the first, and
+            docs/formats/profile.md: `competitor_service_ms` and `competitor_kpps` for the first, and
             `ACCELERATOR_service_ms` and `ACCELERATOR_kpps` for any. A missing service column means no competitor there,
             a missing or empty rate a competitor that saturates.
 
@@ -144,3 +168,57 @@ PREDICTORS: Registry[type[Predictor]] = Registry(
     "predictor", "predictor.predictors", "placer.predictors", "--predictor", first=("tomur",)
 )
 """Every predictor by name: the files of `predictor/predictors/`, then the entry points `placer.predictors`."""
+
+
+# What a predictor returns.
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The throughput of one workload in its co-location, with its parts.
+
+    Parameters
+    ----------
+    throughput_kpps
+        In this co-location.
+    solo_kpps
+        Alone on the NIC.
+    drops
+        Per resource, the drop of throughput (kpps) that contention for it alone would cause.
+    bottleneck
+        The resource that limits throughput: `cpu`, `memory` or the accelerator's name.
+    low_kpps, high_kpps
+        Ends of the prediction interval; None when the models hold none.
+    extrapolated
+        Whether the traffic lies outside what was measured.
+    calibrated
+        Whether measured co-runs corrected the prediction.
+    """
+
+    throughput_kpps: float
+    solo_kpps: float
+    drops: Mapping[str, float]
+    bottleneck: str
+    low_kpps: float | None = None
+    high_kpps: float | None = None
+    extrapolated: bool = False
+    calibrated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDemand:
+    """The resources that a workload takes of a NIC when it runs alone.
+
+    Parameters
+    ----------
+    cores
+        Dedicated cores.
+    wss_mb
+        Working set, MB.
+    accelerators
+        Per accelerator, the share of its time, between 0 and 1.
+    """
+
+    cores: int
+    wss_mb: float
+    accelerators: Mapping[str, float]

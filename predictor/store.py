@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
-import shutil
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from predictor.arrays import read_arrays, write_arrays
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.calibration import Calibration
 from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
-from predictor.contention.measured_alone import MeasuredAlone
 from predictor.contention.memory import MemoryModel
 from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.nf_model import NfModel
-from predictor.contention.solo import SoloFit, SoloModel
-from predictor.fitting.fitted_model import FittedModel
-from predictor.fitting.model_file import models_of, models_text
-from predictor.latency.files import FOLDER, load_latencies, save_latencies
-from predictor.latency.nf_latency import NfLatency
+from predictor.contention.solo import MeasuredAlone, SoloFit, SoloModel
+from predictor.latency import FOLDER, NfLatency, load_latencies, save_latencies
+from predictor.model_folder import TRAIN_AGAIN, check_files, read_arrays, read_manifest, replace_models, write_arrays
 from predictor.registry import PREDICTORS, Predictor
 from profiles import InputError, TestbedDescription, TrafficProfile
-from profiles.aside import directory_aside
 from profiles.profile import write_json
 
 FORMAT = 6
 READABLE = (4, 5, FORMAT)
 """Format 4 has no corrections by neighbours, formats 4 and 5 no fitted curves of solo throughput."""
 SOLO_FIT = "solo-fit.json"
-MANIFEST = "models.json"
 MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
-HINT = "train them again with `placer train PROFILE --out MODELS`"
 
 Loaded = tuple[
     dict[str, Predictor], TestbedDescription | None, TrafficProfile, dict[str, NfModel], int, dict[str, NfLatency]
@@ -53,7 +44,15 @@ def save(
     latencies: Mapping[str, NfLatency],
 ) -> None:
     """Write everything aside, then rename; other files in the folder stay."""
-    with directory_aside(directory) as aside:
+    manifest = {
+        "format": FORMAT,
+        "made_with": {"python": platform.python_version(), **{name: _version(name) for name in MADE_WITH}},
+        "seed": seed,
+        "predictors": list(predictors),
+        "nfs": list(models),
+        "default_traffic": default_traffic.as_dict(),
+    }
+    with replace_models(directory, manifest) as aside:
         for name, model in models.items():
             _save_nf(model, aside / name)
         for name, predictor in predictors.items():
@@ -62,37 +61,15 @@ def save(
         save_latencies(aside / FOLDER, latencies)
         if testbed:
             write_json(testbed.model_dump(mode="json"), aside / "testbed.json")
-        files = sorted(path for path in aside.rglob("*") if path.is_file())
-        manifest = {
-            "format": FORMAT,
-            "made_with": {"python": platform.python_version(), **{name: _version(name) for name in MADE_WITH}},
-            "seed": seed,
-            "predictors": list(predictors),
-            "nfs": list(models),
-            "default_traffic": default_traffic.as_dict(),
-            "files": {path.relative_to(aside).as_posix(): _digest(path) for path in files},
-        }
-        write_json(manifest, aside / MANIFEST)
-        for path in _other_files(directory):
-            place = aside / path.relative_to(directory)
-            if not place.exists():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(path, place)
-
-
-def _other_files(directory: Path) -> list[Path]:
-    """Files in a MODELS folder that training did not write, such as notes."""
-    try:
-        written = {MANIFEST, *json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]}
-    except (OSError, ValueError, TypeError, KeyError):
-        return []
-    files = (path for path in directory.rglob("*") if path.is_file())
-    return [path for path in files if path.relative_to(directory).as_posix() not in written]
 
 
 def load(directory: Path) -> Loaded:
     """Everything that `save` wrote, or InputError."""
-    manifest = _manifest(directory)
+    manifest = read_manifest(directory)
+    if manifest.get("kind") is not None:
+        hint = "`placer predict --scenarios` and `placer admit` use them"
+        raise InputError.of(str(directory), f"holds models of another kind: {manifest['kind']}", hint=hint)
+    check_files(directory, manifest, READABLE)
     try:
         models = {name: _load_nf(directory / name) for name in manifest["nfs"]}
         predictors = {
@@ -104,7 +81,9 @@ def load(directory: Path) -> Loaded:
         latencies = load_latencies(directory / FOLDER, models)
         return predictors, testbed, traffic, models, manifest["seed"], latencies
     except (KeyError, TypeError, ValueError, OSError) as error:
-        raise InputError.of(str(directory), f"does not hold models that can be read: {error}", hint=HINT) from error
+        raise InputError.of(
+            str(directory), f"does not hold models that can be read: {error}", hint=TRAIN_AGAIN
+        ) from error
 
 
 def completed(model: NfModel) -> dict[str, object]:
@@ -147,6 +126,9 @@ def _save_nf(model: NfModel, folder: Path) -> None:
     if model.solo:
         write_arrays(folder / "solo.npz", model.solo.as_arrays())
         if model.solo.fit_of_runs:
+            from predictor.fitting.fitted_model import FittedModel
+            from predictor.fitting.model_file import models_text
+
             curve = model.solo.fit_of_runs.curve
             assert isinstance(curve, FittedModel)  # training makes no others
             (folder / SOLO_FIT).write_text(models_text([curve]), encoding="utf-8")
@@ -181,39 +163,13 @@ def _load_solo_fit(folder: Path, found: Mapping[str, Any]) -> SoloFit | None:
     compared = found.get("solo_fit")
     if compared is None:
         return None
+    from predictor.fitting.model_file import models_of
+
     path = folder / SOLO_FIT
     (curve,) = models_of(path.read_text(encoding="utf-8"), str(path))
     return SoloFit(
         curve, compared["settings"], compared["error_pct"], compared["error_without_pct"], bool(compared["serves"])
     )
-
-
-def _manifest(directory: Path) -> dict[str, Any]:
-    """The manifest, after every file that it names was compared with its digest."""
-    path = directory / MANIFEST
-    if not path.is_file():
-        raise InputError.of(str(directory), f"is not a models directory: no {MANIFEST} in it", hint=HINT)
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        made, files = manifest["format"], dict(manifest["files"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError.of(str(path), "is damaged", hint=HINT) from error
-    if manifest.get("kind") is not None:
-        hint = "`placer predict --scenarios` and `placer admit` use them"
-        raise InputError.of(str(directory), f"holds models of another kind: {manifest['kind']}", hint=hint)
-    if made not in READABLE:
-        understood = f"{', '.join(map(str, READABLE[:-1]))} and {READABLE[-1]}"
-        raise InputError.of(str(path), f"format {made}, only {understood} are understood", column="format", hint=HINT)
-    for name, digest in files.items():
-        if not (directory / name).is_file():
-            raise InputError.of(str(directory / name), "is missing", hint=HINT)
-        if _digest(directory / name) != digest:
-            raise InputError.of(str(directory / name), "is damaged: not the bytes that training wrote", hint=HINT)
-    return dict(manifest)
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _version(name: str) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from profiles import Fault, InputError
+from profiles.arrays import Floats
 from profiles.faults import suggestion
 from profiles.profile import COUNTER_COLUMNS, FIRST_RATE, FIRST_SERVICE, TRAFFIC_COLUMNS, rate_column, service_column
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    import pandas as pd
+
 Model = TypeVar("Model")
 
 
@@ -30,19 +31,19 @@ def model_of(models: Mapping[str, Model], nf: str) -> Model:
     return models[nf]
 
 
-def traffic_of(table: pd.DataFrame) -> Array:
+def traffic_of(table: pd.DataFrame) -> Floats:
     """The traffic attributes of each row, shape (rows, 3); without a column mtbr there are no matches."""
     return np.column_stack(
         [table[name].to_numpy(dtype=np.float64) if name in table else np.zeros(len(table)) for name in TRAFFIC_COLUMNS]
     )
 
 
-def counters_of(table: pd.DataFrame) -> Array:
+def counters_of(table: pd.DataFrame) -> Floats:
     """The seven counters of each row, shape (rows, 7)."""
     return table[COUNTER_COLUMNS].to_numpy(dtype=np.float64)
 
 
-def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Array, Array]:
+def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Floats, Floats]:
     """Competitors' service time (ms) and rate (kpps) per accelerator, each of shape (rows, accelerators).
 
     A missing service column means no contention, a missing or empty rate a competitor that saturates.
@@ -68,6 +69,8 @@ def refuse_unreadable(table: pd.DataFrame, uses: tuple[str, ...]) -> None:
     InputError
         For each missing column, and each value that is negative or not a number.
     """
+    import pandas as pd
+
     needed = [*TRAFFIC_COLUMNS[:2], *COUNTER_COLUMNS]
     faults = [Fault("contention", None, name, "is missing") for name in needed if name not in table]
     services = [FIRST_SERVICE, *map(service_column, uses)]

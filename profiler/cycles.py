@@ -14,11 +14,11 @@ from statistics import fmean, median
 
 import numpy as np
 
-from profiler.journal import Journal
-from profiler.outliers import ConfirmedTestbed
-from profiler.purposes import CYCLES
+from profiler.journal.journal import Journal
+from profiler.journal.records import CYCLES
+from profiler.runs.co_runs import SoloRepeats
+from profiler.runs.outliers import ConfirmedTestbed
 from profiler.sampling import Range, at, corners, traffic_ranges, traffic_with, whole
-from profiler.solo_repeats import SoloRepeats
 from profiler.testbed import Measurement
 from profiler.testbed_stack import TestbedStack
 from profiles import ConfiguredWorkload, Load, NfDescription, TestbedDescription, TrafficProfile, Workload

@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from profiler.co_location_runs import CoLocationRuns, without
-from profiler.outliers import ConfirmedTestbed
+from profiler.runs.co_location_runs import CoLocationRuns, without
+from profiler.runs.outliers import ConfirmedTestbed
 from profiles import CoLocation, TestbedDescription, Workload
 
 KEEP = 0.75

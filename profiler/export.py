@@ -1,4 +1,4 @@
-"""From measurements to the profile directory (docs/formats.md)."""
+"""From measurements to the profile directory (docs/formats/profile.md)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import pandas as pd
 
 from profiler.contention import BenchLevels, Contention, OperatingPoint
-from profiler.journal import RecordedRun
-from profiler.nf_runs import NfRuns, least_work
+from profiler.journal.journal import Journal, RecordedRun
+from profiler.runs.nf_runs import NfRuns, least_work
 from profiler.testbed import Measurement, Run, TestbedError
 from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile, Workload
 from profiles.aside import files_aside
-from profiles.best_effort import BEST_EFFORT, COLUMNS
+from profiles.best_effort import BEST_EFFORT, COLUMNS, best_effort_summary
 from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
 from profiles.profile import (
     CO_LOCATIONS,
@@ -187,6 +187,32 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
     settings = dict.fromkeys(key for row in rows for key in row if key not in taken)
     services = [service_column(name) for name in benches.accelerators]
     return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT, *services])
+
+
+def report_runs(
+    journal: Journal, notify: Callable[[str], None], *, outliers: int = 0, known: int | None = None
+) -> pd.DataFrame:
+    """The best-effort runs in a journal; users are notified of what they should know of all runs.
+
+    Parameters
+    ----------
+    journal
+        Of a profiling that has ended.
+    notify
+        Called with each message.
+    outliers
+        Runs that repeats replaced.
+    known
+        Runs that the journal had before, where users should be notified that nothing was measured.
+    """
+    if outliers:
+        notify(f"{outliers} runs were outliers: their repeats did not confirm them and replace them")
+    if len(journal) == known:
+        notify(f"nothing to measure: {known:,} runs are recorded")
+    best_efforts = best_effort_table(journal.best_efforts())
+    if len(best_efforts):
+        notify(best_effort_summary(best_efforts, len(journal)))
+    return best_efforts
 
 
 def best_effort_table(runs: Iterable[tuple[str, str, Run]]) -> pd.DataFrame:

@@ -15,16 +15,22 @@ from pathlib import Path
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from profiler.co_location_runs import FIRST_SEED, CoLocationRuns
-from profiler.export import best_effort_table, recorded_runs, rounded, with_co_locations, write_co_locations
-from profiler.journal import Journal, RecordedRun
+from profiler.export import (
+    best_effort_table,
+    recorded_runs,
+    report_runs,
+    rounded,
+    with_co_locations,
+    write_co_locations,
+)
+from profiler.journal.journal import Journal, RecordedRun
+from profiler.journal.records import BENCHES, FURTHER, further
 from profiler.profiling import journal_of
-from profiler.purposes import BENCHES, FURTHER, further
+from profiler.runs.co_location_runs import FIRST_SEED, CoLocationRuns
 from profiler.steps import Done, Notify
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import CoLocation, InputError, TestbedDescription, Workload
-from profiles.best_effort import best_effort_summary
 from profiles.profile import RUN, NfProfile, Profile, read_profile
 
 ROUNDS = 5
@@ -105,13 +111,9 @@ def profile_further(
         _measure(profile, runs, choose, most)
         if runs.refused:
             notify(f"{len(runs.refused)} co-locations do not run here; left out")
-        if stack.outliers:
-            notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
         measured = [(co_location, rounded(kpps)) for co_location, kpps in runs.all()]
         journal.finished(part, measured)
-        best_efforts = best_effort_table(journal.best_efforts())
-        if len(best_efforts):
-            notify(best_effort_summary(best_efforts, len(journal)))
+        best_efforts = report_runs(journal, notify, outliers=stack.outliers)
     return _write(out, profile, measured, best_efforts)
 
 

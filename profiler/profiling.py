@@ -16,34 +16,42 @@ import pandas as pd
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from profiler.accelerators import accelerator_points, pattern_points
-from profiler.co_runs import TIMES, draw_co_locations
-from profiler.contention import ALONE, BenchLevels, OperatingPoint, alone_runs, measure_benches
+from profiler.contention import (
+    ALONE,
+    AcceleratorLevels,
+    BenchLevel,
+    BenchLevels,
+    Contention,
+    MemoryContention,
+    Neighbour,
+    OperatingPoint,
+    alone_runs,
+    measure_benches,
+    measure_neighbours,
+)
 from profiler.cycles import measure_part_of_cycles
 from profiler.deciding import measure_deciding
 from profiler.export import (
-    best_effort_table,
     export,
     memory_table,
     nf_profile,
     refuse_taken,
     refuse_unwritable,
+    report_runs,
     with_co_locations,
 )
-from profiler.journal import Journal
-from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
-from profiler.method import QUOTA, Method
-from profiler.methods import find_method
-from profiler.nf_runs import NfRuns, QuotaSpent, solo_points
-from profiler.outliers import ConfirmedTestbed
-from profiler.purposes import BENCHES, TOGETHER
+from profiler.journal.journal import Journal
+from profiler.journal.records import BENCHES, TOGETHER
+from profiler.methods import QUOTA, Method, find_method
 from profiler.quota import SOLO_REPEATS, QuotaShares, divide, refuse_large
+from profiler.runs.co_runs import TIMES, draw_co_locations
+from profiler.runs.nf_runs import NfRuns, QuotaSpent, solo_points
+from profiler.runs.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
-from profiles.best_effort import best_effort_summary
 from profiles.description import NULL_NF
 from profiles.faults import suggestion
 from profiles.profile import NfProfile
@@ -69,8 +77,8 @@ def profile(
 
     Every run is kept in a journal next to `out` before the next begins: the same call resumes what was interrupted, and
     measures nothing when nothing is missing. The directory is written when all is measured. NFs profiled into it before
-    stay. Doubtful runs are decided by repeats (`outliers`), drift is measured and corrected (`drift`); the journal
-    keeps the raw measurements, the directory the results.
+    stay. Doubtful runs are decided by repeats (`outliers`), drift is measured and corrected (`testbed_stack`); the
+    journal keeps the raw measurements, the directory the results.
 
     Parameters
     ----------
@@ -155,13 +163,7 @@ def profile(
         journal.finished(TOGETHER)
         cycles = measure_part_of_cycles(stack, journal, targets, seed=seed, done=steps.done, notify=notify)
         kept = journal.kept()
-        if stack.outliers:
-            notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
-        if len(journal) == known:
-            notify(f"nothing to measure: {known:,} runs are recorded")
-        best_efforts = best_effort_table(journal.best_efforts())
-        if len(best_efforts):
-            notify(best_effort_summary(best_efforts, len(journal)))
+        best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)
     export(out, description, benches, with_co_locations(profiles, [*deciding.all(), *kept]), best_efforts, cycles)
     return out
 
@@ -279,3 +281,88 @@ def targets_of(description: TestbedDescription, names: Sequence[str] | None, not
     for one in too_large:
         notify(f"{one}: left out")
     return [nf for nf in wanted if nf.cores <= cores]
+
+
+# The co-runs that reveal queues, service time and execution pattern of an NF (Tomur, sections 4.1.1 and 4.2).
+
+
+MOST_BENCHES = 3
+
+
+def accelerator_points(
+    description: TestbedDescription, nf: NfDescription, benches: BenchLevels
+) -> list[OperatingPoint]:
+    """With each accelerator's bench alone: fewer than ten points per accelerator.
+
+    At saturation: three service demands with the most work an NF can request, two at default traffic, the heaviest
+    without matches and with small packets. The NF must spend most of its time on the accelerator, and its service time
+    must be measured over all that determines it. Then two light competitors, for the linear part of the throughput
+    curve.
+    """
+    free = description.nic.cores - nf.cores
+    points = []
+    for levels in used_levels(nf, benches):
+        strengths = _strengths(levels, free)
+        if not strengths:
+            continue
+        heavy, medium, weak = strengths
+        most, default, fewest, small = _work(description)
+        points += [(most, strength) for strength in (heavy, medium, weak)]
+        points += [(default, heavy), (default, medium), (fewest, heavy), (small, heavy)]
+        points += [(default, Contention((light,))) for light in levels.light[-2:]]
+    return list(dict.fromkeys(points))
+
+
+def pattern_points(
+    description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
+) -> list[OperatingPoint]:
+    """Memory and accelerator benches together: what one resource costs while the other is scarce shows the pattern.
+
+    Every combination of two strengths of memory contention with none and two of accelerator contention, at three
+    amounts of accelerator work; then every accelerator of the NF loaded at once.
+    """
+    free = description.nic.cores - nf.cores
+    used = [strengths for levels in used_levels(nf, benches) if (strengths := _strengths(levels, free - 1))]
+    mediums = [medium for _, medium, _ in used]
+    together = [sum(mediums, start=ALONE)] if len(mediums) > 1 else []
+    pressures = [pressure for heavy, medium, _ in used for pressure in (heavy, medium)] + together
+    points: list[OperatingPoint] = []
+    for traffic in _work(description)[:3]:
+        for pressure in [ALONE, *pressures] if pressures else []:
+            left = free - _cores(pressure)
+            memories = [memory.strongest(cores) for cores in (max(left // 2, 1), left)]
+            points += [(traffic, pressure + contention) for contention in memories if contention.levels]
+    return list(dict.fromkeys(points))
+
+
+def used_levels(nf: NfDescription, benches: BenchLevels) -> list[AcceleratorLevels]:
+    """The bench levels of the NF's accelerators, of those that have a bench."""
+    return [benches.accelerators[name] for name in nf.accelerators if name in benches.accelerators]
+
+
+def _strengths(levels: AcceleratorLevels, cores: int) -> tuple[Contention, Contention, Contention] | None:
+    """Heavy, medium and weak demand, saturating: several of the slowest requests, one of them, a middle one."""
+    slowest, middle = levels.saturating[-1], levels.saturating[len(levels.saturating) // 2]
+    if slowest.cores > cores:
+        return None
+    count = min(cores // slowest.cores, MOST_BENCHES)
+    second: Sequence[BenchLevel] = (slowest,) if count > 1 else (middle,)
+    weak = middle if count > 1 else levels.saturating[0]
+    return Contention((slowest,) * count), Contention(tuple(second)), Contention((weak,))
+
+
+def _work(description: TestbedDescription) -> list[TrafficProfile]:
+    """Traffic with the most accelerator work, the default, no matches, and small packets full of matches."""
+    ranges = {name: bounds for name, bounds in traffic_ranges(description).items() if name != "flows"}
+    most = traffic_with(description.traffic, {name: high for name, (_, high) in ranges.items()})
+    fewest = traffic_with(description.traffic, {"mtbr": ranges["mtbr"][0]}) if "mtbr" in ranges else None
+    small = (
+        traffic_with(most, {"packet_size": float(round(sum(ranges["packet_size"]) / 4))})
+        if "packet_size" in ranges
+        else most
+    )
+    return [most, description.traffic, fewest or small, small]
+
+
+def _cores(contention: Contention) -> int:
+    return sum(level.cores for level in contention.levels)

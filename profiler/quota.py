@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from profiler.co_runs import TIMES
-from profiler.method import QUOTA
+from profiler.methods import QUOTA
+from profiler.runs.co_runs import TIMES
 from profiles import InputError
 
 DECIDING = (0.2, 0.5)

@@ -13,9 +13,9 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from profiler.program import LONGEST_LINE
-from profiler.protocol import BAD_REQUEST, RUN_MESSAGE, error_answer, faults_of, run_answer
-from profiler.request_checks import refusals
+from profiler.protocol.program import LONGEST_LINE
+from profiler.protocol.protocol import BAD_REQUEST, RUN_MESSAGE, error_answer, faults_of, run_answer
+from profiler.protocol.request_checks import refusals
 from profiler.testbed import RunRefused, Testbed, TestbedError
 from profiler.testbeds import open_testbed
 from profiles import InputError

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import math
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import median
 
-from profiler.drift import DriftReference, SteadyTestbed
-from profiler.journal import Journal, JournaledTestbed
-from profiler.outliers import ConfirmedTestbed
-from profiler.purposes import REFERENCE, REPEATS, of_co_locations
-from profiler.testbed import Testbed
+from profiler.journal.journal import Journal, JournaledTestbed
+from profiler.journal.records import REFERENCE, REPEATS, of_co_locations
+from profiler.runs.outliers import ConfirmedTestbed
+from profiler.testbed import (
+    Measurement,
+    Run,
+    RunRefused,
+    Testbed,
+    TestbedChanged,
+    TestbedError,
+    TestbedWrapper,
+    refuse_invalid,
+)
+from profiles import ChainLoad, Load, PacedWorkload, TestbedDescription, Workload
 
 
 class TestbedStack:
@@ -54,3 +69,277 @@ class TestbedStack:
 
     def _journaled(self, purpose: str) -> Testbed:
         return JournaledTestbed(self._testbed, self._journal, purpose)
+
+
+# Drift: a reference run that is repeated regularly shows how the testbed changes during a profiling.
+#
+# A card that warms up or shares its host gets slower over hours, and no single run shows it. The reference, an NF alone
+# at default traffic, is run five times before the benches and before each NF, and then every `EVERY_RUNS` runs or
+# `EVERY_S` seconds, whichever is first. Drift is the median of its last five readings over the median of the first five
+# of all, so that neither noise nor an outlier is taken for drift.
+#
+# - Up to `NOISE` nothing is done.
+# - Up to `MOST` throughputs are divided by it, and it is reported. Counters stay as read: most of them are rates that
+#   do not depend on the NF alone.
+#   What is left of a drift of 10 % an hour is below 5 %: 3 % that count as noise, and the drift since the middle
+# reading.
+# - Beyond, the profiling ends: after so large a change, one factor for all workloads would be a guess.
+#
+# Readings are in the journal like all runs, and their times depend only on the runs of the benches or of the NF and on
+# the recorded times: a resumed profiling corrects as an undisturbed one, and an NF's readings do not depend on other
+# NFs.
+
+
+EVERY_RUNS = 50
+EVERY_S = 120.0
+WINDOW = 5
+NOISE = 0.03
+MOST = 0.2
+REPORTED_AGAIN = 0.05
+REFERENCE_SEEDS = 101
+PARTS = 1_000_000_007
+
+
+class DriftReference:
+    """The reference run of a profiling, and the drift that it shows.
+
+    Parameters
+    ----------
+    testbed
+        Where it runs.
+    seed
+        Readings have seeds of their own after it.
+    notify
+        Called with a message when drift is first corrected, and when it has grown much.
+    since
+        The readings that drift is measured against; its own when None.
+    part
+        What is measured meanwhile; it separates readings from those of other parts.
+    """
+
+    def __init__(
+        self,
+        testbed: Testbed,
+        seed: int,
+        notify: Callable[[str], None],
+        *,
+        since: DriftReference | None = None,
+        part: str = "",
+    ) -> None:
+        self._testbed = testbed
+        self._co_location = _reference(testbed.describe())
+        self._seed = seed + zlib.crc32(part.encode()) % PARTS
+        self._notify = notify
+        self._since = since or self
+        self._readings: list[float] = []
+        self._runs = 0
+        self._elapsed_s = 0.0
+        self._reported = 1.0
+        self.factor = 1.0
+
+    @property
+    def runs_left(self) -> int:
+        """Runs that may be made before the next reading, at least one."""
+        return max(EVERY_RUNS - self._runs, 1) if self._co_location else EVERY_RUNS
+
+    def begin(self) -> None:
+        """Take the first readings, unless that was done.
+
+        Raises
+        ------
+        TestbedError
+            When the testbed fails.
+        """
+        if not self._co_location or self._readings:
+            return
+        if self._since is not self:
+            self._since.begin()
+        self._read(WINDOW)
+        self._compare()
+
+    def passed(self, runs: Sequence[Run]) -> None:
+        """Count `runs`, and read again if it is time.
+
+        Raises
+        ------
+        TestbedError
+            When the testbed fails, or has drifted too far.
+        """
+        self._runs += len(runs)
+        self._elapsed_s += math.fsum(run.elapsed_s for run in runs)
+        if self._co_location and (self._runs >= EVERY_RUNS or self._elapsed_s >= EVERY_S):
+            self._read(1)
+            self._compare()
+
+    def _read(self, times: int) -> None:
+        for _ in range(times):
+            seed = self._seed + REFERENCE_SEEDS * (len(self._readings) + 1)
+            run = self._testbed.run(self._co_location, seed=seed)
+            self._readings.append(run.measurements[0].throughput_kpps)
+        self._runs, self._elapsed_s = 0, 0.0
+
+    def _compare(self) -> None:
+        drift = median(self._readings[-WINDOW:]) / median(self._since._readings[:WINDOW])
+        shown = f"the reference run is {100 * (drift - 1):+.1f} % off its beginning"
+        if abs(drift - 1) > MOST:
+            raise TestbedChanged(
+                f"testbed drifts: {shown}, more than the {100 * MOST:g} % that can be corrected; let it settle, then "
+                "profile into another --out"
+            )
+        self.factor = drift if abs(drift - 1) > NOISE else 1.0
+        if abs(self.factor - self._reported) >= REPORTED_AGAIN or (self._reported == 1.0 and self.factor != 1.0):
+            self._reported = self.factor
+            self._notify(f"testbed drifts: {shown}; throughputs are corrected by it")
+
+
+_Request = tuple[tuple[Load, ...], int | None]
+
+
+class SteadyTestbed(TestbedWrapper):
+    """A testbed without its drift: throughputs are corrected to what they would have been at the beginning.
+
+    A repeated request has the same answer as before, corrected by the drift when it was run. Noise-free runs are passed
+    through: a testbed that knows the truth does not drift.
+
+    Parameters
+    ----------
+    testbed
+        What may drift.
+    reference
+        Measures the drift.
+    """
+
+    def __init__(self, testbed: Testbed, reference: DriftReference) -> None:
+        super().__init__(testbed)
+        self._reference = reference
+        self._answers: dict[_Request, Run] = {}
+
+    def run_many(
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+    ) -> list[Run]:
+        if not noise:
+            return self._inner.run_many(co_locations, noise=noise, seed=seed)
+        requests = [(tuple(loads), seed) for loads in co_locations]
+        new = [one for one in dict.fromkeys(requests) if one not in self._answers]
+        if new:
+            self._reference.begin()
+        while new:
+            size = self._reference.runs_left if self.batches else 1
+            now, new = new[:size], new[size:]
+            runs = self._inner.run_many([loads for loads, _ in now], seed=seed)
+            factor = self._reference.factor
+            self._answers |= {one: _corrected(one[0], run, factor) for one, run in zip(now, runs, strict=True)}
+            self._reference.passed(runs)
+        return [self._answers[one] for one in requests]
+
+
+def _corrected(loads: Sequence[Load], run: Run, factor: float) -> Run:
+    if factor == 1.0:
+        return run
+    return replace(
+        run, measurements=tuple(_steady(load, one, factor) for load, one in zip(loads, run.measurements, strict=True))
+    )
+
+
+def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
+    """The measurement without drift; no chain or NF carries more than is offered to it."""
+    kpps = one.throughput_kpps / factor
+    if isinstance(load, ChainLoad | PacedWorkload) and load.rate_kpps:
+        kpps = min(kpps, max(load.rate_kpps, one.throughput_kpps))
+    ratio = kpps / one.throughput_kpps
+    stages = tuple(replace(stage, throughput_kpps=stage.throughput_kpps * ratio) for stage in one.stages)
+    return replace(one, throughput_kpps=kpps, stages=stages)
+
+
+def _reference(description: TestbedDescription) -> list[Load]:
+    """The first NF that fits the NIC, alone at default traffic; empty where there is none."""
+    return [Workload(nf.name, description.traffic) for nf in description.fitting_nfs[:1]]
+
+
+# Retries: a run that fails is repeated on a restarted testbed, a limited number of times.
+
+
+ATTEMPTS = 3
+PAUSES_S = (0.5, 2.0)
+"""Before the second and the third attempt."""
+
+
+class RetryingTestbed(Testbed):
+    """A testbed that is closed and opened again whenever it fails.
+
+    A run whose testbed ended, hung, answered late, under another id or with invalid values is attempted three times;
+    the last failure is the error. A run that the testbed refuses is not repeated, because it would be refused again.
+    A testbed that does not start, or first describes itself wrongly, is not restarted: the user has just started it
+    and can correct the command.
+
+    Parameters
+    ----------
+    reopen
+        Starts the testbed. Called once at the beginning, then after each failure.
+    notify
+        Called with a message about every failure that is retried.
+    pause
+        Waits that many seconds.
+    """
+
+    def __init__(
+        self,
+        reopen: Callable[[], Testbed],
+        notify: Callable[[str], None] = lambda message: None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._reopen = reopen
+        self._notify = notify
+        self._pause = pause
+        self._testbed: Testbed | None = reopen()
+        self._batches = self._testbed.batches
+        self._description: TestbedDescription | None = None
+
+    @property
+    def batches(self) -> bool:
+        return self._batches
+
+    def describe(self) -> TestbedDescription:
+        if self._description is None:
+            self._description = self._opened().describe()
+        return self._description
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        return self.run_many([loads], noise=noise, seed=seed)[0]
+
+    def run_many(
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+    ) -> list[Run]:
+        for attempt, pause in enumerate((*PAUSES_S, None), start=1):
+            try:
+                runs = self._opened().run_many(co_locations, noise=noise, seed=seed)
+                for run in runs:
+                    refuse_invalid(run)
+                return runs
+            except (RunRefused, TestbedChanged):
+                raise
+            except TestbedError as error:
+                self.close()
+                if pause is None:
+                    raise TestbedError(f"gave up after {ATTEMPTS} attempts at one run: {error}") from None
+                self._notify(f"attempt {attempt} of {ATTEMPTS} failed, restarting the testbed: {error}")
+                self._pause(pause)
+        raise AssertionError("the last attempt returns or raises")
+
+    def close(self) -> None:
+        if self._testbed is not None:
+            with contextlib.suppress(TestbedError):
+                self._testbed.close()
+        self._testbed = None
+
+    def _opened(self) -> Testbed:
+        """The testbed, restarted if it was closed; it must describe itself as before."""
+        if self._testbed is None:
+            testbed = self._reopen()
+            if self._description is not None and (described := testbed.describe()) != self._description:
+                testbed.close()
+                raise TestbedChanged(
+                    f"testbed {self._description.name} describes itself differently after a restart: {described}"
+                )
+            self._testbed = testbed
+        return self._testbed

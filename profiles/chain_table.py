@@ -1,4 +1,4 @@
-"""`chains.csv` of a profile directory (docs/formats.md): what was measured of chains of NFs."""
+"""`chains.csv` of a profile directory (docs/formats/profile.md): what was measured of chains of NFs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from profiles.chain import ChainLoad
-from profiles.chain_text import parse_chain, stages_text
+from profiles.chain import ChainLoad, parse_chain, stages_text
 from profiles.faults import Fault, InputError
 from profiles.table import SIGNIFICANT, read_table
 from profiles.traffic import ATTRIBUTES
@@ -52,9 +51,7 @@ def read_chains(path: Path) -> pd.DataFrame:
         With every fault.
     """
     text = [ORDER, CORES, SHARES]
-    table, faults = read_table(
-        path, [*KEY, CHAIN_KPPS], text=text, positive=["flows", "packet_size", CHAIN_KPPS], shown_as=str(path)
-    )
+    table, faults = read_table(path, [*KEY, CHAIN_KPPS], text=text, positive=["flows", "packet_size", CHAIN_KPPS])
     for line, row in zip(table.attrs.get("lines", ()), _rows(table), strict=False):
         faults += [Fault(str(path), line, column, message) for column, message in _wrong(row)]
     if faults:

@@ -1,4 +1,4 @@
-"""`cycles.json` of a profile directory (docs/formats.md): cycles per packet of each NF, as a rack names them."""
+"""`cycles.json` of a profile (docs/formats/profile.md): cycles per packet of each NF, as a rack names them."""
 
 from __future__ import annotations
 

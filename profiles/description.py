@@ -1,4 +1,4 @@
-"""What a testbed reports of itself: the `describe` answer of the testbed protocol (docs/formats.md)."""
+"""What a testbed reports of itself: the answer to `describe` (docs/formats/testbed-protocol.md)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from profiles.counters import COUNTERS
+from profiles.shown import Shown
 from profiles.traffic import ATTRIBUTES, TrafficProfile
 
 MOST_CORES = 1024
@@ -159,7 +160,7 @@ class BenchDescription(_Described):
     parameters: dict[Label, ValueRange] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
 
 
-class TestbedDescription(_Described):
+class TestbedDescription(Shown, _Described):
     """All that a testbed reports before anything has run on it.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The files of a GPU server's profile (docs/formats.md): the time of each stage of each NF, and whole co-locations.
+"""The files of a GPU server's profile (docs/formats/profile.md): the time of each stage of an NF, and co-locations.
 
 Users may write them from their own measurements. A p99 that was not measured is empty.
 """
@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pydantic import ValidationError
 
 from profiles.description import NfDescription, TestbedDescription
 from profiles.faults import Fault, InputError
+from profiles.files.json import read_model
 from profiles.table import read_table, write_table
 from profiles.traffic import ATTRIBUTES
-from profiles.validation import worded
 
 GPU = "gpu"
 """The `nic.kind` of a GPU server."""
@@ -111,17 +110,12 @@ def read_gpu_profile(directory: Path) -> GpuProfile:
         With every fault of every file.
     """
     path = directory / "testbed.json"
-    try:
-        testbed = TestbedDescription.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise InputError(
-            [Fault(str(path), None, ".".join(map(str, one["loc"])) or None, worded(one)) for one in error.errors()]
-        ) from None
-    except OSError as error:
-        raise InputError.of(str(path), f"cannot be read: {error.strerror}") from None
+    faults: list[Fault] = []
+    testbed = read_model(path, TestbedDescription, faults)
+    if testbed is None:
+        raise InputError(faults)
     if testbed.nic.kind != GPU:
         raise InputError.of(str(path), f"kind {testbed.nic.kind} is not {GPU}", column="nic.kind")
-    faults: list[Fault] = []
     folders = sorted(one for one in directory.glob("[!.]*") if one.is_dir() and (one / "kernel.csv").exists())
     known = {nf.name: nf for nf in testbed.nfs}
     faults += [

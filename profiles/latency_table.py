@@ -1,4 +1,4 @@
-"""`NF/latency.csv` of a profile (docs/formats.md): latencies of an NF at offered rates, alone and beside others.
+"""`NF/latency.csv` of a profile (docs/formats/profile.md): latency of an NF at offered rates, alone and beside others.
 
 Users may write it from their own measurements.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from profiles.faults import Fault
 from profiles.table import read_table
 from profiles.traffic import ATTRIBUTES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LATENCY = "latency"
 COMPETITORS = "competitors"
@@ -31,6 +34,8 @@ def competitors_text(nfs: Iterable[str]) -> str:
 
 def no_latencies() -> pd.DataFrame:
     """The table of an NF whose latency was not measured."""
+    import pandas as pd
+
     return pd.DataFrame(
         {name: pd.Series(dtype=object if name == COMPETITORS else np.float64) for name in LATENCY_COLUMNS}
     )

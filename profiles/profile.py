@@ -1,4 +1,4 @@
-"""The profile directory (docs/formats.md): everything that was measured of the NFs of one testbed.
+"""The profile directory (docs/formats/profile.md): everything that was measured of the NFs of one testbed.
 
 Users may write the files from their own measurements; what a file leaves out has a meaning, given at each reader.
 """
@@ -9,19 +9,21 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from pydantic import ValidationError
 
 from profiles.aside import file_aside, files_aside
 from profiles.counters import COUNTERS
 from profiles.description import NfDescription, TestbedDescription
 from profiles.faults import Fault, InputError
+from profiles.files.json import read_model
 from profiles.latency_table import LATENCY, no_latencies, read_latencies
 from profiles.table import read_table, write_table
 from profiles.traffic import ATTRIBUTES, TrafficProfile
-from profiles.validation import worded
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRAFFIC_COLUMNS = list(ATTRIBUTES)
 COUNTER_COLUMNS = list(COUNTERS)
@@ -77,9 +79,9 @@ class NfProfile:
     solo: pd.DataFrame
     memory: pd.DataFrame
     accelerators: dict[str, pd.DataFrame] = field(default_factory=dict)
-    pattern: pd.DataFrame = field(default_factory=pd.DataFrame)
-    co_runs: pd.DataFrame = field(default_factory=pd.DataFrame)
-    co_locations: pd.DataFrame = field(default_factory=pd.DataFrame)
+    pattern: pd.DataFrame = field(default_factory=lambda: _no_table())
+    co_runs: pd.DataFrame = field(default_factory=lambda: _no_table())
+    co_locations: pd.DataFrame = field(default_factory=lambda: _no_table())
     latency: pd.DataFrame = field(default_factory=no_latencies)
 
     @property
@@ -115,7 +117,7 @@ class NfProfile:
         stems = [FORMER_CO_LOCATIONS]
         stems += [CO_LOCATIONS] if not len(self.co_locations) else []
         stems += ["pattern"] if not len(self.pattern) else []
-        earlier = _read_nf_description(directory / "nf.json", [])
+        earlier = read_model(directory / "nf.json", NfDescription, [])
         stems += [name for name in (earlier.accelerators if earlier else ()) if name not in self.accelerators]
         return [directory / f"{stem}.csv" for stem in stems]
 
@@ -143,6 +145,8 @@ class Profile:
 
     def default_traffic(self) -> TrafficProfile:
         """The testbed's default traffic, else the traffic most often measured."""
+        import pandas as pd
+
         if self.testbed:
             return self.testbed.traffic
         rows = pd.concat(
@@ -172,8 +176,9 @@ def read_profile(directory: Path) -> Profile:
             hint="`placer profile --testbed SPEC --out PROFILE` writes one",
         )
     faults: list[Fault] = []
-    testbed = _read_testbed(directory / "testbed.json", faults)
-    benches = pd.DataFrame()
+    described = directory / "testbed.json"
+    testbed = read_model(described, TestbedDescription, faults) if described.exists() else None
+    benches = _no_table()
     if (directory / "benches.csv").exists():
         benches, wrong = read_table(directory / "benches.csv", ["bench"], text=["bench"])
         faults += wrong
@@ -192,32 +197,9 @@ def write_json(value: object, path: Path) -> None:
         aside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
-def _read_testbed(path: Path, faults: list[Fault]) -> TestbedDescription | None:
-    if not path.exists():
-        return None
-    try:
-        return TestbedDescription.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        faults += _faults_of(error, path)
-        return None
-
-
-def _read_nf_description(path: Path, faults: list[Fault]) -> NfDescription | None:
-    if not path.exists():
-        return None
-    try:
-        return NfDescription.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        faults += _faults_of(error, path)
-        return None
-
-
-def _faults_of(error: ValidationError, path: Path) -> list[Fault]:
-    return [Fault(str(path), None, ".".join(map(str, wrong["loc"])) or None, worded(wrong)) for wrong in error.errors()]
-
-
 def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
-    description = _read_nf_description(folder / "nf.json", faults)
+    described = folder / "nf.json"
+    description = read_model(described, NfDescription, faults) if described.exists() else None
 
     def table(path: Path, columns: Sequence[str], defaults: dict[str, float], text: Sequence[str] = ()) -> pd.DataFrame:
         required = [*columns, "flows", "packet_size", THROUGHPUT]
@@ -256,7 +238,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         accelerators=accelerators,
         pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
         co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
-        co_locations=table(co_locations, [RUN, NF], {}, text=[RUN, NF]) if co_locations.exists() else pd.DataFrame(),
+        co_locations=table(co_locations, [RUN, NF], {}, text=[RUN, NF]) if co_locations.exists() else _no_table(),
         latency=latency,
     )
 
@@ -266,11 +248,21 @@ def _co_locations_file(folder: Path) -> Path:
     return former if former.exists() and not current.exists() else current
 
 
+def _no_table() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame()
+
+
 def _nothing(columns: Iterable[str]) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, THROUGHPUT]})
 
 
 def _joined(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:
+    import pandas as pd
+
     filled = [table for table in tables if len(table)]
     return pd.concat(filled, ignore_index=True) if filled else _nothing(columns)
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from profiles.aside import file_aside
-from profiles.faults import Fault
+from profiles.faults import Fault, InputError
+from profiles.files.csv_table import CsvTable, not_a_number, read_csv_table
+from profiles.text import number_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SIGNIFICANT = "%.10g"
-NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-"""What Python takes for a number beyond this, such as 1_0 or digits of other scripts, is a typing error."""
 
 
 def read_table(
@@ -27,14 +28,13 @@ def read_table(
     *,
     text: Iterable[str] = (),
     positive: Iterable[str] = (),
-    shown_as: str | None = None,
 ) -> tuple[pd.DataFrame, list[Fault]]:
     """The table in `path` and what is wrong with it.
 
     Parameters
     ----------
     path
-        A CSV file, UTF-8 with or without byte order mark.
+        A CSV file, as `read_csv_table` reads it; it may have no rows.
     required
         Columns that must be there and filled.
     defaults
@@ -44,8 +44,6 @@ def read_table(
         other is numbers if all its cells are, else text: users keep notes.
     positive
         Columns in which 0 is a fault.
-    shown_as
-        The name of the file in faults.
 
     Returns
     -------
@@ -53,25 +51,20 @@ def read_table(
         One row per data row, in file order, columns of the file plus those of `defaults`; numbers as float64;
         `table.attrs["lines"]` holds the line of each row. The table is not to be used when there are faults.
     """
-    name = shown_as or str(path)
+    import pandas as pd
+
     required, defaults = list(required), dict(defaults or {})
     try:
-        header, rows = _rows(path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        return pd.DataFrame(), [Fault(name, None, None, f"cannot be read as CSV: {error}")]
-    if header is None:
-        return pd.DataFrame(), [Fault(name, None, None, "is empty: not even a header")]
-    if len(header) == 1 and ";" in header[0]:
-        hint = "separate columns by commas, and write decimal numbers with a point"
-        return pd.DataFrame(), [Fault(name, 1, None, "columns are separated by semicolons", hint)]
-    faults = [Fault(name, 1, column, "column is missing") for column in required if column not in header]
-    faults += [
-        Fault(name, 1, column, "column named twice") for column in sorted(set(header)) if header.count(column) > 1
+        written = read_csv_table(str(path), without_rows=True)
+    except InputError as error:
+        return pd.DataFrame(), list(error.faults)
+    missing = [
+        Fault(written.name, 1, column, "column is missing") for column in required if column not in written.header
     ]
-    if faults:
-        return pd.DataFrame(), faults
+    if missing:
+        return pd.DataFrame(), missing
     numbers = (set(required) | set(defaults)) - set(text)
-    columns, faults = _columns(name, header, rows, _Rules(set(required), defaults, numbers, set(positive)))
+    columns, faults = _columns(written, _Rules(set(required), defaults, numbers, set(positive)))
     if faults:
         return pd.DataFrame(), faults
     table = pd.DataFrame(columns)
@@ -83,7 +76,7 @@ def read_table(
             table[column] = table[column].astype(np.float64)
         elif column not in set(text):
             table[column] = _numbers_if_all(table[column])
-    table.attrs["lines"] = [line for line, _ in rows]
+    table.attrs["lines"] = written.lines
     return table, []
 
 
@@ -91,14 +84,6 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write `table` aside, then rename: ten significant digits, LF, empty for NaN; the same table is the same bytes."""
     with file_aside(path) as aside:
         table.to_csv(aside, index=False, float_format=SIGNIFICANT, lineterminator="\n")
-
-
-def _rows(path: Path) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        header = next(reader, None)
-        rows = [(reader.line_num, row) for row in reader if row]
-    return (None, []) if not header else ([column.strip() for column in header], rows)
 
 
 @dataclass(frozen=True)
@@ -111,21 +96,17 @@ class _Rules:
     positive: Set[str]
 
 
-def _columns(
-    name: str, header: Sequence[str], rows: Iterable[tuple[int, list[str]]], rules: _Rules
-) -> tuple[dict[str, list[object]], list[Fault]]:
-    columns: dict[str, list[object]] = {column: [] for column in header}
-    faults = []
-    for line, row in rows:
-        if len(row) != len(header):
-            faults.append(Fault(name, line, None, f"has {len(row)} values, the header {len(header)}"))
-            continue
-        for column, cell in zip(header, row, strict=True):
-            value, wrong = _cell(cell.strip(), column, rules)
+def _columns(written: CsvTable, rules: _Rules) -> tuple[dict[str, list[object]], list[Fault]]:
+    """The values of each column, and all that is wrong in the table, by line."""
+    columns: dict[str, list[object]] = {column: [] for column in written.header}
+    faults = list(written.faults)
+    for line, row in zip(written.lines, written.rows, strict=True):
+        for column, cell in zip(written.header, row, strict=True):
+            value, wrong = _cell(cell, column, rules)
             columns[column].append(value)
             if wrong:
-                faults.append(Fault(name, line, column, wrong))
-    return columns, faults
+                faults.append(Fault(written.name, line, column, wrong))
+    return columns, sorted(faults, key=lambda fault: fault.line or 0)
 
 
 def _cell(cell: str, column: str, rules: _Rules) -> tuple[object, str | None]:
@@ -133,19 +114,16 @@ def _cell(cell: str, column: str, rules: _Rules) -> tuple[object, str | None]:
         return cell, "is empty" if column in rules.required and not cell else None
     if not cell:
         return rules.defaults.get(column, math.nan), "is empty" if column in rules.required else None
-    try:
-        value = float(cell)
-    except ValueError:
-        return math.nan, f"'{cell}' is not a number"
-    if math.isfinite(value) and not NUMBER.fullmatch(cell):
-        return math.nan, f"'{cell}' is not a number"
-    if not math.isfinite(value):
-        return math.nan, f"{cell} is not a finite number"
+    value = number_of(cell)
+    if value is None:
+        return math.nan, not_a_number(cell)
     if value == 0 and column in rules.positive:
         return value, "0 is no measurement"
     return value, f"{cell} is negative" if value < 0 else None
 
 
 def _numbers_if_all(cells: pd.Series[str]) -> pd.Series[str] | pd.Series[float]:
+    import pandas as pd
+
     numbers = pd.to_numeric(cells, errors="coerce")
     return cells if (numbers.isna() & (cells != "")).any() else numbers.astype(np.float64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, ValidationError
+
+from profiles.faults import Fault
 
 LONGEST = 80
 
@@ -39,6 +41,14 @@ WORDS = {
     "too_long": "is too long: there may be at most {max_length}",
 }
 """What is wrong with a value, by pydantic's name of it."""
+
+
+def faults_of(error: ValidationError, file: str) -> list[Fault]:
+    """A fault for each wrong value, by the keys that lead to it."""
+    return [
+        Fault(file, None, ".".join(map(str, wrong["loc"])) or None, worded(wrong))
+        for wrong in error.errors(include_url=False)
+    ]
 
 
 def worded(wrong: ErrorDetails) -> str:

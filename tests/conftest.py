@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.artefacts import made_once
+from tests.effort import THOROUGH, examples
 from tests.postgres import Cluster, cluster, programs
 
 # before numpy is loaded: its threads would wait for one another and for those of other tests
@@ -27,6 +29,38 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
+def made_up_models() -> Path:
+    """Saved models of three made-up NFs, of one core each on a NIC of six: read in a tenth of the time of real ones."""
+    from predictor import train
+    from tests.predictor import made_up
+
+    def make(folder: Path) -> None:
+        train(made_up.profile([made_up.PLAIN, made_up.CRYPTO, made_up.LOOKUP])).save(folder)
+
+    return made_once("made-up-models", make, Path(made_up.__file__))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def charts_library() -> Iterator[None]:
+    """The script of charts in pages, which takes seconds to bundle, is bundled once for all workers."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle
+
+    def bundled(snippet: str) -> str:
+        def make(folder: Path) -> None:
+            folder.mkdir()
+            (folder / "bundle.js").write_text(bundle(snippet), encoding="utf-8")
+
+        folder = made_once(f"charts-library-{vl_convert.__version__}", make)
+        return (folder / "bundle.js").read_text(encoding="utf-8")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "javascript_bundle", bundled)
+        yield
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[Cluster]:
     """A PostgreSQL server; tests of it are skipped where there are no programs of one."""
     if programs() is None:
@@ -36,10 +70,11 @@ def postgres() -> Iterator[Cluster]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without -m, leave out the studies that are marked slow: `make slow` runs them."""
+    """Without -m, leave out what `make test-all` runs besides (long) and what only `make slow` runs (slow)."""
     if not config.option.markexpr:
-        items[:] = [item for item in items if "slow" not in item.keywords]
+        items[:] = [item for item in items if not {"long", "slow"} & set(item.keywords)]
 
 
-settings.register_profile("shared machine", deadline=None)
-settings.load_profile("shared machine")
+# without a deadline, as the machine may be shared
+settings.register_profile("tests", deadline=None, derandomize=not THOROUGH, max_examples=examples(100))
+settings.load_profile("tests")

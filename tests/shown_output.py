@@ -6,6 +6,7 @@ stands for any lines. Times and rates depend on the machine and are compared as 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -17,7 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from placer.metacompiler.execute import find_programs
+from typer.testing import CliRunner
+
+from placer.cli import app
+from placer.rack.compiler.execute import find_programs
 from profiles import InputError
 
 REPO = Path(__file__).parents[1]
@@ -56,7 +60,10 @@ class Shown:
         """What the command prints; an example runs in an empty folder."""
         words = shlex.split(self.command)
         if self.program == PLACER:
-            return _output([sys.executable, "-m", "placer", *words], REPO)
+            with contextlib.chdir(REPO):
+                ended = CliRunner().invoke(app, words, catch_exceptions=False)
+            assert ended.exit_code == 0, ended.output
+            return ended.stdout
         with tempfile.TemporaryDirectory() as folder:
             return _output([sys.executable, str(REPO / words[0]), *words[1:]], Path(folder))
 

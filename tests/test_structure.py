@@ -14,7 +14,11 @@ import pytest
 REPO = Path(__file__).parents[1]
 PACKAGES = ("benches", "experiments", "placer", "predictor", "profiler", "profiles", "traces")
 
-FLOORS = {"placer": 9, "predictor": 7}
+PRODUCT = ("experiments", "placer", "predictor", "profiler", "profiles", "traces")
+ROOTS = ("placer.__main__", "placer.cli", "placer.commands.", "placer.testing.", "experiments.")
+"""Where users come in."""
+
+FLOORS = {"placer": 10, "predictor": 7, "profiler": 8}
 
 NOT_PLAIN = re.compile(
     r"\b(told|tells?|compan(?:y|ies)|newcomers?|berths?|housed|befall\w*|whoever|of late|room is worth)\b",
@@ -28,7 +32,7 @@ FIXED = re.compile(r"""["'`]compan(?:y|ies)["'`]|companies\.csv""")
 
 def floors(package: str) -> int:
     """The longest import path among the rooms of a package: its files and folders."""
-    graph = grimp.build_graph(package, exclude_type_checking_imports=True)
+    graph = grimp.build_graph(package, exclude_type_checking_imports=True, cache_dir=None)
     rooms = graph.find_children(package)
     for room in rooms:
         graph.squash_module(room)
@@ -46,6 +50,45 @@ def test_rooms_stand_on_few_floors(package: str) -> None:
     assert floors(package) <= FLOORS[package]
 
 
+def unreached() -> set[str]:
+    """Modules of the product that no command, no Python API, no service and no registry reaches by imports.
+
+    A registry reaches the files of its room; a module that is named in a string is loaded by name (`python -m`).
+    """
+    graph = grimp.build_graph(*PRODUCT, cache_dir=None)
+    named = {module: named_in(module, graph.modules) for module in graph.modules}
+    waiting = {module for module in graph.modules if module in PRODUCT or module.startswith(ROOTS)}
+    found: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        found.add(module)
+        parents = {module.rpartition(".")[0]} - {""}
+        waiting |= (graph.find_modules_directly_imported_by(module) | named[module] | parents) - found
+    return graph.modules - found
+
+
+def named_in(module: str, modules: set[str]) -> set[str]:
+    """Modules whose names are strings in this one, and those in the rooms of its registries."""
+    path = REPO.joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and node.value in modules:
+            found.add(node.value)
+        if isinstance(node, ast.Call) and "Registry" in ast.unparse(node.func):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            rooms = [one.value for one in given if isinstance(one, ast.Constant) and "." in str(one.value)]
+            found |= {one for one in modules for room in rooms if one.startswith(f"{room}.")}
+    return found
+
+
+@pytest.mark.long
+def test_everything_is_reached() -> None:
+    """What only tests run stands in `tests/reference`, what nothing runs nowhere."""
+    assert unreached() == set()
+
+
+@pytest.mark.long
 def test_no_two_public_classes_share_a_name() -> None:
     places = defaultdict(list)
     for path in sources("*.py"):
@@ -55,6 +98,7 @@ def test_no_two_public_classes_share_a_name() -> None:
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
+@pytest.mark.long
 def test_words_are_plain() -> None:
     pages = [REPO / "README.md", *(REPO / "docs").rglob("*.md"), *(REPO / "nfs").rglob("*.[ch]")]
     found = [

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.arrays import read_arrays, write_arrays
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
-from predictor.prediction import Prediction
-from predictor.registry import PREDICTORS, Predictor, Warn
+from predictor.model_folder import read_arrays, write_arrays
+from predictor.registry import PREDICTORS, Prediction, Predictor, Warn
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import COUNTERS, Workload
 from profiles.profile import THROUGHPUT

@@ -9,18 +9,16 @@ from functools import cache
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from experiments.data_planes import PAPER
 from experiments.data_planes.methodology.printed import printed_table
 from experiments.methodology.findings import UNPUBLISHED, Finding
 from experiments.registry import Result, Setting, experiment
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import smape_pct
-
-Array = NDArray[np.float64]
+from predictor.fitting.points import MeasuredCurve
+from profiles.arrays import Floats
 
 SLOPE, START = 14.77241, 659.44034
 LINEAR_PCT, QUADRATIC_PCT = 1.418, 1.196
@@ -39,7 +37,7 @@ NOISE, PUBLISHED = "a line with noise", "both errors as published"
 class Example:
     """One data set: both errors, the fitted line, and the families of what each criterion chooses."""
 
-    y: Array
+    y: Floats
     linear_pct: float
     quadratic_pct: float
     slope: float
@@ -51,13 +49,13 @@ class Example:
 def run(setting: Setting) -> Result:
     """Data sets of two kinds, with both fits of each and what `placer fit` chooses by each criterion."""
     count, rng = setting.count(DRAWS), setting.rng("linear-or-quadratic")
-    kinds: dict[str, Callable[[Array], Array]] = {NOISE: of_a_line, PUBLISHED: with_published_errors}
+    kinds: dict[str, Callable[[Floats], Floats]] = {NOISE: of_a_line, PUBLISHED: with_published_errors}
     examples: dict[str, list[Example]] = {}
     for kind, values in kinds.items():
         setting.say(f"{count} data sets: {kind}")
         examples[kind] = [_example(values(rng.normal(size=len(X)))) for _ in range(count)]
     return Result(
-        printed_table([one for kind, sets in examples.items() for one in _findings(kind, sets)]),
+        printed_table([finding for kind, sets in examples.items() for finding in _findings(kind, sets)]),
         (f"Data drawn at random: {count} sets of {len(X)} points of each kind. Nothing was measured.",),
         lambda figure: _draw(figure, examples),
         (
@@ -76,7 +74,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def of_a_line(noise: Array) -> Array:
+def of_a_line(noise: Floats) -> Floats:
     """y at X of the published line with this noise, scaled until the error of its fitted line is the published one."""
     scale = 0.01
     for _ in range(STEPS):
@@ -85,7 +83,7 @@ def of_a_line(noise: Array) -> Array:
     return y
 
 
-def with_published_errors(noise: Array) -> Array:
+def with_published_errors(noise: Floats) -> Floats:
     """As `of_a_line`, with as much curvature as gives the published error of the quadratic, too."""
     bend = np.polynomial.Legendre.basis(2, domain=[X[0], X[-1]])(X)
 
@@ -106,22 +104,22 @@ def _root(beyond: Callable[[float], float]) -> float:
     raise ArithmeticError("no curvature gives the published errors")
 
 
-def _error(y: Array, degree: int) -> float:
+def _error(y: Floats, degree: int) -> float:
     """sMAPE of a polynomial's least squares."""
     return smape_pct(_projection(degree) @ y, y)
 
 
 @cache
-def _projection(degree: int) -> Array:
+def _projection(degree: int) -> Floats:
     """Turns y at X into the values of the fitted polynomial."""
     basis, _ = np.linalg.qr(np.vander(X / X[-1], degree + 1))
     return np.asarray(basis @ basis.T)
 
 
-def _example(y: Array) -> Example:
+def _example(y: Floats) -> Example:
     start, slope = np.polynomial.Polynomial.fit(X, y, 1).convert().coef
     models = {name: fit(MeasuredCurve("x", "y", X, y), select=name) for name in CRITERIA}
-    chosen = {name: ", ".join(one.family for one in model.segments) for name, model in models.items()}
+    chosen = {name: ", ".join(segment.family for segment in model.segments) for name, model in models.items()}
     return Example(y, _error(y, 1), _error(y, 2), float(slope), float(start), chosen)
 
 

@@ -15,9 +15,9 @@ from experiments.data_planes import PAPER
 from experiments.data_planes.methodology.printed import printed_table
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import FittedModel
+from predictor.fitting.points import MeasuredCurve
 from profiler.simulated import SimulatedTestbed
 from profiles import Fault, InputError, TrafficProfile, Workload
 from profiles.table import read_table
@@ -49,7 +49,7 @@ def run(setting: Setting) -> Result:
         setting.say(f"{name}: fitting {len(swept.curve.x)} points")
         models[name] = fit(swept.curve, select=name)
     return Result(
-        printed_table([one for name, model in models.items() for one in _findings(name, model)]),
+        printed_table([finding for name, model in models.items() for finding in _findings(name, model)]),
         (swept.testbed,),
         lambda figure: _draw(figure, swept.curve, models),
         (

@@ -11,7 +11,7 @@ MODELLED = (
 """How SLOs are judged, as lists of testbeds say it."""
 SIMULATED = (
     "simulated:gpu, a simulated server with a card like a TITAN Xp: nothing is run on a GPU. It is calibrated to "
-    "numbers of figures 1, 3, 9 and 10 (profiler/simulated_gpu/nfs.py); its NF ACL is the firewall of the paper."
+    "numbers of figures 1, 3, 9 and 10 (profiler/simulated_gpu/card.py); its NF ACL is the firewall of the paper."
 )
 """Where latencies come from, as lists of testbeds say it."""
 NOT_PRINTED = "not printed"

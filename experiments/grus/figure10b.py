@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
 from experiments.grus.methodology.printed_laws import line
@@ -24,8 +23,7 @@ from experiments.methodology.accuracy import is_worse
 from experiments.registry import Result, Setting, experiment
 from predictor.gpu.models import GpuModels
 from profiler.testbed import GpuStages
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 BATCHES = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 CLASSES = {"ACL": "header", "NIDS": "payload", "IPSec": "both"}
@@ -45,14 +43,14 @@ def run(setting: Setting) -> Result:
     return Result(table, (SIMULATED,), lambda figure: _draw(figure, runs), NOTES, {"runs": runs})
 
 
-def _law(setting: Setting, traffic: str, nf: str) -> Array:
+def _law(setting: Setting, traffic: str, nf: str) -> Floats:
     """The straight line through short runs."""
     loads = [on_sms(nf, TRAFFICS[traffic], [(0, batch)]) for batch in BATCHES]
     return line(BATCHES, [_both_ways(stages_of(measured([load], seed=setting.seed)[0])) for load in loads])
 
 
 def _runs(
-    setting: Setting, models: GpuModels, traffic: str, nf: str, laws: Mapping[tuple[str, str], Array]
+    setting: Setting, models: GpuModels, traffic: str, nf: str, laws: Mapping[tuple[str, str], Floats]
 ) -> Iterator[dict[str, object]]:
     setting.say(f"{traffic}, {nf}: {len(BATCHES)} batches")
     for batch in BATCHES:

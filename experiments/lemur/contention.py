@@ -19,12 +19,12 @@ from experiments.lemur.methodology.contention_instances import (
     simulated_rack,
 )
 from experiments.registry import Result, Setting, experiment
-from placer.chains.contention.loop import ContendedPlan
-from placer.chains.contention.measured_rates import Capacity, capacities, measured_rates
-from placer.chains.contention.modelled_growth import ModelledGrowth
-from placer.chains.contention.run_contended import run_contended
-from placer.chains.plan import RackPlan
 from placer.inputs.models import open_models
+from placer.rack.contention.loop import ContendedPlan
+from placer.rack.contention.measured_rates import Capacity, capacities, measured_rates
+from placer.rack.contention.modelled_growth import ModelledGrowth
+from placer.rack.contention.run_contended import run_contended
+from placer.rack.plan import RackPlan
 from profiler.simulated import SimulatedServer
 from profiler.simulated.server import SERVER
 from profiler.testbed import Testbed
@@ -121,7 +121,7 @@ def _row(one: ContentionInstance, found: ContendedPlan, server: Testbed) -> dict
 
 
 def _aggregate(plan: RackPlan) -> float:
-    return round(sum(one.rate_mbps for one in plan.chains), 1) if plan.chains else NONE
+    return round(sum(chain.rate_mbps for chain in plan.chains), 1) if plan.chains else NONE
 
 
 def _truth(plan: RackPlan, server: Testbed) -> Truth:
@@ -134,7 +134,7 @@ def _truth(plan: RackPlan, server: Testbed) -> Truth:
 
 def _shortfall(plan: RackPlan, found: list[Capacity]) -> float:
     rates = measured_rates(plan, found)
-    least = [float(one.chain.slo.t_min_mbps) for one in plan.chains]
+    least = [float(chain.chain.slo.t_min_mbps) for chain in plan.chains]
     return max(100 * (1 - rate / need) for rate, need in zip(rates, least, strict=True) if need)
 
 

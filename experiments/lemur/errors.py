@@ -15,11 +15,11 @@ from experiments.lemur.methodology.compared import SAME, TIME_LIMIT_S, Instance,
 from experiments.lemur.methodology.paper_rack import CYCLES, chains, rack
 from experiments.methodology.accuracy import verdict_on
 from experiments.registry import Result, Setting, experiment
-from placer.chains.heuristics.fixed_layouts import CoreAllocation, plan_of
-from placer.chains.layout import Layout
-from placer.chains.plan import RackPlan
-from placer.chains.rack import CoreCost, Rack
-from placer.chains.strategies import CHAIN_STRATEGIES
+from placer.rack.heuristics.fixed_layouts import CoreAllocation, plan_of
+from placer.rack.layout import Layout
+from placer.rack.plan import RackPlan
+from placer.rack.rack import CoreCost, Rack
+from placer.rack.strategies import CHAIN_STRATEGIES
 
 PERCENTAGES = (1, 2, 4, 8, 10)
 STRATEGIES = ("optimal", "lemur")
@@ -43,7 +43,7 @@ def run(setting: Setting) -> Result:
         for kind, factors in ((ALL, low), (EACH, drawn)):
             wrong = _with_cycles(on, factors)
             for name in STRATEGIES:
-                plans = {one: _judged(plan, on) for one, plan in _plans(name, instances, wrong).items()}
+                plans = {one: _judge(plan, on) for one, plan in _plans(name, instances, wrong).items()}
                 rows.append(_row(pct, kind, name, plans, true[name]))
     table = pd.DataFrame(rows)
     return Result(
@@ -65,7 +65,10 @@ def run(setting: Setting) -> Result:
 
 def _plans(strategy: str, instances: Sequence[Instance], on: Rack) -> dict[Instance, RackPlan]:
     place = CHAIN_STRATEGIES[strategy]
-    return {one: place(chains(one.numbers, one.delta), on, time_limit=TIME_LIMIT_S, notify=_quiet) for one in instances}
+    return {
+        instance: place(chains(instance.numbers, instance.delta), on, time_limit=TIME_LIMIT_S, notify=_quiet)
+        for instance in instances
+    }
 
 
 def _quiet(message: str) -> None:
@@ -81,11 +84,11 @@ def _with_cycles(on: Rack, factors: Mapping[str, float]) -> Rack:
     return replace(on, costs={nf: replace(one, server=changed(nf, one.server)) for nf, one in on.costs.items()})
 
 
-def _judged(plan: RackPlan, on: Rack) -> RackPlan:
+def _judge(plan: RackPlan, on: Rack) -> RackPlan:
     """The layouts and cores of a plan on a rack with other cycles."""
     if not plan.chains:
         return plan
-    allocation = CoreAllocation(on, [Layout(one.chain, on, one.layout.sites) for one in plan.chains])
+    allocation = CoreAllocation(on, [Layout(chain.chain, on, chain.layout.sites) for chain in plan.chains])
     for number, one in enumerate(plan.chains):
         allocation.give(number, one.cores)
     return plan_of(allocation)

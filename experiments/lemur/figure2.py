@@ -60,8 +60,8 @@ def _row(name: str, plain: Plans, with_overheads: Plans) -> dict[str, object]:
     worse = ["below_optimum"] if name == "lemur" and min(below) > PUBLISHED_BELOW else []
     return {
         "strategy": name,
-        "placed": _placed(name, plain),
-        "placed_with_overheads": _placed(name, with_overheads),
+        "placed": _place(name, plain),
+        "placed_with_overheads": _place(name, with_overheads),
         "published_placed": PUBLISHED_PLACED[name],
         "below_optimum": below[0],
         "below_optimum_with_overheads": below[1],
@@ -70,7 +70,7 @@ def _row(name: str, plain: Plans, with_overheads: Plans) -> dict[str, object]:
     }
 
 
-def _placed(name: str, plans: Plans) -> int:
+def _place(name: str, plans: Plans) -> int:
     return sum(bool(plan.chains) for plan in plans[name].values())
 
 
@@ -83,9 +83,9 @@ def _rates(instances: list[Instance], plans: Plans) -> pd.DataFrame:
     """A row per instance: the least rates, and what each strategy carries, Gbps."""
     return pd.DataFrame(
         [
-            {"set": one.name, "delta": one.delta, "t_min_gbps": _least(one)}
-            | {f"{name}_gbps": aggregate_gbps(plans[name][one]) for name in plans}
-            for one in instances
+            {"set": instance.name, "delta": instance.delta, "t_min_gbps": _least(instance)}
+            | {f"{name}_gbps": aggregate_gbps(plans[name][instance]) for name in plans}
+            for instance in instances
         ]
     )
 
@@ -95,13 +95,14 @@ def _least(one: Instance) -> float:
 
 
 def _notes(instances: list[Instance], plain: Plans, with_overheads: Plans) -> tuple[str, ...]:
-    feasible, of = _placed("optimal", plain), len(instances)
+    feasible, of = _place("optimal", plain), len(instances)
     leads = _leads(plain)
     return (
-        f"Instances are five sets of chains at least rates of 0.5 to {max(one.delta for one in instances):g} times the "
-        f"base rates, {of} in all. By cycles alone {of - feasible} are infeasible, which is proven. With 220 cycles "
+        "Instances are five sets of chains at least rates of 0.5 to "
+        f"{max(instance.delta for instance in instances):g} times the base rates, {of} in all. "
+        f"By cycles alone {of - feasible} are infeasible, which is proven. With 220 cycles "
         "for the header of each subgroup and 180 for replicas (section 5.3), "
-        f"{of - _placed('optimal', with_overheads)} are.",
+        f"{of - _place('optimal', with_overheads)} are.",
         "The paper counts 29 sets for which there is a plan, as many as our optimum places with overheads. Stages of "
         "the switch are without a bound: the paper says that they did not limit these sets.",
         "below_optimum counts plans that carry at least 0.1 % less beyond the least rates than the proven optimum.",

@@ -10,7 +10,7 @@ from experiments.lemur.methodology.compared import TIME_LIMIT_S, aggregate_gbps
 from experiments.lemur.methodology.paper_rack import chains, rack
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
-from placer.chains.place import best_plan
+from placer.rack.place import best_plan
 
 NUMBERS = (1, 4)
 DELTA = 0.5
@@ -40,7 +40,7 @@ def run(setting: Setting) -> Result:
 def _row(bound: float) -> dict[str, object]:
     plan = best_plan(chains(NUMBERS, DELTA, d_max_us=bound), rack(), time_limit=TIME_LIMIT_S)
     ours, theirs = aggregate_gbps(plan), PUBLISHED_GBPS.get(bound, float("nan"))
-    latencies = [float(one.layout.latency_us) for one in plan.chains] or [float("nan")] * len(NUMBERS)
+    latencies = [float(chain.layout.latency_us) for chain in plan.chains] or [float("nan")] * len(NUMBERS)
     missing = not plan.chains and theirs == theirs
     return {
         "d_max_us": bound,

@@ -10,14 +10,13 @@ from experiments.lemur.methodology.compared import RIVALS, TIME_LIMIT_S
 from experiments.lemur.methodology.paper_rack import PACKET_SIZE, rack
 from experiments.methodology.findings import Finding, findings_table
 from experiments.registry import Result, Setting, experiment
-from placer.chains.chain import Chain
-from placer.chains.files.json_twins import chains_of
-from placer.chains.plan import RackPlan
-from placer.chains.stages.stage_oracles import checked_stages
-from placer.chains.stages.tables.library import LIBRARY
-from placer.chains.stages.tables.packing import Memories, fewest_stages
-from placer.chains.stages.tables.program import table_program
-from placer.chains.strategies import CHAIN_STRATEGIES
+from placer.rack.chain import Chain
+from placer.rack.files.json_twins import chains_of
+from placer.rack.plan import RackPlan
+from placer.rack.stages.stage_oracles import checked_stages
+from placer.rack.stages.tables.packing import Memories, fewest_stages
+from placer.rack.stages.tables.program import LIBRARY, table_program
+from placer.rack.strategies import CHAIN_STRATEGIES
 
 STAGES = 12
 FEW, MANY = 10, 11
@@ -57,11 +56,11 @@ def _plan_findings(plans: dict[str, RackPlan]) -> list[Finding]:
     found = [Finding(f"plan of {name}", float(bool(plan.chains)), float(name in ("lemur", "optimal")), "plans")
              for name, plan in plans.items() if name != "optimal"]  # fmt: skip
     for name in ("optimal", "lemur"):
-        for one in plans[name].chains:
-            nats = sum(one.chain.nfs[at].nf == "NAT" for at in one.layout.on_switch)
+        for chain in plans[name].chains:
+            nats = sum(chain.chain.nfs[at].nf == "NAT" for at in chain.layout.on_switch)
             published = float(FEW) if name == "lemur" else float("nan")
             found.append(Finding(f"NATs on the switch, {name}", nats, published, "NATs"))
-            found.append(Finding(f"rate of {name}", one.rate_mbps / 1000, unit="Gbps"))
+            found.append(Finding(f"rate of {name}", chain.rate_mbps / 1000, unit="Gbps"))
     return found
 
 

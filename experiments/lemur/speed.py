@@ -14,7 +14,7 @@ from experiments.lemur.methodology.compared import TIME_LIMIT_S
 from experiments.lemur.methodology.paper_rack import DELTAS, chains, rack
 from experiments.methodology.accuracy import verdict_on
 from experiments.registry import Result, Setting, experiment
-from placer.chains.strategies import CHAIN_STRATEGIES
+from placer.rack.strategies import CHAIN_STRATEGIES
 
 NUMBERS = (1, 2, 3, 4)
 BRUTE_FORCE_S = 60
@@ -36,7 +36,7 @@ def run(setting: Setting) -> Result:
     )
     return Result(
         table,
-        (_tried(force), "This machine, one thread: the other rows."),
+        (_try_out(force), "This machine, one thread: the other rows."),
         lambda figure: _draw(figure, table),
         (
             f"seconds is the median over eight least rates, {REPEATS} repeats each, of solving without reading files; "
@@ -49,7 +49,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _tried(of: BruteForced) -> str:
+def _try_out(of: BruteForced) -> str:
     return f"This machine, one thread: {of.tried:,} of {of.patterns:,} patterns of the brute force, at delta 1."
 
 

@@ -15,7 +15,7 @@ from experiments.lemur import PAPER
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
 from profiler.cycles import measure_cycles
-from profiler.outliers import ConfirmedTestbed
+from profiler.runs.outliers import ConfirmedTestbed
 from profiler.simulated import SimulatedServer
 from profiles.cycles import CYCLES_FILE, CyclesOfRules
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
+
 Scores = tuple[float, float, float]
 """MAPE, and the shares of predictions within 5 % and within 10 %; all in %."""
 
@@ -21,19 +21,19 @@ METRICS_NOTE = (
 )
 
 
-def errors_pct(predicted: Array, truth: Array) -> Array:
+def errors_pct(predicted: Floats, truth: Floats) -> Floats:
     """Absolute percentage errors."""
-    errors: Array = 100 * np.abs(predicted / truth - 1)
+    errors: Floats = 100 * np.abs(predicted / truth - 1)
     return errors
 
 
-def scores(errors: Array) -> Scores:
+def scores(errors: Floats) -> Scores:
     """MAPE, and the shares of predictions within 5 % and within 10 %."""
     return float(errors.mean()), float(100 * (errors <= 5).mean()), float(100 * (errors <= 10).mean())
 
 
 def score_table(
-    errors: Mapping[tuple[str, str, str], Array], published: Mapping[tuple[str, str], Scores]
+    errors: Mapping[tuple[str, str, str], Floats], published: Mapping[tuple[str, str], Scores]
 ) -> pd.DataFrame:
     """A row per (NF, predictor, testbed): our scores, the published ones, and the verdict."""
     unknown = (np.nan,) * len(METRICS)
@@ -98,13 +98,13 @@ def draw_scores(figure: Figure, table: pd.DataFrame) -> None:
     axes.legend(ncols=2, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
 
 
-def quantiles(values: Array) -> dict[str, float]:
+def quantiles(values: Floats) -> dict[str, float]:
     """The five quantiles of a box plot."""
     names = ("p5", "p25", "median", "p75", "p95")
     return dict(zip(names, np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist(), strict=True))
 
 
-def box_table(errors: Mapping[tuple[str, str], Array], keys: Sequence[str]) -> pd.DataFrame:
+def box_table(errors: Mapping[tuple[str, str], Floats], keys: Sequence[str]) -> pd.DataFrame:
     """Quantiles, a row per key of `errors`."""
     return pd.DataFrame(
         [
@@ -114,7 +114,7 @@ def box_table(errors: Mapping[tuple[str, str], Array], keys: Sequence[str]) -> p
     )
 
 
-def flattened(errors: Mapping[tuple[str, str], Array], keys: Sequence[str], column: str) -> pd.DataFrame:
+def flatten(errors: Mapping[tuple[str, str], Floats], keys: Sequence[str], column: str) -> pd.DataFrame:
     """Every value, a row each, with its key."""
     rows: Iterable[dict[str, object]] = (
         {**dict(zip(keys, key, strict=True)), column: value}

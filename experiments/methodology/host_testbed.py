@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.registry import CannotRun, Setting
-from profiler.retry import RetryingTestbed
 from profiler.testbed import Testbed, TestbedError
+from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
 from profiles import InputError, Load
 
@@ -84,6 +84,8 @@ def measure(
         except TestbedError as error:
             raise CannotRun(f"this machine cannot measure it: {error}") from error
     return [
-        RepeatedRuns(np.array([[one.throughput_kpps for one in runs[at].measurements] for runs in rounds]))
+        RepeatedRuns(
+            np.array([[measurement.throughput_kpps for measurement in runs[at].measurements] for runs in rounds])
+        )
         for at in range(len(co_locations))
     ]

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 
-def boxes(axes: Axes, values: Mapping[str, Array], ylabel: str) -> None:
+def boxes(axes: Axes, values: Mapping[str, Floats], ylabel: str) -> None:
     """A box per key, whiskers at the 5th and 95th percentile, the median as text above."""
     filled = {label: of for label, of in values.items() if len(of)}
     axes.boxplot(list(filled.values()), whis=(5, 95), showfliers=False, widths=0.5)

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from experiments.methodology.accuracy import box_table, errors_pct, flattened
+from experiments.methodology.accuracy import box_table, errors_pct, flatten
 from experiments.methodology.findings import UNPUBLISHED, Finding, findings_table
 from experiments.methodology.plots import boxes
 from experiments.registry import Result, Setting, experiment
@@ -17,13 +16,12 @@ from experiments.tomur import HARDWARE, PAPER, SIMULATED
 from experiments.tomur.methodology import bluefield2
 from experiments.tomur.methodology.co_locations import co_locations_of
 from experiments.tomur.methodology.simulated_card import CARD as HOSTED
-from experiments.tomur.methodology.simulated_card import tomur, trained, truth, uncorrected
+from experiments.tomur.methodology.simulated_card import tomur, train, truth, uncorrected
 from experiments.tomur.methodology.slomo import slomo
 from experiments.tomur.methodology.synthetic_nfs import CARD, name_of, trained_synthetic
 from predictor import Predictor, TomurPredictor
 from profiles import COUNTERS, Workload
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 CO_LOCATIONS = 300
 OFFERED = 3
@@ -86,7 +84,7 @@ def run(setting: Setting) -> Result:
         ),
         {
             "errors": box_table(errors, ("testbed", "model")),
-            "single-resource": flattened(errors, ("testbed", "model"), "error_pct"),
+            "single-resource": flatten(errors, ("testbed", "model"), "error_pct"),
             "compositions": pd.DataFrame(
                 [{"nf": nf, "composition": name, "mape_pct": mape} for (nf, name), mape in mapes.items()]
             ),
@@ -94,7 +92,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _single_resource(setting: Setting) -> Mapping[str, Array]:
+def _single_resource(setting: Setting) -> Mapping[str, Floats]:
     co_locations = _contended(TARGET, setting)
     measured, predictor = truth(co_locations), tomur(setting)
     parts = [co_location[0] for co_location in predictor.predict(co_locations)]
@@ -105,7 +103,7 @@ def _single_resource(setting: Setting) -> Mapping[str, Array]:
     }
 
 
-def _single_resource_measured(real: bluefield2.FlowMonitorRuns) -> Mapping[str, Array]:
+def _single_resource_measured(real: bluefield2.FlowMonitorRuns) -> Mapping[str, Floats]:
     predictors, measured = real.trained.predictors, bluefield2.throughput(real.runs)
     no_memory = real.runs.assign(**dict.fromkeys(COUNTERS, 0.0))
     inputs = {SINGLE[0]: ("slomo", real.runs), SINGLE[1]: ("tomur", no_memory)}
@@ -116,7 +114,7 @@ def _single_resource_measured(real: bluefield2.FlowMonitorRuns) -> Mapping[str, 
 
 
 def _compositions(setting: Setting) -> Mapping[tuple[str, str], float]:
-    models = {**uncorrected(trained(setting)), **uncorrected(trained_synthetic(setting))}
+    models = {**uncorrected(train(setting)), **uncorrected(trained_synthetic(setting))}
     mapes = {}
     for nf, version in VERSIONS.items():
         co_locations = _contended(version, setting)
@@ -129,12 +127,12 @@ def _compositions(setting: Setting) -> Mapping[tuple[str, str], float]:
 
 def _contended(nf: str, setting: Setting) -> list[list[Workload]]:
     """Co-locations in which another NF also uses the regex accelerator, so that both resources are contended."""
-    hosted = {one.name: "regex" in one.accelerators for one in HOSTED.describe().nfs}
+    hosted = {nf.name: "regex" in nf.accelerators for nf in HOSTED.describe().nfs}
     drawn = co_locations_of(
         nf, OFFERED * setting.count(CO_LOCATIONS), setting.rng(f"figure2 {nf}"), others=list(hosted)
     )
     return [one for one in drawn if any(hosted[other.nf] for other in one[1:])][: setting.count(CO_LOCATIONS)]
 
 
-def _first(predictor: Predictor, co_locations: Sequence[Sequence[Workload]]) -> Array:
+def _first(predictor: Predictor, co_locations: Sequence[Sequence[Workload]]) -> Floats:
     return np.array([rates[0] for rates in predictor.throughput(co_locations)])

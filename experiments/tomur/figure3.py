@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from experiments.methodology.accuracy import box_table, errors_pct, flattened
+from experiments.methodology.accuracy import box_table, errors_pct, flatten
 from experiments.methodology.findings import Finding, findings_table
 from experiments.methodology.plots import boxes, curves
 from experiments.registry import Result, Setting, experiment
@@ -17,8 +16,7 @@ from experiments.tomur.methodology.co_locations import random_traffics
 from experiments.tomur.methodology.simulated_card import DEFAULT, tomur
 from experiments.tomur.methodology.slomo import slomo
 from profiles import TrafficProfile
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 NFS = {"FlowStats": 1.2, "FlowClassifier": 1.1, "FlowTracker": 1.6}
 """NFs and the published MAPE of SLOMO at default traffic (table 11)."""
@@ -60,7 +58,7 @@ def run(setting: Setting) -> Result:
         {
             "throughput": over_car,
             "errors": box_table(errors, ("nf", "traffic")),
-            "every-error": flattened(errors, ("nf", "traffic"), "error_pct"),
+            "every-error": flatten(errors, ("nf", "traffic"), "error_pct"),
         },
     )
 
@@ -83,7 +81,7 @@ def _over_access_rate(setting: Setting) -> pd.DataFrame:
     )
 
 
-def _errors(setting: Setting) -> dict[tuple[str, str], Array]:
+def _errors(setting: Setting) -> dict[tuple[str, str], Floats]:
     errors = {}
     for nf in NFS:
         rng = setting.rng(f"figure3 {nf}")

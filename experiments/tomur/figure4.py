@@ -70,7 +70,8 @@ def _swept(own: float, other: float, setting: Setting) -> pd.DataFrame:
     reached = [run.measurements[0].throughput_kpps for run in runs]
     bench = [0.0, *(run.measurements[1].throughput_kpps for run in runs[1:])]
     (bench_alone,) = (
-        one.throughput_kpps for one in CARD.run([accelerator_bench("regex", 0.0, other)], noise=False).measurements
+        measurement.throughput_kpps
+        for measurement in CARD.run([accelerator_bench("regex", 0.0, other)], noise=False).measurements
     )
     times = 1 / reached[0], 1 / bench_alone
     offered = np.array([*rates, bench_alone])

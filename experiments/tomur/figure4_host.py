@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from experiments.methodology.findings import Finding, findings_table
 from experiments.methodology.host_testbed import RepeatedRuns, measure, open_host_testbed
@@ -13,8 +12,7 @@ from experiments.registry import Result, Setting, experiment
 from experiments.tomur import PAPER
 from predictor.contention.accelerators import equilibrium
 from profiles import BenchLoad, Load, TrafficProfile, Workload
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 MATCH_RATES = ((200.0, 200.0), (200.0, 800.0), (800.0, 200.0), (800.0, 800.0))
 """Matches/MB of PacketFilter and of regex-bench."""
@@ -110,7 +108,7 @@ def _table(
     return pd.DataFrame(rows)
 
 
-def _distance(reached: Array, expected: Array) -> RepeatedRuns:
+def _distance(reached: Floats, expected: Floats) -> RepeatedRuns:
     """Distance above the throughput of an equation (%) in every repeat."""
     return RepeatedRuns(100 * (reached / expected - 1)[:, None])
 

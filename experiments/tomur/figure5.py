@@ -22,8 +22,7 @@ from experiments.tomur.methodology.benches import (
 )
 from experiments.tomur.methodology.simulated_card import DEFAULT
 from experiments.tomur.methodology.synthetic_nfs import CARD, PATTERNS, name_of, trained_synthetic
-from profiler.simulated.card import HEADER_BYTES
-from profiler.simulated.nfs import ExecutionPattern
+from profiler.simulated.card import HEADER_BYTES, ExecutionPattern
 
 SPEEDS = (1.0, 180.0, 12)
 RATES = (20.0, 400.0, 8)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from experiments.methodology.accuracy import box_table, errors_pct, flattened
+from experiments.methodology.accuracy import box_table, errors_pct, flatten
 from experiments.methodology.findings import UNPUBLISHED, Finding, findings_table
 from experiments.methodology.plots import boxes
 from experiments.registry import Result, Setting, experiment
@@ -21,8 +20,7 @@ from experiments.tomur.methodology.multi_resource import (
 from experiments.tomur.methodology.simulated_card import DEFAULT
 from experiments.tomur.methodology.slomo import predictors
 from profiles import TrafficProfile
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 NFS = ("FlowClassifier", "NAT", "FlowTracker", "FlowStats", "FlowMonitor")
 RUNS = 100
@@ -84,12 +82,12 @@ def run(setting: Setting) -> Result:
         ),
         {
             "errors": box_table(errors, ("predictor", "case")),
-            "every-error": flattened(errors, ("predictor", "case"), "error_pct"),
+            "every-error": flatten(errors, ("predictor", "case"), "error_pct"),
         },
     )
 
 
-def _by_regex_contention(setting: Setting) -> dict[tuple[str, str], Array]:
+def _by_regex_contention(setting: Setting) -> dict[tuple[str, str], Floats]:
     runs = errors_on_card("FlowMonitor", setting)
     low = runs.bench_mtbr <= SPLIT_MTBR
     return {
@@ -99,8 +97,8 @@ def _by_regex_contention(setting: Setting) -> dict[tuple[str, str], Array]:
     }
 
 
-def _by_flow_count(setting: Setting) -> dict[tuple[str, str], Array]:
-    errors: dict[tuple[str, str], list[Array]] = {}
+def _by_flow_count(setting: Setting) -> dict[tuple[str, str], Floats]:
+    errors: dict[tuple[str, str], list[Floats]] = {}
     bench = mem_bench(WORKING_SET_MB, ACCESS_MOPS)
     spans = {
         "flows within 20 %": (DEFAULT.flows * (1 - SPLIT_SHARE), DEFAULT.flows * (1 + SPLIT_SHARE)),

@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from experiments.methodology.accuracy import METRICS_NOTE, Array, draw_scores, errors_pct, score_table, with_means
+from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, errors_pct, score_table, with_means
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
 from experiments.tomur.methodology.co_locations import NINE_TRAFFICS, co_locations_of
-from experiments.tomur.methodology.simulated_card import TESTBEDS, card_of, trained, truth
+from experiments.tomur.methodology.simulated_card import TESTBEDS, card_of, train, truth
 from experiments.tomur.methodology.slomo import predictors
+from profiles.arrays import Floats
 from traces.arrivals import TABLE_2_NFS
 
 CO_LOCATIONS = 270
@@ -55,10 +56,10 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _errors(testbed: str, setting: Setting) -> Iterator[tuple[tuple[str, str, str], Array]]:
+def _errors(testbed: str, setting: Setting) -> Iterator[tuple[tuple[str, str, str], Floats]]:
     """The errors (%) of every predictor for every NF on one card, by NF, predictor and card."""
     setting.say(f"table2: nine NFs on the card `{testbed}`")
-    by_name = {**predictors(setting, testbed), CALIBRATED: trained(setting, testbed).predictors["tomur"]}
+    by_name = {**predictors(setting, testbed), CALIBRATED: train(setting, testbed).predictors["tomur"]}
     for nf in PUBLISHED:
         co_locations = co_locations_of(
             nf,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import platformdirs
 
-from experiments.methodology.accuracy import METRICS_NOTE, Array, draw_scores, errors_pct, score_table
+from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, errors_pct, score_table
 from experiments.methodology.host_testbed import open_host_testbed
 from experiments.registry import CannotRun, Result, Setting, experiment
 from experiments.tomur import PAPER
@@ -21,6 +21,7 @@ from profiler.profiling import profile
 from profiler.testbed import Measurement, Testbed, TestbedError
 from profiler.testbeds.host import find_program
 from profiles import BenchLoad, TestbedDescription, Workload
+from profiles.arrays import Floats
 from profiles.profile import FIRST_SERVICE, read_profile
 
 NFS = ("FlowClassifier", "FlowStats", "NAT")
@@ -130,7 +131,7 @@ def _contention(own: Workload, bench: Measurement) -> pd.DataFrame:
     return pd.DataFrame([{**own.traffic.as_dict(), **bench.counters.as_dict(), FIRST_SERVICE: 0.0}])
 
 
-def _errors(tests: pd.DataFrame, testbed: str) -> dict[tuple[str, str, str], Array]:
+def _errors(tests: pd.DataFrame, testbed: str) -> dict[tuple[str, str, str], Floats]:
     kinds = np.where(tests["neighbour"] == "mem-bench", WITH_BENCH, WITH_NF)
     columns = list(tests.columns)
     predictors = columns[columns.index("drop_pct") + 1 :]

@@ -14,7 +14,7 @@ from experiments.tomur.methodology.benches import random_accelerator_bench, rand
 from experiments.tomur.methodology.simulated_card import DEFAULT, uncorrected
 from experiments.tomur.methodology.synthetic_nfs import CARD, NF1_AND_NF2, trained_synthetic
 from predictor import Models, TomurPredictor
-from profiler.simulated.nfs import NfSpec
+from profiler.simulated.card import NfSpec
 
 RUNS = 200
 COMPOSITIONS = {"sum": "sum", "min": "min", "tomur": None}

@@ -17,7 +17,7 @@ from experiments.tomur.methodology.arrival_sequences import ARRIVALS, LENGTH_NOT
 from experiments.tomur.methodology.simulated_card import TESTBEDS
 from placer.inputs.catalogue import Cards
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
-from placer.optimal.bounded_plan import NAME as OPTIMAL
+from placer.model.plan import OPTIMAL
 from placer.progress import Progress
 from placer.run import RunRequest
 from placer.run import run as compare
@@ -49,7 +49,7 @@ def run(setting: Setting) -> Result:
     """Random sequences of 500 arrivals of nine NFs at default traffic, each with an SLA of 5 to 20 % drop."""
     scores: defaultdict[Key, list[tuple[float, float, float]]] = defaultdict(list)
     optima: list[_Compared] = []
-    for of_sequence in each_sequence(setting, _compared):
+    for of_sequence in each_sequence(setting, _compare):
         optima += of_sequence
         for compared in of_sequence:
             for key, score in compared.scores.items():
@@ -79,21 +79,21 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _compared(seed: int) -> list[_Compared]:
+def _compare(seed: int) -> list[_Compared]:
     """Every strategy on one sequence, per card."""
-    return [_compared_on(testbed, seed) for testbed in TESTBEDS]
+    return [_compare_on(testbed, seed) for testbed in TESTBEDS]
 
 
-def _compared_on(testbed: str, seed: int) -> _Compared:
+def _compare_on(testbed: str, seed: int) -> _Compared:
     request = RunRequest(arrivals=sequence(seed), cards=Cards(testbed=testbed), seed=seed)
     comparison = compare(request, Progress(quiet=True))
     scores = {
-        (testbed, one.plan.strategy, one.plan.predictor or "-"): (
-            float(one.nics),
-            comparison.wastage_pct(one) or 0.0,
-            one.violations_pct or 0.0,
+        (testbed, evaluation.plan.strategy, evaluation.plan.predictor or "-"): (
+            float(evaluation.nics),
+            comparison.wastage_pct(evaluation) or 0.0,
+            evaluation.violations_pct or 0.0,
         )
-        for one in comparison.evaluations
+        for evaluation in comparison.evaluations
     }
     return _Compared(scores, comparison.optimum.proven, comparison.optimum.seconds)
 

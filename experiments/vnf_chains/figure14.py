@@ -68,7 +68,7 @@ def run(setting: Setting) -> Result:
     }
     curve = averages(measured, ("regressor", "samples")).reset_index()
     rows = [_row(name, columns, curve[curve["regressor"] == name]) for name in names]
-    table = pd.DataFrame([*_judged(rows, curve), _chosen(rows)])
+    table = pd.DataFrame([*_judge(rows, curve), _choose(rows)])
     return Result(
         table, (runs.testbed,), lambda figure: _draw(figure, curve), NOTES, _data(measured, before, predicted)
     )
@@ -110,7 +110,7 @@ def samples_to_target(curve: pd.DataFrame) -> int | str:
     return kept
 
 
-def _judged(rows: Sequence[dict[str, Any]], curve: pd.DataFrame) -> list[dict[str, Any]]:
+def _judge(rows: Sequence[dict[str, Any]], curve: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows, with a verdict where the order is another than published, over all numbers of samples."""
     order = [BEST, SLOWER, WORST]
     means = curve.assign(error=curve[MAPE].clip(upper=LARGEST_PCT)).groupby("regressor")["error"].mean()
@@ -127,7 +127,7 @@ def _judged(rows: Sequence[dict[str, Any]], curve: pd.DataFrame) -> list[dict[st
     return judged
 
 
-def _chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _choose(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The row of the regressor that the predicted chain recommends."""
     best = min(rows, key=lambda row: row["predicted_mape_pct"])
     missed = [f"above {TARGET_PCT:g} %"] if best["canary_mape_pct"] > TARGET_PCT else []

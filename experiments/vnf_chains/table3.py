@@ -13,7 +13,7 @@ from experiments.registry import Result, Setting, experiment
 from experiments.vnf_chains import PAPER
 from experiments.vnf_chains.methodology.recorded import share_runs
 from experiments.vnf_chains.methodology.shares import Topology
-from predictor.chains.selection import compared
+from predictor.chains.profiled_nf import compared
 
 METHODS = ("interpolation", "gaussian-process", "neural-network", "lasso-3", "elastic-net-3", "multi-lasso")
 """The columns of the paper's table."""

@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from experiments.methodology.accuracy import errors_pct, is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
 from experiments.vnf_chains import PAPER
 from experiments.vnf_chains.methodology.recorded import ShareRuns, share_runs
-from experiments.vnf_chains.methodology.scaling import TEN, corrected, profile_of
+from experiments.vnf_chains.methodology.scaling import TEN, correct, profile_of
 from experiments.vnf_chains.methodology.shares import Topology, placed
 from experiments.vnf_chains.table3 import NOT_PRINTED
 from predictor.chains.chain_fitting import fit_chain
-from predictor.chains.selection import compared
-
-Array = NDArray[np.float64]
+from predictor.chains.profiled_nf import compared
+from profiles.arrays import Floats
 
 INTERPOLATION, SMOOTH = "interpolation", "smooth"
 DRAWS = 5
@@ -98,11 +96,11 @@ def _row(
     }
 
 
-def _after_ten(runs: ShareRuns, chain: Topology) -> Array:
+def _after_ten(runs: ShareRuns, chain: Topology) -> Floats:
     """Errors (%) after ten runs of the chain, one per draw."""
     functions = {nf: runs.functions[nf] for nf in chain.nfs}
     profiles = {nf: profile_of(one) for nf, one in functions.items()}
-    models = [corrected(profiles, chain, functions, seed) for seed in range(DRAWS)]
+    models = [correct(profiles, chain, functions, seed) for seed in range(DRAWS)]
     predicted = [model.predict(chain.columns).predicted for model in models]
     return np.array([errors_pct(one, chain.settings.value).mean() for one in predicted])
 

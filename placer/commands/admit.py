@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placer.gpu.device import GpuDevice
-    from placer.gpu.latencies import PlanLatencies
-    from placer.gpu.slo import LatencySlo
+    from placer.gpu.plan import LatencySlo, PlanLatencies
 
 FORMATS = ("table", "json")
 PREDICTED = "predicted"
@@ -88,18 +87,18 @@ def command(
     with progress.waiting(f"admitting {len(read):,} SLOs, at most {time_limit:g} s", AFTER_S):
         admission = admit(gpu, read, MethodSetting(seed, time_limit, latencies))
     if method == PREDICTED and latencies is not None and format == "table":
-        from placer.report.text.predicted_admission import predicted_table
+        from placer.report.text.admission import predicted_table
 
         typer.echo(predicted_table(admission, latencies.p99_us(admission.admitted)), nl=False)
         return
     reasons = None
     if explain:
-        from placer.gpu.greedy.enough import reasons_of
+        from placer.gpu.enough import reasons_of
 
         with progress.waiting(f"explaining {len(admission.rejected):,} rejections", AFTER_S):
             reasons = reasons_of(gpu, admission)
     if certificate is not None:
-        from placer.inputs.written_slos import admission_certificate
+        from placer.inputs.gpu.slos import admission_certificate
 
         with file_aside(certificate) as aside:
             written = admission_certificate(gpu, read, answer(admission))
@@ -125,19 +124,18 @@ def _read(
     slos: str, device: Path | None, models: Path | None
 ) -> tuple[GpuDevice, Sequence[LatencySlo], PlanLatencies | None]:
     """The GPU, the SLOs, and the latencies of plans if there are models; the faults of both files at once."""
-    from placer.inputs.slos import read_device, read_slos
+    from placer.inputs.gpu.slos import read_device, read_slos
 
     if (device is None) == (models is None):
         message = "is missing" if device is None else "is given together with --models"
         raise InputError.of("--device", message, hint="name a GPU: --device FILE, or --models DIR")
     if models is not None:
-        from placer.inputs.predicted_plans import PredictedPlans
-        from placer.inputs.slo_models import described_by
+        from placer.inputs.gpu.predicted_plans import PredictedPlans, describe_by
         from predictor.gpu.models import load_gpu_models
 
         trained = load_gpu_models(models)
         wanted = read_slos(slos, trained.nfs)
-        gpu_of_models, named = described_by(trained, wanted)
+        gpu_of_models, named = describe_by(trained, wanted)
         return gpu_of_models, named, PredictedPlans(trained, {slo.id: slo.nf for slo in wanted})
     assert device is not None
     faults: list[Fault] = []

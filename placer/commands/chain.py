@@ -1,4 +1,4 @@
-"""`placer chain SUBCOMMAND`: chains of NFs. Each subcommand is one file, `chain_NAME.py`."""
+"""`placer chain SUBCOMMAND`: chains of NFs. Their subcommands are in `chain_*.py`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import typer
 
 from placer.commands import (
     chain_compile,
-    chain_exec,
     chain_explain,
     chain_place,
     chain_predict,
-    chain_replan,
     chain_scale,
 )
+from placer.commands.options import Command, Group
 
 app = typer.Typer(
+    cls=Group,
     help="Predict chains of NFs from the profiles of single ones, and place chains on a rack.",
     no_args_is_help=True,
     add_completion=False,
@@ -24,14 +24,14 @@ app = typer.Typer(
 
 
 @app.callback()
-def chains() -> None:
+def subcommands() -> None:
     """Predict chains of NFs from the profiles of single ones, and place chains on a rack."""
 
 
-app.command("predict")(chain_predict.command)
-app.command("scale")(chain_scale.command)
-app.command("place")(chain_place.command)
-app.command("replan")(chain_replan.command)
-app.command("explain")(chain_explain.command)
-app.command("compile")(chain_compile.command)
-app.command("exec")(chain_exec.command)
+app.command("predict", cls=Command)(chain_predict.command)
+app.command("scale", cls=Command)(chain_scale.command)
+app.command("place", cls=Command)(chain_place.command)
+app.command("replan", cls=Command)(chain_explain.replan)
+app.command("explain", cls=Command)(chain_explain.explain)
+app.command("compile", cls=Command)(chain_compile.compile_plan)
+app.command("exec", cls=Command)(chain_compile.execute)

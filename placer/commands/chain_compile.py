@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from placer.commands.chain_place import AFTER_S, FORMATS, Format
-from placer.commands.options import Quiet, one_of
+from placer.commands.options import Quiet, ended_by_signals, one_of, refuse_same_files, refuse_unwritable
 
 CompiledPlan = Annotated[
     Path, typer.Argument(metavar="PLAN", help="A plan, as `placer chain place --plan` wrote it.", show_default=False)
@@ -17,25 +17,25 @@ CompiledPlan = Annotated[
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The directory to write.", show_default=False)]
 
 
-def command(plan: CompiledPlan, out: Out, format: Format = "table", quiet: Quiet = False) -> None:
+def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: Quiet = False) -> None:
     """Generate what each device of a plan runs: switch, servers and SmartNICs, and the routing between them."""
-    from placer.chains.files.plan_file import read_plan
-    from placer.metacompiler.code_share import code_share, share_text
-    from placer.metacompiler.compile import compiled_rack
-    from placer.metacompiler.directory import write_rack
     from placer.progress import Progress
-    from placer.report.text.compiled_rack import compiled_document, compiled_report
+    from placer.rack.compiler.code_share import code_share, share_text
+    from placer.rack.compiler.compile import compile_rack
+    from placer.rack.compiler.directory import write_rack
+    from placer.rack.files.plan_file import read_plan
+    from placer.report.rack.compiled_rack import compiled_report, rack_document
 
     one_of("--format", format, FORMATS)
     progress = Progress(quiet=quiet)
     with progress.waiting("generating programs", AFTER_S):
-        rack = compiled_rack(read_plan(plan), str(plan), shares=None)
+        rack = compile_rack(read_plan(plan), str(plan), shares=None)
         uses = write_rack(rack, plan, out)
     if rack.nics and not uses:
         progress.say(
             "note: clang is not installed, so no program of a SmartNIC was compiled or held to its card's limits"
         )
-    document = compiled_document(rack, uses)
+    document = rack_document(rack, uses)
     share = code_share(rack)
     if share is not None:
         lines = {"generated": share.generated, "steering": share.steering, "written": share.written}
@@ -43,3 +43,31 @@ def command(plan: CompiledPlan, out: Out, format: Format = "table", quiet: Quiet
     report = compiled_report(document, out) + (share_text(share) if share else "")
     text = json.dumps(document) + "\n" if format == "json" else report
     typer.echo(text, nl=False)
+
+
+# `placer chain exec`: packets of a capture through the programs of a compiled rack.
+
+
+Directory = Annotated[
+    Path, typer.Argument(metavar="DIR", help="What `placer chain compile` wrote.", show_default=False)
+]
+Source = Annotated[Path, typer.Option("--in", metavar="X.pcap", help="Packets from the world.", show_default=False)]
+Target = Annotated[Path, typer.Option("--out", metavar="Y.pcap", help="Packets to the world.", show_default=False)]
+
+
+def execute(
+    directory: Directory, source: Source, target: Target, format: Format = "table", quiet: Quiet = False
+) -> None:
+    """Run a compiled rack, emulated: one process for each switch, server and SmartNIC, joined by links."""
+    from placer.progress import Progress
+    from placer.rack.compiler.execute import executed
+    from placer.report.rack.compiled_rack import executed_document, executed_report
+
+    one_of("--format", format, FORMATS)
+    refuse_unwritable("--out", target)
+    refuse_same_files({"--out": target}, {"--in": source})
+    progress = Progress(quiet=quiet)
+    with ended_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
+        result = executed(directory, source, target)
+    document = executed_document(result)
+    typer.echo(json.dumps(document) + "\n" if format == "json" else executed_report(document), nl=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +14,7 @@ from placer.commands.chain_place import (
     FORMATS,
     ChainsFile,
     Format,
+    PlanFile,
     RackFile,
     TimeLimit,
     late_messages,
@@ -19,15 +22,21 @@ from placer.commands.chain_place import (
     note_parameters,
     read_chains_and_rack,
 )
-from placer.commands.options import Quiet, one_of
-from profiles import InputError
+from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
+from profiles import Fault, InputError
+from profiles.aside import file_aside
 from profiles.faults import suggestion
 
 if TYPE_CHECKING:
-    from placer.chains.chain import Chain
-    from placer.chains.plan import RackPlan
-    from placer.chains.rack import Rack
-    from placer.chains.reasons.explain import ChainExplanation, LayoutQuestions
+    from placer.rack.chain import Chain
+    from placer.rack.plan import RackPlan
+    from placer.rack.rack import Rack
+    from placer.rack.reasons.explain import ChainExplanation, LayoutQuestions
+if TYPE_CHECKING:
+    from placer.rack.files.chains_file import ChainsText
+    from placer.rack.files.plan_file import PlanFile as OldPlan
+    from placer.rack.rack import Rack
+
 
 ChainName = Annotated[str | None, typer.Option("--chain", help="One chain; by default all.", show_default=False)]
 Placement = Annotated[
@@ -43,7 +52,7 @@ Layouts = Annotated[
 ]
 
 
-def command(
+def explain(
     chains: ChainsFile,
     rack: RackFile,
     chain: ChainName = None,
@@ -54,12 +63,12 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Explain the best plan: for layouts that a chain does not have, what forbids them or what they cost."""
-    from placer.chains.place import best_plan
-    from placer.chains.reasons.explain import LayoutQuestions
-    from placer.chains.reasons.infeasible import explained
     from placer.progress import Progress
-    from placer.report.text.layouts import explanation_report
-    from placer.report.text.rack import rack_report
+    from placer.rack.place import best_plan
+    from placer.rack.reasons.explain import LayoutQuestions
+    from placer.rack.reasons.infeasible import explained
+    from placer.report.rack.layouts import explanation_report
+    from placer.report.rack.plan import rack_report
 
     one_of("--format", format, FORMATS)
     read, on = read_chains_and_rack(chains, rack)
@@ -95,8 +104,8 @@ def _numbers(chains: Sequence[Chain], name: str | None) -> list[int]:
 
 def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Rack) -> dict[str, int]:
     """Sites by NF."""
-    from placer.chains.layout import SWITCH
-    from placer.chains.layouts import possible_sites
+    from placer.rack.layout import SWITCH
+    from placer.rack.layouts import possible_sites
 
     if len(numbers) > 1:
         raise InputError.of("--placement", "needs a chain", hint=f"--chain {chains[0].name}")
@@ -125,8 +134,8 @@ def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Ra
 
 def _what_if(questions: LayoutQuestions, plan: RackPlan, number: int, places: dict[str, int]) -> ChainExplanation:
     """The best layout with some NFs on given devices, or what forbids the one nearest to the plan's."""
-    from placer.chains.layout import Layout
-    from placer.chains.reasons.explain import ChainExplanation, with_places
+    from placer.rack.layout import Layout
+    from placer.rack.reasons.explain import ChainExplanation, with_places
 
     placed = plan.chains[number]
     sites = tuple(places.get(nf.id, site) for nf, site in zip(placed.chain.nfs, placed.layout.sites, strict=True))
@@ -135,3 +144,101 @@ def _what_if(questions: LayoutQuestions, plan: RackPlan, number: int, places: di
         best = questions.best_of(number, layouts)
         nearest = best if best.marginal_mbps is not None else nearest
     return ChainExplanation(placed, (nearest,), {})
+
+
+# `placer chain replan`: chains that changed, on the rack of a plan, with few NFs moved.
+
+
+OldPlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="The plan in use, as `placer chain place --plan` wrote it.")
+]
+ChangedChains = Annotated[
+    Path, typer.Argument(metavar="CHAINS", help="All chains as they shall be: a .chains file, or its JSON twin.")
+]
+OtherRackFile = Annotated[
+    Path | None,
+    typer.Option("--rack", help="A rack: TOML, or its JSON twin. By default the plan's.", show_default=False),
+]
+Moves = Annotated[
+    int | None,
+    typer.Option(
+        "--moves",
+        min=0,
+        help="How many NFs may move: an NF moves if its chain was there before and its device is another one. NFs of "
+        "new chains do not count, nor do changed numbers of cores. By default any number.",
+        show_default=False,
+    ),
+]
+
+
+def replan(
+    old: OldPlanFile,
+    chains: ChangedChains,
+    rack: OtherRackFile = None,
+    moves: Moves = None,
+    time_limit: TimeLimit = 60.0,
+    plan: PlanFile = None,
+    format: Format = "table",
+    quiet: Quiet = False,
+) -> None:
+    """Change a plan: keep the SLOs of all chains, then move as few NFs as possible, then raise the rates."""
+    from dataclasses import replace
+
+    from placer.progress import Progress
+    from placer.rack.files.written_twins import plan_document
+    from placer.rack.reasons.infeasible import explained
+    from placer.rack.replanning.replan import replan
+    from placer.report.rack.plan import replan_report
+
+    one_of("--format", format, FORMATS)
+    refuse_unwritable("--plan", plan)
+    given = {"PLAN": old, "CHAINS": chains} | ({"--rack": rack} if rack else {})
+    refuse_same_files({"--plan": plan}, {name: path for name, path in given.items() if name != "PLAN"})
+    before, read, on = _read(old, chains, rack)
+    progress = Progress(quiet=quiet)
+    note_parameters(read.chains, progress)
+    note_cycles_alone(on, progress)
+    with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
+        found = replan(
+            read.chains,
+            on,
+            before.places,
+            most_moves=moves,
+            time_limit=time_limit,
+            notify=late_messages(progress),
+        )
+    if found.enough_moves is None:
+        with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
+            found = replace(found, plan=explained(found.plan, read.chains, seconds=time_limit))
+    if plan is not None:
+        with file_aside(plan) as aside:
+            aside.write_text(json.dumps(plan_document(found.plan, read.chains)) + "\n", encoding="utf-8")
+    typer.echo(replan_report(found, before.chains, read.chains, format), nl=False)
+
+
+def _read(old: Path, chains: Path, rack: Path | None) -> tuple[OldPlan, ChainsText, Rack]:
+    """All files; the faults of all at once."""
+    from placer.rack.files.chains_file import read_chains_file
+    from placer.rack.files.plan_file import read_plan
+    from placer.rack.files.rack_file import read_rack_file
+
+    faults: list[Fault] = []
+    before: OldPlan | None = None
+    read: ChainsText | None = None
+    on: Rack | None = None
+    try:
+        before = read_plan(old)
+    except InputError as error:
+        faults += error.faults
+    try:
+        read = read_chains_file(chains)
+    except InputError as error:
+        faults += error.faults
+    try:
+        on = read_rack_file(rack) if rack else before.rack if before else None
+    except InputError as error:
+        faults += error.faults
+    if faults or before is None or read is None or on is None:
+        raise InputError(faults)
+    read.check_nfs(on)
+    return before, read, on

@@ -12,8 +12,8 @@ from profiles.faults import suggestion
 from profiles.text import number_of
 
 if TYPE_CHECKING:
-    from placer.inputs.chain_files import ChainFiles
     from placer.progress import Progress
+    from placer.rack.files.measured_chains import ChainFiles
     from predictor.chains.chain_model import ChainModel
     from predictor.chains.placed_chain import PlacedChain, StageEffect
     from predictor.chains.profiled_nf import ProfiledNf
@@ -154,7 +154,7 @@ def placed_chain(
     return PlacedChain.of(nfs, cores=_cores(nfs, cores), effects=_effects(nfs, passes or (), resizes or ()))
 
 
-def fitted(
+def fit(
     files: ChainFiles,
     chain: PlacedChain,
     progress: Progress,
@@ -165,11 +165,11 @@ def fitted(
     source: str | None = None,
 ) -> ChainModel:
     """The model of the chain, described on stderr."""
-    from placer.report.text.chain import described
+    from placer.report.rack.predicted_chain import describe
     from predictor.chains.chain_fitting import fit_chain
 
     needed = dict.fromkeys([stage.nf for stage in chain.stages] + ([source] if source else []))
-    profiles = {nf: _profiled(files, nf, regressor) for nf in needed}
+    profiles = {nf: _profile(files, nf, regressor) for nf in needed}
     model = fit_chain(
         profiles,
         chain,
@@ -179,12 +179,12 @@ def fitted(
         cores_are_known=cores_are_known,
         source=source,
     )
-    for line in described(model):
+    for line in describe(model):
         progress.say(line)
     return model
 
 
-def _profiled(files: ChainFiles, nf: str, regressor: str | None) -> ProfiledNf:
+def _profile(files: ChainFiles, nf: str, regressor: str | None) -> ProfiledNf:
     from predictor.chains.profiled_nf import ProfiledNf
 
     columns = files.profiles[nf]

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.chains.strategies import CHAIN_STRATEGIES
 from placer.commands.options import Quiet, Report, command_line, one_of, refuse_same_files, refuse_unwritable
+from placer.rack.strategies import CHAIN_STRATEGIES
 from profiles import Fault, InputError
 from profiles.aside import file_aside
 
 if TYPE_CHECKING:
-    from placer.chains.chain import Chain
-    from placer.chains.contention.modelled_growth import ModelledGrowth
-    from placer.chains.files.chains_file import ChainsText
-    from placer.chains.plan import RackPlan
-    from placer.chains.rack import Rack
     from placer.progress import Progress
+    from placer.rack.chain import Chain
+    from placer.rack.contention.modelled_growth import ModelledGrowth
+    from placer.rack.files.chains_file import ChainsText
+    from placer.rack.plan import RackPlan
+    from placer.rack.rack import Rack
 
 FORMATS = ("table", "json")
 AFTER_S = 1.0
@@ -92,14 +92,13 @@ def command(
     context: typer.Context,
 ) -> None:
     """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
-    from placer.chains.contention.run_contended import run_contended
-    from placer.chains.files.written_twins import plan_document
-    from placer.chains.reasons.infeasible import explained
-    from placer.chains.run_strategy import run_strategy
-    from placer.chains.stages.stage_oracles import checked_stages
     from placer.progress import Progress
-    from placer.report.text.rack import rack_report
-    from placer.report.text.rack_contention import contended_answer, contended_report
+    from placer.rack.contention.run_contended import run_contended
+    from placer.rack.files.written_twins import plan_document
+    from placer.rack.reasons.infeasible import explained
+    from placer.rack.run_strategy import run_strategy
+    from placer.rack.stages.stage_oracles import checked_stages
+    from placer.report.rack.plan import contended_answer, contended_report, rack_report
 
     one_of("--format", format, FORMATS)
     CHAIN_STRATEGIES.find(strategy)
@@ -135,7 +134,7 @@ def command(
             progress.say("note: the certificate is about cycles alone; predictions of contention are not in it")
     if report is not None:
         from placer.report.html.files import write_page
-        from placer.report.html.rack_plan import page_of_rack_plan
+        from placer.report.rack.page import page_of_rack_plan
 
         page = page_of_rack_plan(found, strategy, chains.name, predicted=contended is not None)
         write_page(replace(page, made_by=command_line(context)), report)
@@ -145,7 +144,7 @@ def command(
 
 def _certify(plan: RackPlan, chains: Sequence[Chain], file: Path, seconds: float, progress: Progress) -> None:
     """Write the certificate; say where it proves less than the plan claims."""
-    from placer.chains.proofs.certificate import certificate_of, weaker_claim
+    from placer.rack.proofs.certificate import certificate_of, weaker_claim
 
     with progress.waiting(f"proving the bound once more, at most {seconds:g} s", AFTER_S):
         written = certificate_of(plan, chains, seconds=seconds)
@@ -168,8 +167,8 @@ def late_messages(progress: Progress) -> Callable[[str], None]:
 
 def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
     """Both files; the faults of both at once."""
-    from placer.chains.files.chains_file import read_chains_file
-    from placer.chains.files.rack_file import read_rack_file
+    from placer.rack.files.chains_file import read_chains_file
+    from placer.rack.files.rack_file import read_rack_file
 
     faults: list[Fault] = []
     try:
@@ -193,8 +192,8 @@ def _growth(
     spec = rack.testbed.spec
     if models == Path("none") or (models is None and spec is None):
         return None
-    from placer.chains.contention.modelled_growth import ModelledGrowth, refuse_unknown
     from placer.inputs.models import RECORDED, RECORDED_OF, open_models
+    from placer.rack.contention.modelled_growth import ModelledGrowth, refuse_unknown
 
     if models is None and spec not in RECORDED_OF:
         hint = f"name a folder with --models; recorded are those of {', '.join(RECORDED_OF)}"

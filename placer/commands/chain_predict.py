@@ -11,8 +11,8 @@ from placer.commands.options import Quiet, one_of
 from profiles import InputError
 
 if TYPE_CHECKING:
-    from placer.inputs.chain_files import ChainFiles
     from placer.progress import Progress
+    from placer.rack.files.measured_chains import ChainFiles
     from predictor.chains.chain_model import ChainModel
 
 FORMATS = ("csv", "table", "json")
@@ -51,8 +51,8 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Predict a chain of NFs from the profile of each, corrected by measured runs of the chain."""
-    from placer.inputs.chain_files import read_chain_files
     from placer.progress import Progress
+    from placer.rack.files.measured_chains import read_chain_files
 
     one_of("--format", format, FORMATS)
     paths = options.profiles_by_nf(profile)
@@ -69,7 +69,7 @@ def command(
     files = read_chain_files(paths, needed, y, measured=measured, asked=at, ignored=ignore or ())
     for note in files.notes:
         progress.say(note)
-    model = options.fitted(
+    model = options.fit(
         files, chain, progress, higher_is_better=higher_is_better, regressor=regressor,
         cores_are_known=cores is not None, source=source,
     )  # fmt: skip
@@ -77,8 +77,8 @@ def command(
 
 
 def _comparison(files: ChainFiles, form: str) -> str:
-    from placer.report.text.chain import comparison
-    from predictor.chains.selection import compared
+    from placer.report.rack.predicted_chain import comparison
+    from predictor.chains.profiled_nf import compared
     from predictor.chains.settings import settings_of, without_strange
 
     errors = {
@@ -89,7 +89,7 @@ def _comparison(files: ChainFiles, form: str) -> str:
 
 
 def _predictions(model: ChainModel, files: ChainFiles, y: str, form: str, coverage: float, progress: Progress) -> str:
-    from placer.report.text.chain import predictions
+    from placer.report.rack.predicted_chain import predictions
 
     predicted = model.predict(files.asked_at, coverage=coverage)
     if outside := int(predicted.extrapolated.sum()):

@@ -14,7 +14,7 @@ from profiles.faults import suggestion
 from profiles.text import number_of
 
 if TYPE_CHECKING:
-    from placer.inputs.chain_files import ChainFiles
+    from placer.rack.files.measured_chains import ChainFiles
 
 FORMATS = ("table", "json")
 MOST_AMOUNTS = 1000
@@ -60,9 +60,9 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Find the smallest allocation of CPU with which a chain meets a target, in one shot and by greedy steps."""
-    from placer.inputs.chain_files import read_chain_files
     from placer.progress import Progress
-    from placer.report.text.scaling import scaling_report
+    from placer.rack.files.measured_chains import read_chain_files
+    from placer.report.rack.predicted_chain import scaling_report
     from predictor.chains.scaling import ScalingTarget, greedy_allocation, smallest_allocation
 
     one_of("--format", format, FORMATS)
@@ -78,7 +78,7 @@ def command(
     progress = Progress(quiet=quiet)
     for note in files.notes:
         progress.say(note)
-    model = options.fitted(
+    model = options.fit(
         files, chain, progress, higher_is_better=higher_is_better, regressor=regressor,
         cores_are_known=cores is not None, source=source,
     )  # fmt: skip
@@ -92,7 +92,7 @@ def command(
 
 def _workload(files: ChainFiles, nfs: Sequence[str], resource: str, given: Sequence[str]) -> dict[str, float]:
     """The values of `--workload`, which name every input but the resource."""
-    from predictor.chains.stages import column_of
+    from predictor.chains.chain_model import column_of
 
     values: dict[str, float] = {}
     known = {name for nf in nfs for name in files.profiles[nf].inputs}

@@ -11,16 +11,21 @@ import typer
 from placer.commands.options import (
     Budget,
     Cluster,
+    IgnoreColumns,
     Jobs,
     Parallel,
     Plots,
     Quiet,
     Report,
+    ResultsFolder,
+    SkipEmptyStays,
     command_line,
     one_of,
     refuse_bad_budget,
     refuse_unwritable,
     refuse_unwritable_folder,
+    results_folder,
+    trace_options,
 )
 from profiles import InputError
 
@@ -28,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study: a TOML file.", show_default=False)]
-Out = Annotated[Path | None, typer.Option(help="The folder for results; by default results/STUDY.", show_default=False)]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
 
@@ -36,13 +40,15 @@ def command(
     context: typer.Context,
     study: StudyFile,
     budget: Budget = None,
-    out: Out = None,
+    out: ResultsFolder = None,
     jobs: Jobs = -1,
     parallel: Parallel = None,
     cluster: Cluster = None,
     format: Format = "table",
     report: Report = None,
     plots: Plots = None,
+    ignore_columns: IgnoreColumns = False,
+    skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare strategies, predictors, budgets and fleets on many traces, by medians and ranges.
@@ -60,18 +66,19 @@ def command(
 
     refuse_bad_budget(budget)
     render = FORMATS[one_of("--format", format, FORMATS)]
-    folder = out or Path("results") / study.stem
+    folder = results_folder(out, study)
     refuse_unwritable("--out", folder / RESULTS)
     refuse_unwritable("--report", report)
     refuse_unwritable_folder("--plots", plots)
     executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
     progress = Progress(quiet=quiet)
     read = read_study(study)
+    options = trace_options(ignore_columns, skip_empty_stays, progress.say)
     if budget is not None and read.risks:
         raise InputError.of("--budget", f"{study} has risks", hint="a budget chooses the risk by itself: leave out one")
 
     def evaluated(budgets: Sequence[float]) -> pd.DataFrame:
-        tasks = tasks_of_study(read.model_copy(update={"budgets": tuple(budgets)}), progress.say)
+        tasks = tasks_of_study(read.model_copy(update={"budgets": tuple(budgets)}), progress.say, options)
         with progress.task(study.stem) as advance:
             return execute(tasks, folder, executor=executor, advance=advance)
 

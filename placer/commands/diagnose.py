@@ -15,6 +15,7 @@ from placer.commands.options import (
     Report,
     TestbedSpec,
     command_line,
+    complete_nf,
     one_of,
     refuse_unwritable,
     refuse_unwritable_folder,
@@ -25,10 +26,19 @@ from profiles.text import number_of
 if TYPE_CHECKING:
     from placer.model.catalogue import Catalogue
 
-Nf = Annotated[str, typer.Argument(metavar="NF", help="NF or NF:flows=N,packet_size=N,mtbr=N.", show_default=False)]
+Nf = Annotated[
+    str,
+    typer.Argument(
+        metavar="NF", autocompletion=complete_nf, help="NF or NF:flows=N,packet_size=N,mtbr=N.", show_default=False
+    ),
+]
 Beside = Annotated[
     list[str] | None,
-    typer.Option(help="An NF on the same NIC, in the same format as NF; repeatable.", show_default=False),
+    typer.Option(
+        autocompletion=complete_nf,
+        help="An NF on the same NIC, in the same format as NF; repeatable.",
+        show_default=False,
+    ),
 ]
 Along = Annotated[
     list[str] | None,

@@ -10,14 +10,17 @@ import typer
 from placer.commands.options import (
     Budget,
     Fleet,
+    IgnoreColumns,
     ModelsDir,
     OnePredictor,
     Quiet,
     RecordedCard,
     Risk,
     RuleName,
+    SkipEmptyStays,
     one_of,
     refuse_bad_budget,
+    trace_options,
 )
 
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
@@ -40,6 +43,8 @@ def command(
     budget: Budget = None,
     risk: Risk = None,
     format: Format = "table",
+    ignore_columns: IgnoreColumns = False,
+    skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
     """Explain where an arrival went: which NICs fit at that moment, and why the others did not.
@@ -50,12 +55,11 @@ def command(
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of
     from placer.inputs.arrivals import read_arrivals
-    from placer.inputs.catalogue import Cards
-    from placer.inputs.online import open_online
+    from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of
     from placer.progress import Progress
-    from placer.report.text.budget import chosen_risk
     from placer.report.text.explanation import explanation_json, explanation_table, waste_json, waste_table
+    from placer.report.text.table import chosen_risk
     from placer.strategies.online_risk import oracles_within_budget
 
     one_of("--format", format, ("table", "json"))
@@ -64,7 +68,8 @@ def command(
     with ExitStack() as stack:
         cards = Cards(models, fleet, testbed, risk, budget_pct=budget)
         catalogue = open_online(cards, stack, progress.say, predictor)
-        trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check)
+        options = trace_options(ignore_columns, skip_empty_stays, progress.say)
+        trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds)
         used, oracles = oracles_within_budget(catalogue, predictor, trace, chosen)
         progress.say(chosen_risk(catalogue, used, "this trace"))
         if id is None and not every:

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, RecordedCard, one_of
+from placer.fleet.feedback_summary import FeedbackSummary
+from placer.fleet.learning.export import export_profile
+from placer.fleet.learning.learning import Feedback, correct
+from placer.fleet.state.looking import looking
+from placer.fleet.state.model_actions import RecordedActions
+from placer.fleet.state.saved_learning import read_learnt, read_readings, recorded_actions
+from placer.inputs.models import RECORDED, RECORDED_OF
+from placer.model.catalogue import Catalogue
+from placer.report.text.table import counted, text_table
 from profiles import InputError
+from profiles.profile import read_profile
 
 if TYPE_CHECKING:
+    from placer.fleet.state.looking import Look
     from placer.inputs.catalogue import Cards
-    from placer.online.looking import Look
+
 
 StateFile = Annotated[
     str,
@@ -69,10 +83,9 @@ def command(
 
     A service may be using the state. What is asked for takes effect with its next measurement.
     """
+    from placer.fleet.feedback_summary import FeedbackSummary
+    from placer.fleet.state.looking import looking
     from placer.inputs.catalogue import Cards
-    from placer.online.feedback_summary import FeedbackSummary
-    from placer.online.looking import looking
-    from placer.report.text.feedback import feedback_table
 
     one_of("--format", format, ("table", "json"))
     if sum((freeze is not None, rollback is not None, export is not None)) > 1:
@@ -91,15 +104,15 @@ def command(
 
 def _ask(state: Look, freeze: bool | None, rollback: int | None) -> None:
     """Ask for what takes effect with the next measurement."""
-    from placer.feedback.actions import ActionKind, ModelAction
-    from placer.online.feedback_summary import FeedbackSummary
+    from placer.fleet.feedback_summary import FeedbackSummary
+    from placer.fleet.learning.actions import ActionKind, ModelAction
 
     if freeze is not None:
         state.ask(ModelAction(ActionKind.FREEZE if freeze else ActionKind.UNFREEZE))
         return
-    known = [one["version"] for one in FeedbackSummary.of(state).versions]
+    known = [version["version"] for version in FeedbackSummary.of(state).versions]
     if rollback not in known:
-        raise InputError.of("--rollback", f"there is no version {rollback}", hint=f"one of {_listed(known)}")
+        raise InputError.of("--rollback", f"there is no version {rollback}", hint=f"one of {_list(known)}")
     state.ask(ModelAction(ActionKind.ROLL_BACK, rollback))
 
 
@@ -107,9 +120,8 @@ def _export(state: str, out: Path, base: Path | None, cards: Cards, predictor: s
     """Write a profile with what was measured, and report how much that is."""
     from contextlib import ExitStack
 
-    from placer.inputs.online import open_online
+    from placer.inputs.catalogue import open_online
     from placer.progress import Progress
-    from placer.service.exporting import export_state
 
     progress = Progress(quiet=quiet)
     with ExitStack() as stack:
@@ -118,5 +130,89 @@ def _export(state: str, out: Path, base: Path | None, cards: Cards, predictor: s
     progress.say(f"added {runs:,} measured co-locations: {out}")
 
 
-def _listed(numbers: list[int]) -> str:
+def _list(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
+
+
+# What feedback has learnt, as text tables.
+
+
+VERSIONS = ["version", "status", "e-value", "error", "champion's error", "inside 90 %", "trained at event"]
+DRIFT = ["NF", "NIC model", "factor", "since event"]
+
+
+def feedback_table(summary: FeedbackSummary) -> str:
+    """Measurements, drift and versions for people."""
+    frozen = ", frozen" if summary.frozen else ""
+    parts = [
+        f"{counted(summary.measurements, 'reading')}, {summary.lower_bounds:,} of them lower bounds. "
+        f"Version {summary.model} decides{frozen}."
+    ]
+    if summary.drift:
+        rows = [[one["nf"], one["nic_model"], f"{one['factor']:.3f}", f"{one['since']:,}"] for one in summary.drift]
+        parts.append(text_table(DRIFT, rows))
+    parts.append(text_table(VERSIONS, [_row(version) for version in summary.versions]))
+    return "\n\n".join(part.rstrip() for part in parts)
+
+
+def _row(version: Mapping[str, Any]) -> list[str]:
+    e_value = version["e_value"]
+    return [
+        str(version["version"]), version["status"], "-" if e_value is None else f"{e_value:.3g}",
+        *(_percent(version[name]) for name in ("mape_pct", "champion_mape_pct", "coverage_90_pct")),
+        f"{version['trained_at']:,}",
+    ]  # fmt: skip
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} %"
+
+
+# Exports what a state has measured as a profile.
+
+
+def export_state(
+    state: str | Path, out: Path, base: Path | None, catalogue: Catalogue, predictor: str, stack: ExitStack
+) -> int:
+    """Write `base`, with what was measured on its NIC model, as the profile `out`; returns the number of added runs.
+
+    Raises
+    ------
+    InputError
+        When a file is refused, or there is nothing to begin with.
+    """
+    base = _base(out, base, catalogue, stack)
+    feedback = _feedback(state, catalogue, predictor)
+    testbed = read_profile(base).testbed
+    models = {kind.model: one for kind, one in zip(catalogue.kinds, catalogue.models, strict=True)}
+    name = next(iter(feedback.oracles), None) if testbed is None else testbed.nic.model
+    if name is None or name not in feedback.oracles:
+        hint = f"the fleet has {', '.join(feedback.oracles)}"
+        raise InputError.of("--profile", f"{base} is of another NIC model than those of the fleet", hint=hint)
+    entries = [entry for entry in feedback.corrections.entries() if entry.nic_model == name]
+    return export_profile(base, out, entries, models[name], lambda nf, alone: feedback.total_drift(name, nf, alone))
+
+
+def _feedback(state: str | Path, catalogue: Catalogue, predictor: str) -> Feedback:
+    """What is learnt of all readings."""
+    feedback, _ = correct(catalogue.kinds, catalogue.oracles(predictor))
+    with looking(state) as look:
+        actions = recorded_actions(read_learnt(look, look.name))
+        feedback.actions = RecordedActions(actions, look.models(predictor), list(feedback.oracles))
+        feedback.restore(read_readings(look, look.name, catalogue.check))
+    return feedback
+
+
+def _base(out: Path, base: Path | None, catalogue: Catalogue, stack: ExitStack) -> Path:
+    """The profile to add to."""
+    if base is not None:
+        return base
+    if out.is_dir():
+        return out
+    trained = catalogue.main_models.testbed
+    for recorded in {RECORDED: None, **dict.fromkeys(RECORDED_OF.values())}:
+        path = stack.enter_context(as_file(files("traces") / recorded))
+        if trained is not None and read_profile(path).testbed == trained:
+            return path
+    hint = "name the profile that the models were trained with: --profile PROFILE"
+    raise InputError.of("--export", "there is no profile to add the measurements to", hint=hint)

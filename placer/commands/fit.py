@@ -21,13 +21,13 @@ from placer.commands.options import (
     refuse_unwritable,
     refuse_unwritable_folder,
 )
-from placer.inputs.lines import STDIN
 from placer.progress import Progress
 from profiles import InputError
+from profiles.files.lines import STDIN
 
 if TYPE_CHECKING:
-    from predictor.fitting.curve import MeasuredCurve
     from predictor.fitting.fitted_model import FittedModel
+    from predictor.fitting.points import MeasuredCurve
 
 SELECTIONS = ("bic", "tum")
 MODEL_SUFFIX = ".json"
@@ -116,8 +116,8 @@ def command(
     if _is_model(data):
         fits = _Fits(_read_models(data, x, y, select, report or plots))
     else:
-        fits = _fitted(data, x or (), y, one_of("--select", select or SELECTIONS[0], SELECTIONS), progress)
-    text = _printed(fits, at, code, shown_as, progress)
+        fits = _fit(data, x or (), y, one_of("--select", select or SELECTIONS[0], SELECTIONS), progress)
+    text = _print(fits, at, code, shown_as, progress)
     if out is not None:
         _write(fits.models, out)
         progress.say(f"wrote {out}")
@@ -192,7 +192,7 @@ def _text_of_stdin(largest: int) -> str:
         raise InputError.of("<stdin>", "is not UTF-8 text", hint="save the file as UTF-8") from None
 
 
-def _fitted(data: str, x: Sequence[str], y: str | None, select: str, progress: Progress) -> _Fits:
+def _fit(data: str, x: Sequence[str], y: str | None, select: str, progress: Progress) -> _Fits:
     """A fit of each curve of the file."""
     from placer.inputs.curve import read_curves
     from predictor.fitting.fit import fit
@@ -208,7 +208,7 @@ def _fitted(data: str, x: Sequence[str], y: str | None, select: str, progress: P
     return _Fits(tuple(models), read.curves)
 
 
-def _printed(fits: _Fits, at: str | None, code: str | None, shown_as: str, progress: Progress) -> str:
+def _print(fits: _Fits, at: str | None, code: str | None, shown_as: str, progress: Progress) -> str:
     """What standard output gets."""
     from predictor.fitting.model_file import models_text
 
@@ -219,10 +219,10 @@ def _printed(fits: _Fits, at: str | None, code: str | None, shown_as: str, progr
         from predictor.fitting.generated_code import CODES
 
         return CODES[code](models)
-    return models_text(models) if shown_as == "json" else _shown(fits)
+    return models_text(models) if shown_as == "json" else _show(fits)
 
 
-def _shown(fits: _Fits) -> str:
+def _show(fits: _Fits) -> str:
     """What people read on a terminal."""
     import shutil
 
@@ -239,7 +239,7 @@ def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> 
     import numpy as np
 
     from placer.inputs.curve import read_points
-    from placer.report.text.fitted_points import fitted_points
+    from placer.report.text.fit import fitted_points
 
     points = read_points(at, models[0].x, [model.setting for model in models])
     predicted, outside = np.empty(len(points.x)), np.empty(len(points.x), dtype=bool)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Seed, one_of
+from placer.commands.options import Seed, complete_nf, one_of
 from profiles import InputError
 from profiles.faults import suggestion
 from profiles.text import number_of
@@ -24,6 +24,7 @@ Count = Annotated[int, typer.Option(min=1, max=100_000_000, help="Arrivals.")]
 Nfs = Annotated[
     str | None,
     typer.Option(
+        autocompletion=complete_nf,
         help="NF names, separated by commas; by default the nine of Tomur's experiments, or all of --models.",
         show_default=False,
     ),

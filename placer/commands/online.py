@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,19 +14,26 @@ import typer
 from placer.commands.options import (
     Budget,
     Fleet,
+    IgnoreColumns,
     ModelsDir,
     OnePredictor,
     Quiet,
     RecordedCard,
     Risk,
     RuleName,
+    SkipEmptyStays,
     one_of,
     refuse_bad_budget,
     refuse_unwritable,
+    refuse_without_arrivals,
+    trace_options,
 )
 
 if TYPE_CHECKING:
+    from placer.fleet.engine import Engine
+    from placer.fleet.state.saved import SavedState
     from placer.model.catalogue import Catalogue
+    from placer.model.plan import Plan
     from placer.progress import Progress
 
 StateFile = Annotated[
@@ -55,6 +63,32 @@ Repair = Annotated[
         help="Move at most N instances per measurement that were measured below their SLA twice in their co-location.",
     ),
 ]
+Arrivals = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TRACE",
+        help="Begin an empty fleet with the instances of this CSV file, as of `placer run`; departures do not count.",
+        show_default=False,
+    ),
+]
+PlanFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan",
+        metavar="FILE",
+        help="Begin with the instances of --arrivals on the NICs of this plan, as written by `placer run --plan`.",
+        show_default=False,
+    ),
+]
+PlanStrategy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Whose plan, where the file has several; by default that of planned. Of several predictors, it is that of "
+        "--predictor.",
+        show_default=False,
+    ),
+]
 WhenFull = Annotated[str, typer.Option(help="What happens to an arrival that fits on no NIC: reject or queue.")]
 
 
@@ -65,12 +99,17 @@ def command(
     predictor: OnePredictor = "tomur",
     testbed: RecordedCard = None,
     fleet: Fleet = None,
+    arrivals: Arrivals = None,
+    plan: PlanFile = None,
+    plan_strategy: PlanStrategy = None,
     rule: RuleName = "look-ahead",
     when_full: WhenFull = "reject",
     retrain: Retrain = None,
     repair: Repair = 0,
     budget: Budget = None,
     risk: Risk = None,
+    ignore_columns: IgnoreColumns = False,
+    skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
@@ -79,19 +118,19 @@ def command(
     answered after it is on disk. At the start, typical arrivals choose the risk that is expected to keep the budget; a
     state keeps it until another budget is given.
     """
-    from placer.inputs.catalogue import Cards
-    from placer.inputs.online import open_online
-    from placer.online.engine import WHEN_FULL
-    from placer.online.protocol import Reader
-    from placer.online.store import State, back_up
+    from placer.fleet.engine import WHEN_FULL
+    from placer.fleet.protocol import Reader
+    from placer.fleet.service.jsonlines import serve
+    from placer.fleet.service.opening import OnlineSettings, open_engine
+    from placer.fleet.state.store import State, back_up
+    from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of
     from placer.progress import Progress
-    from placer.service.jsonlines import serve
-    from placer.service.opening import OnlineSettings, open_engine
     from profiles import InputError
 
     one_of("--when-full", when_full, WHEN_FULL)
     refuse_bad_budget(budget, risk)
+    beginning = Beginning(arrivals, plan, plan_strategy, predictor, ignore_columns, skip_empty_stays)
     settings, progress = (
         OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
         Progress(quiet=quiet),
@@ -110,12 +149,94 @@ def command(
         saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check)) if state else None
         said = partial(announce, catalogue, progress)
         engine = open_engine(catalogue, settings, saved, retrain or (), stack, progress, said)
+        beginning.place(catalogue, engine, saved, progress)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         serve(sys.stdin.buffer, sys.stdout, engine, reader, saved)
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """What an empty fleet begins with: nothing, or the instances of a trace, placed online or by a plan.
+
+    Parameters
+    ----------
+    arrivals, plan
+        The trace, and the plan file for it.
+    strategy, predictor
+        Whose plan.
+    ignore_columns, skip_empty_stays
+        What is skipped in the trace.
+    """
+
+    arrivals: Path | None
+    plan: Path | None
+    strategy: str | None
+    predictor: str
+    ignore_columns: bool = False
+    skip_empty_stays: bool = False
+
+    def __post_init__(self) -> None:
+        from profiles import InputError
+
+        if self.plan is not None and self.arrivals is None:
+            hint = "give the trace that it was made for: --arrivals TRACE"
+            raise InputError.of("--plan", "a plan has no NFs, traffic and SLAs", hint=hint)
+        if self.strategy is not None and self.plan is None:
+            raise InputError.of("--plan-strategy", "there is no plan", hint="name it: --plan FILE")
+        if self.arrivals is None:
+            refuse_without_arrivals("--arrivals", self.ignore_columns, self.skip_empty_stays)
+
+    def place(self, catalogue: Catalogue, engine: Engine, saved: SavedState | None, progress: Progress) -> None:
+        """Place the instances, unless the fleet has events already."""
+        from placer.evaluate.checks import running_kept
+        from placer.fleet.service.opening import place_all, take_over
+        from placer.inputs.arrivals import read_arrivals
+        from placer.inputs.plans import read_plan
+        from profiles import Fault, InputError
+
+        if self.arrivals is None:
+            return
+        trace = str(self.arrivals)
+        options = trace_options(self.ignore_columns, self.skip_empty_stays, progress.say)
+        kinds = None if self.plan is None else catalogue.kinds  # only a plan says where all others go
+        arrivals = read_arrivals(trace, catalogue.default_traffic, catalogue.check, options, kinds=kinds)
+        if engine.events:
+            self._report_continued(saved, progress)
+        elif self.plan is None:
+            placed = place_all(arrivals, engine, saved, progress)
+            nics = len(engine.fleet.nics)
+            progress.say(f"{placed} of {len(arrivals)} instances of {trace} are placed on {nics} NICs")
+        else:
+            plan = read_plan(str(self.plan), self.strategy, self.predictor, trace, arrivals, engine.fleet)
+            if moved := list(running_kept(plan, catalogue.kinds)):
+                raise InputError([Fault(str(self.plan), None, "nic", message) for message in moved])
+            violated = take_over(plan, engine, saved)
+            if violated is None:
+                self._report_continued(saved, progress)
+            else:
+                self._report(plan, len(engine.fleet.nics), violated, progress)
+
+    def _report_continued(self, saved: SavedState | None, progress: Progress) -> None:
+        without = self.arrivals if self.plan is None else f"{self.arrivals} and {self.plan}"
+        name = "" if saved is None else saved.name
+        progress.say(f"{name} has a fleet, which is continued without {without}")
+
+    def _report(self, plan: Plan, nics: int, violated: int, progress: Progress) -> None:
+        by = plan.strategy if plan.predictor is None else f"{plan.strategy}, {plan.predictor}"
+        placed, rejected = len(plan.placed), plan.rejected
+        left_out = f"; {rejected} that it rejects stay out" if rejected else ""
+        progress.say(
+            f"{placed} of {len(plan.placements)} instances of {self.arrivals} are placed on {nics} NICs by the plan of "
+            f"{by} in {self.plan}{left_out}"
+        )
+        if violated:
+            progress.say(
+                f"{violated} of them are predicted to violate their SLA there: no arrival is placed beside them"
+            )
+
+
 def announce(catalogue: Catalogue, progress: Progress, risk: float | None, arrivals: str) -> None:
     """Say the risk that was chosen, and for which arrivals."""
-    from placer.report.text.budget import chosen_risk
+    from placer.report.text.table import chosen_risk
 
     progress.say(chosen_risk(catalogue, risk, arrivals))

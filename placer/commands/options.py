@@ -4,15 +4,89 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from profiler.testbeds import known_testbeds
+from profiler.testbeds import TESTBEDS, known_testbeds
 from profiles import InputError
+
+if TYPE_CHECKING:
+    from placer.inputs.arrivals import TraceOptions
+
+
+EXPERT_OPTIONS = frozenset({
+    "--cluster", "--coverage", "--draws", "--ignore-columns", "--log-requests", "--method", "--move-cost", "--of",
+    "--parallel", "--plan-strategy", "--quota", "--range", "--regressor", "--repair", "--retrain", "--risk",
+    "--risk-worth", "--rule", "--skip-empty-stays", "--sla-budget", "--solver", "--time-limit", "--timeout",
+    "--when-full",
+})  # fmt: skip
+"""Options that the defaults suit, listed under a heading of their own."""
+
+
+class Command(TyperCommand):
+    """A command whose help lists the options that only experts change under a heading of their own."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, options and expert options, each under its heading."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "Options for experts": []}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                is_expert = EXPERT_OPTIONS.intersection(parameter.opts)
+                kind = "Options for experts" if is_expert else f"{parameter.param_type_name.title()}s"
+                sections[kind].append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+class Group(TyperGroup):
+    """A command whose help gives the whole first sentence of each subcommand."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each subcommand with the first line of its docstring."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, str(self.commands[name].help).splitlines()[0]) for name in self.commands])
+
+
+STRATEGY_NAMES = ("monopolization", "greedy", "contention-aware", "planned", "optimal")
+"""Strategies of placer, written here since a shell that completes a word waits for no import."""
+
+RULE_NAMES = ("look-ahead", "best-fit", "first-fit", "worst-fit")
+"""Rules of contention-aware."""
+
+
+def complete_strategy(incomplete: str) -> list[str]:
+    """The strategies that begin so, those of other packages too; after `contention-aware:` its rules."""
+    names = [*STRATEGY_NAMES, *(point.name for point in entry_points(group="placer.strategies"))]
+    names += [f"contention-aware:{rule}" for rule in RULE_NAMES if ":" in incomplete]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def complete_testbed(incomplete: str) -> list[str]:
+    """The testbeds that begin so."""
+    names = dict.fromkeys([*RECORDED_TESTBEDS, *TESTBEDS.file_names(), "none"])
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def complete_nf(incomplete: str) -> list[str]:
+    """The NFs of the recorded profiles that begin so; of a list with commas, the last one."""
+    before, comma, last = incomplete.rpartition(",")
+    profiles = [folder for folder in files("traces").iterdir() if folder.is_dir()]
+    names = {item.name for profile in profiles for item in profile.iterdir() if item.is_dir()}
+    return [f"{before}{comma}{name}" for name in sorted(names) if name.startswith(last)]
+
 
 RECORDED_TESTBEDS = ("simulated", "simulated:contended", "simulated:server")
 """Testbeds whose recorded profiles come with placer."""
@@ -27,6 +101,7 @@ ModelsDir = Annotated[
 TestbedSpec = Annotated[
     str | None,
     typer.Option(
+        autocompletion=complete_testbed,
         help=f"The ground truth: {known_testbeds()} or none. "
         "By default `simulated` for models of the simulated card, `none` for others.",
         show_default=False,
@@ -36,6 +111,7 @@ RecordedCard = Annotated[
     str | None,
     typer.Option(
         "--testbed",
+        autocompletion=complete_testbed,
         help=f"Without --models: use the recorded models of this testbed, {', '.join(RECORDED_TESTBEDS)}.  "
         "[default: simulated]",
         show_default=False,
@@ -48,9 +124,7 @@ Fleet = Annotated[
 OnePredictor = Annotated[
     str, typer.Option("--predictor", help="The predictor of throughput; tomur and slomo come with placer.")
 ]
-RuleName = Annotated[
-    str, typer.Option("--rule", help="How to choose among feasible NICs: look-ahead, best-fit, first-fit or worst-fit.")
-]
+RuleName = Annotated[str, typer.Option("--rule", help=f"How to choose among feasible NICs: {', '.join(RULE_NAMES)}.")]
 Budget = Annotated[
     float | None,
     typer.Option(
@@ -64,8 +138,8 @@ Risk = Annotated[
     typer.Option(
         min=0.001,
         max=0.5,
-        help="Instead of --budget, the margin itself: the share of cases that fall short of the throughput that "
-        "placement uses; 0.5 uses the median prediction. No effect on slomo, which has no error model.",
+        help="Instead of --budget, the margin itself: the chance that an NF is slower than placement assumes; "
+        "0.5 uses the median prediction. No effect on slomo, which has no error model.",
         show_default=False,
     ),
 ]
@@ -79,6 +153,12 @@ Cluster = Annotated[
     str | None,
     typer.Option(help="Address of a running cluster; without it, one is started on this machine.", show_default=False),
 ]
+ResultsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", help="The folder for results; by default one in your cache, which stderr names.", show_default=False
+    ),
+]
 Report = Annotated[Path | None, typer.Option(help="Write a report: one self-contained HTML file.", show_default=False)]
 Plots = Annotated[
     Path | None,
@@ -89,7 +169,27 @@ NOT_OF_THE_PAGE = {
 }  # fmt: skip
 """Options that change nothing on a page."""
 
+IgnoreColumns = Annotated[
+    bool, typer.Option("--ignore-columns", help="Ignore unknown columns of the arrivals; stderr names them.")
+]
+SkipEmptyStays = Annotated[
+    bool, typer.Option("--skip-empty-stays", help="Skip arrivals that depart as they arrive; stderr counts them.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")]
+
+
+def trace_options(ignore_columns: bool, skip_empty_stays: bool, say: Callable[[str], None]) -> TraceOptions:
+    """How a command reads arrivals; what it says of a file is said once, however often the file is read."""
+    from placer.inputs.arrivals import TraceOptions
+
+    return TraceOptions(ignore_columns, skip_empty_stays, cache(say))
+
+
+def refuse_without_arrivals(option: str, ignore_columns: bool, skip_empty_stays: bool) -> None:
+    """InputError when it is said how arrivals are read where none are; `option` names them."""
+    for given, name in ((ignore_columns, "--ignore-columns"), (skip_empty_stays, "--skip-empty-stays")):
+        if given:
+            raise InputError.of(name, f"goes with {option} only")
 
 
 def one_of(option: str, value: str, known: Collection[str]) -> str:
@@ -118,6 +218,9 @@ def command_line(context: typer.Context) -> str:
         if parameter.name in NOT_OF_THE_PAGE or source is None or source.name != "COMMANDLINE":
             continue
         given = context.params[str(parameter.name)]
+        if given is True:
+            words.append(parameter.opts[0])
+            continue
         for value in given if isinstance(given, (list, tuple)) else [given]:
             option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
             words += [*option, f"{value:.12g}" if isinstance(value, float) else str(value)]
@@ -162,6 +265,18 @@ def refuse_unwritable_folder(option: str, path: Path | None) -> None:
         raise InputError.of(option, f"{path} cannot be written", hint="name a folder that you may write to")
 
 
+def results_folder(out: Path | None, of: Path) -> Path:
+    """Where results are kept at once and continued: `out`, or the folder of the file `of` in the user's cache."""
+    if out is not None:
+        return out
+    import hashlib
+
+    import platformdirs
+
+    key = hashlib.sha256(str(of.resolve()).encode()).hexdigest()[:8]
+    return platformdirs.user_cache_path("nf-placer") / "studies" / f"{of.stem}-{key}"
+
+
 def _takes_files(folder: Path) -> bool:
     """Whether a file can be created in a folder, or in the folder above in which it would be created."""
     there = next(one for one in (folder, *folder.parents) if one.exists())
@@ -170,3 +285,26 @@ def _takes_files(folder: Path) -> bool:
             return True
     except OSError:
         return False
+
+
+# Signals during measurements.
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the block as Ctrl-C does, so that the testbed's processes are ended as well."""
+    former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heeded = [number for number, handler in former.items() if handler == signal.SIG_DFL]
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for one in heeded:
+            signal.signal(one, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in heeded:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, former[number])

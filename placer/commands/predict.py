@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import ModelsDir, RecordedCard, one_of
+from placer.commands.options import ModelsDir, RecordedCard, complete_nf, one_of
 from profiles import InputError
 from profiles.faults import suggestion
 
@@ -21,7 +21,7 @@ SCENARIO_FORMATS, CONTENTION_FORMATS = ("json", "table"), ("csv", "table", "json
 ScenariosFile = Annotated[
     Path | None, typer.Option(help="JSON Lines: {workloads: [...]} as in the testbed protocol.", show_default=False)
 ]
-Nf = Annotated[str | None, typer.Option(help="The NF of --contention.", show_default=False)]
+Nf = Annotated[str | None, typer.Option(autocompletion=complete_nf, help="The NF of --contention.", show_default=False)]
 Contention = Annotated[
     Path | None,
     typer.Option(help="CSV: traffic, the competitors' summed counters, competitor_service_ms.", show_default=False),
@@ -98,7 +98,7 @@ def _scenarios(
 
     scenarios = read_scenarios(models, path, extrapolate=extrapolate)
     predictions = models.predictors[predictor].predict(scenarios.co_locations, coverage=coverage)
-    _warn_of_extrapolation([one for co_location in predictions for one in co_location], progress)
+    _warn_of_extrapolation([workload for co_location in predictions for workload in co_location], progress)
     if scenarios.overfull:
         lines = ", ".join(map(str, scenarios.overfull[:5])) + (", ..." if len(scenarios.overfull) > 5 else "")
         progress.say(f"{path}: the NIC has too few cores for the co-locations of these lines: {lines}")
@@ -108,8 +108,8 @@ def _scenarios(
 
 
 def _on_gpu(directory: Path, path: Path, form: str, progress: Progress, *, extrapolate: bool, coverage: float) -> str:
-    from placer.inputs.gpu_scenarios import read_gpu_scenarios
-    from placer.report.text.gpu_prediction import PredictedScenario, gpu_json_lines, gpu_scenario_table
+    from placer.inputs.gpu.scenarios import read_gpu_scenarios
+    from placer.report.text.prediction import PredictedScenario, gpu_json_lines, gpu_scenario_table
     from predictor.gpu.models import load_gpu_models
     from predictor.gpu.prediction import Overload
     from predictor.regression.compiled import announce_compiling
@@ -145,14 +145,14 @@ def _contention(
     contention = read_contention(models, nf, path, extrapolate=extrapolate)
     predictions = models.predictors[predictor].contention_details(nf, contention.rows, coverage=coverage)
     _warn_of_extrapolation(predictions, progress)
-    if corrected := sum(one.calibrated for one in predictions):
+    if corrected := sum(prediction.calibrated for prediction in predictions):
         progress.say(f"measured co-runs corrected {corrected} of {len(predictions)} predictions")
     if form == "json":
-        return json_lines([[one] for one in predictions])
+        return json_lines([[prediction] for prediction in predictions])
     written = contention_table if form == "table" else contention_csv
     return written(contention.written, predictions, mark_extrapolated=extrapolate or models.testbed is None)
 
 
 def _warn_of_extrapolation(predictions: Sequence[Prediction], progress: Progress) -> None:
-    if any(one.extrapolated for one in predictions):
+    if any(prediction.extrapolated for prediction in predictions):
         progress.say("some workloads are outside what was measured: their predictions are marked `extrapolated`")

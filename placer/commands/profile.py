@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Seed, Timeout, refuse_unwritable_folder
-from placer.commands.profile_parts import profile_chains, profile_contention, profile_for, profile_latency
-from profiler.chains.request import COUNT, SIZES, ChainRequest
+from placer.budget.rounds import Round
+from placer.commands.options import (
+    IgnoreColumns,
+    Quiet,
+    Seed,
+    SkipEmptyStays,
+    Timeout,
+    complete_nf,
+    complete_testbed,
+    ended_by_signals,
+    refuse_bad_budget,
+    refuse_unwritable_folder,
+    refuse_without_arrivals,
+    trace_options,
+)
+from placer.report.text.table import text_table
+from profiler.chains.plan import COUNT, SIZES, ChainRequest
 from profiler.methods import known_methods
 from profiler.testbeds import known_testbeds
 from profiles import InputError
 
-TestbedSpec = Annotated[str | None, typer.Option(help=f"One of {known_testbeds()}.", show_default=False)]
+if TYPE_CHECKING:
+    from placer.inputs.arrivals import TraceOptions
+    from placer.progress import Progress
+
+
+TestbedSpec = Annotated[
+    str | None, typer.Option(autocompletion=complete_testbed, help=f"One of {known_testbeds()}.", show_default=False)
+]
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
 Nf = Annotated[
     list[str] | None,
-    typer.Option(help="An NF to profile; repeatable. By default, all NFs of the testbed that fit on its NIC."),
+    typer.Option(
+        autocompletion=complete_nf,
+        help="An NF to profile; repeatable. By default, all NFs of the testbed that fit on its NIC.",
+    ),
 ]
 MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {known_methods()}.")]
 Quota = Annotated[
@@ -134,6 +158,8 @@ def command(
     seed: Seed = 0,
     status: ShowStatus = False,
     merge: Merge = None,
+    ignore_columns: IgnoreColumns = False,
+    skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
     """Profile NFs, their latency, or chains of NFs, on a testbed. The same command resumes an interrupted profile."""
@@ -145,8 +171,8 @@ def command(
 
         progress.say(f"{add_journal(out, other):,} runs added from {other}")
     if status:
+        from profiler.journal.status import as_text, read_status
         from profiler.profiling import journal_of
-        from profiler.status import as_text, read_status
 
         typer.echo(as_text(read_status(journal_of(out))), nl=False)
     if status or merge:
@@ -154,6 +180,8 @@ def command(
     if testbed is None:
         raise InputError.of("--testbed", "is missing", hint=f"one of {known_testbeds()}")
     refuse_unwritable_folder("--out", out)
+    if arrivals is None:
+        refuse_without_arrivals("--for", ignore_columns, skip_empty_stays)
     of_chains: dict[str, object] = {"--chain-count": chain_count, "--cores-of-chain": cores_of_chain, "--share": share}
     of_contention: dict[str, object] = {
         "--for": arrivals, "--models": models, "--budget": budget, "--quota": quota,
@@ -177,7 +205,8 @@ def command(
     if arrivals is not None:
         if nf or method != "adaptive":
             raise InputError.of("--for", "chooses the runs: it goes with neither --nf nor --method")
-        profile_for(arrivals, models, budget, testbed, out, quota, timeout, seed, progress)
+        options = trace_options(ignore_columns, skip_empty_stays, progress.say)
+        profile_for(arrivals, options, models, budget, testbed, out, quota, timeout, seed, progress)
         return
     _refuse_given({"--models": models, "--budget": budget}, "goes with --for only")
     profile_contention(testbed, out, nf, method, quota, timeout, seed, progress)
@@ -188,3 +217,161 @@ def _refuse_given(options: Mapping[str, object], message: str) -> None:
     for option, value in options.items():
         if value is not None and value != []:
             raise InputError.of(option, message)
+
+
+# What `placer profile` measures: contention, chains, latency, or what the placement of arrivals hinges on.
+
+
+def profile_contention(
+    testbed: str,
+    out: Path,
+    nfs: list[str] | None,
+    method: str,
+    quota: int | None,
+    timeout: float,
+    seed: int,
+    progress: Progress,
+) -> None:
+    """Each NF alone, under contention and beside others; of a GPU server, each stage."""
+    from predictor.training.disagreement import disagreement
+    from profiler.gpu.profiling import profile_gpu
+    from profiler.profiling import profile
+    from profiler.testbed_stack import RetryingTestbed
+    from profiler.testbeds import open_testbed
+    from profiles.gpu_tables import GPU
+
+    with (
+        ended_by_signals(),
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task("profiling") as advance,
+    ):
+        if card.describe().nic.kind == GPU:
+            if method != "adaptive":
+                raise InputError.of("--method", "is for NICs; runs on a GPU server are chosen in one way")
+            profile_gpu(card, out, nfs=nfs or None, quota=quota, seed=seed, progress=advance, notify=progress.say)
+            progress.say(f"profile written: {out}")
+            return
+        profile(
+            card,
+            out,
+            nfs=nfs or None,
+            method=method,
+            quota=quota,
+            seed=seed,
+            progress=advance,
+            notify=progress.say,
+            suggest=disagreement(seed),
+        )
+    progress.say(f"profile written: {out}")
+
+
+def profile_chains(
+    testbed: str, out: Path, request: ChainRequest, repeats: int | None, timeout: float, seed: int, progress: Progress
+) -> None:
+    """Chains of NFs, and the cycles of their NFs."""
+    from profiler.chains.plan import REPEATS
+    from profiler.chains.profiling import profile_chains as measure_chains
+    from profiler.testbed_stack import RetryingTestbed
+    from profiler.testbeds import open_testbed
+
+    with (
+        ended_by_signals(),
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task("measuring chains") as advance,
+    ):
+        measure_chains(card, out, request, repeats=repeats or REPEATS, seed=seed, progress=advance, notify=progress.say)
+    progress.say(f"chains written: {out}")
+
+
+def profile_for(
+    arrivals: str,
+    options: TraceOptions,
+    models: Path | None,
+    budget: float | None,
+    testbed: str,
+    out: Path,
+    quota: int | None,
+    timeout: float,
+    seed: int,
+    progress: Progress,
+) -> None:
+    """Further runs of an existing profile, of the co-locations on which the placement of arrivals hinges."""
+    from placer.budget.rounds import open_rounds
+    from profiler.further import profile_further, refuse_quota
+    from profiler.testbed_stack import RetryingTestbed
+    from profiler.testbeds import open_testbed
+
+    if models is None:
+        raise InputError.of("--models", "is missing", hint="--for plans with the models that `placer train` wrote")
+    if quota is None:
+        raise InputError.of("--quota", "is missing", hint="with --for, it is the number of runs over all NFs")
+    refuse_quota(quota)
+    refuse_bad_budget(budget)
+    rounds, key = open_rounds(arrivals, models, out, progress.say, budget, options)
+    with (
+        ended_by_signals(),
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task("measuring") as advance,
+    ):
+        profile = profile_further(
+            card, out, rounds.choose, key=key, most=quota, seed=seed, progress=advance, notify=progress.say
+        )
+        rounds.finish(profile)
+    progress.say(f"runs added to {out}; `placer train {out} --out MODELS` uses them")
+    typer.echo(as_table(rounds.rounds), nl=False)
+
+
+def profile_latency(
+    testbed: str, out: Path, nfs: list[str] | None, repeats: int | None, timeout: float, seed: int, progress: Progress
+) -> None:
+    """The latency of NFs at offered rates, alone and beside others."""
+    from profiler.latency import TIMES
+    from profiler.latency import profile_latency as measure_latency
+    from profiler.testbed_stack import RetryingTestbed
+    from profiler.testbeds import open_testbed
+
+    with (
+        ended_by_signals(),
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task("measuring latency") as advance,
+    ):
+        measure_latency(
+            card, out, nfs=nfs or None, times=repeats or TIMES, seed=seed, progress=advance, notify=progress.say
+        )
+    progress.say(f"latency written: {out}")
+
+
+# The rounds of `placer profile --for` as a table.
+
+
+HEADINGS = (
+    "round",
+    "runs",
+    "co-locations measured",
+    "repeats",
+    "NICs planned",
+    "expected violations %",
+    "after",
+    "largest change %",
+)
+
+
+def as_table(rounds: Sequence[Round]) -> str:
+    """A row per round; expected violations are those of the round's plan, before and after the round."""
+    return text_table(
+        HEADINGS,
+        [
+            (
+                number,
+                one.runs,
+                one.co_locations,
+                one.repeats,
+                one.nics,
+                f"{one.expected_pct:.2f}",
+                f"{one.expected_after_pct:.2f}",
+                f"{one.change_pct:.1f}",
+            )
+            for number, one in enumerate(rounds, 1)
+        ],
+        words=0,
+    )

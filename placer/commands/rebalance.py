@@ -56,15 +56,14 @@ def command(
 
     Only moves that gain more than they cost are made, and every SLA that was met stays met after each of them.
     """
-    from placer.inputs.catalogue import Cards
-    from placer.inputs.online import open_online
-    from placer.online.engine import Engine
-    from placer.online.events import Rebalance
-    from placer.online.protocol import decision_line
-    from placer.online.store import State
+    from placer.fleet.engine import Engine
+    from placer.fleet.events import Rebalance
+    from placer.fleet.protocol import decision_line
+    from placer.fleet.state.store import State
+    from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of
     from placer.progress import Progress
-    from placer.report.text.budget import chosen_risk
+    from placer.report.text.table import chosen_risk
     from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
     from profiles import InputError
 

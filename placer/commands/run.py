@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placer.commands.options import (
     Budget,
     Fleet,
+    IgnoreColumns,
     ModelsDir,
     Plots,
     Quiet,
     Report,
     Risk,
     Seed,
+    SkipEmptyStays,
     TestbedSpec,
     Timeout,
     command_line,
+    complete_strategy,
     one_of,
     refuse_bad_budget,
     refuse_same_files,
     refuse_unwritable,
     refuse_unwritable_folder,
+    trace_options,
 )
+
+if TYPE_CHECKING:
+    from placer.progress import Progress
+    from placer.run import Comparison
 
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
 Strategy = Annotated[
     list[str] | None,
     typer.Option(
-        help="A strategy; repeatable. By default monopolization, greedy, contention-aware, optimal and installed ones. "
-        "contention-aware:RULE selects a rule: look-ahead, best-fit, first-fit, worst-fit."
+        autocompletion=complete_strategy,
+        help="A strategy; repeatable. By default monopolization, greedy, contention-aware, planned, optimal and "
+        "installed ones. contention-aware:RULE selects a rule: look-ahead, best-fit, first-fit, worst-fit.",
     ),
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default, all in the models.")]
@@ -53,11 +62,22 @@ ProductionSpec = Annotated[
         show_default=False,
     ),
 ]
+Range = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Place the recommended strategy on this many traces drawn from ARRIVALS, too, and print how NICs and SLA "
+        "violations vary; 0 for none.  [default: 3; 0 for more than 10,000 arrivals or 100 different workloads]",
+        show_default=False,
+    ),
+]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write the NIC of every instance, as CSV.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
-    Path | None, typer.Option(help="Write the optimum and its proof, for `placer verify`, as JSON.", show_default=False)
+    Path | None,
+    typer.Option(help="Write a plan and the proof of its bound, for `placer verify`, as JSON.", show_default=False),
 ]
+Of = Annotated[str, typer.Option(help="The plan of the certificate: optimal or planned.")]
 Solver = Annotated[str, typer.Option(help="The solver of the optimum: cp-sat, highs, pulp or pulp:NAME.")]
 TimeLimit = Annotated[
     float,
@@ -78,17 +98,21 @@ def command(
     fleet: Fleet = None,
     plan: PlanFile = None,
     certificate: Certificate = None,
+    of: Of = "optimal",
     report: Report = None,
     plots: Plots = None,
     format: Format = "table",
     budget: Budget = None,
     risk: Risk = None,
     measure: Measure = None,
+    range: Range = None,
     production: ProductionSpec = None,
     time_limit: TimeLimit = 60.0,
     solver: Solver = "cp-sat",
     timeout: Timeout = 60.0,
     seed: Seed = 0,
+    ignore_columns: IgnoreColumns = False,
+    skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
     """Place a trace with every strategy; compare NICs and SLA violations with the proven optimum.
@@ -105,15 +129,20 @@ def command(
     from placer.report.files import write_files
     from placer.report.text.plan import plans_csv
     from placer.report.text.run import FORMATS
-    from placer.run import RunRequest, run
+    from placer.run import CERTIFIED, RunRequest, run
+    from profiles import InputError
 
     render = FORMATS[one_of("--format", format, FORMATS)]
+    one_of("--of", of, CERTIFIED)
+    if of != CERTIFIED[0] and certificate is None:
+        raise InputError.of("--of", "is for --certificate")
     refuse_bad_budget(budget, risk)
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():
         refuse_unwritable(option, path)
     refuse_unwritable_folder("--plots", plots)
     refuse_same_files(outputs, {"ARRIVALS": Path(arrivals), "--fleet": fleet})
+    progress = Progress(quiet=quiet)
     request = RunRequest(
         arrivals=arrivals,
         strategies=tuple(strategy or ()),
@@ -122,18 +151,42 @@ def command(
         seed=seed,
         time_limit=time_limit,
         solver=solver,
-        certificate=certificate is not None,
+        certificate=None if certificate is None else of,
         vary_budget=True,
         measure=measure,
+        trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say),
     )
-    comparison = run(request, Progress(quiet=quiet))
+    comparison = _with_plans_placed_again(run(request, progress), range, progress)
     text = render(comparison)
     files = {} if plan is None else {plan: plans_csv(comparison).encode()}
     if certificate is not None:
-        files[certificate] = comparison.certificate().encode()
+        files[certificate] = comparison.certificate(of).encode()
     if report is not None or plots is not None:
         from placer.report.html import page_files, page_of_run
 
         files |= page_files(page_of_run(comparison, arrivals), report, plots, made_by=command_line(context))
     write_files(files)
     typer.echo(text, nl=False)
+
+
+def _with_plans_placed_again(comparison: Comparison, draws: int | None, progress: Progress) -> Comparison:
+    """The comparison with what the recommended strategy does on similar traces, and on any number of NICs."""
+    from placer.report.text.recommendation import (
+        asked_budget,
+        recommended_plan,
+        rejects_on_limited_fleet,
+        variation_of,
+    )
+    from placer.studies.placed_again import default_draws, place_again
+
+    chosen = recommended_plan(comparison)
+    variation = variation_of(comparison, chosen)
+    return place_again(
+        comparison,
+        (chosen if variation is None else variation.asked).plan.strategy,
+        chosen.plan.predictor,
+        asked_budget(comparison, chosen),
+        rejects=rejects_on_limited_fleet(comparison, chosen),
+        draws=default_draws(comparison.arrivals) if draws is None else draws,
+        progress=progress,
+    )

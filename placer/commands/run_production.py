@@ -14,10 +14,11 @@ from placer.commands.options import (
     refuse_same_files,
     refuse_unwritable,
     refuse_unwritable_folder,
+    trace_options,
 )
 from profiles import InputError
 
-NOT_PLAYED = ("plan", "certificate", "measure", "solver", "time_limit")
+NOT_PLAYED = ("plan", "certificate", "of", "measure", "solver", "time_limit")
 """Options of a comparison with the optimum, which looks at the whole trace at once."""
 
 CONTENTION_AWARE = "contention-aware"
@@ -25,9 +26,9 @@ CONTENTION_AWARE = "contention-aware"
 
 def command(context: typer.Context, production: Path) -> None:
     """Simulate production with the options of `placer run`."""
+    from placer.fleet.simulated import ProductionRequest, simulate
     from placer.inputs.catalogue import Cards
     from placer.inputs.production import read_production
-    from placer.production import ProductionRequest, simulate
     from placer.progress import Progress
     from placer.report.text.production import FORMATS
 
@@ -41,6 +42,7 @@ def command(context: typer.Context, production: Path) -> None:
     read = {"ARRIVALS": Path(arrivals), "--fleet": given["fleet"], "--production": production}
     refuse_same_files({"--report": report}, read)
     cards = Cards(given["models"], given["fleet"], given["testbed"], given["risk"], given["timeout"], given["budget"])
+    progress = Progress(quiet=given["quiet"])
     request = ProductionRequest(
         arrivals=arrivals,
         file=read_production(production),
@@ -48,8 +50,9 @@ def command(context: typer.Context, production: Path) -> None:
         predictor=_predictor(given["predictor"]),
         rule=_rule(given["strategy"]),
         seed=given["seed"] if _typed(context, "seed") else None,
+        trace_options=trace_options(given["ignore_columns"], given["skip_empty_stays"], progress.say),
     )
-    found = simulate(request, Progress(quiet=given["quiet"]))
+    found = simulate(request, progress)
     text = render(found)
     if report is not None or plots is not None:
         from placer.report.files import write_files

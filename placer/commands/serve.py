@@ -7,30 +7,26 @@ from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from placer.commands.online import WhenFull, announce
+from placer.commands.online import Arrivals, Beginning, PlanFile, PlanStrategy, WhenFull, announce
 from placer.commands.options import (
     Budget,
     Fleet,
+    IgnoreColumns,
     ModelsDir,
     OnePredictor,
     Quiet,
     RecordedCard,
     Risk,
     RuleName,
+    SkipEmptyStays,
     one_of,
     refuse_bad_budget,
     refuse_unwritable,
 )
-
-if TYPE_CHECKING:
-    from placer.model.catalogue import Catalogue
-    from placer.online.engine import Engine
-    from placer.online.saved import SavedState
-    from placer.progress import Progress
 
 StateFile = Annotated[
     str | None,
@@ -61,14 +57,6 @@ Certificate = Annotated[
 Key = Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate.", show_default=False)]
 Anyone = Annotated[bool, typer.Option("--without-tokens", help="Let anybody who can reach the address do everything.")]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request on stderr.")]
-Arrivals = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="TRACE",
-        help="Begin an empty fleet with the instances of this CSV file, as of `placer run`; departures do not count.",
-        show_default=False,
-    ),
-]
 WebhookAddress = Annotated[
     str | None,
     typer.Option("--webhook", metavar="URL", help="Post every event and its answer there, signed.", show_default=False),
@@ -98,6 +86,8 @@ def command(
     fleet: Fleet = None,
     listen: Listen = "127.0.0.1:8080",
     arrivals: Arrivals = None,
+    plan: PlanFile = None,
+    plan_strategy: PlanStrategy = None,
     kubernetes: Kubernetes = None,
     webhook: WebhookAddress = None,
     webhook_secret: WebhookSecret = None,
@@ -116,6 +106,8 @@ def command(
     budget: Budget = None,
     risk: Risk = None,
     log_requests: LogRequests = False,
+    ignore_columns: IgnoreColumns = False,
+    skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
     """Place NFs over HTTP: events, questions and a page to look at, from a fleet that is kept in a file or a database.
@@ -125,31 +117,31 @@ def command(
     """
     from profiles import InputError
 
-    missing = [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]
+    missing = [name for name in ("starlette", "uvicorn", "httptools", "prometheus_client") if find_spec(name) is None]
     if missing:
         raise InputError.of("serve", f"needs {', '.join(missing)}", hint="pip install 'nf-placer[serve]'")
     if new_token is not None:
         _make_token(new_token, scopes)
         return
 
-    from placer.inputs.catalogue import Cards
-    from placer.inputs.online import open_online
-    from placer.online.engine import WHEN_FULL
-    from placer.online.open_state import is_address, open_state
-    from placer.online.protocol import Reader
-    from placer.online.what_if import WhatIf
+    from placer.fleet.engine import WHEN_FULL
+    from placer.fleet.protocol import Reader
+    from placer.fleet.service.http.server import ServerSettings, bound_to, make_writer, serve_http
+    from placer.fleet.service.http.webhooks import webhook_maker
+    from placer.fleet.service.kubernetes.api import KubernetesApi
+    from placer.fleet.service.kubernetes.extender import extender_of
+    from placer.fleet.service.opening import OnlineSettings, named_only, open_engine
+    from placer.fleet.state.open_state import is_address, open_state
+    from placer.fleet.what_if import WhatIf
+    from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of
     from placer.progress import Progress
-    from placer.service.http.server import ServerSettings, bound_to, make_writer, serve_http
-    from placer.service.http.webhooks import webhook_maker
-    from placer.service.kubernetes.api import KubernetesApi
-    from placer.service.kubernetes.opening import extender_of
-    from placer.service.opening import OnlineSettings, named_only, open_engine
 
     one_of("--when-full", when_full, WHEN_FULL)
     refuse_bad_budget(budget, risk)
     if state is None:
         raise InputError.of("--state", "is missing", hint="name a file for the fleet: --state fleet.db")
+    beginning = Beginning(arrivals, plan, plan_strategy, predictor, ignore_columns, skip_empty_stays)
     host, port = _address(listen)
     allowed = _tokens(tokens, host, without_tokens)
     make_webhook = webhook_maker(webhook, webhook_secret) if webhook is not None else None
@@ -169,8 +161,7 @@ def command(
         saved = stack.enter_context(open_state(state, kinds, catalogue.check))
         said = partial(announce, catalogue, progress)
         engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said, kinds)
-        if arrivals is not None:
-            _begin_with(arrivals, catalogue, engine, saved, progress)
+        beginning.place(catalogue, engine, saved, progress)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         writer, what_if = make_writer(engine, reader, saved), WhatIf(engine)
         routes, background = ([], []) if cluster is None else extender_of(cluster, writer, what_if)
@@ -179,21 +170,8 @@ def command(
         serve_http(writer, what_if, settings, listening, routes, background)
 
 
-def _begin_with(trace: Path, catalogue: Catalogue, engine: Engine, saved: SavedState, progress: Progress) -> None:
-    from placer.inputs.arrivals import read_arrivals
-    from placer.service.initial import place_all
-
-    with trace.open(encoding="utf-8", newline="") as file:
-        read = read_arrivals(file, catalogue.default_traffic, catalogue.check)
-    if saved.events:
-        progress.say(f"{saved.name} has a fleet, which is continued without {trace}")
-        return
-    placed = place_all(read, engine, saved, progress)
-    progress.say(f"{placed} of {len(read)} instances of {trace} are placed on {len(engine.fleet.nics)} NICs")
-
-
 def _make_token(name: str, scopes: str) -> None:
-    from placer.service.http.tokens import new_token
+    from placer.fleet.service.http.tokens import new_token
 
     token, table = new_token(name, [scope.strip() for scope in scopes.split(",")])
     print(table, end="")
@@ -202,7 +180,7 @@ def _make_token(name: str, scopes: str) -> None:
 
 def _tokens(path: Path | None, host: str, without: bool):  # type: ignore[no-untyped-def]
     """The tokens; without, only on the loopback address, or where that is asked for."""
-    from placer.service.http.tokens import OPEN, read_tokens
+    from placer.fleet.service.http.tokens import OPEN, read_tokens
     from profiles import InputError
 
     if path is not None and without:

@@ -9,19 +9,25 @@ import typer
 
 from placer.commands.options import (
     Cluster,
+    IgnoreColumns,
     Jobs,
     ModelsDir,
     Parallel,
     Plots,
     Quiet,
     Report,
+    ResultsFolder,
     Seed,
+    SkipEmptyStays,
     TestbedSpec,
     command_line,
+    complete_strategy,
     one_of,
     refuse_bad_budget,
     refuse_unwritable,
     refuse_unwritable_folder,
+    results_folder,
+    trace_options,
 )
 from profiles import InputError
 from profiles.text import number_of
@@ -39,7 +45,10 @@ Flows = Annotated[str, typer.Option(help="Factors of the flow counts.", show_def
 PacketSize = Annotated[str, typer.Option(help="Factors of the packet sizes.", show_default=False)]
 Budget = Annotated[float, typer.Option(help="SLA violations to accept, in % of the instances.")]
 Strategy = Annotated[
-    list[str] | None, typer.Option(help="A strategy; repeatable. By default greedy and contention-aware.")
+    list[str] | None,
+    typer.Option(
+        autocompletion=complete_strategy, help="A strategy; repeatable. By default greedy and contention-aware."
+    ),
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default tomur.")]
 Budgets = Annotated[
@@ -55,9 +64,6 @@ Fleets = Annotated[
     list[Path] | None, typer.Option("--fleet", help="A fleet to choose from; repeatable.", show_default=False)
 ]
 Draws = Annotated[int, typer.Option(help="Traces drawn for every point.")]
-Out = Annotated[
-    Path | None, typer.Option(help="The folder for results; by default results/size-ARRIVALS.", show_default=False)
-]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
 
@@ -78,7 +84,7 @@ def command(
     draws: Draws = 5,
     models: ModelsDir = None,
     testbed: TestbedSpec = None,
-    out: Out = None,
+    out: ResultsFolder = None,
     jobs: Jobs = -1,
     parallel: Parallel = None,
     cluster: Cluster = None,
@@ -86,6 +92,8 @@ def command(
     report: Report = None,
     plots: Plots = None,
     seed: Seed = 0,
+    ignore_columns: IgnoreColumns = False,
+    skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
     """Recommend how many NICs to buy for next year, depending on growth, SLAs, traffic and NIC model.
@@ -105,10 +113,11 @@ def command(
         hint = "--budgets 2,1,0.5 lists budgets that contention-aware is asked to keep"
         raise InputError.of("--risk", "is chosen by the budget", hint=hint)
     render = FORMATS[one_of("--format", format, FORMATS)]
-    folder = out or Path("results") / f"size-{arrivals.stem}"
+    folder = results_folder(out, arrivals)
     refuse_unwritable("--out", folder / RESULTS)
     refuse_unwritable("--report", report)
     refuse_unwritable_folder("--plots", plots)
+    progress = Progress(quiet=quiet)
     sizing = Sizing(
         arrivals=str(arrivals),
         next_year=_within("--next-year", next_year, 0.01, LARGEST_FACTOR),
@@ -125,15 +134,15 @@ def command(
         seed=seed,
         models=models,
         testbed=testbed,
+        trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say),
     )
     executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
-    progress = Progress(quiet=quiet)
     results = size(sizing, folder, progress, executor=executor)
     progress.say(f"written: {folder / RESULTS}")
     text = render(results, sizing)
     if report is not None or plots is not None:
         from placer.report.html import page_files
-        from placer.report.html.sizing import page_of_sizing
+        from placer.report.html.study import page_of_sizing
 
         write_files(page_files(page_of_sizing(results, sizing), report, plots, made_by=command_line(context)))
     typer.echo(text, nl=False)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
+import pandas as pd
 import typer
 
-from placer.commands.options import Quiet, Timeout, refuse_unwritable_folder
-from placer.commands.signals import ended_by_signals
+from placer.commands.options import Quiet, Timeout, ended_by_signals, refuse_unwritable_folder
+from placer.report.text.table import text_table
+from predictor.fitting.fit import fit
+from predictor.fitting.fitted_model import CurveBreak, FittedModel
+from predictor.fitting.points import MeasuredCurve
 from profiler.testbeds import known_testbeds
 
 if TYPE_CHECKING:
     from placer.inputs.sweep import SweepFile
     from placer.progress import Progress
     from profiler.sweeps.measuring import MeasuredSweep
+
 
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep: a TOML file.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="The folder for measurements, fits and the report.", show_default=False)]
@@ -41,22 +49,22 @@ def command(
 
     read = read_sweep(spec, testbed)
     if status:
+        from profiler.journal.status import as_text, read_status
         from profiler.profiling import journal_of
-        from profiler.status import as_text, read_status
 
         typer.echo(as_text(read_status(journal_of(out))), nl=False)
         return
     refuse_unwritable_folder("--out", out)
     progress = Progress(quiet=quiet)
-    measured = _measured(read, out, timeout, progress)
+    measured = _measure(read, out, timeout, progress)
     typer.echo(_write(read, measured, out, progress), nl=False)
 
 
-def _measured(read: SweepFile, out: Path, timeout: float, progress: Progress) -> MeasuredSweep:
-    from profiler.retry import RetryingTestbed
+def _measure(read: SweepFile, out: Path, timeout: float, progress: Progress) -> MeasuredSweep:
+    from profiler.sweeps.claim import machine_facts
     from profiler.sweeps.loads import faults_on_testbed
-    from profiler.sweeps.machine import machine_facts
     from profiler.sweeps.measuring import measure_sweep
+    from profiler.testbed_stack import RetryingTestbed
     from profiler.testbeds import open_testbed
 
     name = read.spec.testbed or ""
@@ -74,10 +82,8 @@ def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progre
     """Fit the curves and write the folder; the summary for people."""
     from placer.report.html import page_files
     from placer.report.html.fit import fit_page
-    from placer.report.text.sweep import as_table
-    from placer.sweeps.fits import curves_of, fit_curves
     from predictor.fitting.model_file import models_text
-    from profiler.sweeps.table import table_of
+    from profiler.sweeps.measuring import table_of
     from profiles.aside import files_aside
     from profiles.profile import write_json
     from profiles.table import write_table
@@ -103,3 +109,71 @@ def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progre
                 path.write_bytes(content)
     progress.say(f"written: {out}")
     return as_table(fits) if fits else ""
+
+
+# The curves of a sweep, and a fitted model of each.
+
+
+FEWEST = 3
+"""Different x of a curve that is fitted."""
+
+
+def curves_of(table: pd.DataFrame, keys: Sequence[str], x: str, y: Sequence[str]) -> list[MeasuredCurve]:
+    """Each metric of `y` over the varied key `x`, at each setting of the other varied keys.
+
+    A curve with fewer than three different x is left out.
+
+    Parameters
+    ----------
+    table
+        `measurements.csv`.
+    keys
+        The varied keys.
+    """
+    return [curve for metric in y for curve in _of_metric(table, [key for key in keys if key != x], x, metric)]
+
+
+def _of_metric(table: pd.DataFrame, others: Sequence[str], x: str, y: str) -> Iterator[MeasuredCurve]:
+    settings = table[list(others)].drop_duplicates().to_dict("records") if others else [{}]
+    for setting in settings:
+        rows = table
+        for key, value in setting.items():
+            rows = rows[rows[key] == value]
+        if rows[x].nunique() >= FEWEST:
+            values = {str(key): float(value) for key, value in setting.items()}
+            yield MeasuredCurve(x, y, np.array(rows[x], dtype=float), np.array(rows[y], dtype=float), values)
+
+
+def fit_curves(curves: Sequence[MeasuredCurve], select: str) -> list[FittedModel]:
+    """A model of each curve. Their `seconds` are 0, so that the same measurements give the same bytes."""
+    return [replace(fit(curve, select=select), seconds=0.0) for curve in curves]
+
+
+# The fitted models of a sweep as a table for people.
+
+
+HEADINGS = ("curve", "segments", "breakpoints (90 % interval)", "error", "left out", "noise")
+
+
+def as_table(fits: Sequence[FittedModel]) -> str:
+    """A row per model: its segments, where they meet, and its errors (sMAPE) beside the noise."""
+    return text_table(HEADINGS, map(_row, fits), words=3)
+
+
+def _row(model: FittedModel) -> list[str]:
+    setting = "".join(f", {key} {value:g}" for key, value in model.setting.items())
+    return [
+        f"{model.y} over {model.x}{setting}",
+        ", ".join(segment.family for segment in model.segments),
+        "; ".join(map(_place, model.breakpoints)) or "none",
+        *map(_percent, (model.smape_pct, model.left_out_smape_pct, model.noise_pct)),
+    ]
+
+
+def _place(one: CurveBreak) -> str:
+    at, low, high = (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" for value in (one.at, one.low, one.high))
+    return f"{at} [{low}, {high}]"
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f} %"

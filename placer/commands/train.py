@@ -50,9 +50,8 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Train models of every NF of a profile, for every predictor; of a GPU server, latency models."""
-    from placer.inputs.latency_curves import refuse_curves_of_users
     from placer.inputs.models import refuse_foreign_folder
-    from placer.inputs.solo_fits import read_solo_fits
+    from placer.inputs.solo_fits import read_solo_fits, refuse_curves_of_users
     from placer.progress import Progress
     from predictor import PREDICTORS, train
     from predictor.regression.compiled import announce_compiling

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from placer.commands.options import Timeout
+from placer.commands.options import IgnoreColumns, SkipEmptyStays, Timeout, refuse_without_arrivals, trace_options
 from profiles import Fault, InputError, TrafficProfile
 
 if TYPE_CHECKING:
-    from placer.verify import Certificate, Completeness, Query, TenantClass, ThroughputSource
+    from placer.inputs.arrivals import TraceOptions
+    from placer.verify import Budget, Certificate, Completeness, Query, ThroughputSource
+if TYPE_CHECKING:
+    from placer.verify.admission import AdmissionCase
+if TYPE_CHECKING:
+    from placer.verify.chains import ChainCertificate
+
 
 One = TypeVar("One")
 File = Annotated[
@@ -72,17 +80,19 @@ def command(
     rack: RackFile = None,
     slos: SlosFile = None,
     device: DeviceFile = None,
+    ignore_columns: IgnoreColumns = False,
+    skip_empty_stays: SkipEmptyStays = False,
 ) -> None:
     """Check an optimum without its solver: the plan by querying the testbed, the bound by weak duality.
 
     A plan of chains is checked against the chains and the rack in the file, an admission to a GPU against its SLOs and
     its device. The exit status is 1 if a check fails; stderr lists the errors.
     """
-    from placer.commands.verify_admission import open_admission, verify_admission
-    from placer.commands.verify_chains import verify_chains
-    from placer.verify import completeness_of, faults_of, fleet_faults, read_certificate, trace_faults
+    from placer.verify import completeness_of, faults_of, fleet_faults, read_certificate
     from placer.verify.chains import read_chain_certificate
 
+    if arrivals is None:
+        refuse_without_arrivals("--arrivals", ignore_columns, skip_empty_stays)
     of_nics: dict[str, object] = {"--arrivals": arrivals, "--testbed": testbed, "--models": models}
     of_racks: dict[str, object] = {"--chains": chains, "--rack": rack}
     of_gpus: dict[str, object] = {"--slos": slos, "--device": device}
@@ -99,17 +109,36 @@ def command(
     certificate = read_certificate(file)
     with ExitStack() as stack:
         sources = _sources(certificate, testbed or [], models or [], timeout, stack)
-        faults = [] if arrivals is None else list(trace_faults(certificate, _trace(arrivals, sources[0].traffic)))
+        options = trace_options(ignore_columns, skip_empty_stays, partial(typer.echo, err=True))
+        faults = [] if arrivals is None else _trace_faults(certificate, arrivals, sources[0].traffic, options)
         for number, source in enumerate(sources):
             faults += fleet_faults(certificate, number, source)
         query: Query = lambda number, co_locations: sources[number].query(co_locations)  # noqa: E731
-        faults = faults or list(faults_of(certificate, query))
-        completeness = None if faults else completeness_of(certificate, query)
+        if certificate.budget is not None:
+            faults = faults or _budget_faults(certificate, certificate.budget, sources)
+            result = "" if faults else _result_within(certificate, certificate.budget, sources)
+        else:
+            faults = faults or list(faults_of(certificate, query))
+            result = "" if faults else _result(certificate, sources, completeness_of(certificate, query))
     for fault in faults:
         typer.echo(fault, err=True)
-    if completeness is None:
+    if faults:
         raise typer.Exit(1)
-    typer.echo(_result(certificate, sources, completeness), nl=False)
+    typer.echo(result, nl=False)
+
+
+def _budget_faults(certificate: Certificate, budget: Budget, sources: Sequence[ThroughputSource]) -> list[str]:
+    """The faults of a plan within a budget, by the error models of its predictor."""
+    from placer.verify import budget_faults
+
+    workloads = {tenant.workload for tenant in certificate.tenants.values()}
+    for kind, source in zip(certificate.kinds, sources, strict=True):
+        source.check([workload for workload in workloads if workload.nf in kind.cores_of])
+    errors = [source.errors for source in sources if source.errors is not None]
+    if len(errors) < len(sources):
+        hint = "leave --testbed out, or give --models"
+        raise InputError.of("--testbed", "a budget is checked by the errors of a predictor", hint=hint)
+    return list(budget_faults(certificate, budget, errors))
 
 
 def _refuse(options: Mapping[str, object], message: str) -> None:
@@ -172,16 +201,19 @@ def _without_programs(specs: Sequence[str]) -> Sequence[str]:
     return specs
 
 
-def _trace(path: str, traffic: TrafficProfile) -> dict[str, TenantClass]:
-    """The tenants of a trace, by id; `traffic` is the meaning of a missing or empty column."""
+def _trace_faults(certificate: Certificate, path: str, traffic: TrafficProfile, options: TraceOptions) -> list[str]:
+    """What differs from a trace; `traffic` is the meaning of a missing or empty column."""
     from placer.inputs.arrivals import read_arrivals
-    from placer.verify import TenantClass
+    from placer.verify import TenantClass, trace_faults
 
-    arrivals = read_arrivals(path, traffic, lambda workload: ())
+    arrivals = read_arrivals(path, traffic, lambda workload: (), options)
     if departing := [arrival.id for arrival in arrivals if arrival.departure is not None]:
         message = f"{departing[0]} departs, and a certificate covers only tenants that stay"
         raise InputError.of(path, message, column="departure")
-    return {one.id: TenantClass(one.workload, one.sla.max_drop, one.sla.min_kpps) for one in arrivals}
+    classes = {
+        arrival.id: TenantClass(arrival.workload, arrival.sla.max_drop, arrival.sla.min_kpps) for arrival in arrivals
+    }
+    return list(trace_faults(certificate, classes, {arrival.id: arrival.time for arrival in arrivals}))
 
 
 def _result(certificate: Certificate, sources: Sequence[ThroughputSource], completeness: Completeness) -> str:
@@ -202,6 +234,35 @@ def _result(certificate: Certificate, sources: Sequence[ThroughputSource], compl
     return "\n".join(lines) + "\n"
 
 
+def _result_within(certificate: Certificate, budget: Budget, sources: Sequence[ThroughputSource]) -> str:
+    """What was checked of a plan within a budget, and whether none is better."""
+    from placer.verify import places_most
+
+    placed, left_out = len(certificate.tenants) - len(certificate.left_out), len(certificate.left_out)
+    cost, bound = float(certificate.cost), float(certificate.lower_bound)
+    names = ", ".join(dict.fromkeys(source.name for source in sources))
+    over = f"the errors of {names}" if certificate.over == "co-locations" else "their cores alone"
+    complete = places_most(certificate, budget)
+    kept = (
+        f"within the budget of {float(budget.pct):g} %"
+        if budget.pct < 100
+        else f"no probability is above {budget.limit:g}"
+    )
+    lines = [
+        *(f"fleet: {_kind(certificate, number)}" for number in range(len(certificate.kinds))),
+        f"plan: {placed:,} tenants on {len(certificate.nics):,} NICs at a cost of {cost:g}; "
+        f"{budget.expected_pct:.4g} % are expected to violate their SLA, {budget.reserve_pct:.4g} % are kept back, by "
+        f"the errors of {names}: {kept}",
+        f"bound: no plan within the budget, without what is kept back, that places as many tenants costs less than "
+        f"{bound:g}, by {over}",
+    ]
+    if left_out:
+        known = "no plan within the budget leaves out fewer" if complete else "that none leaves out fewer is not proven"
+        lines.append(f"left out: {left_out:,} of {len(certificate.tenants):,} tenants; {known}")
+    lines.append(f"result: {_conclusion(cost, bound, complete)}")
+    return "\n".join(lines) + "\n"
+
+
 def _conclusion(cost: float, bound: float, complete: bool) -> str:
     gap = "" if cost == bound else f"a cost {cost - bound:g} above the bound"
     if complete:
@@ -213,3 +274,153 @@ def _kind(certificate: Certificate, number: int) -> str:
     kind = certificate.kinds[number]
     number_of = "any number of" if kind.limit is None else f"{kind.limit:,}"
     return f"{number_of} {kind.model} with {kind.cores} cores, at a cost of {float(kind.cost):g} each"
+
+
+# `placer verify FILE` of an admission to a GPU.
+
+
+def open_admission(file: Path, slos: Path | None, device: Path | None) -> AdmissionCase | None:
+    """The admission in a certificate, or in an answer with the files it is about; None for another certificate.
+
+    Raises
+    ------
+    InputError
+        When a file is refused, or an answer comes without SLOs and device.
+    """
+    from placer.verify.admission import admission_case, is_answer, read_admission, read_json, read_slos
+
+    if (certificate := read_admission(file)) is not None:
+        return certificate
+    if not is_answer(file):
+        return None
+    missing = [name for name, given in (("--slos", slos), ("--device", device)) if given is None]
+    if slos is None or device is None:
+        raise InputError([Fault(name, None, None, f"{file} is an answer alone, and needs it") for name in missing])
+    return admission_case(read_json(device), read_slos(slos), read_json(file), str(file))
+
+
+def verify_admission(case: AdmissionCase, slos: Path | None, device: Path | None) -> None:
+    """Check an admission, print what is proven; the exit status is 1 if a check fails.
+
+    Parameters
+    ----------
+    slos, device
+        Files that the admission must be about; None: those in it are not compared.
+    """
+    from placer.verify.admission import admission_faults
+
+    for fault in (faults := [*_others(case, slos, device), *admission_faults(case)]):
+        typer.echo(fault, err=True)
+    if faults:
+        raise typer.Exit(1)
+    typer.echo(_admission_result(case))
+
+
+def _others(case: AdmissionCase, slos: Path | None, device: Path | None) -> Iterator[str]:
+    """SLOs that are missing in file or certificate, or differ; and another device."""
+    from placer.verify.admission import device_of, read_json, read_slos, slos_of
+
+    if device is not None and device_of(read_json(device), str(device)) != case.device:
+        yield f"device: it is another one in {device}"
+    if slos is None:
+        return
+    given = {one.id: one for one in slos_of(read_slos(slos), str(slos))}
+    claimed = {slo.id: slo for slo in case.slos}
+    for name in [*given, *(name for name in claimed if name not in given)]:
+        if name not in given or name not in claimed:
+            yield f"slos: {name} is only in {slos if name in given else 'the certificate'}"
+        elif given[name] != claimed[name]:
+            yield f"slos: {name} is another SLO in {slos}"
+
+
+def _admission_result(case: AdmissionCase) -> str:
+    """One line: what was checked. The bound has no proof in the file, and is said to be so."""
+    answer, bus = case.answer, case.device.arbitration
+    kept = f"the {len(answer.admitted):,} admitted of {len(case.slos):,} SLOs keep their latency on a {bus} bus"
+    claim = "claimed optimal" if answer.proven else f"at most {answer.bound:,} are claimed possible"
+    return f"result: {kept}; {claim}, which is not checked"
+
+
+# `placer verify CERTIFICATE` of a plan of chains.
+
+
+def verify_chains(certificate: ChainCertificate, chains: Path | None, rack: Path | None) -> None:
+    """Check plan and bound, print what is proven; the exit status is 1 if a check fails.
+
+    Parameters
+    ----------
+    chains, rack
+        Files that the certificate must be about; None: those in it are not compared.
+    """
+    from placer.verify.chains import chain_faults
+
+    faults = [*_other_chains(certificate, chains), *_other_rack(certificate, rack)]
+    faults = faults or list(chain_faults(certificate))
+    for fault in faults:
+        typer.echo(fault, err=True)
+    if faults:
+        raise typer.Exit(1)
+    typer.echo(_proven(certificate))
+
+
+def _other_chains(certificate: ChainCertificate, file: Path | None) -> Iterator[str]:
+    """Chains, by name, that are missing in file or certificate, or differ; compared as JSON has them."""
+    from placer.rack.files.chains_file import read_chains_file
+    from placer.rack.files.json_twins import chains_of
+    from placer.rack.files.written_twins import write_chains
+
+    if file is None:
+        return
+    read = chains_of(_as_json(write_chains(read_chains_file(file).chains)), str(file))
+    given, claimed = {one.name: one for one in read}, {chain.name: chain for chain in certificate.chains}
+    for name in [*given, *(name for name in claimed if name not in given)]:
+        if name not in given or name not in claimed:
+            yield f"chains: {name} is only in {file if name in given else 'the certificate'}"
+        elif given[name] != claimed[name]:
+            yield f"chains: {name} is another chain in {file}"
+
+
+def _other_rack(certificate: ChainCertificate, file: Path | None) -> Iterator[str]:
+    """Parts of the rack that differ."""
+    from placer.rack.files.json_twins import rack_of
+    from placer.rack.files.rack_file import read_rack_file
+    from placer.rack.files.written_twins import write_rack
+
+    if file is None:
+        return
+    given, claimed = rack_of(_as_json(write_rack(read_rack_file(file))), str(file)), certificate.rack
+    parts = ("switch", "crossing_us", "overheads")
+    differing = [part for part in parts if getattr(given, part) != getattr(claimed, part)]
+    differing += _differing(
+        {server.name: server for server in given.servers}, {server.name: server for server in claimed.servers}
+    )
+    differing += _differing(given.costs, claimed.costs)
+    yield from (f"rack: {part} is another one in {file}" for part in differing)
+
+
+def _differing(given: Mapping[str, object], claimed: Mapping[str, object]) -> list[str]:
+    names = [*given, *(name for name in claimed if name not in given)]
+    return [name for name in names if given.get(name) != claimed.get(name)]
+
+
+def _as_json(written: Mapping[str, object]) -> object:
+    return json.loads(json.dumps(written))
+
+
+def _proven(certificate: ChainCertificate) -> str:
+    """One line: what was checked."""
+    plan = certificate.plan
+    chains = f"{_number(len(certificate.chains), 'chain')} on {_number(len(certificate.rack.servers), 'server')}"
+    if plan.status == "infeasible":
+        return f"result: no plan of {chains} keeps all SLOs"
+    at_most = "" if plan.bound_mbps is None else f"no plan gives more than {float(plan.bound_mbps):,.1f} Mbps"
+    if plan.marginal_mbps is None:
+        return f"result: the certificate has no plan of {chains}; {at_most or 'nothing is proven'}"
+    kept = f"the plan of {chains} keeps all SLOs, with {float(plan.marginal_mbps):,.1f} Mbps beyond the least rates"
+    if plan.status == "optimal":
+        return f"result: {kept}, and is optimal: no plan gives more"
+    return f"result: {kept}; {at_most or 'its bound is not proven'}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

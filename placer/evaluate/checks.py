@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from math import fsum, inf
 
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
@@ -27,12 +29,18 @@ def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]
     InvalidPlan
         With every fault.
     """
-    faults = [*decided_once(plan, arrivals), *one_kind_per_nic(plan), *cores_kept(plan), *counts_kept(plan, kinds)]
+    faults = [
+        *decide_once(plan, arrivals),
+        *running_kept(plan, kinds),
+        *one_kind_per_nic(plan),
+        *cores_kept(plan),
+        *counts_kept(plan, kinds),
+    ]
     if faults:
         raise InvalidPlan(f"strategy {plan.strategy} violates its constraints:\n" + "\n".join(faults))
 
 
-def decided_once(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:
+def decide_once(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:
     """Every arrival is placed or rejected exactly once, and no other instance is."""
     decided = Counter(placement.arrival.id for placement in plan.placements)
     known = {arrival.id for arrival in arrivals}
@@ -41,6 +49,17 @@ def decided_once(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:
         if times != 1 or identity not in known:
             where = "in the trace" if identity in known else "not in the trace"
             yield f"{identity}, {where}: decided {times} times"
+
+
+def running_kept(plan: Plan, kinds: Sequence[NicKind]) -> Iterator[str]:
+    """What already runs stays on its NIC, and every NIC with a name is of the kind that has the name."""
+    kind_of_name = {name: kind for kind in kinds for name in kind.names}
+    for placement in plan.placements:
+        stays_on, found = placement.arrival.nic, placement.nic
+        if stays_on is not None and found != stays_on:
+            yield f"{placement.arrival.id} already runs on {stays_on}, and is on {found or 'no NIC'} in the plan"
+        elif found is not None and kind_of_name.get(found, placement.kind) is not placement.kind:
+            yield f"{found}: is a {kind_of_name[found].model} in the fleet, and another kind of NIC in the plan"
 
 
 def one_kind_per_nic(plan: Plan) -> Iterator[str]:
@@ -58,12 +77,12 @@ def one_kind_per_nic(plan: Plan) -> Iterator[str]:
 def cores_kept(plan: Plan) -> Iterator[str]:
     """At no time do the tenants of a NIC take more cores than it has."""
     for nic, stays in _stays(plan).items():
-        for moment in sorted({placement.arrival.time for placement in stays}):
+        for moment in sorted({placement.arrival.begins for placement in stays}):
             present = [placement for placement in stays if _present(placement.arrival, moment)]
             kind = present[0].kind
             taken = sum(kind.cores_of[placement.arrival.workload.nf] for placement in present) if kind else 0
             if kind and taken > kind.cores:
-                yield f"{nic}: {taken} of {kind.cores} cores taken at {moment:g} s"
+                yield f"{nic}: {taken} of {kind.cores} cores taken {_at(moment)}"
 
 
 def counts_kept(plan: Plan, kinds: Sequence[NicKind]) -> Iterator[str]:
@@ -76,11 +95,13 @@ def counts_kept(plan: Plan, kinds: Sequence[NicKind]) -> Iterator[str]:
 
 
 def slas_kept(plan: Plan, oracles: Sequence[Oracle]) -> Iterator[str]:
-    """At no time does an oracle expect a tenant below its SLA."""
+    """At no time does an oracle expect a tenant below its SLA, except on a NIC of which all tenants already run."""
     for nic, stays in _stays(plan).items():
-        moments = {p.arrival.time for p in stays} | {p.arrival.departure for p in stays if p.arrival.departure}
+        moments = {p.arrival.begins for p in stays} | {p.arrival.departure for p in stays if p.arrival.departure}
         for moment in sorted(moments):
             present = [placement for placement in stays if _present(placement.arrival, moment)]
+            if all(placement.arrival.nic is not None for placement in present):
+                continue
             co_location = co_location_of(placement.arrival.workload for placement in present)
             for placement in present:
                 if placement.kind is None:
@@ -90,7 +111,7 @@ def slas_kept(plan: Plan, oracles: Sequence[Oracle]) -> Iterator[str]:
                 got = min(kpps for workload, kpps in answers if workload == placement.arrival.workload)
                 alone = oracle.throughput([(placement.arrival.workload,)])[0][0]
                 if not placement.arrival.sla.is_met(got, alone):
-                    yield f"{placement.arrival.id} on {nic}: {got:g} of {alone:g} kpps at {moment:g} s"
+                    yield f"{placement.arrival.id} on {nic}: {got:g} of {alone:g} kpps {_at(moment)}"
 
 
 def peak_nics(plan: Plan, kind: NicKind | None = None) -> int:
@@ -106,13 +127,18 @@ def peak_nics(plan: Plan, kind: NicKind | None = None) -> int:
     return peak
 
 
+def peak_cost(plan: Plan, kinds: Sequence[NicKind]) -> float:
+    """Cost of the NICs of a plan: per kind its peak, times the cost of one."""
+    return fsum(kind.cost * peak_nics(plan, kind) for kind in kinds)
+
+
 def _busy(stays: Sequence[Placement]) -> Iterator[tuple[float, int]]:
     """When a NIC gets its first tenant (+1) and loses its last (-1); sorted, what ends goes before what begins."""
-    begun, end = stays[0].arrival.time, stays[0].arrival.departure
+    begun, end = stays[0].arrival.begins, stays[0].arrival.departure
     for placement in stays[1:]:
-        if end is not None and placement.arrival.time >= end:
+        if end is not None and placement.arrival.begins >= end:
             yield from ((begun, 1), (end, -1))
-            begun, end = placement.arrival.time, placement.arrival.departure
+            begun, end = placement.arrival.begins, placement.arrival.departure
         elif end is not None:
             leaves = placement.arrival.departure
             end = None if leaves is None else max(end, leaves)
@@ -122,13 +148,19 @@ def _busy(stays: Sequence[Placement]) -> Iterator[tuple[float, int]]:
 
 
 def _stays(plan: Plan) -> dict[str, list[Placement]]:
-    """Placements by NIC, in order of arrival."""
+    """Placements by NIC, in the order in which they begin."""
     stays: dict[str, list[Placement]] = defaultdict(list)
-    for placement in plan.placements:
+    running = [placement for placement in plan.placements if placement.arrival.nic is not None]
+    arriving = (placement for placement in plan.placements if placement.arrival.nic is None)
+    for placement in chain(running, arriving):
         if placement.nic is not None:
             stays[placement.nic].append(placement)
     return stays
 
 
 def _present(arrival: Arrival, moment: float) -> bool:
-    return arrival.time <= moment and (arrival.departure is None or moment < arrival.departure)
+    return arrival.begins <= moment and (arrival.departure is None or moment < arrival.departure)
+
+
+def _at(moment: float) -> str:
+    return "before the first arrival" if moment == -inf else f"at {moment:g} s"

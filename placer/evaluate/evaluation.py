@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from placer.evaluate.checks import peak_nics
+from placer.evaluate.checks import peak_cost, peak_nics
 from placer.model.fleet import Fleet, Nic, NicKind
 from placer.model.latency_oracle import longer, misses_latency, promised_latencies
 from placer.model.offered import promised_us
-from placer.model.oracle import CoLocation, Oracle
-from placer.model.plan import Plan
-from placer.model.replay import replay_plan
+from placer.model.oracle import Oracle
+from placer.model.plan import Plan, replay_plan
+from profiles import CoLocation
+from profiles.shown import Shown
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class Stay:
     latency_us: float | None = None
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Shown):
     """A plan and its evaluation.
 
     Parameters
@@ -58,6 +59,8 @@ class Evaluation:
     measured_runs, measured_pct
         For a plan that was made by measuring, the runs, and the share of instances (%) all of whose co-locations were
         measured; None for other plans.
+    unmeasured
+        The NFs of each co-location of such a plan that was not measured.
     """
 
     plan: Plan
@@ -68,6 +71,7 @@ class Evaluation:
     expected_violations_pct: float | None = None
     measured_runs: int | None = None
     measured_pct: float | None = None
+    unmeasured: tuple[tuple[str, ...], ...] = ()
 
     @property
     def violated(self) -> int | None:
@@ -81,6 +85,22 @@ class Evaluation:
         if self.stays is None or self.violated is None:
             return None
         return 100.0 * self.violated / len(self.stays) if self.stays else 0.0
+
+    @property
+    def short_by_pct(self) -> float | None:
+        """How far the worst instance is below the throughput of its SLA, %; None where none is, or not known.
+
+        It is not known where an instance misses a promised latency.
+        """
+        short = []
+        for placement in self.plan.placed:
+            stay = (self.stays or {}).get(placement.arrival.id)
+            if stay is None or stay.sla_met is not False:
+                continue
+            if stay.latency_us is not None or not stay.throughput_kpps:
+                return None
+            short.append(100.0 * (1.0 - stay.throughput_kpps / placement.arrival.sla.required_kpps(stay.solo_kpps)))
+        return max(short, default=None)
 
 
 def evaluate(
@@ -105,23 +125,32 @@ def evaluate(
     return Evaluation(
         plan=plan,
         nics=peak_nics(plan),
-        cost=sum(kind.cost * peak_nics(plan, kind) for kind in kinds),
+        cost=peak_cost(plan, kinds),
         stays=None if truth is None else _stays(plan, kinds, truth),
         expected=None if predicted is None else _stays(plan, kinds, predicted),
     )
 
 
+def to_buy(plan: Plan, kinds: Sequence[NicKind]) -> dict[str, int]:
+    """By model, the NICs that the plan needs at the peak and that are not paid for; 0 for a model with enough."""
+    needed = dict.fromkeys((kind.model for kind in kinds), 0)
+    for kind in kinds:
+        needed[kind.model] += max(peak_nics(plan, kind) - (kind.owned or 0), 0)
+    return needed
+
+
 def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> dict[str, Stay]:
     """Per placed arrival its lowest throughput over all its co-locations; one batch of queries per kind."""
-    formed: set[tuple[int, CoLocation]] = {(nic.kind.index, nic.co_location) for nic in _changes(plan, kinds)}
+    changes = [(nic.kind.index, nic.co_location, nic.tenants) for nic in _changes(plan, kinds)]
+    formed: set[tuple[int, CoLocation]] = {(index, co_location) for index, co_location, _ in changes}
     for kind in kinds:
         oracles[kind.index].throughput(sorted(co_location for index, co_location in formed if index == kind.index))
     lowest: dict[str, float] = {}
     longest: dict[str, float | None] = {}
-    for nic in _changes(plan, kinds):
-        oracle, co_location = oracles[nic.kind.index], nic.co_location
+    for index, co_location, tenants in changes:
+        oracle = oracles[index]
         throughputs, latencies = oracle.by_workload(co_location), promised_latencies(oracle, co_location)
-        for tenant in nic.tenants:
+        for tenant in tenants:
             throughput = throughputs[tenant.workload]
             lowest[tenant.id] = min(throughput, lowest.get(tenant.id, throughput))
             if tenant.workload in latencies:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -111,13 +111,13 @@ def diagnose(
     def read(workloads: Sequence[Workload]) -> list[Reading]:
         return readings_of(predictor, workloads, neighbours, card)
 
-    along: dict[str, tuple[Reading, ...]] = {}
-    shifts: list[Shift] = []
-    for attribute in (name for name in ATTRIBUTES if name in ranges):
-        values = spaced(attribute, *ranges[attribute], steps)
-        along[attribute] = tuple(read([_with(workload, attribute, value) for value in values]))
-        shifts += _shifts(read, workload, attribute, along[attribute])
-    return Diagnosis(workload, tuple(neighbours), read([workload])[0], along, tuple(shifts))
+    values = {name: steps_between(name, *ranges[name], steps) for name in ATTRIBUTES if name in ranges}
+    here, *readings = read([workload, *(_with(workload, name, value) for name in values for value in values[name])])
+    found = iter(readings)
+    along = {name: tuple(islice(found, len(values[name]))) for name in values}
+    # where the bottleneck shifts is the predictor's answer: a card that simulates is not asked again
+    shifts = _shifts(lambda workloads: readings_of(predictor, workloads, neighbours), workload, along)
+    return Diagnosis(workload, tuple(neighbours), here, along, tuple(shifts))
 
 
 def readings_of(
@@ -144,7 +144,7 @@ def readings_of(
     ]
 
 
-def spaced(attribute: str, low: float, high: float, steps: int) -> list[float]:
+def steps_between(attribute: str, low: float, high: float, steps: int) -> list[float]:
     """Whole numbers from low to high: flows spaced evenly in their logarithm, other attributes evenly."""
     if attribute == "flows":
         values = np.geomspace(max(low, 1.0), max(high, 1.0), steps)
@@ -154,25 +154,28 @@ def spaced(attribute: str, low: float, high: float, steps: int) -> list[float]:
 
 
 def _shifts(
-    read: Callable[[Sequence[Workload]], list[Reading]],
-    workload: Workload,
-    attribute: str,
-    readings: Sequence[Reading],
+    read: Callable[[Sequence[Workload]], list[Reading]], workload: Workload, along: Mapping[str, Sequence[Reading]]
 ) -> Iterator[Shift]:
-    """Between readings of different bottlenecks, by bisection."""
-    for first, last in pairwise(readings):
-        if first.bottleneck == last.bottleneck:
-            continue
-        low, high = first.traffic.as_dict()[attribute], last.traffic.as_dict()[attribute]
-        before, after = first.bottleneck, last.bottleneck
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            (reading,) = read([_with(workload, attribute, middle)])
-            if reading.bottleneck == before:
-                low = middle
+    """Between readings of different bottlenecks, by bisection; all intervals are halved by one batch of readings."""
+    between = [
+        (attribute, first, last)
+        for attribute, readings in along.items()
+        for first, last in pairwise(readings)
+        if first.bottleneck != last.bottleneck
+    ]
+    low = [first.traffic.as_dict()[attribute] for attribute, first, _ in between]
+    high = [last.traffic.as_dict()[attribute] for attribute, _, last in between]
+    after = [last.bottleneck for *_, last in between]
+    for _ in range(HALVINGS if between else 0):
+        middles = [(below + above) / 2 for below, above in zip(low, high, strict=True)]
+        workloads = [_with(workload, name, middle) for (name, *_), middle in zip(between, middles, strict=True)]
+        for at, (middle, reading) in enumerate(zip(middles, read(workloads), strict=True)):
+            if reading.bottleneck == between[at][1].bottleneck:
+                low[at] = middle
             else:
-                high, after = middle, reading.bottleneck
-        yield Shift(attribute, high, before, after)
+                high[at], after[at] = middle, reading.bottleneck
+    for (attribute, first, _), above, bottleneck in zip(between, high, after, strict=True):
+        yield Shift(attribute, above, first.bottleneck, bottleneck)
 
 
 def _with(workload: Workload, attribute: str, value: float) -> Workload:

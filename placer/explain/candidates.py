@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from placer.model.arrival import Arrival
 from placer.model.feasibility import fits, margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.oracle import CoLocation, Oracle, co_location_of
-from placer.model.replay import replay
-from placer.policy.closing import length_of
+from placer.model.oracle import Oracle, co_location_of
+from placer.model.plan import replay
+from placer.model.running import settle_running
 from placer.policy.rejection import Cause
-from placer.policy.rules import Rule
+from placer.policy.rules import Rule, length_of
 from placer.policy.selector import Selector
-from profiles import InputError, Workload
+from profiles import CoLocation, InputError, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Explanation:
-    """An arrival, its NIC (None: rejected), and the verdict on every class of NICs at that moment."""
+    """An arrival, its NIC (None: rejected), and the verdict on every class of NICs at that moment.
+
+    There are no verdicts on an instance that already runs: nothing is decided about it.
+    """
 
     arrival: Arrival
     nic: str | None
@@ -104,6 +107,7 @@ def explain(
     if only is not None and all(arrival.id != only for arrival in arrivals):
         raise InputError.of("ID", f"'{only}' is not among the arrivals")
     fleet = Fleet(kinds)
+    settle_running(arrivals, fleet)
     selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
     verdicts: dict[int, tuple[Verdict, ...]] = {}
 
@@ -116,8 +120,9 @@ def explain(
         return choice
 
     for event, nic in replay(arrivals, fleet, choose):
-        if not event.departs and event.index in verdicts:
-            yield Explanation(arrivals[event.index], nic.id if nic else None, verdicts.pop(event.index))
+        arrival = arrivals[event.index]
+        if not event.departs and only in (None, arrival.id):
+            yield Explanation(arrival, nic.id if nic else None, verdicts.pop(event.index, ()))
             if only is not None:
                 return
 
@@ -157,7 +162,7 @@ def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice:
     ids = tuple(nic.id for nic in nics)
     joined = co_location_of((*co_location, tenant.workload))
     if not fits(kind, joined):
-        nfs = _co_located(oracle, [one for nic in nics for one in nic.tenants], co_location)
+        nfs = _co_located(oracle, [tenant for nic in nics for tenant in nic.tenants], co_location)
         yield Verdict(kind, ids, free, nfs, Cause.CORES if kind.hosts(tenant.workload) else Cause.NOT_HOSTED)
         return
     alike: dict[Workload | None, list[Nic]] = defaultdict(list)
@@ -165,7 +170,7 @@ def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice:
         alike[_most_violated(_co_located(oracle, [*nic.tenants, tenant], joined))].append(nic)
     for violated, those in alike.items():
         ids = tuple(nic.id for nic in those)
-        nfs = _co_located(oracle, [*(one for nic in those for one in nic.tenants), tenant], joined)
+        nfs = _co_located(oracle, [*(tenant for nic in those for tenant in nic.tenants), tenant], joined)
         if violated is None:
             yield Verdict(kind, ids, free, nfs, chosen=choice in those)
         else:
@@ -191,7 +196,10 @@ def _co_located(oracle: Oracle, tenants: Sequence[Tenant], co_location: CoLocati
     for tenant in tenants:
         required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
         strictest[tenant.workload] = max(required, strictest.get(tenant.workload, 0.0))
-    return tuple(CoLocatedNf(one, expected[one], oracle.solo(one), strictest[one]) for one in co_location)
+    return tuple(
+        CoLocatedNf(workload, expected[workload], oracle.solo(workload), strictest[workload])
+        for workload in co_location
+    )
 
 
 def _most_violated(nfs: Sequence[CoLocatedNf]) -> Workload | None:

@@ -9,17 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictor import Models, Predictor
 from predictor.contention.nf_model import NfModel
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
+from predictor.fitting.points import MeasuredCurve
 from profiles import ATTRIBUTES, TrafficProfile, Workload
+from profiles.arrays import Floats
 from profiles.profile import THROUGHPUT
-
-Array = NDArray[np.float64]
 
 POINTS = 48
 """Predictions to which a formula is fitted."""
@@ -89,12 +87,12 @@ def solo_formula(
 ) -> SoloFormula | None:
     """The formula of the NF at this traffic, along one of the attributes with these ranges; None where none matters."""
     nf = models.models[workload.nf]
-    curves = {name: _predicted(predictor, workload, name, *bounds) for name, bounds in ranges.items()}
+    curves = {name: _predict(predictor, workload, name, *bounds) for name, bounds in ranges.items()}
     spread = {name: float(np.ptp(kpps) / kpps.max()) for name, (_, kpps) in curves.items()}
     if not spread or max(spread.values()) < STEADY:
         return None
     attribute = max(spread, key=lambda name: spread[name])
-    measured = _measured(nf, workload.traffic, attribute)
+    measured = _measure(nf, workload.traffic, attribute)
     x, kpps = curves[attribute]
     model = measured or _of_predictions(attribute, x, kpps)
     rest = {name: value for name, value in workload.traffic.as_dict().items() if name != attribute}
@@ -107,7 +105,7 @@ def solo_formula(
     return SoloFormula(model, rest, measured is not None, tuple(turns), cache_mb)
 
 
-def _measured(nf: NfModel, traffic: TrafficProfile, attribute: str) -> FittedModel | None:
+def _measure(nf: NfModel, traffic: TrafficProfile, attribute: str) -> FittedModel | None:
     """The fit of the NF's runs, where it is along this attribute and of this traffic."""
     found = nf.solo.fit_of_runs if nf.solo else None
     if found is None or not isinstance(found.curve, FittedModel) or found.curve.x != attribute or nf.accelerators:
@@ -116,9 +114,9 @@ def _measured(nf: NfModel, traffic: TrafficProfile, attribute: str) -> FittedMod
     return found.curve if all(values[name] == value for name, value in found.curve.setting.items()) else None
 
 
-def _predicted(
+def _predict(
     predictor: Predictor, workload: Workload, attribute: str, low: float, high: float
-) -> tuple[Array, Array]:
+) -> tuple[Floats, Floats]:
     """Values of the attribute, and throughput alone there (kpps)."""
     even = (
         np.geomspace(max(low, 1.0), max(high, 1.0), POINTS) if attribute == "flows" else np.linspace(low, high, POINTS)
@@ -126,7 +124,7 @@ def _predicted(
     return even, predictor.solo([_at(workload, attribute, value) for value in even.tolist()])
 
 
-def _of_predictions(attribute: str, x: Array, kpps: Array) -> FittedModel:
+def _of_predictions(attribute: str, x: Floats, kpps: Floats) -> FittedModel:
     noise = 1.0 + READING_NOISE * np.random.default_rng(0).standard_normal(len(x))
     return fit(MeasuredCurve(attribute, THROUGHPUT, x, kpps * noise))
 
@@ -164,11 +162,11 @@ def _cause(
     """Whether the working set outgrows the cache within the interval, or another resource becomes the bottleneck."""
     ends = [_at(workload, attribute, value) for value in (point.low, point.high)]
     if cache_mb and nf.solo:
-        below, above = nf.solo.working_set(np.array([one.traffic.as_tuple() for one in ends])).tolist()
+        below, above = nf.solo.working_set(np.array([end.traffic.as_tuple() for end in ends])).tolist()
         if below <= cache_mb < above:
             return "cache"
     ends = [_at(workload, attribute, value) for value in (point.low * (1 - AROUND), point.high * (1 + AROUND))]
-    before, after = (answers[0].bottleneck for answers in predictor.predict([[one] for one in ends]))
+    before, after = (answers[0].bottleneck for answers in predictor.predict([[end] for end in ends]))
     return after if before != after else None
 
 

@@ -14,13 +14,13 @@ from itertools import islice
 from placer.model.arrival import Arrival
 from placer.model.feasibility import tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.oracle import CoLocation, Oracle, co_location_of
-from placer.model.replay import replay
-from placer.policy.closing import length_of
+from placer.model.oracle import Oracle, co_location_of
+from placer.model.plan import replay
+from placer.model.running import settle_running
 from placer.policy.rejection import Cause
-from placer.policy.rules import Rule
+from placer.policy.rules import Rule, length_of
 from placer.policy.selector import Selector
-from profiles import Workload
+from profiles import CoLocation, Workload
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ def waste_of(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Seq
     in_use = [(len(fleet.nics), fleet.tenants) for fleet in _fleets(arrivals, kinds, oracles, rule)]
     peak = max(range(len(in_use)), key=in_use.__getitem__)
     fleet = next(islice(_fleets(arrivals, kinds, oracles, rule), peak, None))
-    loosest = [_loosest(arrivals, oracle, kind) for kind, oracle in zip(kinds, oracles, strict=True)]
+    candidates = [arrival for arrival in arrivals if arrival.nic is None] or arrivals
+    loosest = [_loosest(candidates, oracle, kind) for kind, oracle in zip(kinds, oracles, strict=True)]
     idle: dict[str, float] = defaultdict(float)
     filled = 0.0
     for nic in fleet.nics.values():
@@ -64,6 +65,7 @@ def _fleets(
 ) -> Iterator[Fleet]:
     """The same fleet before the first event of the trace, and after each."""
     fleet = Fleet(kinds)
+    settle_running(arrivals, fleet)
     selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
 
     def choose(index: int) -> Nic | NicKind | None:

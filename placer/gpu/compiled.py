@@ -1,4 +1,8 @@
-"""Inner loops as machine code."""
+"""Inner loops as machine code, and what counts as equal in them.
+
+A time may exceed its limit by `NEAR`, relative, so that a latency that meets its SLO in exact arithmetic also does in
+floating point. A utilisation must stay below 1 by as much.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,10 @@ Kernel = Callable[..., Any]
 
 FOLDERS = (Path(__file__).parent,)
 """Where kernels are."""
+
+NEAR = 1e-9
+WITHIN = 1.0 + NEAR / 2
+"""Greedy methods let times exceed their limits by this factor: half of `NEAR`, so that rounding stays within it."""
 
 
 def compiled(kernel: Kernel) -> Kernel:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from placer.gpu.slo import LatencySlo
+from typing import Protocol
 
 CAUSES = ("batching", "pcie", "executors", "kernel", "workers")
 """Why an SLO is rejected."""
@@ -63,3 +63,33 @@ class Admission:
     bound: int
     proven: bool
     seconds: float
+
+
+# A latency SLO of a network function on a GPU.
+
+
+@dataclass(frozen=True)
+class LatencySlo:
+    """A promise: every packet of an NF at the offered rate leaves within the latency.
+
+    Parameters
+    ----------
+    batch
+        The packets of a batch where they are fixed; None where admission chooses them.
+    """
+
+    id: str
+    nf: str
+    rate_kpps: float
+    latency_us: float
+    batch: int | None = None
+
+
+# What is known of the latency of whole plans, by a model of the server or by the server itself.
+
+
+class PlanLatencies(Protocol):
+    """Says how long packets take when a whole plan runs."""
+
+    def p99_us(self, plan: Sequence[Admitted]) -> Sequence[float]:
+        """The latency that 99 of 100 packets of each SLO keep, us; infinite where the server does not carry it."""

@@ -14,9 +14,7 @@ from profiles.registry import Registry
 
 if TYPE_CHECKING:
     from placer.gpu.device import GpuDevice
-    from placer.gpu.latencies import PlanLatencies
-    from placer.gpu.plan import Admission
-    from placer.gpu.slo import LatencySlo
+    from placer.gpu.plan import Admission, LatencySlo, PlanLatencies
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats.md).
+"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats/arrivals.md).
 
 A file is read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to.
 """
@@ -8,19 +8,27 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TextIO
 
-from placer.inputs.lines import LineLimit, open_lines, separator_of
 from placer.model.arrival import Arrival
+from placer.model.fleet import NicKind
 from placer.model.offered import offered_of
+from placer.model.running import running_faults
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
+from profiles.faults import printable
+from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, marked_number_of, share_of
+from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
 
 REQUIRED = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
 RATE, LATENCY = "rate_kpps", "sla_latency_us"
-COLUMNS = (*REQUIRED, *ATTRIBUTES, *SLA_COLUMNS, RATE, LATENCY, "departure")
+NIC = "nic"
+COLUMNS = (*REQUIRED, *ATTRIBUTES, *SLA_COLUMNS, RATE, LATENCY, "departure", NIC)
+NUMBERS = {"flows": marked_number_of, "packet_size": marked_number_of, "sla_drop": share_of}
+"""Reads a number of a column in which a plain number is not the only form."""
 SMALLEST, LARGEST = 1e-6, 1e12
 """Of rates and latencies."""
 
@@ -30,8 +38,41 @@ MOST_FAULTS = 10_000
 RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 """Which columns of a workload are outside what is profiled, and how."""
 
+GROUPS = "a comma may separate groups of three digits only: 16,000"
+LONGER_ROW = f'{DECIMAL_POINT}, and a thousands mark in quotes: "16,000"'
+SKIPPABLE = "--skip-empty-stays skips instances that depart as they arrive"
 
-def read_arrivals(source: str | TextIO, default_traffic: TrafficProfile, check: RangeCheck) -> list[Arrival]:
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """What of a trace is skipped rather than refused.
+
+    Parameters
+    ----------
+    ignore_columns
+        Whether unknown columns are ignored.
+    skip_empty_stays
+        Whether rows are skipped whose departure is their arrival.
+    say
+        Called with a line that names the ignored columns, and with one that counts the skipped rows.
+    """
+
+    ignore_columns: bool = False
+    skip_empty_stays: bool = False
+    say: Callable[[str], None] = lambda line: None
+
+
+STRICT = TraceOptions()
+
+
+def read_arrivals(
+    source: str | TextIO,
+    default_traffic: TrafficProfile,
+    check: RangeCheck,
+    options: TraceOptions = STRICT,
+    *,
+    kinds: Sequence[NicKind] | None = None,
+) -> list[Arrival]:
     """The arrivals of a file, in its order.
 
     Parameters
@@ -42,6 +83,10 @@ def read_arrivals(source: str | TextIO, default_traffic: TrafficProfile, check: 
         What a missing or empty traffic column means.
     check
         Refuses NFs that are not profiled and traffic outside the profiled range.
+    options
+        What is skipped rather than refused.
+    kinds
+        The kinds of NIC, by which the NICs of instances that already run are checked; None where none may already run.
 
     Raises
     ------
@@ -52,60 +97,102 @@ def read_arrivals(source: str | TextIO, default_traffic: TrafficProfile, check: 
         name, lines = open_lines(source, stack, LineLimit(MOST_ARRIVALS, "arrivals", "split the trace"))
         reader = csv.reader(lines, strict=True)
         try:
-            header = [column.strip() for column in next(reader, [])]
-            if faults := _header_faults(name, header):
-                raise InputError(faults)
-            rows = _Rows(name, header, default_traffic, check)
+            header = _read_header(name, next(reader, []), options)
+            rows = _Rows(name, header, default_traffic, check, options)
             arrivals = [arrival for row in reader if row and (arrival := rows.read(reader.line_num, row))]
         except csv.Error as error:
             raise InputError.of(name, f"is not CSV: {error}", line=reader.line_num) from error
-    if rows.faults:
+    if rows.faults or rows.add_nic_faults(arrivals, kinds):
         raise InputError(rows.faults)
     if not arrivals:
-        raise InputError.of(name, "has a header but no arrivals")
+        only_skipped = f"holds only arrivals that depart as they arrive, which are skipped: {rows.skipped:,}"
+        raise InputError.of(name, only_skipped if rows.skipped else "has a header but no arrivals")
+    if rows.skipped:
+        options.say(f"{name}: skipped arrivals that depart as they arrive: {rows.skipped:,}")
     return arrivals
 
 
-def _header_faults(name: str, header: Sequence[str]) -> list[Fault]:
-    if not any(header):
+def refuse_unknown_nics(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
+    """Refuse arrivals that were read for another fleet, in which their NICs are or have room.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    found = running_faults(arrivals, kinds, lambda arrival: f"'{arrival.id}'")
+    if faults := [Fault("arrivals", None, arrival.id, message, hint) for arrival, message, hint in found]:
+        raise InputError(faults)
+
+
+def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> list[str]:
+    """The known column in each place, empty where the column is skipped; InputError with every fault."""
+    cells = [cell.strip() for cell in written]
+    if not any(cells):
         hint = f"the first line names the columns: {', '.join(COLUMNS)}"
-        return [Fault(name, None, None, "is empty: not even a header", hint)]
-    if separator := separator_of(header):
+        raise InputError.of(name, "is empty: not even a header", hint=hint)
+    if separator := separator_of(cells):
         hint = "separate values by commas, and write decimals with a point: 0.1"
-        return [Fault(name, 1, None, f"values are separated by {separator!r}, not by commas", hint)]
+        raise InputError.of(name, f"values are separated by {separator!r}, not by commas", line=1, hint=hint)
+    header = [cell.lower() if cell.lower() in COLUMNS else "" for cell in cells]
+    unknown = [  # the first column may have no name: the index that pandas writes
+        (place, cell) for place, cell in enumerate(cells, start=1) if not header[place - 1] and (cell or place > 1)
+    ]
     hint = f"columns are {', '.join(COLUMNS)}"
-    faults = [Fault(name, 1, column, "unknown column", hint) for column in header if column not in COLUMNS]
+    ignorable = f"{hint}; --ignore-columns ignores others"
+    faults = []
+    if unknown and options.ignore_columns:
+        options.say(f"{name}: ignored columns: {printable(', '.join(cell or f'column {at}' for at, cell in unknown))}")
+    elif unknown:
+        faults = [
+            Fault(name, 1, cell or None, "unknown column" if cell else f"column {place} has no name", ignorable)
+            for place, cell in unknown
+        ]
     faults += [Fault(name, 1, c, "column named twice") for c in COLUMNS if header.count(c) > 1]
     faults += [Fault(name, 1, column, "column is missing", hint) for column in REQUIRED if column not in header]
     if not any(column in header for column in (*SLA_COLUMNS, LATENCY)):
         faults.append(Fault(name, 1, "sla_drop", "column is missing, and so is sla_min_kpps", hint))
-    return faults
+    if faults:
+        raise InputError(faults)
+    return header
 
 
 class _Rows:
     """Reads row after row and collects every fault. Equal workloads and SLAs become one object, which saves memory."""
 
-    def __init__(self, name: str, header: list[str], default_traffic: TrafficProfile, check: RangeCheck) -> None:
+    def __init__(
+        self, name: str, header: list[str], default_traffic: TrafficProfile, check: RangeCheck, options: TraceOptions
+    ) -> None:
         self.faults: list[Fault] = []
+        self.skipped = 0
         self._name = name
         self._header = header
         self._default = default_traffic.as_dict()
         self._check = check
         self._line = 1
         self._ids: dict[str, int] = {}
-        self._time = 0.0
+        self._times = TimeCells(name, self.faults)
+        self._time, self._time_cell = 0.0, ""
+        self._skip_empty_stays = options.skip_empty_stays
+        self._empty_rows: list[int] = []
         self._workloads: dict[tuple[str, ...], Workload] = {}
         self._slas: dict[tuple[str, ...], Sla] = {}
         self._offered = [column for column in (RATE, LATENCY) if column in header]
 
     def read(self, line: int, row: list[str]) -> Arrival | None:
-        """The arrival of a row, or None when the row has faults."""
+        """The arrival of a row, or None when the row has faults or is skipped."""
         self._line = line
         before = len(self.faults)
         if before >= MOST_FAULTS:
             raise InputError(self.faults)
+        if (not row[0].strip() or len(row) != len(self._header)) and not any(cell.strip() for cell in row):
+            if len(self._empty_rows) < MOST_FAULTS:
+                self._empty_rows.append(line)
+            return None
+        if self._empty_rows:
+            self._refuse_empty_rows()
         if len(row) != len(self._header):
-            hint = "write decimals with a point: 0.1" if len(row) > len(self._header) else None
+            hint = LONGER_ROW if len(row) > len(self._header) else None
             self._fault(None, f"has {len(row)} values, the header has {len(self._header)}", hint)
             return None
         cells = {column: cell.strip() for column, cell in zip(self._header, row, strict=True)}
@@ -114,9 +201,34 @@ class _Rows:
         departure = self._departure(cells, time)
         sla = self._sla(cells)
         workload = self._workload(cells)
+        nic = self._nic(cells)
         if len(self.faults) > before or workload is None or sla is None or time is None:
             return None
-        return Arrival(identity, time, workload, sla, departure)
+        if departure == time:
+            self.skipped += 1
+            return None
+        return Arrival(identity, time, workload, sla, departure, nic)
+
+    def add_nic_faults(self, arrivals: Sequence[Arrival], kinds: Sequence[NicKind] | None) -> bool:
+        """Add what is wrong with the NICs of instances that already run; returns whether anything is."""
+        running = [arrival for arrival in arrivals if arrival.nic is not None]
+        if kinds is None:
+            message, advice = "instances that already run are not understood here", "leave out this column"
+            self.faults += [Fault(self._name, self._ids[arrival.id], NIC, message, advice) for arrival in running]
+        else:
+            found = running_faults(running, kinds, lambda arrival: f"line {self._ids[arrival.id]}")
+            self.faults += [
+                Fault(self._name, self._ids[arrival.id], NIC, message, hint) for arrival, message, hint in found
+            ]
+        return bool(self.faults)
+
+    def _refuse_empty_rows(self) -> None:
+        """Called where a row follows: only at the end may rows be empty, as spreadsheets leave them there."""
+        hint = "rows may be empty only at the end of the file"
+        self.faults += [
+            Fault(self._name, line, None, "is empty, and other rows follow", hint) for line in self._empty_rows
+        ]
+        self._empty_rows.clear()
 
     def _fault(self, column: str | None, message: str, hint: str | None = None) -> None:
         self.faults.append(Fault(self._name, self._line, column, message, hint))
@@ -126,11 +238,22 @@ class _Rows:
         cell = cells.get(column, "")
         if not cell:
             return None
-        value = number_of(cell)
+        value = NUMBERS.get(column, number_of)(cell)
         if value is None:
-            hint = "write decimals with a point: 0.1" if "," in cell else None
+            hint = comma_hint(cell)
+            if hint and NUMBERS.get(column) is marked_number_of:
+                hint = f"{DECIMAL_POINT}; {GROUPS}"
             self._fault(column, f"'{cell}' is not a number", hint)
         return value
+
+    def _seconds(self, cells: Mapping[str, str], column: str) -> float | None:
+        """The time in a cell, in seconds; as `_number`."""
+        cell = cells.get(column, "")
+        if not cell:
+            return None
+        if self._times.in_seconds and (value := number_of(cell)) is not None:
+            return value
+        return self._times.seconds_of(column, cell, self._line)
 
     def _positive(self, cells: Mapping[str, str], column: str) -> float | None:
         """The number in a cell, which must be above 0; as `_number`."""
@@ -152,24 +275,35 @@ class _Rows:
             self._ids[identity] = self._line
         return identity
 
+    def _nic(self, cells: Mapping[str, str]) -> str | None:
+        nic = cells.get(NIC, "")
+        if nic and not nic.isprintable():
+            self._fault(NIC, f"{nic!r} has a line break or another control character")
+        return nic or None
+
     def _arrival_time(self, cells: Mapping[str, str]) -> float | None:
         if not cells["time"]:
             self._fault("time", "is empty")
             return None
-        time = self._number(cells, "time")
+        time = self._seconds(cells, "time")
         if time is None:
             return None
-        if time < 0:
+        if time >= self._time:
+            self._time, self._time_cell = time, cells["time"]
+        elif time < 0 and self._times.in_seconds:
             self._fault("time", f"{cells['time']} is below 0")
-        elif time < self._time:
-            self._fault("time", f"{cells['time']} is before {self._time:g} of the row above", "sort the file by time")
-        self._time = max(self._time, time)
+        else:
+            above = f"{self._time:g}" if self._times.in_seconds else self._time_cell
+            self._fault("time", f"{cells['time']} is before {above} of the row above", "sort the file by time")
         return time
 
     def _departure(self, cells: Mapping[str, str], time: float | None) -> float | None:
-        departure = self._number(cells, "departure")
-        if departure is not None and time is not None and departure <= time:
-            self._fault("departure", f"{cells['departure']} is not after the arrival at {cells['time']}")
+        departure = self._seconds(cells, "departure")
+        if departure is None or time is None or departure > time:
+            return departure
+        if departure < time or not self._skip_empty_stays:
+            hint = SKIPPABLE if departure == time else None
+            self._fault("departure", f"{cells['departure']} is not after the arrival at {cells['time']}", hint)
         return departure
 
     def _sla(self, cells: Mapping[str, str]) -> Sla | None:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from placer.inputs.fleet import NicTable, read_fleet
-from placer.inputs.gpu_admission import load_admission
-from placer.inputs.gpu_kinds import GpuSource, gpu_source
-from placer.inputs.latency_curves import read_latency_curves
-from placer.inputs.models import RECORDED, RECORDED_OF, Say, open_models
-from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
+from placer.inputs.models import (
+    RECORDED,
+    RECORDED_OF,
+    Say,
+    describe_recorded,
+    how_to_get_models,
+    open_models,
+    recorded_of,
+    recorded_specs,
+    why_no_models,
+)
+from placer.model.catalogue import DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.latency_curve import TrainedLatency
-from placer.model.latency_oracle import LatencyCurve
+from placer.model.latency_oracle import LatencyCurve, TrainedLatency
 from predictor import Models
-from profiler.testbed import Testbed
+from profiler.testbed import Testbed, TestbedError
 from profiler.testbeds import open_testbed
-from profiles import InputError, TestbedDescription
+from profiles import Fault, InputError, TestbedDescription
+
+if TYPE_CHECKING:
+    from placer.inputs.fleet import FaultAt, NicTable
+    from placer.inputs.gpu.kinds import GpuSource
+
 
 NONE = "none"
 
@@ -52,6 +63,20 @@ class Cards:
     timeout: float = 60.0
     budget_pct: float | None = None
 
+    def __post_init__(self) -> None:
+        """Paths may be text. Commands refuse a bad budget or risk under the names of their options before."""
+        for name in ("models", "fleet"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, path if path is None else Path(path))
+        if self.budget_pct is not None and not 0 < self.budget_pct <= 100:
+            hint = "as in 2, for 2 % of instances"
+            raise InputError.of("budget_pct", f"{self.budget_pct:g} is not above 0 and at most 100", hint=hint)
+        if self.risk is not None and not 0 < self.risk < 1:
+            raise InputError.of("risk", f"{self.risk:g} is not between 0 and 1", hint="0.5 is the median prediction")
+        if self.budget_pct is not None and self.risk is not None:
+            hint = "the budget chooses the risk by itself: give one of the two"
+            raise InputError.of("budget_pct", "is given together with risk", hint=hint)
+
 
 def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
     """The kinds of NIC with their models and testbeds; testbeds are closed with `stack`.
@@ -60,11 +85,19 @@ def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
     ------
     InputError
         When a file is refused, or when models, fleet and testbed are of different cards.
+    TestbedError
+        When a testbed fails.
     """
-    tables = read_fleet(cards.fleet) if cards.fleet else [None]
     opening = _Opening(cards, stack, say)
+    tables: Sequence[NicTable | None] = [None]
+    if cards.fleet:
+        from placer.inputs.fleet import read_fleet
+
+        tables = read_fleet(cards.fleet, opening.faults_of)
+    if opening.failure is not None:
+        raise opening.failure
     for index, table in enumerate(tables):
-        source = gpu_source(table, cards.models)
+        source = _gpu_source(table, cards.models)
         if source is None:
             opening.add_nic(index, table)
         else:
@@ -72,8 +105,23 @@ def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
     return opening.catalogue()
 
 
+def _gpu_source(table: NicTable | None, models: Path | None) -> GpuSource | None:
+    """As `gpu_source`, whose code loads only where a kind can be a GPU: where a file or folder describes it."""
+    if (models if table is None else table.device or table.models or models) is None:
+        return None
+    from placer.inputs.gpu.kinds import gpu_source
+
+    return gpu_source(table, models)
+
+
 class _Opening:
-    """Opens one kind after the other; models and testbeds that several of them name are opened once."""
+    """Opens one kind after the other; models and testbeds that several of them name are opened once.
+
+    Attributes
+    ----------
+    failure
+        The first failure of a testbed while the fleet file was checked; faults of the file are reported before it.
+    """
 
     def __init__(self, cards: Cards, stack: ExitStack, say: Say) -> None:
         self.cards, self.stack, self.say = cards, stack, say
@@ -86,28 +134,119 @@ class _Opening:
         self.curves: dict[int, Mapping[str, LatencyCurve]] = {}
         self.gpus: dict[int, GpuOracle] = {}
         self.tests: dict[Path, GpuOracle] = {}
+        self.failure: TestbedError | None = None
+
+    def faults_of(self, table: NicTable, at: FaultAt) -> list[Fault]:
+        """What is wrong with a table that only its models and its testbed show. No models are trained for it."""
+        faults: list[Fault] = []
+        for check in (self._check_models, self._check_testbed):
+            if faults and (table.testbed or "").startswith("exec:"):
+                break  # no program is started for a table that is refused anyway
+            try:
+                check(table)
+            except InputError as refused:
+                own = str(self.cards.fleet)
+                faults += [
+                    at(fault.column, fault.message, fault.hint) if fault.file == own and fault.column else fault
+                    for fault in refused.faults
+                ]
+            except TestbedError as failure:
+                self.failure = self.failure or failure
+        return faults
+
+    def _check_models(self, table: NicTable) -> None:
+        """Refuses a table without models, with models of another NIC, or with more cores than that has."""
+        gpu = _gpu_source(table, self.cards.models)
+        if gpu is not None:
+            gpu.kind(0, table, self.cards.fleet)
+            return
+        source = self._source(table)
+        described = describe_recorded(source) if isinstance(source, str) else self._open(source).testbed
+        if described is None:
+            if table.cores is None:
+                raise self._refusal("cores", f"is missing for {table.model}, whose profile has no testbed.json")
+        elif table.model != described.nic.model:
+            hint = f'write model = "{described.nic.model}", or name the models of a {table.model}'
+            message = f"is {table.model}, its models were trained on {described.nic.model}"
+            raise self._refusal("model", message, hint)
+        elif (table.cores or 0) > described.nic.cores:
+            of = f"the {described.nic.cores} of a {table.model}, on which the models were trained"
+            raise self._refusal("cores", f"{table.cores} are more than {of}")
+
+    def _check_testbed(self, table: NicTable) -> None:
+        """Refuses a testbed of another NIC."""
+        gpu = _gpu_source(table, self.cards.models) is not None
+        spec = table.testbed or (None if gpu else self.cards.testbed) or NONE
+        try:
+            testbed = self._testbed(spec)
+        except InputError as refused:
+            if table.testbed is None:
+                raise
+            raise self._refusal("testbed", refused.faults[0].message, refused.faults[0].hint) from None
+        if testbed is None or (nic := testbed.describe().nic).model == table.model:
+            return
+        own = recorded_specs().get(table.model)
+        fitting = f'testbed = "{own}"' if own else f"the testbed of a {table.model}"
+        if table.testbed is None:
+            hint = f'write {fitting} into its table, or testbed = "none"'
+            raise self._refusal("model", f"is {table.model}, --testbed {spec} is a {nic.model}", hint)
+        expected = "which is no GPU" if gpu and nic.kind != "gpu" else f"not a {table.model}"
+        hint = f'{spec} needs model = "{nic.model}"; for a {table.model}, write {fitting}'
+        raise self._refusal("testbed", f"{spec} is a {nic.model}, {expected}", hint)
+
+    def _source(self, table: NicTable | None) -> Path | str:
+        """The MODELS folder of a table, or the recorded profile of its NIC model.
+
+        `--models` are of one NIC model. A table of another one names its own, or the testbed of a recorded profile.
+        """
+        given = self.cards.models
+        if table is None:
+            return given or RECORDED_OF.get(self.cards.testbed or "", RECORDED)
+        if table.models is not None:
+            if wrong := why_no_models(Path(table.models), table.testbed):
+                raise self._refusal("models", *wrong)
+            return Path(table.models)
+        own = recorded_specs().get(table.model)
+        if given is not None:
+            trained = self._open(given).testbed
+            if trained is None or trained.nic.model == table.model:
+                return given
+            if own is None or table.testbed != own:
+                message = f"is {table.model}, --models {given} were trained on {trained.nic.model}"
+                hint = f'testbed = "{own}" in its table takes the models that come with placer'
+                raise self._refusal("model", message, hint if own else how_to_get_models(table.testbed))
+        if own is None:
+            message = f"there are no models of '{table.model}'"
+            raise self._refusal("model", message, how_to_get_models(table.testbed))
+        return RECORDED_OF[own]
+
+    def _refusal(self, key: str, message: str, hint: str | None = None) -> InputError:
+        return InputError.of(str(self.cards.fleet), message, column=key, hint=hint)
+
+    def _open(self, source: Path | str) -> Models:
+        if source not in self.opened:
+            folder = source if isinstance(source, Path) else None
+            self.opened[source] = open_models(folder, self.say, RECORDED if folder else str(source))
+        return self.opened[source]
 
     def add_nic(self, index: int, table: NicTable | None) -> None:
         """A kind of SmartNIC or server."""
-        folder = Path(table.models) if table and table.models else self.cards.models
-        named = (table.testbed if table else None) or self.cards.testbed
-        recorded = RECORDED_OF.get(named or "", RECORDED)
-        source = folder or recorded
-        if source not in self.opened:
-            self.opened[source] = open_models(folder, self.say, recorded)
-        models = self.opened[source]
-        spec = named or _own_testbed(models)
+        source = self._source(table)
+        models = self._open(source)
+        spec = (table.testbed if table else None) or self.cards.testbed or _own_testbed(models)
         testbed = self._testbed(spec)
         if testbed is not None:
-            _same_card(models, table, testbed.describe(), spec)
-        kind = _kind(index, table, models, self.cards.fleet)
-        if curves := _latency_curves(models, folder):
+            _same_card(models, testbed.describe(), spec)
+        kind = _kind(index, table, models)
+        if curves := _latency_curves(models, source if isinstance(source, Path) else None):
             self.curves[index] = curves
             kind = replace(kind, latency_of=frozenset(curves))
         self._add(kind, models, testbed, spec)
 
     def add_gpu(self, index: int, table: NicTable | None, source: GpuSource) -> None:
         """A kind of GPU."""
+        from placer.inputs.gpu.admission import load_admission
+
         spec = (table.testbed if table else None) or NONE
         testbed = self._testbed(spec)
         kind = source.kind(index, table, self.cards.fleet)
@@ -151,7 +290,11 @@ class _Opening:
 
 def _latency_curves(models: Models, folder: Path | None) -> dict[str, LatencyCurve]:
     """By NF, the latency that was trained, or else a fitted curve of the user in the folder."""
-    fitted = read_latency_curves(folder, models.nfs) if folder is not None else {}
+    fitted: dict[str, LatencyCurve] = {}
+    if folder is not None:
+        from placer.inputs.solo_fits import read_latency_curves
+
+        fitted = read_latency_curves(folder, models.nfs)
     return fitted | {nf: TrainedLatency(model) for nf, model in models.latencies.items()}
 
 
@@ -166,13 +309,8 @@ def _own_testbed(models: Models) -> str:
     return NONE
 
 
-def _same_card(models: Models, table: NicTable | None, described: TestbedDescription, spec: str) -> None:
-    """Refuses to evaluate models or NICs of one card on another."""
-    if table is not None and table.model != described.nic.model:
-        message = f"is a {described.nic.model}, the fleet has a {table.model}"
-        raise InputError.of(
-            f"--testbed {spec}", message, hint="name that NIC's testbed with `testbed` in the fleet file"
-        )
+def _same_card(models: Models, described: TestbedDescription, spec: str) -> None:
+    """Refuses to evaluate models of one card on another."""
     trained = models.testbed
     if trained is None:
         return
@@ -185,7 +323,7 @@ def _same_card(models: Models, table: NicTable | None, described: TestbedDescrip
         raise InputError.of(f"--testbed {spec}", f"does not host {', '.join(missing)}, which the models know")
 
 
-def _kind(index: int, table: NicTable | None, models: Models, file: Path | None) -> NicKind:
+def _kind(index: int, table: NicTable | None, models: Models) -> NicKind:
     trained = models.testbed.nic if models.testbed else None
     if table is None:
         if trained is None:
@@ -195,23 +333,37 @@ def _kind(index: int, table: NicTable | None, models: Models, file: Path | None)
                 hint="give a fleet file with model and cores: --fleet FILE",
             )
         return NicKind(index, trained.model, trained.cores, _cores_of(models))
-    if trained is not None and table.model != trained.model:
-        raise InputError.of(
-            str(file),
-            f"is {table.model}, its models were trained on {trained.model}",
-            column="model",
-            hint="name that NIC's MODELS folder with `models`",
-        )
     cores = table.cores or (trained.cores if trained else None)
-    if cores is None:
-        raise InputError.of(
-            str(file), f"is missing for {table.model}, whose profile has no testbed.json", column="cores"
-        )
-    if trained is not None and cores > trained.cores:
-        message = f"{cores} are more than the {trained.cores} of a {trained.model}, on which the models were trained"
-        raise InputError.of(str(file), message, column="cores")
-    return NicKind(index, table.model, cores, _cores_of(models), table.count, table.cost)
+    assert cores is not None  # else the table was refused
+    names, owned = table.all_names, table.owned
+    return NicKind(index, table.model, cores, _cores_of(models), table.count, table.cost, names=names, owned=owned)
 
 
 def _cores_of(models: Models) -> dict[str, int]:
     return {nf: models.cores(nf) for nf in models.nfs}
+
+
+# Opens what online placement needs: the kinds of NIC, and a predictor for each.
+
+
+def open_online(cards: Cards, stack: ExitStack, say: Say, predictor: str = DEFAULT_PREDICTOR) -> Catalogue:
+    """The catalogue for placement by that predictor, without a ground truth.
+
+    The cards' testbed only names the recorded models that are used where the cards have no others.
+
+    Raises
+    ------
+    InputError
+        When a file is refused, or the models have no such predictor.
+    """
+    recorded_of(cards.testbed)
+    named = cards.testbed if cards.models is None else None
+    catalogue = open_catalogue(replace(cards, testbed=named or NONE), stack, say)
+    known = catalogue.predictors()
+    if predictor not in known:
+        raise InputError.of(
+            "--predictor", f"not in the models: {predictor}", hint=f"these models have {', '.join(known)}"
+        )
+    for warning in catalogue.risk_warnings(predictor):
+        say(warning)
+    return catalogue

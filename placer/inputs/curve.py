@@ -1,4 +1,4 @@
-"""Measured curves, and points to predict: CSV files of `placer fit`, read or refused whole (docs/formats.md)."""
+"""Measured curves, and points to predict: CSV files of `placer fit`, read or refused whole (docs/formats/curves.md)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placer.inputs.csv_table import CsvTable, read_csv_table
-from predictor.fitting.curve import MeasuredCurve
+from predictor.fitting.points import MeasuredCurve
 from profiles import Fault, InputError
 from profiles.faults import printable, suggestion
+from profiles.files.csv_table import CsvTable, read_csv_table
 from profiles.text import number_of
 
 LEAST_X = 3
@@ -86,7 +86,7 @@ def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> Cur
     notes = []
     _need(table, (*x, *([] if y is None else [y])), {**dict.fromkeys(x, "--x"), **({} if y is None else {y: "--y"})})
     if not x or y is None:
-        x, y = _chosen(table, x, y)
+        x, y = _choose(table, x, y)
         notes.append(f"{table.name}: fits {printable(y)} over {printable(x[0])}: no other columns hold numbers")
     columns = {name: table.numbers(name) for name in (*x, y)}
     if table.faults:
@@ -120,14 +120,14 @@ def read_points(source: str, x: str, settings: Sequence[Mapping[str, float]]) ->
     if not table.faults:
         for row, line in zip(rows, table.lines, strict=True):
             if row not in known:
-                fault = f"{_shown(names, row)} was not fitted"
+                fault = f"{_show(names, row)} was not fitted"
                 table.faults.append(Fault(table.name, line, names[0], fault, _known_settings(names, list(known))))
     if table.faults:
         raise InputError(table.faults)
     return CurvePoints(table, at, np.array([known[row] for row in rows], dtype=np.intp))
 
 
-def _chosen(table: CsvTable, x: Sequence[str], y: str | None) -> tuple[list[str], str]:
+def _choose(table: CsvTable, x: Sequence[str], y: str | None) -> tuple[list[str], str]:
     """The columns that the file itself determines: its only ones with numbers, first x, then y."""
     given = [*x, *([] if y is None else [y])]
     others = [name for name in table.header if name not in given]
@@ -194,7 +194,7 @@ def _curves(
 
 def _curve_faults(table: CsvTable, curve: MeasuredCurve, line: int) -> list[Fault]:
     different = np.unique(curve.x)
-    where = f" at {_shown(list(curve.setting), tuple(curve.setting.values()))}" if curve.setting else ""
+    where = f" at {_show(list(curve.setting), tuple(curve.setting.values()))}" if curve.setting else ""
     at = line if curve.setting else None
     hint = None
     if len(different) == 1:
@@ -211,11 +211,11 @@ def _curve_faults(table: CsvTable, curve: MeasuredCurve, line: int) -> list[Faul
     return [Fault(table.name, at, curve.x_name, message, hint)]
 
 
-def _shown(names: Sequence[str], setting: Setting) -> str:
+def _show(names: Sequence[str], setting: Setting) -> str:
     return ", ".join(f"{name}={value:.12g}" for name, value in zip(names, setting, strict=True))
 
 
 def _known_settings(names: Sequence[str], known: Sequence[Setting]) -> str:
-    shown = [_shown(names, one) for one in itertools.islice(known, SHOWN_SETTINGS)]
+    shown = [_show(names, one) for one in itertools.islice(known, SHOWN_SETTINGS)]
     more = "; ..." if len(known) > SHOWN_SETTINGS else ""
     return f"there are fits of {'; '.join(shown)}{more}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import shlex
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -13,9 +15,9 @@ import platformdirs
 
 import predictor
 from predictor import Models, load_models, train
+from predictor.model_folder import MANIFEST
 from predictor.regression.compiled import announce_compiling
-from predictor.store import MANIFEST
-from profiles import InputError
+from profiles import InputError, TestbedDescription
 from profiles.profile import read_profile
 
 RECORDED = "bluefield-2-simulated"
@@ -69,6 +71,54 @@ def _one_at_a_time(home: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):  # a file system without locks: they are trained twice
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@cache
+def describe_recorded(recorded: str) -> TestbedDescription:
+    """The simulated machine of a recorded profile; the models of the profile describe it alike."""
+    text = (files("traces") / recorded / "testbed.json").read_text(encoding="utf-8")
+    return TestbedDescription.model_validate_json(text)
+
+
+@cache
+def recorded_specs() -> dict[str, str]:
+    """By NIC model that has a recorded profile, the SPEC of its simulation."""
+    return {describe_recorded(recorded).nic.model: spec for spec, recorded in RECORDED_OF.items()}
+
+
+def how_to_get_models(testbed: str | None = None) -> str:
+    """A hint where a NIC model has no models: those that come with placer, and how to train some.
+
+    Parameters
+    ----------
+    testbed
+        The SPEC of the NIC's testbed, if it is known.
+    """
+    *first, last = recorded_specs()
+    return (
+        f"models of {', '.join(first)} and {last} come with placer (simulated); of another NIC, run "
+        f'{_profiling(testbed)} and `placer train PROFILE --out MODELS`, then write models = "MODELS" into its table'
+    )
+
+
+def _profiling(testbed: str | None) -> str:
+    if testbed is None or not testbed.startswith("exec:"):  # another one is of the NICs that placer knows
+        return "`placer profile --testbed exec:COMMAND --out PROFILE`, where COMMAND starts an agent on it,"
+    return f"`placer profile --testbed {shlex.quote(testbed)} --out PROFILE`"
+
+
+def why_no_models(folder: Path, testbed: str | None) -> tuple[str, str] | None:
+    """What is wrong with a folder that holds no models, and a hint; None where it does.
+
+    `testbed` is the SPEC of the NIC's testbed, if it is known.
+    """
+    if (folder / MANIFEST).is_file():
+        return None
+    if (folder / "testbed.json").is_file():
+        train = f"`placer train {shlex.quote(str(folder))} --out MODELS`"
+        return f"{folder} is a profile", f'train models of it: {train}, then models = "MODELS"'
+    wrong = f"{folder} holds no models" if folder.exists() else f"there is no folder {folder}"
+    return wrong, f"to make it, run {_profiling(testbed)} and `placer train PROFILE --out {shlex.quote(str(folder))}`"
 
 
 def recorded_of(testbed: str | None) -> str:

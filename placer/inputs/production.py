@@ -1,4 +1,4 @@
-"""Production files: how a simulated production measures, drifts and is lied to, in TOML (docs/formats.md)."""
+"""Production files: how a simulated production measures and drifts, and who lies (docs/formats/production.md)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic_core import ErrorDetails
 
-from placer.inputs.toml import read_toml
-from placer.inputs.toml_lines import Key, TomlLines
 from profiles import Fault, InputError
 from profiles.faults import suggestion
+from profiles.files.toml import Key, TomlLines, read_toml
 from profiles.validation import worded
 
 MOST_EVENTS = 1_000_000_000
@@ -154,7 +153,7 @@ class ProductionFile:
         """InputError when there are any, each with its line."""
         if faults:
             lines = TomlLines(self.text)
-            raise InputError([_located(self.name, lines, one) for one in faults])
+            raise InputError([_located(self.name, lines, fault) for fault in faults])
 
     def refuse_unknown(self, nfs: Sequence[str], tenants: Sequence[str], events: int) -> None:
         """InputError for NFs and tenants that are not in the trace, and for changes after its end."""

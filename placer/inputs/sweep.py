@@ -1,4 +1,4 @@
-"""Sweep files: what is varied, measured and fitted, in TOML (docs/formats.md)."""
+"""Sweep files: what is varied, measured and fitted, in TOML (docs/formats/sweep.md)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from placer.inputs.toml import parsed_toml, read_toml
-from placer.inputs.toml_lines import TomlLines
 from profiler.sweeps.spec import (
     Competitor,
     MeasureTable,
@@ -25,6 +23,7 @@ from profiler.sweeps.spec import (
 )
 from profiles import Fault, InputError
 from profiles.faults import suggestion
+from profiles.files.toml import TomlLines, parsed_toml, read_toml
 from profiles.validation import worded
 
 Name = Annotated[str, Field(strict=True, min_length=1)]
@@ -73,7 +72,7 @@ class SweepFile:
         """InputError when there are any, each with its line."""
         if faults:
             lines = TomlLines(self.text)
-            raise InputError([_located(self.name, lines, one) for one in faults])
+            raise InputError([_located(self.name, lines, fault) for fault in faults])
 
 
 def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
@@ -97,13 +96,13 @@ def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
     try:
         tables = SweepTables.model_validate(document)
     except ValidationError as error:
-        wrong = [_of_validation(one) for one in _without_consequences(error.errors(include_url=False))]
-        raise InputError([_located(name, lines, one) for one in dict.fromkeys(wrong)]) from error
+        wrong = [_of_validation(reported) for reported in _without_consequences(error.errors(include_url=False))]
+        raise InputError([_located(name, lines, fault) for fault in dict.fromkeys(wrong)]) from error
     faults = [*spec_faults(tables), *_of_fit(tables)]
     if tables.testbed is None and testbed is None:
         faults.append(SpecFault(("testbed",), "is missing", 'as in testbed = "host", or with --testbed'))
     if faults:
-        raise InputError([_located(name, lines, one) for one in faults])
+        raise InputError([_located(name, lines, fault) for fault in faults])
     if testbed is not None and testbed != tables.testbed:
         text = _with_testbed(name, text, lines, testbed)
         tables = tables.model_copy(update={"testbed": testbed})
@@ -116,7 +115,7 @@ def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
 
 def _of_fit(tables: SweepTables) -> list[SpecFault]:
     """Names in [fit] that are neither varied nor measured."""
-    keys, metrics = [one.key for one in tables.vary], tables.measure.metrics
+    keys, metrics = [axis.key for axis in tables.vary], tables.measure.metrics
     faults = []
     if tables.fit.x is not None and tables.fit.x not in keys:
         faults.append(SpecFault(("fit", "x"), f"{tables.fit.x} is not varied", suggestion(tables.fit.x, keys)))

@@ -1,7 +1,8 @@
-"""An arrival: an NF instance that needs a NIC from some time on."""
+"""An arrival: an NF instance that needs a NIC from some time on, or already runs on one."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from placer.model.fleet import Tenant
@@ -11,20 +12,22 @@ from profiles import Workload
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An NF instance that is to be placed.
+    """An NF instance that is to be placed, or that already runs and stays where it is.
 
     Parameters
     ----------
     id
         The instance.
     time
-        When it arrives, seconds.
+        When it arrives, seconds; of an instance that already runs it has no effect.
     workload
         What it runs; with a rate that is offered, and the latency that its packets are promised, an `OfferedWorkload`.
     sla
         Its SLA.
     departure
         When it leaves, seconds; None for never.
+    nic
+        The NIC on which it already runs, from before the first arrival; None where it is to be placed.
     """
 
     id: str
@@ -32,6 +35,12 @@ class Arrival:
     workload: Workload
     sla: Sla
     departure: float | None = None
+    nic: str | None = None
+
+    @property
+    def begins(self) -> float:
+        """When its stay begins, seconds: at its arrival, or before all events."""
+        return self.time if self.nic is None else -math.inf
 
     @property
     def tenant(self) -> Tenant:

@@ -8,14 +8,14 @@ from functools import cached_property
 
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.latency_oracle import LatencyCurve, LatencyOracle, least_kpps
+from placer.model.latency_oracle import LatencyCurve, LatencyOracle, PacedTruth, least_kpps
 from placer.model.offered import OfferedWorkload, plain_of
-from placer.model.oracle import CoLocation, Oracle, PredictorOracle, TestbedOracle
-from placer.model.paced_truth import PacedTruth
+from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
 from predictor import Models
 from profiler.testbed import Testbed
-from profiles import TrafficProfile, Workload
+from profiles import CoLocation, TrafficProfile, Workload
 from profiles.faults import suggestion
+from profiles.shown import Shown
 
 BYTES_PER_MB = 1e6
 DEFAULT_PREDICTOR = "tomur"
@@ -27,8 +27,8 @@ ADMISSION = "admission"
 """The predictor of a fleet of GPUs only, whose admission tests decide."""
 
 
-@dataclass(frozen=True, eq=False)
-class Catalogue:
+@dataclass(frozen=True, eq=False, repr=False)
+class Catalogue(Shown):
     """What strategies and their evaluation use to know the NICs.
 
     Parameters

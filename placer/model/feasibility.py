@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_workload
-from profiles import Workload
+from placer.model.fleet import Nic, NicKind, Service, Tenant
+from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
+from profiles import CoLocation, Workload
 
 LEAST_VIOLATION = -1e-12
 """The largest margin of a violated SLA, so that rounding cannot hide a small shortfall."""
@@ -80,3 +80,55 @@ def feasible(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) 
 def _slas_met(oracle: Oracle, tenants: Sequence[Tenant], co_location: CoLocation, kpps: Sequence[float]) -> bool:
     lowest = lowest_by_workload(co_location, kpps)
     return all(tenant.sla.is_met(lowest[tenant.workload], oracle.solo(tenant.workload)) for tenant in tenants)
+
+
+# Why a NIC does not take an NF, in the words that operators read.
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why a NIC does not take an NF; as text one line without ids, so that equal reasons can be counted.
+
+    Parameters
+    ----------
+    cause
+        `service`, `not hosted`, `cores`, or the resource on which an SLA would be violated.
+    nf
+        Of an SLA, the NF whose SLA would be violated; None for the arrival itself.
+    text
+        What operators read.
+    """
+
+    cause: str
+    nf: str | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def misfit(nic: Nic, oracle: Oracle, arrival: Tenant) -> Misfit | None:
+    """Why the NIC does not take one more NF; None where every SLA is met with it."""
+    if nic.service is not Service.UP:
+        return Misfit("service", None, f"the NIC is {nic.service.value}")
+    return misfit_with(nic.kind, oracle, nic.tenants, arrival)
+
+
+def misfit_with(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant], arrival: Tenant) -> Misfit | None:
+    """Why a NIC with these tenants does not take one more NF; None where every SLA is met with it."""
+    nf = arrival.workload.nf
+    if not kind.hosts(arrival.workload):
+        return Misfit("not hosted", None, f"{nf} does not run on a {kind.model}")
+    if not fits(kind, [*(tenant.workload for tenant in tenants), arrival.workload]):
+        return Misfit("cores", None, "too few free cores")
+    together = [*tenants, arrival]
+    below = below_sla(oracle, together)
+    if not below:
+        return None
+    first = min(below, key=lambda one: (one is arrival, one.workload))
+    cause = oracle.bottleneck(co_location_of(one.workload for one in together), first.workload)
+    if first is not arrival:
+        present = first.workload.nf
+        return Misfit(cause, present, f"{present} there would violate its SLA: {cause}")
+    where = "beside the NFs there" if tenants else "even alone"
+    return Misfit(cause, None, f"{nf} would violate its SLA {where}: {cause}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +11,15 @@ from enum import Enum
 from functools import partial
 from typing import Protocol
 
-from placer.model.journal import FleetJournal
 from placer.model.offered import OfferedWorkload
-from placer.model.oracle import CoLocation, co_location_of
-from placer.model.pools import WHOLE, Pool
+from placer.model.oracle import co_location_of
+from placer.model.pools import WHOLE, FleetJournal, Pool
 from placer.model.sharded import OrderedShards, ShardedDict
 from placer.model.sla import Sla
-from profiles import Workload
+from profiles import CoLocation, Workload
+
+NUMBERED = re.compile(r"nic-\d+")
+"""Names of NICs that are opened without one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,10 @@ class NicKind:
         NFs whose latency is known on this model; of others none can be promised.
     paced
         Whether it runs only NFs whose offered rate is known, as a GPU does.
+    names
+        The names of the first NICs; the others are numbered.
+    owned
+        How many NICs are paid for, and need not be bought; None where that is not said.
     """
 
     index: int
@@ -51,6 +58,8 @@ class NicKind:
     cost: float = 1.0
     latency_of: frozenset[str] = frozenset()
     paced: bool = False
+    names: tuple[str, ...] = ()
+    owned: int | None = None
 
     def cores_taken(self, workloads: Iterable[Workload]) -> int:
         """Cores that these workloads take together."""
@@ -110,8 +119,17 @@ class Nic:
         return co_location_of(tenant.workload for tenant in self.tenants_by_id.values())
 
 
+_NUMBERED = re.compile(r"nic-([1-9][0-9]{0,7})")
+
+
+def number_in(nic_id: str) -> int | None:
+    """The number N of a NIC whose id is `nic-N`; None for a name, and for numbers that no NIC gets."""
+    found = _NUMBERED.fullmatch(nic_id)
+    return int(found[1]) if found else None
+
+
 class IdleNics:
-    """NICs of one kind that were in use or have joined, and are idle; iterated in the order of their numbers."""
+    """NICs of one kind that have a name or were in use, and are idle; iterated in the order of their numbers."""
 
     def __init__(self, kind: NicKind) -> None:
         self.kind = kind
@@ -175,6 +193,8 @@ class FleetObserver(Protocol):
 class Fleet:
     """NICs in use, and the kinds of which another can be opened. An idle NIC is opened before a new one.
 
+    NICs with a name in their kind are idle at first, and have the lowest numbers.
+
     Attributes
     ----------
     pool
@@ -196,6 +216,10 @@ class Fleet:
         self._in_use: Counter[int] = Counter()
         self._joined: Counter[int] = Counter()
         self._idle = {kind.index: IdleNics(kind) for kind in self.kinds}
+        self._named: dict[int, Nic] = {}
+        for kind in self.kinds:
+            for name in kind.names:
+                self._add_named(kind, name)
 
     @property
     def tenants(self) -> int:
@@ -216,8 +240,11 @@ class Fleet:
         return len(self._idle[kind.index])
 
     def available(self) -> list[NicKind]:
-        """Kinds of which one more can be opened, cheapest first."""
-        return [kind for kind in self._by_cost if kind.count is None or self._taken(kind) < self.count_of(kind)]
+        """Kinds of which one more can be opened, cheapest first; of equal cost, those with owned NICs left first."""
+        free = [kind for kind in self._by_cost if kind.count is None or self._take(kind) < self.count_of(kind)]
+        if any(kind.owned for kind in free):
+            free.sort(key=lambda kind: (kind.cost, self._in_use[kind.index] >= (kind.owned or 0)))
+        return free
 
     def count_of(self, kind: NicKind) -> float:
         """How many NICs of the kind there are, those that joined by name included; infinite where unlimited."""
@@ -249,14 +276,20 @@ class Fleet:
         return nic
 
     def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
-        """Put one more NIC of the kind into use, empty; without an id the idle one of lowest number, or a new one."""
+        """Put one more NIC of the kind into use, empty; without an id the idle one of lowest number, or a new one.
+
+        A new one whose id is `nic-N` has the number N, and later ones have higher numbers.
+        """
         idle, before = self._idle[kind.index], self._opened
         seen = self._first_idle(kind) if nic_id is None else idle.get(nic_id)
         if seen is not None:
-            idle.remove(seen)
+            nic = seen
+            idle.remove(nic)
         else:
-            self._opened = self.pool.next_after(self._opened)
-        nic = seen or Nic(nic_id or f"nic-{self._opened}", kind, self._opened)
+            number = number_in(nic_id or "") or self.pool.next_after(self._opened)
+            self._opened = max(self._opened, number)
+            self._give_way(number)
+            nic = Nic(nic_id or f"nic-{number}", kind, number)
         self.nics[nic.id] = nic
         self._in_use[kind.index] += 1
         if seen is None and self.journal is not None:
@@ -308,9 +341,16 @@ class Fleet:
         return nic
 
     def adopt(self, nic: Nic, tenants: Iterable[Tenant]) -> None:
-        """Add a NIC as it was in another process, with its tenants; before there is an observer."""
+        """Add a NIC as it was in another process, with its tenants; before there is an observer.
+
+        It takes the place of the NIC of that name which was never used here; another one of its number gets a new one.
+        """
+        for idle_nics in self._idle.values() if self._named else ():
+            if (same := idle_nics.get(nic.id)) is not None:
+                idle_nics.remove(same)
         self._opened = max(self._opened, nic.number)
-        self._joined[nic.kind.index] += nic.has_name
+        self._give_way(nic.number)
+        self._joined[nic.kind.index] += nic.has_name and nic.id not in nic.kind.names
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic
@@ -380,6 +420,20 @@ class Fleet:
         self.journal = FleetJournal()
         return self.journal
 
+    def _add_named(self, kind: NicKind, name: str) -> None:
+        """Add a NIC with a name, idle and with the next number."""
+        self._opened += 1
+        nic = self._named[self._opened] = Nic(name, kind, self._opened)
+        self._idle[kind.index].add(nic)
+
+    def _give_way(self, number: int) -> None:
+        """Give an idle NIC with a name another number, if it has this one, which another NIC is to have."""
+        named = self._named.get(number)
+        idle = None if named is None else self._idle[named.kind.index].get(named.id)
+        if idle is not None and idle.number == number:
+            self._idle[idle.kind.index].remove(idle)
+            self._add_named(idle.kind, idle.id)
+
     def _unjoin(self, nic: Nic, opened: int) -> None:
         self._joined[nic.kind.index] -= 1
         self.unopen(nic, opened)
@@ -390,8 +444,8 @@ class Fleet:
         first = idle.first()
         if first is None or self.pool.owns(first.number):
             return first
-        return first if self._taken(kind) + len(idle) >= self.count_of(kind) else None
+        return first if self._take(kind) + len(idle) >= self.count_of(kind) else None
 
-    def _taken(self, kind: NicKind) -> int:
+    def _take(self, kind: NicKind) -> int:
         out = sum(nic.kind is kind and not nic.tenants_by_id for nic in self.out_of_service.values())
         return self._in_use[kind.index] + out

@@ -12,8 +12,8 @@ from math import inf
 from typing import Protocol
 
 from placer.model.offered import OfferedWorkload
-from placer.model.oracle import CACHED, CONTENTION, CoLocation, Oracle
-from profiles import Workload
+from placer.model.oracle import CACHED, CONTENTION, Oracle
+from profiles import CoLocation, Workload
 from profiles.gpu import GpuSettings
 
 
@@ -54,7 +54,7 @@ class GpuSchedule:
     @property
     def keeps_all(self) -> bool:
         """Whether every workload is admitted."""
-        return not any(one.cause for one in self.workloads)
+        return not any(workload.cause for workload in self.workloads)
 
 
 class AdmissionTest(Protocol):
@@ -120,7 +120,7 @@ class GpuOracle(Oracle):
         return self.test.shares(_offered((workload,))[0])
 
     def latency(self, co_location: CoLocation) -> tuple[float | None, ...]:
-        return tuple(one.latency_us for one in self.schedule(co_location).workloads)
+        return tuple(workload.latency_us for workload in self.schedule(co_location).workloads)
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         schedule = self.schedule(co_location).workloads
@@ -134,7 +134,7 @@ def offered_kpps(workload: Workload) -> float:
 
 
 def _offered(co_location: CoLocation) -> list[OfferedWorkload]:
-    offered = [one for one in co_location if isinstance(one, OfferedWorkload)]
+    offered = [workload for workload in co_location if isinstance(workload, OfferedWorkload)]
     if len(offered) < len(co_location):
         raise ValueError(f"A GPU runs NFs at a known rate only, got {co_location}.")
     return offered

@@ -18,7 +18,7 @@ from predictor.regression.significant import significant
 from profiler.testbed import Testbed
 from profiles import CoLocation, Workload
 
-__all__ = ["CoLocation", "Oracle", "PredictorOracle", "TestbedOracle", "co_location_of", "lowest_by_workload"]
+__all__ = ["Oracle", "PredictorOracle", "TestbedOracle", "co_location_of", "lowest_by_workload"]
 
 
 def co_location_of(workloads: Iterable[Workload]) -> CoLocation:
@@ -63,18 +63,12 @@ class Oracle(ABC):
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """Throughput (kpps) of each workload of each co-location, in the co-location's own order."""
-        answers: dict[CoLocation, tuple[float, ...]] = {}
-        missing = []
-        for co_location in co_locations:
-            if co_location not in answers:
-                cached = self._cached(co_location)
-                if cached is None:
-                    missing.append(co_location)
-                answers[co_location] = cached or ()
-        if missing:
-            for co_location, answer in zip(missing, self._query(missing), strict=True):
-                answers[co_location] = self._keep(co_location, tuple(float(value) for value in answer))
-        return [answers[co_location] for co_location in co_locations]
+        known = [self._cached(co_location) for co_location in co_locations]
+        unknown = [co_location for co_location, answer in zip(co_locations, known, strict=True) if answer is None]
+        missing = list(dict.fromkeys(unknown))
+        answers = self._query(missing) if missing else ()
+        kept = {one: self._keep(one, tuple(map(float, answer))) for one, answer in zip(missing, answers, strict=True)}
+        return [kept[one] if answer is None else answer for one, answer in zip(co_locations, known, strict=True)]
 
     def _cached(self, co_location: CoLocation) -> tuple[float, ...] | None:
         answer = self._recent.get(co_location)
@@ -160,7 +154,7 @@ class PredictorOracle(Oracle):
             if len(self._bottlenecks) >= CACHED:
                 self._bottlenecks.clear()
             predictions = self.predictor.predict([as_plain(co_location)])[0]
-            self._bottlenecks[co_location] = tuple(one.bottleneck for one in predictions)
+            self._bottlenecks[co_location] = tuple(prediction.bottleneck for prediction in predictions)
         return self._bottlenecks[co_location][co_location.index(workload)]
 
 

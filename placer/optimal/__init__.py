@@ -15,15 +15,14 @@ from dataclasses import replace
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
+from placer.model.running import RunningNic
 from placer.optimal.incumbent import better_of, valid_incumbent
-from placer.optimal.merged_kinds import MergedKinds
+from placer.optimal.merged_kinds import KindsBesideRunning, MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
-from placer.optimal.optimum import Optimum
+from placer.optimal.optimum import Optimum, TimedOracle
 from placer.optimal.pattern_plan import pattern_plan
-from placer.optimal.patterns import co_locations_on
+from placer.optimal.patterns import co_locations_on, group_tenants
 from placer.optimal.solvers import SOLVERS, refuse_unknown
-from placer.optimal.tenant_groups import group_tenants
-from placer.optimal.timed_oracle import TimedOracle
 from placer.progress import Advance
 
 __all__ = ["SOLVERS", "Optimum", "optimal_plan", "refuse_unknown"]
@@ -45,6 +44,7 @@ def optimal_plan(
     start: Sequence[tuple[NicKind, Sequence[Tenant]]] | None = None,
     departure_safe: bool = False,
     progress: Advance | None = None,
+    running: Sequence[RunningNic] = (),
 ) -> Optimum:
     """The plan without SLA violations that places the most tenants and, of those, costs least.
 
@@ -72,10 +72,14 @@ def optimal_plan(
         Ignored with too many workloads to query all co-locations.
     progress
         Called with the number of co-locations queried so far, and of all to query.
+    running
+        NICs on which other tenants already run and stay; they are in use whatever is placed.
     """
     began = time.monotonic()
     timed = {id(oracle): TimedOracle(oracle, progress) for oracle in oracles}
-    merged = MergedKinds.of(kinds, [timed[id(oracle)] for oracle in oracles])
+    beside = KindsBesideRunning.of(kinds, [timed[id(oracle)] for oracle in oracles], running)
+    merged = MergedKinds.of(beside.kinds, beside.oracles)
+    in_use = frozenset(number for number, (first, *_) in enumerate(merged.members) if first.index in beside.in_use)
     kinds, oracles = merged.kinds, merged.oracles
     incumbent = valid_incumbent(merged.merge(start), tenants, kinds, oracles) if start else None
     groups = group_tenants(tenants, kinds, oracles)
@@ -86,13 +90,18 @@ def optimal_plan(
     too_many = any(kind.paced and len(found) > MOST_ON_GPU for kind, found in zip(kinds, co_locations, strict=True))
     if not too_many and sum(map(len, co_locations)) <= MOST_CO_LOCATIONS:
         optimum = pattern_plan(
-            groups, kinds, oracles, co_locations, seconds=time_limit, solver=solver, departure_safe=departure_safe
-        )
+            groups, kinds, oracles, co_locations, seconds=time_limit, solver=solver, departure_safe=departure_safe,
+            in_use=in_use,
+        )  # fmt: skip
     else:
-        optimum = neighbourhood_plan(tenants, kinds, oracles, incumbent, deadline=began + time_limit, solver=solver)
+        deadline = began + time_limit
+        optimum = neighbourhood_plan(
+            tenants, kinds, oracles, incumbent, deadline=deadline, solver=solver, in_use=in_use
+        )
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
+    found = merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds))
     return replace(
-        merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds)),
+        beside.restored(found) if running else found,
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
     )

@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from placer.evaluate.checks import peak_nics
+from placer.evaluate.evaluation import to_buy
 from placer.model.fleet import NicKind
-from placer.model.plan import Plan
+from placer.model.plan import OPTIMAL, Plan
 from placer.optimal.duals import Duals
 from placer.optimal.program import exact_cost
 from placer.optimal.shortfall import Shortfall
-
-NAME = "optimal"
-"""The strategy of such plans."""
+from profiles.shown import Shown
 
 
-@dataclass(frozen=True)
-class BoundedPlan:
+@dataclass(frozen=True, repr=False)
+class BoundedPlan(Shown):
     """A plan for a trace, and how far from the best possible plan it can be.
 
     Parameters
@@ -76,26 +75,33 @@ class BoundedPlan:
 
     def improved_by(self, plan: Plan, kinds: Sequence[NicKind]) -> BoundedPlan:
         """The better of this and another plan without SLA violations, under the same bound."""
-        cost = float(peak_cost(plan, kinds))
-        if (plan.rejected, cost) >= (self.plan.rejected, self.cost):
+        cost = float(exact_peak_cost(plan, kinds))
+        if (plan.rejected, cost, buys(plan, kinds)) >= (self.plan.rejected, self.cost, buys(self.plan, kinds)):
             return self
-        if self.same_arrivals and rejected_by(plan) != rejected_by(self.plan):
+        if self.same_arrivals and ids_of_rejected(plan) != ids_of_rejected(self.plan):
             return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).improved_by(plan, kinds)
         return replace(
             self,
-            plan=replace(plan, strategy=NAME, predictor=None),
+            plan=replace(plan, strategy=OPTIMAL, predictor=None),
             nics=peak_nics(plan),
             cost=cost,
             proven=cost <= self.lower_bound + 1e-9 and plan.rejected == 0,
-            shortfall=Shortfall(rejected_by(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
+            shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed)
+            if plan.rejected
+            else None,
         )
 
 
-def rejected_by(plan: Plan) -> tuple[str, ...]:
+def ids_of_rejected(plan: Plan) -> tuple[str, ...]:
     """Ids of the arrivals without a NIC."""
     return tuple(placement.arrival.id for placement in plan.placements if placement.nic is None)
 
 
-def peak_cost(plan: Plan, kinds: Sequence[NicKind]) -> Fraction:
-    """Cost of the NICs of a plan: per kind its peak, times the cost of one."""
+def exact_peak_cost(plan: Plan, kinds: Sequence[NicKind]) -> Fraction:
+    """`peak_cost` as a fraction, for comparisons with proven bounds."""
     return sum((exact_cost(kind) * peak_nics(plan, kind) for kind in kinds), start=Fraction(0))
+
+
+def buys(plan: Plan, kinds: Sequence[NicKind]) -> int:
+    """NICs of the plan that must be bought, by which plans of equal cost differ; 0 where no NIC is owned."""
+    return sum(to_buy(plan, kinds).values()) if any(kind.owned for kind in kinds) else 0

@@ -1,6 +1,6 @@
 """Certificates: an optimum in a file, with everything that is needed to check it without its search.
 
-`placer verify` reads them (`placer/verify/`); docs/formats.md describes the format.
+`placer verify` reads them (`placer/verify/`); docs/formats/certificate.md describes the format.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.offered import promised_us
+from placer.model.plan import Plan
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.cores_bound import cores_duals
 from profiles import InputError
@@ -33,11 +34,15 @@ def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | Non
     Raises
     ------
     InputError
-        When the trace has departures or promises latencies, or the fleet has GPUs.
+        When the trace has departures, promises latencies or has instances that already run, or the fleet has GPUs.
     """
     gpus = catalogue is not None and catalogue.gpus
     if gpus or any(promised_us(arrival.workload) < inf for arrival in arrivals):
         raise InputError.of("--certificate", "only throughput can be certified, neither latency nor GPUs")
+    if any(arrival.nic is not None for arrival in arrivals):
+        raise InputError.of(
+            "--certificate", "instances of the trace already run: only plans from the start are certified"
+        )
     if any(arrival.departure is not None for arrival in arrivals):
         raise InputError.of("--certificate", "the trace has departures: its bound is that of one moment")
 
@@ -59,15 +64,15 @@ def certificate(
     if duals is None:
         over, duals = "cores", cores_duals([arrival.tenant for arrival in arrivals], catalogue.kinds, SECONDS)
     by_tenant = duals.by_tenant() if duals else {}
-    prices = {arrival.id: _rounded(by_tenant.get(arrival.id, 0.0), floor) for arrival in arrivals}
-    of_kinds = [_rounded(price, ceil) for price in (duals.of_kinds if duals else [0.0] * len(catalogue.kinds))]
+    prices = {arrival.id: rounded(by_tenant.get(arrival.id, 0.0), floor) for arrival in arrivals}
+    of_kinds = [rounded(price, ceil) for price in (duals.of_kinds if duals else [0.0] * len(catalogue.kinds))]
     return {
         "certificate": VERSION,
         "predictor": predictor,
         "risk": None if predictor is None else catalogue.risk,
-        "fleet": [_kind(kind, spec) for kind, spec in zip(catalogue.kinds, catalogue.specs, strict=True)],
-        "tenants": [_tenant(arrival) for arrival in arrivals],
-        "plan": {"cost": optimum.cost, "nics": _nics(optimum), "left_out": left_out},
+        "fleet": [kind_entry(kind, spec) for kind, spec in zip(catalogue.kinds, catalogue.specs, strict=True)],
+        "tenants": [tenant_entry(arrival) for arrival in arrivals],
+        "plan": {"cost": optimum.cost, "nics": nic_entries(optimum.plan), "left_out": left_out},
         "bound": {
             "lower_bound": float(_bound(list(prices.values()), of_kinds, len(left_out), catalogue.kinds)),
             "searched": optimum.lower_bound,
@@ -83,21 +88,26 @@ def _bound(
 ) -> Fraction:
     """What the prices prove, as a possible cost: their sum, less the highest of tenants left out, less limited NICs."""
     highest = sorted(prices, reverse=True)[:left_out]
-    proven = sum(prices) - sum(max(price, Fraction(0)) for price in highest)
+    proven = sum(prices, start=Fraction(0)) - sum(max(price, Fraction(0)) for price in highest)
     proven -= sum(price * (kind.count or 0) for price, kind in zip(of_kinds, kinds, strict=True))
+    return possible_cost(proven, kinds)
+
+
+def possible_cost(proven: Fraction, kinds: Sequence[NicKind]) -> Fraction:
+    """The least cost that a plan can have, and that is not below what is proven."""
     costs = [Fraction(repr(float(kind.cost))) for kind in kinds]
     whole = lcm(*(cost.denominator for cost in costs))
     unit = Fraction(gcd(*(int(cost * whole) for cost in costs)), whole)
     return max(Fraction(0), ceil(proven / unit) * unit) if unit else Fraction(0)
 
 
-def _rounded(price: float, to_whole: Any) -> Fraction:
+def rounded(price: float, to_whole: Any) -> Fraction:
     """The price with few decimals, as the number that the JSON file will hold."""
-    rounded = Fraction(to_whole(Fraction(price) * 10**DECIMALS), 10**DECIMALS)
-    return Fraction(repr(float(rounded)))
+    return Fraction(repr(float(Fraction(to_whole(Fraction(price) * 10**DECIMALS), 10**DECIMALS))))
 
 
-def _kind(kind: NicKind, spec: str) -> dict[str, Any]:
+def kind_entry(kind: NicKind, spec: str) -> dict[str, Any]:
+    """A kind of NIC as the file holds it."""
     return {
         "model": kind.model,
         "testbed": spec,
@@ -108,19 +118,22 @@ def _kind(kind: NicKind, spec: str) -> dict[str, Any]:
     }
 
 
-def _tenant(arrival: Arrival) -> dict[str, Any]:
-    return {"id": arrival.id, **_class(arrival)}
+def tenant_entry(arrival: Arrival) -> dict[str, Any]:
+    """A tenant as the file holds it."""
+    return {"id": arrival.id, **class_entry(arrival)}
 
 
-def _class(arrival: Arrival) -> dict[str, Any]:
+def class_entry(arrival: Arrival) -> dict[str, Any]:
+    """Workload and SLA as the file holds them."""
     sla = arrival.sla
     requirement = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
     return {"nf": arrival.workload.nf, "traffic": arrival.workload.traffic.as_dict(), **requirement}
 
 
-def _nics(optimum: BoundedPlan) -> list[dict[str, Any]]:
+def nic_entries(plan: Plan) -> list[dict[str, Any]]:
+    """The NICs of a plan as the file holds them."""
     nics: dict[str, dict[str, Any]] = {}
-    for placement in optimum.plan.placements:
+    for placement in plan.placements:
         if placement.nic is not None and placement.kind is not None:
             nic = nics.setdefault(placement.nic, {"kind": placement.kind.index, "tenants": []})
             nic["tenants"].append(placement.arrival.id)
@@ -133,7 +146,7 @@ def _by_class(arrivals: Sequence[Arrival], prices: Mapping[str, Fraction]) -> li
     for arrival in arrivals:
         key = arrival.workload, arrival.sla
         if key not in known:
-            known[key] = {**_class(arrival), "price": float(prices[arrival.id])}
+            known[key] = {**class_entry(arrival), "price": float(prices[arrival.id])}
         elif known[key]["price"] != float(prices[arrival.id]):
             raise AssertionError(f"Tenants like {arrival.id} have two prices.")
     return list(known.values())

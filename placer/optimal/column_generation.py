@@ -41,9 +41,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from placer.optimal.arrays import Floats, Ints
 from placer.optimal.program import ROUNDING, IntegerProgram
 from placer.optimal.solvers import relaxation
+from profiles.arrays import Floats, Ints
 
 PENALTY = 1_000
 """Cost of an instance that no NIC carries, as a multiple of the most expensive NIC."""
@@ -168,11 +168,11 @@ def generate(
         values = np.zeros(len(known)) if relaxed.values is None else relaxed.values[: len(known)]
         if relaxed.values is None or time.monotonic() >= deadline:
             return GeneratedColumns(list(known), values, bound)
-        if _rounded_up(float(program.cost @ relaxed.values)) <= bound:
+        if _round_up(float(program.cost @ relaxed.values)) <= bound:
             return GeneratedColumns(list(known), values, bound)
         prices = _row_prices(task, relaxed.proof.prices)
         priced = worker(prices, task.needed, deadline)
-        bound = max(bound, _rounded_up(task.bound(prices, priced.most)))
+        bound = max(bound, _round_up(task.bound(prices, priced.most)))
         fresh = [column for column in priced.columns if column not in known]
         if not fresh or bound >= enough:
             return GeneratedColumns(list(known), values, bound)
@@ -195,7 +195,7 @@ def dive(
         known |= dict.fromkeys(generated.columns)
         if spent + generated.bound >= below or not generated.values.any():
             return None, list(known)
-        taken = _taken(task, generated)
+        taken = _take(task, generated)
         for column in taken:
             plan.append(column)
             task = task.without(column)
@@ -203,7 +203,7 @@ def dive(
     return (plan if cost < below else None), list(known)
 
 
-def _taken(task: Task, generated: GeneratedColumns) -> list[Column]:
+def _take(task: Task, generated: GeneratedColumns) -> list[Column]:
     """Columns to fix: all whole parts of the relaxed leader, or one of the largest fraction."""
     whole = np.floor(generated.values + ROUNDING).astype(np.int64)
     if not whole.any():
@@ -245,5 +245,5 @@ def _row_prices(task: Task, duals: Floats) -> Floats:
     return duals[:rows] - duals[rows : 2 * rows] if task.exactly else duals[:rows]
 
 
-def _rounded_up(bound: float) -> int:
+def _round_up(bound: float) -> int:
     return math.ceil(bound - ROUNDING)

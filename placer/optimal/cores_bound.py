@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
+
+import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.offered import OfferedWorkload
-from placer.model.oracle import CoLocation, Oracle
+from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.optimal.duals import Duals, duals_of
 from placer.optimal.merged_kinds import MergedKinds
-from placer.optimal.patterns import Patterns, co_locations_within, joined, patterns_of, slots_and_levels
+from placer.optimal.patterns import (
+    Patterns,
+    TenantGroup,
+    co_locations_within,
+    group_tenants,
+    join,
+    patterns_of,
+    slots_and_levels,
+)
 from placer.optimal.program import IntegerProgram, program_of
 from placer.optimal.solvers import relaxation
-from placer.optimal.tenant_groups import TenantGroup, group_tenants
-from profiles import Workload
+from profiles import CoLocation, Workload
 
 MOST_CO_LOCATIONS = 20_000
 """With more co-locations than this, nothing is proven."""
@@ -28,18 +37,20 @@ class NoContention(Oracle):
         return [[1.0] * len(co_location) for co_location in co_locations]
 
 
-def cores_bounds(tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: int, seconds: float) -> tuple[int, int]:
+def cores_bounds(
+    tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: int, seconds: float, in_use: Collection[int] = ()
+) -> tuple[int, int]:
     """Bounds on the cost, in units, and on the NICs of every plan that leaves out no more than `left_out` tenants.
 
     NFs that take as many cores on every kind are treated as one, and every SLA as met. So few workloads remain that the
-    relaxed pattern program is small, and each plan for the tenants is a plan of it.
+    relaxed pattern program is small, and each plan for the tenants is a plan of it. `in_use` as of `pattern_plan`.
     """
     found = _program(tenants, kinds)
     if found is None:
         return 0, 0
-    program = found[0].leaving_out_at_most(left_out)
+    program, anyway = found[0].leaving_out_at_most(left_out), np.isin(found[1].kind, list(in_use))
     by_cost = relaxation(program, seconds).proof.bound
-    return by_cost, relaxation(program.at_unit_cost(), seconds).proof.bound
+    return by_cost, relaxation(program.at_unit_cost(anyway), seconds).proof.bound
 
 
 def cores_duals(tenants: Sequence[Tenant], kinds: Sequence[NicKind], seconds: float) -> Duals | None:
@@ -69,7 +80,7 @@ def _program(
         if len(co_locations) > MOST_CO_LOCATIONS:
             return None
         parts.append(patterns_of(number, co_locations, *slots_and_levels(number, co_locations, groups, oracle)))
-    patterns = joined(parts)
+    patterns = join(parts)
     return program_of(patterns, groups, kinds), patterns, groups
 
 

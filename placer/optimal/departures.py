@@ -7,16 +7,19 @@ just before a departure are enough: between two of them, tenants are only added.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from placer.model.arrival import Arrival
 from placer.model.feasibility import feasible
-from placer.model.fleet import NicKind
+from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.model.plan import Placement
-from placer.model.replay import events_of
+from placer.model.plan import Placement, events_of
+from placer.model.running import running_nics, settle_running
 from placer.optimal import Optimum, optimal_plan
+from placer.optimal.program import exact_cost
 
 MOMENTS = 8
 """One moment gets at most the time divided by this number."""
@@ -49,6 +52,8 @@ def bound_over_time(
 ) -> BoundOverTime:
     """The highest static optimum of all moments that precede a departure, the fullest first.
 
+    The NICs on which instances already run are in use at one moment, before the first arrival.
+
     Parameters
     ----------
     fullest
@@ -62,15 +67,16 @@ def bound_over_time(
     """
     deadline = time.monotonic() + seconds
     moments = peaks(arrivals, kinds)
+    running = running_nics(arrivals, kinds)
+    at_first = float(sum((exact_cost(nic.kind) for nic in running), start=Fraction(0)))
     found = [fullest]
     for moment in moments[1:]:
-        if time.monotonic() >= deadline or max(map(_cost_bound, found)) >= enough - 1e-9:
+        if time.monotonic() >= deadline or max(at_first, *map(_cost_bound, found)) >= enough - 1e-9:
             break
-        tenants = [arrivals[index].tenant for index in present_at(arrivals, moment)]
-        found.append(optimal_plan(tenants, kinds, oracles, time_limit=seconds / MOMENTS, solver=solver))
+        found.append(_static_optimum(arrivals, moment, kinds, oracles, time_limit=seconds / MOMENTS, solver=solver))
     return BoundOverTime(
-        lower_bound=max(map(_cost_bound, found)),
-        nics_lower_bound=max(0 if optimum.unplaced else optimum.nics_lower_bound for optimum in found),
+        lower_bound=max(at_first, *map(_cost_bound, found)),
+        nics_lower_bound=max(len(running), *(0 if optimum.unplaced else optimum.nics_lower_bound for optimum in found)),
         examined=len(found),
         moments=len(moments),
         seconds=sum(optimum.seconds for optimum in found),
@@ -88,9 +94,33 @@ def fullest_moment(
     departure_safe: bool = False,
 ) -> Optimum:
     """The static optimum of the tenants present when most cores are taken; `departure_safe` as of `optimal_plan`."""
-    moments = peaks(arrivals, kinds)
-    tenants = [arrivals[index].tenant for index in present_at(arrivals, moments[0])] if moments else []
-    return optimal_plan(tenants, kinds, oracles, time_limit=seconds, solver=solver, departure_safe=departure_safe)
+    moment = next(iter(peaks(arrivals, kinds)), -1)
+    return _static_optimum(
+        arrivals, moment, kinds, oracles, time_limit=seconds, solver=solver, departure_safe=departure_safe
+    )
+
+
+def _static_optimum(
+    arrivals: Sequence[Arrival],
+    moment: int,
+    kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+    *,
+    time_limit: float,
+    solver: str,
+    departure_safe: bool = False,
+) -> Optimum:
+    """The optimum of the tenants present after event number `moment`; what already runs then stays on its NIC."""
+    present = [arrivals[index] for index in present_at(arrivals, moment)]
+    return optimal_plan(
+        [arrival.tenant for arrival in present if arrival.nic is None],
+        kinds,
+        oracles,
+        time_limit=time_limit,
+        solver=solver,
+        departure_safe=departure_safe,
+        running=running_nics(present, kinds),
+    )
 
 
 def _cost_bound(optimum: Optimum) -> float:
@@ -128,19 +158,20 @@ def present_at(arrivals: Sequence[Arrival], moment: int) -> list[int]:
 
 
 class _NicOverTime:
-    """A NIC over time: the arrivals that it carries, each during its stay."""
+    """A NIC over time: the arrivals that it carries, each during its stay; and its name, if some already run there."""
 
-    def __init__(self, kind: NicKind) -> None:
+    def __init__(self, kind: NicKind, id: str | None = None) -> None:
         self.kind = kind
+        self.id = id
         self.arrivals: list[Arrival] = []
 
     def co_locations_with(self, arrival: Arrival) -> Iterator[list[Arrival]]:
         """The co-locations of the NIC during the stay of one more arrival, as lists of arrivals."""
         neighbours = [one for one in self.arrivals if _overlap(one, arrival)]
         changes = {
-            arrival.time,
-            *(one.time for one in neighbours),
-            *(one.departure for one in neighbours if one.departure),
+            arrival.begins,
+            *(neighbour.begins for neighbour in neighbours),
+            *(neighbour.departure for neighbour in neighbours if neighbour.departure),
         }
         for moment in sorted(changes):
             if _is_present(arrival, moment):
@@ -149,7 +180,7 @@ class _NicOverTime:
     def free_cores(self, arrival: Arrival) -> int:
         """The cores that are free throughout the stay of one more arrival."""
         most = max(
-            self.kind.cores_taken(one.workload for one in co_location)
+            self.kind.cores_taken(workload.workload for workload in co_location)
             for co_location in self.co_locations_with(arrival)
         )
         return self.kind.cores - most + self.kind.cores_of[arrival.workload.nf]
@@ -169,21 +200,25 @@ def plan_over_time(
 ) -> list[Placement] | None:
     """A plan without migration, made from the fullest moment outwards; None where the deadline is earlier.
 
-    The tenants of the fullest moment are placed as in its static optimum. Then the other tenants of every further
-    moment are placed, fullest moment first and most demanding tenant first: on the NIC with the fewest free cores that
-    meets every SLA during the whole stay, preferably one in use throughout the stay; else on a new NIC; else rejected.
+    What already runs is on its NIC. The tenants of the fullest moment are placed as in its static optimum. Then the
+    other tenants of every further moment are placed, fullest moment first and most demanding tenant first: on the NIC
+    with the fewest free cores that meets every SLA during the whole stay, preferably one in use throughout the stay;
+    else on a new NIC; else rejected.
     """
     by_id = {arrival.id: arrival for arrival in arrivals}
     nics: list[_NicOverTime] = []
     nic_of: dict[str, int] = {}
-    for kind, tenants in fullest.nics:
-        nics.append(_NicOverTime(kind))
+    for number, running in enumerate(running_nics(arrivals, kinds)):
+        nics.append(_NicOverTime(running.kind, running.id))
+        nics[-1].arrivals += [by_id[tenant.id] for tenant in running.tenants]
+        nic_of |= dict.fromkeys((tenant.id for tenant in running.tenants), number)
+    for number, tenants in _nics_of_fullest(nics, nic_of, fullest):
         for tenant in tenants:
             arrival = by_id[tenant.id]
-            if not _can_stay(nics[-1], arrival, oracles):
+            if tenant.id in nic_of or not _can_stay(nics[number], arrival, oracles):
                 continue
-            nics[-1].arrivals.append(arrival)
-            nic_of[tenant.id] = len(nics) - 1
+            nics[number].arrivals.append(arrival)
+            nic_of[tenant.id] = number
     waiting = (index for moment in peaks(arrivals, kinds) for index in _most_demanding_first(arrivals, moment, kinds))
     for index in waiting:
         arrival = arrivals[index]
@@ -196,10 +231,31 @@ def plan_over_time(
             continue
         nics[place].arrivals.append(arrival)
         nic_of[arrival.id] = place
-    return [
-        Placement(one, f"nic-{nic_of[one.id] + 1}", nics[nic_of[one.id]].kind) if one.id in nic_of else Placement(one)
-        for one in arrivals
-    ]
+    fleet = Fleet(kinds)
+    settle_running(arrivals, fleet)
+    names = [nic.id or fleet.open(nic.kind).id for nic in nics]
+    placed = {identity: (names[number], nics[number].kind) for identity, number in nic_of.items()}
+    return [Placement(arrival, *placed.get(arrival.id, (None, None))) for arrival in arrivals]
+
+
+def _nics_of_fullest(
+    nics: list[_NicOverTime], nic_of: Mapping[str, int], fullest: Optimum
+) -> Iterator[tuple[int, tuple[Tenant, ...]]]:
+    """The number of each NIC of the fullest moment, and its tenants; a new one unless tenants of it already run.
+
+    Where the kind has no other NIC, it is one whose tenants that already ran are gone at that moment.
+    """
+    homes = {nic_of[tenant.id] for _, tenants in fullest.nics for tenant in tenants if tenant.id in nic_of}
+    left = [number for number in range(len(nics)) if number not in homes]
+    for kind, tenants in fullest.nics:
+        number = next((nic_of[tenant.id] for tenant in tenants if tenant.id in nic_of), None)
+        if number is None and sum(nic.kind is kind for nic in nics) == kind.count:
+            number = next(number for number in left if nics[number].kind is kind)
+            left.remove(number)
+        if number is None:
+            number = len(nics)
+            nics.append(_NicOverTime(kind))
+        yield number, tenants
 
 
 def _most_demanding_first(arrivals: Sequence[Arrival], moment: int, kinds: Sequence[NicKind]) -> list[int]:
@@ -226,8 +282,9 @@ def _place(
     for _, _, number in sorted(with_room):
         if _can_stay(nics[number], arrival, oracles):
             return number
-    for kind in sorted(kinds, key=lambda kind: (kind.cost, kind.index)):
-        opened = sum(nic.kind is kind for nic in nics)
+    used = Counter(nic.kind.index for nic in nics)
+    for kind in sorted(kinds, key=lambda kind: (kind.cost, used[kind.index] >= (kind.owned or 0), kind.index)):
+        opened = used[kind.index]
         new = _NicOverTime(kind)
         if kind.hosts(arrival.workload) and opened != kind.count and _can_stay(new, arrival, oracles):
             nics.append(new)
@@ -236,14 +293,14 @@ def _place(
 
 
 def _can_stay(nic: _NicOverTime, arrival: Arrival, oracles: Sequence[Oracle]) -> bool:
-    groups = [[one.tenant for one in co_location] for co_location in nic.co_locations_with(arrival)]
+    groups = [[workload.tenant for workload in co_location] for co_location in nic.co_locations_with(arrival)]
     return all(feasible(nic.kind, oracles[nic.kind.index], groups))
 
 
 def _overlap(one: Arrival, other: Arrival) -> bool:
-    starts_before_end = other.departure is None or one.time < other.departure
-    return starts_before_end and (one.departure is None or other.time < one.departure)
+    starts_before_end = other.departure is None or one.begins < other.departure
+    return starts_before_end and (one.departure is None or other.begins < one.departure)
 
 
 def _is_present(arrival: Arrival, moment: float) -> bool:
-    return arrival.time <= moment and (arrival.departure is None or moment < arrival.departure)
+    return arrival.begins <= moment and (arrival.departure is None or moment < arrival.departure)

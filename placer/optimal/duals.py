@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from placer.model.fleet import NicKind
-from placer.optimal.arrays import Floats
-from placer.optimal.patterns import Patterns
+from placer.optimal.patterns import Patterns, TenantGroup
 from placer.optimal.program import IntegerProgram, costs_in_units
-from placer.optimal.tenant_groups import TenantGroup
+from profiles.arrays import Floats
+from profiles.shown import Shown
 
 
-@dataclass(frozen=True, eq=False)
-class Duals:
+@dataclass(frozen=True, eq=False, repr=False)
+class Duals(Shown):
     """Prices that are safe against rounding: lowered until no pattern is worth more than it costs.
 
     Parameters

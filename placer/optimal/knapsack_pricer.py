@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from placer.optimal.arrays import Floats, Ints
 from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns
+from profiles.arrays import Floats, Ints
 
 WIDTHS = (300, 30_000)
 """Sets of one size kept at most: few in the first attempt, more where that finds nothing."""

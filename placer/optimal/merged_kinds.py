@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import Oracle
+from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
+from placer.model.running import RunningNic
 from placer.optimal.duals import Duals
 from placer.optimal.optimum import Optimum
+from placer.optimal.program import ROUNDING, exact_cost
+from profiles import CoLocation, Workload
 
 NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]
 """The NICs of a plan: the kind of each, and its tenants."""
@@ -39,17 +45,22 @@ class MergedKinds:
             key = kind.model, kind.cores, frozenset(kind.cores_of.items()), kind.cost, id(oracle)
             members.setdefault(key, []).append(number)
         return cls(
-            tuple(_merged(index, [kinds[number] for number in same]) for index, same in enumerate(members.values())),
+            tuple(_merge(index, [kinds[number] for number in same]) for index, same in enumerate(members.values())),
             tuple(oracles[same[0]] for same in members.values()),
             tuple(tuple(kinds[number] for number in same) for same in members.values()),
         )
 
     def merge(self, nics: NicPlan) -> NicPlan:
         """The NICs of a plan, each of its merged kind."""
-        merged_of = {
-            member.index: kind for kind, members in zip(self.kinds, self.members, strict=True) for member in members
-        }
-        return [(merged_of[kind.index], tenants) for kind, tenants in nics]
+        return [(self.kinds[self.number_of(kind)], tenants) for kind, tenants in nics]
+
+    def number_of(self, kind: NicKind) -> int:
+        """The number of the merged kind that stands for a kind of the fleet."""
+        return self._numbers[kind.index]
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {member.index: number for number, members in enumerate(self.members) for member in members}
 
     def kind_of(self, merged: int, number: int) -> NicKind:
         """The fleet's kind of NIC number `number`, from 0, of a merged kind: each has as many as there are of it."""
@@ -59,12 +70,16 @@ class MergedKinds:
             number -= kind.count
         raise ValueError(f"There is no NIC number {number} of merged kind {merged}.")
 
+    def next_kind(self, merged: int, used: Mapping[int, int]) -> NicKind:
+        """The fleet's kind of one more NIC of a merged kind, where so many of each are used, by index."""
+        return next(kind for kind in self.members[merged] if kind.count is None or used[kind.index] < kind.count)
+
     def separate(self, optimum: Optimum) -> Optimum:
         """The same plan and bounds in terms of the fleet's own kinds."""
         duals = optimum.duals
         return replace(
             optimum,
-            nics=list(self._separated(optimum.nics)),
+            nics=list(self._separate(optimum.nics)),
             duals=None if duals is None else self.separate_prices(duals),
         )
 
@@ -77,14 +92,132 @@ class MergedKinds:
         }
         return replace(duals, of_kinds=tuple(prices[index] for index in sorted(prices)))
 
-    def _separated(self, nics: NicPlan) -> Iterator[tuple[NicKind, tuple[Tenant, ...]]]:
+    def _separate(self, nics: NicPlan) -> Iterator[tuple[NicKind, tuple[Tenant, ...]]]:
         used: Counter[int] = Counter()
         for kind, tenants in nics:
             yield self.kind_of(kind.index, used[kind.index]), tuple(tenants)
             used[kind.index] += 1
 
 
-def _merged(index: int, same: Sequence[NicKind]) -> NicKind:
+def _merge(index: int, same: Sequence[NicKind]) -> NicKind:
     counts = [kind.count for kind in same]
     limited = [count for count in counts if count is not None]
-    return replace(same[0], index=index, count=sum(limited) if len(limited) == len(counts) else None)
+    owned = [kind.owned for kind in same if kind.owned is not None]
+    return replace(
+        same[0],
+        index=index,
+        count=sum(limited) if len(limited) == len(counts) else None,
+        owned=sum(owned) if owned else None,
+    )
+
+
+# NICs on which instances already run, as further kinds: what is left of them costs nothing more.
+#
+# A NIC that is in use anyway costs nothing more: to the optimum it is one of a kind with fewer cores and no cost. There
+# is such a kind for every class of these NICs: of one kind of the fleet, and with the same workloads and SLAs on them.
+# What a further tenant gets there is what the oracle says of all together, and nothing where one that already runs
+# would
+# lose its SLA.
+
+
+class BesideRunning(Oracle):
+    """Throughputs of further workloads on a NIC on which these tenants already run; 0 where they would lose an SLA."""
+
+    def __init__(self, oracle: Oracle, tenants: Sequence[Tenant]) -> None:
+        super().__init__()
+        self.oracle = oracle
+        self.tenants = tenants
+        self._workloads = tuple(tenant.workload for tenant in tenants)
+
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        whole = [co_location_of((*self._workloads, *further)) for further in co_locations]
+        lowest = map(lowest_by_workload, whole, self.oracle.throughput(whole))
+        return [
+            [kpps[workload] if self._kept(kpps) else 0.0 for workload in further]
+            for further, kpps in zip(co_locations, lowest, strict=True)
+        ]
+
+    def _kept(self, kpps: dict[Workload, float]) -> bool:
+        """Whether all that already run keep their SLAs at these throughputs."""
+        return all(tenant.sla.is_met(kpps[tenant.workload], self.solo(tenant.workload)) for tenant in self.tenants)
+
+    def solo(self, workload: Workload) -> float:
+        return self.oracle.solo(workload)
+
+
+@dataclass(frozen=True, eq=False)
+class KindsBesideRunning:
+    """The kinds of a fleet, less the NICs on which instances already run, and a kind for each class of those.
+
+    Parameters
+    ----------
+    kinds, oracles
+        The fleet's kinds, then the others; and the oracle of each.
+    fleet
+        The fleet's kinds as they are.
+    classes
+        By further kind, its NICs.
+    """
+
+    kinds: tuple[NicKind, ...]
+    oracles: tuple[Oracle, ...]
+    fleet: tuple[NicKind, ...]
+    classes: tuple[tuple[RunningNic, ...], ...]
+
+    @classmethod
+    def of(
+        cls, kinds: Sequence[NicKind], oracles: Sequence[Oracle], running: Sequence[RunningNic]
+    ) -> KindsBesideRunning:
+        """The kinds of these NICs."""
+        taken = Counter(nic.kind.index for nic in running)
+        less = [_without(kind, taken[kind.index]) if taken[kind.index] else kind for kind in kinds]
+        alike: defaultdict[object, list[RunningNic]] = defaultdict(list)
+        for nic in running:
+            tenants = Counter((tenant.workload, tenant.sla) for tenant in nic.tenants)
+            alike[nic.kind.index, frozenset(tenants.items())].append(nic)
+        further, beside = [], []
+        for index, nics in enumerate(alike.values(), start=len(less)):
+            kind, tenants_of_one = nics[0].kind, nics[0].tenants
+            cores = kind.cores - kind.cores_taken(tenant.workload for tenant in tenants_of_one)
+            further.append(replace(kind, index=index, cores=cores, count=len(nics), cost=0.0, names=(), owned=None))
+            beside.append(BesideRunning(oracles[kind.index], tenants_of_one))
+        return cls((*less, *further), (*oracles, *beside), tuple(kinds), tuple(map(tuple, alike.values())))
+
+    @property
+    def in_use(self) -> frozenset[int]:
+        """The indices of the further kinds."""
+        return frozenset(range(len(self.fleet), len(self.kinds)))
+
+    def restored(self, optimum: Optimum) -> Optimum:
+        """The plan and its bounds with all that already runs, in terms of the fleet's kinds."""
+        waiting = [list(nics) for nics in self.classes]
+        nics = []
+        for kind, tenants in optimum.nics:
+            if kind.index < len(self.fleet):
+                nics.append((self.fleet[kind.index], tenants))
+            else:
+                running = waiting[kind.index - len(self.fleet)].pop(0)
+                nics.append((running.kind, (*running.tenants, *tenants)))
+        nics += [(running.kind, running.tenants) for left in waiting for running in left]
+        in_use = [running.kind for of_class in self.classes for running in of_class]
+        given = sum(map(exact_cost, in_use), start=Fraction(0))
+        bound = given + Fraction(repr(optimum.lower_bound))
+        highest = max(map(exact_cost, self.fleet))
+        fewest = ceil(bound / highest - Fraction(ROUNDING)) if highest else 0
+        return replace(
+            optimum,
+            nics=nics,
+            cost=float(sum((exact_cost(kind) for kind, _ in nics), start=Fraction(0))),
+            lower_bound=float(bound),
+            nics_lower_bound=max(fewest, optimum.nics_lower_bound + len(in_use)),
+            duals=None,
+        )
+
+
+def _without(kind: NicKind, taken: int) -> NicKind:
+    """The kind without so many of its NICs, owned ones first."""
+    return replace(
+        kind,
+        count=None if kind.count is None else kind.count - taken,
+        owned=None if kind.owned is None else max(kind.owned - taken, 0),
+    )

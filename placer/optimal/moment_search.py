@@ -10,20 +10,21 @@ A long trace has too many states: the search gives up after a number of decision
 
 from __future__ import annotations
 
+import math
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import count, groupby
+from itertools import groupby
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival
 from placer.model.feasibility import feasible
-from placer.model.fleet import NicKind
+from placer.model.fleet import Fleet, NicKind
 from placer.model.oracle import Oracle
-from placer.model.plan import Placement
-from placer.model.replay import Event, events_of
+from placer.model.plan import Event, Placement, events_of
+from placer.model.running import RunningNic, running_nics, settle_running
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.program import exact_cost
 
@@ -35,6 +36,9 @@ CarriedNic = tuple[int, tuple[int, ...]]
 
 State = tuple[CarriedNic, ...]
 """The NICs in use, ascending."""
+
+PlanValue = tuple[int, Fraction, int]
+"""Arrivals rejected, cost, and NICs to buy where some are owned; the lower the better."""
 
 
 @dataclass(frozen=True)
@@ -66,28 +70,31 @@ def search_moments(
     kinds: Sequence[NicKind],
     oracles: Sequence[Oracle],
     *,
-    better_than: tuple[int, Fraction],
+    better_than: PlanValue,
     deadline: float,
     fewest_nics: bool = False,
 ) -> Exhausted | None:
     """The plan that rejects the fewest arrivals and, of those, costs least; None where the search gives up.
 
+    Of plans that cost the same it is one with fewest NICs to buy, where some are owned.
+
     Parameters
     ----------
     better_than
-        Arrivals rejected, and cost: plans that are no better are not looked at.
+        Plans that are no better are not looked at.
     deadline
         Of `time.monotonic`.
     fewest_nics
         Whether to minimise the peak number of NICs of all kinds together instead of the cost.
     """
     merged = MergedKinds.of(kinds, oracles)
-    search = _MomentSearch(arrivals, merged, better_than, deadline, fewest_nics)
+    running = running_nics(arrivals, kinds)
+    search = _MomentSearch(arrivals, merged, running, better_than, deadline, fewest_nics)
     try:
         best = search.best()
     except _GaveUp:
         return None
-    return Exhausted(None if best is None else _placements(arrivals, merged, search.class_of, best))
+    return Exhausted(None if best is None else _placements(arrivals, merged, running, search.class_of, best))
 
 
 class _MomentSearch:
@@ -97,7 +104,8 @@ class _MomentSearch:
         self,
         arrivals: Sequence[Arrival],
         merged: MergedKinds,
-        better_than: tuple[int, Fraction],
+        running: Sequence[RunningNic],
+        better_than: PlanValue,
         deadline: float,
         fewest_nics: bool,
     ) -> None:
@@ -108,14 +116,27 @@ class _MomentSearch:
         self.deadline = deadline
         self.pools = [range(len(kinds))] if fewest_nics else [range(number, number + 1) for number in range(len(kinds))]
         self.costs = [Fraction(1)] if fewest_nics else [exact_cost(kind) for kind in kinds]
+        self.owned = [0 if fewest_nics else kind.owned or 0 for kind in kinds]
         self.class_of, self.example = _classes(arrivals)
+        place_of = {arrival.id: place for place, arrival in enumerate(arrivals)}
+        self.begun: State = tuple(
+            sorted(
+                (
+                    merged.number_of(nic.kind),
+                    tuple(sorted(self.class_of[place_of[tenant.id]] for tenant in nic.tenants)),
+                )
+                for nic in running
+            )
+        )
         self.feasible: dict[CarriedNic, bool] = {}
         self.steps = 0
 
     def best(self) -> SearchStep | None:
         """The last step of the best plan; None where none is better than the one to beat."""
-        layer: dict[State, list[SearchStep]] = {(): [SearchStep(0, (0,) * len(self.pools), None, None)]}
-        for _, moment in groupby(events_of(self.arrivals), key=lambda event: event.time):
+        in_use = self._in_use(self.begun) or ()
+        layer: dict[State, list[SearchStep]] = {self.begun: [SearchStep(0, tuple(in_use), None, None)]}
+        arriving = (event for event in events_of(self.arrivals) if event.time > -math.inf)
+        for _, moment in groupby(arriving, key=lambda event: event.time):
             layer = self._after(layer, list(moment))
         ends = [step for steps in layer.values() for step in steps]
         return min(ends, key=self._value, default=None)
@@ -176,8 +197,15 @@ class _MomentSearch:
             layer[state] = known
 
     def _query(self, layer: dict[State, list[SearchStep]]) -> None:
-        """Find out which NICs of these states are feasible; one batch of queries per kind."""
+        """Find out which NICs of these states are feasible; one batch of queries per kind.
+
+        Where all of a NIC's tenants already run, nothing was decided that could be wrong.
+        """
         unknown = [nic for nic in dict.fromkeys(nic for state in layer for nic in state) if nic not in self.feasible]
+        self.feasible |= {
+            nic: True for nic in unknown if all(self.example[member].nic is not None for member in nic[1])
+        }
+        unknown = [nic for nic in unknown if nic not in self.feasible]
         for kind, oracle in zip(self.kinds, self.oracles, strict=True):
             nics = [nic for nic in unknown if nic[0] == kind.index]
             groups = [[self.example[member].tenant for member in members] for _, members in nics]
@@ -190,21 +218,24 @@ class _MomentSearch:
             return None
         return [sum(by_kind[number] for number in pool) for pool in self.pools]
 
-    def _value(self, step: SearchStep) -> tuple[int, Fraction]:
-        """Arrivals rejected, and the cost of the peaks."""
-        return step.rejected, sum(map(Fraction.__mul__, self.costs, map(Fraction, step.peaks)), start=Fraction(0))
+    def _value(self, step: SearchStep) -> PlanValue:
+        """What the step has come to: rejections, the cost of the peaks, and what of them must be bought."""
+        cost = sum(map(Fraction.__mul__, self.costs, map(Fraction, step.peaks)), start=Fraction(0))
+        if not any(self.owned):
+            return step.rejected, cost, 0
+        return step.rejected, cost, sum(max(peak - own, 0) for peak, own in zip(step.peaks, self.owned, strict=True))
 
 
 def _classes(arrivals: Sequence[Arrival]) -> tuple[list[int], list[Arrival]]:
-    """The class of each arrival, and an arrival of each class: equal in workload, SLA and departure."""
+    """The class of each arrival, and an arrival of each class: equal in workload, SLA, departure and if it may move."""
     numbers: dict[object, int] = {}
     example: list[Arrival] = []
     class_of = []
-    for one in arrivals:
-        key = one.workload, one.sla, one.departure
+    for arrival in arrivals:
+        key = arrival.workload, arrival.sla, arrival.departure, arrival.nic is not None
         if key not in numbers:
             numbers[key] = len(numbers)
-            example.append(one)
+            example.append(arrival)
         class_of.append(numbers[key])
     return class_of, example
 
@@ -225,37 +256,51 @@ def _dominates(one: SearchStep, other: SearchStep) -> bool:
 
 
 def _placements(
-    arrivals: Sequence[Arrival], merged: MergedKinds, class_of: Sequence[int], last: SearchStep
+    arrivals: Sequence[Arrival],
+    merged: MergedKinds,
+    running: Sequence[RunningNic],
+    class_of: Sequence[int],
+    last: SearchStep,
 ) -> list[Placement]:
     """The plan of these decisions; a NIC that is no longer in use is the next to be used."""
-    decisions = _decisions(last)
-    carried: dict[tuple[int, int], list[int]] = defaultdict(list)
+    decisions = iter(_decisions(last))
+    fleet = Fleet(sorted((kind for members in merged.members for kind in members), key=lambda kind: kind.index))
+    settle_running(arrivals, fleet)
+    place_of = {arrival.id: place for place, arrival in enumerate(arrivals)}
+    nics = [(fleet.nics[nic.id], [place_of[tenant.id] for tenant in nic.tenants]) for nic in running]
+    on_nic = {place: places for _, places in nics for place in places}
     placements = [Placement(arrival) for arrival in arrivals]
-    ids: dict[tuple[int, int], str] = {}
-    nic_of: dict[int, tuple[int, int]] = {}
+    for nic, places in nics:
+        for place in places:
+            placements[place] = Placement(arrivals[place], nic.id, nic.kind)
     for event in events_of(arrivals):
         if event.departs:
-            if event.index in nic_of:
-                carried[nic_of[event.index]].remove(event.index)
+            if event.index in on_nic:
+                on_nic[event.index].remove(event.index)
             continue
-        joined = decisions[event.index]
+        joined = None if arrivals[event.index].nic is not None else next(decisions)
         if joined is None:
             continue
         kind, members = joined
-        numbers = (
-            (kind, number)
-            for number in count()
-            if tuple(sorted(class_of[index] for index in carried[kind, number])) == members
+        like = (
+            (nic, places)
+            for nic, places in nics
+            if merged.number_of(nic.kind) == kind and tuple(sorted(class_of[place] for place in places)) == members
         )
-        nic = nic_of[event.index] = next(numbers)
-        carried[nic].append(event.index)
-        name = ids.setdefault(nic, f"nic-{len(ids) + 1}")
-        placements[event.index] = Placement(arrivals[event.index], name, merged.kind_of(*nic))
+        found = next(like, None)
+        if found is None:
+            used = Counter(nic.kind.index for nic, _ in nics)
+            found = fleet.open(merged.next_kind(kind, used)), []
+            nics.append(found)
+        nic, places = found
+        places.append(event.index)
+        on_nic[event.index] = places
+        placements[event.index] = Placement(arrivals[event.index], nic.id, nic.kind)
     return placements
 
 
 def _decisions(last: SearchStep) -> list[CarriedNic | None]:
-    """The decision about each arrival, in order of the trace."""
+    """The decision about each arrival that did not already run, in order of the trace."""
     decisions = []
     step = last
     while step.before is not None:

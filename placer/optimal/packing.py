@@ -11,22 +11,21 @@ Many patterns are generated as needed. Only where that proves nothing they are a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import lt, sub
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from placer.optimal.arrays import Ints
 from placer.optimal.column_generation import Column, Task, dive, generate
-from placer.optimal.first_fit import first_fit_decreasing
 from placer.optimal.knapsack_pricer import KnapsackPricer
 from placer.optimal.program import IntegerProgram
-from placer.optimal.prove import solve
-from placer.optimal.size_bound import size_bound
+from placer.optimal.solvers import solve
 from profiles import InputError
+from profiles.arrays import Ints
 from profiles.text import read_text
 
 FEW_SETS = 200_000
@@ -231,3 +230,112 @@ def _each_item_once(chosen: Iterable[Iterable[int]]) -> list[list[int]]:
 
 def _refused(path: Path, message: str) -> InputError:
     return InputError.of(str(path), message)
+
+
+# A lower bound on the number of bins from the sizes of items alone, dimension by dimension.
+#
+# References
+# ----------
+# S. Martello, P. Toth. Lower bounds and reduction procedures for the bin packing problem. Discrete Applied Mathematics
+# 28(1), 1990 (bound L2). https://doi.org/10.1016/0166-218X(90)90094-S
+
+
+def size_bound(capacities: Ints, sizes: Ints) -> int:
+    """Bins of these capacities, shape (dimensions,), that items of these sizes, (items, dimensions), need at least."""
+    by_dimension = (_in_one_dimension(int(capacity), sizes[:, i]) for i, capacity in enumerate(capacities))
+    return max(min(len(sizes), 1), *by_dimension)
+
+
+def _in_one_dimension(capacity: int, sizes: Ints) -> int:
+    """Bound L2 where no size is negative, else the sum of the sizes over the capacity.
+
+    For any threshold up to half the capacity: items above half the capacity need a bin each. Items of at least the
+    threshold that are no larger than half a bin share bins only with one another and with large items that leave room
+    for the threshold.
+    """
+    if capacity <= 0 or not len(sizes):
+        return 0
+    if sizes.min() < 0:
+        return -(-int(sizes.sum()) // capacity)
+    ascending = np.sort(sizes)
+    before = np.concatenate([[0], np.cumsum(ascending)])
+    half = int(np.searchsorted(ascending, capacity // 2, side="right"))
+    thresholds = np.unique(np.append(ascending[:half], 0))
+    first = np.searchsorted(ascending, thresholds)
+    sharing = np.searchsorted(ascending, capacity - thresholds, side="right")
+    free = (sharing - half) * capacity - (before[sharing] - before[half])
+    more = np.maximum(-(-(before[half] - before[first] - free) // capacity), 0)
+    return int(len(sizes) - half + more.max())
+
+
+# First fit decreasing for items with sizes in several dimensions.
+#
+# Bins are looked at in blocks, of which only the largest free size in each dimension is known at first: most blocks of
+# full bins are passed over at once.
+
+
+BLOCK = 128
+"""Bins of one block."""
+
+
+def first_fit_decreasing(capacities: Ints, sizes: Ints, deadline: float) -> list[list[int]]:
+    """Items, largest share of the total first, each in the first bin that has room for it.
+
+    Parameters
+    ----------
+    capacities
+        Of every bin, shape (dimensions,).
+    sizes
+        Of every item, none above the capacities, shape (items, dimensions).
+    deadline
+        Of `time.monotonic`; after it, an item goes into the last bin or into a new one.
+    """
+    share = sizes / np.maximum(sizes.sum(axis=0), 1)
+    largest_first = np.argsort(-share.sum(axis=1), kind="stable").tolist()
+    bins: list[list[int]] = []
+    rooms = _Rooms(capacities, len(sizes))
+    for position, item in enumerate(largest_first):
+        if time.monotonic() >= deadline:
+            return bins + _next_fit(capacities, sizes, largest_first[position:])
+        number = rooms.first_with(sizes[item])
+        if number == len(bins):
+            bins.append([])
+        bins[number].append(item)
+        rooms.take(number, sizes[item])
+    return bins
+
+
+def _next_fit(capacities: Ints, sizes: Ints, items: Sequence[int]) -> list[list[int]]:
+    """The items in this order, each in the last bin or in a new one."""
+    bins: list[list[int]] = []
+    room: list[int] = []
+    for item, size in zip(items, sizes[items].tolist(), strict=True):
+        if not bins or any(map(lt, room, size)):
+            bins.append([])
+            room = capacities.tolist()
+        bins[-1].append(item)
+        room = list(map(sub, room, size))
+    return bins
+
+
+class _Rooms:
+    """The room left in every bin, and the largest room in every block of bins; bins not yet in use are empty."""
+
+    def __init__(self, capacities: Ints, bins: int) -> None:
+        blocks = -(-bins // BLOCK)
+        self.room = np.tile(capacities, (blocks * BLOCK, 1))
+        self.largest = np.tile(capacities, (blocks, 1))
+
+    def first_with(self, size: Ints) -> int:
+        """The first bin that has room for the size."""
+        for block in np.flatnonzero(np.all(self.largest >= size, axis=1)).tolist():
+            fitting = np.flatnonzero(np.all(self.room[block * BLOCK : (block + 1) * BLOCK] >= size, axis=1))
+            if len(fitting):
+                return block * BLOCK + int(fitting[0])
+        raise AssertionError("An item is larger than a bin.")
+
+    def take(self, number: int, size: Ints) -> None:
+        """Put an item of the size into the bin."""
+        self.room[number] -= size
+        block = number // BLOCK
+        self.largest[block] = self.room[block * BLOCK : (block + 1) * BLOCK].max(axis=0)

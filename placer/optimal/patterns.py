@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -9,10 +10,11 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from placer.model.fleet import NicKind
-from placer.model.oracle import CoLocation, Oracle
-from placer.optimal.arrays import Ints
-from placer.optimal.tenant_groups import TenantGroup
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
+from profiles import CoLocation, Workload
+from profiles.arrays import Floats, Ints
+from profiles.shown import Shown
 
 ASKED_PER_CO_LOCATION = 3
 """Co-locations of a GPU that are asked for at once, at most, in multiples of those that may be listed."""
@@ -57,7 +59,7 @@ class Patterns:
         return Patterns(self.kind[which], self.slots[which], self.levels[which], self.strict[which])
 
 
-def joined(parts: Sequence[Patterns]) -> Patterns:
+def join(parts: Sequence[Patterns]) -> Patterns:
     """Patterns of several NIC kinds as one."""
     return Patterns(
         np.concatenate([part.kind for part in parts]),
@@ -94,13 +96,13 @@ def co_locations_on(kind: NicKind, groups: Sequence[TenantGroup], oracle: Oracle
         return list(islice(co_locations_within(kind, groups), most + 1))
     alone = list(co_locations_within(replace(kind, cores=1), groups))
     found: dict[Members, None] = {}
-    level = _admitted(alone, groups, oracle)
+    level = _admit(alone, groups, oracle)
     while level and len(found) <= most:
         found |= dict.fromkeys(level)
         larger = [(*members, i) for members in level for (i,) in alone if i >= members[-1]]
         if len(larger) > ASKED_PER_CO_LOCATION * most:
             return [*found, *larger]
-        level = _admitted([one for one in larger if _is_candidate(one, kind, groups, found)], groups, oracle)
+        level = _admit([one for one in larger if _is_candidate(one, kind, groups, found)], groups, oracle)
     return list(found)
 
 
@@ -113,7 +115,7 @@ def _is_candidate(
     return all(members[:at] + members[at + 1 :] in smaller for at in range(len(members)))
 
 
-def _admitted(co_locations: Sequence[Members], groups: Sequence[TenantGroup], oracle: Oracle) -> list[Members]:
+def _admit(co_locations: Sequence[Members], groups: Sequence[TenantGroup], oracle: Oracle) -> list[Members]:
     answers = oracle.throughput([workloads_of(members, groups) for members in co_locations])
     return [members for members, answer in zip(co_locations, answers, strict=True) if min(answer) > 0]
 
@@ -196,3 +198,80 @@ def _without_one(co_locations: Sequence[Members]) -> Ints:
                 if j == 0 or members[j] != members[j - 1]:
                     smaller[i, j] = number[members[:j] + members[j + 1 :]]
     return smaller
+
+
+# Tenant groups: tenants of one workload, in order of how much throughput they require.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TenantGroup(Shown):
+    """Tenants of one workload, sorted so that every slot of every NIC kind is good enough for the first of them.
+
+    The *level* of a slot is the number of tenants, the least demanding first, whose SLA it meets. Levels compare slots
+    of different NIC kinds, and two throughputs between which no tenant's requirement lies have the same level.
+
+    Parameters
+    ----------
+    workload
+        The workload of all of them.
+    tenants
+        The least demanding first.
+    required
+        By NIC kind, the throughput (kpps) that each of `tenants` requires there, ascending; None where the kind cannot
+        run the workload.
+    """
+
+    workload: Workload
+    tenants: tuple[Tenant, ...]
+    required: tuple[Floats | None, ...]
+
+    def levels(self, kind: int, throughputs: Floats) -> Ints:
+        """For each of `throughputs` (kpps) on NIC kind number `kind`, how many of the tenants it is enough for."""
+        required = self.required[kind]
+        if required is None:
+            return np.zeros(len(throughputs), dtype=np.int64)
+        return np.searchsorted(required, throughputs, side="right")
+
+
+def group_tenants(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> list[TenantGroup]:
+    """The tenants as groups, sorted by workload.
+
+    One group per workload, unless drops and throughputs order its tenants differently on two NIC kinds: then tenants
+    with `max_drop` and tenants with `min_kpps` are two groups, each of which has the same order on all kinds.
+    """
+    by_workload: defaultdict[Workload, list[Tenant]] = defaultdict(list)
+    for tenant in tenants:
+        by_workload[tenant.workload].append(tenant)
+    groups = []
+    for workload in sorted(by_workload):
+        members = by_workload[workload]
+        group = _sorted_group(workload, members, kinds, oracles)
+        if group is not None:
+            groups.append(group)
+            continue
+        for by_drop in (True, False):
+            half = [tenant for tenant in members if (tenant.sla.max_drop is not None) is by_drop]
+            group = _sorted_group(workload, half, kinds, oracles)
+            if group is None:
+                raise AssertionError(f"Tenants of {workload} with one kind of SLA have one order on every NIC.")
+            groups.append(group)
+    return groups
+
+
+def _sorted_group(
+    workload: Workload, members: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]
+) -> TenantGroup | None:
+    """The tenants as one group, or None when no order of them is ascending on every kind."""
+    required: list[Floats | None] = []
+    for kind, oracle in zip(kinds, oracles, strict=True):
+        if kind.hosts(workload):
+            solo = oracle.solo(workload)
+            required.append(np.array([tenant.sla.required_kpps(solo) for tenant in members], dtype=np.float64))
+        else:
+            required.append(None)
+    keys = [values for values in required if values is not None]
+    order = np.lexsort(keys[::-1]) if keys else np.arange(len(members))
+    ascending = tuple(None if values is None else values[order] for values in required)
+    if any(values is not None and np.any(np.diff(values) < 0) for values in ascending):
+        return None
+    return TenantGroup(workload, tuple(members[i] for i in order.tolist()), ascending)

@@ -10,12 +10,12 @@ from math import gcd, lcm
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from placer.model.fleet import NicKind
-from placer.optimal.arrays import Floats, Ints
-from placer.optimal.patterns import Patterns
-from placer.optimal.tenant_groups import TenantGroup
+from placer.optimal.patterns import Patterns, TenantGroup
+from profiles.arrays import Floats, Ints
 
 ROUNDING = 1e-6
 """A bound this little above a whole number is not rounded up past it."""
@@ -99,9 +99,12 @@ class IntegerProgram:
             patterns=int(np.searchsorted(variables, self.patterns)),
         )
 
-    def at_unit_cost(self) -> IntegerProgram:
-        """The same program with the number of NICs as its cost."""
-        return replace(self, cost=1 - self.left_out)
+    def at_unit_cost(self, in_use: npt.NDArray[np.bool_] | None = None) -> IntegerProgram:
+        """The same program with the number of NICs as its cost; patterns of NICs in use anyway cost nothing."""
+        cost = 1 - self.left_out
+        if in_use is not None:
+            cost[: self.patterns][in_use] = 0
+        return replace(self, cost=cost)
 
     def is_feasible(self, values: Ints) -> bool:
         """Whether `values` satisfy every row and bound."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from placer.optimal.arrays import Ints
 from placer.optimal.program import IntegerProgram
 from profiles import InputError
+from profiles.arrays import Ints
 
 PREFIX = "pulp"
 """The solver `pulp` is PuLP's own choice, `pulp:NAME` the one that PuLP calls NAME."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
+from placer.model.running import RunningNic
 from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
 from placer.optimal.merged_kinds import MergedKinds
-from placer.optimal.patterns import co_locations_on, slots_and_levels
-from placer.optimal.tenant_groups import group_tenants
+from placer.optimal.patterns import co_locations_on, group_tenants, slots_and_levels
 
 SHOWN = 20
 """Ids that a sentence lists at most."""
@@ -51,15 +51,15 @@ class Shortfall:
 
     def sentence(self) -> str:
         """The shortfall in words."""
-        text = f"{self._rejected()}: {_listed(self.left_out)}."
+        text = f"{self._reject()}: {listed(self.left_out)}."
         if self.to_add:
             fewer = "" if self.to_add_proven else " (fewer may be enough)"
             text += f" NICs to add{fewer}: {', '.join(f'{count} {model}' for model, count in self.to_add.items())}."
         if self.unsatisfiable:
-            text += f" No NIC meets the SLA of {_listed(self.unsatisfiable)}."
+            text += f" No NIC meets the SLA of {listed(self.unsatisfiable)}."
         return text + (f" {self.reason}." if self.reason else "")
 
-    def _rejected(self) -> str:
+    def _reject(self) -> str:
         number = len(self.left_out)
         arrivals = f"{number:,} arrival{'s' * (number != 1)}"
         if self.everything:
@@ -73,30 +73,32 @@ def shortfall_of(
     tenants: Sequence[Tenant],
     kinds: Sequence[NicKind],
     oracles: Sequence[Oracle],
+    running: Sequence[RunningNic] = (),
     *,
     seconds: float,
     solver: str,
 ) -> Shortfall | None:
-    """What the fleet lacks where the optimum leaves tenants out; None where it places all.
+    """What the fleet lacks where the optimum leaves tenants out; None where it places all beside what already runs.
 
     The NICs to add are an optimum, too: that of a fleet with all its NICs at no cost, and any number of others of the
     same kinds at a cost of one each.
     """
     if not optimum.unplaced:
         return None
-    shortfall = left_out_of(optimum.unplaced, tenants, kinds, oracles)
+    everybody = [*tenants, *(tenant for nic in running for tenant in nic.tenants)]
+    shortfall = shortfall_of_left_out(optimum.unplaced, everybody, kinds, oracles)
     limited = [kind for kind in kinds if kind.count is not None]
     if not limited:
         return replace(shortfall, proven=optimum.proven)
-    owned = [replace(kind, cost=0.0) for kind in kinds]
-    added = [replace(kind, index=len(kinds) + i, count=None, cost=1.0) for i, kind in enumerate(limited)]
+    owned = [replace(kind, cost=0.0, owned=None) for kind in kinds]
+    added = [replace(kind, index=len(kinds) + i, count=None, cost=1.0, owned=None) for i, kind in enumerate(limited)]
     more = [*oracles, *(oracles[kind.index] for kind in limited)]
-    enlarged = optimal_plan(tenants, [*owned, *added], more, time_limit=seconds, solver=solver)
+    enlarged = optimal_plan(tenants, [*owned, *added], more, time_limit=seconds, solver=solver, running=running)
     needed = Counter(kind.model for kind, _ in enlarged.nics if kind.index >= len(kinds))
     return replace(shortfall, proven=optimum.proven, to_add=dict(sorted(needed.items())), to_add_proven=enlarged.proven)
 
 
-def left_out_of(
+def shortfall_of_left_out(
     left_out: Sequence[Tenant], tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]
 ) -> Shortfall:
     """The shortfall where these of all tenants are left out; proven if no NIC could meet the SLA of any of them."""
@@ -141,6 +143,6 @@ def _reason(tenant: Tenant, kinds: Sequence[NicKind], oracles: Sequence[Oracle])
     return f"{tenant.id} requires {required:g} kpps, and {nf} gets {max(alone):g} kpps alone on a NIC"
 
 
-def _listed(ids: Sequence[str]) -> str:
+def listed(ids: Sequence[str]) -> str:
     more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
     return ", ".join(ids[:SHOWN]) + more

@@ -10,7 +10,7 @@ Where plan and bound do not meet, all plans are searched, if they are few enough
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -18,17 +18,19 @@ from functools import partial
 from placer.evaluate.checks import peak_nics, slas_kept
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
-from placer.model.plan import Placement, Plan
+from placer.model.plan import OPTIMAL, Placement, Plan
+from placer.model.running import running_nics, settle_running
 from placer.optimal import Optimum, optimal_plan
-from placer.optimal.bounded_plan import NAME, BoundedPlan, peak_cost, rejected_by
+from placer.optimal.bounded_plan import BoundedPlan, buys, exact_peak_cost, ids_of_rejected
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
 from placer.optimal.moment_search import search_moments
-from placer.optimal.online_plans import online_plan
-from placer.optimal.shortfall import left_out_of, shortfall_of
+from placer.optimal.shortfall import shortfall_of, shortfall_of_left_out
+from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
 from placer.progress import Advance
+from placer.strategies.contention_aware import ContentionAware
 
 
 def find_optimum(
@@ -44,18 +46,19 @@ def find_optimum(
 
     Co-locations of GPUs for which the admission test is undecided are in no plan, and the bound allows for them.
     """
-    solve = partial(_found, arrivals, catalogue, time_limit=time_limit, solver=solver, progress=progress)
+    solve = partial(_find, arrivals, catalogue, time_limit=time_limit, solver=solver, progress=progress)
     found = solve(oracles)
     undecided = sum(
-        oracle.unproven for oracle in {id(one): one for one in oracles if isinstance(one, GpuOracle)}.values()
+        oracle.unproven
+        for oracle in {id(oracle): oracle for oracle in oracles if isinstance(oracle, GpuOracle)}.values()
     )
     if not undecided:
         return found
-    hopeful = solve([one.hopeful() if isinstance(one, GpuOracle) else one for one in oracles])
+    hopeful = solve([oracle.hopeful() if isinstance(oracle, GpuOracle) else oracle for oracle in oracles])
     return found.bounded_by(hopeful, undecided)
 
 
-def _found(
+def _find(
     arrivals: Sequence[Arrival],
     catalogue: Catalogue,
     oracles: Sequence[Oracle],
@@ -84,14 +87,15 @@ def _static(
     progress: Advance | None,
 ) -> BoundedPlan | None:
     """The static optimum, or a plan as good without violations while the NICs fill up; None where neither is found."""
-    tenants = [arrival.tenant for arrival in arrivals]
-    solve = partial(optimal_plan, tenants, kinds, oracles, solver=solver)
+    tenants = [arrival.tenant for arrival in arrivals if arrival.nic is None]
+    running = running_nics(arrivals, kinds)
+    solve = partial(optimal_plan, tenants, kinds, oracles, solver=solver, running=running)
     optimum = solve(time_limit=time_limit, progress=progress)
     remaining = max(time_limit - optimum.seconds, time_limit / 10)
-    plan = _plan(arrivals, optimum)
+    plan = _plan(arrivals, kinds, optimum)
     if not optimum.departure_safe and any(slas_kept(plan, oracles)):
         safe = solve(time_limit=remaining, departure_safe=True)
-        plan = _plan(arrivals, safe)
+        plan = _plan(arrivals, kinds, safe)
         if len(safe.unplaced) > len(optimum.unplaced) or any(slas_kept(plan, oracles)):
             return None
         proven = optimum.proven and safe.cost <= optimum.lower_bound
@@ -107,18 +111,25 @@ def _static(
         oracle_seconds=optimum.oracle_seconds,
         scope="all arrivals at once",
         duals=optimum.duals,
-        shortfall=shortfall_of(optimum, tenants, kinds, oracles, seconds=remaining / 2, solver=solver),
+        shortfall=shortfall_of(optimum, tenants, kinds, oracles, running, seconds=remaining / 2, solver=solver),
     )
 
 
-def _plan(arrivals: Sequence[Arrival], optimum: Optimum) -> Plan:
-    nic_of = {
-        tenant.id: (f"nic-{number}", kind)
-        for number, (kind, tenants) in enumerate(optimum.nics, start=1)
-        for tenant in tenants
-    }
-    placements = tuple(Placement(arrival, *nic_of.get(arrival.id, (None, None))) for arrival in arrivals)
-    return Plan(NAME, None, placements, optimum.seconds)
+def _plan(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], optimum: Optimum) -> Plan:
+    return Plan(OPTIMAL, None, placements_of(arrivals, kinds, optimum.nics), optimum.seconds)
+
+
+def placements_of(
+    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Iterable[tuple[NicKind, Sequence[Tenant]]]
+) -> tuple[Placement, ...]:
+    """Where these NICs put each arrival, by the names that the fleet gives them."""
+    fleet = Fleet(kinds)
+    settle_running(arrivals, fleet)
+    nic_of: dict[str, tuple[str, NicKind]] = {}
+    for kind, tenants in nics:
+        nic = next(filter(None, (fleet.nic_of(tenant.id) for tenant in tenants)), None) or fleet.open(kind)
+        nic_of |= {tenant.id: (nic.id, kind) for tenant in tenants}
+    return tuple(Placement(arrival, *nic_of.get(arrival.id, (None, None))) for arrival in arrivals)
 
 
 def _over_time(
@@ -136,17 +147,17 @@ def _over_time(
     fullest = static(arrivals)
     base = fullest if fullest.departure_safe else static(arrivals, departure_safe=True)
     placements = plan_over_time(arrivals, kinds, oracles, base, deadline=began + time_limit / 2)
-    plans = [] if placements is None else [Plan(NAME, None, tuple(placements), time.monotonic() - began)]
-    if not plans or plans[0].rejected or peak_cost(plans[0], kinds) > fullest.lower_bound + 1e-9:
+    plans = [] if placements is None else [Plan(OPTIMAL, None, tuple(placements), time.monotonic() - began)]
+    if not plans or plans[0].rejected or exact_peak_cost(plans[0], kinds) > fullest.lower_bound + 1e-9:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
-    plan = min(plans, key=lambda plan: (plan.rejected, peak_cost(plan, kinds)))
-    cost = float(peak_cost(plan, kinds))
+    plan = min(plans, key=lambda plan: (plan.rejected, exact_peak_cost(plan, kinds), buys(plan, kinds)))
+    cost = float(exact_peak_cost(plan, kinds))
     placed = [placement.arrival for placement in plan.placed]
     shortfall = None
     if plan.rejected:
         fullest = static(placed)
         left_out = [placement.arrival.tenant for placement in plan.placements if placement.nic is None]
-        shortfall = left_out_of(left_out, [arrival.tenant for arrival in arrivals], kinds, oracles)
+        shortfall = shortfall_of_left_out(left_out, [arrival.tenant for arrival in arrivals], kinds, oracles)
     remaining = max(began + time_limit - time.monotonic(), time_limit / 10)
     bound = bound_over_time(placed, kinds, oracles, fullest, enough=cost, seconds=remaining, solver=solver)
     return BoundedPlan(
@@ -174,16 +185,16 @@ def _exhaustive(
     """The best of all plans, proven, where the search of all is complete by the deadline; else what was found."""
     began = time.monotonic()
     search = partial(search_moments, arrivals, kinds, oracles, deadline=deadline)
-    cheapest = search(better_than=(found.plan.rejected, peak_cost(found.plan, kinds)))
+    cheapest = search(better_than=(found.plan.rejected, exact_peak_cost(found.plan, kinds), buys(found.plan, kinds)))
     if cheapest is None:
         return found
-    plan = found.plan if cheapest.placements is None else Plan(NAME, None, tuple(cheapest.placements), 0.0)
-    nics, cost = peak_nics(plan), float(peak_cost(plan, kinds))
-    fewest = search(better_than=(plan.rejected, Fraction(nics)), fewest_nics=True)
+    plan = found.plan if cheapest.placements is None else Plan(OPTIMAL, None, tuple(cheapest.placements), 0.0)
+    nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
+    fewest = search(better_than=(plan.rejected, Fraction(nics), 0), fewest_nics=True)
     shortfall = found.shortfall
-    if rejected_by(plan) != rejected_by(found.plan):
+    if ids_of_rejected(plan) != ids_of_rejected(found.plan):
         left_out = [placement.arrival.tenant for placement in plan.placements if placement.nic is None]
-        shortfall = left_out_of(left_out, [arrival.tenant for arrival in arrivals], kinds, oracles)
+        shortfall = shortfall_of_left_out(left_out, [arrival.tenant for arrival in arrivals], kinds, oracles)
     return replace(
         found,
         plan=plan,
@@ -200,4 +211,30 @@ def _exhaustive(
 
 
 def _fewest_nics(nics: int, better: Sequence[Placement] | None) -> int:
-    return nics if better is None else peak_nics(Plan(NAME, None, tuple(better), 0.0))
+    return nics if better is None else peak_nics(Plan(OPTIMAL, None, tuple(better), 0.0))
+
+
+# Plans of online rules with the oracles of the optimum: no tenant moves, and traces may be of any length.
+
+
+def online_plan(
+    arrivals: Sequence[Arrival], catalogue: Catalogue, oracles: Sequence[Oracle], progress: Advance | None
+) -> Plan:
+    """The better plan of two contention-aware rules; where departures make both violate SLAs, no NIC is shared."""
+    shared = [
+        ContentionAware(catalogue, oracles=oracles, rule=rule).place(arrivals, progress)
+        for rule in (FIRST_FIT, LOOK_AHEAD)
+    ]
+    plans = [plan for plan in shared if not any(slas_kept(plan, oracles))]
+    if not plans:
+        plans = [_OneNicEach(catalogue, oracles=oracles).place(arrivals, progress)]
+    kinds = catalogue.kinds
+    best = min(plans, key=lambda plan: (plan.rejected, exact_peak_cost(plan, kinds), buys(plan, kinds)))
+    return replace(best, strategy=OPTIMAL, predictor=None)
+
+
+class _OneNicEach(ContentionAware):
+    """Every arrival that meets its SLA alone gets a NIC of its own."""
+
+    def choose(self, fleet: Fleet, tenant: Tenant) -> NicKind | None:
+        return self.cheapest_new(fleet, tenant, self.oracles)

@@ -21,15 +21,12 @@ from placer.model.feasibility import feasible
 from placer.model.fleet import Nic, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sharded import ShardedDict
-from placer.policy.blocked_joins import BlockedJoins
 from placer.policy.class_slots import NO_CLASS, ClassSlots
-from placer.policy.closing import MOST_MOVES
 from placer.policy.forecast import LEVELS, SAMPLES, SAMPLES_AT_ONCE, PriceForecast, core_shares
-from placer.policy.lowered import LoweredPatterns
+from placer.policy.lowered import BlockedJoins, LoweredPatterns, ReachablePatterns, goes_on
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
-from placer.policy.reachable import ReachablePatterns, goes_on
 from placer.policy.rejection import Cause, Reason, Tally
-from placer.policy.rules import Rule
+from placer.policy.rules import MOST_MOVES, Rule
 
 UNOPENED = 0
 """The slot of a NIC that is not open yet."""
@@ -82,7 +79,9 @@ class ClassIndex:
         self._floor = table.floor.tolist()
         self._full = (table.joined == NONE).all(axis=1).tolist()
         patterns, width = len(table.counts), len(table.workloads)
-        self._population = np.zeros(patterns, dtype=np.int64)
+        self._population = [0] * patterns
+        self._free = table.free.tolist()
+        self._with_free = [0] * (table.kind.cores + 1)
         self._outside: Counter[Pattern] = Counter()
         self._reachable = ReachablePatterns(table)
         self._forecast = PriceForecast(table) if rule.forecasts and width else None
@@ -148,7 +147,7 @@ class ClassIndex:
     def close_with(self, arrivals: int) -> bool:
         """Take prices for so many last arrivals, given the open NICs; False where these are too many."""
         classes = self._slots.open_classes()
-        if self._forecast is None or sum(len(one.reachable) for one in classes) > MOST_MOVES:
+        if self._forecast is None or sum(len(nic_class.reachable) for nic_class in classes) > MOST_MOVES:
             return False
         prices = self._forecast.closing(arrivals, classes)
         if prices is not None:
@@ -259,11 +258,11 @@ class ClassIndex:
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
         table, column = self.table, self.table.columns.get(tenant.workload)
-        total = int(self._population[1:].sum()) + self._outside.total()
+        total = sum(self._with_free) + self._outside.total()
         if column is None:
             return Tally(total, 0, 0)
         cores = table.kind.cores_of[tenant.workload.nf]
-        too_few = int(self._population[1:][table.free[1:] < cores].sum())
+        too_few = sum(self._with_free[:cores])
         too_few += sum(
             nics for pattern, nics in self._outside.items() if table.cores_taken(pattern) + cores > table.kind.cores
         )
@@ -273,7 +272,7 @@ class ClassIndex:
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by co-location."""
         table, column = self.table, self.table.columns.get(tenant.workload)
-        inside = zip(table.number_of, self._population.tolist(), strict=True)
+        inside = zip(table.number_of, self._population, strict=True)
         for pattern, nics in (*inside, *self._outside.items()):
             if pattern and nics:
                 cause = Cause.NOT_HOSTED if column is None else self._cause(tenant, column, pattern)
@@ -297,7 +296,7 @@ class ClassIndex:
 
     def _fits_now(self, member: ClassMember, tenant: Tenant, need: tuple[int, float]) -> bool:
         """Whether every SLA is met on a NIC with one more instance, by the answers of now."""
-        lowered, joined = self._lowered, self._joined_now(member, need[0])
+        lowered, joined = self._lowered, self._join_now(member, need[0])
         if joined == NONE:
             return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
         if joined not in lowered.doubted:
@@ -307,7 +306,7 @@ class ClassIndex:
             return False
         return self._keeps_own(member, joined)
 
-    def _joined_now(self, member: ClassMember, column: int) -> int:
+    def _join_now(self, member: ClassMember, column: int) -> int:
         """The pattern that a NIC becomes with one more instance; NONE where that has to be asked for."""
         return NONE if self._lowered.all or member.pattern == NONE else self._joined[member.pattern][column]
 
@@ -324,7 +323,7 @@ class ClassIndex:
 
     def _block(self, member: ClassMember, column: int) -> bool:
         """Put a NIC whose own tenants keep it from one more instance into another class; False where they do not."""
-        joined = self._joined_now(member, column)
+        joined = self._join_now(member, column)
         if joined == NONE or self._keeps_own(member, joined):
             return False
         self._blocked.add(member.nic.number, joined)
@@ -382,15 +381,17 @@ class ClassIndex:
         self._members.discard(member.nic.number)
 
     def _count(self, member: ClassMember, pattern: int | Pattern) -> None:
-        """Count the NIC under its pattern, which is a number if the table holds it."""
+        """Count the NIC under its pattern, which is a number if the table holds it, and by its free cores."""
         before = member.counted
         member.counted = pattern
         if isinstance(before, tuple):
             self._outside[before] -= 1
             self._outside += Counter()
-        else:
+        elif before:
             self._population[before] -= 1
+            self._with_free[self._free[before]] -= 1
         if isinstance(pattern, tuple):
             self._outside[pattern] += 1
-        else:
+        elif pattern:
             self._population[pattern] += 1
+            self._with_free[self._free[pattern]] += 1

@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placer.policy.kernels import Floats, Ints, compiled
+from placer.policy.kernels import Ints, compiled
+from profiles.arrays import Floats
 
 PERTURBATION = 1e-4
 """Costs of patterns differ by at most this share of a NIC, so that ties do not make the method go in circles."""
@@ -92,6 +93,7 @@ class PatternProgram:
 
     def __init__(self, counts: Ints, members: Ints, levels: int) -> None:
         self._counts = counts
+        members = members[:, : int((members >= 0).sum(axis=1).max(initial=0))]  # the rest are -1
         self._members = np.maximum(members, 0)
         self._amount = np.where(members >= 0, np.take_along_axis(counts, self._members, axis=1), 0).astype(np.float64)
         self._workloads = counts.shape[1]
@@ -107,20 +109,17 @@ class PatternProgram:
         `classes` are the open NICs that count, each with a row of its own.
         """
         rows, patterns = self._workloads * self._levels, np.arange(len(self._cost))
-        became = np.concatenate([patterns, *(one.reachable for one in classes)])
-        columns = np.array([len(patterns), *(len(one.reachable) for one in classes)], dtype=np.intp)
-        before = np.repeat(np.array([0, *(one.pattern for one in classes)], dtype=np.intp), columns)
+        became = np.concatenate([patterns, *(nic_class.reachable for nic_class in classes)])
+        columns = np.array([len(patterns), *(len(nic_class.reachable) for nic_class in classes)], dtype=np.intp)
+        before = np.repeat(np.array([0, *(nic_class.pattern for nic_class in classes)], dtype=np.intp), columns)
         of_class = np.repeat(np.arange(-1, len(classes)), columns)
-        moving = of_class >= 0
-        members = self._members[became]
-        met = np.take_along_axis(level, self._members, axis=1)[became]
-        added = self._amount[became] - self._counts[before[:, None], members] * (self._amount[became] > 0)
-        self._slot = members.astype(np.int64) * self._levels + np.maximum(met, 0)
-        self._offered = np.where(met >= 0, added, 0.0)
-        if len(classes):  # without, there is no row that a further entry could stand for
-            self._slot = np.column_stack([self._slot, rows + np.maximum(of_class, 0)])
-            self._offered = np.column_stack([self._offered, -1.0 * moving])
-        self._nics = np.array([one.nics for one in classes], dtype=np.float64)
+        # without classes, there is no row that a further entry could stand for
+        entries = self._members.shape[1] + (1 if len(classes) else 0)
+        # an index without sign is not checked for counting from the end
+        self._slot, self._offered = np.empty((entries, len(became)), np.uint32), np.empty((entries, len(became)))
+        program = (self._members, self._amount, self._counts, level, self._levels, rows)
+        write_columns(program, became, before, of_class, self._slot, self._offered)
+        self._nics = np.array([nic_class.nics for nic_class in classes], dtype=np.float64)
         sums = np.zeros((rows + len(classes), rows + len(classes)))
         sums[:rows, :rows] = self._surplus
         sums[rows:, rows:] = -np.eye(len(classes))
@@ -170,11 +169,11 @@ def multiply(matrix, vector, product):  # type: ignore[no-untyped-def]
 def make_pivots(slot, offered, levels, summed, state, steps):  # type: ignore[no-untyped-def]
     """Make up to `steps` pivots; returns how many were left at an optimal basis, -1 where there is none yet.
 
-    A column offers `offered` instances at the places `slot` of a row of sums, shape (columns, most entries). The first
+    A column offers `offered` instances at the places `slot` of a row of sums, shape (most entries, columns). The first
     `summed` elements of a row are sums over levels.
     """
     basic, sums, used, price, reduced, norm = state
-    rows, columns = len(basic), len(slot)
+    rows, columns = len(basic), slot.shape[1]
     entry, column = np.empty(len(reduced)), np.empty(rows)
     for step in range(steps):
         leaving, steepest = -1, 0.0
@@ -183,43 +182,69 @@ def make_pivots(slot, offered, levels, summed, state, steps):  # type: ignore[no
                 leaving, steepest = row, used[row] * used[row] / norm[row]
         if leaving < 0:
             return steps - step
-        entering, least, pivot_row = -1, np.inf, sums[leaving].copy()
+        pivot_row = sums[leaving].copy()
+        write_entries(slot, offered, pivot_row, levels, summed, entry)
+        entering, least = -1, np.inf
         for number in range(len(reduced)):
-            if number < columns:
-                value = slots_offered(number, slot, offered, pivot_row)
-            else:
-                value = -difference(pivot_row, number - columns, levels, summed)
-            entry[number] = value
-            if value < -TOLERANCE and max(reduced[number], 0.0) < least * -value:
-                entering, least = number, max(reduced[number], 0.0) / -value
+            if entry[number] < -TOLERANCE and max(reduced[number], 0.0) < least * -entry[number]:
+                entering, least = number, max(reduced[number], 0.0) / -entry[number]
         if entering < 0:
             return steps - step
         for number in range(len(reduced)):
             reduced[number] += least * entry[number]
         for row in range(rows):
             price[row] -= least * pivot_row[row]
-            if entering < columns:
-                column[row] = slots_offered(entering, slot, offered, sums[row])
-            else:
+            column[row] = 0.0
+            if entering >= columns:
                 column[row] = -difference(sums[row], entering - columns, levels, summed)
+                continue
+            for at in range(len(slot)):
+                column[row] += offered[at, entering] * sums[row, slot[at, entering]]
         change_basis(leaving, column, sums, used, norm)
         basic[leaving] = entering
     return -1
 
 
 @compiled
-def difference(row, at, levels, summed):  # type: ignore[no-untyped-def]
-    """The element of a row of which the first `summed` ones were summed over the levels of each workload."""
-    return row[at] - row[at - 1] if at < summed and at % levels else row[at]
+def write_columns(program, became, before, of_class, slot, offered):  # type: ignore[no-untyped-def]
+    """Write which slots each column offers, and how many: a pattern, or what it adds to another that a class has."""
+    members, amount, counts, level, levels, rows = program
+    for number in range(len(became)):
+        pattern, moved = became[number], max(of_class[number], 0)
+        for at in range(members.shape[1]):
+            member, added = members[pattern, at], amount[pattern, at]
+            met = level[pattern, member]
+            if added > 0.0:
+                added -= counts[before[number], member]
+            slot[at, number] = member * levels + max(met, 0)
+            offered[at, number] = added if met >= 0 else 0.0
+        for at in range(members.shape[1], len(slot)):
+            slot[at, number] = rows + moved
+            offered[at, number] = -1.0 if of_class[number] >= 0 else 0.0
 
 
 @compiled
-def slots_offered(number, slot, offered, row):  # type: ignore[no-untyped-def]
-    """The sum over the slots of a column of the elements of `row` at the levels that they meet."""
-    total = 0.0
-    for at in range(slot.shape[1]):
-        total += offered[number, at] * row[slot[number, at]]
-    return total
+def write_entries(slot, offered, row, levels, summed, entry):  # type: ignore[no-untyped-def]
+    """Write the element of a row of the program in each column: of the slots that it offers, then of each surplus."""
+    # one entry of all columns after another: the sum of a column waits for every addition
+    of_patterns, surplus = entry[: slot.shape[1]], entry[slot.shape[1] :]
+    for number in range(len(of_patterns)):
+        of_patterns[number] = 0.0
+    for at in range(len(slot)):
+        place, instances = slot[at], offered[at]
+        for number in range(len(place)):
+            of_patterns[number] += instances[number] * row[place[number]]
+    for at in range(len(row)):
+        surplus[at] = -row[at]
+    for loosest in range(0, summed, levels):
+        for at in range(loosest + 1, loosest + levels):
+            surplus[at] = -(row[at] - row[at - 1])
+
+
+@compiled
+def difference(row, at, levels, summed):  # type: ignore[no-untyped-def]
+    """The element of a row of which the first `summed` ones were summed over the levels of each workload."""
+    return row[at] - row[at - 1] if at < summed and at % levels else row[at]
 
 
 @compiled
@@ -239,15 +264,15 @@ def change_basis(leaving, column, sums, used, norm):  # type: ignore[no-untyped-
             continue
         used[row] -= share * used[leaving]
         changed = sums[row]
+        for at in range(len(used)):
+            changed[at] -= share * pivot_row[at]
         # four sums side by side, because one alone waits for every addition
         first = second = third = fourth = 0.0
         for at in range(0, len(used) - 3, 4):
-            one, two = changed[at] - share * pivot_row[at], changed[at + 1] - share * pivot_row[at + 1]
-            three, four = changed[at + 2] - share * pivot_row[at + 2], changed[at + 3] - share * pivot_row[at + 3]
-            changed[at], changed[at + 1], changed[at + 2], changed[at + 3] = one, two, three, four
-            first, second = first + one * one, second + two * two
-            third, fourth = third + three * three, fourth + four * four
+            first += changed[at] * changed[at]
+            second += changed[at + 1] * changed[at + 1]
+            third += changed[at + 2] * changed[at + 2]
+            fourth += changed[at + 3] * changed[at + 3]
         for at in range(len(used) - len(used) % 4, len(used)):
-            changed[at] -= share * pivot_row[at]
             first += changed[at] * changed[at]
         norm[row] = max(first + second + third + fourth, TOLERANCE)

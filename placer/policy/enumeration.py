@@ -14,10 +14,10 @@ import numpy as np
 
 from placer.model.fleet import NicKind
 from placer.model.offered import OfferedWorkload
-from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_workload
+from placer.model.oracle import Oracle, co_location_of
 from placer.model.sla import LEAST_KPPS, TOLERANCE
-from placer.policy.kernels import Floats
-from profiles import Workload
+from profiles import CoLocation, Workload
+from profiles.arrays import Floats
 
 QUERIED_PER_PATTERN = 3
 """Co-locations that are asked for, at most, in multiples of those that a table may hold."""
@@ -86,6 +86,7 @@ class Enumeration:
             self.known, self.now, known = before.known, before.now, before.workloads
         self.workloads: tuple[Workload, ...] = (*known, *sorted(hosted.difference(known)))
         self.columns = {workload: column for column, workload in enumerate(self.workloads)}
+        self._rank = {self.columns[workload]: rank for rank, workload in enumerate(sorted(self.workloads))}
         alone = oracle.in_advance([(workload,) for workload in self.workloads])
         self.solo: Floats = np.array([kpps for (kpps,) in alone])
         drops = map(accepted_drop, self.workloads, self.solo.tolist())
@@ -146,29 +147,31 @@ class Enumeration:
 
     def _is_useful(self, pattern: Pattern, smaller: Sequence[tuple[int, int]], floor: Sequence[float]) -> bool:
         """Number the pattern if every member keeps what the loosest SLA accepts."""
-        row = [0.0] * len(self.workloads)
-        for column, kpps in zip(pattern, self.known[pattern], strict=True):
+        kept = self.known[pattern]
+        for column, kpps in zip(pattern, kept, strict=True):
             if kpps < floor[column]:
                 return False
+        row = [0.0] * len(floor)
+        for column, kpps in zip(pattern, kept, strict=True):
             row[column] = kpps
         number = self.number_of[pattern] = len(self.lowest)
         self.lowest.append(row)
         self.free.append(self.free[smaller[0][0]] - self.cores[smaller[0][1]])
-        self.part_of.update(((number, column), part) for part, column in smaller)
+        for part, column in smaller:
+            self.part_of[number, column] = part
         return True
 
     def _ask(self, patterns: Sequence[Pattern]) -> None:
         """Learn the throughput of every member of the patterns; of equal ones, the slowest counts."""
-        co_locations = [self.co_location(pattern) for pattern in patterns]
-        answers, in_advance = self.oracle.throughput(co_locations), self.oracle.in_advance(co_locations)
-        for pattern, co_location, now, before in zip(patterns, co_locations, answers, in_advance, strict=True):
-            self.known[pattern] = self._of_members(pattern, co_location, before)
-            if now != before:
-                self.now[pattern] = self._of_members(pattern, co_location, now)
-
-    def _of_members(self, pattern: Pattern, co_location: CoLocation, answer: Sequence[float]) -> tuple[float, ...]:
-        lowest = lowest_by_workload(co_location, answer)
-        return tuple(lowest[self.workloads[column]] for column in pattern)
+        ranked = [tuple(sorted(pattern, key=self._rank.__getitem__)) for pattern in patterns]
+        co_locations = [tuple(map(self.workloads.__getitem__, columns)) for columns in ranked]
+        answers = in_advance = self.oracle.throughput(co_locations)
+        if type(self.oracle).in_advance is not Oracle.in_advance:
+            in_advance = self.oracle.in_advance(co_locations)
+        for pattern, columns, now, before in zip(patterns, ranked, answers, in_advance, strict=True):
+            self.known[pattern] = _of_members(pattern, columns, before)
+            if now is not before and now != before:
+                self.now[pattern] = _of_members(pattern, columns, now)
 
     def _one_more(self, level: Sequence[Pattern]) -> dict[Pattern, list[tuple[int, int]]]:
         """Patterns with one more member, all of whose parts are useful: numbers of these parts and missing columns."""
@@ -188,3 +191,11 @@ class Enumeration:
                     else:
                         found[candidate] = smaller
         return found
+
+
+def _of_members(pattern: Pattern, columns: Pattern, answer: Sequence[float]) -> tuple[float, ...]:
+    """The throughput of every member of a pattern by an answer in order of these columns; of equal ones, the lowest."""
+    lowest: dict[int, float] = {}
+    for column, kpps in zip(columns, answer, strict=True):
+        lowest[column] = min(kpps, lowest.get(column, kpps))
+    return tuple(map(lowest.__getitem__, pattern))

@@ -14,16 +14,19 @@ few arrivals the forecast is smoothed: all workloads share the SLAs of all arriv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
-from placer.policy.closing import samples
 from placer.policy.dual_simplex import OpenClass, PatternProgram
-from placer.policy.kernels import Floats, Ints
+from placer.policy.kernels import Ints, compiled
 from placer.policy.pattern_table import PatternTable
-from placer.policy.smoothing import smoothed
+from placer.policy.rules import samples
+from predictor.regression.significant import significant
+from profiles.arrays import Floats
 
 SAMPLES = 24
 """Number of samples of arrivals over which prices are averaged."""
@@ -54,6 +57,9 @@ PRICED = 8
 
 REFINED = 6
 """Number of finer levels in each, by which arrivals are sorted when classes are scored."""
+
+ASKED_AGAIN = 256
+"""Closings whose levels are kept: those of two plans for 500 arrivals."""
 
 LEVELS = PRICED * REFINED
 """Number of levels into which SLAs of arrivals are sorted when classes are scored. Feasibility is always exact."""
@@ -92,7 +98,7 @@ class PriceForecast:
         self._columns = np.zeros(REMEMBERED, dtype=np.intp)
         self._shares = np.zeros(REMEMBERED)
         self._seen = 0
-        self._solo = table.solo.tolist()
+        self._solo_kpps, self._solo = table.solo, table.solo.tolist()
         self._missing = self._samples = 0
         self._renewals = 0
         self._prices: Floats = np.zeros((len(table.workloads), PRICED))
@@ -112,7 +118,7 @@ class PriceForecast:
     def renew(self, samples: int = SAMPLES) -> None:
         """Begin to compute new prices, from the arrivals until now, averaged over so many samples."""
         if self._seen:
-            self._levels, self._probability = self._smoothed()
+            self._levels, self._probability = self._smooth()
             self._level = level_of(self.table, self._levels)
             self._renewals += 1
             self._random = np.random.default_rng(self._renewals)
@@ -142,7 +148,7 @@ class PriceForecast:
         if not self._seen:
             return None
         self._missing = 0
-        levels, probability = self._smoothed()
+        levels, probability = self._smooth()
         self._level = level_of(self.table, levels)
         self._program.restart(self._level // REFINED, classes)
         random = np.random.default_rng(arrivals)
@@ -159,37 +165,9 @@ class PriceForecast:
         drawn = self._random.multinomial(ARRIVALS_AHEAD, self._probability.ravel()).reshape(-1, PRICED)
         self._program.demand(drawn.astype(np.float64))
 
-    def _smoothed(self) -> tuple[Floats, Floats]:
-        """Levels of SLAs, and the probability of an arrival by workload and priced level, shape (workloads, PRICED)."""
+    def _smooth(self) -> tuple[Floats, Floats]:
         columns, shares = self._columns[: self._seen], self._shares[: self._seen]
-        newest = (self._seen - 1 - np.arange(min(self._seen, POOLED))) % REMEMBERED
-        pooled = np.quantile(shares[newest], (np.arange(QUANTILES) + 0.5) / QUANTILES)
-        workload, pooled_weight = self._alike(columns, shares, pooled)
-        levels = np.empty((len(self._solo), LEVELS))
-        probability = np.empty((len(self._solo), PRICED))
-        for column, solo in enumerate(self._solo):
-            own = shares[columns == column]
-            share = np.concatenate([own, pooled])
-            weight = np.concatenate([np.ones(len(own)), np.full(QUANTILES, pooled_weight / QUANTILES)])
-            order = np.argsort(share, kind="stable")
-            share, weight = share[order], weight[order]
-            below = np.cumsum(weight) - weight
-            at = np.searchsorted(below, np.linspace(0.0, weight.sum(), LEVELS, endpoint=False), side="right") - 1
-            levels[column] = share[at] * solo
-            first = np.searchsorted(share, share[at[::REFINED]])
-            mass = np.diff(np.append(below[first], weight.sum()))
-            probability[column] = workload[column] * mass / weight.sum()
-        return levels, probability
-
-    def _alike(self, columns: NDArray[np.intp], shares: Floats, pooled: Floats) -> tuple[Floats, float]:
-        """The probability of an arrival of each workload, and how many arrivals of one the SLAs of all are worth."""
-        counts = np.zeros((len(self._solo), CELLS))
-        np.add.at(counts, (columns, np.searchsorted(pooled[QUANTILES // CELLS :: QUANTILES // CELLS], shares)), 1.0)
-        of_workload = counts.sum(axis=1)
-        (likely,), _ = smoothed(of_workload[None, :], np.full(len(counts), 1.0 / len(counts)))
-        together = counts.sum(axis=0) + 0.5
-        _, weight = smoothed(counts, together / together.sum())
-        return likely, weight
+        return levels_of(columns.tobytes(), shares.tobytes(), self._seen, self._solo_kpps.tobytes())
 
     def _worth_of(self, prices: Floats) -> Floats:
         """The price of the slot of each workload in each pattern, 0 where there is none."""
@@ -197,6 +175,93 @@ class PriceForecast:
         slots = np.take_along_axis(prices.T, np.maximum(level, 0).astype(np.intp), axis=0)
         worth: Floats = np.where((self.table.counts > 0) & (level >= 0), slots, 0.0)
         return worth
+
+
+@lru_cache(maxsize=ASKED_AGAIN)
+def levels_of(columns: bytes, shares: bytes, seen: int, solo: bytes) -> tuple[Floats, Floats]:
+    """Levels of SLAs, and the probability of an arrival by workload and priced level, shape (workloads, PRICED).
+
+    A trace that is placed at several risks asks for the same each time.
+
+    Parameters
+    ----------
+    columns, shares
+        Of the arrivals that are remembered, as arrays of bytes: workload, and required share of throughput alone.
+    seen
+        How many arrivals came.
+    solo
+        Throughput alone of each workload (kpps), too.
+    """
+    column, share, kpps = np.frombuffer(columns, np.intp), np.frombuffer(shares), np.frombuffer(solo)
+    newest = (seen - 1 - np.arange(min(seen, POOLED))) % REMEMBERED
+    pooled = np.quantile(share[newest], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    likely, pooled_weight = alike(column, share, pooled, len(kpps))
+    merged = np.empty((2, len(kpps), len(share) + QUANTILES))
+    sizes, order = np.empty(len(kpps), dtype=np.int64), np.argsort(share, kind="stable")
+    merge_shares(column[order], share[order], pooled, pooled_weight / QUANTILES, merged[0], merged[1], sizes)
+    total = np.array([weight[:size].sum() for weight, size in zip(merged[1], sizes.tolist(), strict=True)])
+    levels, probability = np.empty((len(kpps), LEVELS)), np.empty((len(kpps), PRICED))
+    write_levels(merged[0], merged[1], sizes, total, kpps.copy(), likely, levels, probability)
+    return levels, probability
+
+
+def alike(columns: NDArray[np.intp], shares: Floats, pooled: Floats, width: int) -> tuple[Floats, float]:
+    """The probability of an arrival of each workload, and how many arrivals of one the SLAs of all are worth."""
+    cells = columns * CELLS + np.searchsorted(pooled[QUANTILES // CELLS :: QUANTILES // CELLS], shares)
+    counts = np.bincount(cells, minlength=width * CELLS).reshape(-1, CELLS).astype(np.float64)
+    of_workload = counts.sum(axis=1)
+    (likely,), _ = smooth(of_workload[None, :], np.full(len(counts), 1.0 / len(counts)))
+    together = counts.sum(axis=0) + 0.5
+    _, weight = smooth(counts, together / together.sum())
+    return likely, weight
+
+
+@compiled
+def merge_shares(columns, shares, pooled, each, share, weight, sizes):  # type: ignore[no-untyped-def]
+    """Write per column its own shares of `shares` and those pooled of all, ascending, and what each weighs.
+
+    Own ones weigh 1, are before pooled ones that equal them, and are in ascending order already.
+    """
+    for column in range(len(sizes)):
+        size = taken = 0
+        for at in range(len(shares) + 1):
+            last = at == len(shares)
+            if not last and columns[at] != column:
+                continue
+            while taken < len(pooled) and (last or pooled[taken] < shares[at]):
+                share[column, size], weight[column, size] = pooled[taken], each
+                size, taken = size + 1, taken + 1
+            if not last:
+                share[column, size], weight[column, size] = shares[at], 1.0
+                size += 1
+        sizes[column] = size
+
+
+@compiled
+def write_levels(share, weight, sizes, total, solo, likely, levels, probability):  # type: ignore[no-untyped-def]
+    """Write levels that divide the weight of each column evenly, and its probability by the priced ones.
+
+    `total` is the weight of each column, and `likely` the probability of each.
+    """
+    refined, below = levels.shape[1] // probability.shape[1], np.empty(share.shape[1])
+    for column in range(len(sizes)):
+        up_to = 0.0
+        for at in range(sizes[column]):
+            up_to += weight[column, at]
+            below[at] = up_to - weight[column, at]
+        at, first = 0, 0.0
+        for level in range(levels.shape[1]):
+            while at + 1 < sizes[column] and below[at + 1] <= level * (total[column] / levels.shape[1]):
+                at += 1
+            levels[column, level] = share[column, at] * solo[column]
+            if level % refined == 0:
+                equal = at
+                while equal > 0 and share[column, equal - 1] == share[column, at]:
+                    equal -= 1
+                if level > 0:
+                    probability[column, level // refined - 1] = likely[column] * (below[equal] - first) / total[column]
+                first = below[equal]
+        probability[column, -1] = likely[column] * (total[column] - first) / total[column]
 
 
 def level_of(table: PatternTable, levels: Floats) -> Ints:
@@ -212,3 +277,40 @@ def core_shares(table: PatternTable) -> Prices:
     cores = np.array([table.kind.cores_of[workload.nf] / table.kind.cores for workload in table.workloads])
     levels = np.linspace(table.floor, table.solo, LEVELS, axis=1)
     return Prices(np.where(table.counts > 0, cores, 0.0), levels, level_of(table, levels))
+
+
+# How far frequencies are smoothed: as much as they do not differ by more than chance.
+#
+# Frequencies of few arrivals are mostly chance. They are drawn towards what is expected of all alike, by a
+# Dirichlet-multinomial model whose concentration, in arrivals, is averaged over its likelihood (empirical Bayes: Good,
+# "The Estimation of Probabilities", 1965). Where the groups are alike, the expectation soon outweighs what was counted;
+# where they differ, what was counted does.
+
+
+CONCENTRATIONS = 2.0 ** np.arange(-1, 11)
+"""Arrivals that an expectation may be worth, per cell of a group."""
+
+
+def smooth(counts: Floats, expected: Floats) -> tuple[Floats, float]:
+    """Probabilities of the cells of each group, shape (groups, cells), and how many arrivals the expectation is worth.
+
+    Parameters
+    ----------
+    counts
+        Arrivals by group and cell, shape (groups, cells).
+    expected
+        Probabilities of the cells that are expected of every group, shape (cells,).
+    """
+    cells, total = counts.shape[1], counts.sum(axis=1)
+    concentration = CONCENTRATIONS * cells
+    prior = concentration[:, None] * expected
+    likelihood = (gammaln(concentration)[:, None] - gammaln(concentration[:, None] + total)).sum(axis=1) + (
+        gammaln(prior[:, None, :] + counts) - gammaln(prior)[:, None, :]
+    ).sum(axis=(1, 2))
+    weight = np.exp(likelihood - likelihood.max())
+    weight /= weight.sum()
+    each = (counts + prior[:, None, :]) / (total[:, None] + concentration[:, None, None])
+    # rounded, because levels of SLAs hang on comparisons, and processors differ in the last digits
+    probabilities = significant((weight[:, None, None] * each).sum(axis=0), of=1.0)
+    worth = significant(np.exp((weight * np.log(concentration)).sum()))
+    return probabilities / probabilities.sum(axis=1, keepdims=True), float(worth)

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.oracle import CoLocation, Oracle, co_location_of
+from placer.model.oracle import Oracle, co_location_of
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
+from profiles import CoLocation
 
 ASKED = 24
 """Different GPUs that are asked before a new one is opened."""

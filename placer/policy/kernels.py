@@ -10,9 +10,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from profiles.arrays import Floats
+
 Ints = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 
 NO_NIC = np.iinfo(np.int64).max
 """The lowest NIC number of a class without NICs."""
@@ -222,6 +222,6 @@ def learn_losses(loss, nfs, logs, rate, least):  # type: ignore[no-untyped-def]
         for other in range(len(loss)):
             of_nf[other] += rate * (-logs[at] - expected) * neighbours[other] / squared
         neighbours[nfs[at]] += 1.0
-    for one in range(len(loss)):
+    for number in range(len(loss)):
         for other in range(len(loss)):
-            loss[one, other] = max(loss[one, other], least)
+            loss[number, other] = max(loss[number, other], least)

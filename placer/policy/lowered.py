@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 import numpy as np
 
-from placer.model.oracle import CoLocation, Oracle
+from placer.model.oracle import Oracle
+from placer.policy.kernels import mark_reachable
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
-from profiles import Workload
+from profiles import CoLocation, Workload
 
 SAME = 1e-9
 """A throughput that is lower by less is the same."""
@@ -139,7 +140,7 @@ class LoweredPatterns:
         """Patterns with a workload beside these competitors, one more, one fewer, or another one, and its column."""
         for workload, competitors in dict.fromkeys(changed):
             own = self.table.columns.get(workload)
-            columns = [self.table.columns.get(one) for one in competitors]
+            columns = [self.table.columns.get(competitor) for competitor in competitors]
             known = [column for column in columns if column is not None]
             if own is None or len(columns) - len(known) > 1:
                 continue
@@ -160,3 +161,123 @@ def _keep(numbers: set[int], number: int, present: bool) -> None:
         numbers.add(number)
     else:
         numbers.discard(number)
+
+
+# Co-locations that NICs cannot become by what is predicted now, although they could when the table was made.
+
+
+class BlockedJoins:
+    """Which patterns each NIC must not become, because one of its tenants would violate its SLA there by now.
+
+    Only NICs that a decision came upon are here. What is blocked in a trial is forgotten at its end.
+    """
+
+    def __init__(self) -> None:
+        self._of_nic: dict[int, dict[int, None]] = {}
+        self._by_pattern: dict[int, dict[int, None]] = {}
+        self._in_trial: list[tuple[int, int]] | None = None
+
+    def add(self, nic: int, pattern: int) -> None:
+        """The NIC of this number must not become this pattern."""
+        self._of_nic.setdefault(nic, {})[pattern] = None
+        self._by_pattern.setdefault(pattern, {})[nic] = None
+        if self._in_trial is not None:
+            self._in_trial.append((nic, pattern))
+
+    def of(self, nic: int) -> Iterable[int]:
+        """The patterns that a NIC must not become."""
+        return self._of_nic.get(nic, ())
+
+    def nics(self, patterns: Iterable[int] | None) -> Iterator[tuple[int, int]]:
+        """Number and pattern of NICs that must not become one of these patterns, or any; no more once they may."""
+        for pattern in tuple(self._by_pattern) if patterns is None else patterns:
+            yield from ((nic, pattern) for nic in tuple(self._by_pattern.get(pattern, ())))
+
+    def remove(self, nic: int, pattern: int) -> None:
+        """The NIC may become this pattern."""
+        for numbers, key, one in ((self._of_nic, nic, pattern), (self._by_pattern, pattern, nic)):
+            del numbers[key][one]
+            if not numbers[key]:
+                del numbers[key]
+
+    def changed(self, nic: int) -> None:
+        """The NIC has other tenants now, for which nothing is known; in a trial, it will have the former ones again."""
+        if self._in_trial is None:
+            for pattern in tuple(self.of(nic)):
+                self.remove(nic, pattern)
+
+    def begin_trial(self) -> None:
+        """NICs have other tenants for a while."""
+        self._in_trial = []
+
+    def end_trial(self) -> list[int]:
+        """All is as it was; returns the NICs that must not become something only since then."""
+        made, self._in_trial = self._in_trial or [], None
+        for nic, pattern in made:
+            self.remove(nic, pattern)
+        return list(dict.fromkeys(nic for nic, _ in made))
+
+
+# What NICs can become: the patterns above theirs in which every tenant still gets what it requires.
+
+
+REACHABLE = b"\x01"
+"""The flag of a pattern that a NIC can become."""
+
+REMEMBERED_BYTES = 8_000_000
+"""Memory for flags that are remembered: most NICs have tenants and requirements that another had before."""
+
+KEY_BYTES = 300
+"""Of a pattern with requirements, about."""
+
+
+class ReachablePatterns:
+    """Flags of the patterns above a pattern, itself first.
+
+    Parameters
+    ----------
+    table
+        The patterns.
+    """
+
+    def __init__(self, table: PatternTable) -> None:
+        self._table = table
+        self._required = np.zeros(len(table.workloads))
+        self._flags = np.zeros(len(table.counts), dtype=np.bool_)
+        self._known: dict[tuple[object, ...], bytes] = {}
+        self._bytes = 0
+
+    def flags(self, pattern: int, required: dict[int, float]) -> bytes:
+        """The flags where each column of the pattern requires so much throughput (kpps)."""
+        key = (pattern, *required.items())
+        known = self._known.get(key)
+        return self._remember(key, self._mark(pattern, required)) if known is None else known
+
+    def without(self, flags: bytes, pattern: int, blocked: Iterable[int]) -> bytes:
+        """The same flags, where some patterns must not be reached."""
+        above, left = self._table.above(pattern), bytearray(flags)
+        for number in blocked:
+            place = int(np.searchsorted(above, number))
+            if place < len(above) and above[place] == number:
+                left[place] = 0
+        return bytes(left)
+
+    def _mark(self, pattern: int, required: dict[int, float]) -> bytes:
+        for column, kpps in required.items():
+            self._required[column] = kpps
+        table, above = self._table, self._table.above(pattern)
+        mark_reachable(pattern, above, table.members, table.kpps, self._required, self._flags)
+        return self._flags[: len(above)].tobytes()
+
+    def _remember(self, key: tuple[object, ...], flags: bytes) -> bytes:
+        self._bytes += len(flags) + KEY_BYTES
+        if self._bytes > REMEMBERED_BYTES:
+            self._known.clear()
+            self._bytes = 0
+        self._known[key] = flags
+        return flags
+
+
+def goes_on(flags: bytes) -> bool:
+    """Whether a NIC can become anything else than it is."""
+    return flags.find(REACHABLE, 1) > 0

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 import numpy as np
 
-from placer.model.fleet import NicKind
-from placer.model.oracle import CoLocation, Oracle
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
 from placer.policy.enumeration import Enumeration
 from placer.policy.enumeration import Pattern as Pattern
 from placer.policy.enumeration import TooManyPatterns as TooManyPatterns
-from placer.policy.kernels import Floats, Ints
-from profiles import Workload
+from placer.policy.kernels import Ints
+from profiles import CoLocation, Workload
+from profiles.arrays import Floats
 
 MOST_PATTERNS = 4_000
 """The largest number of co-locations that a table holds."""
@@ -157,3 +159,30 @@ def _members(counts: Ints) -> Ints:
     number, column = np.nonzero(counts)
     members[number, np.arange(len(number)) - np.repeat(np.cumsum(has) - has, has)] = column
     return members
+
+
+# The loosest SLAs of all arrivals: which co-locations are useful to some of them.
+
+
+DROP_STEPS = 20
+"""The loosest SLA is rounded up to steps of 1 / DROP_STEPS of throughput, so that tables are seldom built anew."""
+
+
+class LoosestSlas:
+    """The largest accepted drop, and per workload the least accepted throughput (kpps)."""
+
+    def __init__(self) -> None:
+        self._drop = 0.0
+        self._least: dict[Workload, float] = {}
+
+    def include(self, tenant: Tenant) -> None:
+        """Take the SLA of a tenant into account."""
+        if tenant.sla.max_drop is not None:
+            self._drop = max(self._drop, tenant.sla.max_drop)
+        elif tenant.sla.min_kpps is not None:
+            self._least[tenant.workload] = min(tenant.sla.min_kpps, self._least.get(tenant.workload, math.inf))
+
+    def accepted_drop(self, workload: Workload, solo: float) -> float:
+        """The largest drop that an instance of the workload accepts, rounded up, where it runs alone at `solo` kpps."""
+        drop = max(self._drop, 1.0 - self._least.get(workload, math.inf) / solo) if solo > 0 else 1.0
+        return min(math.ceil(drop * DROP_STEPS - 1e-9) / DROP_STEPS, 1.0)

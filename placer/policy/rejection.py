@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from placer.model.oracle import CoLocation
+from profiles import CoLocation
 
 
 class Cause(StrEnum):

@@ -10,15 +10,12 @@ from contextlib import contextmanager
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
-from placer.policy.closing import CLOSING, is_due
-from placer.policy.compared import best_of, last_resort_of, ranked_of, reasons_of
 from placer.policy.forecast import REMEMBERED
-from placer.policy.loosest_slas import LoosestSlas
-from placer.policy.nic_index import NicIndex
-from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, TooManyPatterns
+from placer.policy.nic_index import NicIndex, best_of, last_resort_of, ranked_of, reasons_of
+from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TooManyPatterns
 from placer.policy.rebuild import Rebuild, index_of
 from placer.policy.rejection import Cause, Reason, Tally
-from placer.policy.rules import LOOK_AHEAD, Rule
+from placer.policy.rules import CLOSING, LOOK_AHEAD, Rule, is_due
 from profiles import Workload
 
 FORECAST_FROM = 5
@@ -114,7 +111,7 @@ class Selector:
         """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""
         if self._is_new(tenant):
             self._include(tenant)
-        best = best_of(self._compared(), tenant)
+        best = best_of(self._compare(), tenant)
         if best is None:
             return self._beyond(tenant) if opens else None
         if self.rule.opening_cost is not None and opens:
@@ -133,10 +130,10 @@ class Selector:
         The first is the one that `choose` returns; of a tenant that `has_predicted`.
         """
         with self.trial():
-            return self._ranked(tenant, most)
+            return self._rank(tenant, most)
 
-    def _ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
-        found = ranked_of(self._compared(), tenant, most)
+    def _rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
+        found = ranked_of(self._compare(), tenant, most)
         new = self._cheapest_new(tenant)
         if new is None and not found:
             found = ranked_of(self._others(), tenant, most)
@@ -315,7 +312,7 @@ class Selector:
         """Make ready to compare NICs of other agents, too, so that no decision has to."""
         self._others()
 
-    def _compared(self) -> list[NicIndex]:
+    def _compare(self) -> list[NicIndex]:
         return [*self.indexes, *self._others()] if self.everywhere else self.indexes
 
     def _others(self) -> list[NicIndex]:

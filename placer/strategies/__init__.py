@@ -53,7 +53,7 @@ def find_strategy(name: str) -> NamedStrategy:
     if not variant and base == name:
         return NamedStrategy(name, definition)
     if variant not in definition.variants:
-        known = ", ".join(f"{base}{VARIANT}{one}" for one in definition.variants)
+        known = ", ".join(f"{base}{VARIANT}{variant}" for variant in definition.variants)
         hint = f"one of {known}" if known else f"{base} has no variants"
         raise InputError.of(STRATEGIES.option, f"'{name}' is not a strategy", hint=hint)
     return NamedStrategy(name, definition, definition.variants[variant])

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from placer.evaluate.checks import peak_cost
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan
-from placer.policy.closing import length_of
-from placer.policy.rules import LOOK_AHEAD, RULES, Rule
+from placer.policy.rules import LOOK_AHEAD, RULES, Rule, length_of
 from placer.policy.selector import Selector
 from placer.progress import Advance
-from placer.strategies.budget import risk_within_budget
-from placer.strategies.replay import LeftOutOracle, Replayed, judged, left_out_of, replayed_arrivals
+from placer.strategies.budget import (
+    RISKS,
+    LeftOutOracle,
+    Replayed,
+    judge,
+    left_out_co_locations,
+    replayed_arrivals,
+    risk_within_budget,
+)
 from placer.strategies.strategy import OnlineStrategy, register
 
+MORE_CAREFUL = 2
+"""Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
+CHOSEN_FROM = 5_000
+"""Arrivals up to which that is done."""
 TRIED = 250
 """Arrivals of a trace, evenly taken, whose plans show how careful placement must be."""
 
@@ -56,41 +67,80 @@ class ContentionAware(OnlineStrategy):
         self.rule = rule
         self._length: int | None = None
         self._known: Sequence[Tenant] = ()
+        self._tried = False
 
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         """The plan at the catalogue's risk; without one, at the largest risk that is expected to keep the budget."""
         if self.given is not None or self.predictor is None:
             return self._place_by(self.oracles, arrivals, progress=progress)
         began = time.perf_counter()
-        plan = self._place_at(self.risk_for(arrivals), arrivals, progress=progress)
-        return replace(plan, seconds=time.perf_counter() - began)
+        plans = list(self._plans(self._largest_risk(arrivals), arrivals, progress))
+        return replace(self._cheapest(plans), seconds=time.perf_counter() - began)
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
-        """The catalogue's risk; without one, the largest at which these arrivals are expected to keep the budget."""
-        few = arrivals[:: -(-len(arrivals) // TRIED)] if arrivals else arrivals
+        """The catalogue's risk; without one, that of the plan of these arrivals that keeps the budget."""
+        risk = self._largest_risk(arrivals)
+        if len(self._risks_from(risk, arrivals)) == 1:
+            return risk
+        return self._cheapest(list(self._plans(risk, arrivals, None, tried=True))).risk or risk
+
+    def _plans(
+        self, largest: float, arrivals: Sequence[Arrival], progress: Advance | None, *, tried: bool = False
+    ) -> Iterator[Plan]:
+        """The plans to choose from. How many NICs one needs depends little on the risk, and as much on chance."""
+        for risk in self._risks_from(largest, arrivals):
+            yield self._place_at(risk, arrivals, tried=tried, progress=progress)
+            progress = None
+
+    def _risks_from(self, risk: float, arrivals: Sequence[Arrival]) -> tuple[float, ...]:
+        """The risk and, where the budget has chosen it, the next more careful ones."""
+        chosen = self.catalogue.budget_pct is not None and risk in RISKS
+        if not chosen or len(arrivals) > CHOSEN_FROM or self.rule is not LOOK_AHEAD:
+            return (risk,)
+        return RISKS[RISKS.index(risk) :][: 1 + MORE_CAREFUL]
+
+    def _cheapest(self, plans: Sequence[Plan]) -> Plan:
+        """The plan that rejects least, then costs least; of equal ones the most careful, which comes last."""
+        return min(reversed(plans), key=lambda plan: (plan.rejected, peak_cost(plan, self.catalogue.kinds)))
+
+    def _largest_risk(self, arrivals: Sequence[Arrival]) -> float:
+        """The catalogue's risk; without one, the largest at which these arrivals are expected to keep the budget.
+
+        What already runs is not decided on, and shows nothing of the risk.
+        """
+        placed = [arrival for arrival in arrivals if arrival.nic is None]
+        few = placed[:: -(-len(placed) // TRIED)] if placed else placed
         plain = len({one.workload for one in few}) == len({one.workload.nf for one in few})
         return risk_within_budget(
             self.catalogue,
             self.predictor or "",
-            lambda risk: self._place_at(risk, few, known=plain),
+            lambda risk: self._place_at(risk, few, known=plain, tried=True),
             lambda risk: self._replay_at(risk, arrivals),
         )
 
     def _replay_at(self, risk: float, arrivals: Sequence[Arrival]) -> Replayed:
         """What placement violates at that risk among measured co-locations."""
         predictor = self.predictor or ""
-        left_out = left_out_of(self.catalogue, predictor)
+        left_out = left_out_co_locations(self.catalogue, predictor)
         if not left_out:
             return Replayed()
         predictors = [models.predictors[predictor] for models in self.catalogue.models]
         oracles = [LeftOutOracle(by, of_kind, risk) for by, of_kind in zip(predictors, left_out, strict=True)]
         replayed = replayed_arrivals(self.catalogue, arrivals)
-        return judged(self._place_by(oracles, replayed, ends=False, known=True), self.catalogue, predictor)
+        plan = self._place_by(oracles, replayed, ends=False, known=True, tried=True)
+        return judge(plan, self.catalogue, predictor)
 
     def _place_at(
-        self, risk: float, arrivals: Sequence[Arrival], *, known: bool = False, progress: Advance | None = None
+        self,
+        risk: float,
+        arrivals: Sequence[Arrival],
+        *,
+        known: bool = False,
+        tried: bool = False,
+        progress: Advance | None = None,
     ) -> Plan:
-        return replace(self._place_by(self._oracles_at(risk), arrivals, known=known, progress=progress), risk=risk)
+        plan = self._place_by(self._oracles_at(risk), arrivals, known=known, tried=tried, progress=progress)
+        return replace(plan, risk=risk)
 
     def _place_by(
         self,
@@ -99,14 +149,16 @@ class ContentionAware(OnlineStrategy):
         *,
         ends: bool = True,
         known: bool = False,
+        tried: bool = False,
         progress: Advance | None = None,
     ) -> Plan:
         """A plan by these throughputs.
 
         `ends` is whether the length of the trace is known. Where all arrivals are `known`, as of a plan that only shows
-        what to expect, their co-locations are predicted before the first.
+        what to expect, their co-locations are predicted before the first. Of a plan that is only `tried`, there are no
+        reasons.
         """
-        self.oracles, self._length = oracles, length_of(arrivals) if ends else None
+        self.oracles, self._length, self._tried = oracles, length_of(arrivals) if ends else None, tried
         self._known = [arrival.tenant for arrival in arrivals] if known else []
         return super().place(arrivals, progress)
 
@@ -121,4 +173,4 @@ class ContentionAware(OnlineStrategy):
         return self._selector.choose(tenant)
 
     def reason(self, tenant: Tenant) -> str:
-        return str(self._selector.tally(tenant))
+        return "" if self._tried else str(self._selector.tally(tenant))

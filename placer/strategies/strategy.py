@@ -11,8 +11,8 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.model.plan import Placement, Plan
-from placer.model.replay import replay
+from placer.model.plan import Placement, Plan, replay
+from placer.model.running import settle_running
 from placer.progress import Advance
 from profiles.registry import Registry
 
@@ -21,7 +21,7 @@ STRATEGIES: Registry[type[Strategy]] = Registry(
     room="placer.strategies",
     group="placer.strategies",
     option="--strategy",
-    first=("monopolization", "greedy", "contention-aware"),
+    first=("monopolization", "greedy", "contention-aware", "planned"),
 )
 """Every strategy by name, each one file of this room, or an entry point of the group in another package."""
 
@@ -52,9 +52,14 @@ class Strategy(ABC):
         self.catalogue = catalogue
         self.predictor = predictor if self.needs_predictor else None
 
+    @classmethod
+    def serves(cls, catalogue: Catalogue, predictor: str) -> bool:
+        """Whether it can decide by the predictor; a strategy that needs to know how far one errs cannot by each."""
+        return True
+
     @abstractmethod
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
-        """A plan for all arrivals."""
+        """A plan for all arrivals; those that already run on a NIC are placed there."""
 
 
 class OnlineStrategy(Strategy):
@@ -69,10 +74,11 @@ class OnlineStrategy(Strategy):
         return ""
 
     def begin(self, fleet: Fleet) -> None:
-        """Prepare for an empty fleet, before the first arrival."""
+        """Prepare for a fleet, before the first arrival; it has tenants where some of the trace already run."""
 
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         fleet = Fleet(self.catalogue.kinds)
+        settle_running(arrivals, fleet)
         self.begin(fleet)
         placements = [Placement(arrival) for arrival in arrivals]
         reasons = [""] * len(arrivals)

@@ -1,11 +1,9 @@
 """Studies of many runs, and the NICs to buy for next year. Read `study.py`, then `execute.py`."""
 
-from placer.studies.execute import execute
-from placer.studies.executors import cluster_executor, local_executor
-from placer.studies.run_task import RunTask, run_task
+from placer.studies.execute import cluster_executor, execute, local_executor
+from placer.studies.run_task import RunTask, run_task, tasks_of_study
 from placer.studies.statistics import BY, summarize
 from placer.studies.study import Study, TraceSpec, read_study
-from placer.studies.study_tasks import tasks_of_study
 
 __all__ = [
     "BY",

@@ -47,26 +47,39 @@ def grow(
 ) -> list[Arrival]:
     """Arrivals drawn from the trace with replacement, each with the time and the stay of its original.
 
-    With equal `rng`, the draws of a smaller growth are among those of a larger one, so that curves over growth show the
-    same future.
+    Instances that already run are all there once, on their NICs, and what is drawn besides is to be placed. With equal
+    `rng`, the draws of a smaller growth are among those of a larger one, so that curves over growth show the same
+    future.
     """
-    indices = sorted(rng.randrange(len(arrivals)) for _ in range(round(growth.arrivals * len(arrivals))))
-    return [_grown(arrivals[index], number, growth, attributes) for number, index in enumerate(indices, start=1)]
+    running = [(index, arrival.nic) for index, arrival in enumerate(arrivals) if arrival.nic is not None]
+    more = max(round(growth.arrivals * len(arrivals)) - len(running), 0)
+    drawn = [*running, *((rng.randrange(len(arrivals)), None) for _ in range(more))]
+    drawn.sort(key=lambda one: one[0])
+    return [
+        _grown(arrivals[index], number, nic, growth, attributes) for number, (index, nic) in enumerate(drawn, start=1)
+    ]
 
 
 def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
-    """The arrivals as the text of a CSV file (docs/formats.md), with rates and latencies where one has them."""
+    """Arrivals as the text of a CSV file (docs/formats/arrivals.md); rates, latencies and NICs only if one has them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    offered = any(isinstance(one.workload, OfferedWorkload) for one in arrivals)
+    offered = any(isinstance(arrival.workload, OfferedWorkload) for arrival in arrivals)
     further = ("rate_kpps", "sla_latency_us") if offered else ()
-    writer.writerow(["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further])
-    for one in arrivals:
-        cells = (one.sla.max_drop, one.sla.min_kpps, one.departure, *(_offered(one.workload) if offered else ()))
-        traffic = [repr(value) for value in one.workload.traffic.as_dict().values()]
-        writer.writerow(
-            [one.id, repr(one.time), one.workload.nf, *traffic, *("" if cell is None else repr(cell) for cell in cells)]
+    running = any(arrival.nic is not None for arrival in arrivals)
+    columns = ["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further]
+    writer.writerow([*columns, *(["nic"] if running else [])])
+    for arrival in arrivals:
+        cells = (
+            arrival.sla.max_drop,
+            arrival.sla.min_kpps,
+            arrival.departure,
+            *(_offered(arrival.workload) if offered else ()),
         )
+        traffic = [repr(value) for value in arrival.workload.traffic.as_dict().values()]
+        numbers = ("" if cell is None else repr(cell) for cell in cells)
+        nic = [arrival.nic or ""] if running else []
+        writer.writerow([arrival.id, repr(arrival.time), arrival.workload.nf, *traffic, *numbers, *nic])
     return text.getvalue()
 
 
@@ -77,13 +90,16 @@ def _offered(workload: Workload) -> tuple[float | None, float | None]:
     return workload.rate_kpps, workload.latency_us if workload.promises_latency else None
 
 
-def _grown(arrival: Arrival, number: int, growth: Growth, attributes: Mapping[str, tuple[float, float]]) -> Arrival:
+def _grown(
+    arrival: Arrival, number: int, nic: str | None, growth: Growth, attributes: Mapping[str, tuple[float, float]]
+) -> Arrival:
     traffic = _heavier(arrival.workload.traffic, growth, attributes)
     return replace(
         arrival,
         id=f"{arrival.id}~{number}",
         workload=replace(arrival.workload, traffic=traffic),
         sla=_tighter(arrival.sla, growth.sla),
+        nic=nic,
     )
 
 

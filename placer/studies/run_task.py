@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from placer.evaluate.evaluation import Evaluation
-from placer.inputs.catalogue import Cards
+from placer.evaluate.columns import COLUMNS
+from placer.evaluate.evaluation import Evaluation, to_buy
+from placer.inputs.arrivals import STRICT, TraceOptions, read_arrivals
+from placer.inputs.catalogue import Cards, open_catalogue
+from placer.inputs.models import Say
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
-from placer.optimal.bounded_plan import NAME as OPTIMAL
+from placer.model.plan import OPTIMAL
 from placer.progress import Progress
-from placer.run import Comparison, Evaluations, RunRequest, run, run_online
+from placer.run import Comparison, Evaluations, RunRequest, choose_predictors, run, run_online, strategy_names
 from placer.strategies import find_strategy
+from placer.studies.growth import arrivals_csv
+from placer.studies.study import UNLIMITED, Study, TraceSpec
+from profiles import InputError
+from profiles.faults import suggestion
+from traces.arrivals import Recipe, generate
+
+TO_BUY = "to_buy "
+"""Begins the columns of NICs to buy, before the model."""
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
@@ -64,7 +78,7 @@ def run_task(task: RunTask) -> list[Row]:
     )
     with_optimum = task.with_optimum or not task.strategies or OPTIMAL in task.strategies
     evaluations = (run if with_optimum else run_online)(request, Progress(quiet=True))
-    return [{**task.labels, **_results(evaluations, one)} for one in evaluations.evaluations]
+    return [{**task.labels, **_results(evaluations, evaluation)} for evaluation in evaluations.evaluations]
 
 
 def variants(
@@ -107,7 +121,17 @@ def _results(evaluations: Evaluations, one: Evaluation) -> Row:
         "expected_violations_pct": one.expected_violations_pct,
         **_against_optimum(evaluations, one),
         "truth": evaluations.truth,
+        **_to_buy(evaluations, one),
+        **{column.key: column.in_studies(catalogue.kinds, one) for column in COLUMNS if column.in_studies},
     }
+
+
+def _to_buy(evaluations: Evaluations, one: Evaluation) -> Row:
+    """A column per model where the fleet says what is owned."""
+    kinds = evaluations.catalogue.kinds
+    if all(kind.owned is None for kind in kinds):
+        return {}
+    return {f"{TO_BUY}{model}": count for model, count in to_buy(one.plan, kinds).items()}
 
 
 def _supports_risk(evaluations: Evaluations, one: Evaluation) -> bool:
@@ -125,3 +149,78 @@ def _against_optimum(evaluations: Evaluations, one: Evaluation) -> Row:
         "lower_bound": optimum.nics_lower_bound,
         "proven": optimum.proven,
     }
+
+
+# The runs of a study: its traces, generated or read, on every fleet for every budget.
+
+
+def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT) -> list[RunTask]:
+    """Every run of the study, ordered by fleet, trace, draw, and budget or risk; all input is read and checked first.
+
+    Raises
+    ------
+    InputError
+        When a name, a trace, a fleet or the models are refused.
+    """
+    strategies = strategy_names(study.strategies)
+    refuse_same_names("fleets", [Path(fleet) for fleet in study.fleets])
+    tasks: list[RunTask] = []
+    for fleet in study.fleets or (None,):
+        cards = Cards(models=_path(study.models), testbed=study.testbed, fleet=_path(fleet))
+        with ExitStack() as stack:
+            catalogue = open_catalogue(cards, stack, say)
+        predictors = tuple(choose_predictors(study.predictors, catalogue))
+        for trace in study.trace:
+            for draw, text in enumerate(_texts(trace, study.seed, catalogue, options)):
+                labels: dict[str, Value] = {"trace": trace.label, "draw": draw, "fleet": fleet_name(cards.fleet)}
+                task = RunTask(labels, text, cards, strategies, predictors, study.time_limit)
+                tasks += variants(task, catalogue, budgets=study.budgets, risks=study.risks)
+    return tasks
+
+
+def fleet_name(fleet: Path | None) -> str:
+    """Name of a fleet in results."""
+    return fleet.stem if fleet else UNLIMITED
+
+
+def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:
+    """InputError when two fleets would have the same name in results."""
+    names = [fleet_name(fleet) for fleet in fleets]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError.of(option, f"two fleets are called {twice}", hint="results name a fleet after its file")
+
+
+def seed_of(seed: int, label: str, draw: int) -> int:
+    """The seed of one draw of one trace."""
+    return random.Random(f"{seed}/{label}/{draw}").getrandbits(32)
+
+
+def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOptions) -> Iterator[str]:
+    """The draws of a trace, as CSV text that the catalogue accepts."""
+    if trace.file is not None:
+        yield arrivals_csv(
+            read_arrivals(trace.file, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds)
+        )
+        return
+    described = catalogue.main_models.testbed
+    known = catalogue.main_models.nfs
+    if unknown := [nf for nf in trace.nfs if nf not in known]:
+        hint = suggestion(unknown[0], known)
+        raise InputError.of("trace.nfs", f"not profiled: {', '.join(unknown)}", hint=hint)
+    if trace.traffic != "default" and described is None:
+        raise InputError.of("trace.traffic", "the models came from a profile that declares no range of traffic")
+    for draw in range(trace.draws):
+        recipe = Recipe(
+            count=trace.count,
+            nfs=trace.nfs,
+            sla=trace.sla,
+            traffic=trace.traffic,
+            attributes=dict(described.attributes) if described else None,
+            mean_stay_s=trace.mean_stay_s,
+            seed=seed_of(seed, trace.label, draw),
+        )
+        yield "".join(generate(recipe))
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)

@@ -15,19 +15,17 @@ from typing import Any
 
 import pandas as pd
 
-from placer.inputs.arrivals import MOST_ARRIVALS, read_arrivals
+from placer.inputs.arrivals import MOST_ARRIVALS, STRICT, TraceOptions, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.models import Say
 from placer.model.catalogue import Catalogue
 from placer.placing import DIVISORS, MEDIAN_RISK
 from placer.progress import Progress
 from placer.run import choose_predictors, strategy_names
-from placer.studies.execute import execute
-from placer.studies.executors import Executor
+from placer.studies.execute import Executor, execute
 from placer.studies.growth import Growth, arrivals_csv, grow
-from placer.studies.run_task import RunTask, Value, variants
-from placer.studies.statistics import summarize
-from placer.studies.study_tasks import fleet_name, refuse_same_names
+from placer.studies.run_task import TO_BUY, RunTask, Value, fleet_name, refuse_same_names, variants
+from placer.studies.statistics import HIGH, summarize
 from profiles import InputError
 
 TODAY = "today"
@@ -69,6 +67,8 @@ class Sizing:
         As of `Cards`.
     time_limit
         Seconds for the optimum where it is among the strategies.
+    trace_options
+        What is skipped in today's trace.
     """
 
     arrivals: str
@@ -87,6 +87,7 @@ class Sizing:
     models: Path | None = None
     testbed: str | None = None
     time_limit: float = 10.0
+    trace_options: TraceOptions = STRICT
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,9 @@ class Recommendation:
         SLA violations to expect next year, as a mean; None where not known.
     without_margin
         NICs that the same strategy needs next year by its median prediction, `high`; None where it has no margin.
+    to_buy
+        By model, NICs that it needs next year beyond those that the fleet says are owned, in at least nine draws of
+        ten; None where the fleet does not say.
     """
 
     option: dict[str, Value]
@@ -123,11 +127,20 @@ class Recommendation:
     within_budget: bool
     expected_violations_pct: float | None = None
     without_margin: int | None = None
+    to_buy: dict[str, int] | None = None
+
+    @property
+    def known_violations_pct(self) -> float | None:
+        """SLA violations next year by the ground truth; without one, those to expect; None where neither is known."""
+        return self.expected_violations_pct if self.violations_pct is None else self.violations_pct
 
     @property
     def more(self) -> int:
-        """NICs to buy: enough for at least nine draws in ten."""
-        return max(self.high - self.today, 0)
+        """NICs to buy: enough for at least nine draws in ten.
+
+        Where the fleet does not say what is owned, it is what the option needs today.
+        """
+        return max(self.high - self.today, 0) if self.to_buy is None else sum(self.to_buy.values())
 
 
 def size(sizing: Sizing, out: Path, progress: Progress, *, executor: Executor | None = None) -> pd.DataFrame:
@@ -193,7 +206,7 @@ def points_of(sizing: Sizing) -> list[Point]:
 
 
 def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
-    """The cheapest option next year that keeps the budget and rejects no arrival; else the one closest to that."""
+    """The option for next year that keeps the budget, rejects least, and then costs least; else the closest one."""
     options = options_of(results, sizing)
     best = _best(options[~options["without_margin"]])
     violations, expected = best["violations_mean_pct"], best["expected_violations_pct"]
@@ -208,11 +221,14 @@ def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
         within_budget=bool(best["within_budget"]),
         expected_violations_pct=None if pd.isna(expected) else float(expected),
         without_margin=_without_margin(options, best),
+        to_buy=_to_buy(results, sizing, best),
     )
 
 
 def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
     """A row per option: its statistics next year, its NICs `today`, and whether it is `within_budget`.
+
+    `few_violations` says whether SLA violations are within it, `within_budget` that no arrival is rejected, either.
 
     Plans by the median prediction, `without_margin`, are not for choice; they show what the budget costs.
     """
@@ -220,16 +236,22 @@ def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
     then = statistics[(statistics["axis"] == "arrivals") & (statistics["factor"] == sizing.next_year)]
     now = statistics[statistics["axis"] == TODAY].set_index(list(OPTION))["nics"].rename("today")
     table = then.merge(now, left_on=list(OPTION), right_index=True)
-    # without a ground truth the expected SLA violations count, and unknown ones exclude no option
-    few = table["violations_mean_pct"].fillna(table["expected_violations_pct"]).fillna(0.0) <= sizing.budget_pct
-    within = few & (table["rejected_high"] == 0)
-    return table.assign(within_budget=within, without_margin=table["risk"].notna()).reset_index(drop=True)
+    # without a ground truth the expected SLA violations count; where neither is known, no budget is known to be kept
+    violations = table["violations_mean_pct"].fillna(table["expected_violations_pct"])
+    few = violations <= sizing.budget_pct
+    table = table.assign(
+        known_violations_pct=violations,
+        few_violations=few,
+        within_budget=few & (table["rejected_high"] == 0),
+        without_margin=table["risk"].notna(),
+    )
+    return table.reset_index(drop=True)
 
 
 def misses_budget(options: pd.DataFrame) -> bool:
     """Whether an option that chooses its risk by a budget has too many SLA violations; rows of `options_of`."""
     chooses = options["chosen_risk"].notna() & ~options["without_margin"]
-    return bool((chooses & ~options["within_budget"]).any())
+    return bool((chooses & ~options["few_violations"]).any())
 
 
 def best_budgets(options: pd.DataFrame) -> pd.DataFrame:
@@ -240,11 +262,11 @@ def best_budgets(options: pd.DataFrame) -> pd.DataFrame:
 
 
 def _best(options: pd.DataFrame) -> pd.Series[Any]:
-    """The cheapest option within the budget; where there is none, the one with fewest rejections and violations."""
-    kept = options[options["within_budget"]]
+    """Within the budget, the option that rejects least, then costs least; else the one with fewest SLA violations."""
+    kept, dear = options[options["few_violations"]], ["rejected_high", "cost_high"]
     if kept.empty:
-        return options.sort_values(["rejected_high", "violations_mean_pct", "cost_high"]).iloc[0]
-    return kept.sort_values(["cost_high", "violations_mean_pct"]).iloc[0]
+        return options.sort_values(["known_violations_pct", *dear]).iloc[0]
+    return kept.sort_values([*dear, "known_violations_pct"]).iloc[0]
 
 
 def _without_margin(options: pd.DataFrame, best: pd.Series[Any]) -> int | None:
@@ -253,6 +275,17 @@ def _without_margin(options: pd.DataFrame, best: pd.Series[Any]) -> int | None:
     for name in ("fleet", "strategy", "predictor"):
         same = same[same[name] == best[name]]
     return None if same.empty else int(same["nics_high"].iloc[0])
+
+
+def _to_buy(results: pd.DataFrame, sizing: Sizing, option: pd.Series[Any]) -> dict[str, int] | None:
+    """By model, the NICs to buy for an option next year; None where its fleet does not say what is owned."""
+    rows = results[(results["axis"] == "arrivals") & (results["factor"] == sizing.next_year)]
+    for name in ("fleet", "strategy", "predictor", "budget_pct"):
+        if name in rows:
+            rows = rows[rows[name].isna() if pd.isna(option[name]) else rows[name] == option[name]]
+    bought = rows.filter(like=TO_BUY).dropna(axis="columns", how="all")
+    high = bought.quantile(HIGH, interpolation="higher").astype(int).to_dict()
+    return {str(name).removeprefix(TO_BUY): int(count) for name, count in high.items()} or None
 
 
 def _today() -> Point:
@@ -279,7 +312,9 @@ def _traces(
     if described is None and (sizing.flows or sizing.packet_size):
         raise InputError.of("--models", "came from a profile that declares no range of traffic: it cannot grow")
     attributes = dict(described.attributes) if described else {}
-    trace = read_arrivals(sizing.arrivals, catalogue.default_traffic, catalogue.check)
+    trace = read_arrivals(
+        sizing.arrivals, catalogue.default_traffic, catalogue.check, sizing.trace_options, kinds=catalogue.kinds
+    )
     _refuse_too_many(len(trace) * sum(growth.arrivals for _, _, growth in points_of(sizing)) * sizing.draws)
     for axis, factor, growth in points:
         for number in range(1 if axis == TODAY else sizing.draws):

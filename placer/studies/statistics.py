@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LOW, HIGH = 0.1, 0.9
 """Quantiles between which at least four draws in five lie."""
@@ -41,7 +43,8 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         `FIGURES`; at most a tenth of the draws is below low, and at most a tenth above high. The median of counts is
         the upper one, so that it is enough for half of the draws. `violations_mean_pct` and `expected_violations_pct`
         are means over the draws, `chosen_risk` is the median of the risks that were used, and `keeps_budget` whether
-        the mean of SLA violations is at most `budget_pct`; None where either is unknown.
+        the mean of SLA violations is at most `budget_pct`; None where either is unknown. `truth` is the ground truth,
+        where results have it.
     """
     results = _with_all_columns(results)
     results["risk"] = results["used_risk"].where(results["budget_pct"].isna())
@@ -58,6 +61,8 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     budget, violations = groups["budget_pct"].max(), table["violations_mean_pct"]
     kept = (violations <= budget).astype(object)
     table["keeps_budget"] = kept.where(budget.notna() & violations.notna(), None)
+    if "truth" in results:
+        table["truth"] = groups["truth"].agg(lambda truths: ", ".join(dict.fromkeys(truths)))
     return table.reset_index().sort_values(list(by), key=_sort_key, kind="stable", ignore_index=True)
 
 
@@ -70,6 +75,8 @@ def _with_all_columns(results: pd.DataFrame) -> pd.DataFrame:
 
 def _sort_key(values: pd.Series[Any]) -> pd.Series[Any]:
     """Numbers as they are, texts by where they first appear."""
+    import pandas as pd
+
     if pd.api.types.is_numeric_dtype(values):
         return values
     return pd.Series(pd.factorize(values, use_na_sentinel=True)[0], index=values.index)

@@ -1,4 +1,4 @@
-"""Study files: which strategies, predictors, budgets and fleets on which traces, in TOML (docs/formats.md)."""
+"""Study files: which strategies, predictors, budgets and fleets on which traces, in TOML (docs/formats/study.md)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 from pydantic_core import ErrorDetails
 
 from placer.inputs.arrivals import MOST_ARRIVALS
-from placer.inputs.toml import line_of, read_toml
 from profiles import Fault, InputError
+from profiles.files.toml import line_of, read_toml
 from profiles.validation import worded
 from traces.arrivals import TABLE_2_NFS, TRAFFICS
 

@@ -42,7 +42,7 @@ def check_predictor(name: str, profile: Profile | None = None) -> None:
     AssertionError
         With the first fact that does not hold.
     """
-    models = train(profile or _recorded(), (name,))
+    models = train(profile or _record(), (name,))
     predictor = models.predictors[name]
     co_locations = _co_locations(models)
     _check_answers(predictor, co_locations)
@@ -52,7 +52,7 @@ def check_predictor(name: str, profile: Profile | None = None) -> None:
     _check_unknown(predictor, co_locations[0][0].traffic)
 
 
-def _recorded() -> Profile:
+def _record() -> Profile:
     with as_file(files("traces") / RECORDED) as folder:
         profile = read_profile(folder)
     return replace(profile, nfs={name: profile.nfs[name] for name in NFS})

@@ -8,9 +8,68 @@ from dataclasses import replace
 
 from placer.evaluate.checks import InvalidPlan, check_plan
 from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind
+from placer.model.oracle import Oracle
 from placer.model.plan import Plan
+from placer.model.sla import Sla
 from placer.strategies import Strategy
-from placer.testing.toy import CORES, ToyCatalogue, arrival, catalogue
+from profiles import CoLocation, TrafficProfile, Workload
+
+# A toy world that can be checked by hand: NFs a to d, whose contention is a table that fits on a page.
+
+
+SOLO = {"a": 100.0, "b": 200.0, "c": 400.0, "d": 800.0}
+CORES = {"a": 1, "b": 2, "c": 2, "d": 3}
+PRESSURE = {"a": 0.02, "b": 0.05, "c": 0.08, "d": 0.03}
+SENSITIVITY = {"a": 1.0, "b": 0.5, "c": 2.0, "d": 1.0}
+TRAFFIC = TrafficProfile(1000, 1500, 0)
+
+
+class ToyOracle(Oracle):
+    """An NF loses the sum of its neighbours' pressures, times its own sensitivity; a neighbour never helps."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        super().__init__()
+        self.speed = speed
+        self.queries = 0
+
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        self.queries += len(co_locations)
+        answers = []
+        for co_location in co_locations:
+            total = sum(PRESSURE[workload.nf] for workload in co_location)
+            drops = [SENSITIVITY[workload.nf] * (total - PRESSURE[workload.nf]) for workload in co_location]
+            shares = [max(0.01, 1 - drop) for drop in drops]
+            answers.append([self.speed * SOLO[one.nf] * share for one, share in zip(co_location, shares, strict=True)])
+        return answers
+
+
+class ToyCatalogue(Catalogue):
+    """A catalogue whose predictors and ground truth are toy oracles, whatever the predictor's name."""
+
+    def oracles(self, predictor: str) -> tuple[Oracle, ...]:
+        return tuple(ToyOracle() for _ in self.kinds)
+
+    def truth(self) -> tuple[Oracle, ...]:
+        return tuple(ToyOracle() for _ in self.kinds)
+
+    def shares(self, kind: NicKind, workload: Workload) -> dict[str, float]:
+        return {"cores": CORES[workload.nf] / kind.cores, "cache": 3 * PRESSURE[workload.nf]}
+
+
+def catalogue(*kinds: tuple[int | None, float]) -> ToyCatalogue:
+    """A catalogue of 8-core NICs, one kind per (count, cost); one kind without limit for none."""
+    made = [NicKind(i, f"toy-{i}", 8, CORES, count, cost) for i, (count, cost) in enumerate(kinds or [(None, 1.0)])]
+    return ToyCatalogue(tuple(made), (), ())
+
+
+def arrival(
+    identity: str, time: float, nf: str, drop: float = 0.1, departure: float | None = None, nic: str | None = None
+) -> Arrival:
+    """An arrival at toy traffic, which already runs where there is a NIC."""
+    return Arrival(identity, time, Workload(nf, TRAFFIC), Sla(max_drop=drop), departure, nic)
+
 
 TRACES = 8
 PREDICTOR = "toy"
@@ -26,8 +85,9 @@ FLEETS = {
 def check_strategy(strategy: type[Strategy], *, seed: int = 0) -> None:
     """Hold a strategy to its constraints on random traces and fleets of a toy world.
 
-    Every arrival is decided once; cores and NIC counts are kept; NFs go only to NICs that run them; the same trace
-    gives the same plan; a strategy that placed one trace places the next as if it were new.
+    Every arrival is decided once; cores and NIC counts are kept; NFs go only to NICs that run them; what already runs
+    stays where it is; the same trace gives the same plan; a strategy that placed one trace places the next as if it
+    were new.
 
     Raises
     ------
@@ -44,6 +104,7 @@ def check_strategy(strategy: type[Strategy], *, seed: int = 0) -> None:
             assert _decisions(strategy(nics, PREDICTOR).place(trace)) == _decisions(plan), f"{place}: plans differ"
             assert _decisions(used.place(trace)) == _decisions(plan), f"{place}: an earlier trace changes the plan"
     _check_hosting(strategy)
+    _check_running(strategy)
     assert not strategy(catalogue(), PREDICTOR).place([]).placements, f"{strategy.name}: an empty trace has placements"
 
 
@@ -64,6 +125,13 @@ def _check_hosting(strategy: type[Strategy]) -> None:
         assert kind is None or kind.hosts(placement.arrival.workload), (
             f"{strategy.name} places {placement.arrival.workload.nf} on a NIC that does not run it"
         )
+
+
+def _check_running(strategy: type[Strategy]) -> None:
+    """Three instances already run on one of two NICs, which has two cores left."""
+    nics = catalogue((2, 1.0))
+    trace = [arrival(str(number), number, "b", 0.5, nic="n" if number % 2 else None) for number in range(6)]
+    _check_constraints(strategy(nics, PREDICTOR).place(trace), trace, nics, f"{strategy.name}, instances that run")
 
 
 def _decisions(plan: Plan) -> list[tuple[str, str | None]]:

@@ -113,10 +113,10 @@ def _pair(described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]
     """Two NFs that fit the NIC together, if there are any."""
     cores = {nf.name: nf.cores for nf in described.nfs}
     pairs = (
-        (one, other)
-        for one in nfs
+        (nf, other)
+        for nf in nfs
         for other in nfs
-        if _apart(one, other) and cores[one.nf] + cores[other.nf] <= described.nic.cores
+        if _apart(nf, other) and cores[nf.nf] + cores[other.nf] <= described.nic.cores
     )
     pair = next(pairs, None)
     return None if pair is None else [*pair]

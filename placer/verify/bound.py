@@ -15,34 +15,44 @@ from itertools import groupby
 from math import ceil, gcd, lcm
 
 from placer.verify.certificate_file import CO_LOCATIONS, CORES, Certificate, Kind, TenantClass
-from placer.verify.query import Query, co_locations_on, lowest_of, solo_of
+from placer.verify.source import Query, co_locations_on, lowest_of, solo_of
 from profiles import Workload
 
 
 def bound_faults(certificate: Certificate, query: Query) -> Iterator[str]:
     """A bound above what the prices prove, or prices at which the tenants of a NIC are worth more than it costs."""
+    if faults := price_faults(certificate):
+        yield from faults
+        return
+    yield from claim_faults(certificate, _proven(certificate))
+    for number, kind in enumerate(certificate.kinds):
+        allowed = kind.cost + certificate.nic_prices[number]
+        if certificate.over == CO_LOCATIONS:
+            yield from _overpriced(certificate, number, allowed, query)
+        else:
+            yield from overpriced_within_cores(certificate, number, allowed)
+
+
+def price_faults(certificate: Certificate) -> list[str]:
+    """Classes or NICs without a price."""
     if missing := set(certificate.tenants.values()) - set(certificate.prices):
-        yield f"bound: {len(missing)} classes of tenants have no price"
-        return
+        return [f"bound: {len(missing)} classes of tenants have no price"]
     if len(certificate.nic_prices) != len(certificate.kinds) or min(certificate.nic_prices, default=Fraction(0)) < 0:
-        yield "bound: every NIC kind needs one price, none below zero"
-        return
+        return ["bound: every NIC kind needs one price, none below zero"]
+    return []
+
+
+def claim_faults(certificate: Certificate, proven: Fraction) -> Iterator[str]:
+    """Prices of NICs that are not limited, and a bound above what is proven or above the cost of the plan."""
     for number, kind in enumerate(certificate.kinds):
         if kind.limit is None and certificate.nic_prices[number]:
             yield f"bound: NIC kind {number} is not limited, its NICs have no price on top of their cost"
-    proven = _proven(certificate)
     if float(certificate.lower_bound) > float(proven):
         yield f"bound: the prices prove {float(proven):g}, not {float(certificate.lower_bound):g}"
     if float(certificate.lower_bound) > float(certificate.cost):
         yield f"bound: {float(certificate.lower_bound):g} is above the cost of the plan, {float(certificate.cost):g}"
     if certificate.over not in (CO_LOCATIONS, CORES):
         yield f"bound: '{certificate.over}' is neither over {CO_LOCATIONS} nor over {CORES}"
-    for number, kind in enumerate(certificate.kinds):
-        allowed = kind.cost + certificate.nic_prices[number]
-        if certificate.over == CO_LOCATIONS:
-            yield from _overpriced(certificate, number, allowed, query)
-        elif (worth := _most_worth_within_cores(certificate, kind)) > allowed:
-            yield f"bound: tenants worth {float(worth):.9g} fit NIC kind {number}, which costs {float(allowed):.9g}"
 
 
 def _proven(certificate: Certificate) -> Fraction:
@@ -52,6 +62,11 @@ def _proven(certificate: Certificate) -> Fraction:
     proven -= sum((max(price, Fraction(0)) for price in worth[: len(certificate.left_out)]), start=Fraction(0))
     for kind, price in zip(certificate.kinds, certificate.nic_prices, strict=True):
         proven -= price * (kind.limit or 0)
+    return possible_cost(certificate, proven)
+
+
+def possible_cost(certificate: Certificate, proven: Fraction) -> Fraction:
+    """The least cost that a plan can have, and that is not below what is proven."""
     whole = lcm(*(kind.cost.denominator for kind in certificate.kinds))
     unit = Fraction(gcd(*(int(kind.cost * whole) for kind in certificate.kinds)), whole)
     return max(Fraction(0), ceil(proven / unit) * unit) if unit else Fraction(0)
@@ -92,6 +107,13 @@ def _highest_worth(satisfied: Sequence[tuple[Fraction, int]], members: int) -> F
         worth += price * taken
         members -= taken
     return None if members else worth
+
+
+def overpriced_within_cores(certificate: Certificate, number: int, allowed: Fraction) -> Iterator[str]:
+    """Tenants that fit the cores and are worth more than allowed."""
+    worth = _most_worth_within_cores(certificate, certificate.kinds[number])
+    if worth > allowed:
+        yield f"bound: tenants worth {float(worth):.9g} fit NIC kind {number}, which costs {float(allowed):.9g}"
 
 
 def _most_worth_within_cores(certificate: Certificate, kind: Kind) -> Fraction:

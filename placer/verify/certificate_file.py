@@ -23,6 +23,12 @@ RELATIVE_SLACK = 1e-9
 LARGEST_EXPONENT = 100
 """Numbers of more digits than this, before or after the decimal point, are no costs, prices or throughputs."""
 
+OPTIMAL, PLANNED = "optimal", "planned"
+"""What a certificate is of."""
+
+LIKELIEST = 0.5
+"""No tenant of a plan with a budget may have a larger probability of a violation."""
+
 CO_LOCATIONS = "co-locations"
 CORES = "cores"
 OLDER = {"companies": CO_LOCATIONS}
@@ -38,10 +44,14 @@ class TenantClass(NamedTuple):
     drop: float | None
     kpps: float | None
 
+    def required(self, solo: float) -> float:
+        """The least throughput (kpps) that meets the SLA where running alone gives `solo`."""
+        least = self.kpps if self.kpps is not None else (1.0 - (self.drop or 0.0)) * solo
+        return least * (1.0 - RELATIVE_SLACK)
+
     def is_met(self, throughput: float, solo: float) -> bool:
         """Whether the throughput (kpps) meets the SLA where running alone gives `solo`."""
-        least = self.kpps if self.kpps is not None else (1.0 - (self.drop or 0.0)) * solo
-        return throughput >= least * (1.0 - RELATIVE_SLACK)
+        return throughput >= self.required(solo)
 
 
 class Kind(NamedTuple):
@@ -56,6 +66,20 @@ class Kind(NamedTuple):
     def taken(self, co_location: Sequence[Workload]) -> int:
         """Cores that the co-location takes; more than there are where an NF is unknown."""
         return sum(self.cores_of.get(workload.nf, self.cores + 1) for workload in co_location)
+
+
+class Budget(NamedTuple):
+    """What a plan that keeps a budget of SLA violations claims beyond others; of 100 tenants placed, or of one tenant.
+
+    `limit` is the largest probability of a violation that a tenant may have; `times` are those of arrivals (s).
+    """
+
+    pct: Fraction
+    limit: float
+    times: dict[str, float]
+    expected_pct: float
+    reserve_pct: float
+    violation_price: Fraction
 
 
 class Certificate(NamedTuple):
@@ -73,6 +97,7 @@ class Certificate(NamedTuple):
     nic_prices: list[Fraction]
     predictor: str | None
     risk: float | None
+    budget: Budget | None = None
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -106,6 +131,9 @@ def read_certificate(path: Path) -> Certificate:
 def _certificate(document: Mapping[str, Any]) -> Certificate:
     plan, bound = document["plan"], document["bound"]
     over = _text(bound["over"])
+    if (of := document.get("of", OPTIMAL)) not in (OPTIMAL, PLANNED):
+        raise ValueError(f"it is of {of!r}, neither {OPTIMAL} nor {PLANNED}")
+    risk = None if document.get("risk") is None else float(_number(document["risk"]))
     return Certificate(
         kinds=[_kind(kind) for kind in document["fleet"]],
         testbeds=[_text(kind["testbed"]) for kind in document["fleet"]],
@@ -118,7 +146,24 @@ def _certificate(document: Mapping[str, Any]) -> Certificate:
         prices=_unique([(_class(one), _number(one["price"])) for one in bound["prices"]]),
         nic_prices=[_number(price) for price in bound["nic_prices"]],
         predictor=None if document.get("predictor") is None else _text(document["predictor"]),
-        risk=None if document.get("risk") is None else float(_number(document["risk"])),
+        risk=risk,
+        budget=_budget(document, risk) if of == PLANNED else None,
+    )
+
+
+def _budget(document: Mapping[str, Any], risk: float | None) -> Budget:
+    given, plan = document["budget_pct"], document["plan"]
+    _text(document["predictor"])
+    pct = Fraction(100) if given is None else _number(given)
+    if not 0 < pct <= 100:
+        raise ValueError("a budget is above 0 and at most 100")
+    return Budget(
+        pct,
+        LIKELIEST if given is not None or risk is None else risk,
+        {_text(tenant["id"]): float(_number(tenant["time"])) for tenant in document["tenants"]},
+        float(_number(plan["expected_violations_pct"])),
+        float(_number(plan["reserve_pct"])),
+        _number(document["bound"]["violation_price"]),
     )
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from fractions import Fraction
+from itertools import islice
 
 from placer.verify.certificate_file import Certificate, TenantClass
-from placer.verify.query import Query, lowest_of, solo_of
-from placer.verify.source import ThroughputSource
+from placer.verify.source import Query, ThroughputSource, co_locations_on, lowest_of, solo_of
 
 
 def plan_faults(certificate: Certificate, query: Query) -> Iterator[str]:
     """Tenants missing or placed twice, NICs overfull or too many, a wrong cost, and SLA violations."""
+    yield from placement_faults(certificate)
+    if all(number < len(certificate.kinds) for number, _ in certificate.nics):
+        for number in range(len(certificate.kinds)):
+            yield from _sla_violations(certificate, number, query)
+
+
+def placement_faults(certificate: Certificate) -> Iterator[str]:
+    """Tenants missing or placed twice, NICs overfull or too many, and a wrong cost."""
     placed = Counter([*(tenant for _, tenants in certificate.nics for tenant in tenants), *certificate.left_out])
     for identity in sorted(placed.keys() | certificate.tenants.keys()):
         if placed[identity] != 1 or identity not in certificate.tenants:
@@ -30,8 +39,11 @@ def plan_faults(certificate: Certificate, query: Query) -> Iterator[str]:
     cost = sum((certificate.kinds[number].cost for number, _ in certificate.nics), start=Fraction(0))
     if float(cost) != float(certificate.cost):
         yield f"plan: its NICs cost {float(cost):g}, not {float(certificate.cost):g}"
-    for number in known:
-        yield from _sla_violations(certificate, number, query)
+    for number, tenants in certificate.nics:
+        kind = certificate.kinds[number]
+        co_location = sorted(certificate.tenants[name].workload for name in tenants if name in certificate.tenants)
+        if kind.taken(co_location) > kind.cores:
+            yield f"plan: {' + '.join(workload.nf for workload in co_location)} take more than {kind.cores} cores"
 
 
 def fleet_faults(certificate: Certificate, number: int, source: ThroughputSource) -> Iterator[str]:
@@ -49,13 +61,20 @@ def fleet_faults(certificate: Certificate, number: int, source: ThroughputSource
             yield f"fleet: {nf} takes {claimed} cores of NIC kind {number}, by {source.name} it takes {taken}"
 
 
-def trace_faults(certificate: Certificate, trace: Mapping[str, TenantClass]) -> Iterator[str]:
-    """Tenants, by id, that are missing in trace or certificate, or that have another workload or SLA there."""
+def trace_faults(
+    certificate: Certificate, trace: Mapping[str, TenantClass], times: Mapping[str, float]
+) -> Iterator[str]:
+    """Tenants, by id, that are missing in trace or certificate, or that have another workload or SLA there.
+
+    With a budget it matters when they arrive, too: a probability is the largest while a NIC fills up.
+    """
     for identity in sorted(trace.keys() | certificate.tenants.keys()):
         if identity not in trace or identity not in certificate.tenants:
             yield f"trace: {identity} is only in the {'trace' if identity in trace else 'certificate'}"
         elif trace[identity] != certificate.tenants[identity]:
             yield f"trace: {identity} has another workload or another SLA there"
+        elif certificate.budget is not None and certificate.budget.times[identity] != times[identity]:
+            yield f"trace: {identity} arrives at another time there"
 
 
 def _sla_violations(certificate: Certificate, number: int, query: Query) -> Iterator[str]:
@@ -66,9 +85,6 @@ def _sla_violations(certificate: Certificate, number: int, query: Query) -> Iter
         if of == number
     ]
     co_locations = [tuple(sorted(tenant.workload for _, tenant in nic)) for nic in nics]
-    for co_location in co_locations:
-        if kind.taken(co_location) > kind.cores:
-            yield f"plan: {' + '.join(workload.nf for workload in co_location)} take more than {kind.cores} cores"
     fitting = [
         co_location
         for co_location in dict.fromkeys(co_locations)
@@ -81,3 +97,66 @@ def _sla_violations(certificate: Certificate, number: int, query: Query) -> Iter
             kpps, alone = throughputs[co_location][tenant.workload], solo[tenant.workload]
             if not tenant.is_met(kpps, alone):
                 yield f"plan: {name} gets {kpps:g} of {alone:g} kpps, below its SLA"
+
+
+# Whether a plan is complete: no plan places more tenants.
+
+
+MOST_CO_LOCATIONS = 20_000
+"""With more co-locations on a kind of NIC than this, nothing is proven about tenants that are left out."""
+
+
+class Completeness(Enum):
+    """What is known of the tenants that a plan leaves out."""
+
+    ALL_PLACED = "no tenant is left out"
+    PROVEN = "no co-location on any NIC meets the SLA of a tenant that is left out"
+    UNKNOWN = "that no plan places more tenants is not proven"
+    REFUTED = "a tenant that is left out meets its SLA alone on a NIC that the plan does not use"
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is proven that no plan places more tenants."""
+        return self in (Completeness.ALL_PLACED, Completeness.PROVEN)
+
+
+def completeness_of(certificate: Certificate, query: Query) -> Completeness:
+    """Whether the plan of a certificate without faults is complete."""
+    left_out = {certificate.tenants[identity] for identity in certificate.left_out}
+    if not left_out:
+        return Completeness.ALL_PLACED
+    if any(_fits_unused_nic(certificate, number, left_out, query) for number in range(len(certificate.kinds))):
+        return Completeness.REFUTED
+    if all(_unsatisfiable(certificate, number, left_out, query) for number in range(len(certificate.kinds))):
+        return Completeness.PROVEN
+    return Completeness.UNKNOWN
+
+
+def _fits_unused_nic(certificate: Certificate, number: int, left_out: set[TenantClass], query: Query) -> bool:
+    """Whether there is a NIC of the kind without tenants that one of these meets its SLA on."""
+    kind = certificate.kinds[number]
+    used = sum(of == number for of, _ in certificate.nics)
+    if kind.limit is not None and used >= kind.limit:
+        return False
+    fitting = [tenant for tenant in left_out if kind.taken([tenant.workload]) <= kind.cores]
+    solo = solo_of(number, {tenant.workload for tenant in fitting}, query)
+    return any(tenant.is_met(solo[tenant.workload], solo[tenant.workload]) for tenant in fitting)
+
+
+def _unsatisfiable(certificate: Certificate, number: int, left_out: set[TenantClass], query: Query) -> bool:
+    """Whether no co-location of all tenants on a NIC of the kind meets the SLA of one of these."""
+    kind = certificate.kinds[number]
+    instances_of = Counter(tenant.workload for tenant in certificate.tenants.values())
+    co_locations = list(islice(co_locations_on(kind, instances_of), MOST_CO_LOCATIONS + 1))
+    if len(co_locations) > MOST_CO_LOCATIONS:
+        return False
+    workloads = {tenant.workload for tenant in left_out}
+    with_left_out = [co_location for co_location in co_locations if workloads.intersection(co_location)]
+    throughputs = lowest_of(number, with_left_out, query)
+    solo = solo_of(number, {workload for workload in workloads if kind.taken([workload]) <= kind.cores}, query)
+    return not any(
+        tenant.is_met(lowest[tenant.workload], solo[tenant.workload])
+        for lowest in throughputs.values()
+        for tenant in left_out
+        if tenant.workload in lowest
+    )

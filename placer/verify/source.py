@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from predictor import Models
+from placer.verify.certificate_file import Kind
+from predictor import Models, Predictor
 from profiler.testbed import Testbed
-from profiles import CoLocation, InputError, TrafficProfile
+from profiles import CoLocation, InputError, TrafficProfile, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,10 @@ class ThroughputSource:
         Traffic of arrivals in a trace that gives none.
     query
         The throughputs (kpps) in co-locations.
+    check
+        Refuses workloads that are not known.
+    errors
+        The predictor, which says how likely throughputs fall short; None for a testbed.
     """
 
     name: str
@@ -34,6 +39,8 @@ class ThroughputSource:
     cores_of: Mapping[str, int]
     traffic: TrafficProfile
     query: Callable[[Sequence[CoLocation]], list[list[float]]]
+    check: Callable[[Collection[Workload]], None] = lambda workloads: None
+    errors: Predictor | None = None
 
 
 def testbed_source(testbed: Testbed) -> ThroughputSource:
@@ -60,14 +67,56 @@ def predictor_source(models: Models, predictor: str, risk: float | None) -> Thro
     if predictor not in models.predictors:
         raise InputError.of("--models", f"these models have no {predictor}, with which the certificate was made")
 
-    def query(co_locations: Sequence[CoLocation]) -> list[list[float]]:
-        for workload in sorted({workload for co_location in co_locations for workload in co_location}):
+    def check(workloads: Collection[Workload]) -> None:
+        for workload in sorted(workloads):
             for column, message in models.check(workload):
                 raise InputError.of(f"{workload.nf} in the certificate", message, column=column)
+
+    def query(co_locations: Sequence[CoLocation]) -> list[list[float]]:
+        check({workload for co_location in co_locations for workload in co_location})
         return [list(map(float, answer)) for answer in models.predictors[predictor].throughput(co_locations, risk=risk)]
 
     nic = models.testbed.nic if models.testbed else None
     cores_of = {nf: models.cores(nf) for nf in models.nfs}
     name = f"the predictor {predictor}"
     model, cores = (nic.model, nic.cores) if nic else (None, None)
-    return ThroughputSource(name, model, cores, cores_of, models.default_traffic, query)
+    predicted = models.predictors[predictor]
+    return ThroughputSource(name, model, cores, cores_of, models.default_traffic, query, check, predicted)
+
+
+# Queries of throughputs, and the co-locations to query.
+
+
+Query = Callable[[int, Sequence[CoLocation]], Sequence[Sequence[float]]]
+"""From the number of a NIC kind and co-locations, the throughputs (kpps) in each."""
+
+
+def lowest_of(number: int, co_locations: Sequence[CoLocation], query: Query) -> dict[CoLocation, dict[Workload, float]]:
+    """By co-location, the throughput of each workload; of equal workloads the lowest."""
+    throughputs: dict[CoLocation, dict[Workload, float]] = {}
+    for co_location, answer in zip(co_locations, query(number, co_locations), strict=True):
+        lowest: dict[Workload, float] = {}
+        for workload, kpps in zip(co_location, answer, strict=True):
+            lowest[workload] = min(kpps, lowest.get(workload, kpps))
+        throughputs[co_location] = lowest
+    return throughputs
+
+
+def solo_of(number: int, workloads: set[Workload], query: Query) -> dict[Workload, float]:
+    """The throughput of each workload alone on a NIC."""
+    alone: list[CoLocation] = [(workload,) for workload in sorted(workloads)]
+    return {co_location[0]: answer[0] for co_location, answer in zip(alone, query(number, alone), strict=True)}
+
+
+def co_locations_on(kind: Kind, instances_of: Mapping[Workload, int]) -> Iterator[CoLocation]:
+    """Every co-location of at most so many instances of these workloads that fits the cores."""
+    workloads = sorted(instances_of)
+
+    def grow(co_location: CoLocation, first: int) -> Iterator[CoLocation]:
+        for place in range(first, len(workloads)):
+            larger = (*co_location, workloads[place])
+            if larger.count(workloads[place]) <= instances_of[workloads[place]] and kind.taken(larger) <= kind.cores:
+                yield larger
+                yield from grow(larger, place)
+
+    return grow((), 0)

@@ -10,18 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.chains.chain_model import ChainModel, features_of
-from predictor.chains.correction import Correction, improves
-from predictor.chains.placed_chain import PlacedChain
+from predictor.chains.chain_model import ChainModel, Columns, Correction, StageCosts, features_of, improves
+from predictor.chains.placed_chain import (
+    CompositionRule,
+    Cores,
+    CostsByCore,
+    PlacedChain,
+    SoftWeakestLink,
+    weakest_link,
+)
 from predictor.chains.process import ITERATIONS
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.rules import CompositionRule, Cores, CostsByCore, SoftWeakestLink, weakest_link
 from predictor.chains.settings import ENOUGH, Settings, settings_of
-from predictor.chains.stages import Columns, StageCosts
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 POWERS = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
 """Of the soft weakest links that measured runs are compared with."""
@@ -48,7 +50,7 @@ def fit_chain(
     *,
     higher_is_better: bool = True,
     measured_at: Columns | None = None,
-    measured: Array | None = None,
+    measured: Floats | None = None,
     cores_are_known: bool = False,
     source: str | None = None,
 ) -> ChainModel:
@@ -136,7 +138,7 @@ class _Fitting:
         repeated = any(len(one) > 1 for one in self.runs.repeats)
         return self.runs.spread if repeated else self.model.noise
 
-    def _with(self, rule: CompositionRule, correction: Correction, uncorrected: Array) -> ChainModel:
+    def _with(self, rule: CompositionRule, correction: Correction, uncorrected: Floats) -> ChainModel:
         """The model with this rule and correction, where they are better than what is left without them."""
         error, deviation = correction.process.left_out()
         count, variance = len(error), self._noise**2 / self.runs.count[correction.kept]
@@ -149,7 +151,7 @@ class _Fitting:
         calibrated = (count * max(ratio, 1.0) + FEW_RUNS) / (count + FEW_RUNS)
         return replace(measured, rule=rule, correction=correction, widening=float(np.sqrt(calibrated * few)))
 
-    def _useful(self, gain: Array) -> bool:
+    def _useful(self, gain: Floats) -> bool:
         """Whether left-out runs are predicted better with the correction; `gain` is by how much, shape (runs,)."""
         alone = len(self.model.chain.stages) == 1
         return improves(gain, CHANCE_ALONE if alone else CHANCE) if len(gain) > 1 else not alone

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.chains.rules import Cores
+from profiles.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +122,133 @@ class PlacedChain:
     def shares(self) -> NDArray[np.float64]:
         """Visit ratios, shape (stages,)."""
         return np.array([stage.share for stage in self.stages])
+
+
+# How the NFs of a chain make up its performance.
+#
+# A cost is what one packet takes: one over the throughput, or the response time. A stage's cost, as its profile shows
+# it, contains the cost of the traffic source, as the NF that does nothing shows it. Rules compose the costs of stages,
+# per packet that enters the chain; a stage that only a share of the packets reaches costs that share.
+
+
+Cores = tuple[tuple[int, ...], ...]
+"""Per core the indices of its stages."""
+
+
+class CompositionRule(ABC):
+    """Composes the costs of stages."""
+
+    name: str
+
+    @abstractmethod
+    def cost(self, stages: Floats, shares: Floats, source: Floats) -> Floats:
+        """The costs of chains.
+
+        Parameters
+        ----------
+        stages
+            Cost of each stage alone, shape (N, stages).
+        shares
+            Packets that reach it, as a share of those that enter the chain, shape (stages,).
+        source
+            Cost of the traffic source, which each stage's cost contains; 0 where it is not known. Shape (N,).
+
+        Returns
+        -------
+        Shape (N,).
+        """
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """The rule in words, with its parameters."""
+
+
+@dataclass(frozen=True)
+class CostsByCore(CompositionRule):
+    """On a core costs add, less the source's own; the slowest core limits the chain.
+
+    With one core, 1/T = t0 + sum_i s_i (1/T_i - t0). With a core for each stage, it is the weakest link (van Rossem et
+    al., equation 4): receiving from the ring before a core costs what receiving from the source does.
+
+    Parameters
+    ----------
+    cores
+        Per core the indices of its stages.
+    source_share
+        Where the source was not measured: its cost as a share of that of the cheapest stage.
+    core_times
+        Per core the share of its time that it spends on the chain; empty for all of it on each.
+    rings
+        Per stage, what receiving a packet from another core in front of it costs beyond receiving it from the source,
+        and what sending it to another core behind it costs; empty where it was not measured.
+    """
+
+    cores: Cores
+    source_share: float = 0.0
+    core_times: tuple[float, ...] = ()
+    rings: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """By the number of cores."""
+        if all(len(core) == 1 for core in self.cores):
+            return "weakest-link"
+        return "costs-add" if len(self.cores) == 1 else "costs-by-core"
+
+    def cost(self, stages: Floats, shares: Floats, source: Floats) -> Floats:
+        cheapest = stages.min(axis=1)
+        received = np.where(source > 0, np.minimum(source, cheapest), self.source_share * cheapest)
+        own = (stages - received[:, None]) * shares
+        times = self.core_times or (1.0,) * len(self.cores)
+        loads = [
+            (shares[min(core)] * received + own[:, list(core)].sum(axis=1) + handed_over) / time
+            for core, time, handed_over in zip(self.cores, times, self._handed_over(shares), strict=True)
+        ]
+        return np.asarray(np.max(loads, axis=0))
+
+    def _handed_over(self, shares: Floats) -> Floats:
+        """Per core what its rings cost. Shape (cores,)."""
+        core_of = {stage: number for number, core in enumerate(self.cores) for stage in core}
+        costs = np.zeros(len(self.cores))
+        for stage in range(1, len(self.rings)):
+            sender, receiver = core_of[stage - 1], core_of[stage]
+            if sender != receiver:
+                costs[sender] += self.rings[stage - 1][1] * shares[stage]
+                costs[receiver] += self.rings[stage][0] * shares[stage]
+        return costs
+
+    def __str__(self) -> str:
+        if self.name == "weakest-link":
+            return "the weakest link"
+        source = f", the source is {100 * self.source_share:g} % of the cheapest NF" if self.source_share else ""
+        if self.name == "costs-add":
+            return f"costs add on one core{source}"
+        return f"costs add on each of {len(self.cores)} cores, the slowest counts{source}"
+
+
+@dataclass(frozen=True)
+class SoftWeakestLink(CompositionRule):
+    """Stages that are about equally slow slow one another down: (sum cost^power)^(1/power).
+
+    Parameters
+    ----------
+    power
+        1 adds all costs, infinity is the weakest link.
+    """
+
+    power: float
+    name = "soft-weakest-link"
+
+    def cost(self, stages: Floats, shares: Floats, source: Floats) -> Floats:
+        reached = stages * shares
+        largest = reached.max(axis=1)
+        relative = ((reached / largest[:, None]) ** self.power).sum(axis=1) ** (1 / self.power)
+        return np.asarray(largest * relative)
+
+    def __str__(self) -> str:
+        return f"the weakest link, slowed down by the others (power {self.power:g})"
+
+
+def weakest_link(stages: int) -> CostsByCore:
+    """The rule of van Rossem et al., equation 4: each stage by itself, the slowest counts."""
+    return CostsByCore(tuple((at,) for at in range(stages)))

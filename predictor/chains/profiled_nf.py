@@ -9,12 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.chains.input_scale import InputScale
 from predictor.chains.regressor import REGRESSORS, Regressor
-from predictor.chains.selection import FEWEST, RegressorError, best_of, compared
-from predictor.chains.settings import NORMAL, Settings, settings_of, without_strange
-
-Array = NDArray[np.float64]
+from predictor.chains.settings import NORMAL, InputScale, Settings, settings_of, without_strange
+from profiles.arrays import Floats
 
 FOLLOWS = "smooth"
 """The regressor of profiles with too few settings to compare any."""
@@ -53,7 +50,7 @@ class ProfiledNf:
 
     @classmethod
     def fit(
-        cls, name: str, inputs: tuple[str, ...], measured_at: Array, measured: Array, *, regressor: str | None = None
+        cls, name: str, inputs: tuple[str, ...], measured_at: Floats, measured: Floats, *, regressor: str | None = None
     ) -> ProfiledNf:
         """The profile of single measurements.
 
@@ -83,16 +80,16 @@ class ProfiledNf:
         chosen, fitted = _chosen(settings, errors)
         return cls(name, settings, chosen, fitted, tuple(errors))
 
-    def predict(self, inputs: Array) -> Array:
+    def predict(self, inputs: Floats) -> Floats:
         """What the NF reaches alone at `inputs`, shape (N, inputs): shape (N,)."""
         return np.asarray(np.exp(self.fitted.predict(inputs)))
 
-    def error(self, inputs: Array) -> Array:
+    def error(self, inputs: Floats) -> Floats:
         """Relative standard deviation of the error of `predict`, without the noise of a measurement, shape (N,)."""
         error = np.where(self._measured_at(inputs), self._error_at_settings, self._error_between)
         return np.asarray(np.where(self.extrapolated(inputs), np.maximum(BEYOND * error, UNKNOWN_ERROR), error))
 
-    def extrapolated(self, inputs: Array) -> NDArray[np.bool_]:
+    def extrapolated(self, inputs: Floats) -> NDArray[np.bool_]:
         """Whether any input is outside its measured range, shape (N,)."""
         return self.scale.outside(inputs)
 
@@ -115,7 +112,7 @@ class ProfiledNf:
         errors = found.errors[np.isfinite(found.errors)]
         return max(_robust(errors), self._error_at_settings)
 
-    def _measured_at(self, inputs: Array) -> NDArray[np.bool_]:
+    def _measured_at(self, inputs: Floats) -> NDArray[np.bool_]:
         known = {tuple(row) for row in self.settings.inputs.tolist()}
         return np.array([tuple(row) in known for row in inputs.tolist()], dtype=bool)
 
@@ -145,8 +142,108 @@ def _chosen(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, 
     return best
 
 
-def _robust(errors: Array) -> float:
+def _robust(errors: Floats) -> float:
     """Standard deviation by the median, and at least half of the root mean square."""
     if not len(errors):
         return 0.0
     return max(NORMAL * float(np.median(np.abs(errors))), float(np.sqrt((errors**2).mean())) / 2)
+
+
+# The choice of a regressor: the one that predicts settings it did not learn from best.
+
+
+FOLDS = 5
+FEWEST = 5
+"""Settings below which nothing is compared."""
+LEARNT_FROM = 400
+"""Settings of a comparison; with more, these are drawn at random."""
+LARGEST_ERROR = float(np.log(7.0))
+"""Errors count up to this factor, so that one far extrapolation does not decide."""
+FAR_BEHIND = 1.5
+"""A regressor whose error on the first fold is this many times the smallest is not tried on the others."""
+CLOSE = 1.02
+"""The first regressor in order is chosen when its error is at most this many times the smallest."""
+
+
+@dataclass(frozen=True)
+class RegressorError:
+    """How well one regressor predicts settings that it did not learn from.
+
+    Parameters
+    ----------
+    regressor
+        Its name.
+    errors
+        Natural logarithm of the value over the predicted one, per setting; NaN for settings that were not predicted.
+    mape_pct
+        Mean absolute error, % of the value.
+    rmse
+        Root mean squared error, in the unit of the measure.
+    """
+
+    regressor: str
+    errors: Floats
+    mape_pct: float
+    rmse: float
+
+    @property
+    def size(self) -> float:
+        """Mean absolute logarithm, by which regressors are compared."""
+        return float(np.nanmean(np.minimum(np.abs(self.errors), LARGEST_ERROR)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was tried on every fold."""
+        return bool(np.isfinite(self.errors).sum() >= min(len(self.errors), LEARNT_FROM))
+
+
+def compared(
+    settings: Settings, names: Iterable[str] | None = None, *, race: bool = False, seed: int = 0
+) -> list[RegressorError]:
+    """Each regressor's error by cross-validation, in the order of the registry.
+
+    All repeats of a setting are on one side of each fold, since a setting is one row here.
+
+    Parameters
+    ----------
+    settings
+        At least two.
+    names
+        Of the regressors; by default all.
+    race
+        Whether to try only those on all folds that are not far behind on the first.
+    seed
+        Of the folds.
+    """
+    order = np.random.default_rng(seed).permutation(len(settings))[:LEARNT_FROM]
+    count = min(FOLDS, len(order))
+    folds = [order[start::count] for start in range(count)]
+    names = list(REGRESSORS if names is None else names)
+    errors = {name: np.full(len(settings), np.nan) for name in names}
+    racing = names
+    for number, left_out in enumerate(folds):
+        for name in racing:
+            errors[name][left_out] = _errors_on(name, settings, np.setdiff1d(order, left_out), left_out)
+        if race and number == 0:
+            sizes = {name: _error_of(name, settings, errors[name]).size for name in names}
+            racing = [name for name in names if sizes[name] <= FAR_BEHIND * min(sizes.values())]
+    return [_error_of(name, settings, errors[name]) for name in names]
+
+
+def _errors_on(name: str, settings: Settings, learnt: NDArray[np.intp], left_out: NDArray[np.intp]) -> Floats:
+    fitted = REGRESSORS.find(name)().fit(settings.at(learnt))
+    return np.asarray(np.log(settings.value[left_out]) - fitted.predict(settings.inputs[left_out]))
+
+
+def _error_of(name: str, settings: Settings, errors: Floats) -> RegressorError:
+    relative = np.abs(np.expm1(-errors))
+    return RegressorError(
+        name, errors, 100 * float(np.nanmean(relative)), float(np.sqrt(np.nanmean((relative * settings.value) ** 2)))
+    )
+
+
+def best_of(errors: Sequence[RegressorError]) -> RegressorError:
+    """The first of those tried on every fold whose error is as small as the smallest, within `CLOSE`."""
+    complete = [one for one in errors if one.complete]
+    least = min(one.size for one in complete)
+    return next(one for one in complete if one.size <= CLOSE * least + 1e-12)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.chains.chain_model import ChainModel, ChainPredictions
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 Allocation = Mapping[str, float]
 """The amount of the resource by NF."""
@@ -56,7 +55,7 @@ class ScalingTarget:
             return self.met_by(predicted.low if self.safe else predicted.predicted, higher_is_better=True)
         return self.met_by(predicted.high if self.safe else predicted.predicted, higher_is_better=False)
 
-    def met_by(self, measure: Array, *, higher_is_better: bool) -> NDArray[np.bool_]:
+    def met_by(self, measure: Floats, *, higher_is_better: bool) -> NDArray[np.bool_]:
         """Whether each value of the measure meets it, shape (N,)."""
         if higher_is_better:
             return np.asarray(measure >= self.measure * (1 - ROUNDING))
@@ -164,12 +163,12 @@ def greedy_allocation(
             level[nf] += 1
 
 
-def predicted_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[str, Array]) -> ChainPredictions:
+def predicted_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[str, Floats]) -> ChainPredictions:
     """What the chain reaches with amounts by NF, each of shape (N,)."""
     return model.predict(columns_for(model, target, allocations))
 
 
-def columns_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[str, Array]) -> dict[str, Array]:
+def columns_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[str, Floats]) -> dict[str, Floats]:
     """The columns of allocations with the target's workload."""
     count = len(next(iter(allocations.values())))
     columns = {name: np.full(count, float(value)) for name, value in target.workload.items()}
@@ -188,7 +187,7 @@ def _met(
     return bool(target.met_by(np.array([run(allocation)]), higher_is_better=model.higher_is_better)[0])
 
 
-def _limiting(model: ChainModel, columns: Mapping[str, Array]) -> list[str]:
+def _limiting(model: ChainModel, columns: Mapping[str, Floats]) -> list[str]:
     """The NFs that limit the chain."""
     reached = (model.stage_costs(columns).costs * model.chain.shares)[0]
     limits = reached >= LIMITING * reached.max()
@@ -209,7 +208,7 @@ def _least_sufficient(
     return float(amounts[int(np.argmax(met))]) if met.any() else None
 
 
-def _by_total(choices: Sequence[Sequence[float]]) -> Iterator[Array]:
+def _by_total(choices: Sequence[Sequence[float]]) -> Iterator[Floats]:
     """Combinations in the order of their totals, some at a time; those of one total are never parted."""
     rows = np.array(list(product(*choices)), dtype=np.float64)
     totals = np.round(rows.sum(axis=1), 9)

@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.chains.input_scale import InputScale
 from predictor.chains.process import Assumptions, SmoothProcess, Typical
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 NORMAL = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
@@ -66,17 +64,17 @@ class Settings:
     """
 
     names: tuple[str, ...]
-    inputs: Array
-    value: Array
-    count: Array
+    inputs: Floats
+    value: Floats
+    count: Floats
     spread: float
-    repeats: tuple[Array, ...] = ()
+    repeats: tuple[Floats, ...] = ()
 
     def __len__(self) -> int:
         return len(self.value)
 
     @property
-    def variance(self) -> Array:
+    def variance(self) -> Floats:
         """Variance of the noise of each value's natural logarithm, shape (settings,)."""
         return np.asarray(self.spread**2 / self.count)
 
@@ -96,7 +94,7 @@ class Settings:
         return replace(self, inputs=self.inputs[rows], value=self.value[rows], count=self.count[rows], repeats=repeats)
 
 
-def settings_of(names: tuple[str, ...], inputs: Array, measured: Array) -> Settings:
+def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Settings:
     """The settings of single measurements.
 
     Parameters
@@ -138,7 +136,7 @@ def without_strange(settings: Settings) -> Settings:
     return corrected if len(kept) >= (1 - MOST_LEFT_OUT) * len(settings) else settings
 
 
-def _spread(repeats: Sequence[Array]) -> float:
+def _spread(repeats: Sequence[Floats]) -> float:
     """Relative standard deviation of a measurement, by repeats."""
     apart = [np.abs(one - np.median(one)) * np.sqrt(len(one) / (len(one) - 1)) for one in repeats if len(one) > 1]
     if not apart:
@@ -148,19 +146,19 @@ def _spread(repeats: Sequence[Array]) -> float:
     return max(float(np.sqrt(variance)), LEAST_SPREAD)
 
 
-def _without_outliers(repeats: Array, spread: float) -> Array:
+def _without_outliers(repeats: Floats, spread: float) -> Floats:
     if len(repeats) < ENOUGH:
         return repeats
     kept = repeats[np.abs(repeats - np.median(repeats)) <= OUTLYING * spread]
     return kept if len(kept) else repeats
 
 
-def _centre(repeats: Array) -> float:
+def _centre(repeats: Floats) -> float:
     """Half median, half mean of what is left: the mean has less noise, the median minds outliers less."""
     return float(np.median(repeats) + np.mean(repeats)) / 2
 
 
-def _strange(points: Array, settings: Settings, doubtful: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+def _strange(points: Floats, settings: Settings, doubtful: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
     """How far each value is from what the others predict, and whether that is too far to be believed.
 
     An outlier spoils what its neighbours predict, too: all suspects are judged by those who are none.
@@ -181,7 +179,7 @@ def _strange(points: Array, settings: Settings, doubtful: NDArray[np.bool_]) -> 
     return error, suspect
 
 
-def _nearest_repeats(settings: Settings, predicted: Array, strange: NDArray[np.bool_]) -> Settings:
+def _nearest_repeats(settings: Settings, predicted: Floats, strange: NDArray[np.bool_]) -> Settings:
     """Strange settings reduced to the repeat that is as predicted; those without one have count 0."""
     value, count = settings.value.copy(), settings.count.copy()
     for number in np.flatnonzero(strange):
@@ -190,3 +188,58 @@ def _nearest_repeats(settings: Settings, predicted: Array, strange: NDArray[np.b
         agrees = count[number] > 1 and abs(nearest - predicted[number]) < np.log(STRANGE_FACTOR)
         value[number], count[number] = np.exp(nearest), float(agrees)
     return replace(settings, value=value, count=count)
+
+
+# Inputs on a common scale.
+
+
+WIDE = 4.0
+"""Largest over smallest value of an input from which its logarithm is used."""
+
+
+@dataclass(frozen=True)
+class InputScale:
+    """Inputs as shares of their measured range, from 0 to 1; those of wide range by their logarithms.
+
+    Parameters
+    ----------
+    low, high
+        Of each input as measured. Shape (inputs,).
+    offset
+        What is added before the logarithm; NaN where the input itself is used. Shape (inputs,).
+    """
+
+    low: Floats
+    high: Floats
+    offset: Floats
+
+    @classmethod
+    def of(cls, inputs: Floats) -> InputScale:
+        """The scale of measured inputs, shape (settings, inputs)."""
+        low, high = inputs.min(axis=0), inputs.max(axis=0)
+        positive = np.where(inputs > 0, inputs, np.inf).min(axis=0)
+        offset = np.full(len(low), np.nan)
+        for at, (smallest, largest, least) in enumerate(zip(low, high, positive, strict=True)):
+            if smallest >= 0 and np.isfinite(least) and largest / least >= WIDE:
+                offset[at] = 0.0 if smallest > 0 else least
+        return cls(low, high, offset)
+
+    def __call__(self, inputs: Floats) -> Floats:
+        """The inputs as shares of the range, shape (N, inputs); an input that never varied is 0."""
+        scaled = np.empty_like(inputs, dtype=np.float64)
+        for at, (low, high, offset) in enumerate(zip(self.low, self.high, self.offset, strict=True)):
+            column = inputs[:, at]
+            if high <= low:
+                scaled[:, at] = 0.0
+            elif np.isnan(offset):
+                scaled[:, at] = (column - low) / (high - low)
+            else:
+                smallest = max(low + offset, 1e-300) / 1e3
+                logarithm = np.log(np.maximum(column + offset, smallest))
+                scaled[:, at] = (logarithm - np.log(low + offset)) / (np.log(high + offset) - np.log(low + offset))
+        return scaled
+
+    def outside(self, inputs: Floats) -> NDArray[np.bool_]:
+        """Whether any input is outside its measured range, shape (N,)."""
+        room = 1e-9 * np.maximum(np.abs(self.low), np.abs(self.high))
+        return np.asarray(((inputs < self.low - room) | (inputs > self.high + room)).any(axis=1))

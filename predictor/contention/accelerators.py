@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.compiled import compiled
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
 HEADERS = 100.0
@@ -73,7 +72,7 @@ class AcceleratorUse:
     service: ServiceTime
 
 
-def time_next_to_bench(own_ms: Array, queues: float, service_ms: Array, rate_kpps: Array) -> Array:
+def time_next_to_bench(own_ms: Floats, queues: float, service_ms: Floats, rate_kpps: Floats) -> Floats:
     """Time per packet on the accelerator, waiting included, when only the competitors' sums are known, shape (N,).
 
     Saturating competitors are served once per turn: t_i + S / n_i (Tomur, equation 2). A competitor that offers less
@@ -97,7 +96,7 @@ def time_next_to_bench(own_ms: Array, queues: float, service_ms: Array, rate_kpp
     return np.minimum(saturated, light)
 
 
-def limits(service_ms: Array, queues: Array, demand_kpps: Array) -> Array:
+def limits(service_ms: Floats, queues: Floats, demand_kpps: Floats) -> Floats:
     """Throughput of each NF on a shared accelerator if nothing else limited that NF.
 
     Round robin serves every waiting queue at the same rate u. Competitor k takes min(n_k u, demand_k) of it, so NF i
@@ -159,8 +158,8 @@ def _write_all_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no
         write_limits(service_ms[row], queues[row], demand_kpps[row], kpps[row])
 
 
-def equilibrium(queues: Sequence[float], service_ms: Sequence[float]) -> Array:
+def equilibrium(queues: Sequence[float], service_ms: Sequence[float]) -> Floats:
     """Throughput (kpps) of NFs that all saturate one accelerator: T_i = n_i / sum_j n_j t_j (Tomur, equation 2)."""
     number, time = np.asarray(queues, dtype=np.float64), np.asarray(service_ms, dtype=np.float64)
-    rates: Array = number / (number * time).sum()
+    rates: Floats = number / (number * time).sum()
     return rates

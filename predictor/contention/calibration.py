@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from predictor.contention.conditions_of_members import write_all_inputs
 from predictor.contention.neighbours import competitors
 from predictor.regression.gaussian_process import GaussianProcess
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
+from profiles.shown import Shown
 
 LEAST_ROWS = 5
 NOISE = 0.1
@@ -42,20 +42,20 @@ class Conditions:
         Which NFs share the NIC, as `NeighbourInputs` describes them, one row each; NaN where only sums are known.
     """
 
-    traffic: Array
-    kept: Array
-    pressure: Array
-    neighbours: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    traffic: Floats
+    kept: Floats
+    pressure: Floats
+    neighbours: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
     def of(
         cls,
-        traffic: Array,
-        kpps: Array,
-        solo_kpps: Array,
-        competitor_ms: Array,
-        own_ms: Array,
-        neighbours: Array | None = None,
+        traffic: Floats,
+        kpps: Floats,
+        solo_kpps: Floats,
+        competitor_ms: Floats,
+        own_ms: Floats,
+        neighbours: Floats | None = None,
     ) -> Conditions:
         """The conditions of predictions of `kpps` for NFs that reach `solo_kpps` alone, shape (N,).
 
@@ -69,14 +69,14 @@ class Conditions:
         """Whether it is known which NFs share the NIC, shape (N,)."""
         return np.asarray(np.isfinite(self.neighbours).all(axis=1), dtype=np.bool_)
 
-    def competitors(self, usual: float) -> Array:
+    def competitors(self, usual: float) -> Floats:
         """How many NFs share the NIC, `usual` where that is not known, shape (N,)."""
         if not len(self.neighbours):
             return np.full(len(self.kept), usual)
         together = competitors(self.neighbours)
         return np.where(np.isfinite(together), together, usual)
 
-    def inputs(self) -> Array:
+    def inputs(self) -> Floats:
         """As coordinates, shape (N, 4 + accelerators)."""
         inputs = np.empty((len(self.kept), 4 + self.pressure.shape[1]))
         pressure = np.ascontiguousarray(self.pressure, dtype=np.float64)
@@ -84,8 +84,8 @@ class Conditions:
         return inputs
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Shown):
     """A correction of the logarithm of throughput.
 
     Parameters
@@ -97,10 +97,10 @@ class Calibration:
     """
 
     correction: GaussianProcess
-    errors: Array
+    errors: Floats
 
     @classmethod
-    def fit(cls, conditions: Conditions, error: Array, co_location: NDArray[np.intp]) -> Calibration | None:
+    def fit(cls, conditions: Conditions, error: Floats, co_location: NDArray[np.intp]) -> Calibration | None:
         """Learn `error`, the logarithm of measured over predicted; None when that does not help.
 
         Whether it helps is tested on rows left out, all rows of one co-location together. `error` and `co_location`,
@@ -119,9 +119,9 @@ class Calibration:
         known = np.sqrt(len(error) / max(len(error) - tuned, 1))
         return cls(trusted, known * (error - share * (error - left)))
 
-    def __call__(self, conditions: Conditions) -> Array:
+    def __call__(self, conditions: Conditions) -> Floats:
         """The factor for each prediction, shape (N,)."""
-        factors: Array = np.exp(self.correction(conditions.inputs())[:, 0])
+        factors: Floats = np.exp(self.correction(conditions.inputs())[:, 0])
         return factors
 
     def applies(self, conditions: Conditions) -> NDArray[np.bool_]:
@@ -129,19 +129,19 @@ class Calibration:
         near: NDArray[np.bool_] = self.correction.nearness(conditions.inputs()) >= NEAR
         return near
 
-    def as_arrays(self) -> dict[str, Array]:
+    def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""
         correction = {f"correction_{name}": array for name, array in self.correction.as_arrays().items()}
         return {"errors": self.errors, **correction}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array]) -> Calibration:
+    def from_arrays(cls, arrays: dict[str, Floats]) -> Calibration:
         """The correction that `as_arrays` returned."""
         correction = {name.removeprefix("correction_"): array for name, array in arrays.items()}
         return cls(GaussianProcess.from_arrays(correction), arrays["errors"])
 
 
-def _trusted(gains: Array) -> float:
+def _trusted(gains: Floats) -> float:
     """How much of a correction to apply, given its gain on each row left out, between 0 and 1.
 
     Few rows, or few of many that gain, leave the mean gain uncertain; a certain gain is applied in full.

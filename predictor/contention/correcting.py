@@ -18,14 +18,18 @@ from predictor.contention.conditions_of_members import (
     write_neighbours,
     write_pressure,
 )
-from predictor.contention.error_of_neighbours import NeighbourModels, deviation_of, expected_error
-from predictor.contention.neighbours import neighbour_models
+from predictor.contention.neighbours import (
+    SIDE_BY_SIDE,
+    NeighbourModels,
+    expected_error,
+    neighbour_models,
+    write_deviations,
+)
 from predictor.contention.nf_model import NfModel
 from predictor.regression.compiled import compiled, dot
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import Processes, write_similarity
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 UNSEEN = 4.0
 """How much larger the spread is per competitor beyond the most that were measured, as a multiple.
@@ -57,9 +61,9 @@ class Corrections(NamedTuple):
     calibration: Processes
     neighbours: NeighbourModels
     accelerators: NDArray[np.int64]
-    usual: Array
-    growth: Array
-    most: Array
+    usual: Floats
+    growth: Floats
+    most: Floats
 
 
 class Corrected(NamedTuple):
@@ -77,13 +81,13 @@ class Corrected(NamedTuple):
         What is left, of the logarithm.
     """
 
-    throughput: Array
-    near: Array
-    left: Array
-    spread: Array
+    throughput: Floats
+    near: Floats
+    left: Floats
+    spread: Floats
 
     @classmethod
-    def of(cls, throughput: Array) -> Corrected:
+    def of(cls, throughput: Floats) -> Corrected:
         """Nothing corrected yet."""
         shape = throughput.shape
         return cls(throughput.copy(), np.zeros(shape), np.ones(shape), np.zeros(shape))
@@ -115,38 +119,61 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
     """Write into `corrected` what it describes, at the positions `where`, shape (N, 2): co-location, member.
 
     `equilibrium` is throughput without any correction. Where `certainty` is False, `left` and `spread` stay as they
-    are.
+    are. Positions of one NF are best one after the other: errors of one NF are computed side by side.
     """
-    pressure, distance = np.empty(corrections.accelerators.shape[1]), np.empty(DISTANCES)
-    inputs = np.empty(max(4 + len(pressure), corrections.calibration.points.shape[1]))
-    nfs = len(corrections.usual)
-    neighbours = np.empty(nfs * (1 + WIDTH) + WIDTH)
-    near = np.empty(max(corrections.calibration.points.shape[2], corrections.neighbours.weights.shape[1]))
-    for position in range(len(where)):
-        at, place = where[position]
-        rows = member[at, : sizes[at]]
-        row, contended = rows[place], sizes[at] > 1
-        nf, kept = table.nf[row], equilibrium[at, place] / solo[at, place]
-        write_distance(table.deviation[row], kept, len(rows) - 1.0, distance)
-        usual = spread_at(corrections.usual[nf], corrections.growth[nf], distance)
-        logarithm, left = 0.0, 1.0
-        if contended and corrections.calibrated[nf]:
-            write_pressure(table, rows, place, corrections.accelerators[nf], pressure)
-            write_inputs(table.traffic[row], kept, pressure, inputs)
-            points = write_similarity(corrections.calibration, nf, inputs, near)
-            logarithm += corrections.calibration.mean[nf, 0]
-            logarithm += dot(near, corrections.calibration.weights[nf, 0], points)
-            for point in range(points):
-                corrected.near[at, place] = max(corrected.near[at, place], near[point])
-        if contended and corrections.by_neighbours[nf]:
-            write_neighbours(table.nf, table.deviation, nfs, rows, place, neighbours)
-            error, own = expected_error(corrections.neighbours, nf, neighbours, near)
-            logarithm += error * usual
-            if certainty:
-                left = deviation_of(corrections.neighbours, nf, near, own)
-                left *= 1.0 + UNSEEN * max(len(rows) - 1.0 - corrections.most[nf], 0.0)
-                # an SLA is relative to the throughput alone, so its error counts, too
-                left = math.hypot(left, table.alone_spread[row] / usual)
-        corrected.throughput[at, place] = min(equilibrium[at, place] * math.exp(logarithm), solo[at, place])
+    accelerators, points = corrections.accelerators.shape[1], corrections.calibration.points
+    pressure, inputs = np.empty(accelerators), np.empty(max(4 + accelerators, points.shape[1]))
+    similar, near = np.empty(points.shape[2]), np.zeros((SIDE_BY_SIDE, corrections.neighbours.weights.shape[1]))
+    usual, own, deviation = np.empty(SIDE_BY_SIDE), np.zeros(SIDE_BY_SIDE), np.empty(SIDE_BY_SIDE)
+    start = 0
+    while start < len(where):
+        end, nf = start, table.nf[member[where[start, 0], where[start, 1]]]
+        while end < min(start + SIDE_BY_SIDE, len(where)) and table.nf[member[where[end, 0], where[end, 1]]] == nf:
+            at, place = where[end]
+            usual[end - start], own[end - start] = _correct_throughput(
+                table, corrections, member[at, : sizes[at]], place, (pressure, inputs, similar, near[end - start]),
+                equilibrium[at, place], solo[at, place], corrected, at,
+            )  # fmt: skip
+            end += 1
         if certainty:
-            corrected.left[at, place], corrected.spread[at, place] = left, usual * left
+            if corrections.by_neighbours[nf]:
+                write_deviations(corrections.neighbours, nf, near, own, deviation)
+            for position in range(start, end):
+                at, place = where[position]
+                if sizes[at] > 1 and corrections.by_neighbours[nf]:
+                    left = deviation[position - start]
+                    left *= 1.0 + UNSEEN * max(sizes[at] - 1.0 - corrections.most[nf], 0.0)
+                    # an SLA is relative to the throughput alone, so its error counts, too
+                    alone = table.alone_spread[member[at, place]] / usual[position - start]
+                    corrected.left[at, place] = math.hypot(left, alone)
+                corrected.spread[at, place] = usual[position - start] * corrected.left[at, place]
+        start = end
+
+
+@compiled
+def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, solo, corrected, at):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the throughput of the member at `place` of `rows`, and how near measured co-runs are that corrected it.
+
+    Returns its usual spread, and the own variance of its error by neighbours, whose covariance with measured errors is
+    written into the last of `arrays`.
+    """
+    (pressure, inputs, similar, near), row, logarithm, own = arrays, rows[place], 0.0, 0.0
+    nf, kept, distance = table.nf[row], equilibrium / solo, np.empty(DISTANCES)
+    write_distance(table.deviation[row], kept, len(rows) - 1.0, distance)
+    usual = spread_at(corrections.usual[nf], corrections.growth[nf], distance)
+    if len(rows) > 1 and corrections.calibrated[nf]:
+        write_pressure(table, rows, place, corrections.accelerators[nf], pressure)
+        write_inputs(table.traffic[row], kept, pressure, inputs)
+        points = write_similarity(corrections.calibration, nf, inputs, similar)
+        logarithm += corrections.calibration.mean[nf, 0]
+        logarithm += dot(similar, corrections.calibration.weights[nf, 0], points)
+        for point in range(points):
+            corrected.near[at, place] = max(corrected.near[at, place], similar[point])
+    if len(rows) > 1 and corrections.by_neighbours[nf]:
+        nfs = len(corrections.usual)
+        neighbours = np.empty(nfs * (1 + WIDTH) + WIDTH)
+        write_neighbours(table.nf, table.deviation, nfs, rows, place, neighbours)
+        error, own = expected_error(corrections.neighbours, nf, neighbours, near)
+        logarithm += error * usual
+    corrected.throughput[at, place] = min(equilibrium * math.exp(logarithm), solo)
+    return usual, own

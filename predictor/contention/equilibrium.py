@@ -6,6 +6,7 @@ each shared accelerator allows (4.1.1), and both composed (4.2).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,18 +14,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.batch import CoLocationBatch
+from predictor.contention.accelerators import write_limits
 from predictor.contention.calibration import Conditions
-from predictor.contention.composition import Composition
 from predictor.contention.conditions_of_members import write_all_pressures
-from predictor.contention.memory import memory_models
-from predictor.contention.memory_logarithm import MemoryModels
+from predictor.contention.execution import ADDED_WAITS, SLOWEST_STAGE, Composition, composed, drop_on_accelerator
+from predictor.contention.memory import WORKING_SET, MemoryModels, memory_models, write_logarithms
 from predictor.contention.neighbours import NeighbourInputs
-from predictor.contention.settling import BY_PATTERN, settle
-from predictor.contention.workload_table import WorkloadTable
+from predictor.contention.workload_table import CoLocationBatch, WorkloadTable
+from predictor.regression.compiled import compiled, copy_into, fill, scale
 from profiles import Workload
+from profiles.arrays import Floats
 
-Array = NDArray[np.float64]
 Positions = tuple[NDArray[np.intp], ...]
 """Positions of members in a batch: co-location, member."""
 
@@ -47,10 +47,10 @@ class Equilibrium:
     """
 
     batch: CoLocationBatch
-    throughput: Array
-    solo: Array
-    drops: Array
-    bound: Array
+    throughput: Floats
+    solo: Floats
+    drops: Floats
+    bound: Floats
 
 
 class EquilibriumModel:
@@ -96,3 +96,171 @@ class EquilibriumModel:
     @cached_property
     def _memory(self) -> MemoryModels:
         return memory_models([model.memory for model in self._table.models.values()])
+
+
+# The equilibrium of co-locations in compiled code, one co-location after the other.
+
+
+SETTLED = 1e-6
+MOST_ROUNDS = 20
+BY_PATTERN = -1
+"""The number of no composition: each NF's own."""
+
+
+@compiled
+def settle(table, models, composition, member, sizes, throughput, solo, drops, bound):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write what `Equilibrium` describes into arrays of its shapes, which hold what it describes of absent members.
+
+    `table` holds the columns of a `WorkloadTable`, `member` and `sizes` are those of a `CoLocationBatch`, and
+    `composition` is the number of one for all NFs, or `BY_PATTERN`.
+    """
+    shares = np.empty(member.shape[1])
+    for at in range(len(sizes)):
+        size = sizes[at]
+        rows, rates, limits, lost = member[at, :size], throughput[at, :size], bound[at, :size], drops[at, :size]
+        write_lowest_shares(table, models, rows, shares[:size])
+        for place in range(size):
+            row = rows[place]
+            # what the cores reach under the others' memory contention, before any queueing
+            cores = 1.0 / (1.0 / (table.base[row] * shares[place]) + table.match_ms[row])
+            limits[place, 0] = cores
+            alone = solo[at, place] = rates[place] = table.modelled_solo[row]
+            if size > 1:
+                lost[place, 0] = max(alone - cores, 0.0)
+                rates[place] = composed(_composition_of(table, composition, row), alone, lost[place])
+        if size > 1:
+            _share_accelerators(table, composition, rows, solo[at], rates, lost, limits)
+        for place in range(size):
+            if place > 0 and rows[place - 1] == rows[place]:
+                # to the last bit: sums round by position
+                rates[place] = rates[place - 1]
+                copy_into(lost[place], lost[place - 1])
+                copy_into(limits[place], limits[place - 1])
+        for place in range(size):
+            factor = table.factor[rows[place]]
+            rates[place] = min(rates[place], solo[at, place]) * factor
+            solo[at, place] *= factor
+            scale(lost[place], factor)
+            scale(limits[place], factor)
+
+
+@compiled
+def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Settle the throughput of every member, its drop on each accelerator, and what each allows.
+
+    An NF's demand for an accelerator depends on what its other resources leave it; a few rounds settle that.
+    """
+    size, accelerators = len(rows), table.queues.shape[1]
+    queues, service, used = np.empty((accelerators, size)), np.empty((accelerators, size)), False
+    for at in range(accelerators):
+        for place in range(size):
+            queues[at, place] = table.queues[rows[place], at]
+            service[at, place] = table.service[rows[place], at] if queues[at, place] > 0 else 0.0
+            used = used or queues[at, place] > 0
+    if not used:
+        return
+    demand, allowed = np.empty((accelerators, size)), np.empty((accelerators, size))
+    for turn in range(MOST_ROUNDS):
+        for at in range(accelerators):
+            _write_demand(table, rows, limits, rates, at, demand[at])
+            write_limits(service[at], queues[at], demand[at], allowed[at])
+        changed, fastest = 0.0, 0.0
+        for place in range(size):
+            staged = table.pipeline[rows[place]]
+            for at in range(accelerators):
+                limits[place, 1 + at] = allowed[at, place]
+                lost[place, 1 + at] = drop_on_accelerator(staged, solo[place], service[at, place], allowed[at, place])
+            before = rates[place]
+            after = composed(_composition_of(table, composition, rows[place]), solo[place], lost[place])
+            changed, fastest = max(changed, abs(after - before)), max(fastest, after)
+            # half steps: of two NFs that wait for each other, neither jumps ahead
+            rates[place] = after if turn == 0 else (after + before) / 2.0
+        if changed <= SETTLED * fastest:
+            return
+
+
+@compiled
+def _write_demand(table, rows, limits, rates, at, demand):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the demand of each member for accelerator `at` (kpps).
+
+    A pipeline sends what its other stages carry; run to completion sends a packet when the last has come back.
+    """
+    for place in range(len(rows)):
+        demand[place] = rates[place]
+        if table.pipeline[rows[place]]:
+            demand[place] = np.inf
+            for stage in range(limits.shape[1]):
+                if stage != 1 + at:
+                    demand[place] = min(demand[place], limits[place, stage])
+
+
+@compiled
+def _composition_of(table, composition, row):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    if composition != BY_PATTERN:
+        return composition
+    return SLOWEST_STAGE if table.pipeline[row] else ADDED_WAITS
+
+
+# Memory contention never falls when a competitor is added: predictions are bounded by those of fewer competitors.
+#
+# A model that is fitted to noisy runs may predict slightly less contention for a larger sum of counters, where runs are
+# few or noise exceeds the effect. All NFs together contend for the memory at least as much as some of them do, so the
+# prediction is the lowest over all subsets of an NF's competitors.
+#
+# This holds for memory alone. On an accelerator, a competitor may slow another competitor, which leaves more of the
+# accelerator to the NF; the equilibrium is not bounded.
+
+
+MOST_COMPETITORS = 7
+"""With more competitors only all of them together are looked at: subsets are too many."""
+
+
+@compiled
+def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the lowest share of each of the members of one co-location."""
+    if len(member) < 2:
+        fill(shares, 1.0)
+        return
+    others = len(member) - 1
+    subsets = (1 << others) - 1 if others <= MOST_COMPETITORS else 1
+    counters = np.empty((subsets, table.counters.shape[1]))
+    traffic, own_wss = np.empty((subsets, table.traffic.shape[1])), np.empty(subsets)
+    logarithm = np.empty(subsets)
+    for place in range(len(member)):
+        row = member[place]
+        if place > 0 and member[place - 1] == row:
+            shares[place] = shares[place - 1]
+            continue
+        _write_sums(table.counters, member, place, counters)
+        for subset in range(subsets):
+            copy_into(traffic[subset], table.traffic[row])
+        fill(own_wss, table.counters[row, WORKING_SET] if table.relative[row] else 0.0)
+        write_logarithms(models, table.nf[row], counters, traffic, own_wss, logarithm)
+        lowest = np.inf
+        for subset in range(subsets):
+            lowest = min(lowest, logarithm[subset])
+        if not table.relative[row]:
+            lowest -= math.log(table.base[row])
+        shares[place] = math.exp(min(lowest, 0.0))
+
+
+@compiled
+def _write_sums(own, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write the summed counters of every subset of the competitors of one member, or of all where subsets are many.
+
+    Subset k holds those competitors whose bit in k + 1 is set: one of them, and a subset that was summed before.
+    """
+    others = len(member) - 1
+    for other in range(others):
+        competitor = own[member[other if other < place else other + 1]]
+        if others > MOST_COMPETITORS:
+            if other == 0:
+                fill(sums[0], 0.0)
+            for counter in range(len(competitor)):
+                sums[0, counter] += competitor[counter]
+            continue
+        first = 1 << other
+        copy_into(sums[first - 1], competitor)
+        for without in range(first - 1):
+            for counter in range(len(competitor)):
+                sums[first + without, counter] = sums[without, counter] + competitor[counter]

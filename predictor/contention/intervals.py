@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictor.contention.calibration import Conditions
 from predictor.contention.conditions_of_members import (
@@ -38,8 +37,7 @@ from predictor.contention.conditions_of_members import (
 from predictor.contention.conditions_of_members import LEAST as LEAST
 from predictor.regression.significant import significant
 from profiles import ATTRIBUTES
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 UNKNOWN = 0.1
 """Spread of the logarithm that is assumed where no error is known."""
@@ -63,30 +61,30 @@ class HeldOutErrors:
         Variance of the measurement, 0 where it is not known, shape (N,).
     """
 
-    logarithm: Array
-    distance: Array
-    noise: Array
+    logarithm: Floats
+    distance: Floats
+    noise: Floats
 
 
 @dataclass(frozen=True)
 class TrafficScale:
     """Default traffic, and the width of the measured ranges: shapes (3,), on the scale of `_coordinates`."""
 
-    default: Array
-    width: Array
+    default: Floats
+    width: Floats
 
     @classmethod
-    def of(cls, default: Array, measured: Mapping[str, tuple[float, float]]) -> TrafficScale:
+    def of(cls, default: Floats, measured: Mapping[str, tuple[float, float]]) -> TrafficScale:
         """From default traffic, shape (3,), and the range that was measured of each attribute."""
         low, high = (_coordinates(np.array([[measured[name][end] for name in ATTRIBUTES]]))[0] for end in (0, 1))
         return cls(_coordinates(default[None, :])[0], np.maximum(high - low, 1.0))
 
-    def deviation(self, traffic: Array) -> Array:
+    def deviation(self, traffic: Floats) -> Floats:
         """How far traffic is from default, as a share of the measured range, shape (N, 3)."""
-        deviation: Array = (_coordinates(traffic) - self.default) / self.width
+        deviation: Floats = (_coordinates(traffic) - self.default) / self.width
         return deviation
 
-    def distance(self, conditions: Conditions) -> Array:
+    def distance(self, conditions: Conditions) -> Floats:
         """What the spread grows with: distance from default traffic, 0 to 1, drop, and competitors, shape (N, 3)."""
         distance = np.empty((len(conditions.kept), DISTANCES))
         deviation, competitors = self.deviation(conditions.traffic), conditions.competitors(USUAL_COMPETITORS)
@@ -94,7 +92,7 @@ class TrafficScale:
         return distance
 
 
-def _coordinates(traffic: Array) -> Array:
+def _coordinates(traffic: Floats) -> Floats:
     """Traffic, shape (N, 3), on scales on which throughput changes evenly."""
     logarithm = [np.log(np.maximum(traffic[:, :2], 1.0)), np.log1p(traffic[:, 2] / 100.0)]
     return significant(np.column_stack(logarithm), of=1.0)
@@ -120,12 +118,12 @@ class ErrorModel:
 
     scale: TrafficScale
     usual: float
-    growth: Array
-    standard: Array
-    weight: Array
+    growth: Floats
+    standard: Floats
+    weight: Floats
 
     @classmethod
-    def even(cls, scale: TrafficScale, errors: Array) -> ErrorModel:
+    def even(cls, scale: TrafficScale, errors: Floats) -> ErrorModel:
         """Of errors, shape (N,), that are taken to be as large everywhere."""
         usual = float(np.clip(np.sqrt((errors**2).mean()), LEAST, MOST)) if len(errors) else UNKNOWN
         return cls(scale, usual, np.zeros(DISTANCES), np.sort(errors) / usual, np.ones(len(errors)))
@@ -141,16 +139,16 @@ class ErrorModel:
         return float(self._cumulative[0]) if len(self.weight) else 1.0
 
     @cached_property
-    def _cumulative(self) -> Array:
+    def _cumulative(self) -> Floats:
         return _shares(self.weight)
 
-    def at(self, conditions: Conditions) -> Array:
+    def at(self, conditions: Conditions) -> Floats:
         """The spread of each prediction, shape (N,)."""
         spread = np.empty(len(conditions.kept))
         write_all_spreads(self.usual, self.growth, self.scale.distance(conditions), spread)
         return spread
 
-    def interval(self, spread: Array, coverage: float) -> tuple[Array, Array] | None:
+    def interval(self, spread: Floats, coverage: float) -> tuple[Floats, Floats] | None:
         """Factors below and above predictions of that spread between which a share `coverage` of cases lies.
 
         Each of shape (N,); None for too few errors.
@@ -163,18 +161,18 @@ class ErrorModel:
         width = size[order[rank]] * spread
         return np.exp(-width), np.exp(width)
 
-    def lower(self, spread: Array, risk: float) -> Array:
+    def lower(self, spread: Floats, risk: float) -> Floats:
         """The factor below predictions of that spread that at most a share `risk` of cases falls short of, shape (N,).
 
         Below `least_risk` it is extrapolated.
         """
         rank = int(np.searchsorted(self._cumulative, risk + 1e-12, side="right"))
         if rank:
-            factors: Array = np.exp(self.standard[rank - 1] * spread)
+            factors: Floats = np.exp(self.standard[rank - 1] * spread)
             return factors
         return self._extrapolated(spread, risk)
 
-    def shortfall(self, spread: Array, factor: Array) -> Array:
+    def shortfall(self, spread: Floats, factor: Floats) -> Floats:
         """The probability that throughput is below `factor` times a prediction of that spread, both of shape (N,).
 
         Between measured errors by their shares; beyond them by Student's t of variance 1.
@@ -182,23 +180,23 @@ class ErrorModel:
         from scipy.special import stdtr
 
         standard = np.log(np.maximum(factor, 1e-12)) / spread
-        tail: Array = stdtr(FREEDOM, standard / np.sqrt((FREEDOM - 2) / FREEDOM))
+        tail: Floats = stdtr(FREEDOM, standard / np.sqrt((FREEDOM - 2) / FREEDOM))
         if not len(self.standard):
             return tail
         measured = np.interp(standard, self.standard, self._cumulative)
         return np.where(standard < self.standard[0], np.minimum(tail, measured), measured)
 
-    def _extrapolated(self, spread: Array, risk: float) -> Array:
+    def _extrapolated(self, spread: Floats, risk: float) -> Floats:
         """The quantile of Student's t of variance 1; not above the smallest measured error, not absurdly far below."""
         from scipy.special import stdtrit
 
         smallest = float(self.standard[0]) if len(self.standard) else 0.0
         measured = np.exp(min(smallest, 0.0) * spread)
         tail = np.exp(np.sqrt((FREEDOM - 2) / FREEDOM) * stdtrit(FREEDOM, min(risk, 0.5)) * spread)
-        factors: Array = np.minimum(np.maximum(tail, 1.0 / ABSURD), measured)
+        factors: Floats = np.minimum(np.maximum(tail, 1.0 / ABSURD), measured)
         return factors
 
-    def as_arrays(self) -> dict[str, Array]:
+    def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""
         return {
             "default": self.scale.default,
@@ -210,20 +208,20 @@ class ErrorModel:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> ErrorModel:
+    def from_arrays(cls, arrays: Mapping[str, Floats]) -> ErrorModel:
         """The model that `as_arrays` returned."""
         scale = TrafficScale(arrays["default"], arrays["width"])
         growth = np.pad(arrays["growth"], (0, DISTANCES - len(arrays["growth"])))  # format 4 has the first two
         return cls(scale, float(arrays["usual"][0]), growth, arrays["standard"], arrays["weight"])
 
 
-def _shares(weight: Array) -> Array:
+def _shares(weight: Floats) -> Floats:
     """The share up to each entry of all weight and that of one case more: the one to predict."""
-    shares: Array = np.cumsum(weight) / (weight.sum() + weight.mean()) if len(weight) else np.zeros(0)
+    shares: Floats = np.cumsum(weight) / (weight.sum() + weight.mean()) if len(weight) else np.zeros(0)
     return shares
 
 
-def spread_of(logarithm: Array) -> Array:
+def spread_of(logarithm: Floats) -> Floats:
     """The spread of that logarithm, within what is plausible."""
-    spread: Array = np.exp(np.clip(logarithm, np.log(LEAST), np.log(MOST)))
+    spread: Floats = np.exp(np.clip(logarithm, np.log(LEAST), np.log(MOST)))
     return spread

@@ -8,8 +8,9 @@ co-location; they have few parameters, and see thousands of runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,7 @@ from numpy.typing import NDArray
 from predictor.contention.intervals import ErrorModel
 from predictor.contention.nf_model import NfModel
 from profiles import CoLocation, TrafficProfile, Workload
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,54 @@ class LeftOutCoLocation:
         The error model of each member.
     """
 
-    measured: Array
-    predicted: Array
-    spread: Array
-    noise: Array
+    measured: Floats
+    predicted: Floats
+    spread: Floats
+    noise: Floats
     errors: tuple[ErrorModel, ...]
 
     def throughput(self, risk: float) -> list[float]:
         """Throughput (kpps) that a share `risk` of members is expected to fall short of."""
-        factors = [float(one.lower(self.spread[at : at + 1], risk)[0]) for at, one in enumerate(self.errors)]
-        return [float(kpps) * min(factor, 1.0) for kpps, factor in zip(self.predicted, factors, strict=True)]
+        return throughputs([self], risk)[0]
 
     def shortfall(self, member: int, required_kpps: float) -> tuple[float, float]:
         """The probabilities that throughput, and that a measurement of it, is below what the member requires."""
-        spread = np.array([self.spread[member], np.hypot(self.spread[member], self.noise[member])])
-        factor = np.full(2, required_kpps / self.predicted[member])
-        truly, measured = self.errors[member].shortfall(spread, factor).tolist()
-        return truly, measured
+        return shortfalls([(self, member, required_kpps)])[0]
+
+
+def throughputs(co_locations: Sequence[LeftOutCoLocation], risk: float) -> list[list[float]]:
+    """The `throughput` of each of the co-locations."""
+    if not co_locations:
+        return []
+    spread, predicted = (
+        np.concatenate([getattr(one, name) for one in co_locations]) for name in ("spread", "predicted")
+    )
+    factors = np.empty(len(spread))
+    for model, rows in _by_model([model for one in co_locations for model in one.errors]):
+        factors[rows] = model.lower(spread[rows], risk)
+    values = iter((predicted * np.minimum(factors, 1.0)).tolist())
+    return [list(islice(values, len(one.errors))) for one in co_locations]
+
+
+def shortfalls(members: Sequence[tuple[LeftOutCoLocation, int, float]]) -> list[tuple[float, float]]:
+    """The `shortfall` of each of these members, of the throughput that it requires (kpps)."""
+    spread, noise, predicted = (
+        np.array([getattr(one, name)[member] for one, member, _ in members])
+        for name in ("spread", "noise", "predicted")
+    )
+    factor, measured = np.array([kpps for *_, kpps in members]) / predicted, np.hypot(spread, noise)
+    found = np.empty((len(members), 2))
+    for model, rows in _by_model([one.errors[member] for one, member, _ in members]):
+        for column, of in enumerate((spread, measured)):
+            found[rows, column] = model.shortfall(of[rows], factor[rows])
+    return [(truly, measured) for truly, measured in found.tolist()]
+
+
+def _by_model(errors: Sequence[ErrorModel]) -> Iterator[tuple[ErrorModel, NDArray[np.intp]]]:
+    """Each error model, and where it is."""
+    numbers = np.array([id(one) for one in errors])
+    for number, first in dict(zip(numbers.tolist(), errors, strict=True)).items():
+        yield first, np.flatnonzero(numbers == number)
 
 
 @dataclass(frozen=True)
@@ -77,6 +108,8 @@ class LeftOutRow:
 def rows_left_out(models: Mapping[str, NfModel], default: TrafficProfile) -> dict[CoLocation, dict[str, LeftOutRow]]:
     """Per measured co-location at default traffic the row of each of its NFs; those without a row are left out."""
     found: dict[CoLocation, dict[str, LeftOutRow]] = {}
+    counted = {name for model in models.values() if model.neighbours for name in model.neighbours.names}
+    workloads = {name: Workload(name, default) for name in {*models, *counted}}
     for nf, model in models.items():
         correction = model.neighbours
         if correction is None:
@@ -84,12 +117,12 @@ def rows_left_out(models: Mapping[str, NfModel], default: TrafficProfile) -> dic
         nfs = len(correction.names)
         left, variance = correction.left_out()
         at_default = (correction.inputs[:, nfs:] == 0).all(axis=1)
-        for row in np.flatnonzero(at_default).tolist():
-            others = np.repeat(correction.names, correction.inputs[row, :nfs].astype(np.intp)).tolist()
-            co_location = tuple(sorted(Workload(str(one), default) for one in (nf, *others)))
-            found.setdefault(co_location, {})[nf] = LeftOutRow(
-                float(correction.errors[row]), float(left[row]), float(variance[row]) ** 0.5,
-                float(max(correction.noise[row], 0.0)) ** 0.5,
-            )  # fmt: skip
+        deviations = np.sqrt(variance), np.sqrt(np.maximum(correction.noise, 0.0))
+        rows = np.column_stack([correction.errors, left, *deviations])[at_default].tolist()
+        counts = correction.inputs[at_default, :nfs].astype(np.intp).tolist()
+        for row, instances in zip(rows, counts, strict=True):
+            others = [name for name, count in zip(correction.names, instances, strict=True) for _ in range(count)]
+            co_location = tuple(map(workloads.__getitem__, sorted([nf, *others])))
+            found.setdefault(co_location, {})[nf] = LeftOutRow(*row)
     complete = {key: rows for key, rows in found.items() if len(key) > 1 and {one.nf for one in key} <= rows.keys()}
-    return dict(sorted(complete.items()))
+    return {key: complete[key] for key in sorted(complete, key=lambda key: [one.nf for one in key])}

@@ -22,28 +22,23 @@ correct that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.memory_logarithm import (
-    INPUTS,
-    READS,
-    WRITES,
-    MemoryModels,
-    write_inputs_of_all,
-    write_logarithms,
-)
-from predictor.regression.boosting import boost
+from predictor.regression.boosting import Forests, Trees, boost, forests_of, write_sums
+from predictor.regression.compiled import compiled, copy_into, fill
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.processes import Processes, add_squared, value_at
 from predictor.regression.significant import significant
-from predictor.regression.trees import Trees, forests_of
 from profiles import COUNTERS
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
+from profiles.shown import Shown
 
 ENOUGH = 10
 
@@ -62,28 +57,28 @@ class MemoryRuns:
         The NF's own working set alone (MB), shape (N,); zero where it is not known.
     """
 
-    counters: Array
-    traffic: Array
-    own_wss: Array
+    counters: Floats
+    traffic: Floats
+    own_wss: Floats
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> MemoryRuns:
         return MemoryRuns(self.counters[rows], self.traffic[rows], self.own_wss[rows])
 
-    def accesses(self) -> Array:
+    def accesses(self) -> Floats:
         """The competitors' cache accesses per second."""
         return access_rate(self.counters)
 
-    def contention(self) -> Array:
+    def contention(self) -> Floats:
         """Inputs of the trend, shape (N, 6)."""
         inputs = np.empty((len(self.counters), INPUTS))
         write_inputs_of_all(*self.contiguous(), inputs)
         return significant(inputs, of=1.0)
 
-    def features(self) -> Array:
+    def features(self) -> Floats:
         """Inputs of the trees: the seven counters and the traffic attributes, shape (N, 10)."""
         return np.concatenate([self.counters, self.traffic], axis=1)
 
-    def contiguous(self) -> tuple[Array, Array, Array]:
+    def contiguous(self) -> tuple[Floats, Floats, Floats]:
         """Counters, traffic and working set as compiled code reads them."""
         counters, traffic, own_wss = (
             np.ascontiguousarray(one, dtype=np.float64) for one in (self.counters, self.traffic, self.own_wss)
@@ -91,8 +86,8 @@ class MemoryRuns:
         return counters, traffic, own_wss
 
 
-@dataclass(frozen=True)
-class MemoryModel:
+@dataclass(frozen=True, repr=False)
+class MemoryModel(Shown):
     """The logarithm of throughput under memory contention, relative to what it was trained with.
 
     Parameters
@@ -111,10 +106,10 @@ class MemoryModel:
     most_accesses: float
     within: Trees
     beyond: Trees
-    errors: Array
+    errors: Floats
 
     @classmethod
-    def fit(cls, runs: MemoryRuns, logarithm: Array, *, most_accesses: float = np.inf, seed: int = 0) -> MemoryModel:
+    def fit(cls, runs: MemoryRuns, logarithm: Floats, *, most_accesses: float = np.inf, seed: int = 0) -> MemoryModel:
         """Learn `logarithm`, shape (N,), from `runs`.
 
         Parameters
@@ -132,7 +127,7 @@ class MemoryModel:
         at, measured, setting = inputs[near], logarithm[near], settings[near]
         trend = GaussianProcess.fit(at, measured[:, None], setting)
 
-        def left_by(kept: NDArray[np.intp]) -> Array:
+        def left_by(kept: NDArray[np.intp]) -> Floats:
             less = trend.refitted(at[kept], measured[kept, None], setting[kept])
             return significant(measured - less(at)[:, 0], of=1.0)
 
@@ -144,13 +139,13 @@ class MemoryModel:
         contended = (runs.counters[near] > 0).any(axis=1)
         return cls(trend, most_accesses, within.trees, beyond.trees, errors[contended])
 
-    def kpps(self, traffic: Array) -> Array:
+    def kpps(self, traffic: Floats) -> Floats:
         """Throughput (kpps) without competitors, shape (N,), by a model that was trained on throughput itself."""
         nothing = np.zeros((len(traffic), len(COUNTERS)))
-        rates: Array = np.exp(self(MemoryRuns(nothing, traffic, np.zeros(len(traffic)))))
+        rates: Floats = np.exp(self(MemoryRuns(nothing, traffic, np.zeros(len(traffic)))))
         return rates
 
-    def __call__(self, runs: MemoryRuns) -> Array:
+    def __call__(self, runs: MemoryRuns) -> Floats:
         """The logarithm at each row."""
         logarithm = np.empty(len(runs.counters))
         write_logarithms(self._models, 0, *runs.contiguous(), logarithm)
@@ -160,7 +155,7 @@ class MemoryModel:
     def _models(self) -> MemoryModels:
         return memory_models([self])
 
-    def as_arrays(self) -> dict[str, Array]:
+    def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""
         parts: dict[str, GaussianProcess | Trees] = {"trend": self.trend, "within": self.within, "beyond": self.beyond}
         return {
@@ -170,7 +165,7 @@ class MemoryModel:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array]) -> MemoryModel:
+    def from_arrays(cls, arrays: dict[str, Floats]) -> MemoryModel:
         """The model that `as_arrays` returned."""
         trend, within, beyond = (
             {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
@@ -195,6 +190,106 @@ def memory_models(models: Sequence[MemoryModel]) -> MemoryModels:
     )
 
 
-def access_rate(counters: Array) -> Array:
+def access_rate(counters: Floats) -> Floats:
     """Cache accesses per second of rows of counters, shape (N, 7)."""
     return counters[:, READS] + counters[:, WRITES]
+
+
+# The memory model as compiled code evaluates it: for the runs of one NF, row by row.
+
+
+READS, WRITES, WORKING_SET = (COUNTERS.index(name) for name in ("l2crd", "l2cwr", "wss"))
+ACCESS_UNIT = 1e6
+WORKING_SET_UNIT = 0.3
+"""Accesses per second and MB below which contention is negligible: the scales are linear below, logarithmic above."""
+FADED = 1.5
+"""Multiple of `most_accesses` from which only the trees beyond count; they fade in from there."""
+FULL, SPILLED_UNIT = 3.0, 0.05
+"""MB of which half does not fit into the cache, and the share that does not fit below which it is negligible."""
+INPUTS, OF_COMPETITORS = 6, 2
+"""Inputs of the trend, and those of them that belong to the competitors."""
+ROWS_AT_ONCE = 256
+
+
+class MemoryModels(NamedTuple):
+    """Memory models side by side: the attributes of `MemoryModel`, each with one entry per model."""
+
+    trend: Processes
+    within: Forests
+    beyond: Forests
+    most_accesses: Floats
+
+
+@compiled
+def write_inputs_of_competitors(counters, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write those inputs of the trend for one run that belong to the competitors."""
+    working_set = counters[WORKING_SET]
+    inputs[0] = math.log1p((counters[READS] + counters[WRITES]) / ACCESS_UNIT)
+    # beyond the size of the cache, a larger working set slows others hardly more
+    inputs[1] = math.log1p(working_set / (working_set + FULL) / SPILLED_UNIT)
+
+
+@compiled
+def write_own_inputs(traffic, own_wss, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write those inputs of the trend for one run that belong to the NF itself."""
+    inputs[2] = math.log1p(own_wss / WORKING_SET_UNIT)
+    inputs[3] = math.log(max(traffic[0], 1.0))
+    inputs[4] = math.log(max(traffic[1], 1.0))
+    inputs[5] = traffic[2]
+
+
+@compiled
+def write_inputs_of_all(counters, traffic, own_wss, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the inputs of the trend for each run, shape (N, 6)."""
+    for row in range(len(inputs)):
+        write_inputs_of_competitors(counters[row], inputs[row])
+        write_own_inputs(traffic[row], own_wss[row], inputs[row])
+
+
+@compiled
+def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the logarithm that one model predicts for each run, shapes (N, 7), (N, 3), (N,) and (N,)."""
+    count, inputs = models.trend.size[which], np.empty(INPUTS)
+    own_squared, squared = np.empty(count), np.empty(count)
+    known = -1
+    for start in range(0, len(logarithm), ROWS_AT_ONCE):
+        end = min(start + ROWS_AT_ONCE, len(logarithm))
+        least, most = 1.0, 0.0
+        beyond, added = np.empty(end - start), np.empty(end - start)
+        columns = np.empty((counters.shape[1] + traffic.shape[1], end - start))
+        for row in range(start, end):
+            # runs with the same NF next to others come one after the other
+            if known < 0 or own_wss[row] != own_wss[known] or _differ(traffic[row], traffic[known]):
+                write_own_inputs(traffic[row], own_wss[row], inputs)
+                fill(own_squared, 0.0)
+                add_squared(models.trend, which, inputs, OF_COMPETITORS, INPUTS, own_squared)
+                known = row
+            write_inputs_of_competitors(counters[row], inputs)
+            copy_into(squared, own_squared)
+            add_squared(models.trend, which, inputs, 0, OF_COMPETITORS, squared)
+            logarithm[row] = value_at(models.trend, which, squared)
+            accesses = max(counters[row, READS] + counters[row, WRITES], 1.0)
+            excess = math.log(accesses) - math.log(models.most_accesses[which])
+            share = beyond[row - start] = min(max(excess / math.log(FADED), 0.0), 1.0)
+            least, most = min(least, share), max(most, share)
+            # trees compare single-precision values
+            for column in range(counters.shape[1]):
+                columns[column, row - start] = np.float32(counters[row, column])
+            for column in range(traffic.shape[1]):
+                columns[counters.shape[1] + column, row - start] = np.float32(traffic[row, column])
+        if least < 1.0:
+            write_sums(models.within, which, columns, added)
+            for row in range(start, end):
+                logarithm[row] += (1.0 - beyond[row - start]) * added[row - start]
+        if most > 0.0:
+            write_sums(models.beyond, which, columns, added)
+            for row in range(start, end):
+                logarithm[row] += beyond[row - start] * added[row - start]
+
+
+@compiled
+def _differ(one, other):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    differ = False
+    for at in range(len(one)):
+        differ = differ or one[at] != other[at]
+    return differ

@@ -13,33 +13,44 @@ everything measured, the correction fades and the usual spread remains.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.conditions_of_members import WIDTH, write_all_neighbours
-from predictor.contention.error_of_neighbours import (
-    SAME,
-    NeighbourModels,
-    NeighbourPoints,
-    write_covariances,
-    write_errors,
-)
-from predictor.regression.compiled import padded
+from predictor.regression.compiled import compiled, copy_into, dot, fill, padded, reducing
 from predictor.regression.processes import ROOT5 as ROOT5
+from predictor.regression.processes import factorise, matern, matern_exactly, solve, squared_distances
 from profiles import ATTRIBUTES
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
+from profiles.shown import Shown
 
 LEAST_NOISE = 1e-4
 """Variance of a measurement, in squared spreads, below which equal rows could not be distinguished."""
 
 
-@dataclass(frozen=True)
-class NeighbourCorrection:
+class SolvedErrors(NamedTuple):
+    """What a correction computes of its rows, once: in training, which keeps it, or when models without it are loaded.
+
+    Parameters
+    ----------
+    weights
+        The inverse of the covariance of what was measured, times `errors`, shape (N,).
+    inverse_factor
+        Of that covariance, as `factorise` returns it, shape (N * (N + 1) / 2,).
+    """
+
+    weights: Floats
+    inverse_factor: Floats
+
+
+@dataclass(frozen=True, repr=False)
+class NeighbourCorrection(Shown):
     """The correction of one NF's predictions.
 
     Parameters
@@ -61,31 +72,35 @@ class NeighbourCorrection:
     """
 
     names: tuple[str, ...]
-    lengths: Array
+    lengths: Floats
     smooth: float
     own: float
-    inputs: Array
-    errors: Array
-    noise: Array
+    inputs: Floats
+    errors: Floats
+    noise: Floats
 
-    def __call__(self, inputs: Array) -> tuple[Array, Array]:
+    def __call__(self, inputs: Floats) -> tuple[Floats, Floats]:
         """The expected error at each row of `inputs`, and its standard deviation, both in usual spreads, shape (N,)."""
         mean, deviation = np.empty(len(inputs)), np.empty(len(inputs))
         write_errors(neighbour_models([self]), np.ascontiguousarray(inputs, dtype=np.float64), mean, deviation)
         return mean, deviation
 
-    def left_out(self) -> tuple[Array, Array]:
+    def left_out(self) -> tuple[Floats, Floats]:
         """Per row: its error less what the other co-locations lead to expect, and the variance of that without noise
         (Rasmussen & Williams, section 5.4.2), shape (N,). Equal rows are of one co-location, and left out together."""
-        factor = self._inverse_factor
+        weights, factor = self.solved.weights, np.zeros((len(self.errors), len(self.errors)))
+        factor[np.tri(len(factor), dtype=np.bool_)] = self.solved.inverse_factor
         variance = 1.0 / (factor**2).sum(axis=0)
-        error = self._weights * variance
-        _, of_group = np.unique(self.inputs, axis=0, return_inverse=True)
-        of_group = of_group.ravel()
-        for group in np.flatnonzero(np.bincount(of_group) > 1).tolist():
-            rows = np.flatnonzero(of_group == group)
-            block = np.linalg.inv(factor[:, rows].T @ factor[:, rows])
-            error[rows], variance[rows] = block @ self._weights[rows], np.diag(block)
+        error = weights * variance
+        equal: dict[bytes, list[int]] = {}
+        for row, inputs in enumerate(np.ascontiguousarray(self.inputs)):
+            equal.setdefault(inputs.tobytes(), []).append(row)
+        for size in sorted({len(rows) for rows in equal.values()} - {1}):
+            rows = np.array([rows for rows in equal.values() if len(rows) == size])
+            columns = factor.T[rows]
+            blocks = np.linalg.inv(columns @ columns.transpose(0, 2, 1))
+            error[rows] = (blocks @ weights[rows][:, :, None])[:, :, 0]
+            variance[rows] = blocks.diagonal(axis1=1, axis2=2)
         return error, np.maximum(variance - self.noise, SAME)
 
     @cached_property
@@ -95,19 +110,15 @@ class NeighbourCorrection:
         return float(counts.max()) if len(counts) else np.inf
 
     @cached_property
-    def _inverse_factor(self) -> Array:
-        """The inverse of the Cholesky factor of the covariance of what was measured."""
-        measured = np.empty((len(self.inputs), len(self.inputs)))
-        write_covariances(points_of([self]), np.ascontiguousarray(self.inputs), measured)
-        measured[np.diag_indices(len(measured))] += np.maximum(self.noise, LEAST_NOISE)
-        factor = np.linalg.cholesky(measured)
-        return np.linalg.inv(factor)
-
-    @cached_property
-    def _weights(self) -> Array:
-        inverse = self._inverse_factor
-        weights: Array = inverse.T @ (inverse @ self.errors)
-        return weights
+    def solved(self) -> SolvedErrors:
+        """What is known of the covariance of what was measured."""
+        points = self.inputs / self.lengths
+        squared = squared_distances(points, points)
+        covariance = self.smooth * matern_exactly(squared)
+        covariance += self.own * loneliness(self.inputs) * (squared < SAME**2)
+        covariance[np.diag_indices(len(covariance))] += np.maximum(self.noise, LEAST_NOISE)
+        inverse_factor = factorise(covariance)
+        return SolvedErrors(solve(inverse_factor, self.errors), inverse_factor)
 
     def as_arrays(self) -> dict[str, NDArray[np.generic]]:
         """What was learnt, as plain arrays."""
@@ -118,6 +129,7 @@ class NeighbourCorrection:
             "inputs": self.inputs,
             "errors": self.errors,
             "noise": self.noise,
+            **self.solved._asdict(),
         }
 
     @classmethod
@@ -126,23 +138,30 @@ class NeighbourCorrection:
         lengths, variances, inputs, errors, noise = (
             np.asarray(arrays[name], dtype=np.float64) for name in ("lengths", "variances", "inputs", "errors", "noise")
         )
-        names = tuple(str(name) for name in arrays["names"])
-        return cls(names, lengths, float(variances[0]), float(variances[1]), inputs, errors, noise)
+        names, rows = tuple(str(name) for name in arrays["names"]), len(errors)
+        made = cls(names, lengths, float(variances[0]), float(variances[1]), inputs, errors, noise)
+        if all(name in arrays for name in SolvedErrors._fields):
+            known = SolvedErrors(*(np.asarray(arrays[name], dtype=np.float64) for name in SolvedErrors._fields))
+            # compiled code checks no bounds
+            if (known.weights.shape, known.inverse_factor.shape) != ((rows,), (rows * (rows + 1) // 2,)):
+                raise ValueError(f"a factor of shape {known.inverse_factor.shape} does not belong to {rows} rows")
+            vars(made)["solved"] = known  # where `cached_property` looks for it
+        return made
 
 
-def loneliness(inputs: Array) -> Array:
+def loneliness(inputs: Floats) -> Floats:
     """How much more variance of its own a co-location has the fewer competitors there are, 1 for two, shape (N,).
 
     With few, each one more changes much: pairs resemble larger co-locations less than those resemble each other.
     """
-    fewer: Array = (2.0 / np.maximum(competitors(inputs), 1.0)) ** 2
+    fewer: Floats = (2.0 / np.maximum(competitors(inputs), 1.0)) ** 2
     return fewer
 
 
-def competitors(inputs: Array) -> Array:
+def competitors(inputs: Floats) -> Floats:
     """How many NFs share the NIC with each row's, NaN where that is not known, shape (N,)."""
     counted = (inputs.shape[1] - len(ATTRIBUTES)) // (1 + len(ATTRIBUTES))
-    together: Array = inputs[:, :counted].sum(axis=1) if counted > 0 else np.full(len(inputs), np.nan)
+    together: Floats = inputs[:, :counted].sum(axis=1) if counted > 0 else np.full(len(inputs), np.nan)
     return together
 
 
@@ -164,8 +183,8 @@ def neighbour_models(corrections: Sequence[NeighbourCorrection | None]) -> Neigh
     """The corrections as compiled code reads them; none where there is no correction."""
     return NeighbourModels(
         points_of(corrections),
-        weights=padded([one._weights if one else np.zeros(0) for one in corrections]),
-        inverse_factor=padded([one._inverse_factor if one else np.zeros((0, 0)) for one in corrections]),
+        weights=padded([one.solved.weights if one else np.zeros(0) for one in corrections]),
+        inverse_factor=padded([one.solved.inverse_factor if one else np.zeros(0) for one in corrections]),
     )
 
 
@@ -184,11 +203,147 @@ class NeighbourInputs:
     """
 
     nf: NDArray[np.intp]
-    deviation: Array
+    deviation: Floats
     nfs: int
 
-    def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Array:
+    def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Floats:
         """One row per position (co-location, place) of the workloads `member`, -1 where there is none."""
         inputs = np.empty((len(positions[0]), self.nfs * (1 + WIDTH) + WIDTH))
         write_all_neighbours(self.nf, self.deviation, self.nfs, member, np.column_stack(positions), inputs)
         return inputs
+
+
+# Corrections by measured co-locations in compiled code: the expected error of one prediction, and its uncertainty.
+
+
+SAME = 1e-9
+"""Distance below which two rows are the same co-location."""
+SIDE_BY_SIDE = 4
+"""Errors whose deviations are computed at the same time."""
+
+
+class NeighbourPoints(NamedTuple):
+    """Where the errors of NFs were measured, one NF after the other.
+
+    Parameters
+    ----------
+    smooth, own
+        As of `NeighbourCorrection`, shape (NFs,).
+    lengths
+        Shape (NFs, columns).
+    points
+        Its inputs divided by their lengths, transposed, shape (NFs, columns, N).
+    norms
+        The sum of their squares, shape (NFs, N).
+    size
+        How many each NF has, shape (NFs,).
+    """
+
+    smooth: Floats
+    own: Floats
+    lengths: Floats
+    points: Floats
+    norms: Floats
+    size: NDArray[np.int64]
+
+
+class NeighbourModels(NamedTuple):
+    """Corrections of NFs, one after the other: what follows from their errors, by point.
+
+    Parameters
+    ----------
+    at
+        Where the errors were measured.
+    weights
+        Shape (NFs, N).
+    inverse_factor
+        The inverse of the Cholesky factor of the covariance of what was measured, row by row as `factorise` returns it,
+        shape (NFs, N * (N + 1) / 2).
+    """
+
+    at: NeighbourPoints
+    weights: Floats
+    inverse_factor: Floats
+
+
+@compiled
+def write_covariance(at, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write the covariance of the error at the inputs `row` with each measured one; return its own variance."""
+    size, width = at.size[which], len(row)
+    points, competitors, squared = at.points[which], 0.0, 0.0
+    for nf in range((width - WIDTH) // (1 + WIDTH)):
+        competitors += row[nf]
+    own = at.own[which] * (2.0 / max(competitors, 1.0)) ** 2
+    copy_into(near[:size], at.norms[which])
+    for column in range(width):
+        if row[column] != 0.0:
+            here, of_column = row[column] / at.lengths[which, column], points[column]
+            squared += here * here
+            for point in range(size):
+                near[point] -= 2.0 * here * of_column[point]
+    for point in range(size):
+        near[point] += squared
+        # differences of large sums round: what is nearly zero is computed again, term by term
+        if near[point] < SAME * 1e3:
+            near[point] = 0.0
+            for column in range(width):
+                near[point] += (row[column] / at.lengths[which, column] - points[column, point]) ** 2
+    for point in range(size):
+        same = own if near[point] < SAME**2 else 0.0
+        near[point] = at.smooth[which] * matern(near[point]) + same
+    return own
+
+
+@compiled
+def expected_error(models, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """The expected error at the inputs `row`, in usual spreads, and its own variance; `near` is overwritten."""
+    own = write_covariance(models.at, which, row, near)
+    return dot(near, models.weights[which], models.at.size[which]), own
+
+
+@compiled
+def write_deviations(models, which, near, own, deviation):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write standard deviations of `SIDE_BY_SIDE` errors of one NF, in usual spreads.
+
+    `near` is their covariance with measured errors, and `own` their own variance.
+    """
+    fill(deviation, 0.0)
+    add_explained(models.inverse_factor[which], models.at.size[which], near, deviation)
+    for at in range(len(deviation)):
+        deviation[at] = math.sqrt(max(models.at.smooth[which] + own[at] - deviation[at], SAME))
+
+
+@reducing
+def add_explained(factor, size, near, explained):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Add what measured errors explain of the variance of each of `SIDE_BY_SIDE` others.
+
+    A factor is larger than the nearest cache of a processor, so it is read once for all.
+    """
+    here, there, third, fourth = near[0], near[1], near[2], near[3]
+    start = 0
+    for point in range(size):
+        first = second = of_third = of_fourth = 0.0
+        for at in range(point + 1):
+            weight = factor[start + at]
+            first += weight * here[at]
+            second += weight * there[at]
+            of_third += weight * third[at]
+            of_fourth += weight * fourth[at]
+        explained[0] += first * first
+        explained[1] += second * second
+        explained[2] += of_third * of_third
+        explained[3] += of_fourth * of_fourth
+        start += point + 1
+
+
+@compiled
+def write_errors(models, rows, mean, deviation):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write the only NF's expected error at each of `rows`, and its standard deviation."""
+    near, own = np.zeros((SIDE_BY_SIDE, models.weights.shape[1])), np.zeros(SIDE_BY_SIDE)
+    together = np.empty(SIDE_BY_SIDE)
+    for start in range(0, len(rows), SIDE_BY_SIDE):
+        count = min(SIDE_BY_SIDE, len(rows) - start)
+        for at in range(count):
+            mean[start + at], own[at] = expected_error(models, 0, rows[start + at], near[at])
+        write_deviations(models, 0, near, own, together)
+        copy_into(deviation[start : start + count], together)

@@ -7,23 +7,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictor.contention.calibration import Calibration, Conditions
-from predictor.contention.composition import COMPOSITIONS, Composition
-from predictor.contention.execution import Execution
+from predictor.contention.execution import COMPOSITIONS, Composition, Execution
 from predictor.contention.intervals import ErrorModel
-from predictor.contention.measured_alone import MeasuredAlone
 from predictor.contention.memory import MemoryModel, MemoryRuns
 from predictor.contention.neighbours import NeighbourCorrection
-from predictor.contention.solo import SoloModel
+from predictor.contention.solo import MeasuredAlone, SoloModel
 from profiles import ATTRIBUTES, TrafficProfile
+from profiles.arrays import Floats
+from profiles.shown import Shown
 
-Array = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class NfModel:
+@dataclass(frozen=True, repr=False)
+class NfModel(Shown):
     """The model of one NF.
 
     Parameters
@@ -77,32 +74,32 @@ class NfModel:
         values = traffic.as_dict()
         return any(not self.measured[name][0] <= values[name] <= self.measured[name][1] for name in ATTRIBUTES)
 
-    def base_kpps(self, traffic: Array) -> Array:
+    def base_kpps(self, traffic: Floats) -> Floats:
         """Throughput alone with the least accelerator work."""
         return (self.solo or self.memory).kpps(traffic)
 
-    def solo_kpps(self, traffic: Array) -> Array:
+    def solo_kpps(self, traffic: Floats) -> Floats:
         """Throughput alone on the NIC, as measured where it was."""
         return self.modelled_solo_kpps(traffic) * self.factor(traffic)
 
-    def factor(self, traffic: Array) -> Array:
+    def factor(self, traffic: Floats) -> Floats:
         """What measurements alone make of every modelled throughput at that traffic."""
         return self.alone.factor(traffic) if self.alone else np.ones(len(traffic))
 
-    def modelled_solo_kpps(self, traffic: Array, base: Array | None = None) -> Array:
+    def modelled_solo_kpps(self, traffic: Floats, base: Floats | None = None) -> Floats:
         """Throughput alone on the NIC by the resource models; `base` is `base_kpps` where already known."""
         nothing = np.zeros((len(traffic), len(self.execution.uses)))
         return self.execution.throughput(self.base_kpps(traffic) if base is None else base, traffic, nothing, nothing)
 
-    def memory_share(self, runs: MemoryRuns, base: Array) -> Array:
+    def memory_share(self, runs: MemoryRuns, base: Floats) -> Floats:
         """Share of `base` that memory contention leaves, between 0 and 1."""
         logarithm = self.memory(runs)
         if not self.solo:
             logarithm = logarithm - np.log(base)
-        share: Array = np.exp(np.minimum(logarithm, 0.0))
+        share: Floats = np.exp(np.minimum(logarithm, 0.0))
         return share
 
-    def memory_runs(self, counters: Array, traffic: Array, own_wss: Array | None = None) -> MemoryRuns:
+    def memory_runs(self, counters: Floats, traffic: Floats, own_wss: Floats | None = None) -> MemoryRuns:
         """The inputs of the memory model for competitors with these counters; `own_wss` (MB) where already known."""
         if own_wss is None:
             own_wss = self.solo.working_set(traffic) if self.solo else np.zeros(len(traffic))
@@ -110,12 +107,12 @@ class NfModel:
 
     def throughput(
         self,
-        counters: Array,
-        traffic: Array,
-        competitor_ms: Array,
-        competitor_kpps: Array,
+        counters: Floats,
+        traffic: Floats,
+        competitor_ms: Floats,
+        competitor_kpps: Floats,
         composition: Composition | None = None,
-    ) -> Array:
+    ) -> Floats:
         """Throughput under contention of which only the sums are known, shape (N,).
 
         Parameters
@@ -131,7 +128,7 @@ class NfModel:
         drops = self.drops(counters, traffic, competitor_ms, competitor_kpps)
         return np.minimum((composition or COMPOSITIONS[self.execution.pattern])(solo, drops), solo)
 
-    def drops(self, counters: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
+    def drops(self, counters: Floats, traffic: Floats, competitor_ms: Floats, competitor_kpps: Floats) -> Floats:
         """The drop that contention for memory, then for each accelerator, causes alone, shape (N, 1 + accelerators)."""
         solo, base = self.modelled_solo_kpps(traffic), self.base_kpps(traffic)
         share = self.memory_share(self.memory_runs(counters, traffic), base)
@@ -139,7 +136,7 @@ class NfModel:
         lost = np.column_stack([memory, self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)])
         return lost * self.factor(traffic)[:, None]
 
-    def conditions(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Conditions:
+    def conditions(self, traffic: Floats, predicted: Floats, competitor_ms: Floats) -> Conditions:
         """The conditions of `predicted` throughput, shape (N,); the rest as `throughput` takes it."""
         own = self.execution.service_ms(traffic)
         return Conditions.of(traffic, predicted, self.solo_kpps(traffic), competitor_ms, own)

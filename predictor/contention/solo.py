@@ -4,13 +4,110 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.solo_throughput import TINY, SoloCurve, SoloThroughput, traffic_axes
 from predictor.regression.gaussian_process import GaussianProcess
-from profiles import COUNTERS
+from profiles import ATTRIBUTES, COUNTERS
+from profiles.arrays import Floats
+from profiles.shown import Shown
+
+# Throughput of an NF alone as a function of its traffic: a Gaussian process, about a fitted curve where that helps.
+#
+# A smooth process has no breakpoints: it rounds them off, and learns how fast throughput changes from places where it
+# does not. A curve that was fitted along one attribute knows the breakpoints. As the mean of the process, it leaves
+# only what the rest of the traffic changes to learn (Rasmussen & Williams, section 2.7). It is a further input, too, so
+# that what is learnt may differ between two segments, and is the same along a flat one (input warping; Snoek et al.,
+# "Input Warping for Bayesian Optimization of Non-stationary Functions", ICML 2014).
+
+
+TINY = 1e-6
+STRETCH = 10.0
+"""Factor on the curve's logarithm as an input: changes of 0.5 % count, as an input of smaller range would be noise."""
+
+
+class SoloCurve(Protocol):
+    """A formula of throughput along one traffic attribute, above zero from `start` to `end`."""
+
+    @property
+    def x(self) -> str:
+        """The attribute."""
+
+    @property
+    def start(self) -> float:
+        """The smallest value that was fitted."""
+
+    @property
+    def end(self) -> float:
+        """The largest value that was fitted."""
+
+    def predict(self, x: Floats) -> Floats:
+        """Throughput (kpps) at values of the attribute, shape of x."""
+
+
+@dataclass(frozen=True, repr=False)
+class SoloThroughput(Shown):
+    """Throughput alone with the least accelerator work.
+
+    Parameters
+    ----------
+    attributes
+        Positions of the traffic attributes on which it depends.
+    process
+        Its logarithm; with a curve, of the ratio to the curve.
+    curve
+        Along one of these attributes; None for the process alone.
+    """
+
+    attributes: tuple[int, ...]
+    process: GaussianProcess
+    curve: SoloCurve | None = None
+
+    @classmethod
+    def fit(
+        cls, attributes: tuple[int, ...], traffic: Floats, kpps: Floats, curve: SoloCurve | None = None
+    ) -> SoloThroughput:
+        """Learn throughput (kpps), shape (N,), at traffic, shape (N, 3)."""
+        inputs, mean = _inputs(attributes, traffic, curve)
+        return cls(attributes, GaussianProcess.fit(inputs, (np.log(kpps) - mean)[:, None]), curve)
+
+    def kpps(self, traffic: Floats) -> Floats:
+        """Throughput (kpps) at each row of `traffic`, shape (N, 3)."""
+        inputs, mean = _inputs(self.attributes, traffic, self.curve)
+        rates: Floats = np.exp(self.process(inputs)[:, 0] + mean)
+        return rates
+
+    def as_arrays(self) -> dict[str, Floats]:
+        """What was learnt, as plain arrays; without the curve."""
+        return {"attributes": np.array(self.attributes, dtype=np.float64)} | {
+            f"throughput_{name}": array for name, array in self.process.as_arrays().items()
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Floats], curve: SoloCurve | None = None) -> SoloThroughput:
+        """The function that `as_arrays` returned, with its curve."""
+        process = GaussianProcess.from_arrays(
+            {name.removeprefix("throughput_"): array for name, array in arrays.items()}
+        )
+        return cls(tuple(int(at) for at in arrays["attributes"]), process, curve)
+
+
+def traffic_axes(traffic: Floats) -> Floats:
+    """Inputs: flows and packet size on a logarithmic scale, matches on a linear one."""
+    return np.column_stack([np.log(np.maximum(traffic[:, :2], TINY)), traffic[:, 2]])
+
+
+def _inputs(attributes: tuple[int, ...], traffic: Floats, curve: SoloCurve | None) -> tuple[Floats, Floats]:
+    """Inputs of the process, shape (N, inputs), and its mean, shape (N,)."""
+    axes = traffic_axes(traffic)[:, list(attributes)]
+    if curve is None:
+        return axes, np.zeros(len(traffic))
+    along = np.clip(traffic[:, ATTRIBUTES.index(curve.x)], curve.start, curve.end)
+    mean = np.log(curve.predict(along))
+    return np.column_stack([axes, STRETCH * mean]), mean
 
 
 @dataclass(frozen=True)
@@ -36,8 +133,8 @@ class SoloFit:
     serves: bool
 
 
-@dataclass(frozen=True)
-class SoloModel:
+@dataclass(frozen=True, repr=False)
+class SoloModel(Shown):
     """Throughput and counters of an NF alone, as functions of its traffic.
 
     Parameters
@@ -97,3 +194,79 @@ class SoloModel:
         counters = {name.removeprefix("counters_"): array for name, array in arrays.items()}
         curve = fit_of_runs.curve if fit_of_runs and fit_of_runs.serves else None
         return cls(SoloThroughput.from_arrays(arrays, curve), GaussianProcess.from_arrays(counters), fit_of_runs)
+
+
+# Throughput alone where it was measured: what a smooth model of solo throughput misses there.
+#
+# An SLA is relative to the throughput alone, so an error there shifts every requirement of the NF. A model that is
+# smooth over traffic may miss the very traffic at which the NF was measured often. There the mean of the measurements
+# counts, each weighed against the model by the noise of the one and the misfit of the other.
+
+
+DECIMALS = 9
+MISFIT = 0.005
+"""Least misfit of a smooth model (standard deviation of the logarithm) that is taken for possible."""
+
+
+@dataclass(frozen=True, repr=False)
+class MeasuredAlone(Shown):
+    """Factors on the solo throughput of one NF at the traffic at which it was measured.
+
+    Parameters
+    ----------
+    traffic
+        Shape (N, 3), all rows different.
+    logarithm
+        Of the factor there, shape (N,).
+    spread
+        Standard deviation of what remains unknown of the logarithm, shape (N,).
+    """
+
+    traffic: Floats
+    logarithm: Floats
+    spread: Floats
+
+    @classmethod
+    def fit(cls, traffic: Floats, errors: Floats) -> MeasuredAlone | None:
+        """From runs alone: traffic, shape (M, 3), and measured over modelled, logarithm, shape (M,).
+
+        None where nothing was repeated, so that noise is not known.
+        """
+        distinct, setting, times = np.unique(traffic, axis=0, return_inverse=True, return_counts=True)
+        setting = setting.ravel()
+        mean = np.bincount(setting, errors) / times
+        freedom = len(errors) - len(distinct)
+        if not freedom:
+            return None
+        noise = float(((errors - mean[setting]) ** 2).sum() / freedom)
+        misfit = max(float((mean**2).mean()) - float((noise / times).mean()), MISFIT**2)
+        trusted = misfit / (misfit + noise / times)
+        return cls(distinct, trusted * mean, np.sqrt(trusted * noise / times))
+
+    def factor(self, traffic: Floats) -> Floats:
+        """The factor on solo throughput at each row of traffic, 1 where it was not measured, shape (N,)."""
+        factors: Floats = np.exp([self._known.get(row, (0.0, 0.0))[0] for row in _keys(traffic)])
+        return factors
+
+    def spread_at(self, traffic: Floats) -> Floats:
+        """The spread of throughput alone at each row of traffic, 0 where it was not measured, shape (N,)."""
+        return np.array([self._known.get(row, (0.0, 0.0))[1] for row in _keys(traffic)], dtype=np.float64)
+
+    @cached_property
+    def _known(self) -> dict[tuple[float, ...], tuple[float, float]]:
+        """Logarithm of the factor and its spread, by traffic."""
+        values = zip(self.logarithm.tolist(), self.spread.tolist(), strict=True)
+        return dict(zip(_keys(self.traffic), values, strict=True))
+
+    def as_arrays(self) -> dict[str, Floats]:
+        """What was learnt, as plain arrays."""
+        return {"traffic": self.traffic, "logarithm": self.logarithm, "spread": self.spread}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Floats]) -> MeasuredAlone:
+        """The factors that `as_arrays` returned."""
+        return cls(arrays["traffic"], arrays["logarithm"], arrays["spread"])
+
+
+def _keys(traffic: Floats) -> list[tuple[float, ...]]:
+    return [tuple(row) for row in np.round(traffic, DECIMALS).tolist()]

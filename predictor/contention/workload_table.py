@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.batch import CoLocationBatch, WorkloadIndex
-from predictor.contention.composition import PIPELINE
+from predictor.contention.execution import PIPELINE
 from predictor.contention.nf_model import NfModel
 from profiles import InputError, Workload
+from profiles.arrays import Floats
 from profiles.faults import suggestion
-
-Array = NDArray[np.float64]
 
 
 class WorkloadColumns(NamedTuple):
@@ -23,16 +23,16 @@ class WorkloadColumns(NamedTuple):
     nf: NDArray[np.intp]
     pipeline: NDArray[np.bool_]
     relative: NDArray[np.bool_]
-    traffic: Array
-    deviation: Array
-    counters: Array
-    base: Array
-    match_ms: Array
-    modelled_solo: Array
-    factor: Array
-    alone_spread: Array
-    queues: Array
-    service: Array
+    traffic: Floats
+    deviation: Floats
+    counters: Floats
+    base: Floats
+    match_ms: Floats
+    modelled_solo: Floats
+    factor: Floats
+    alone_spread: Floats
+    queues: Floats
+    service: Floats
 
 
 class WorkloadTable:
@@ -88,13 +88,13 @@ class WorkloadTable:
         """
         return self._index.numbers(workloads)
 
-    def solo_of(self, workloads: Sequence[Workload]) -> Array:
+    def solo_of(self, workloads: Sequence[Workload]) -> Floats:
         """Throughput (kpps) of each workload alone."""
         rows = self.rows(workloads)
         return self.solo[rows]
 
     @property
-    def solo(self) -> Array:
+    def solo(self) -> Floats:
         """Throughput (kpps) of each workload alone, as measured where it was, shape (workloads,)."""
         return self.modelled_solo * self.factor
 
@@ -112,7 +112,7 @@ class WorkloadTable:
         for at in np.unique(self.nf[rows]):
             yield self.names[at], self.nf[rows] == at
 
-    def competitors(self, member: NDArray[np.intp]) -> Array:
+    def competitors(self, member: NDArray[np.intp]) -> Floats:
         """The summed counters of each member's competitors, shape (co-locations, members, 7).
 
         Raises
@@ -126,7 +126,7 @@ class WorkloadTable:
         )
         contended = occupied.sum(axis=1) > 1
         self.refuse_unknown_contention(member[occupied & contended[:, None]])
-        total: Array = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
+        total: Floats = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
         total[~contended] = 0.0
         return total
 
@@ -183,3 +183,106 @@ class WorkloadTable:
         for use in execution.uses:
             column = self.accelerators.index(use.name)
             self.queues[rows, column], self.service[rows, column] = use.queues, use.service(traffic)
+
+
+# Co-locations as arrays: one row per co-location, one column per member.
+
+
+EMPTY = -1
+
+
+@dataclass(frozen=True)
+class CoLocationBatch:
+    """Co-locations of at most `members` workloads, one row each.
+
+    Parameters
+    ----------
+    member
+        Number of each workload in the `WorkloadIndex`; -1 where there is none. Shape (co-locations, members).
+    order
+        Position of each member in its co-location as it was given. Shape (co-locations, members).
+    sizes
+        Workloads per co-location.
+    """
+
+    member: NDArray[np.intp]
+    order: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+
+    @cached_property
+    def occupied(self) -> NDArray[np.bool_]:
+        """Where there is a workload, shape (co-locations, members)."""
+        occupied: NDArray[np.bool_] = self.member >= 0
+        return occupied
+
+    @cached_property
+    def contended(self) -> NDArray[np.bool_]:
+        """Where there is a workload that has competitors, shape (co-locations, members)."""
+        contended: NDArray[np.bool_] = self.occupied & (self.sizes[:, None] > 1)
+        return contended
+
+    def in_given_order(self, values: Floats) -> list[Floats]:
+        """Per co-location, its values of shape (co-locations, members, ...) in the order its workloads were given."""
+        given = np.empty_like(values)
+        given[np.arange(len(values))[:, None], self.order] = values
+        return [row[:size] for row, size in zip(given, self.sizes.tolist(), strict=True)]
+
+
+class WorkloadIndex:
+    """Numbers distinct workloads in the order in which they first occur.
+
+    Parameters
+    ----------
+    add
+        Called with the workloads that get the next numbers; when it raises, they get none.
+    """
+
+    def __init__(self, add: Callable[[Sequence[Workload]], None]) -> None:
+        self._numbers: dict[Workload, int] = {}
+        self._workloads: list[Workload] = []
+        self._keys: list[tuple[str | float, ...]] = []
+        self._add = add
+
+    def __len__(self) -> int:
+        return len(self._workloads)
+
+    def numbers(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
+        """The number of each workload; new ones are added."""
+        before = len(self._workloads)
+        by_identity: dict[int, int] = {}
+        numbers = [self._number(workload, by_identity) for workload in workloads]
+        if len(self._workloads) > before:
+            try:
+                self._add(self._workloads[before:])
+            except Exception:
+                for workload in self._workloads[before:]:
+                    del self._numbers[workload]
+                del self._workloads[before:], self._keys[before:]
+                raise
+        return np.array(numbers, dtype=np.intp)
+
+    def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
+        """The co-locations as arrays.
+
+        Members are sorted, whatever order they were given in, so that sums over them are the same to the last bit.
+        """
+        numbers = self.numbers([workload for co_location in co_locations for workload in co_location])
+        sizes = np.array([len(co_location) for co_location in co_locations], dtype=np.intp)
+        given = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY, dtype=np.intp)
+        given[np.arange(given.shape[1]) < sizes[:, None]] = numbers
+        distinct = sorted(set(numbers.tolist()), key=self._keys.__getitem__)
+        rank = np.empty(len(self) + 1, dtype=np.intp)
+        rank[[*distinct, EMPTY]] = np.arange(len(distinct) + 1)
+        order = np.argsort(rank[given], axis=1, kind="stable")
+        return CoLocationBatch(np.take_along_axis(given, order, axis=1), order, sizes)
+
+    def _number(self, workload: Workload, by_identity: dict[int, int]) -> int:
+        number = by_identity.get(id(workload))
+        if number is None:
+            number = self._numbers.get(workload, EMPTY)
+            if number == EMPTY:
+                number = self._numbers[workload] = len(self._workloads)
+                self._workloads.append(workload)
+                self._keys.append((workload.nf, *workload.traffic.as_tuple()))
+            by_identity[id(workload)] = number
+        return number

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from profiles.arrays import Floats
 from profiles.registry import Registry
-
-Array = NDArray[np.float64]
 
 
 class Functions(Protocol):
@@ -61,7 +59,7 @@ class Family(ABC):
     def formula(self, numbers: Sequence[str], x: str) -> str:
         """The function in plain mathematics; `numbers` are the parameters as text."""
 
-    def rates(self, shortest: float, longest: float) -> Array:
+    def rates(self, shortest: float, longest: float) -> Floats:
         """Rates to try for segments of these lengths; one that has no effect for a family without."""
         return np.zeros(1)
 
@@ -87,7 +85,7 @@ FAMILIES: Registry[Family] = Registry(
 """Every family by name: the files of `predictor/fitting/families/`, then the entry points of other packages."""
 
 
-def values(family: str, parameters: Sequence[float], x: Array) -> Array:
+def values(family: str, parameters: Sequence[float], x: Floats) -> Floats:
     """A family's function at x, shape of x; NaN or infinite where it is not defined."""
     with np.errstate(all="ignore"):
         return np.asarray(FAMILIES[family].value(parameters, x, np) + 0.0 * x)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.fitting.coarse import coarse, fitted_to_all
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel, smape_pct
-from predictor.fitting.intervals import place_interval
-from predictor.fitting.joint import JointFit, with_exact_zeros
-from predictor.fitting.left_out import Selection, left_out_smape_pct
-from predictor.fitting.noise import noise_pct
-from predictor.fitting.points import FitPoints
+from predictor.fitting.joint import Joint, JointFit, with_exact_zeros
+from predictor.fitting.points import FitPoints, MeasuredCurve
 from predictor.fitting.residuals import residual_tables
-from predictor.fitting.splits import CurveSplits
-from predictor.fitting.structure import Structured, found_structure, noise_differs
+from predictor.fitting.splits import CurveSplits, NoisePrior
+from predictor.fitting.structure import (
+    MARGIN,
+    PER_GAP,
+    Structured,
+    apart_squares,
+    bend_places,
+    bend_squares,
+    found_structure,
+    noise_differs,
+    sound_fit,
+)
 from predictor.fitting.tum import found_tum_structure
+from profiles.arrays import Floats
 
 SELECTIONS: dict[str, Selection] = {"bic": found_structure, "tum": found_tum_structure}
 
@@ -112,3 +118,192 @@ def _breakpoints(points: FitPoints, fitted: JointFit, intervals: Sequence[tuple[
         low, high = (float(points.off_axis(end)) for end in interval)
         jump = 0.0 if joint.is_bend else after - before
         yield CurveBreak(place, min(low, place), max(high, place), jump)
+
+
+# Curves of many points: medians of neighbours show the structure, then all points are fitted.
+
+
+MOST, TOGETHER = 300, 3
+"""Points among which all splits are tried, and fewest neighbours of which there is one median."""
+
+
+def coarse(points: FitPoints) -> FitPoints:
+    """At most `MOST` points: medians of about equally many neighbours. Fewer points stay as they are.
+
+    A median, unlike a mean, is nearly never between the two levels of a jump.
+    """
+    if len(points) <= MOST:
+        return points
+    groups = np.array_split(np.arange(len(points)), min(MOST, len(points) // TOGETHER))
+    axis = points.on_axis(points.x)
+    places = np.array([np.median(axis[group]) for group in groups])
+    y = np.array([np.median(points.y[group]) for group in groups])
+    scale = np.array([1 / np.sqrt(points.weights[group].sum()) for group in groups])
+    even = np.ones(len(groups))
+    within = np.zeros(len(groups))
+    return FitPoints(points.off_axis(places), y, even, within, scale, points.logarithmic, points.rounded_to)
+
+
+def fitted_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> JointFit:
+    """The fit of medians, fitted to all points: jumps are placed between two of them."""
+    if len(medians) == len(points):
+        return fit
+    deviation = points.scale / np.sqrt(points.rows)
+    jumps = [_jump(points, medians, fit, number) for number in range(len(fit.joints))]
+    joints = [one if one.is_bend else jump for one, jump in zip(fit.joints, jumps, strict=True)]
+    return sound_fit(points, fit.curves, joints, jumps, deviation * _spread(points, fit, deviation))
+
+
+def _spread(points: FitPoints, fit: JointFit, deviation: Floats) -> Floats:
+    """The root mean square deviation in the segment of each point, in units of `deviation`."""
+    which = np.searchsorted([joint.place for joint in fit.joints], points.on_axis(points.x), side="right")
+    squares = ((points.y - fit.predict(points, points.x)) / deviation) ** 2
+    means = np.bincount(which, squares) / np.bincount(which).clip(1)
+    return np.asarray(np.sqrt(np.maximum(means, 1e-24))[which])
+
+
+def _jump(points: FitPoints, medians: FitPoints, fit: JointFit, number: int) -> Joint:
+    """A jump between the two points where the curves on both sides explain those near it best."""
+    coarse_axis, axis = medians.on_axis(medians.x), points.on_axis(points.x)
+    after = int(np.searchsorted(coarse_axis, fit.joints[number].place))
+    low, high = coarse_axis[max(after - 2, 0)], coarse_axis[min(after + 1, len(coarse_axis) - 1)]
+    near = np.flatnonzero((axis >= low) & (axis <= high))
+    weights = points.weights[near]
+    left, right = (curve(points.x[near]) for curve in fit.curves[number : number + 2])
+    gain = weights * ((points.y[near] - right) ** 2 - (points.y[near] - left) ** 2)
+    best = int(np.argmax(np.cumsum(gain)[:-1]))
+    return Joint(float(axis[near[best]] + axis[near[best] + 1]) / 2, False)
+
+
+# The error at points that were left out of the fit.
+
+
+Selection = Callable[[FitPoints, Mapping[str, Floats]], tuple[CurveSplits, Structured]]
+"""Chooses splits and a structure for points, from tables of residual sums of squares by family."""
+
+FOLDS = 5
+FEWEST = 8
+"""Distinct x from which points are left out."""
+ALWAYS = ("constant", "linear")
+"""Families that are tried beside those of the model."""
+
+
+def left_out_smape_pct(
+    curve: MeasuredCurve, points: FitPoints, families: Iterable[str], selection: Selection
+) -> float | None:
+    """The sMAPE at every fifth x, predicted by a fit to the others, five times; None for few points.
+
+    Number and places of the segments are found again each time, among the families of the model. The ends are never
+    left out, since nothing is extrapolated.
+    """
+    if len(points) < FEWEST:
+        return None
+    known = tuple(dict.fromkeys((*families, *ALWAYS)))
+    place = np.arange(len(points))
+    axis = points.on_axis(points.x)
+    nearest = np.searchsorted((axis[:-1] + axis[1:]) / 2, points.on_axis(curve.x))
+    predicted = np.full(len(curve.x), np.nan)
+    for fold in range(FOLDS):
+        left_out = (place % FOLDS == fold) & (place > 0) & (place < len(points) - 1)
+        rest, rows = points.part(~left_out), left_out[nearest]
+        structured = selection(rest, residual_tables(rest, known))[1]
+        exact = with_exact_zeros(structured.fit, float(np.abs(curve.y).max()))
+        predicted[rows] = exact.predict(rest, curve.x[rows])
+    judged = np.isfinite(predicted)
+    return smape_pct(predicted[judged], curve.y[judged])
+
+
+# The noise of a curve: the error of its points against the true curve.
+
+
+ENOUGH = 10
+"""Repeats, beyond the first of each x, from which noise is estimated from them alone."""
+
+
+def noise_pct(curve: MeasuredCurve, predicted: Floats, segments: tuple[CurveSegment, ...]) -> float:
+    """The estimated sMAPE between the measured rows and the true curve.
+
+    From repeats where there are enough. Else from what the fit leaves over, which is less than the noise, as the
+    parameters follow it: by the root of the share of points that parameters do not take.
+    """
+    x, place = np.unique(curve.x, return_inverse=True)
+    rows = np.bincount(place)
+    if len(curve.x) - len(x) >= ENOUGH:
+        mean = np.bincount(place, curve.y) / rows
+        repeated = rows[place] > 1
+        inflated = np.sqrt(rows / np.maximum(rows - 1, 1))[place]
+        return _mean_pct((inflated * _relative(curve.y, mean[place]))[repeated])
+    errors = _relative(curve.y, predicted)
+    for segment in segments:
+        inside = (curve.x >= segment.start) & ((curve.x < segment.end) | (segment is segments[-1]))
+        left = segment.points - FAMILIES[segment.family].size
+        errors[inside] *= np.sqrt(segment.points / left) if left > 0 else 1.0
+    return _mean_pct(errors)
+
+
+def _relative(one: Floats, other: Floats) -> Floats:
+    scale = np.abs(one) + np.abs(other)
+    return np.asarray(np.divide(np.abs(one - other), scale, out=np.zeros_like(scale), where=scale > 0))
+
+
+def _mean_pct(errors: Floats) -> float:
+    return min(float(100.0 * errors.mean()), 100.0)
+
+
+# Where a breakpoint probably is: the density of its place, as a jump and as a bend.
+
+
+COVERAGE = 0.9
+
+
+def place_interval(
+    points: FitPoints, tables: Mapping[str, Floats], prior: NoisePrior, structured: Structured, number: int
+) -> tuple[float, float]:
+    """The interval on the axis that contains the breakpoint of that number, from 0, with a probability of 90 %.
+
+    Before it was measured, every place is equally likely. Its neighbours, and the families beside it, are taken as they
+    are. Jump and bend count by how well they explain the points; a jump is anywhere between two of them.
+    """
+    starts = [*structured.split.starts, len(points)]
+    first, end = starts[number], starts[number + 2]
+    edges = points.on_axis(points.x[first:end])
+    cells = np.repeat(np.diff(edges) / PER_GAP, PER_GAP)
+    jump = np.repeat(_jump_costs(tables, prior, structured, number, first, end), PER_GAP)
+    bend = np.full(len(cells), np.inf)
+    inner = slice((MARGIN - 1) * PER_GAP, len(cells) - (MARGIN - 1) * PER_GAP)
+    bend[inner] = _bend_costs(points, structured, number, first, end)
+    least = min(jump.min(), bend.min())
+    density = cells * (np.exp(-0.5 * (jump - least)) + np.exp(-0.5 * (bend - least)))
+    low, high = _quantiles(np.r_[edges[0], edges[0] + np.cumsum(cells)], density)
+    at = structured.fit.joints[number].place
+    return min(low, at), max(high, at)
+
+
+def _jump_costs(
+    tables: Mapping[str, Floats], prior: NoisePrior, structured: Structured, number: int, first: int, end: int
+) -> Floats:
+    """Of a jump in each gap between points from `first` to before `end`, less that of the best."""
+    left, right = structured.split.families[number : number + 2]
+    gaps = np.arange(first + 1, end)
+    costs = np.full(len(gaps), np.inf)
+    sizes = FAMILIES[left].size, FAMILIES[right].size
+    enough = (gaps - first > sizes[0]) & (end - gaps > sizes[1])
+    of = gaps[enough]
+    costs[enough] = prior.cost(tables[left][first, of - 1], of - first, sizes[0])
+    costs[enough] += prior.cost(tables[right][of, end - 1], end - of, sizes[1])
+    return np.asarray(costs - costs.min())
+
+
+def _bend_costs(points: FitPoints, structured: Structured, number: int, first: int, end: int) -> Floats:
+    """Of a bend at each place that is tried, less that of the best jump."""
+    left, right = structured.alone[number : number + 2]
+    places = bend_places(points, first, end, MARGIN)
+    squares = bend_squares(points, structured.deviation, left, right, first, end, places)
+    return np.asarray(squares - apart_squares(points, structured, number) - np.log(len(points)))
+
+
+def _quantiles(edges: Floats, density: Floats) -> tuple[float, float]:
+    """The middle 90 % of what is spread evenly within each cell."""
+    total = np.r_[0.0, np.cumsum(density)]
+    low, high = np.interp([(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], total / total[-1], edges)
+    return float(low), float(high)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.fitting.family import FAMILIES, values
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 DIGITS = (4, 6, 9, 12, 15, 17)
 """Significant digits that are tried for the numbers of a formula."""
@@ -43,7 +42,7 @@ class CurveSegment:
     points: int
     smape_pct: float
 
-    def predict(self, x: Array) -> Array:
+    def predict(self, x: Floats) -> Floats:
         """The formula's values at x, in the unit of y."""
         return values(self.family, self.parameters, x)
 
@@ -128,7 +127,7 @@ class FittedModel:
         """The largest x that was fitted."""
         return self.segments[-1].end
 
-    def predict(self, x: Sequence[float] | Array) -> Array:
+    def predict(self, x: Sequence[float] | Floats) -> Floats:
         """Values at x, shape of x; beyond what was measured the outer segments are extrapolated."""
         at = np.asarray(x, dtype=float)
         places = np.searchsorted([point.at for point in self.breakpoints], at, side="right")
@@ -137,13 +136,13 @@ class FittedModel:
             predicted[places == number] = segment.predict(at[places == number])
         return predicted
 
-    def extrapolated(self, x: Sequence[float] | Array) -> NDArray[np.bool_]:
+    def extrapolated(self, x: Sequence[float] | Floats) -> NDArray[np.bool_]:
         """Which x are outside what was measured, shape of x."""
         at = np.asarray(x, dtype=float)
         return (at < self.start) | (at > self.end)
 
 
-def smape_pct(predicted: Array, measured: Array) -> float:
+def smape_pct(predicted: Floats, measured: Floats) -> float:
     """Symmetric mean absolute percentage error, 0 to 100; zero against zero is no error."""
     scale = np.abs(predicted) + np.abs(measured)
     difference = np.abs(predicted - measured)

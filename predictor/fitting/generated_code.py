@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
-from predictor.fitting.fitted_model import FittedModel
+import sympy
+
+from predictor.fitting.family import FAMILIES
+from predictor.fitting.fitted_model import CurveSegment, FittedModel
 from profiles.registry import Registry
 
 CodeWriter = Callable[[Sequence[FittedModel]], str]
@@ -40,3 +46,85 @@ def comment_text(name: str) -> str:
     """A user's text inside a comment of any language: nothing that could end the comment or continue its line."""
     shown = "".join(one if one.isalnum() or one in SHOWN_IN_COMMENTS else "_" for one in name)
     return shown if len(shown) <= LONGEST_IN_COMMENTS else f"{shown[:LONGEST_IN_COMMENTS]}..."
+
+
+# Names of columns as identifiers of a programming language.
+
+
+LONGEST = 60
+
+
+def identifier(text: str, avoided: Collection[str], empty: str = "x") -> str:
+    """An identifier of ASCII letters, digits and underscores: `cycles/packet` becomes `cycles_packet`.
+
+    Parameters
+    ----------
+    text
+        Whatever a column is called.
+    avoided
+        Keywords, and names that are taken; those get an underscore at the end.
+    empty
+        What stands for a text without letters and digits.
+    """
+    letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^0-9A-Za-z]+", "_", letters).strip("_")[:LONGEST].rstrip("_") or empty
+    if name[0].isdigit():
+        name = f"{empty}_{name}"
+    while name in avoided:
+        name += "_"
+    return name
+
+
+def function_names(models: Sequence[FittedModel], avoided: Collection[str]) -> list[str]:
+    """Names for the functions of models, all different: of y, and of the setting, as in `cycles_packet_size_64`."""
+    names: list[str] = []
+    for model in models:
+        setting = "".join(f" {name} {_spelled(value)}" for name, value in model.setting.items())
+        names.append(identifier(model.y + setting, {*avoided, *names}, "y"))
+    return names
+
+
+def _spelled(value: float) -> str:
+    return f"{value:.12g}".replace("-", "minus ").replace(".", " point ").replace("+", "")
+
+
+# The formula of a segment as a sympy expression, from the family's own definition, and as code.
+
+
+DIGITS = 17
+"""Decimal digits that hold every double exactly enough to give it back."""
+
+
+def expression(segment: CurveSegment, x: str, parameters: Sequence[float] | None = None) -> Any:
+    """The segment's function of a symbol.
+
+    Parameters
+    ----------
+    segment
+        Its family, and its parameters.
+    x
+        Name of the symbol.
+    parameters
+        Others to use instead.
+    """
+    numbers = [sympy.Float(float(one), DIGITS) for one in parameters or segment.parameters]
+    return sympy.sympify(FAMILIES[segment.family].value(numbers, sympy.Symbol(x, real=True), sympy))
+
+
+class DoublePrinter:
+    """Prints numbers so that no digit is lost; a base class before the printer of a language."""
+
+    def _print_Float(self, number: Any) -> str:
+        return double(number)
+
+
+def branches(model: FittedModel, x: str, printer: Any) -> Iterator[tuple[str, str | None]]:
+    """The formula of each segment as code, and the breakpoint before which it holds; None for the last segment."""
+    ends = [*(double(one.at) for one in model.breakpoints), None]
+    for segment, end in zip(model.segments, ends, strict=True):
+        yield printer.doprint(expression(segment, x)), end
+
+
+def double(number: Any) -> str:
+    """The shortest text that gives the same double back, of a number, also of sympy."""
+    return repr(float(number))

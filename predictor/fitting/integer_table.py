@@ -8,16 +8,15 @@ cuts and ends decide, and no number between them has to be looked at.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictor.fitting.fitted_model import FittedModel
-from predictor.fitting.monotone_pieces import MonotonePiece, monotone_pieces, refuse_not_finite
 from profiles import InputError
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 BOUND = 0.01
 """Relative error that is allowed if there are few enough ranges for it."""
@@ -109,7 +108,7 @@ def integer_table(model: FittedModel, bound: float = BOUND, most: int = MOST_RAN
     return IntegerTable(tuple(ranges), bits, bound, largest, mean, 0.0 if is_relative else floor, enumerated)
 
 
-def _is_relative(values: Array) -> bool:
+def _is_relative(values: Floats) -> bool:
     """Whether values are far enough from 0 for relative errors."""
     sizes = np.abs(values)
     return bool(sizes.min() > SMALLEST_SHARE * sizes.max() and (values.min() > 0 or values.max() < 0))
@@ -125,14 +124,14 @@ class _Span:
     least: float = math.inf
     largest: float = -math.inf
 
-    def limits(self, values: Array) -> tuple[Array, Array]:
+    def limits(self, values: Floats) -> tuple[Floats, Floats]:
         """Between which whole values must be, if each of the values is added."""
         least, largest = np.minimum(values, self.least), np.maximum(values, self.largest)
         low = largest - self.bound * np.maximum(np.abs(largest), self.floor)
         high = least + self.bound * np.maximum(np.abs(least), self.floor)
         return np.ceil(low * self.scale), np.floor(high * self.scale)
 
-    def takes(self, values: Array) -> NDArray[np.bool_]:
+    def takes(self, values: Floats) -> NDArray[np.bool_]:
         """For each of the values, whether it can be added."""
         low, high = self.limits(values)
         return low <= high
@@ -200,7 +199,7 @@ def _errors(
     starts = np.array([one.first for one in ranges], dtype=float)
     values = np.array([one.value for one in ranges]) / 2.0**bits
 
-    def errors(x: Array) -> Array:
+    def errors(x: Floats) -> Floats:
         exact = model.predict(x)
         size = np.maximum(np.abs(exact), floor)
         difference = np.abs(values[np.searchsorted(starts, x, side="right") - 1] - exact)
@@ -218,3 +217,105 @@ def _errors(
     means = [float(errors(np.rint(np.linspace(one.first, one.last, SAMPLES))).mean()) for one in ranges]
     lengths = [one.last - one.first + 1 for one in ranges]
     return largest, float(np.average(means, weights=lengths)), False
+
+
+# The whole numbers of a fitted model's range, cut into pieces on which it only rises or only falls.
+
+
+LARGEST_X = 2**53
+LOOKED_AT = 4097
+"""Places of a segment, evenly and geometrically spaced, between which it is assumed to turn at most once."""
+FLAT = 1e-12
+"""A smaller relative difference is rounding, and no turn."""
+CANDIDATES = 64
+"""Places at a time of the search for a turn."""
+
+
+@dataclass(frozen=True)
+class MonotonePiece:
+    """Whole numbers from first to last on which the function only rises or only falls."""
+
+    first: int
+    last: int
+    function: Callable[[Floats], Floats]
+
+    def at(self, x: int) -> float:
+        """The value at a whole number."""
+        return float(self.function(np.array([float(x)]))[0])
+
+
+def monotone_pieces(model: FittedModel) -> list[MonotonePiece]:
+    """The pieces, by rising x, without gaps.
+
+    Raises
+    ------
+    InputError
+        When the model's range holds no whole number, one below 0 or one above 2^53, or when a value is not finite.
+    """
+    return list(_pieces(model, *_domain(model)))
+
+
+def refuse_not_finite(values: Floats) -> None:
+    """InputError for values that are not finite."""
+    if not np.isfinite(values).all():
+        raise InputError.of("--code", "the model has no finite value at a whole number of its range")
+
+
+def _domain(model: FittedModel) -> tuple[int, int]:
+    if model.start < 0 or model.end > LARGEST_X:
+        message = (
+            f"the model is of x from {model.start:g} to {model.end:g}; a table matches whole numbers from 0 to 2^53"
+        )
+        raise InputError.of("--code", message)
+    first, last = math.ceil(model.start), math.floor(model.end)
+    if first > last:
+        raise InputError.of("--code", f"there is no whole number from {model.start:g} to {model.end:g}",
+                            hint="fit x in a smaller unit")  # fmt: skip
+    return first, last
+
+
+def _pieces(model: FittedModel, first: int, last: int) -> Iterator[MonotonePiece]:
+    """The whole numbers of the model's range, cut at its breakpoints and where a segment turns."""
+    ends = [math.ceil(point.at) - 1 for point in model.breakpoints]
+    for segment, end in zip(model.segments, [*ends, last], strict=True):
+        end = min(end, last)
+        if end < first:
+            continue
+        for turn in [*_turns(segment.predict, first, end), end]:
+            yield MonotonePiece(first, turn, segment.predict)
+            first = turn + 1
+
+
+def _turns(function: Callable[[Floats], Floats], first: int, last: int) -> list[int]:
+    """Where a function of whole numbers turns: the last number of each piece but the last one."""
+    steps = np.linspace(0.0, last - first, LOOKED_AT)
+    geometric = np.expm1(np.linspace(0.0, math.log1p(last - first), LOOKED_AT))
+    x = first + np.unique(np.concatenate([np.rint(steps), np.rint(geometric)]))
+    values = function(x)
+    refuse_not_finite(values)
+    direction = _directions(values)
+    turns = []
+    before = 0
+    for at in np.flatnonzero(direction):
+        if before and direction[at] != before:
+            turns.append(_extreme(function, int(x[at - 1]) - 1, int(x[at + 1]), int(before), first))
+        before = direction[at]
+    return sorted({turn for turn in turns if first <= turn < last})
+
+
+def _directions(values: Floats) -> NDArray[np.int8]:
+    """Whether values rise (1), fall (-1), or neither but for rounding (0)."""
+    change = np.diff(values)
+    small = FLAT * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
+    return np.where(np.abs(change) <= small, 0, np.sign(change)).astype(np.int8)
+
+
+def _extreme(function: Callable[[Floats], Floats], low: int, high: int, rising: int, first: int) -> int:
+    """The whole number of a range at which a function is largest (`rising` 1) or smallest (-1), by golden section."""
+    low = max(low, first)
+    while high - low > CANDIDATES:
+        x = np.unique(np.rint(np.linspace(low, high, CANDIDATES)))
+        best = int(np.argmax(rising * function(x)))
+        low, high = int(x[max(best - 1, 0)]), int(x[min(best + 1, len(x) - 1)])
+    x = np.arange(low, high + 1, dtype=float)
+    return int(x[np.argmax(rising * function(x))])

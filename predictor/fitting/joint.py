@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.fitting.least_squares import least_squares
-from predictor.fitting.local_curve import STEP, LocalCurve
 from predictor.fitting.points import FitPoints
-
-Array = NDArray[np.float64]
+from predictor.fitting.residuals import STEP, LocalCurve
+from profiles.arrays import Floats
 
 ROUNDING = 1e-12
 """Of a value, as a share of the largest."""
@@ -60,7 +57,7 @@ class JointFit:
         """Number of parameters, without the places."""
         return sum(curve.family.size for curve in self.curves) - sum(joint.is_bend for joint in self.joints)
 
-    def predict(self, points: FitPoints, x: Array) -> Array:
+    def predict(self, points: FitPoints, x: Floats) -> Floats:
         """Values at x."""
         return _predicted(points, self.curves, [joint.place for joint in self.joints], x)
 
@@ -75,14 +72,14 @@ def with_exact_zeros(fit: JointFit, largest: float) -> JointFit:
     return replace(fit, curves=tuple(curves))
 
 
-def _predicted(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Array) -> Array:
+def _predicted(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Floats) -> Floats:
     which = np.searchsorted(places, points.on_axis(x), side="right")
     with np.errstate(all="ignore"):
         return np.asarray(np.select([which == k for k in range(len(curves))], [curve(x) for curve in curves]))
 
 
 def fit_together(
-    points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Array
+    points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Floats
 ) -> JointFit:
     """Least squares of all curves at once.
 
@@ -112,10 +109,10 @@ class _Problem:
     points: FitPoints
     curves: tuple[LocalCurve, ...]
     joints: tuple[Joint, ...]
-    deviation: Array
+    deviation: Floats
 
     @cached_property
-    def _units(self) -> list[Array]:
+    def _units(self) -> list[Floats]:
         """The size of each factor: that of the target over that of the column."""
         units = []
         places = [-np.inf, *(joint.place for joint in self.joints), np.inf]
@@ -128,7 +125,7 @@ class _Problem:
             units.append(np.array([size / (float(np.nanmax(np.abs(column))) or 1.0) for column in columns]))
         return units
 
-    def packed(self) -> Array:
+    def packed(self) -> Floats:
         numbers: list[float] = []
         for k, (curve, unit) in enumerate(zip(self.curves, self._units, strict=True)):
             free = 1 if k and self.joints[k - 1].is_bend else 0
@@ -146,7 +143,7 @@ class _Problem:
     def _length(self) -> float:
         return float(self.points.on_axis(self.points.x[-1])) - self._low
 
-    def unpacked(self, vector: Array) -> tuple[tuple[LocalCurve, ...], list[float]]:
+    def unpacked(self, vector: Floats) -> tuple[tuple[LocalCurve, ...], list[float]]:
         """Curves and places."""
         bends = sum(joint.is_bend for joint in self.joints)
         moved = iter((vector[len(vector) - bends :] * self._length + self._low).tolist())
@@ -173,7 +170,7 @@ class _Problem:
             first = float(((1.0 / value if curve.family.reciprocal else value) - curve.sum(x))[0])
         return LocalCurve(curve.name, curve.start, curve.span, (first, *curve.numbers[1:]), curve.rate)
 
-    def residuals(self, vector: Array) -> Array:
+    def residuals(self, vector: Floats) -> Floats:
         """In standard deviations."""
         curves, places = self.unpacked(vector)
         predicted = _predicted(self.points, curves, places, self.points.x)
@@ -181,7 +178,7 @@ class _Problem:
             scaled = (self.points.y - predicted) / self.deviation
         return np.asarray(np.clip(np.nan_to_num(scaled, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR))
 
-    def slopes(self, vector: Array) -> Array:
+    def slopes(self, vector: Floats) -> Floats:
         """Derivatives of the residuals, shape (points, parameters)."""
         curves, places = self.unpacked(vector)
         axis = self.points.on_axis(self.points.x)
@@ -223,9 +220,9 @@ class _Slopes:
     """A curve, and the derivatives of its parameters by the vector, shape (parameters, length of the vector)."""
 
     curve: LocalCurve
-    by_vector: Array
+    by_vector: Floats
 
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: Floats) -> Floats:
         """Derivatives of the values at x by the vector."""
         return np.asarray(self.curve.linearised(x)[1] @ self.by_vector)
 
@@ -235,3 +232,57 @@ def _turn(points: FitPoints, left: LocalCurve, right: LocalCurve, place: float) 
     step = STEP * float(points.on_axis(points.x[-1]) - points.on_axis(points.x[0]))
     x = points.off_axis(np.array([place - step, place + step]))
     return float(np.diff(left(x))[0] - np.diff(right(x))[0]) / (2 * step)
+
+
+# Non-linear least squares by Levenberg and Marquardt's method (More 1978), for a few dozen parameters.
+#
+# SciPy has it, too, but takes longer to import than a curve takes to fit.
+
+
+ROUNDS = 40
+"""Most steps that are tried."""
+CLOSE = 1e-7
+"""Relative change of the sum of squares at which it has settled."""
+DAMPING, LESS, MORE, MOST = 1e-3, 0.2, 5.0, 1e10
+"""Of the first step, factors after a step that helps and one that does not, and where to give up."""
+
+
+def least_squares(residuals: Callable[[Floats], Floats], slopes: Callable[[Floats], Floats], begin: Floats) -> Floats:
+    """The parameters of the least sum of squared residuals near `begin`, shape of `begin`.
+
+    Parameters
+    ----------
+    residuals
+        At parameters, shape (points,); finite.
+    slopes
+        Their derivatives, shape (points, parameters).
+    begin
+        Where to begin.
+    """
+    at, rest = begin, residuals(begin)
+    squares, table, damping = float(rest @ rest), slopes(begin), DAMPING
+    unit = np.zeros(len(begin))
+    for _ in range(ROUNDS):
+        unit = np.maximum(unit, np.linalg.norm(table, axis=0))
+        trial = at - _step(table, rest, np.where(unit > 0, unit, 1.0), damping)
+        rest_there = residuals(trial)
+        squares_there = float(rest_there @ rest_there)
+        if not squares_there < squares:
+            damping *= MORE
+            if damping > MOST:
+                break
+            continue
+        settled = squares - squares_there <= CLOSE * squares
+        at, rest, squares = trial, rest_there, squares_there
+        if settled:
+            break
+        table, damping = slopes(at), damping * LESS
+    return at
+
+
+def _step(table: Floats, rest: Floats, unit: Floats, damping: float) -> Floats:
+    """The step that lessens the linearised sum of squares, damped in proportion to each parameter's unit."""
+    damped = np.concatenate([table / unit, np.sqrt(damping) * np.eye(len(unit))])
+    target = np.concatenate([rest, np.zeros(len(unit))])
+    step: Floats = np.linalg.lstsq(damped, target, rcond=None)[0] / unit
+    return step

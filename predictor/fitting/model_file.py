@@ -1,4 +1,4 @@
-"""Fitted models as JSON (CONTRACTS 8; docs/formats.md): one model, or a table of them, one per setting.
+"""Fitted models as JSON (CONTRACTS 8; docs/formats/curves.md): one model, or a table of them, one per setting.
 
 Numbers are written with as many digits as give the same number back. A file that is read is refused whole with all
 that is wrong in it, and nothing in it is executed: a family is looked up by its name.
@@ -18,14 +18,13 @@ from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
 from profiles import Fault, InputError
 from profiles.faults import printable
-from profiles.validation import worded
+from profiles.files.json import parsed_json
+from profiles.validation import faults_of
 
 VERSION = 1
 LARGEST_FILE = 100_000_000
 MOST_SEGMENTS = 10_000
 LONGEST_NAME = 1_000
-MOST_DIGITS = 300
-"""Of a whole number; more are no double."""
 CHECKED_PLACES = 101
 """Places of a segment at which its value must be finite."""
 EXACT_INTEGERS = 2.0**53
@@ -164,7 +163,9 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
     InputError
         With every fault.
     """
-    document = _parsed(text, file)
+    document = parsed_json(text, file)
+    if not isinstance(document, dict):
+        raise InputError.of(file, "is no fitted model: it must be a JSON object")
     table = "fits" in document
     if document.get("fit") != VERSION or isinstance(document.get("fit"), bool):
         found = f"is {document['fit']!r}, not {VERSION}" if "fit" in document else "is missing: this is no fitted model"
@@ -172,8 +173,7 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
     try:
         read = _Table.model_validate(document) if table else _OneModel.model_validate(document)
     except ValidationError as error:
-        wrong = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
-        raise InputError([Fault(file, None, place or None, message) for place, message in wrong]) from None
+        raise InputError(faults_of(error, file)) from None
     parts = read.fits if isinstance(read, _Table) else [read]
     faults = [fault for at, one in enumerate(parts) for fault in _faults(one, file, f"fits.{at}." if table else "")]
     if isinstance(read, _Table):
@@ -181,39 +181,6 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
     if faults:
         raise InputError(faults)
     return tuple(_model(one) for one in parts)
-
-
-def _parsed(text: str, file: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text, parse_int=_integer, parse_constant=_not_finite, object_pairs_hook=_unique)
-    except json.JSONDecodeError as error:
-        raise InputError.of(file, f"is not JSON: {error.msg}", line=error.lineno) from None
-    except RecursionError:
-        raise InputError.of(file, "is nested too deeply") from None
-    except ValueError as error:
-        raise InputError.of(file, str(error)) from None
-    if not isinstance(document, dict):
-        raise InputError.of(file, "is no fitted model: it must be a JSON object")
-    return document
-
-
-def _integer(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise ValueError(f"a number has more than {MOST_DIGITS} digits: {text[:10]}...")
-    return int(text)
-
-
-def _not_finite(name: str) -> float:
-    raise ValueError(f"{name} is not a finite number")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {key!r} is given twice")
-        found[key] = value
-    return found
 
 
 def _faults(read: _Model, file: str, place: str) -> list[Fault]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.fitting.curve import MeasuredCurve
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 OUTLYING, FAR_OFF = 8.0, 1e3
 """A single point so many times as far off as those around it hardly counts: its noise is taken to be so much larger."""
@@ -45,11 +44,11 @@ class FitPoints:
         The step to which y was rounded as a decimal number; 0 where it has all digits.
     """
 
-    x: Array
-    y: Array
-    rows: Array
-    within: Array
-    scale: Array
+    x: Floats
+    y: Floats
+    rows: Floats
+    within: Floats
+    scale: Floats
     logarithmic: bool
     rounded_to: float = 0.0
 
@@ -67,7 +66,7 @@ class FitPoints:
         return len(self.x)
 
     @property
-    def weights(self) -> Array:
+    def weights(self) -> Floats:
         """One over the variance of the means, up to a factor."""
         return np.asarray(self.rows / self.scale**2)
 
@@ -78,11 +77,11 @@ class FitPoints:
             self.rounded_to,
         )  # fmt: skip
 
-    def on_axis(self, x: Array | float) -> Array:
+    def on_axis(self, x: Floats | float) -> Floats:
         """Places on the axis: x, or its logarithm."""
         return np.log(x) if self.logarithmic else np.asarray(x, dtype=float)
 
-    def off_axis(self, place: Array | float) -> Array:
+    def off_axis(self, place: Floats | float) -> Floats:
         """x at places on the axis."""
         return np.exp(np.minimum(place, LARGEST)) if self.logarithmic else np.asarray(place, dtype=float)
 
@@ -106,7 +105,7 @@ class FitPoints:
         return float((1.4826 * np.median(np.abs(scaled))) ** 2)
 
 
-def _scale(x: Array, y: Array) -> Array:
+def _scale(x: Floats, y: Floats) -> Floats:
     """|y|, smoothed, where that explains the noise better than a constant does."""
     size = _running_median(np.abs(y))
     if np.any(y <= 0) or np.any(size <= 0) or len(x) < WINDOW:
@@ -117,7 +116,7 @@ def _scale(x: Array, y: Array) -> Array:
     return np.ones_like(y) if len(difference) * (relative - absolute) > MARGIN else size
 
 
-def _is_outlier(x: Array, y: Array) -> NDArray[np.bool_]:
+def _is_outlier(x: Floats, y: Floats) -> NDArray[np.bool_]:
     """Which points are far from the line through their neighbours, while those are near a line without them."""
     outlier = np.zeros(len(x), dtype=bool)
     if len(x) < 2 * WINDOW:
@@ -132,7 +131,7 @@ def _is_outlier(x: Array, y: Array) -> NDArray[np.bool_]:
     return outlier
 
 
-def _rounded_to(y: Array) -> float:
+def _rounded_to(y: Floats) -> float:
     for decimals in range(DECIMALS):
         step = 10.0**-decimals
         if np.all(np.abs(y / step - np.round(y / step)) <= 1e-9 * np.maximum(np.abs(y / step), 1.0)):
@@ -140,21 +139,45 @@ def _rounded_to(y: Array) -> float:
     return 0.0
 
 
-def _off_neighbours(x: Array, y: Array) -> tuple[Array, Array]:
+def _off_neighbours(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Each inner point less the line through its neighbours, and the variance of that for points of variance 1."""
     left, right = np.diff(x)[:-1], np.diff(x)[1:]
     share = right / (left + right)
     return y[1:-1] - share * y[:-2] - (1 - share) * y[2:], 1 + share**2 + (1 - share) ** 2
 
 
-def _running_median(values: Array) -> Array:
+def _running_median(values: Floats) -> Floats:
     half = WINDOW // 2
     padded = np.pad(values, half, mode="edge")
     return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), axis=1))
 
 
-def _is_logarithmic(x: Array) -> bool:
+def _is_logarithmic(x: Floats) -> bool:
     if x[0] <= 0 or len(x) < 3:
         return False
     even, even_log = np.diff(x), np.diff(np.log(x))
     return bool(even_log.std() / even_log.mean() < even.std() / even.mean())
+
+
+# A measured curve: rows of x and y, repeats included.
+
+
+@dataclass(frozen=True)
+class MeasuredCurve:
+    """Rows as measured, in any order; an x that occurs more than once was repeated.
+
+    Parameters
+    ----------
+    x_name, y_name
+        Names of the columns.
+    x, y
+        Finite numbers, shape (rows,).
+    setting
+        Values of other columns, which all rows have in common.
+    """
+
+    x_name: str
+    y_name: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    setting: Mapping[str, float] = field(default_factory=dict)

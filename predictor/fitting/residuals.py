@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.points import FitPoints
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 SHORTEST, SHORTEST_OF_FEW, FEW = 5, 4, 20
 """Fewest points of a segment, also where there are few points in all."""
@@ -24,7 +23,7 @@ TINY = 1e-13
 """What is left of a sum of squares below this share of it is rounding."""
 
 
-def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, Array]:
+def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, Floats]:
     """By family, weighted sums of squares about the best member, shape (first point, last point).
 
     Infinite where it is not defined; for a family with a rate, the best of the rates that are tried.
@@ -33,7 +32,7 @@ def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, 
     nested: dict[str, list[str]] = defaultdict(list)
     for name in asked:
         nested[FAMILIES[name].nested_in or name].append(name)
-    tables: dict[str, Array] = {}
+    tables: dict[str, Floats] = {}
     longer = []
     for largest, names in nested.items():
         if max(FAMILIES[name].terms for name in names) > 2:
@@ -59,20 +58,20 @@ def _is_defined(family: Family, points: FitPoints) -> bool:
     return not (family.of_positive_x and points.x[0] <= 0) and not (family.reciprocal and np.any(points.y <= 0))
 
 
-def as_fitted(family: Family, points: FitPoints) -> tuple[Array, Array]:
+def as_fitted(family: Family, points: FitPoints) -> tuple[Floats, Floats]:
     """What the sum of the family's columns is fitted to, and the weights of that: y, or one over y."""
     if not family.reciprocal:
         return points.y, points.weights
     return 1.0 / points.y, points.weights * np.abs(points.y) ** 4
 
 
-def _two_columns(points: FitPoints, family: Family) -> tuple[Array, Array]:
+def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
     """The table of the number 1 alone, and that of a family of 1 and another column."""
     count, span = len(points), float(points.x[-1] - points.x[0])
     target, weights = as_fitted(family, points)
     later = np.arange(count)[:, None] <= np.arange(count)
 
-    def summed(values: Array) -> Array:
+    def summed(values: Floats) -> Floats:
         """Sums from the first point to the last; differences of running sums would lose small ones beside large."""
         return np.asarray(np.cumsum(np.where(later, values, 0.0), axis=1))
 
@@ -99,12 +98,12 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Array, Array]:
     return squares, np.where(later, best, np.inf)
 
 
-def _at_start(column: Array) -> Array:
+def _at_start(column: Floats) -> Floats:
     """The column's value at each first point, as a column of its own."""
     return np.diagonal(column)[:, None]
 
 
-def _first_points(x: Array, family: Family, rate: float) -> int:
+def _first_points(x: Floats, family: Family, rate: float) -> int:
     """How many of the first points begin a shortest segment for which the rate is defined."""
     if not family.has_rate:
         return len(x)
@@ -113,7 +112,7 @@ def _first_points(x: Array, family: Family, rate: float) -> int:
     return int(np.flatnonzero(defined).max(initial=-1)) + 1 + reach if defined.any() else 0
 
 
-def _decomposed(points: FitPoints, names: Sequence[str], terms: int) -> list[Array]:
+def _decomposed(points: FitPoints, names: Sequence[str], terms: int) -> list[Floats]:
     """The tables of longer families for 1 to `terms` columns, shape (terms, first point, last point) each."""
     count, span = len(points), float(points.x[-1] - points.x[0])
     families = [FAMILIES[name] for name in names]
@@ -135,7 +134,7 @@ def _decomposed(points: FitPoints, names: Sequence[str], terms: int) -> list[Arr
     return list(tables)
 
 
-def _shortest_length(x: Array) -> float:
+def _shortest_length(x: Floats) -> float:
     reach = shortest_segment(len(x)) - 1
     return float(np.min(x[reach:] - x[:-reach]))
 
@@ -148,7 +147,7 @@ class _Growing:
         self._right = np.zeros((terms, count, families))
         self._rest = np.zeros((count, families))
 
-    def add(self, row: Array, target: Array) -> Array:
+    def add(self, row: Floats, target: Floats) -> Floats:
         """Add a row, shape (terms, begun, families), for a target by family; sums of squares by number of terms."""
         terms, begun = row.shape[0], row.shape[1]
         value = np.broadcast_to(target, row.shape[1:])
@@ -171,7 +170,95 @@ class _Growing:
         self._rest[:begun] += value**2
         return self._by_terms(begun)
 
-    def _by_terms(self, begun: int) -> Array:
+    def _by_terms(self, begun: int) -> Floats:
         squares = self._right[::-1, :begun] ** 2
         sums = np.cumsum(np.concatenate([self._rest[None, :begun], squares[:-1]]), axis=0)[::-1]
         return np.asarray(np.where(np.isnan(sums), np.inf, sums))
+
+
+# The curve of one segment, by parameters that are sound near it, and its fit to the segment's points alone.
+
+
+STEP = 1e-4
+"""Of a derivative, as a share of the span."""
+
+
+@dataclass(frozen=True)
+class LocalCurve:
+    """A member of a family, by parameters that are sound near its segment.
+
+    Parameters
+    ----------
+    name
+        Of its family.
+    start, span
+        What `local_columns` refer to.
+    numbers
+        Factors of the columns.
+    rate
+        Where the family has one.
+    """
+
+    name: str
+    start: float
+    span: float
+    numbers: tuple[float, ...]
+    rate: float
+
+    @property
+    def family(self) -> Family:
+        """Of which it is one."""
+        return FAMILIES[self.name]
+
+    def sum(self, x: Floats) -> Floats:
+        """The sum of the columns."""
+        columns = self.family.local_columns(x, self.start, self.span, self.rate)
+        return np.asarray(sum(b * column for b, column in zip(self.numbers, columns, strict=True)) + 0.0 * x)
+
+    def __call__(self, x: Floats) -> Floats:
+        total = self.sum(x)
+        return np.asarray(1.0 / total) if self.family.reciprocal else total
+
+    def linearised(self, x: Floats) -> tuple[Floats, Floats]:
+        """Values at x, and their derivatives by the numbers and by the rate times the span, shape (x, parameters)."""
+        columns = self.family.local_columns(x, self.start, self.span, self.rate)
+        slopes = [np.broadcast_to(column, x.shape) for column in columns]
+        if self.family.has_rate:
+            step = STEP / self.span
+            moved = [replace(self, rate=self.rate + sign * step).sum(x) for sign in (1, -1)]
+            slopes.append((moved[0] - moved[1]) / (2 * STEP))
+        table = np.stack(slopes, axis=1)
+        values = table[:, : len(columns)] @ np.array(self.numbers)
+        if not self.family.reciprocal:
+            return values, table
+        return 1.0 / values, -table / values[:, None] ** 2
+
+    @property
+    def plain(self) -> tuple[float, ...]:
+        """Parameters in the order of the formula."""
+        return self.family.plain(self.numbers, self.start, self.span, self.rate)
+
+
+def fitted_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurve:
+    """The best member over some points, by linear least squares at the best rate of a fine grid."""
+    one, x = FAMILIES[family], points.x[first:end]
+    target, weights = (values[first:end] for values in as_fitted(FAMILIES[family], points))
+    start, span = float(x[0]), float(x[-1] - x[0]) or 1.0
+    root, best, least = np.sqrt(weights), None, np.inf
+    for rate in _fine_rates(one, span):
+        columns = one.local_columns(x, start, span, rate)
+        table = np.stack([np.broadcast_to(column, x.shape) for column in columns], axis=1) * root[:, None]
+        if not np.isfinite(table).all():
+            continue
+        unit = np.linalg.norm(table, axis=0)
+        numbers, *_ = np.linalg.lstsq(table / unit, target * root, rcond=None)
+        squares = float(((table / unit @ numbers - target * root) ** 2).sum())
+        if squares < least:
+            best, least = LocalCurve(family, start, span, tuple((numbers / unit).tolist()), float(rate)), squares
+    assert best is not None
+    return best
+
+
+def _fine_rates(family: Family, span: float) -> Floats:
+    rates = family.rates(span, span)
+    return rates if len(rates) == 1 else family.rates(span, 4 * span)

@@ -6,17 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.fitting.bends import bend_places, bend_squares
-from predictor.fitting.evidence import NoisePrior
 from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit, fit_together
-from predictor.fitting.local_curve import LocalCurve, fitted_alone
 from predictor.fitting.points import FitPoints
-from predictor.fitting.splits import CurveSplit, CurveSplits, best_splits
-
-Array = NDArray[np.float64]
+from predictor.fitting.residuals import LocalCurve, fitted_alone
+from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
+from profiles.arrays import Floats
 
 TRIED = 4
 """Splits, the best of each number of segments, that are fitted with bends."""
@@ -53,11 +49,11 @@ class Structured:
     split: CurveSplit
     alone: tuple[LocalCurve, ...]
     fit: JointFit
-    deviation: Array
+    deviation: Floats
     cost: float
 
 
-def found_structure(points: FitPoints, tables: Mapping[str, Array]) -> tuple[CurveSplits, Structured]:
+def found_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The structure that explains the points best, among the families of the tables of residual sums of squares.
 
     Where every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried.
@@ -136,7 +132,7 @@ def apart_squares(points: FitPoints, structured: Structured, number: int) -> flo
     return sum(_squares(points, structured.deviation, curve, first, end) for curve, first, end in runs)
 
 
-def _deviation(points: FitPoints, curves: list[LocalCurve], runs: list[tuple[int, int]], prior: NoisePrior) -> Array:
+def _deviation(points: FitPoints, curves: list[LocalCurve], runs: list[tuple[int, int]], prior: NoisePrior) -> Floats:
     """Standard deviation of each point, by what is left over in its segment."""
     deviation = points.scale / np.sqrt(points.rows)
     for curve, (first, end) in zip(curves, runs, strict=True):
@@ -145,14 +141,14 @@ def _deviation(points: FitPoints, curves: list[LocalCurve], runs: list[tuple[int
     return deviation
 
 
-def _squares(points: FitPoints, deviation: Array, curve: LocalCurve, first: int, end: int) -> float:
+def _squares(points: FitPoints, deviation: Floats, curve: LocalCurve, first: int, end: int) -> float:
     run = slice(first, end)
     return float((((points.y[run] - curve(points.x[run])) / deviation[run]) ** 2).sum())
 
 
 def _joint(
     points: FitPoints,
-    deviation: Array,
+    deviation: Floats,
     curves: list[LocalCurve],
     runs: list[tuple[int, int]],
     number: int,
@@ -184,7 +180,7 @@ def sound_fit(
     curves: Sequence[LocalCurve],
     joints: Sequence[Joint],
     jumps: Sequence[Joint],
-    deviation: Array,
+    deviation: Floats,
 ) -> JointFit:
     """The joint fit; where a bend runs away, or leaves a segment without points, it is fitted as the jump."""
     axis = points.on_axis(points.x)
@@ -205,3 +201,60 @@ def sound_fit(
         if not away:
             return fit
         joints = [jumps[number] if number in away else joint for number, joint in enumerate(joints)]
+
+
+# Where two neighbouring curves meet: how well every place of a bend, and of a jump, explains their points.
+
+
+PER_GAP = 3
+"""Places of a bend that are tried between two points."""
+RIDGE = 1e-11
+
+
+def bend_places(points: FitPoints, first: int, end: int, margin: int) -> Floats:
+    """Places on the axis that are tried for a bend, at least `margin` points from either end."""
+    axis = points.on_axis(points.x[first:end])
+    inner = axis[margin - 1 : len(axis) - margin + 1]
+    if len(inner) < 2:
+        return np.empty(0)
+    shares = (np.arange(PER_GAP) + 0.5) / PER_GAP
+    return np.asarray((inner[:-1, None] + np.diff(inner)[:, None] * shares).ravel())
+
+
+def bend_squares(
+    points: FitPoints, deviation: Floats, left: LocalCurve, right: LocalCurve, first: int, end: int, places: Floats
+) -> Floats:
+    """The sum of squares of the points from `first` to before `end`, for a bend at each place; shape (places,).
+
+    Both curves are fitted again at each place, linearised about what they are; infinite where they are not defined.
+    """
+    x, y = points.x[first:end], points.y[first:end]
+    at = points.off_axis(places)
+    with np.errstate(all="ignore"):
+        of_left, slopes_left = left.linearised(x)
+        of_right, slopes_right = right.linearised(x)
+        end_left, end_slopes_left = left.linearised(at)
+        end_right, end_slopes_right = right.linearised(at)
+        ratio = slopes_right[:, 0] / end_slopes_right[:, :1]  # (places, points)
+        before = (points.on_axis(x) < places[:, None])[..., None]
+        of_step = ratio * (end_left - end_right)[:, None]
+        rest = np.where(before[..., 0], y - of_left, y - of_right - of_step) / deviation[first:end]
+        through = ratio[..., None] * end_slopes_left[:, None, :]
+        own = slopes_right[:, 1:] - ratio[..., None] * end_slopes_right[:, None, 1:]
+        table = np.concatenate([np.where(before, slopes_left, through), np.where(before, 0.0, own)], axis=2)
+        table = table / deviation[first:end, None]
+    sound = np.isfinite(table).all(axis=(1, 2)) & np.isfinite(rest).all(axis=1)
+    squares = np.full(len(places), np.inf)
+    squares[sound] = _least_squares(table[sound], rest[sound])
+    return squares
+
+
+def _least_squares(tables: Floats, rests: Floats) -> Floats:
+    """Sums of squares of many small problems, shape (problems,)."""
+    if not len(tables):
+        return np.empty(0)
+    unit = np.sqrt((tables**2).sum(axis=1, keepdims=True))
+    scaled = tables / np.where(unit > 0, unit, 1.0)
+    normal = np.swapaxes(scaled, 1, 2) @ scaled + RIDGE * np.eye(scaled.shape[2])
+    numbers = np.linalg.solve(normal, np.swapaxes(scaled, 1, 2) @ rests[..., None])
+    return np.asarray(((rests - (scaled @ numbers)[..., 0]) ** 2).sum(axis=1))

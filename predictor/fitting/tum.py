@@ -21,23 +21,21 @@ segments, more of them only where the data look like a split. The slides leave m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.fitting.evidence import NoisePrior
-from predictor.fitting.family import FAMILIES
+from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit
-from predictor.fitting.local_curve import LocalCurve, fitted_alone
 from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import as_fitted
-from predictor.fitting.run_errors import at_least, column_ranges, run_errors
-from predictor.fitting.splits import CurveSplit, CurveSplits, best_splits
+from predictor.fitting.residuals import LocalCurve, as_fitted, fitted_alone, shortest_segment
+from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from predictor.fitting.structure import Structured
+from profiles.arrays import Floats
 
-Array = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
 GAMMA = 1e-3
@@ -60,7 +58,7 @@ MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))
 """Mean absolute value, in standard deviations."""
 
 
-def found_tum_structure(points: FitPoints, tables: Mapping[str, Array]) -> tuple[CurveSplits, Structured]:
+def found_tum_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The segments with the default margin; the splits by evidence give the noise that it is a share of."""
     splits = best_splits(points, tables)
     return splits, tum_structure(points, tables, splits.prior)
@@ -68,7 +66,7 @@ def found_tum_structure(points: FitPoints, tables: Mapping[str, Array]) -> tuple
 
 def tum_structure(
     points: FitPoints,
-    tables: Mapping[str, Array],
+    tables: Mapping[str, Floats],
     prior: NoisePrior,
     *,
     kappa: float | None = None,
@@ -110,7 +108,7 @@ def noise_margin(points: FitPoints, prior: NoisePrior) -> float:
     return max(KAPPA * noise, LEAST_KAPPA)
 
 
-def chosen_families(errors: Array, sizes: Numbers, kappa: float) -> tuple[Array, Numbers]:
+def chosen_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
     """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis.
 
     Parameters
@@ -129,7 +127,7 @@ def chosen_families(errors: Array, sizes: Numbers, kappa: float) -> tuple[Array,
     return np.take_along_axis(errors, best[None], axis=0)[0], best
 
 
-def _chosen_split(points: FitPoints, errors: Mapping[str, Array], kappa: float) -> CurveSplit:
+def _chosen_split(points: FitPoints, errors: Mapping[str, Floats], kappa: float) -> CurveSplit:
     """The split whose cost is the sum of the errors of its segments, weighted by their points."""
     names = tuple(errors)
     sizes = np.array([FAMILIES[name].size for name in names])
@@ -160,7 +158,7 @@ def split_candidates(points: FitPoints) -> list[int]:
     return sorted(near)
 
 
-def _derivatives(points: FitPoints) -> tuple[Array, Array]:
+def _derivatives(points: FitPoints) -> tuple[Floats, Floats]:
     """First and second, in the middle of each window; shape (points - WINDOW + 1,)."""
     windows = np.lib.stride_tricks.sliding_window_view
     axis = windows(points.on_axis(points.x), WINDOW)
@@ -172,7 +170,7 @@ def _derivatives(points: FitPoints) -> tuple[Array, Array]:
     return numbers[:, 1] / length[:, 0], 2 * numbers[:, 2] / length[:, 0] ** 2
 
 
-def _splits(cost: Array, allowed: Sequence[int], most: int) -> list[tuple[int, ...]]:
+def _splits(cost: Floats, allowed: Sequence[int], most: int) -> list[tuple[int, ...]]:
     """For 1, 2, ... segments, the starts of least cost among those that are allowed; all are tried.
 
     The least cost up to each last point of a segment serves all segments after it, so that trying all takes no longer
@@ -196,7 +194,7 @@ def _splits(cost: Array, allowed: Sequence[int], most: int) -> list[tuple[int, .
     return splits
 
 
-def _simplest(splits: Sequence[tuple[int, ...]], cost: Array, sizes: Numbers, kappa: float) -> tuple[int, ...]:
+def _simplest(splits: Sequence[tuple[int, ...]], cost: Floats, sizes: Numbers, kappa: float) -> tuple[int, ...]:
     """The split of fewest parameters within kappa of the best."""
     total = np.array([_total(cost, starts) for starts in splits])
     parameters = np.array([int(_total(sizes, starts)) + len(starts) - 1 for starts in splits])
@@ -248,3 +246,143 @@ def _unsound(points: FitPoints, chosen: Structured) -> list[tuple[str, int, int]
             starts = (*chosen.split.starts, len(points))
             found.append((curve.name, starts[number], starts[number + 1]))
     return found
+
+
+# The sMAPE of every family over every run of neighbouring points, in batches: all runs of one first point at once.
+#
+# Each is that of the member of least squares, its small parameters made larger. A family with a rate has two columns;
+# of its rates, the best by squares counts.
+
+
+ZERO = 1e-12
+"""A smaller share of a term is rounding."""
+RIDGE = 1e-13
+
+
+def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict[str, Floats]:
+    """By family, the sMAPE in % of its fits, shape (first point, last point).
+
+    Infinite where it is not defined, and for runs that have no more points than parameters, or too few for a segment.
+    """
+    count, shortest = len(points), shortest_segment(len(points))
+    nested: dict[str, list[str]] = defaultdict(list)
+    for name in families:
+        nested[FAMILIES[name].nested_in or name].append(name)
+    errors = {name: np.full((count, count), np.inf) for names in nested.values() for name in names}
+    longest = float(points.x[-1] - points.x[0])
+    lengths = points.x[shortest - 1 :] - points.x[: count - shortest + 1]
+    span = float(lengths.min()), longest
+    for first in range(count - shortest + 1):
+        rest = points.part(np.arange(count) >= first)
+        for names in nested.values():
+            for name, of_runs in zip(
+                names, _from_first(rest, [FAMILIES[one] for one in names], span, gamma), strict=True
+            ):
+                least = max(shortest, FAMILIES[name].size + 1)
+                errors[name][first, first + least - 1 :] = of_runs[least - 1 :]
+    return errors
+
+
+def at_least(numbers: Floats, ranges: Floats, size: Floats | float, gamma: float) -> Floats:
+    """Parameters whose terms have at least a share gamma of the size, with their sign; zero remains.
+
+    Parameters
+    ----------
+    numbers
+        Factors of columns, shape (..., columns).
+    ranges
+        Of the columns, the same shape.
+    size
+        Of what is fitted, shape (...).
+    gamma
+        The share.
+    """
+    with np.errstate(all="ignore"):
+        unit = np.asarray(size)[..., None] / ranges
+        small = (np.abs(numbers) < gamma * unit) & (np.abs(numbers) > ZERO * unit) & np.isfinite(unit)
+        return np.asarray(np.where(small, np.sign(numbers) * gamma * unit, numbers))
+
+
+def column_ranges(columns: Floats) -> Floats:
+    """Largest less smallest value of each column over the points so far, shape of columns; 1 for a column of ones."""
+    ranges = np.maximum.accumulate(columns, axis=-1) - np.minimum.accumulate(columns, axis=-1)
+    ranges[..., 0, :] = 1.0
+    return np.asarray(ranges)
+
+
+def _from_first(
+    points: FitPoints, families: Sequence[Family], span: tuple[float, float], gamma: float
+) -> Iterator[Floats]:
+    """sMAPE of nested families, of the runs from the first of these points to each, shape (runs,)."""
+    largest = max(families, key=lambda family: family.terms)
+    target, weights = as_fitted(largest, points)
+    size = np.maximum.accumulate(np.abs(target))
+    if largest.has_rate:
+        numbers, ranges, columns = _of_best_rates(points.x, target, weights, largest, span)
+        numbers = at_least(numbers, ranges, size, gamma)
+        yield _smape(points, numbers[:, :1] + numbers[:, 1:] * columns, largest.reciprocal)
+        return
+    columns = _columns(largest, points.x, span[1])
+    ranges = column_ranges(columns).T
+    factors = _least_squares(columns, target, weights, [family.terms for family in families])
+    for numbers in at_least(factors, ranges, size, gamma):
+        yield _smape(points, numbers @ columns, largest.reciprocal)
+
+
+def _columns(family: Family, x: Floats, span: float) -> Floats:
+    """Shape (columns, points)."""
+    columns = np.empty((family.terms, len(x)))
+    for place, column in enumerate(family.local_columns(x, x[0], span)):
+        columns[place] = column
+    return columns
+
+
+def _least_squares(columns: Floats, target: Floats, weights: Floats, terms: Sequence[int]) -> Floats:
+    """Factors for the first columns, as many as each number of terms says, shape (numbers, runs, columns)."""
+    products = np.cumsum(weights * columns[:, None] * columns, axis=-1)
+    right = np.cumsum(weights * columns * target, axis=-1)
+    unit = np.sqrt(np.einsum("iin->in", products))
+    unit = np.where(unit > 0, unit, 1.0)
+    products = np.moveaxis(products / unit / unit[:, None], -1, 0)
+    right, unit = (right / unit).T, unit.T
+    factors = np.zeros((len(terms), *right.shape))
+    for numbers, k in zip(factors, terms, strict=True):
+        system = products[:, :k, :k] + RIDGE * np.eye(k)
+        numbers[:, :k] = np.linalg.solve(system, right[:, :k, None])[..., 0] / unit[:, :k]
+    return factors
+
+
+def _of_best_rates(
+    x: Floats, target: Floats, weights: Floats, family: Family, span: tuple[float, float]
+) -> tuple[Floats, Floats, Floats]:
+    """Factors and ranges, shape (runs, 2) each, and the second column, shape (runs, points), at the best rates."""
+    rates = family.rates(*span)[:, None]
+    tried = np.asarray(family.local_columns(x, x[0], span[1], rates)[1])
+    with np.errstate(all="ignore"):
+        moved = tried - tried[:, :1]
+        total, of_target = np.cumsum(weights), np.cumsum(weights * target)
+        sums = np.cumsum(weights * moved, axis=1)
+        spread = np.cumsum(weights * moved**2, axis=1) - sums**2 / total
+        product = np.cumsum(weights * moved * target, axis=1) - sums * of_target / total
+        saved = np.where((spread > 0) & family.is_sound(x[0], x, rates), product**2 / spread, -np.inf)
+        saved[np.isnan(saved)] = -np.inf
+        best, runs = saved.argmax(axis=0), np.arange(len(x))
+        slope = product[best, runs] / spread[best, runs]
+        start = (of_target - slope * sums[best, runs]) / total - slope * tried[best, 0]
+    ranges = np.fmax.accumulate(tried, axis=1) - np.fmin.accumulate(tried, axis=1)
+    return np.stack([start, slope], axis=1), np.stack([np.ones(len(x)), ranges[best, runs]], axis=1), tried[best]
+
+
+def _smape(points: FitPoints, sums: Floats, reciprocal: bool) -> Floats:
+    """Of the values of each run, shape (runs, points), up to its last point; shape (runs,)."""
+    with np.errstate(all="ignore"):
+        values = np.where(sums > 0, 1.0 / sums, np.inf) if reciprocal else sums
+        error = np.abs(values - points.y)
+        scale = np.abs(values)
+        scale += np.abs(points.y)
+        error /= scale
+    if not points.y.all():
+        error[scale == 0] = 0.0
+    np.copyto(error, 0.0, where=~np.tri(len(points), dtype=bool))
+    mean = 100.0 * (error @ points.rows) / np.cumsum(points.rows)
+    return np.asarray(np.where(np.isnan(mean), np.inf, mean))

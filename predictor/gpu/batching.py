@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from predictor.gpu.bursts import FULLEST, Bursts, mean_wait_us
-from predictor.gpu.dispersion import dispersion_of
 from predictor.regression.gaussian_process import GaussianProcess
 from profiles import TrafficProfile
+from profiles.arrays import Floats
 from profiles.traffic import ATTRIBUTES
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from scipy.interpolate import RectBivariateSpline
+
 
 INPUTS = ("batch", "rate_kpps", *ATTRIBUTES)
 NOISE = 0.2
@@ -44,11 +48,11 @@ class BatchingModel:
 
     size: GaussianProcess
     us_per_byte: float
-    low: Array
-    high: Array
+    low: Floats
+    high: Floats
 
     @classmethod
-    def fit(cls, inputs: Array, mean: Array, p99: Array) -> BatchingModel:
+    def fit(cls, inputs: Floats, mean: Floats, p99: Floats) -> BatchingModel:
         """Fit to measured means and p99s (us); a p99 that is NaN was not measured.
 
         Without any, packets are taken to arrive at random (a Poisson stream).
@@ -79,7 +83,7 @@ class BatchingModel:
         at = _coordinates(np.array([traffic.as_tuple()]))
         return Bursts(max(float(np.exp(self.size(at)[0, 0])), 1.0), self.us_per_byte * traffic.packet_size)
 
-    def outside(self, inputs: Array) -> list[str]:
+    def outside(self, inputs: Floats) -> list[str]:
         """Which of one row of inputs are outside what was measured, in words; a batch of one packet never is."""
         return [
             f"{name} {value:g} is outside the measured {low:g} to {high:g}"
@@ -105,19 +109,19 @@ class BatchingModel:
         return cls(size, float(arrays["us_per_byte"]), low, high)
 
 
-def _coordinates(traffic: Array) -> Array:
+def _coordinates(traffic: Floats) -> Floats:
     flows, size, mtbr = traffic.T
     return np.column_stack([np.log(flows), np.log(size), np.log1p(mtbr)])
 
 
-def _sizes(dispersions: Array, rate: Array, packet_size: Array, us_per_byte: float) -> Array:
+def _sizes(dispersions: Floats, rate: Floats, packet_size: Floats, us_per_byte: float) -> Floats:
     """Packets of a burst that have these dispersions."""
     left = 1.0 - np.minimum(rate / 1000.0 * us_per_byte * packet_size, FULLEST)
-    found: Array = np.maximum((dispersions / left**2 + 1.0) / 2.0, 1.0)
+    found: Floats = np.maximum((dispersions / left**2 + 1.0) / 2.0, 1.0)
     return found
 
 
-def _line(at: Array, rate: Array, packet_size: Array, dispersions: Array) -> float:
+def _line(at: Floats, rate: Floats, packet_size: Floats, dispersions: Floats) -> float:
     """The us per byte with which the sizes of bursts depend least on anything but traffic."""
     columns = np.column_stack([np.ones(len(at)), at, at[:, 0] ** 2])
     columns = columns[:, np.ptp(columns, axis=0) > 0] if len(at) > 1 else columns[:, :1]
@@ -133,3 +137,150 @@ def _line(at: Array, rate: Array, packet_size: Array, dispersions: Array) -> flo
         if spread < least:
             best, least = us_per_byte, spread
     return best
+
+
+# The dispersion of packets' distances, found from the p99 of their wait for a batch.
+#
+# The time of n gaps is taken as gamma distributed with mean n and variance J n, in mean gaps; the wait of a packet is a
+# mixture over its positions in the batch.
+
+
+QUANTILE = 0.99
+DISPERSIONS = (1e-3, 1e3)
+GRID = 31
+"""Dispersions of the table of quantiles."""
+BATCHES = (2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384, 65536)
+"""Batches of the table of quantiles."""
+POSITIONS = 64
+"""Positions of packets in a batch that stand for all of a larger one."""
+STEPS = 32
+
+
+def p99_gaps(batch: Floats, dispersion: Floats) -> Floats:
+    """The p99 of the wait for batches of these sizes, in mean gaps, interpolated; 0 for a batch of one packet."""
+    bounded = np.clip(np.log(dispersion), *np.log(DISPERSIONS))
+    smooth = np.exp(_table()(np.log(np.clip(batch, BATCHES[0], BATCHES[-1])), bounded, grid=False))
+    found: Floats = np.where(batch < 2, 0.0, smooth * (batch - 1))
+    return found
+
+
+def dispersion_of(batch: int, gaps: float) -> float:
+    """The dispersion at which the p99 of the wait, in mean gaps, is as measured; the nearest where there is none."""
+    grid = np.geomspace(*DISPERSIONS, 4 * GRID)
+    p99s = p99_gaps(np.full(len(grid), float(batch)), grid)
+    highest = int(np.argmax(p99s))
+    rising = np.maximum.accumulate(p99s[: highest + 1])
+    return float(np.exp(np.interp(gaps, rising, np.log(grid[: highest + 1]))))
+
+
+def exact_p99_gaps(batch: int, dispersion: float) -> float:
+    """As `p99_gaps` for one batch, without the table: the quantile of a mixture of gamma distributions."""
+    from scipy.special import gammainc
+
+    gaps = np.arange(batch, dtype=np.float64)
+    if batch > POSITIONS:
+        gaps = (np.arange(POSITIONS) + 0.5) / POSITIONS * (batch - 1)
+    shapes = gaps[gaps > 0] / dispersion
+    at_once = int((gaps == 0).sum())
+    low, high = 0.0, (batch - 1) * (1.0 + 20.0 * np.sqrt(dispersion / (batch - 1))) + 40.0 * dispersion
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        below = (gammainc(shapes, middle / dispersion).sum() + at_once) / len(gaps)
+        low, high = (middle, high) if below < QUANTILE else (low, middle)
+    return float(0.5 * (low + high))
+
+
+@cache
+def _table() -> RectBivariateSpline:
+    """Logarithm of the p99 over the gaps of a whole batch, over the logarithms of batch and dispersion."""
+    from scipy.interpolate import RectBivariateSpline
+
+    dispersions = np.geomspace(*DISPERSIONS, GRID)
+    values = [[exact_p99_gaps(batch, one) / (batch - 1) for one in dispersions.tolist()] for batch in BATCHES]
+    return RectBivariateSpline(np.log(BATCHES), np.log(dispersions), np.log(np.maximum(values, 1e-6)), kx=3, ky=3)
+
+
+# How packets arrive, and how long they wait until their batch is complete.
+#
+# The mean needs no model: in a stationary stream, the packets of a batch of b wait (b - 1) / 2 gaps on average, however
+# they arrive. The rest does. Packets are taken to come in bursts of a geometric number of packets at a fixed distance,
+# and bursts at random (exponential) distances. The gaps of such a stream are independent, with the index of dispersion
+# J = (2 size - 1) (1 - rate distance)^2: 1 for a Poisson stream, more for bursts, less on a line that is nearly full
+# (Sriram & Whitt, Characterizing superposition arrival processes, 1986).
+
+
+FULLEST = 0.95
+"""The share of the line that a stream takes at most."""
+
+
+def mean_wait_us(batch: Floats, rate_kpps: Floats) -> Floats:
+    """Mean wait of the packets of a batch, us."""
+    value: Floats = 500.0 * (batch - 1) / rate_kpps
+    return value
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """A stream of packets.
+
+    Parameters
+    ----------
+    size
+        Mean packets of a burst, at least 1.
+    distance_us
+        Between the packets of a burst.
+    """
+
+    size: float
+    distance_us: float = 0.0
+
+    def batches(self, batch: int, rate_kpps: float, count: int, rng: Generator) -> BatchArrivals:
+        """That many batches at a mean rate; the first begins at a random time."""
+        gap = 1000.0 / rate_kpps
+        distance = min(self.distance_us, FULLEST * gap)
+        pause = self.size * (gap - distance)
+        pauses = rng.binomial(batch, 1.0 / self.size, count)
+        paused = np.where(pauses > 0, rng.gamma(np.maximum(pauses, 1), pause), 0.0)
+        # a sample of the mean rate: only its variation is random
+        if paused.sum() > 0:
+            paused *= count * batch * (gap - distance) / paused.sum()
+        return BatchArrivals(batch, distance, pauses, paused)
+
+
+@dataclass(frozen=True)
+class BatchArrivals:
+    """Batches as they become complete.
+
+    Parameters
+    ----------
+    batch
+        Packets of each.
+    distance_us
+        Between packets of a burst.
+    pauses
+        Pauses between bursts in each batch, shape (batches,).
+    paused_us
+        How long they are together, shape (batches,).
+    """
+
+    batch: int
+    distance_us: float
+    pauses: NDArray[np.int64]
+    paused_us: Floats
+
+    @property
+    def periods_us(self) -> Floats:
+        """From each batch to the next, shape (batches,)."""
+        value: Floats = self.batch * self.distance_us + self.paused_us
+        return value
+
+    def waits_us(self, skip: int, packets: int, rng: Generator) -> Floats:
+        """How long some packets of each batch after the first `skip` wait for the last, shape (batches, packets)."""
+        pauses, paused = self.pauses[skip:, None], self.paused_us[skip:, None]
+        shape = (len(pauses), packets)
+        # positions evenly over the batch; a packet with n after it waits for n gaps
+        after = np.floor((np.arange(packets) + rng.random(shape)) / packets * self.batch).astype(np.int64)
+        theirs = rng.hypergeometric(np.broadcast_to(pauses, shape), self.batch - pauses, after)
+        share = np.where(theirs > 0, rng.beta(np.maximum(theirs, 1), np.maximum(pauses - theirs, 1e-9)), 0.0)
+        value: Floats = after * self.distance_us + np.where(theirs == pauses, np.sign(theirs), share) * paused
+        return value

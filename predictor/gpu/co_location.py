@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from predictor.gpu.nf_model import GpuNfModel, rows
-from predictor.gpu.shared_kernels import KernelShare
-from predictor.gpu.sharing import Sharer
+from predictor.gpu.sharing import KernelShare, Sharer
 from predictor.gpu.tandem import BatchDemand
 from profiles import PacedWorkload
 

@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictor.gpu.co_location import demands, overload
-from predictor.gpu.latency_errors import LatencyErrors
-from predictor.gpu.nf_model import GpuNfModel, rows
+from predictor.gpu.nf_model import GpuNfModel, WorkerModel, rows
+from predictor.gpu.prediction import LatencyErrors
 from predictor.gpu.sharing import Sharer
 from predictor.gpu.tandem import sample
-from predictor.gpu.worker import WorkerModel
 from profiles import GpuSettings, PacedWorkload, TestbedDescription, TrafficProfile, Workload
+from profiles.arrays import Floats
 
-Array = NDArray[np.float64]
 Device = dict[str, Any]
 
 BATCHES, RATES, DRAWN = 16, 4, 500
@@ -89,7 +87,7 @@ def device_of(
     }
 
 
-def line_above(at: Array, values: Array) -> tuple[float, float]:
+def line_above(at: Floats, values: Floats) -> tuple[float, float]:
     """The straight line (slope, fixed), neither negative, that is nowhere below `values` and nearest to them."""
     from scipy.optimize import linprog
 
@@ -188,9 +186,9 @@ class _Lines:
         }
         return {name: worst[other.nf] for name, other in entries.items()}
 
-    def _times(self, entry: DeviceEntry, stage: str, packets: Array) -> Array:
-        value: Array = self.margin * self.models[entry.nf].stage(stage).mean(rows(entry.traffic, packets.tolist()))
+    def _times(self, entry: DeviceEntry, stage: str, packets: Floats) -> Floats:
+        value: Floats = self.margin * self.models[entry.nf].stage(stage).mean(rows(entry.traffic, packets.tolist()))
         return value
 
-    def _batches(self, entry: DeviceEntry) -> Array:
+    def _batches(self, entry: DeviceEntry) -> Floats:
         return np.unique(np.round(np.geomspace(1, self.models[entry.nf].transfer.high[0], BATCHES)))

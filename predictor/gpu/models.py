@@ -9,11 +9,9 @@ from pathlib import Path
 from predictor.gpu import store
 from predictor.gpu.co_location import demands, overload
 from predictor.gpu.device import LONGEST_US, Device, DeviceEntry, device_of
-from predictor.gpu.latency_errors import LatencyErrors
-from predictor.gpu.nf_model import GpuNfModel
-from predictor.gpu.prediction import GpuPrediction, Overload
+from predictor.gpu.nf_model import GpuNfModel, WorkerModel
+from predictor.gpu.prediction import GpuPrediction, LatencyErrors, Overload
 from predictor.gpu.tandem import sample
-from predictor.gpu.worker import WorkerModel
 from profiles import InputError, PacedWorkload, TestbedDescription, TrafficProfile
 from profiles.faults import suggestion
 from profiles.gpu_tables import STAGES

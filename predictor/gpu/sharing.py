@@ -7,14 +7,13 @@ executors of all sharers: a linear law per sharer, and a smooth correction of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.gaussian_process import GaussianProcess
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 ENOUGH = 12
 NOISE = 0.05
@@ -48,13 +47,13 @@ class SharingModel:
     """
 
     nfs: tuple[str, ...]
-    law: Array
+    law: Floats
     correction: GaussianProcess
     most_sharers: int
-    left_out_pct: Array
+    left_out_pct: Floats
 
     @classmethod
-    def fit(cls, own: Array, groups: Sequence[Sequence[Sharer]], ratio: Array) -> SharingModel:
+    def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> SharingModel:
         """Fit to measured groups.
 
         Parameters
@@ -70,7 +69,7 @@ class SharingModel:
 
         nfs = tuple(sorted({one.nf for group in groups for one in group}))
         loads = _loads(nfs, groups)
-        law: Array = nnls(loads, np.maximum(ratio - 1.0, 0.0))[0]
+        law: Floats = nnls(loads, np.maximum(ratio - 1.0, 0.0))[0]
         at = _coordinates(own, loads)
         rest = np.log(ratio / (1.0 + loads @ law))[:, None]
         correction, left = GaussianProcess.none(at.shape[1]), rest
@@ -121,7 +120,7 @@ class SharingModel:
         return cls(nfs, np.asarray(law, np.float64), correction, most, np.asarray(left, np.float64))
 
 
-def _loads(nfs: Sequence[str], groups: Sequence[Sequence[Sharer]]) -> Array:
+def _loads(nfs: Sequence[str], groups: Sequence[Sequence[Sharer]]) -> Floats:
     """Busy executors of each of `nfs` in each group, shape (groups, nfs)."""
     loads = np.zeros((len(groups), len(nfs)))
     for row, group in enumerate(groups):
@@ -131,5 +130,50 @@ def _loads(nfs: Sequence[str], groups: Sequence[Sequence[Sharer]]) -> Array:
     return loads
 
 
-def _coordinates(own: Array, loads: Array) -> Array:
+def _coordinates(own: Floats, loads: Floats) -> Floats:
     return np.column_stack([np.log(own), np.log1p(loads)])
+
+
+# Kernels of several NFs side by side on their SMs: each runs slower while the kernels of its sharers run.
+
+
+@dataclass(frozen=True)
+class KernelShare:
+    """The kernel of one NF.
+
+    Parameters
+    ----------
+    alone_us
+        Time of each of its minibatches with its SM for itself.
+    slowdowns
+        For each minibatch, by index of another NF: by which share it takes longer while that one's kernel runs.
+    """
+
+    alone_us: tuple[float, ...]
+    slowdowns: tuple[dict[int, float], ...] = field(default=())
+
+    @property
+    def longest_us(self) -> float:
+        """Of its minibatches, alone."""
+        return max(self.alone_us)
+
+    def time(self, running: Sequence[bool]) -> float:
+        """The longest time of its minibatches if these other NFs run all the while."""
+        if not self.slowdowns:
+            return self.longest_us
+        return max(
+            alone * (1.0 + sum(by for other, by in slower.items() if running[other]))
+            for alone, slower in zip(self.alone_us, self.slowdowns, strict=True)
+        )
+
+
+def as_arrays(shares: Sequence[KernelShare]) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Where the minibatches of each NF begin, each one's time alone, and its slowdowns by NF (`tandem`)."""
+    parts = np.cumsum([0, *(len(one.alone_us) for one in shares)])
+    alone = np.concatenate([one.alone_us for one in shares])
+    slowdowns = np.zeros((len(alone), len(shares)))
+    for at, share in enumerate(shares):
+        for part, slower in enumerate(share.slowdowns):
+            for other, by in slower.items():
+                slowdowns[parts[at] + part, other] = by
+    return parts, alone, slowdowns

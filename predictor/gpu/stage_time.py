@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.gpu.laws import INPUTS, Law, coordinates, terms
 from predictor.regression.gaussian_process import GaussianProcess
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
+from profiles.traffic import ATTRIBUTES
 
 LEAST_US = 1e-3
 """Below the resolution of any clock: a stage that takes no time is taken for this."""
@@ -45,15 +45,15 @@ class StageTime:
 
     law: Law
     per_executor: int
-    coefficients: Array
+    coefficients: Floats
     correction: GaussianProcess
     tail: GaussianProcess
-    low: Array
-    high: Array
-    left_out_pct: Array
+    low: Floats
+    high: Floats
+    left_out_pct: Floats
 
     @classmethod
-    def fit(cls, law: Law, per_executor: int, inputs: Array, mean: Array, p99: Array) -> StageTime:
+    def fit(cls, law: Law, per_executor: int, inputs: Floats, mean: Floats, p99: Floats) -> StageTime:
         """Fit to measured means and p99s (us); a p99 that is NaN was not measured.
 
         Parameters
@@ -82,19 +82,19 @@ class StageTime:
         error = 100 * np.abs(np.expm1(left[:, 0]))
         return cls(law, per_executor, coefficients, correction, tail, inputs.min(axis=0), inputs.max(axis=0), error)
 
-    def mean(self, inputs: Array) -> Array:
+    def mean(self, inputs: Floats) -> Floats:
         """Mean time (us) of each of `inputs`, shape (N, len(INPUTS)): shape (N,)."""
         line = terms(self.law, inputs, self.per_executor) @ self.coefficients
-        value: Array = line * np.exp(self.correction(coordinates(self.law, inputs, self.per_executor))[:, 0])
+        value: Floats = line * np.exp(self.correction(coordinates(self.law, inputs, self.per_executor))[:, 0])
         return value
 
-    def tail_ratio(self, inputs: Array) -> Array:
+    def tail_ratio(self, inputs: Floats) -> Floats:
         """p99 over mean of each of `inputs`, at least 1; 1 where no p99 was measured."""
         ratio = self.tail(coordinates(self.law, inputs, self.per_executor))[:, 0]
-        value: Array = np.exp(np.maximum(ratio, 0.0))
+        value: Floats = np.exp(np.maximum(ratio, 0.0))
         return value
 
-    def outside(self, inputs: Array) -> list[str]:
+    def outside(self, inputs: Floats) -> list[str]:
         """Which of one row of inputs are outside what was measured, in words."""
         return [
             f"{name} {value:g} is outside the measured {low:g} to {high:g}"
@@ -135,17 +135,64 @@ class StageTime:
         return cls(law, per_executor, coefficients, process("correction"), process("tail"), low, high, left)
 
 
-def _line(columns: Array, mean: Array) -> Array:
+def _line(columns: Floats, mean: Floats) -> Floats:
     """Coefficients, none negative, of least squared relative error."""
     from scipy.optimize import nnls
 
     weighted = columns / mean[:, None]
     scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
-    found: Array = nnls(weighted / scale, np.ones(len(mean)))[0] / scale
+    found: Floats = nnls(weighted / scale, np.ones(len(mean)))[0] / scale
     return found if (columns @ found).min() > 0 else np.append(mean.mean(), np.zeros(columns.shape[1] - 1))
 
 
-def _settings(inputs: Array) -> NDArray[np.intp]:
+def _settings(inputs: Floats) -> NDArray[np.intp]:
     """Equal numbers for measurements at one setting."""
     numbers: NDArray[np.intp] = np.unique(inputs, axis=0, return_inverse=True)[1].reshape(-1)
     return numbers
+
+
+# What the time of a stage depends on: the terms of its linear law, and the inputs of what the law leaves over.
+#
+# Grus (section V-A) fits one straight line per stage: over the batch for transfers, over executors for kernels. Here
+# the slope also depends on the traffic, and a smooth correction (`stage_time`) follows whatever the line does not.
+
+
+INPUTS = ("count", *ATTRIBUTES)
+"""Columns of the inputs of every stage: packets of the batch (of the minibatch for kernels), then the traffic."""
+KB = 1e-3
+"""Sizes in terms are in units of 1,000 bytes, so that coefficients are of one order."""
+
+
+class Law(Enum):
+    """The kinds of stages."""
+
+    TRANSFER = "transfer"
+    """Copies over the bus, and pre- and post-processing: a fixed time, and one per packet and byte."""
+    KERNEL = "kernel"
+    """Kernels: a fixed time, and one per executor; within its last executor a minibatch costs little more."""
+
+
+def executors(packets: Floats, per_executor: int) -> Floats:
+    """The executors that this many packets occupy."""
+    whole: Floats = np.ceil(packets / per_executor)
+    return whole
+
+
+def terms(law: Law, inputs: Floats, per_executor: int) -> Floats:
+    """The terms of the linear law, shape (N, terms); their coefficients are not negative."""
+    count, _, size, mtbr = inputs.T
+    ones = np.ones(len(inputs))
+    if law is Law.TRANSFER:
+        return np.column_stack([ones, count, count * size * KB])
+    used = executors(count, per_executor)
+    return np.column_stack([ones, used, size * KB, used * size * KB, count * KB, used * size * mtbr * KB * KB])
+
+
+def coordinates(law: Law, inputs: Floats, per_executor: int) -> Floats:
+    """The inputs of the smooth correction, shape (N, coordinates): logarithms, so that ranges are of one order."""
+    count, flows, size, mtbr = inputs.T
+    traffic = [np.log(flows), np.log(size), np.log1p(mtbr)]
+    if law is Law.TRANSFER:
+        return np.column_stack([np.log(count), *traffic])
+    used = executors(count, per_executor)
+    return np.column_stack([np.log(used), count / (used * per_executor), *traffic])

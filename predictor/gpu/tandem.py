@@ -14,23 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from predictor.gpu.bursts import Bursts
-from predictor.gpu.queues import (
-    DONE,
-    KERNEL,
-    KERNEL_END,
-    ON_BUS,
-    ON_CARD,
-    ON_WORKER,
-    RETURNED,
-    TAKEN,
-    serve,
-)
-from predictor.gpu.shared_kernels import KernelShare, as_arrays
-
-Array = NDArray[np.float64]
+from predictor.gpu.batching import Bursts
+from predictor.gpu.sharing import KernelShare, as_arrays
+from predictor.regression.compiled import compiled
+from profiles.arrays import Floats
 
 BATCHES = 1500
 """Batches of the slowest NF that are drawn."""
@@ -43,7 +31,7 @@ PACKETS, FEWEST_PACKETS, MOST_PACKETS = 12, 3, 24_000
 """Packets that are drawn of each batch: at most, at least, and about at most in all."""
 TAIL_Z = 2.3263478740408408
 """The 99th percentile of the normal distribution."""
-PRE = 0.5
+PRE_SHARE = 0.5
 """The share of pre- and post-processing that is before the GPU."""
 
 
@@ -159,7 +147,7 @@ def _counts(demands: Sequence[BatchDemand], batches: int) -> list[int]:
     return [max(FEWEST_BATCHES, int(count)) for count in horizon / periods]
 
 
-def _times(demand: BatchDemand, count: int, rng: Generator) -> Array:
+def _times(demand: BatchDemand, count: int, rng: Generator) -> Floats:
     """What each batch takes, shape (5, count): log-normal, of the learnt mean and p99."""
     means = (demand.pre_post, demand.transfer, 1.0, demand.returned)
     drawn = []
@@ -168,4 +156,155 @@ def _times(demand: BatchDemand, count: int, rng: Generator) -> Array:
         spread = TAIL_Z - np.sqrt(max(TAIL_Z**2 - 2 * np.log(max(tail, 1.0)), 0.0))
         drawn.append(mean * np.exp(spread * rng.standard_normal(count) - spread**2 / 2))
     whole, transfer, kernel, returned = drawn
-    return np.array([PRE * whole, transfer, kernel, returned, (1 - PRE) * whole])
+    return np.array([PRE_SHARE * whole, transfer, kernel, returned, (1 - PRE_SHARE) * whole])
+
+
+# The queues of a GPU server as machine code: workers, the bus each way, and kernels that slow each other.
+#
+# The batches of all NFs stand one NF after the other in flat arrays; those of NF i are `first[i]` to `first[i + 1]`, in
+# the order in which they come. The batches of an NF never overtake each other.
+
+
+TAKEN, ON_WORKER, ON_BUS, ON_CARD, KERNEL, KERNEL_END, RETURNED, DONE = range(8)
+"""Rows of the result: when the worker takes a batch, is done before the GPU, when the batch gets the bus, is on the
+card, when its kernel begins and ends, when the batch is back, and when the worker is done with it."""
+IDLE, PRE, REST, POST = range(4)
+"""What a worker does."""
+END = 1e-6
+"""A kernel of which a smaller share is left has ended: times are rounded."""
+
+
+@compiled
+def time_beside(nf, part_of, alone, slowdowns, running):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The time of the kernel of one NF, its longest minibatch, while these NFs' kernels run."""
+    longest = 0.0
+    for part in range(part_of[nf], part_of[nf + 1]):
+        slower = 1.0
+        for other in range(len(running)):
+            if running[other]:
+                slower += slowdowns[part, other]
+        longest = max(longest, alone[part] * slower)
+    return longest
+
+
+@compiled
+def next_on_bus(now, first, orders, head, asked, times):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The NF whose batch gets a free bus: the smallest order, then who asked first; -1 where none waits."""
+    best = -1
+    for nf in range(len(orders)):
+        if head[nf] < asked[nf] and (
+            best < 0
+            or orders[nf] < orders[best]
+            or (orders[nf] == orders[best] and times[head[nf]] < times[head[best]])
+        ):
+            best = nf
+    return best
+
+
+@compiled
+def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, at):  # type: ignore[no-untyped-def]  # noqa: C901  # pragma: no cover - compiled
+    """Serve every batch, from event to event.
+
+    Parameters
+    ----------
+    first
+        Shape (NFs + 1,).
+    orders
+        Of the bus to the GPU, shape (NFs,).
+    window
+        The most batches of an NF that a worker has sent and not yet seen back.
+    ready
+        When each batch is complete, shape (batches,).
+    taken
+        What each batch takes of the worker before, of the bus, of its kernel (as a factor), of the bus back, and of the
+        worker after, shape (5, batches).
+    rest
+        What else the worker does per batch before it takes the next, us, shape (NFs,).
+    part_of
+        The minibatches of NF i are `part_of[i]` to `part_of[i + 1]`, shape (NFs + 1,).
+    alone
+        Time of each minibatch with its SM for itself, shape (parts,).
+    slowdowns
+        By which share each minibatch takes longer while the kernel of each NF runs, shape (parts, NFs).
+    at
+        The result, shape (8, batches).
+    """
+    count = len(orders)
+    started = first[:-1].copy()  # of each NF: the next batch for the worker, the buses, the card and the worker again
+    sent, asked, arrived, run, done = started.copy(), started.copy(), started.copy(), started.copy(), started.copy()
+    back, seen, finished = started.copy(), started.copy(), started.copy()
+    free, doing = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
+    running, left, rate = np.zeros(count, dtype=np.bool_), np.zeros(count), np.ones(count)
+    on_bus, on_way_back, bus_free, back_free = -1, -1, np.inf, np.inf
+    same = np.zeros(count)
+    now = 0.0
+    while True:
+        # 1. begin all that can begin now
+        for nf in range(count):
+            if doing[nf] == IDLE:
+                if finished[nf] < seen[nf]:
+                    doing[nf] = POST
+                    free[nf] = now + taken[4, finished[nf]]
+                elif started[nf] < first[nf + 1] and ready[started[nf]] <= now and started[nf] - finished[nf] < window:
+                    doing[nf] = PRE
+                    at[TAKEN, started[nf]] = now
+                    free[nf] = now + taken[0, started[nf]]
+            if not running[nf] and run[nf] < arrived[nf]:
+                running[nf], left[nf] = True, 1.0
+                at[KERNEL, run[nf]] = now
+        if on_bus < 0:
+            on_bus = next_on_bus(now, first, orders, sent, asked, at[ON_WORKER])
+            if on_bus >= 0:
+                at[ON_BUS, sent[on_bus]] = now
+                bus_free = now + taken[1, sent[on_bus]]
+        if on_way_back < 0:
+            on_way_back = next_on_bus(now, first, same, back, done, at[KERNEL_END])
+            if on_way_back >= 0:
+                back_free = now + taken[3, back[on_way_back]]
+        # 2. the next event
+        for nf in range(count):
+            if running[nf]:
+                rate[nf] = 1.0 / (time_beside(nf, part_of, alone, slowdowns, running) * taken[2, run[nf]])
+        time = min(bus_free, back_free)
+        for nf in range(count):
+            if doing[nf] != IDLE:
+                time = min(time, free[nf])
+            elif started[nf] < first[nf + 1] and started[nf] - finished[nf] < window:
+                time = min(time, ready[started[nf]])
+            if running[nf]:
+                time = min(time, now + left[nf] / rate[nf])
+        if time == np.inf:
+            break
+        for nf in range(count):
+            if running[nf]:
+                left[nf] -= (time - now) * rate[nf]
+        now = max(now, time)
+        # 3. end what ends then
+        for nf in range(count):
+            if doing[nf] != IDLE and free[nf] <= now:
+                if doing[nf] == PRE:
+                    at[ON_WORKER, started[nf]] = now
+                    started[nf] += 1
+                    asked[nf] += 1
+                    doing[nf], free[nf] = REST, now + rest[nf]
+                elif doing[nf] == POST:
+                    at[DONE, finished[nf]] = now
+                    finished[nf] += 1
+                    doing[nf] = IDLE
+                if doing[nf] == REST and free[nf] <= now:
+                    doing[nf] = IDLE
+            if running[nf] and left[nf] <= END:
+                running[nf] = False
+                at[KERNEL_END, run[nf]] = now
+                run[nf] += 1
+                done[nf] += 1
+        if bus_free <= now:
+            at[ON_CARD, sent[on_bus]] = now
+            sent[on_bus] += 1
+            arrived[on_bus] += 1
+            on_bus, bus_free = -1, np.inf
+        if back_free <= now:
+            at[RETURNED, back[on_way_back]] = now
+            back[on_way_back] += 1
+            seen[on_way_back] += 1
+            on_way_back, back_free = -1, np.inf

@@ -14,18 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.arrays import read_arrays, write_arrays
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
-from predictor.prediction import Prediction
-from predictor.registry import PREDICTORS, Predictor, Warn
+from predictor.model_folder import read_arrays, write_arrays
+from predictor.registry import PREDICTORS, Prediction, Predictor, Warn
+from predictor.regression.boosting import Trees, fit_stages
 from predictor.regression.significant import significant
-from predictor.regression.stages import fit_stages
-from predictor.regression.trees import Trees
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import Workload
+from profiles.arrays import Floats
 from profiles.profile import THROUGHPUT
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
     from profiles.profile import NfProfile, Profile
 
-Array = NDArray[np.float64]
 
 REACH = 0.2
 """Relative change of the flow count over which the extrapolation holds."""
@@ -57,7 +54,7 @@ class SlomoPredictor(Predictor):
 
     supports_risk: ClassVar[bool] = False
 
-    def __init__(self, nfs: Mapping[str, NfModel], default: Array, memory: Mapping[str, Trees]) -> None:
+    def __init__(self, nfs: Mapping[str, NfModel], default: Floats, memory: Mapping[str, Trees]) -> None:
         self._nfs, self._default, self._memory = nfs, default, memory
         self._table = WorkloadTable(nfs)
 
@@ -88,11 +85,11 @@ class SlomoPredictor(Predictor):
         memory = {name: Trees.from_arrays(read_arrays(folder / f"{name}.npz")) for name in nfs}
         return cls(nfs, read_arrays(folder / "default_traffic.npz")["default"], memory)
 
-    def solo(self, workloads: Sequence[Workload]) -> Array:
+    def solo(self, workloads: Sequence[Workload]) -> Floats:
         """Throughput (kpps) of each workload alone on the NIC."""
         return self._table.solo_of(workloads)
 
-    def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
+    def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Floats]:
         """Throughput (kpps) of every workload; `risk` has no effect, since SLOMO does not estimate its errors."""
         table, batch = self._table, self._table.batch(co_locations)
         throughput = np.where(batch.occupied, table.solo[batch.member], 0.0)
@@ -120,22 +117,24 @@ class SlomoPredictor(Predictor):
             for co_location, row in zip(co_locations, self.throughput(co_locations), strict=True)
         ]
 
-    def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
+    def predict_contention(self, nf: str, table: pd.DataFrame) -> Floats:
         """Throughput (kpps) of `nf` per row; accelerator contention has no effect."""
         refuse_unreadable(table, model_of(self._nfs, nf).accelerators)
         return self._kpps(nf, counters_of(table), traffic_of(table))
 
-    def _kpps(self, nf: str, counters: Array, traffic: Array) -> Array:
+    def _kpps(self, nf: str, counters: Floats, traffic: Floats) -> Floats:
         """Throughput at default traffic, scaled by solo throughput within the reach of the extrapolation."""
         model, default = self._nfs[nf], np.tile(self._default, (len(traffic), 1))
         reached = default.copy()
         reached[:, 0] = np.clip(traffic[:, 0], default[:, 0] * (1 - REACH), default[:, 0] * (1 + REACH))
         alone = model.solo_kpps(default)
-        scaled: Array = np.minimum(np.exp(self._memory[nf].predict(counters)), alone) * model.solo_kpps(reached) / alone
+        scaled: Floats = (
+            np.minimum(np.exp(self._memory[nf].predict(counters)), alone) * model.solo_kpps(reached) / alone
+        )
         return scaled
 
 
-def _near(nf: NfProfile, default: Array) -> tuple[pd.DataFrame, int]:
+def _near(nf: NfProfile, default: Floats) -> tuple[pd.DataFrame, int]:
     """The runs at default flows and packet size, filled up with the nearest; and how many were exact."""
     wanted, rows = np.log(np.maximum(default[:2], 1.0)), np.log(np.maximum(traffic_of(nf.memory)[:, :2], 1.0))
     away = np.abs(rows - wanted).sum(axis=1)
@@ -144,5 +143,5 @@ def _near(nf: NfProfile, default: Array) -> tuple[pd.DataFrame, int]:
     return nf.memory.iloc[nearest], exact
 
 
-def _boosted(counters: Array, logarithm: Array, seed: int) -> Trees:
+def _boosted(counters: Floats, logarithm: Floats, seed: int) -> Trees:
     return Trees.of([fit_stages(counters, logarithm, STAGES, seed=seed * SEEDS + offset) for offset in range(SEEDS)])

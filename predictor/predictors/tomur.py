@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -13,23 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.calibration import NEAR, Conditions
-from predictor.contention.composition import COMPOSITIONS
 from predictor.contention.correcting import Corrected, Corrections, correct, corrections_of
 from predictor.contention.equilibrium import Equilibrium, EquilibriumModel
+from predictor.contention.execution import COMPOSITIONS
 from predictor.contention.left_out import LeftOutCoLocation, rows_left_out
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
-from predictor.prediction import Prediction
-from predictor.registry import PREDICTORS, Predictor, Warn
+from predictor.registry import ALONE, PREDICTORS, Prediction, Predictor, Warn
 from predictor.tables import contention_of, counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
+from profiles.arrays import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from profiles.profile import Profile
 
-Array = NDArray[np.float64]
 
 MEASURED_NEAR = 0.7
 """Share of the usual spread below which measured co-locations count as correcting a prediction."""
@@ -59,7 +59,7 @@ class TomurPredictor(Predictor):
         self._model = EquilibriumModel(self._table, self._composition)
         known = {name: model.calibration for name, model in nfs.items() if model.calibration}
         self._corrections = {} if composition else known
-        self._solved: dict[tuple[Workload, ...], Array] = {}
+        self._solved: dict[tuple[Workload, ...], Floats] = {}
         self._left_out: dict[CoLocation, LeftOutCoLocation] | None = None
 
     @classmethod
@@ -80,11 +80,11 @@ class TomurPredictor(Predictor):
         """The largest of the NFs' smallest risks for which errors were measured."""
         return max(model.error_model.least_risk for model in self._nfs.values())
 
-    def solo(self, workloads: Sequence[Workload]) -> Array:
+    def solo(self, workloads: Sequence[Workload]) -> Floats:
         """Throughput (kpps) of each workload alone on the NIC."""
         return self._table.solo_of(workloads)
 
-    def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
+    def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Floats]:
         """Throughput (kpps) of every workload; with `risk`, what that share falls short of at most."""
         if risk is None:
             equilibrium = self._model.solve(co_locations)
@@ -98,7 +98,7 @@ class TomurPredictor(Predictor):
 
     def shortfall(
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
-    ) -> list[Array]:
+    ) -> list[Floats]:
         """As `Predictor.shortfall`, by the error models; 0 or 1 for a workload that is alone."""
         estimates = self._estimates(co_locations)
         kpps, spread, nf = _flat(estimates, co_locations)
@@ -108,6 +108,30 @@ class TomurPredictor(Predictor):
             known = at[spread[at] > 0]
             short[known] = self._nfs[name].error_model.shortfall(spread[known], required[known] / kpps[known])
         return _split(short, estimates)
+
+    def shortfalls(
+        self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[Floats]]
+    ) -> list[list[Floats]]:
+        estimates = self._estimates(co_locations)
+        rows = [(kpps, spread) for estimate in estimates for kpps, spread in estimate.tolist()]
+        needs = [need for requirements in required_kpps for need in requirements]
+        found: list[Floats] = [(kpps < need).astype(np.float64) for (kpps, _), need in zip(rows, needs, strict=True)]
+        for name, at in _by_nf([workload.nf for co_location in co_locations for workload in co_location]):
+            known = [place for place in at.tolist() if rows[place][1] > 0 and len(needs[place])]
+            if known:
+                sizes = [len(needs[place]) for place in known]
+                kpps, spread = (np.repeat([rows[place][part] for place in known], sizes) for part in (0, 1))
+                factor = np.concatenate([needs[place] for place in known]) / kpps
+                short = self._nfs[name].error_model.shortfall(spread, factor)
+                for place, answer in zip(known, np.split(short, np.cumsum(sizes)[:-1]), strict=True):
+                    found[place] = answer
+        answers = iter(found)
+        return [list(islice(answers, len(co_location))) for co_location in co_locations]
+
+    def alone_spread(self, workloads: Sequence[Workload]) -> Floats:
+        rows = self._table.rows(workloads)
+        known: Floats = self._table.alone_spread[rows]
+        return np.where(known > 0, known, ALONE)
 
     def left_out(self, default: TrafficProfile) -> Mapping[CoLocation, LeftOutCoLocation]:
         """Measured co-locations at default traffic, each as predicted from the others."""
@@ -120,26 +144,20 @@ class TomurPredictor(Predictor):
         if not by_co_location:
             return {}
         uncorrected = TomurPredictor({name: replace(model, neighbours=None) for name, model in self._nfs.items()})
-        alone = {workload: self.solo([workload])[0] for workload in {one for key in by_co_location for one in key}}
-        found = {}
-        for (key, of_nf), estimate in zip(
-            by_co_location.items(), uncorrected._estimates(list(by_co_location)), strict=True
-        ):
-            rows = [of_nf[one.nf] for one in key]
-            kpps, spread = estimate[:, 0], estimate[:, 1]
-            error, left, deviation, noise = np.array(
-                [(row.error, row.left, row.deviation, row.noise) for row in rows]
-            ).T
-            found[key] = LeftOutCoLocation(
-                measured=kpps * np.exp(spread * error),
-                predicted=np.minimum(kpps * np.exp(spread * (error - left)), [alone[one] for one in key]),
-                spread=spread * deviation,
-                noise=spread * noise,
-                errors=tuple(self._nfs[one.nf].error_model for one in key),
-            )
-        return found
+        estimates = uncorrected._estimates(list(by_co_location))
+        kpps, spread = np.concatenate(estimates).T
+        alone = self.solo([one for key in by_co_location for one in key])
+        rows = [of_nf[one.nf] for key, of_nf in by_co_location.items() for one in key]
+        error, left, deviation, noise = np.array([(row.error, row.left, row.deviation, row.noise) for row in rows]).T
+        measured = kpps * np.exp(spread * error)
+        predicted = np.minimum(kpps * np.exp(spread * (error - left)), alone)
+        parts = [_split(part, estimates) for part in (measured, predicted, spread * deviation, spread * noise)]
+        return {
+            key: LeftOutCoLocation(kpps, estimate, around, noise, tuple(self._nfs[nf.nf].error_model for nf in key))
+            for key, kpps, estimate, around, noise in zip(by_co_location, *parts, strict=True)
+        }
 
-    def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> list[Array]:
+    def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> list[Floats]:
         """Of each co-location, throughput (kpps) and its spread, shape (workloads, 2).
 
         Placement asks for the same co-locations at several risks, so what was solved is kept.
@@ -174,7 +192,7 @@ class TomurPredictor(Predictor):
             for co_location, row in zip(co_locations, rows_of, strict=True)
         ]
 
-    def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
+    def predict_contention(self, nf: str, table: pd.DataFrame) -> Floats:
         """Throughput (kpps) of `nf` per row, under contention of which only the sums are known."""
         return self._under_contention(nf, table)[0]
 
@@ -201,7 +219,7 @@ class TomurPredictor(Predictor):
             )
         ]
 
-    def _under_contention(self, nf: str, table: pd.DataFrame) -> tuple[Array, NDArray[np.bool_], Conditions]:
+    def _under_contention(self, nf: str, table: pd.DataFrame) -> tuple[Floats, NDArray[np.bool_], Conditions]:
         """Per row: throughput, whether measured co-runs are near enough to count as correcting it, its conditions."""
         model = model_of(self._nfs, nf)
         refuse_unreadable(table, model.accelerators)
@@ -217,19 +235,23 @@ class TomurPredictor(Predictor):
     def _corrected(self, equilibrium: Equilibrium, among: NDArray[np.bool_], *, certainty: bool) -> Corrected:
         """Predictions corrected by measured runs, and if `certainty` how far they err, of these members."""
         batch, table, corrected = equilibrium.batch, self._table, Corrected.of(equilibrium.throughput)
-        where = np.ascontiguousarray(np.argwhere(among))
-        if certainty:
-            # the arrays of one NF after those of another, as the processor's cache holds not all of them
-            where = where[np.argsort(table.nf[batch.member[where[:, 0], where[:, 1]]], kind="stable")]
+        repeated = np.zeros_like(among)
+        repeated[:, 1:] = among[:, 1:] & (batch.member[:, 1:] == batch.member[:, :-1])
+        where = np.argwhere(among & ~repeated)
+        # the arrays of one NF after those of another, as the processor's cache holds not all of them
+        where = where[np.argsort(table.nf[batch.member[where[:, 0], where[:, 1]]], kind="stable")]
         arrays = (batch.member, batch.sizes, where, equilibrium.throughput, equilibrium.solo)
         correct(table.columns, self._corrections_by_number, *arrays, certainty, corrected)
+        for place in range(1, repeated.shape[1]):
+            for values in corrected:
+                values[repeated[:, place], place] = values[repeated[:, place], place - 1]
         return corrected
 
     @cached_property
     def _corrections_by_number(self) -> Corrections:
         return corrections_of(list(self._nfs.values()), self._table.accelerators, none=self._composition is not None)
 
-    def _factors(self, nf: str, spread: Array, coverage: float) -> tuple[Array, Array]:
+    def _factors(self, nf: str, spread: Floats, coverage: float) -> tuple[Floats, Floats]:
         """Factors below and above predictions of that spread; NaN where too few errors are known."""
         unknown = np.full(len(spread), np.nan)
         return self._nfs[nf].error_model.interval(spread, coverage) or (unknown, unknown)
@@ -260,13 +282,13 @@ class TomurPredictor(Predictor):
         )
 
 
-def _flat(estimates: Sequence[Array], co_locations: Sequence[Sequence[Workload]]) -> tuple[Array, Array, list[str]]:
+def _flat(estimates: Sequence[Floats], co_locations: Sequence[Sequence[Workload]]) -> tuple[Floats, Floats, list[str]]:
     """The throughput of every workload, one after the other, its spread, and its NF."""
     both = np.concatenate(estimates) if estimates else np.zeros((0, 2))
     return both[:, 0].copy(), both[:, 1], [workload.nf for co_location in co_locations for workload in co_location]
 
 
-def _split(values: Array, estimates: Sequence[Array]) -> list[Array]:
+def _split(values: Floats, estimates: Sequence[Floats]) -> list[Floats]:
     """The values of each co-location."""
     ends = np.cumsum([len(one) for one in estimates], dtype=np.intp).tolist()
     return [values[end - len(one) : end] for end, one in zip(ends, estimates, strict=True)]

@@ -41,6 +41,11 @@ def reducing(kernel: Kernel) -> Kernel:
     return _compiled(kernel, {"contract", "reassoc"})
 
 
+def exact(kernel: Kernel) -> Kernel:
+    """As `compiled`; every operation is rounded by itself and in the order written, so to the same bits everywhere."""
+    return _compiled(kernel, set())
+
+
 def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
     return cached(njit(error_model="numpy", fastmath=fastmath)(kernel), FOLDERS)
 
@@ -49,7 +54,9 @@ def cached(made: Any, folders: tuple[Path, ...]) -> Kernel:
     """A kernel that Numba has made, kept on disk until a file of the folders changes, which hold all that it calls.
 
     Numba alone looks at the file of the kernel, although kernels of other files are compiled into it. Where nothing may
-    be written, and where kernels are interpreted (NUMBA_DISABLE_JIT=1), it is returned as it is.
+    be written, and where kernels are interpreted (NUMBA_DISABLE_JIT=1), it is returned as it is. The digest of the
+    folders is in the names of the files: Numba reads what it finds there, and fails on what another version of placer
+    left, since that names modules that have moved.
     """
     if not hasattr(made, "enable_caching"):
         return cast("Kernel", made)
@@ -57,7 +64,9 @@ def cached(made: Any, folders: tuple[Path, ...]) -> Kernel:
         made.enable_caching()
     except RuntimeError:
         return cast("Kernel", made)
-    made._cache._cache_file._source_stamp = _sources(folders)
+    file, digest = made._cache._cache_file, _sources(folders)
+    base = f"{file._index_name.removesuffix('.nbi')}-{digest[:12]}"
+    made._cache._cache_file = type(file)(file._cache_path, base, digest)
     return cast("Kernel", made)
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.compiled import padded
-from predictor.regression.processes import ROOT5, Processes, write_nearness, write_values
+from predictor.regression.processes import ROOT5, Processes, squared_distances, write_nearness, write_values
 from predictor.regression.significant import PARAMETER_BITS, significant
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
+from profiles.shown import Shown
 
 ENOUGH = 4
 FLAT = 0.05
@@ -38,8 +38,8 @@ ITERATIONS = 60
 ARRAYS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
 
 
-@dataclass(frozen=True)
-class GaussianProcess:
+@dataclass(frozen=True, repr=False)
+class GaussianProcess(Shown):
     """One or several smooth functions of the same inputs.
 
     Parameters
@@ -60,20 +60,20 @@ class GaussianProcess:
         Whether functions return to zero away from what was measured; else they are constant beyond the measured range.
     """
 
-    low: Array
-    high: Array
-    scale: Array
-    noise: Array
-    points: Array
-    weights: Array
-    mean: Array
+    low: Floats
+    high: Floats
+    scale: Floats
+    noise: Floats
+    points: Floats
+    weights: Floats
+    mean: Floats
     anchored: bool = False
 
     @classmethod
     def fit(
         cls,
-        inputs: Array,
-        outputs: Array,
+        inputs: Floats,
+        outputs: Floats,
         settings: NDArray[np.intp] | None = None,
         *,
         anchored: bool = False,
@@ -114,7 +114,7 @@ class GaussianProcess:
         tuned = replace(empty, scale=scale, noise=noises, points=(inputs - low) * scale)
         return tuned.refitted(inputs, outputs, settings)
 
-    def refitted(self, inputs: Array, outputs: Array, settings: NDArray[np.intp] | None = None) -> GaussianProcess:
+    def refitted(self, inputs: Floats, outputs: Floats, settings: NDArray[np.intp] | None = None) -> GaussianProcess:
         """The functions with the same lengths and noise, fitted to these measurements instead."""
         if not len(self.points):
             return self
@@ -124,7 +124,7 @@ class GaussianProcess:
         weights = cho_solve(cho_factor(moved._covariance(settings), lower=True), outputs - self.mean)
         return replace(moved, weights=significant(weights, of=np.abs(weights).max(axis=0)))
 
-    def left_out(self, outputs: Array, settings: NDArray[np.intp] | None = None) -> Array:
+    def left_out(self, outputs: Floats, settings: NDArray[np.intp] | None = None) -> Floats:
         """How far `outputs`, which were fitted, are from predictions without them; shape (N, outputs).
 
         The measurements of one setting are left out together (Rasmussen & Williams, section 5.4.2, by blocks).
@@ -137,27 +137,27 @@ class GaussianProcess:
         pulled = inverse @ (outputs - self.mean)
         if settings is None:
             return significant(pulled / np.diag(inverse)[:, None], of=1.0)
-        left: Array = np.empty_like(pulled)
+        left: Floats = np.empty_like(pulled)
         for setting in np.unique(settings):
             rows = np.flatnonzero(settings == setting)
             left[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], pulled[rows])
         return significant(left, of=1.0)
 
-    def nearness(self, inputs: Array) -> Array:
+    def nearness(self, inputs: Floats) -> Floats:
         """The similarity of each of `inputs` to the most similar measured point, from 0 to 1, shape (N,)."""
         nearness = np.empty(len(inputs))
         write_nearness(self._processes, np.ascontiguousarray(inputs, dtype=np.float64), nearness)
         return nearness
 
-    def _covariance(self, settings: NDArray[np.intp] | None) -> Array:
-        covariance = _matern(_squared(self.points, self.points))
+    def _covariance(self, settings: NDArray[np.intp] | None) -> Floats:
+        covariance = _matern(squared_distances(self.points, self.points))
         same = _same(settings, len(self.points))
         if same is not None:
             covariance += self.noise[1] * same
         covariance[np.diag_indices(len(covariance))] += self.noise[0]
         return covariance
 
-    def __call__(self, inputs: Array) -> Array:
+    def __call__(self, inputs: Floats) -> Floats:
         """The functions at `inputs`, shape (N, inputs): shape (N, outputs)."""
         values = np.empty((len(inputs), len(self.mean)))
         write_values(self._processes, np.ascontiguousarray(inputs, dtype=np.float64), values)
@@ -167,7 +167,7 @@ class GaussianProcess:
     def _processes(self) -> Processes:
         return side_by_side([self])
 
-    def as_arrays(self) -> dict[str, Array]:
+    def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""
         return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in ARRAYS}
 
@@ -178,7 +178,7 @@ class GaussianProcess:
         return cls(nothing, nothing, nothing, np.zeros(2), np.zeros((0, inputs)), np.zeros((0, 1)), np.zeros(1), True)
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> GaussianProcess:
+    def from_arrays(cls, arrays: Mapping[str, Floats]) -> GaussianProcess:
         """The functions that `as_arrays` returned."""
         low, high, scale, noise, points, weights, mean, anchored = (arrays[name] for name in ARRAYS)
         return cls(low, high, scale, noise, points, weights, mean, bool(anchored))
@@ -198,31 +198,22 @@ def side_by_side(processes: Sequence[GaussianProcess]) -> Processes:
     )
 
 
-def _same(settings: NDArray[np.intp] | None, count: int) -> Array | None:
+def _same(settings: NDArray[np.intp] | None, count: int) -> Floats | None:
     """Which measurements share a setting, shape (N, N); None when none do, or all."""
     if settings is None or len(np.unique(settings)) in (1, count):
         return None
-    same: Array = (settings[:, None] == settings[None, :]).astype(np.float64)
+    same: Floats = (settings[:, None] == settings[None, :]).astype(np.float64)
     return same
 
 
-def _squared(left: Array, right: Array) -> Array:
-    """Squared distances, shape (len(left), len(right))."""
-    squared = np.zeros((len(left), len(right)))
-    for here, there in zip(left.T, right.T, strict=True):
-        if there.any() or here.any():
-            squared += np.subtract.outer(here, there) ** 2
-    return squared
-
-
-def _matern(squared: Array) -> Array:
+def _matern(squared: Floats) -> Floats:
     """Matérn covariance of smoothness 5/2 at squared distances."""
     distance = ROOT5 * np.sqrt(np.maximum(squared, 0.0))
-    covariance: Array = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
+    covariance: Floats = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
     return covariance
 
 
-def _tune(inputs: Array, outputs: Array, same: Array | None, noise: float) -> tuple[Array, Array]:
+def _tune(inputs: Floats, outputs: Floats, same: Floats | None, noise: float) -> tuple[Floats, Floats]:
     """The most likely lengths per input, and noise per measurement and setting, with a prior around typical lengths."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize
@@ -230,7 +221,7 @@ def _tune(inputs: Array, outputs: Array, same: Array | None, noise: float) -> tu
     count, width = inputs.shape
     apart = [(column[:, None] - column[None, :]) ** 2 for column in inputs.T]
 
-    def cost(logarithms: Array) -> tuple[float, Array]:
+    def cost(logarithms: Floats) -> tuple[float, Floats]:
         lengths, variances = np.exp(logarithms[:width]), np.exp(logarithms[width:])
         scaled = [squared / length**2 for squared, length in zip(apart, lengths, strict=True)]
         distance = ROOT5 * np.sqrt(np.add.reduce(scaled))

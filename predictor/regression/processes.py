@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import compiled, dot, exponential, fill
-
-Array = NDArray[np.float64]
+from predictor.regression.compiled import LEAST, LN2_HIGH, LN2_LOW, LOG2_E, compiled, dot, exact, exponential, fill
+from profiles.arrays import Floats
 
 ROOT5 = 5**0.5
 THIRD = 1 / 3
@@ -35,12 +34,12 @@ class Processes(NamedTuple):
         How many points each has, shape (processes,).
     """
 
-    low: Array
-    high: Array
-    scale: Array
-    points: Array
-    weights: Array
-    mean: Array
+    low: Floats
+    high: Floats
+    scale: Floats
+    points: Floats
+    weights: Floats
+    mean: Floats
     anchored: NDArray[np.bool_]
     size: NDArray[np.int64]
 
@@ -109,3 +108,95 @@ def write_nearness(processes, rows, nearness):  # type: ignore[no-untyped-def]  
         nearness[row] = 0.0
         for point in range(count):
             nearness[row] = max(nearness[row], near[point])
+
+
+# Factors of covariance matrices, to the last bit the same on every processor, so that models can keep them.
+#
+# LAPACK adds in the order that suits a processor, and libraries compute exponentials in several ways. Here each
+# operation is one that rounds correctly, and sums are added in the order written.
+
+
+TERMS = 13
+"""Terms of the Taylor series of e^x for x between -0.35 and 0.35."""
+
+
+def squared_distances(left: Floats, right: Floats) -> Floats:
+    """Squared distances between rows, shape (len(left), len(right))."""
+    squared = np.zeros((len(left), len(right)))
+    for here, there in zip(left.T, right.T, strict=True):
+        if there.any() or here.any():
+            squared += np.subtract.outer(here, there) ** 2
+    return squared
+
+
+def matern_exactly(squared: Floats) -> Floats:
+    """Matérn covariance of smoothness 5/2 at squared distances; at most 2e-16 from that of `processes.matern`."""
+    distance = ROOT5 * np.sqrt(squared)
+    exponent = np.maximum(-distance, LEAST)
+    times = np.rint(exponent * LOG2_E)
+    rest = (exponent - times * LN2_HIGH) - times * LN2_LOW
+    series = np.ones_like(rest)
+    for term in range(TERMS, 0, -1):
+        series = series * rest / term + 1.0
+    covariance: Floats = (1 + distance * (1 + distance / 3)) * np.ldexp(series, times.astype(np.int32))
+    return covariance
+
+
+def factorise(covariance: Floats) -> Floats:
+    """The inverse of the Cholesky factor of a covariance matrix: the rows of its lower triangle, one after the other.
+
+    Row i begins at i * (i + 1) / 2.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        When the matrix is not positive definite.
+    """
+    inverse = np.zeros(len(covariance) * (len(covariance) + 1) // 2)
+    _write_inverse_factor(covariance.copy(), inverse)
+    if not np.isfinite(inverse).all():
+        raise np.linalg.LinAlgError("a covariance matrix is not positive definite")
+    return inverse
+
+
+def solve(inverse_factor: Floats, values: Floats) -> Floats:
+    """The inverse of the covariance matrix of that factor, times `values`, shape (N,)."""
+    solved = np.zeros(len(values))
+    _write_solved(inverse_factor, values, solved)
+    return solved
+
+
+@exact
+def _write_inverse_factor(covariance, inverse):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write what `factorise` returns; the covariance is overwritten by the factor, transposed."""
+    size = len(covariance)
+    for column in range(size):
+        covariance[column, column] = math.sqrt(covariance[column, column])
+        for at in range(column + 1, size):
+            covariance[column, at] /= covariance[column, column]
+        for row in range(column + 1, size):
+            share = covariance[column, row]
+            for at in range(row, size):
+                covariance[row, at] -= share * covariance[column, at]
+    for row in range(size):
+        written = inverse[row * (row + 1) // 2 : (row + 1) * (row + 2) // 2]
+        written[row] = 1.0
+        for column in range(row):
+            share, before = covariance[column, row], inverse[column * (column + 1) // 2 :]
+            for at in range(column + 1):
+                written[at] -= share * before[at]
+        for at in range(row + 1):
+            written[at] /= covariance[row, row]
+
+
+@exact
+def _write_solved(inverse_factor, values, solved):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Add what `solve` returns to `solved`."""
+    start = 0
+    for row in range(len(values)):
+        factor, product = inverse_factor[start : start + row + 1], 0.0
+        for at in range(row + 1):
+            product += factor[at] * values[at]
+        for at in range(row + 1):
+            solved[at] += factor[at] * product
+        start += row + 1

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from predictor.contention.nf_model import NfModel
-from predictor.training.benches import bench_services
 from predictor.training.calibrate import calibrated
-from predictor.training.measurements import Measurements, measurements_of
-from predictor.training.memory_pressure import most_accesses
+from predictor.training.co_runs import choose
+from predictor.training.measurements import Measurements, bench_services, measurements_of, most_accesses
 from predictor.training.nf import plausible_models
-from predictor.training.pattern_choice import choose
 from predictor.training.solo_fits import SoloCurve
 
 __all__ = ["measurements_of", "train_nf_models"]

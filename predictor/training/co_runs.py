@@ -17,9 +17,8 @@ from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.significant import significant
 from predictor.training.measurements import Measurements, Runs
 from profiles import CoLocation, InputError
+from profiles.arrays import Floats
 from profiles.profile import THROUGHPUT
-
-Array = NDArray[np.float64]
 
 USUAL_REPEATS = 10
 """Repeats of an NF from which its own noise counts as much as that of the median NF."""
@@ -42,12 +41,12 @@ class ComparedRuns:
     """
 
     conditions: Conditions
-    error: Array
-    noise: Array
+    error: Floats
+    noise: Floats
     co_location: NDArray[np.intp]
 
     @classmethod
-    def of(cls, conditions: Conditions, ratio: Array, noise: Array, co_location: NDArray[np.intp]) -> ComparedRuns:
+    def of(cls, conditions: Conditions, ratio: Floats, noise: Floats, co_location: NDArray[np.intp]) -> ComparedRuns:
         """From the ratio of measured to predicted, shape (N,)."""
         error, kept = significant(np.log(ratio), of=1.0), significant(conditions.kept)
         return cls(replace(conditions, kept=kept), error, significant(noise), co_location)
@@ -63,7 +62,7 @@ class ComparedRuns:
         return cls(conditions, *rest)
 
 
-def _stacked(parts: Sequence[Array]) -> Array:
+def _stacked(parts: Sequence[Floats]) -> Floats:
     """The rows of all parts, filled up with NaN to the same width."""
     width = max(part.shape[1] for part in parts)
     return np.concatenate(
@@ -72,7 +71,7 @@ def _stacked(parts: Sequence[Array]) -> Array:
 
 
 def compared_by_name(
-    models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Array]
+    models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Floats]
 ) -> list[tuple[str, ComparedRuns]]:
     """Per NF, its runs in co-locations whose members are known by name."""
     if not co_locations:
@@ -145,7 +144,7 @@ def _refuse_absurd(name: str, rows: ComparedRuns) -> None:
     )
 
 
-def _noise(co_locations: Mapping[CoLocation, Array]) -> dict[str, float]:
+def _noise(co_locations: Mapping[CoLocation, Floats]) -> dict[str, float]:
     """Variance of the logarithm of a measurement, per NF, by repeats; 0 where nothing was repeated.
 
     With few repeats of an NF, it is shrunk towards the median of all NFs.
@@ -160,3 +159,27 @@ def _noise(co_locations: Mapping[CoLocation, Array]) -> dict[str, float]:
         nf: (sum(squares[nf]) + USUAL_REPEATS * usual) / (len(squares[nf]) + USUAL_REPEATS) if squares else 0.0
         for nf in {one.nf for co_location in co_locations for one in co_location}
     }
+
+
+# The execution pattern of each NF that fits real co-locations best.
+
+
+def choose(plausible: Mapping[str, Sequence[NfModel]], co_locations: Mapping[CoLocation, Floats]) -> dict[str, NfModel]:
+    """One of the plausible models of each NF: the only one, else the one that fits measured co-locations best.
+
+    The throughput in a co-location depends on the models of all its members, so NFs are decided one after another.
+    """
+    chosen = {name: models[0] for name, models in plausible.items()}
+    for name, models in plausible.items():
+        if len(models) == 1 or not co_locations:
+            continue
+        misfits = [_misfit({**chosen, name: model}, co_locations) for model in models]
+        evidence = {str(model.execution.pattern): round(one, 3) for model, one in zip(models, misfits, strict=True)}
+        chosen[name] = replace(models[int(np.argmin(misfits))], evidence_in_co_location=evidence)
+    return chosen
+
+
+def _misfit(models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Floats]) -> float:
+    """Mean absolute percentage error of all NFs in measured co-locations."""
+    errors = np.concatenate([rows.error for _, rows in compared_by_name(models, co_locations)])
+    return float(100 * np.abs(np.expm1(-errors)).mean())

@@ -6,21 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from predictor.gpu.batching import BatchingModel
-from predictor.gpu.bursts import mean_wait_us
+from predictor.gpu.batching import BatchingModel, mean_wait_us
 from predictor.gpu.co_location import demands, overload
-from predictor.gpu.latency_errors import LatencyErrors
-from predictor.gpu.laws import Law
 from predictor.gpu.models import WAITS, GpuModels
-from predictor.gpu.nf_model import GpuNfModel
-from predictor.gpu.prediction import Overload
+from predictor.gpu.nf_model import GpuNfModel, WorkerModel
+from predictor.gpu.prediction import LatencyErrors, Overload
 from predictor.gpu.sharing import Sharer, SharingModel
-from predictor.gpu.stage_time import StageTime
+from predictor.gpu.stage_time import Law, StageTime
 from predictor.gpu.tandem import sample
-from predictor.gpu.worker import WorkerModel
 from profiles import GpuSettings, InputError, Minibatch, PacedWorkload, TrafficProfile, Workload
+from profiles.arrays import Floats
 from profiles.gpu_tables import (
     BATCH,
     BUSY,
@@ -46,7 +42,6 @@ from profiles.gpu_tables import (
     parse_others,
 )
 
-Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 FEWEST = 4
@@ -86,7 +81,7 @@ def train_gpu(profile: GpuProfile, *, seed: int = 0, progress: Progress = lambda
         return trained.with_errors(latency_errors(trained, co_locations(profile.latency)))
 
 
-def co_locations(latency: pd.DataFrame) -> list[tuple[list[PacedWorkload], Array]]:
+def co_locations(latency: pd.DataFrame) -> list[tuple[list[PacedWorkload], Floats]]:
     """The runs of several NFs: the loads, and their measured mean and p99, shape (loads, 2)."""
     found = []
     for _, rows in latency.groupby(RUN, sort=False) if len(latency) else ():
@@ -111,7 +106,9 @@ def _worker(profile: GpuProfile, models: Mapping[str, GpuNfModel]) -> WorkerMode
     # workers are late with small batches of bursts, and at the highest rates
     fast = alone[RATE] > alone[RATE].median()
     order = share.sort_values(ascending=False, kind="stable").index
-    latest = alone.loc[[*order[fast[order]][: LATEST // 2], *order[~fast[order]][: LATEST // 2]]]
+    # in a line of its own, as mypy checks it once for each overload of `loc` otherwise, for seconds
+    rows: list[int] = [*order[fast[order]][: LATEST // 2], *order[~fast[order]][: LATEST // 2]]
+    latest = alone.loc[rows]
     loads, measured = [_load(row) for row in _records(latest)], _numbers(latest, [*WAITED, LATENCY_MEAN])
     at = [STAGES.index(name.removesuffix("_us")) for name in WAITED]
 
@@ -128,7 +125,7 @@ def _worker(profile: GpuProfile, models: Mapping[str, GpuNfModel]) -> WorkerMode
     return WorkerModel.fit(error)
 
 
-def latency_errors(models: GpuModels, measured: Sequence[tuple[list[PacedWorkload], Array]]) -> LatencyErrors:
+def latency_errors(models: GpuModels, measured: Sequence[tuple[list[PacedWorkload], Floats]]) -> LatencyErrors:
     """How far the measured latencies are from their predictions; what cannot be predicted is left out."""
     shares, tails, errors = [], [], []
     for loads, latencies in measured[:: -(-len(measured) // ENOUGH_CO_LOCATIONS) or 1]:
@@ -217,11 +214,11 @@ def _records(table: pd.DataFrame) -> list[dict[str, object]]:
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
-def _numbers(table: pd.DataFrame, columns: list[str]) -> Array:
+def _numbers(table: pd.DataFrame, columns: list[str]) -> Floats:
     return table[columns].to_numpy(dtype=np.float64)
 
 
-def _column(table: pd.DataFrame, name: str) -> Array:
+def _column(table: pd.DataFrame, name: str) -> Floats:
     return table[name].to_numpy(dtype=np.float64)
 
 

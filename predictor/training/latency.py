@@ -8,16 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from predictor.gpu.latency_errors import ENOUGH, LatencyErrors
-from predictor.latency.law import LatencyLaw, irregularity, law_inputs
-from predictor.latency.nf_latency import NfLatency
+from predictor.gpu.prediction import ENOUGH, LatencyErrors
+from predictor.latency import LatencyLaw, NfLatency, irregularity, law_inputs
 from predictor.registry import Warn
 from predictor.regression.gaussian_process import GaussianProcess
 from predictor.regression.significant import PARAMETER_BITS, significant
+from profiles.arrays import Floats
 from profiles.latency_table import CAPACITY, COMPETITORS, MEAN, P99, RATE
 from profiles.profile import NfProfile
-
-Array = NDArray[np.float64]
 
 MOST_ROWS = 1500
 """Measurements that are fitted, of whole settings; of more, an even share."""
@@ -71,8 +69,8 @@ def train_latencies(profiles: Mapping[str, NfProfile], warn: Warn) -> dict[str, 
 
 
 def _fitted(
-    inputs: Array, logs: Array, nfs: NDArray[np.str_], settings: NDArray[np.intp], start: Mapping[str, Array]
-) -> tuple[GaussianProcess, dict[str, Array], Array]:
+    inputs: Floats, logs: Floats, nfs: NDArray[np.str_], settings: NDArray[np.intp], start: Mapping[str, Floats]
+) -> tuple[GaussianProcess, dict[str, Floats], Floats]:
     """The process, the logarithms of NFs above it, and errors at left-out settings; `start` is a guess of the NFs."""
     without = logs - np.stack([start[name] for name in nfs.tolist()])
     process = GaussianProcess.fit(inputs, without, settings)
@@ -85,7 +83,7 @@ def _fitted(
     )
 
 
-def _factors(inputs: Array, logs: Array, nfs: NDArray[np.str_]) -> dict[str, Array]:
+def _factors(inputs: Floats, logs: Floats, nfs: NDArray[np.str_]) -> dict[str, Floats]:
     """Per NF, about by how much its logarithms are above those of others at such inputs (ridge regression)."""
     used, flows, size = (inputs - inputs.mean(axis=0)).T
     flows = flows / max(float(flows.std()), 1.0)
@@ -97,7 +95,7 @@ def _factors(inputs: Array, logs: Array, nfs: NDArray[np.str_]) -> dict[str, Arr
     return dict(zip(names, found[smooth.shape[1] :], strict=True))
 
 
-def _irregularity(table: pd.DataFrame, column: str, used: Array) -> Array:
+def _irregularity(table: pd.DataFrame, column: str, used: Floats) -> Floats:
     latency = table[column].fillna(MEAN_OF_P99 * table[P99]).to_numpy()
     return irregularity(latency, table[CAPACITY].to_numpy(), used)
 
@@ -108,12 +106,12 @@ def _thinned(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["setting"] % every == 0].reset_index(drop=True) if every > 1 else table
 
 
-def _shrunk_means(nfs: NDArray[np.str_], settings: NDArray[np.intp], left: Array) -> dict[str, Array]:
+def _shrunk_means(nfs: NDArray[np.str_], settings: NDArray[np.intp], left: Floats) -> dict[str, Floats]:
     """Per NF, the mean of what is left over; the fewer its settings, the nearer to nothing.
 
     Means of groups, shrunk by what their differences exceed chance (empirical Bayes, Morris 1983).
     """
-    of_settings: dict[str, list[Array]] = {}
+    of_settings: dict[str, list[Floats]] = {}
     for setting in np.unique(settings).tolist():
         rows = np.flatnonzero(settings == setting)
         of_settings.setdefault(str(nfs[rows[0]]), []).append(left[rows].mean(axis=0))

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
-from predictor.contention.accelerators import TERMS, term_values
+from predictor.contention.accelerators import TERMS, ServiceTime, term_values
+from predictor.contention.memory import access_rate
+from predictor.regression.significant import significant
 from predictor.tables import contention_of, counters_of, traffic_of
 from predictor.training.recorded import left_out, profiled, recorded_runs
 from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
+from profiles.arrays import Floats
 from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF, RUN, THROUGHPUT, service_column
 
 if TYPE_CHECKING:
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
     from profiles.profile import NfProfile, Profile
 
-Array = NDArray[np.float64]
+
 Rows = NDArray[np.intp] | NDArray[np.bool_]
 
 MEMORY_ROWS = 10
@@ -44,11 +48,11 @@ class Runs:
         Of the NF (kpps), shape (N,).
     """
 
-    traffic: Array
-    counters: Array
-    service_ms: Array
-    rate_kpps: Array
-    throughput: Array
+    traffic: Floats
+    counters: Floats
+    service_ms: Floats
+    rate_kpps: Floats
+    throughput: Floats
 
     @classmethod
     def of(cls, table: pd.DataFrame, accelerators: tuple[str, ...]) -> Runs:
@@ -119,7 +123,7 @@ class NfMeasurements:
     memory: Runs
     from_solo: NDArray[np.bool_]
     queues: Runs
-    queue_terms: Mapping[str, Array]
+    queue_terms: Mapping[str, Floats]
     pattern: Runs
     co_runs: Runs
     ranges: Mapping[str, tuple[float, float]]
@@ -178,9 +182,9 @@ class Measurements:
     """
 
     nfs: Mapping[str, NfMeasurements]
-    benches: Mapping[str, tuple[Array, Array]]
-    co_locations: Mapping[CoLocation, Array]
-    alone: Mapping[Workload, Array]
+    benches: Mapping[str, tuple[Floats, Floats]]
+    co_locations: Mapping[CoLocation, Floats]
+    alone: Mapping[Workload, Floats]
     default_traffic: TrafficProfile
     nic_cores: int | None
     described_cores: Mapping[str, int]
@@ -221,7 +225,7 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
     )
 
 
-def _bench_runs(profile: Profile) -> dict[str, tuple[Array, Array]]:
+def _bench_runs(profile: Profile) -> dict[str, tuple[Floats, Floats]]:
     runs = {}
     for accelerator in sorted({name for nf in profile.nfs.values() for name in nf.uses}):
         column, table = service_column(accelerator), profile.benches
@@ -275,3 +279,63 @@ def _too_few_runs(nf: NfProfile) -> Iterator[Fault]:
             message = "no runs, at least 1 is needed, and 2 next to the bench to infer the number of queues"
             hint = f"profile {nf.name} next to the bench of {accelerator}"
             yield Fault(f"{nf.name}/{accelerator}.csv", None, None, message, hint)
+
+
+# Service times of the accelerator benches.
+
+
+BENCH_TERMS = ("constant", "packet_size", "mtbr", "matches")
+STRAY = 0.03
+SETTLED_BITS = 15
+"""Binary digits of the parts of a service time, of the longest: 2e-5, where runs scatter by 5e-3."""
+
+
+def bench_services(benches: Mapping[str, tuple[Floats, Floats]]) -> dict[str, ServiceTime]:
+    """Per accelerator, the service time of its bench over packet size and matches, from `Measurements.benches`."""
+    return {accelerator: _service(*runs) for accelerator, runs in benches.items()}
+
+
+def _service(traffic: Floats, time: Floats) -> ServiceTime:
+    """The linear part; where the accelerator is faster than the bench's core, its time is the core's, a floor."""
+    varying = [term for term in BENCH_TERMS if np.ptp(term_values(term, traffic)) > 0]
+    terms = ["constant", *varying] if len(time) > len(varying) + 1 else ["constant"]
+    design = np.column_stack([term_values(term, traffic) for term in terms])
+    units = np.abs(design).max(axis=0)
+
+    def errors(parameters: Floats) -> Floats:
+        relative: Floats = np.maximum(design / units @ parameters[1:], parameters[0]) / time - 1.0
+        return relative
+
+    start = np.concatenate([[0.9 * time.min()], np.linalg.lstsq(design / units, time, rcond=None)[0]])
+    found = least_squares(errors, start, loss="soft_l1", f_scale=STRAY, x_scale=time.max()).x
+    times = significant(found[1:], SETTLED_BITS, of=time.max())
+    return ServiceTime(tuple(zip(terms, (times / units).tolist(), strict=True)))
+
+
+# How much memory contention co-located NFs exert: the range on which memory models must be most accurate.
+
+
+CO_LOCATIONS = 4000
+LIKELY = 0.995
+
+
+def most_accesses(measured: Measurements, nf: str, seed: int) -> float:
+    """Cache accesses per second that all but the rarest co-locations of profiled NFs exert on `nf`.
+
+    Co-locations are drawn evenly from the NFs and their measured solo runs, as many as the NIC's cores admit. Infinite
+    when the profile does not describe the NIC, or holds no solo runs.
+    """
+    solo = {name: access_rate(one.solo.counters) for name, one in measured.nfs.items() if len(one.solo)}
+    if measured.nic_cores is None or not solo:
+        return float("inf")
+    cores = measured.described_cores
+    slots = (measured.nic_cores - cores.get(nf, 1)) // min(cores.get(name, 1) for name in solo)
+    rng = np.random.default_rng(seed)
+    names = list(solo)
+    exerted = np.zeros(CO_LOCATIONS)
+    for _ in range(slots):
+        drawn = rng.integers(len(names), size=CO_LOCATIONS)
+        for at, name in enumerate(names):
+            rows = drawn == at
+            exerted[rows] += rng.choice(solo[name], size=int(rows.sum()))
+    return float(np.quantile(exerted, LIKELY))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from predictor.contention.accelerators import ServiceTime
-from predictor.contention.composition import PATTERNS, PIPELINE, Pattern
-from predictor.contention.execution import Execution
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from predictor.contention.accelerators import AcceleratorUse, ServiceTime
+from predictor.contention.execution import PATTERNS, PIPELINE, Execution, Pattern
 from predictor.contention.nf_model import NfModel
-from predictor.training.cores import base_without_solo_runs, fit_memory, fit_solo
-from predictor.training.measurements import NfMeasurements
-from predictor.training.pattern_misfit import misfits_next_to_benches
-from predictor.training.queues import fit_uses
-from predictor.training.solo_fits import SoloCurve, with_fit_of_runs
+from predictor.regression.significant import significant
+from predictor.training.measurements import NfMeasurements, Runs
+from predictor.training.solo_fits import SoloCurve, base_without_solo_runs, fit_memory, fit_solo, with_fit_of_runs
+from profiles.arrays import Floats
 
 ROUNDS = 3
 AMBIGUOUS = 1.5
@@ -89,3 +91,251 @@ def _fit(
         solo = with_fit_of_runs(solo, measured, execution, solo_fit)
     memory = fit_memory(measured, execution, solo, most_accesses=most_accesses, seed=seed)
     return NfModel(measured.name, measured.cores, execution, solo, memory, measured.ranges)
+
+
+# How well each execution pattern fits the runs of an NF next to benches.
+
+
+LARGEST_ERROR = 0.25
+"""Larger relative errors of a run count as this, so that outliers do not decide."""
+
+
+def misfits_next_to_benches(measured: NfMeasurements, models: Sequence[NfModel]) -> list[float]:
+    """Mean absolute percentage error of each model next to accelerator benches, with and without memory contention."""
+    queues, pattern = measured.queues, measured.pattern
+    throughput = np.concatenate([queues.throughput, pattern.throughput])
+    misfits = []
+    for model in models:
+        base = model.base_kpps(queues.traffic)
+        predicted = [model.execution.throughput(base, queues.traffic, queues.service_ms, queues.rate_kpps)]
+        if len(pattern):
+            predicted.append(model.throughput(pattern.counters, pattern.traffic, pattern.service_ms, pattern.rate_kpps))
+        errors = np.abs(np.concatenate(predicted) / throughput - 1)
+        misfits.append(float(100 * np.mean(np.minimum(errors, LARGEST_ERROR))))
+    return misfits
+
+
+# Queues and service times of an NF, from runs next to benches of known service time (Tomur, section 4.1.1).
+
+
+MOST_QUEUES = 64
+ABOVE = 1.03
+"""A run alone that is faster than the cores by this factor was of the accelerator without the cores."""
+STRAY = 0.03
+"""Relative error from which a run counts as stray and weighs less."""
+ENOUGH = 30
+"""Runs from which on the service time has one term more."""
+RELUCTANCE = 0.01
+SETTLED_BITS = 15
+"""Binary digits of what is fitted, in units of the typical time of a packet: 2e-5, where runs scatter by 5e-3."""
+KNOTS = 5
+ROWS_PER_KNOT = 6
+USUAL, EXACT, MOST_STEPS = 1e-8, 1e-11, 100
+"""How far a fit is continued, at the first try and at the last: to where every processor ends."""
+STEP = 1e-5
+UNBOUND, MOST_LOG = 1e9, 20.0
+EVERY_PACKET = ("constant", "packet_size")
+HEADERLESS = "payload_matches"
+
+
+def fit_uses(
+    measured: NfMeasurements,
+    pattern: Pattern,
+    base: Floats | None,
+    benches: Mapping[str, ServiceTime],
+    *,
+    infer_queues: bool,
+) -> tuple[AcceleratorUse, ...]:
+    """Queues and service time per accelerator.
+
+    The throughput that `Execution` predicts is fitted to all runs at once, so that runs in which an accelerator does
+    not bind contribute as well. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in a
+    pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
+    packet takes cannot be separated from the cores' time; the bench's is taken.
+
+    Parameters
+    ----------
+    measured
+        The measurements of the NF.
+    pattern
+        The execution pattern that is assumed.
+    base
+        What the cores reach with the least accelerator work at the traffic of each of `measured.queues` (kpps); None
+        to infer it as well.
+    benches
+        Per accelerator, the service time of its bench, where known.
+    infer_queues
+        Whether to infer queue counts; else each is one.
+    """
+    runs = measured.queues
+    # without solo runs, a run without competitors may be of the accelerator without the NF's cores
+    bare = runs.without_accelerator_contention & (len(measured.solo) == 0)
+    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches, measured.queue_terms)
+    loose = [infer_queues and len(set(column[column > 0].tolist())) > 1 for column in runs.service_ms.T]
+    shares, coefficients = fit.solve(*fit.start(loose), loose)
+    whole = [1.0 / max(1, round(1.0 / share)) for share in shares]
+    shares, coefficients = fit.solve(whole, coefficients, [False] * len(measured.accelerators))
+    return tuple(replace(use, queues=round(use.queues)) for use in fit.uses(shares, coefficients))
+
+
+class _Fit:
+    """Least squares on the logarithm of throughput."""
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        names: tuple[str, ...],
+        runs: Runs,
+        maybe_bare: NDArray[np.bool_],
+        base: Floats | None,
+        benches: Mapping[str, ServiceTime],
+        terms: Mapping[str, Floats],
+    ) -> None:
+        self.pattern, self.names, self.runs, self.base, self.benches = pattern, names, runs, base, benches
+        self.maybe_bare, self.alone = maybe_bare, runs.without_accelerator_contention
+        self.known = [() if pattern == PIPELINE else _of_every_packet(benches.get(name)) for name in names]
+        self.terms = _terms(pattern, runs)
+        self.columns = [terms[term] for term in self.terms]
+        self.units = [float(np.median(1 / runs.throughput) / max(column.max(), 1e-300)) for column in self.columns]
+        self.curve, self.usual_curve = (
+            _curve(runs, self.alone) if base is None else (np.zeros((len(base), 0)), np.zeros(0))
+        )
+
+    def start(self, loose: Sequence[bool]) -> tuple[list[float], list[Floats]]:
+        """The linear fit of 1/T to the runs with most contention, as if the accelerator bound in each."""
+        found = [self._start_of(at, free) for at, free in enumerate(loose)]
+        return [share for share, _ in found], [values for _, values in found]
+
+    def solve(
+        self, shares: Sequence[float], coefficients: Sequence[Floats], loose: Sequence[bool]
+    ) -> tuple[list[float], list[Floats]]:
+        """Shares (1 / queues) and coefficients of the service times that fit best; robust against a stray run."""
+        first = np.concatenate(
+            [
+                *(values / self.units for values in coefficients),
+                [share for share, free in zip(shares, loose, strict=True) if free],
+                self.usual_curve,
+            ]
+        )
+        if not len(first):
+            return list(shares), list(coefficients)
+
+        def unpack(vector: Floats) -> tuple[list[float], list[Floats]]:
+            ends = np.cumsum([len(self.terms)] * len(self.names) + [sum(loose)])
+            *values, free, _ = np.split(vector, ends)
+            filled = iter(free.tolist())
+            kept = [next(filled) if may else share for share, may in zip(shares, loose, strict=True)]
+            return kept, [part * self.units for part in values]
+
+        shared = np.zeros(len(first), dtype=bool)
+        shared[len(self.names) * len(self.terms) :][: sum(loose)] = True
+        # where runs do not determine them: one queue, and service times like the bench's
+        usual, times = self.usual(), np.arange(len(first)) < len(self.names) * len(self.terms)
+        cores = slice(len(first) - self.curve.shape[1], len(first))
+
+        def residuals(vector: Floats) -> Floats:
+            base = self.base
+            if base is None:
+                base = np.exp(np.clip(self.curve @ vector[cores], -MOST_LOG, MOST_LOG))
+            errors = np.log(np.maximum(self._predict(*unpack(vector), base), 1e-9) / self.runs.throughput)
+            unusual = [
+                vector[shared] - 1.0,
+                (vector[times] - usual)[~np.isnan(usual)],
+                vector[cores] - self.usual_curve,
+            ]
+            return np.concatenate([errors, *(RELUCTANCE * part for part in unusual)])
+
+        def slopes(vector: Floats) -> Floats:
+            here = residuals(vector)
+            steps = STEP * np.eye(len(vector))
+            return np.stack([(residuals(vector + step) - here) / STEP for step in steps], axis=1)
+
+        # nothing takes negative time, or two terms could stand in for a third that was not varied apart from them
+        low, high = np.where(times, 0.0, -np.inf), np.full(len(first), np.inf)
+        low[shared], high[shared] = 1 / MOST_QUEUES, 1.0 + 1e-6
+        first = np.clip(first, low, high)
+        for stray in (10 * STRAY, STRAY):
+            last = stray == STRAY
+            found = least_squares(
+                residuals,
+                first,
+                jac=slopes,
+                bounds=(low, high),
+                loss="soft_l1",
+                f_scale=stray,
+                x_scale="jac",
+                ftol=1e-4 * EXACT if last else USUAL,
+                xtol=EXACT if last else USUAL,
+                gtol=1e-2 * EXACT if last else USUAL,
+                max_nfev=MOST_STEPS if last else None,
+            )
+            first = found.x
+        return unpack(significant(first, SETTLED_BITS, of=1.0))
+
+    def usual(self) -> Floats:
+        """Per accelerator and term, the scaled coefficient where runs do not determine it; NaN where any is as likely.
+
+        A request costs the same as one of the bench, and matches are proportional to packet size.
+        """
+        known = [dict(_of_every_packet(self.benches.get(name))) for name in self.names]
+        usual = [[of.get(term, 0.0 if term == HEADERLESS else np.nan) for term in self.terms] for of in known]
+        return (np.array(usual, dtype=np.float64).reshape(len(self.names), -1) / self.units).ravel()
+
+    def uses(self, shares: Sequence[float], coefficients: Sequence[Floats]) -> tuple[AcceleratorUse, ...]:
+        """Queues and service times with these parameters."""
+        return tuple(
+            AcceleratorUse(name, 1 / share, ServiceTime((*known, *zip(self.terms, values.tolist(), strict=True))))
+            for name, known, share, values in zip(self.names, self.known, shares, coefficients, strict=True)
+        )
+
+    def _predict(self, shares: Sequence[float], coefficients: Sequence[Floats], base: Floats) -> Floats:
+        if self.pattern == PIPELINE:
+            base = np.where(self.maybe_bare & (self.runs.throughput > ABOVE * base), UNBOUND, base)
+        runs = self.runs
+        execution = Execution(self.pattern, self.uses(shares, coefficients))
+        return execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)
+
+    def _start_of(self, at: int, free: bool) -> tuple[float, Floats]:
+        service, rate = self.runs.service_ms[:, at], self.runs.rate_kpps[:, at]
+        rows = (service > 0) & np.isnan(rate) if free else np.ones(len(service), dtype=bool)
+        throughput = self.runs.throughput[rows]
+        columns = [column[rows] for column in self.columns] + ([service[rows]] if free else [])
+        if not columns:
+            return 1.0, np.zeros(0)
+        design = np.column_stack(columns)
+        units = np.maximum(np.abs(design).max(axis=0), 1e-300)
+        time = 1 / throughput
+        if self.pattern != PIPELINE:
+            time = time - (1 / self.base[rows] if self.base is not None else 1 / self.runs.throughput.max())
+        # slow runs weigh most: in them the accelerator binds
+        solution = np.linalg.lstsq(design / units, time, rcond=None)[0] / units
+        return (float(np.clip(solution[-1], 1 / MOST_QUEUES, 1.0)), solution[:-1]) if free else (1.0, solution)
+
+
+def _terms(pattern: Pattern, runs: Runs) -> tuple[str, ...]:
+    """The terms of the service time that the runs can determine."""
+    _, sizes, matches = (runs.traffic.max(axis=0) > 1.001 * runs.traffic.min(axis=0)).tolist()
+    terms = ["constant"] + ["packet_size"] * sizes if pattern == PIPELINE else []
+    if matches:
+        # headers hold no matches, so that matches per packet are not quite proportional to its size
+        terms += ["matches"] + [HEADERLESS] * (len(runs.throughput) >= ENOUGH) if sizes else ["mtbr"]
+    return tuple(terms)
+
+
+def _curve(runs: Runs, alone: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The throughput of the cores as a curve over flows, tilted with packet size: weights of its knots per run.
+
+    And its knots where runs do not determine them: as fast as the fastest run alone, whatever the packet size.
+    """
+    flows, size = np.log(np.maximum(runs.traffic[:, 0], 1.0)), runs.traffic[:, 1] / max(runs.traffic[:, 1].max(), 1e-9)
+    count = int(np.clip(alone.sum() // ROWS_PER_KNOT, 1, KNOTS))
+    knots = np.unique(np.quantile(flows[alone], np.linspace(0, 1, count))) if alone.any() else np.zeros(1)
+    hats = np.column_stack([np.interp(flows, knots, unit) for unit in np.eye(len(knots))])
+    tilt = hats * (size - size.mean())[:, None] if np.ptp(size) > 0 and count > 1 else hats[:, :0]
+    usual = np.zeros(hats.shape[1] + tilt.shape[1])
+    usual[: hats.shape[1]] = np.log(runs.throughput[alone].max(initial=1e-9))
+    return np.column_stack([hats, tilt]), usual
+
+
+def _of_every_packet(bench: ServiceTime | None) -> tuple[tuple[str, float], ...]:
+    return tuple((term, value) for term, value in (bench.coefficients if bench else ()) if term in EVERY_PACKET)

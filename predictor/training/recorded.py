@@ -7,8 +7,9 @@ repeats, also where their throughputs are equal, as on a testbed without noise.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,15 +17,14 @@ from numpy.typing import NDArray
 
 from predictor.tables import traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
+from profiles.arrays import Floats
 from profiles.profile import NF, RUN, THROUGHPUT
 
 if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
 
-Array = NDArray[np.float64]
 
-
-def recorded_runs(profile: Profile) -> dict[CoLocation, Array]:
+def recorded_runs(profile: Profile) -> dict[CoLocation, Floats]:
     """Per co-location, alone or with others, members sorted, throughput (kpps) of its runs, shape (runs, members)."""
     found: dict[CoLocation, Counter[tuple[float, ...]]] = defaultdict(Counter)
     for nf in profile.nfs.values():
@@ -36,12 +36,12 @@ def recorded_runs(profile: Profile) -> dict[CoLocation, Array]:
     return {one: np.array(list(times.elements())) for one, times in found.items()}
 
 
-def profiled(runs: Mapping[CoLocation, Array], profile: Profile) -> dict[CoLocation, Array]:
+def profiled(runs: Mapping[CoLocation, Floats], profile: Profile) -> dict[CoLocation, Floats]:
     """Those of which all members have a profile."""
     return {one: of_it for one, of_it in runs.items() if all(member.nf in profile.nfs for member in one)}
 
 
-def left_out(runs: Mapping[CoLocation, Array], profile: Profile) -> str | None:
+def left_out(runs: Mapping[CoLocation, Floats], profile: Profile) -> str | None:
     """A sentence on co-locations of which some NF has no profile; None where there are none."""
     together = [one for one in runs if len(one) > 1]
     missing = sorted({member.nf for one in together for member in one} - set(profile.nfs))
@@ -63,3 +63,28 @@ def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
     for rows in table.groupby(RUN, sort=False).indices.values():
         run = sorted(members[row] for row in rows)
         yield tuple(workload for workload, _ in run), tuple(kpps for _, kpps in run)
+
+
+# The noise of a run, by repeats.
+
+
+NOISE = 0.01
+"""Relative standard deviation of a run that is assumed before anything was repeated."""
+ASSUMED = 4
+"""The weight of that assumption, in repeats: few repeats that happen to agree do not make noise vanish."""
+
+
+def noise_of_a_run(logarithms: Iterable[NDArray[np.float64]]) -> float:
+    """Relative standard deviation of a run, of all co-locations together.
+
+    Parameters
+    ----------
+    logarithms
+        Per co-location the logarithms of its throughputs, shape (runs, members).
+    """
+    squares, repeats = [ASSUMED * NOISE**2], ASSUMED
+    for runs in logarithms:
+        if len(runs) > 1:
+            squares.append(float(((runs - runs.mean(axis=0)) ** 2).mean(axis=1).sum()))
+            repeats += len(runs) - 1
+    return math.sqrt(math.fsum(squares) / repeats)

@@ -13,19 +13,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.execution import Execution
-from predictor.contention.solo import SoloFit, SoloModel
-from predictor.contention.solo_throughput import SoloThroughput
-from predictor.fitting.curve import MeasuredCurve
+from predictor.contention.execution import PIPELINE, Execution, Pattern
+from predictor.contention.memory import MemoryModel, MemoryRuns
+from predictor.contention.solo import SoloFit, SoloModel, SoloThroughput
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import FittedModel
-from predictor.training.cores import cores_alone
-from predictor.training.measurements import NfMeasurements
+from predictor.fitting.points import MeasuredCurve
+from predictor.training.measurements import NfMeasurements, Runs
 from profiles import ATTRIBUTES
+from profiles.arrays import Bools, Floats
 from profiles.profile import THROUGHPUT
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.bool_]
 
 DISTINCT = 12
 """Different values of one attribute, the rest of the traffic unchanged, from which on a curve is fitted."""
@@ -42,7 +39,7 @@ CHECKED = 201
 OWN_RUNS: Literal["own runs"] = "own runs"
 """In place of a curve: fit one to the NF's runs."""
 SoloCurve = FittedModel | Literal["own runs"]
-FitOf = Callable[[Rows], FittedModel | None]
+FitOf = Callable[[Bools], FittedModel | None]
 """A curve from some of the runs; None where these make none."""
 
 
@@ -51,7 +48,7 @@ class RunLine:
     """Runs along which only one attribute varies: its position, and which runs, shape (N,)."""
 
     attribute: int
-    rows: Rows
+    rows: Bools
 
 
 def with_fit_of_runs(solo: SoloModel, measured: NfMeasurements, execution: Execution, given: SoloCurve) -> SoloModel:
@@ -90,7 +87,7 @@ def is_above_zero(curve: FittedModel) -> bool:
     return bool(np.all(np.isfinite(values) & (values > 0)))
 
 
-def longest_line(attributes: tuple[int, ...], traffic: Array) -> RunLine | None:
+def longest_line(attributes: tuple[int, ...], traffic: Floats) -> RunLine | None:
     """The line with the most different values, of at least `DISTINCT`; None when there is none."""
     best, most = None, DISTINCT - 1
     for attribute in attributes:
@@ -103,14 +100,14 @@ def longest_line(attributes: tuple[int, ...], traffic: Array) -> RunLine | None:
     return best
 
 
-def _fit_of_runs(attributes: tuple[int, ...], traffic: Array, kpps: Array) -> FitOf | None:
+def _fit_of_runs(attributes: tuple[int, ...], traffic: Floats, kpps: Floats) -> FitOf | None:
     line = longest_line(attributes, traffic)
     if line is None:
         return None
     first = traffic[line.rows][0]
     setting = {ATTRIBUTES[at]: float(first[at]) for at in attributes if at != line.attribute}
 
-    def fit_of(rows: Rows) -> FittedModel | None:
+    def fit_of(rows: Bools) -> FittedModel | None:
         used = line.rows & rows
         curve = MeasuredCurve(
             ATTRIBUTES[line.attribute], THROUGHPUT, traffic[used, line.attribute], kpps[used], setting
@@ -122,7 +119,7 @@ def _fit_of_runs(attributes: tuple[int, ...], traffic: Array, kpps: Array) -> Fi
     return fit_of
 
 
-def _compared(attributes: tuple[int, ...], traffic: Array, kpps: Array, fit_of: FitOf, curve: FittedModel) -> SoloFit:
+def _compared(attributes: tuple[int, ...], traffic: Floats, kpps: Floats, fit_of: FitOf, curve: FittedModel) -> SoloFit:
     """Errors with and without the curve at left-out measurements, on average over splits; up to the first doubt."""
     settings, setting = np.unique(traffic, axis=0, return_inverse=True)
     setting, logarithm = setting.ravel(), np.log(kpps)
@@ -141,3 +138,82 @@ def _compared(attributes: tuple[int, ...], traffic: Array, kpps: Array, fit_of: 
         sure = bool(gain.mean() > SURE * gain.std(ddof=1) / np.sqrt(len(gain)))
     without, with_curve = (100.0 * float(one.mean()) / splits for one in total)
     return SoloFit(curve, len(settings), with_curve, without, sure)
+
+
+# The cores of an NF, without accelerators: fits of its solo and its memory model.
+
+
+SOLO_ROWS = 3
+BOUND = 0.97
+"""Share of what an accelerator allows, below which it does not bind."""
+MOSTLY_CORES = 0.6
+"""Share of time on matches, above which the cores' share is too uncertain to learn from."""
+
+
+def fit_solo(measured: NfMeasurements, execution: Execution) -> SoloModel | None:
+    """From the runs without competitors that no accelerator bound, without the time that matches took.
+
+    None when the profile holds too few solo runs.
+    """
+    if len(measured.solo) < SOLO_ROWS:
+        return None
+    traffic, throughput = cores_alone(measured, execution)
+    return SoloModel.fit(
+        attributes=(0, 1) if measured.accelerators else (0, 1, 2),
+        traffic=traffic,
+        throughput=throughput,
+        counters_at=measured.solo.traffic,
+        counters=measured.solo.counters,
+    )
+
+
+def cores_alone(measured: NfMeasurements, execution: Execution) -> tuple[Floats, Floats]:
+    """What a solo model learns throughput from: traffic, shape (N, 3), and kpps of the cores, shape (N,)."""
+    throughput, free = _cores_only(measured, execution, measured.alone)
+    return measured.alone.traffic[free], throughput[free]
+
+
+def base_without_solo_runs(
+    measured: NfMeasurements, pattern: Pattern, *, most_accesses: float, seed: int
+) -> Floats | None:
+    """Throughput (kpps) of the cores at the traffic of `measured.queues` where the profile holds too few solo runs.
+
+    It is taken from a memory model with the least accelerator work; None where there are enough solo runs.
+    """
+    if len(measured.solo) >= SOLO_ROWS or not measured.accelerators:
+        return None
+    memory = fit_memory(measured, Execution(pattern), None, most_accesses=most_accesses, seed=seed)
+    return memory.kpps(measured.queues.traffic * [1.0, 1.0, 0.0])
+
+
+def fit_memory(
+    measured: NfMeasurements, execution: Execution, solo: SoloModel | None, *, most_accesses: float, seed: int
+) -> MemoryModel:
+    """From the runs under memory contention, and with `solo` from the solo runs as runs without contention."""
+    throughput, free = _cores_only(measured, execution, measured.memory)
+    usable = ~measured.from_solo | (free if solo else False)
+    runs, logarithm = measured.memory[usable], np.log(throughput[usable])
+    own_wss = np.zeros(len(runs))
+    if solo:
+        logarithm = logarithm - np.log(solo.kpps(runs.traffic))
+        own_wss = solo.working_set(runs.traffic)
+    # where an NF uses accelerators, matches affect these and not its cores
+    traffic = runs.traffic * [1.0, 1.0, 0.0 if execution.uses else 1.0]
+    return MemoryModel.fit(
+        MemoryRuns(runs.counters, traffic, own_wss), logarithm, most_accesses=most_accesses, seed=seed
+    )
+
+
+def _cores_only(measured: NfMeasurements, execution: Execution, runs: Runs) -> tuple[Floats, NDArray[np.bool_]]:
+    """What the cores would reach with the least accelerator work, and the runs from which this is known."""
+    if not measured.accelerators or not len(runs):
+        return runs.throughput, np.ones(len(runs), dtype=bool)
+    fewest = runs.traffic[:, 2] == runs.traffic[:, 2].min()
+    if not execution.uses:
+        return runs.throughput, fewest
+    if execution.pattern == PIPELINE:
+        free = runs.throughput * execution.service_ms(runs.traffic).max(axis=1) < BOUND
+        return runs.throughput, free if free.any() else fewest
+    matching = execution.match_ms(runs.traffic) * runs.throughput
+    free = matching < MOSTLY_CORES
+    return runs.throughput / np.maximum(1.0 - matching, 1.0 - BOUND), free if free.any() else fewest

@@ -7,21 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from profiler.chains.plan import placed_chains
-from profiler.chains.points import REPEATS, MeasuredChain, measure_points, point_runs
-from profiler.chains.request import ChainRequest
+from profiler.chains.plan import REPEATS, ChainRequest, MeasuredChain, measure_points, placed_chains, point_runs
 from profiler.cycles import cycle_runs, measure_part_of_cycles, offers_null
-from profiler.export import best_effort_table, refuse_taken, write_best_efforts
-from profiler.journal import Journal
+from profiler.export import refuse_taken, report_runs, write_best_efforts
+from profiler.journal.journal import Journal
+from profiler.journal.records import BENCHES, CHAINS
 from profiler.profiling import journal_of
-from profiler.purposes import BENCHES, CHAINS
-from profiler.solo_repeats import SoloRepeats
+from profiler.runs.co_runs import SoloRepeats
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import RunRefused, Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import ChainLoad, InputError, TestbedDescription, Workload
 from profiles.aside import files_aside
-from profiles.best_effort import best_effort_summary
 from profiles.chain_table import CHAINS_FILE, read_chains, with_rows
 from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
 from profiles.description import NULL_NF
@@ -101,13 +98,7 @@ def profile_chains(
         journal.finished(CHAINS)
         if runs.refused:
             notify(f"{_counted(runs)} do not run here; left out")
-        if stack.outliers:
-            notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
-        if len(journal) == known:
-            notify(f"nothing to measure: {known:,} runs are recorded")
-        best_efforts = best_effort_table(journal.best_efforts())
-        if len(best_efforts):
-            notify(best_effort_summary(best_efforts, len(journal)))
+        best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)
     write_chains(out, description, measured, cycles, best_efforts)
     return out
 

@@ -13,18 +13,17 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from profiler.chains.points import MeasuredChain
+from profiler.chains.plan import MeasuredChain
 from profiler.chains.profiling import write_chains
-from profiler.export import best_effort_table, refuse_taken
-from profiler.journal import Journal, JournaledTestbed
-from profiler.outliers import ConfirmedTestbed
+from profiler.export import refuse_taken, report_runs
+from profiler.journal.journal import Journal, JournaledTestbed
+from profiler.journal.records import CHAINS, REPEATS
 from profiler.profiling import journal_of
-from profiler.purposes import CHAINS, REPEATS
-from profiler.solo_repeats import SoloRepeats
+from profiler.runs.co_runs import SoloRepeats
+from profiler.runs.outliers import ConfirmedTestbed
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Run, Testbed, TestbedWrapper
 from profiles import ChainLoad, Load, Workload
-from profiles.best_effort import best_effort_summary
 from profiles.chain_table import CHAINS_FILE, read_chains
 
 
@@ -107,9 +106,7 @@ class ChainRounds:
 
         Rows of other chains that were measured into the folder before stay.
         """
-        best_efforts = best_effort_table(self._journal.best_efforts())
-        if len(best_efforts):
-            self._notify(best_effort_summary(best_efforts, len(self._journal)))
+        best_efforts = report_runs(self._journal, self._notify)
         write_chains(self._out, self.description, list(self._measured.values()), None, best_efforts)
         return read_chains(self._out / CHAINS_FILE)
 

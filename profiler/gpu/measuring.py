@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+import numpy as np
+
 from profiler.testbed import GPU_STAGES, LATENCIES, Measurement, RunRefused, Testbed, TestbedChanged, TestbedError
-from profiles import PacedWorkload
+from profiles import PacedWorkload, TrafficProfile
+from profiles.arrays import Floats
 
 GpuCoLocation = tuple[PacedWorkload, ...]
 
@@ -148,3 +151,65 @@ def _refuse_without_latency(measurements: Sequence[Measurement]) -> None:
     if any(one.latency_us is None or one.stages_us is None for one in measurements):
         names = f"latency_us ({', '.join(LATENCIES)}) and stages_us ({', '.join(GPU_STAGES)})"
         raise TestbedError(f"testbed answers NFs on a GPU without {names}")
+
+
+# About how long each stage of an NF takes, so that runs are chosen that a server carries. No model learns from it.
+
+
+SERVERS = ("pre_post", "transfer", "kernel", "return")
+"""Stages in which one batch after the other is served."""
+LEAST_US = 1e-3
+PRIOR = 1e-2
+
+
+@dataclass(frozen=True)
+class StageEstimate:
+    """The time of each of `SERVERS` for an NF: log-quadratic in the packets, log-linear in the traffic.
+
+    Parameters
+    ----------
+    coefficients
+        Shape (terms, stages).
+    centre
+        Logarithms of packets and traffic about which it is.
+    """
+
+    coefficients: Floats
+    centre: Floats
+
+    @classmethod
+    def of(cls, runs: Sequence[MeasuredGpuRun]) -> StageEstimate:
+        """From runs of the NF alone."""
+        inputs = np.array([_inputs(run.loads[0]) for run in runs])
+        centre = inputs.mean(axis=0)
+        times = np.log([[max(run.stage_us(0, stage), LEAST_US) for stage in SERVERS] for run in runs])
+        columns = _terms(inputs - centre)
+        ridge = PRIOR * np.eye(columns.shape[1])
+        ridge[0, 0] = 0.0
+        coefficients = np.linalg.solve(columns.T @ columns + ridge, columns.T @ times)
+        return cls(np.asarray(coefficients, dtype=np.float64), centre)
+
+    def times_us(self, batch: int, packets: int, traffic: TrafficProfile) -> dict[str, float]:
+        """Each stage's time for a batch, with at most that many packets on one SM."""
+        rows = np.array([[np.log(count), *_of_traffic(traffic)] for count in (batch, packets)])
+        whole, kernel = np.exp(_terms(rows - self.centre) @ self.coefficients)
+        found = dict(zip(SERVERS, whole.tolist(), strict=True))
+        return found | {"kernel": float(kernel[SERVERS.index("kernel")])}
+
+    def most_kpps(self, batch: int, packets: int, traffic: TrafficProfile) -> float:
+        """About the highest rate at which each stage is done with a batch when the next one comes."""
+        return 1000.0 * batch / max(self.times_us(batch, packets, traffic).values())
+
+
+def _inputs(load: PacedWorkload) -> list[float]:
+    assert load.gpu is not None
+    most = max(one.packets for one in load.gpu.minibatches)
+    return [float(np.log(most)), *_of_traffic(load.traffic)]
+
+
+def _of_traffic(traffic: TrafficProfile) -> list[float]:
+    return [float(np.log(traffic.flows)), float(np.log(traffic.packet_size)), float(np.log1p(traffic.mtbr))]
+
+
+def _terms(inputs: Floats) -> Floats:
+    return np.column_stack([np.ones(len(inputs)), inputs, inputs[:, 0] ** 2])

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from profiler.contention import OperatingPoint
 from profiler.methods import METHODS
 from profiler.methods.adaptive import Adaptive, Line, spread, spread_points
-from profiler.nf_runs import NfRuns
+from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import EvenPoints
 from profiles import InputError
 

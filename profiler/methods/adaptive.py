@@ -48,9 +48,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from profiler.contention import ALONE, Contention, OperatingPoint
-from profiler.method import Method
-from profiler.methods import METHODS
-from profiler.nf_runs import NfRuns
+from profiler.methods import METHODS, Method
+from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import EvenPoints, Range, at, traffic_with
 from profiles import TrafficProfile
 

@@ -6,9 +6,8 @@ from itertools import product
 
 from numpy.random import Generator
 
-from profiler.method import Method
-from profiler.methods import METHODS
-from profiler.nf_runs import NfRuns
+from profiler.methods import METHODS, Method
+from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import at, traffic_with
 
 POINTS = 10

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from profiler.method import Method
-from profiler.methods import METHODS
-from profiler.nf_runs import NfRuns
+from profiler.methods import METHODS, Method
+from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import traffic_with, whole
 
 BATCH = 32

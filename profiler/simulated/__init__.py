@@ -1,11 +1,9 @@
 """Simulated machines: testbeds that are computed from a model of cores, caches, memory and accelerators."""
 
-from profiler.simulated.account import Account
 from profiler.simulated.card import BLUEFIELD_2, BLUEFIELD_3, Card
-from profiler.simulated.contended import BLUEFIELD_2_CONTENDED, CONTENDED_NFS
 from profiler.simulated.server import SERVER, SERVER_NFS
 from profiler.simulated.server_testbed import SimulatedServer
-from profiler.simulated.testbed import SimulatedTestbed
+from profiler.simulated.testbed import BLUEFIELD_2_CONTENDED, CONTENDED_NFS, Account, SimulatedTestbed
 
 __all__ = [
     "BLUEFIELD_2",

@@ -12,9 +12,8 @@ from math import gamma
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 LONGEST_BURST = 64.0
 HALVING_FLOWS = 30.0
@@ -33,7 +32,7 @@ def wire_us(packet_size: float, port_gbps: float) -> float:
     return (packet_size + FRAME_BYTES) * 8e-3 / port_gbps
 
 
-def arrivals(rate_kpps: float, burst: float, wire: float, shape: float, until_us: float, rng: Generator) -> Array:
+def arrivals(rate_kpps: float, burst: float, wire: float, shape: float, until_us: float, rng: Generator) -> Floats:
     """Times (us) of the packets that arrive before `until_us`, in order.
 
     Parameters

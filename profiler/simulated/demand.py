@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from profiler.simulated.cache import private_hits
-from profiler.simulated.card import HEADER_BYTES, LINE_BYTES, Card
-from profiler.simulated.nfs import NfSpec
+import numpy as np
+
+from profiler.simulated.card import HEADER_BYTES, LINE_BYTES, Card, NfSpec
 from profiles import TrafficProfile
+from profiles.arrays import Floats
 
 LOADS_PER_INSTRUCTION = 0.29
 STORES_PER_INSTRUCTION = 0.108
@@ -126,3 +128,138 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
         serial=spec.pattern == "run-to-completion",
         wss_mb=(sum(part.size for part in touched) + PROGRAM_BYTES) / 1e6,
     )
+
+
+# Caches with random replacement, shared by access pressure.
+#
+# A line that is touched at rate q stays for a mean time T after it was brought in, so it is found with probability qT /
+# (1 + qT). T is the same for all lines and such that the lines present fill the cache (the characteristic time
+# approximation of Che, Tung and Wang, here for random replacement). A structure that is touched more often therefore
+# holds more lines.
+
+
+NEWTON_STEPS_ALONE = 30
+LEAST = 1e-300
+
+
+def private_hits(lines: Sequence[float], accesses: Sequence[float], capacity: float) -> list[float]:
+    """Share of the accesses to each structure that hit a cache of `capacity` lines; only ratios of accesses count."""
+    if sum(lines) <= capacity:
+        return [1.0] * len(lines)
+    pressure = 0.0
+    for _ in range(NEWTON_STEPS_ALONE):
+        held = slope = 0.0
+        for n, a in zip(lines, accesses, strict=True):
+            if n > 0 and a > 0:
+                share = a / (n * pressure + a)
+                held += n * share
+                slope += n * n * share * share / a
+        if held <= capacity:
+            break
+        pressure += (held / capacity - 1) * held / slope
+    return [a / (n * pressure + a) if a > 0 else 0.0 for n, a in zip(lines, accesses, strict=True)]
+
+
+def pressure_step(pressure: Floats, lines: Floats, rates: Floats, capacity: float) -> Floats:
+    """One Newton step towards the replacement pressure 1/T (1/us) at which the lines held fill the cache.
+
+    The reciprocal of the number of lines held is concave in the pressure, and a straight line for one structure, so the
+    step never passes the solution from below, and from above it ends below.
+
+    Parameters
+    ----------
+    pressure
+        Shape (batch,).
+    lines, rates
+        Size in lines and accesses/us of each structure, shape (structures, batch).
+    """
+    share = hits(pressure, lines, rates)
+    present = lines * share
+    held = functools.reduce(np.add, present)
+    slope = functools.reduce(np.add, present**2 / rates)
+    step: Floats = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST), 0.0)
+    return step
+
+
+def hits(pressure: Floats, lines: Floats, rates: Floats) -> Floats:
+    """Share of the accesses that hit the cache; shapes as in `pressure_step`."""
+    share: Floats = rates / (lines * pressure + rates)
+    return share
+
+
+# The contention benches: one core each, one resource each (Tomur, section 6).
+
+
+CLOSED_LOOP_MPPS = 100.0
+"""Packets/us on offer when a bench runs as fast as it goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchSpec:
+    """A bench with the range of each parameter and the accelerator it loads, None for the memory."""
+
+    name: str
+    parameters: Mapping[str, tuple[float, float]]
+    demand: Callable[[Mapping[str, float], Card], LoadDemand]
+    engine: str | None = None
+
+
+def mem_bench(parameters: Mapping[str, float], card: Card) -> LoadDemand:
+    """Adds one to a word of one line after another in a scattered order: a read and, every other time, a write.
+
+    The order is known in advance, so many accesses are outstanding at once: 16 reproduce the 175 million reads/s that
+    the bench reached on a BlueField-2 with an array larger than the cache.
+    """
+    size = parameters["wss_mb"] * 1e6
+    instructions = 6.0
+    return LoadDemand(
+        cores=1,
+        instructions=instructions,
+        compute_ns=instructions / 2.2 / card.clock_ghz,
+        accesses=filtered([Touched(size, 1.5, 1 / 3, 24.0)], 1, card),
+        offered=parameters["access_mops"],
+        dma_bytes=0.0,
+        queues=(0,) * len(card.engines),
+        service_us=(0.0,) * len(card.engines),
+        serial=False,
+        wss_mb=(size + PROGRAM_BYTES) / 1e6,
+    )
+
+
+def _engine_bench(engine: str) -> Callable[[Mapping[str, float], Card], LoadDemand]:
+    def demand(parameters: Mapping[str, float], card: Card) -> LoadDemand:
+        """Submits payloads that lie in the L2 cache to one queue of the engine."""
+        instructions = 700.0
+        rate = parameters["rate_kpps"] / 1e3
+        service = card.engines[engine].service_us(parameters["packet_size"], parameters.get("mtbr", 0.0))
+        return LoadDemand(
+            cores=1,
+            instructions=instructions,
+            compute_ns=instructions / 1.4 / card.clock_ghz,
+            accesses=filtered([Touched(0.3e6, 4.0, 0.3, 2.0)], 1, card),
+            offered=rate if rate > 0 else CLOSED_LOOP_MPPS,
+            dma_bytes=0.0,
+            queues=tuple(int(name == engine) for name in card.engines),
+            service_us=tuple(service if name == engine else 0.0 for name in card.engines),
+            serial=False,
+            wss_mb=(0.3e6 + PROGRAM_BYTES) / 1e6,
+        )
+
+    return demand
+
+
+BENCHES: tuple[BenchSpec, ...] = (
+    BenchSpec("mem-bench", {"wss_mb": (0.1, 24), "access_mops": (1, 180)}, mem_bench),
+    BenchSpec(
+        "regex-bench",
+        {"mtbr": (0, 1100), "rate_kpps": (0, 4000), "packet_size": (64, 1500)},
+        _engine_bench("regex"),
+        "regex",
+    ),
+    BenchSpec(
+        "compression-bench",
+        {"rate_kpps": (0, 1500), "packet_size": (64, 1500)},
+        _engine_bench("compression"),
+        "compression",
+    ),
+)

@@ -1,27 +1,27 @@
 """What every simulated testbed does with a request, on whichever card or server.
 
 A run takes five steps: refuse what cannot run, sort the loads, compute what each needs of the machine, solve for the
-throughputs at which all demands are met (`solve`), read the counters (`readings`) and add noise (`noise`).
+throughputs at which all demands are met (`solve`), read the counters and add noise.
 """
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 
 import numpy as np
 
-from profiler.request_checks import refusals
-from profiler.simulated.cache import Array
+from profiler.protocol.request_checks import refusals
 from profiler.simulated.card import Card
-from profiler.simulated.demand import LoadDemand
-from profiler.simulated.noise import factors
-from profiler.simulated.readings import of_loads, readings
+from profiler.simulated.demand import LOADS_PER_INSTRUCTION, STORES_PER_INSTRUCTION, LoadDemand
 from profiler.simulated.solve import Batch, SteadyState, batch_of, solve
 from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiles import BenchLoad, Counters, Load, TestbedDescription, Workload
+from profiles.arrays import Floats
 
 DIGITS = 6
 CHUNK = 2048
@@ -67,7 +67,7 @@ class SolvedRuns:
     orders: Sequence[Sequence[int]]
     batch: Batch
     solution: SteadyState
-    noise: Array | None
+    noise: Floats | None
 
 
 class SimulatedMachine(Testbed):
@@ -117,7 +117,7 @@ class SimulatedMachine(Testbed):
     def _prepare(self, load: Load) -> PreparedLoad:
         """What a load needs that the description allows."""
 
-    def _runs(self, solved: SolvedRuns, answers: Array) -> list[Run]:
+    def _runs(self, solved: SolvedRuns, answers: Floats) -> list[Run]:
         """The runs with these throughputs and counters, shape (8, loads, co-locations)."""
         return [_run(answers[:, :, c], order) for c, order in enumerate(solved.orders)]
 
@@ -143,7 +143,7 @@ class SimulatedMachine(Testbed):
             answers *= drawn
         return self._runs(SolvedRuns(ordered, orders, batch, solution, drawn), answers)
 
-    def _noise(self, co_locations: Sequence[Sequence[PreparedLoad]], seed: int | None, loads: int) -> Array:
+    def _noise(self, co_locations: Sequence[Sequence[PreparedLoad]], seed: int | None, loads: int) -> Floats:
         keys = []
         for co_location in co_locations:
             text = tuple(load.text for load in co_location)
@@ -174,7 +174,7 @@ def nf_text(load: Workload) -> str:
     return f"nf {load.nf} " + " ".join(repr(value + 0.0) for value in load.traffic.as_tuple())
 
 
-def _run(answers: Array, order: Sequence[int]) -> Run:
+def _run(answers: Floats, order: Sequence[int]) -> Run:
     """The answers, which are in sorted order, in the order of the request."""
     measured: list[Measurement | None] = [None] * len(order)
     for place, values in zip(order, answers.T.tolist(), strict=False):
@@ -186,3 +186,99 @@ def _run(answers: Array, order: Sequence[int]) -> Run:
 def rounded_reading(value: float) -> float:
     """The value with the digits that a testbed reports."""
     return float(f"{value:.{DIGITS - 1}e}")
+
+
+# Measurement noise that depends only on a seed and on the loads.
+
+
+THROUGHPUT_SPREAD = 0.01
+COUNTER_SPREADS = (0.006, 0.006, 0.008, 0.008, 0.006, 0.006, 0.003)
+"""Standard deviations; repeats of one configuration on a BlueField-2 differ by about 1 %."""
+
+
+def factors(keys: Sequence[bytes], loads: int) -> Floats:
+    """Lognormal factors for throughput and counters, shape (8, loads, len(keys)).
+
+    Parameters
+    ----------
+    keys
+        Per co-location, what its noise depends on.
+    loads
+        Loads per co-location. The factors of a load do not depend on how many loads follow it.
+    """
+    from scipy.special import ndtri
+
+    draws = 7 * loads
+    bits = b"".join(hashlib.shake_256(key).digest(8 * draws) for key in keys)
+    uniform = (np.frombuffer(bits, dtype="<u8") >> np.uint64(11)).astype(np.float64)
+    normal = ndtri((uniform + 0.5) * 2.0**-53).reshape(len(keys), loads, 7).transpose(2, 1, 0)
+    per_quantity = np.stack([normal[0], normal[1], normal[1], *normal[2:]])  # ipc and irt share their noise
+    spreads = np.array([THROUGHPUT_SPREAD, *COUNTER_SPREADS])[:, np.newaxis, np.newaxis]
+    # not numpy's exponential: its last digit depends on the processor, and what is drawn by a factor hangs on that
+    exponents = spreads * per_quantity
+    return np.fromiter(map(exp, exponents.ravel().tolist()), np.float64, exponents.size).reshape(exponents.shape)
+
+
+# The performance counters that a load shows while it runs (Tomur, table 13).
+#
+# Cores poll: the time not spent on packets goes to a tight loop, which retires instructions and uses only the L1 cache.
+# The measured mem-bench behaves so at low rates: about one instruction per cycle.
+
+
+POLLING_IPC = 1.02
+THROUGHPUT, IPC = 0, 1
+"""Places in an answer: the throughput comes first, then the seven counters."""
+
+
+def readings(batch: Batch, solution: SteadyState, card: Card) -> Floats:
+    """The seven counters in the order of `profiles.COUNTERS`, shape (7, loads, batch)."""
+    rate = solution.throughput * 1e6
+    cycles = batch.cores * card.clock_ghz * 1e9
+    busy = solution.throughput / solution.core_rate
+    retired = rate * batch.instructions + np.maximum(1 - busy, 0.0) * cycles * POLLING_IPC
+    reads = writes = np.zeros_like(rate)
+    for structure in range(batch.l2.shape[1]):
+        accesses, share = batch.l2[:, structure], batch.writes[:, structure]
+        reads = reads + rate * accesses * (1 - share)
+        writes = writes + rate * accesses * share
+    return np.stack(
+        [
+            retired / cycles,
+            retired,
+            reads,
+            writes,
+            retired * LOADS_PER_INSTRUCTION,
+            retired * STORES_PER_INSTRUCTION,
+            batch.wss_mb,
+        ]
+    )
+
+
+def of_loads(answers: Floats, cores: Floats, parts: Sequence[Sequence[int]]) -> Floats:
+    """Throughput and counters of loads, of which some have several parts that pass the same packets: their cores.
+
+    Parameters
+    ----------
+    answers
+        Throughput and the seven counters of each part, shape (8, parts, co-locations).
+    cores
+        Of each part, shape (parts, co-locations).
+    parts
+        Of each co-location, how many parts each load has.
+
+    Returns
+    -------
+    answers
+        Shape (8, loads, co-locations). Rates and working sets of parts add up; throughput is that of each of them.
+    """
+    if all(count == 1 for counts in parts for count in counts):
+        return answers
+    joined = np.ones((len(answers), max(map(len, parts)), len(parts)))
+    for c, counts in enumerate(parts):
+        ends = np.cumsum(counts)
+        for at, (first, end) in enumerate(zip(ends - counts, ends, strict=True)):
+            of_load = answers[:, first:end, c]
+            joined[:, at, c] = of_load.sum(axis=1)
+            joined[THROUGHPUT, at, c] = of_load[THROUGHPUT, 0]
+            joined[IPC, at, c] = np.average(of_load[IPC], weights=cores[first:end, c])
+    return joined

@@ -37,8 +37,7 @@ sockets are one here, with one cache of 22 MB (2 x 11 MB) and six channels of DD
 from __future__ import annotations
 
 from profiler.simulated.card import Card
-from profiler.simulated.chain_demand import PacketPath
-from profiler.simulated.stages import DENIED, ENTRIES, REDUNDANCY, NfParameter, StageSpec, Table
+from profiler.simulated.chain_demand import DENIED, ENTRIES, REDUNDANCY, NfParameter, PacketPath, StageSpec, Table
 
 SERVER = Card(
     model="server-16",

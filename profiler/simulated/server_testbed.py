@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
+from typing import Any, cast
 
 import numpy as np
+from numba import njit
 from numpy.random import Generator
 
 from profiler.simulated.arrivals import arrivals, mean_burst
-from profiler.simulated.benches import mem_bench
-from profiler.simulated.cache import Array
 from profiler.simulated.card import Card
-from profiler.simulated.chain_demand import ChainDemand, PacketPath, chain_demand
-from profiler.simulated.latency import CoreTime, FollowedPackets, follow, random_times
+from profiler.simulated.chain_demand import ChainDemand, PacketPath, StageSpec, chain_demand
+from profiler.simulated.demand import mem_bench
 from profiler.simulated.machine import (
     PreparedLoad,
     SimulatedMachine,
@@ -24,7 +24,6 @@ from profiler.simulated.machine import (
     rounded_reading,
 )
 from profiler.simulated.server import SERVER, SERVER_NFS, SERVER_PATH
-from profiler.simulated.stages import StageSpec
 from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement
 from profiles import (
     BenchDescription,
@@ -39,6 +38,7 @@ from profiles import (
     TestbedDescription,
     Workload,
 )
+from profiles.arrays import Floats
 
 ATTRIBUTES = {"flows": (1.0, 100_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 600.0)}
 DEFAULT_TRAFFIC = {"flows": 10_000.0, "packet_size": 1500.0, "mtbr": 100.0}
@@ -121,7 +121,7 @@ class SimulatedServer(SimulatedMachine):
         demand = chain_demand(load, self._specs, self._card, self._path)
         return PreparedChain(text, demand.cores, len(demand.cores), demand, stages)
 
-    def _runs(self, solved: SolvedRuns, answers: Array) -> list[Run]:
+    def _runs(self, solved: SolvedRuns, answers: Floats) -> list[Run]:
         runs = super()._runs(solved, answers)
         return [
             self._with_stages(run, solved, c) if any(map(_reports_more, solved.loads[c])) else run
@@ -183,7 +183,7 @@ def _reports_more(load: PreparedLoad) -> bool:
     return isinstance(load, PreparedChain) and not load.is_plain
 
 
-def _arrivals(load: PreparedChain, times: int, rng: Generator) -> Array:
+def _arrivals(load: PreparedChain, times: int, rng: Generator) -> Floats:
     """When the packets that are followed arrive, us; `times` as many as of a run with noise."""
     rate_kpps = load.demand.rate_kpps
     if load.burst is None:
@@ -230,3 +230,109 @@ def _describe(card: Card, nfs: Sequence[StageSpec]) -> TestbedDescription:
         chains=True,
         paced=True,
     )
+
+
+# Latency of packets that enter a chain at a given rate, by following each of them.
+#
+# Packets arrive and wait in the ring of the first core. A core takes what waits, at most a batch, and passes all of it
+# on when the last packet of the batch is done; then it takes the next. A packet that finds a ring full is lost, and has
+# no latency. A core that packets reach twice is passed once, for the time of both.
+
+
+SETTLING = 0.1
+"""The share of the packets, the first ones, that find rings emptier than later ones do."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreTime:
+    """Time of one core per packet (us): certain, stalled on memory, and per batch."""
+
+    compute_us: float
+    stall_us: float
+    batch_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedPackets:
+    """The latency of the packets that were not lost, and their share of all."""
+
+    latency: PacketLatency
+    kept: float
+
+
+def follow(cores: Sequence[CoreTime], arrived: Floats, batch: int, ring: int, rng: Generator) -> FollowedPackets:
+    """What becomes of packets that arrive at these times (us), in order.
+
+    Stalls differ from packet to packet: their time is drawn from an exponential distribution.
+    """
+
+    waiting = entered = arrived
+    for core in cores:
+        times = core.compute_us + core.stall_us * rng.exponential(size=len(waiting))
+        kept, waiting = pass_packets(waiting, times, core.batch_us, batch, ring)
+        entered = entered[kept]
+    latencies = (waiting - entered)[int(SETTLING * len(waiting)) :]
+    p50, p99 = np.percentile(latencies, [50, 99]).tolist()
+    latency = PacketLatency(float(latencies.mean()), p50, p99, float(latencies.max()))
+    return FollowedPackets(latency, len(entered) / len(arrived))
+
+
+def random_times(rate_mpps: float, packets: int, rng: Generator) -> Floats:
+    """When packets arrive (us) that know nothing of each other: a Poisson process."""
+    return np.asarray(np.cumsum(rng.exponential(1 / rate_mpps, packets)))
+
+
+# The queue of one core, packet by packet, compiled.
+
+
+def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process."""
+    try:
+        return cast("Callable[..., Any]", njit(cache=True)(kernel))
+    except RuntimeError:
+        return cast("Callable[..., Any]", njit()(kernel))
+
+
+@compiled
+def pass_packets(arrived, times, batch_us, batch, ring):  # type: ignore[no-untyped-def]
+    """The packets that a core does not lose, and when each of them leaves it (us).
+
+    Parameters
+    ----------
+    arrived
+        When the packets arrive, us, in order; shape (packets,).
+    times
+        What the k-th packet that is not lost takes, us; shape (packets,).
+    batch_us
+        What each batch takes besides, us.
+    batch
+        The most packets that are taken at once.
+    ring
+        The most packets that wait.
+
+    Returns
+    -------
+    kept
+        Their indices, shape (kept,).
+    left
+        When they leave, shape (kept,).
+    """
+    packets = len(arrived)
+    until = np.zeros(packets + 1)
+    until[1:] = np.cumsum(times)
+    kept = np.empty(packets, np.int64)
+    left = np.empty(packets)
+    free, following, taken, known = 0.0, 0, 0, 0
+    while taken < known or following < packets:
+        start = free if taken < known else max(free, arrived[following])
+        room = ring - (known - taken)
+        while following < packets and arrived[following] <= start:
+            if room > 0:
+                kept[known] = following
+                known, room = known + 1, room - 1
+            following += 1
+        size = min(batch, known - taken)
+        free = start + batch_us + until[taken + size] - until[taken]
+        left[taken : taken + size] = free
+        taken += size
+    return kept[:known], left[:known]

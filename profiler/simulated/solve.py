@@ -19,11 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from profiler.simulated.accelerator import turns_step
-from profiler.simulated.cache import Array, hits, pressure_step
 from profiler.simulated.card import LINE_BYTES, Card
-from profiler.simulated.demand import LoadDemand
-from profiler.simulated.memory import waiting_step
+from profiler.simulated.demand import LoadDemand, hits, pressure_step
+from profiles.arrays import Floats
 
 ITERATIONS = 80
 NEWTON_STEPS = 2
@@ -39,22 +37,22 @@ class Batch:
     Indexed [load, co-location]; structures [load, structure, co-location]; engines [engine, load, co-location].
     """
 
-    active: Array
-    cores: Array
-    instructions: Array
-    compute_ns: Array
-    offered: Array
-    dma_bytes: Array
-    serial: Array
-    wss_mb: Array
-    follows: Array
-    lines: Array
-    l2: Array
-    l3: Array
-    writes: Array
-    overlap: Array
-    queues: Array
-    service_us: Array
+    active: Floats
+    cores: Floats
+    instructions: Floats
+    compute_ns: Floats
+    offered: Floats
+    dma_bytes: Floats
+    serial: Floats
+    wss_mb: Floats
+    follows: Floats
+    lines: Floats
+    l2: Floats
+    l3: Floats
+    writes: Floats
+    overlap: Floats
+    queues: Floats
+    service_us: Floats
 
 
 @dataclass(frozen=True)
@@ -73,10 +71,10 @@ class SteadyState:
         Core time per packet waiting for the L2 cache, the L3 cache and the memory, [3, load, co-location].
     """
 
-    throughput: Array
-    core_rate: Array
-    turns: Array
-    stall_ns: Array
+    throughput: Floats
+    core_rate: Floats
+    turns: Floats
+    stall_ns: Floats
 
 
 def batch_of(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> Batch:
@@ -149,20 +147,20 @@ def solve(batch: Batch, card: Card) -> SteadyState:
     return SteadyState(throughput, core_rate, turns, stall_ns)
 
 
-def _moved(before: tuple[Array, Array], after: tuple[Array, Array]) -> NDArray[np.bool_]:
+def _moved(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> NDArray[np.bool_]:
     """The co-locations in which the throughput or core rate of a load still changes."""
     changes = [np.abs(new - old) > SETTLED * new for old, new in zip(before, after, strict=True)]
     moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
     return moved
 
 
-def reached(batch: Batch, core_rate: Array, turns: Array, card: Card) -> Array:
+def reached(batch: Batch, core_rate: Floats, turns: Floats, card: Card) -> Floats:
     """Throughput (packets/us) of loads whose cores and accelerators can go at these rates."""
     rates = _narrowest([batch.offered, *_stages(batch, core_rate, turns)], card.window)
     return _together(batch, rates, card) * batch.active
 
 
-def _together(batch: Batch, rates: Array, card: Card) -> Array:
+def _together(batch: Batch, rates: Floats, card: Card) -> Floats:
     """The rates of loads; the cores of a chain go at the rate of its narrowest one, which rings hold the others to."""
     if not batch.follows.any():
         return rates
@@ -171,11 +169,11 @@ def _together(batch: Batch, rates: Array, card: Card) -> Array:
     least, crowd = np.full_like(rates, np.inf), np.zeros_like(rates)
     np.minimum.at(least, at, rates)
     np.add.at(crowd, at, np.exp(_exponent(card.window) * np.log(least[at] / rates)))
-    together: Array = least[at] * np.exp(np.log(crowd[at]) / -_exponent(card.window))
+    together: Floats = least[at] * np.exp(np.log(crowd[at]) / -_exponent(card.window))
     return together
 
 
-def _misses(batch: Batch, throughput: Array, pressure: Array, card: Card) -> tuple[Array, Array]:
+def _misses(batch: Batch, throughput: Floats, pressure: Floats, card: Card) -> tuple[Floats, Floats]:
     """The pressure on the shared cache, and the accesses per packet that miss it, as `batch.l3`."""
     loads, structures, co_locations = batch.lines.shape
     rates = np.where(batch.l3 > 0, throughput[:, np.newaxis] * batch.l3, 1.0)
@@ -186,7 +184,7 @@ def _misses(batch: Batch, throughput: Array, pressure: Array, card: Card) -> tup
     return pressure, batch.l3 * (1 - hits(pressure, lines, rates))
 
 
-def _stalls(batch: Batch, missed: Array, waiting: Array, card: Card) -> Array:
+def _stalls(batch: Batch, missed: Floats, waiting: Floats, card: Card) -> Floats:
     """Core time per packet lost in L2, L3 and memory, ns."""
     return np.stack(
         [
@@ -198,8 +196,8 @@ def _stalls(batch: Batch, missed: Array, waiting: Array, card: Card) -> Array:
 
 
 def _waiting(
-    batch: Batch, possible: Array, core_rate: Array, turns: Array, missed: Array, waiting: Array, card: Card
-) -> Array:
+    batch: Batch, possible: Floats, core_rate: Floats, turns: Floats, missed: Floats, waiting: Floats, card: Card
+) -> Floats:
     """Waiting for the memory channel, one step closer to where it carries the loads' traffic, ns."""
     moved = (_added(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes) * possible * 1e-3
     in_turn = _stages(batch, core_rate, turns)[0]
@@ -208,7 +206,7 @@ def _waiting(
     return waiting_step(card, waiting, _added(moved), -_added(moved * slowing))
 
 
-def _turns(batch: Batch, throughput: Array, core_rate: Array, turns: Array, card: Card) -> Array:
+def _turns(batch: Batch, throughput: Floats, core_rate: Floats, turns: Floats, card: Card) -> Floats:
     """Turns of each queue at each engine, given the rates at which the other stages pass requests on."""
     updated = turns.copy()
     for k in range(len(turns)):
@@ -222,7 +220,7 @@ def _turns(batch: Batch, throughput: Array, core_rate: Array, turns: Array, card
     return updated
 
 
-def _stages(batch: Batch, core_rate: Array, turns: Array) -> list[Array]:
+def _stages(batch: Batch, core_rate: Floats, turns: Floats) -> list[Floats]:
     """Rates of the stages that packets pass; for a run-to-completion load all of them are one stage."""
     rates = [np.where(queues > 0, queues * turn, UNBOUNDED) for queues, turn in zip(batch.queues, turns, strict=True)]
     in_turn = 1 / core_rate
@@ -232,7 +230,7 @@ def _stages(batch: Batch, core_rate: Array, turns: Array) -> list[Array]:
     return [np.where(serial, 1 / in_turn, core_rate), *(np.where(serial, UNBOUNDED, rate) for rate in rates)]
 
 
-def _narrowest(stages: Sequence[Array], window: int) -> Array:
+def _narrowest(stages: Sequence[Floats], window: int) -> Floats:
     """Rate of stages with `window` requests in flight between them: the least, less 1 / (window + 1) where two tie."""
     exponent = _exponent(window)
     least = stages[0]
@@ -241,7 +239,7 @@ def _narrowest(stages: Sequence[Array], window: int) -> Array:
     crowd = np.zeros_like(least)
     for stage in stages:
         crowd = crowd + np.exp(exponent * np.log(least / stage))
-    rate: Array = least * np.exp(np.log(crowd) / -exponent)
+    rate: Floats = least * np.exp(np.log(crowd) / -exponent)
     return rate
 
 
@@ -249,6 +247,65 @@ def _exponent(window: int) -> float:
     return math.log(2) / math.log1p(1 / window)
 
 
-def _added(values: Array, axis: int = 0) -> Array:
-    total: Array = functools.reduce(np.add, values.swapaxes(0, axis))
+def _added(values: Floats, axis: int = 0) -> Floats:
+    total: Floats = functools.reduce(np.add, values.swapaxes(0, axis))
     return total
+
+
+# The memory channel: waiting grows with utilisation u as u / (1 - u), as in a queue with exponential service.
+
+
+SLACK_NS = 20.0
+
+
+def waiting_step(card: Card, waiting: Floats, gbps: Floats, slope: Floats) -> Floats:
+    """One Newton step towards the waiting (ns) at which the channel carries the loads' traffic.
+
+    Parameters
+    ----------
+    waiting
+        The present estimate; the step goes no further than half or twice that.
+    gbps, slope
+        The loads' memory traffic at this waiting, GB/s, and its derivative, which is not positive.
+    """
+    gap = waiting + card.dram_queue_ns
+    carried = card.dram_gbps * waiting / gap
+    steepness = card.dram_gbps * card.dram_queue_ns / gap**2
+    step: Floats = np.clip(waiting + (gbps - carried) / (steepness - slope), waiting / 2, 2 * waiting + SLACK_NS)
+    return step
+
+
+# An accelerator that serves request queues round robin, one request a turn.
+#
+# A queue with requests waiting is served once a turn, so all such queues are served equally often, whatever a request
+# costs; a queue that offers less is served at its rate. The remaining time goes to the others: progressive filling.
+
+
+def turns_step(turns: Floats, offered: Floats, queues: Floats, service: Floats) -> Floats:
+    """One Newton step towards the rate (1/us) at which each load's queues would be served if they were never empty.
+
+    For load i it solves sum over j != i of queues_j service_j min(offered_j, turns_i) + queues_i service_i turns_i = 1,
+    concave and piecewise linear: from anywhere the first step lands on the near side, then each kink takes one.
+
+    Parameters
+    ----------
+    turns
+        The present estimate, shape (loads, batch); kept for loads that do not use the engine.
+    offered
+        Requests/us that each queue would receive, shape (loads, batch).
+    queues, service
+        Number of queues and time of a request (us), shape (loads, batch); zero queues where the engine is not used.
+    """
+    work = queues * service
+    taken = np.zeros_like(turns)
+    slope = work.copy()
+    for j in range(len(turns)):
+        waiting = offered[j] > turns
+        others_slope = np.where(waiting, work[j], 0.0)
+        others_taken = np.where(waiting, 0.0, work[j] * offered[j])
+        others_slope[j] = others_taken[j] = 0.0
+        slope += others_slope
+        taken += others_taken
+    updated = turns.copy()
+    np.divide(np.maximum(1 - taken, 0.0), slope, out=updated, where=queues > 0)
+    return updated

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from profiles.arrays import Floats, Ints
 
 EXECUTORS, TEMPORAL, SPATIAL = range(3)
 """Who places kernels: executors that are assigned, or the scheduler of the GPU in either way."""

@@ -12,11 +12,11 @@ from numpy.random import Generator
 
 from profiler.simulated.arrivals import arrivals, mean_burst, wire_us
 from profiler.simulated_gpu import columns as of
-from profiler.simulated_gpu.card import LANES, GpuCard
-from profiler.simulated_gpu.columns import EXECUTORS, SPATIAL, TEMPORAL, Floats, Ints, World
+from profiler.simulated_gpu.card import ETHERNET_BYTES, HEADER_BYTES, LANES, VERDICT_BYTES, GpuCard, GpuNfSpec
+from profiler.simulated_gpu.columns import EXECUTORS, SPATIAL, TEMPORAL, World
 from profiler.simulated_gpu.loop import simulate
-from profiler.simulated_gpu.nfs import ETHERNET_BYTES, HEADER_BYTES, VERDICT_BYTES, GpuNfSpec
 from profiles import GpuSettings, TrafficProfile
+from profiles.arrays import Floats, Ints
 
 KB = 1024.0
 NO_ORDER = -1

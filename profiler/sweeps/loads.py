@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from profiler.sweeps.metrics import CYCLES
-from profiler.sweeps.spec import Competitor, Path, SpecFault, SweepSpec, SweptWorkload
+from profiler.sweeps.spec import CYCLES, Competitor, Path, SpecFault, SweepSpec, SweptWorkload
 from profiles import (
     ATTRIBUTES,
     BenchLoad,

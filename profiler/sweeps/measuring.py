@@ -14,20 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from profiler.export import refuse_taken
-from profiler.journal import Journal, JournaledTestbed
+from profiler.journal.journal import Journal, JournaledTestbed
+from profiler.journal.records import SWEEP
 from profiler.profiling import journal_of
-from profiler.purposes import SWEEP
 from profiler.steps import Done, Notify, Steps
 from profiler.sweeps.claim import MACHINE, claim
 from profiler.sweeps.loads import loads_at, target_of
-from profiler.sweeps.messages import messages
-from profiler.sweeps.metrics import METRICS, cycles_per_ms
-from profiler.sweeps.refinement import further_points
-from profiler.sweeps.repeats import agree, without_farthest
-from profiler.sweeps.runs import Point, SweepRun, SweepRuns
-from profiler.sweeps.spec import SweepSpec
+from profiler.sweeps.refinement import TO_SIGMA, further_points
+from profiler.sweeps.runs import Point, SweepRun, SweepRuns, agree, kpps, without_farthest
+from profiler.sweeps.spec import METRICS, RUN_COLUMNS, SweepSpec, cycles_per_ms
 from profiler.testbed import Testbed
 from profiles import InputError, TestbedDescription, Workload
 
@@ -241,3 +239,65 @@ class _Sweep:
                 self._runs.measured[point] = kept
                 replaced += gone
         return replaced
+
+
+# What users should know of the runs of a sweep.
+
+
+SMALL_DRIFT = 0.01
+FEWEST_FOR_DRIFT = 5
+OF_MEDIAN = 1.253
+"""Standard error of a median over that of a mean, of normal variables."""
+
+
+def messages(runs: SweepRuns, keys: Sequence[str], outliers: int) -> Iterator[str]:
+    """Points that are left out, outliers, drift and best-effort runs."""
+    for point, reason in runs.left_out.items():
+        shown = ", ".join(f"{key} = {value:g}" for key, value in zip(keys, point, strict=True))
+        yield f"{shown}: left out: {reason}"
+    if outliers:
+        yield f"outliers, not confirmed by repeats and replaced by a further run: {outliers:,}"
+    if drift := _drift(list(runs.measured.values())):
+        yield drift
+    efforts = [one for found in runs.measured.values() for one in found if one.run.best_effort]
+    if efforts:
+        total = sum(map(len, runs.measured.values()))
+        yield f"best-effort runs, disturbed by other work: {len(efforts):,} of {total:,}"
+
+
+def _drift(points: Sequence[Sequence[SweepRun]]) -> str:
+    """A message when the last pass is faster or slower than the first by more than noise."""
+    ratios = np.log([kpps(found[-1]) / kpps(found[0]) for found in points if len(found) > 1])
+    if len(ratios) < FEWEST_FOR_DRIFT:
+        return ""
+    middle = float(np.median(ratios))
+    error = OF_MEDIAN * TO_SIGMA * float(np.median(np.abs(ratios - middle))) / math.sqrt(len(ratios))
+    if abs(middle) < max(SMALL_DRIFT, 3 * error):
+        return ""
+    return f"testbed drifts: throughput changed by {100 * math.expm1(middle):+.1f} % from the first pass to the last"
+
+
+# `measurements.csv` of a sweep (docs/formats/sweep.md): a row per run.
+
+
+EFFORT_COLUMNS = ("standard_error_pct", "disturbed_pct")
+"""Only in tables with best-effort runs; empty in the rows of the others."""
+
+
+def table_of(measured: MeasuredSweep, spec: SweepSpec) -> pd.DataFrame:
+    """The runs, by setting of the later keys, then by the first key, then by repeat."""
+    cycles = cycles_per_ms(measured.description, measured.description.nf(spec.workload.nf))
+    rows = [_row(point, one, spec.measure.metrics, cycles) for point, found in measured.points.items() for one in found]
+    columns = [*measured.keys, *RUN_COLUMNS, *spec.measure.metrics, *EFFORT_COLUMNS]
+    table = pd.DataFrame(rows, columns=columns)
+    table = table.astype(dict.fromkeys(RUN_COLUMNS, int))
+    best_effort = any(one.run.best_effort for found in measured.points.values() for one in found)
+    return table if best_effort else table.drop(columns=list(EFFORT_COLUMNS))
+
+
+def _row(point: Point, one: SweepRun, metrics: Sequence[str], cycles: float) -> list[float | None]:
+    measurement = one.run.measurements[0]
+    effort = one.run.best_effort
+    error = effort.standard_error_pct[0] if effort and effort.standard_error_pct else None
+    values = [METRICS[name](measurement, cycles) for name in metrics]
+    return [*point, one.repeat, one.number, *values, error, effort.disturbed_pct if effort else None]

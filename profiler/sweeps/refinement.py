@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from profiler.sweeps.axis import Axis
+from profiles.arrays import Floats
 
 SIGMAS = 3.0
 """A deviation counts from so many of its standard deviations on."""
@@ -29,7 +30,6 @@ NARROWEST = 1 / 8
 APART = (1, 2, 4)
 """Through which neighbours lines are drawn: the next ones, and those that many places away."""
 
-Array = NDArray[np.float64]
 Runs = Mapping[float, Sequence[float]]
 """What was measured at each value of the varied key, one number a run."""
 
@@ -102,7 +102,7 @@ def _scores(axis: Axis, runs: Runs) -> list[float]:
     return together
 
 
-def _deviations(at: Array, y: Array, sigma: Array, apart: int) -> Array:
+def _deviations(at: Floats, y: Floats, sigma: Floats, apart: int) -> Floats:
     """How far points are from the line through those `apart` places away, in standard deviations; shape (N - 2 apart,).
 
     Lines between distant points show a small bend, those between neighbours where it is.
@@ -111,5 +111,73 @@ def _deviations(at: Array, y: Array, sigma: Array, apart: int) -> Array:
     share = (at[middle] - at[left]) / (at[right] - at[left])
     line = (1 - share) * y[left] + share * y[right]
     spread = np.sqrt(sigma[middle] ** 2 + ((1 - share) * sigma[left]) ** 2 + (share * sigma[right]) ** 2)
-    deviations: Array = np.abs(y[middle] - line) / spread
+    deviations: Floats = np.abs(y[middle] - line) / spread
     return deviations
+
+
+# The range of a varied key, even on a linear or logarithmic scale.
+
+
+DIGITS = 6
+"""Significant digits of a value, more where the range is short beside its ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A range of one varied key.
+
+    Parameters
+    ----------
+    start, end
+        The ends, which are measured.
+    scale
+        On which points are even.
+    whole
+        Whether it holds whole numbers only.
+    """
+
+    start: float
+    end: float
+    scale: Literal["linear", "log"] = "linear"
+    whole: bool = False
+
+    def position(self, value: float) -> float:
+        """Where a value is on the scale, 0 at the start and 1 at the end."""
+        if self.scale == "log":
+            return math.log(value / self.start) / math.log(self.end / self.start)
+        return (value - self.start) / (self.end - self.start)
+
+    def at(self, position: float) -> float:
+        """The value at a position in [0, 1]."""
+        if position in (0, 1):
+            return self.end if position else self.start
+        if self.scale == "log":
+            value = self.start * (self.end / self.start) ** position
+        else:
+            value = self.start + (self.end - self.start) * position
+        value = float(round(value)) if self.whole else float(f"{value:.{self._digits}g}")
+        return min(max(value, self.start), self.end)
+
+    def even(self, count: int) -> list[float]:
+        """So many values or, of whole numbers, as many as there are; rising, with both ends, as even as they can be."""
+        if self.whole and count > self.end - self.start:
+            return [self.start + step for step in range(int(self.end - self.start) + 1)]
+        found = {self.at(number / (count - 1)) for number in range(count)}
+        while len(found) < count:  # several positions were rounded to one whole number
+            ordered = sorted(found)
+            pairs = [(self.position(b) - self.position(a), a, b) for a, b in pairwise(ordered)]
+            halves = ((self.between(a, b), width) for width, a, b in sorted(pairs, reverse=True))
+            found.add(next(half for half, _ in halves if half is not None))
+        return sorted(found)
+
+    def between(self, low: float, high: float) -> float | None:
+        """The middle of two values on the scale; None where no value lies between them."""
+        middle = self.at((self.position(low) + self.position(high)) / 2)
+        if self.whole and middle in (low, high):
+            middle = low + 1
+        return middle if low < middle < high else None
+
+    @property
+    def _digits(self) -> int:
+        largest = max(abs(self.start), abs(self.end))
+        return DIGITS + math.floor(math.log10(largest / (self.end - self.start)) + 1)

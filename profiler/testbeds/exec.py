@@ -1,4 +1,4 @@
-"""`exec:COMMAND`: a testbed that is another program, in JSON lines over its stdin and stdout (docs/formats.md)."""
+"""`exec:COMMAND`: a testbed that is another program, asked over stdin and stdout (docs/formats/testbed-protocol.md)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from profiler.gpu_checks import gpu_refusals
-from profiler.program import LONGEST_LINE, Program, shortened
-from profiler.protocol import BAD_REQUEST, PROTOCOL, describe_request, faults_of, parse_run, run_request
+from profiler.protocol.program import LONGEST_LINE, Program, shortened
+from profiler.protocol.protocol import BAD_REQUEST, PROTOCOL, describe_request, faults_of, parse_run, run_request
+from profiler.protocol.request_checks import gpu_refusals
 from profiler.testbed import Run, RunRefused, Testbed, TestbedError
 from profiler.testbeds import TESTBEDS, TIMEOUT_S
 from profiles import Load, PacedWorkload, TestbedDescription

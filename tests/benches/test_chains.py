@@ -19,7 +19,7 @@ from experiments.vnf_chains.methodology import loads
 from predictor.chains.placed_chain import PlacedChain
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SERVER_NFS, SimulatedServer
-from profiler.simulated.stages import DENIED, NfParameter, StageSpec
+from profiler.simulated.chain_demand import DENIED, NfParameter, StageSpec
 from profiles import ChainLoad, InputError, TrafficProfile
 
 SMALL = CampaignSize(functions=4, pairs=12, triples=3, pipelines=3, traffics=1, rounds=3)
@@ -129,6 +129,7 @@ def test_functions_beside_a_ring_are_profiles(tmp_path: Path) -> None:
     assert singles.settings(measured, {}) == []
 
 
+@pytest.mark.long
 def test_a_campaign_is_measured_once_and_predicted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ def play() -> Play:
     return Play("simulated", None, 60, 0, [], risk=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_drifting_nf_is_compared_with_models_corrected_by_hand(play: Play) -> None:
     """NICs in percent of those by hand; every arrival is measured after."""
     row = drift_row(play, "drift", PROMISED, play.nfs[0])
@@ -24,12 +24,14 @@ def test_a_drifting_nf_is_compared_with_models_corrected_by_hand(play: Play) -> 
     assert row["measurements"] == 60
 
 
+@pytest.mark.long
 def test_without_drift_there_is_no_fleet_by_hand(play: Play) -> None:
     """Only feedback and none are compared."""
     row = steady_row(play)
     assert {"without_pct", "pct", "repeated"} <= set(row) and "nics_by_hand" not in row
 
 
+@pytest.mark.long
 def test_every_lie_is_compared_with_honest_readings() -> None:
     """Of the same fleet."""
     few = Play("simulated", None, 20, 0, [], risk=0.3)

@@ -6,8 +6,8 @@ import pytest
 
 from benches.racks import run
 from experiments.lemur.methodology.brute_force import BruteForce
-from placer.chains.place import best_plan
-from tests.placer.chains import lemur
+from placer.rack.place import best_plan
+from tests.placer.rack import lemur
 
 
 @pytest.mark.parametrize("delta", [0.5, 2])
@@ -32,6 +32,7 @@ def test_infeasible_chains_have_no_optimum() -> None:
     assert BruteForce(lemur.chains((3,), 20), lemur.rack()).fast(60).marginal is None
 
 
+@pytest.mark.long
 def test_the_table_has_plans_brute_forces_and_replans(monkeypatch: pytest.MonkeyPatch) -> None:
     """With three servers; the gap is 0, and three times the least rate takes one move."""
     monkeypatch.setattr("benches.racks.SERVERS", (3,))

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from benches.shards import BETTER_OF_TWO, IN_TURN, RANDOM, EnginePool, Pools
+from placer.fleet.engine import Engine
+from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
-from placer.online.engine import Engine
-from placer.online.what_if import WhatIf
-from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from placer.chains.files.plan_file import read_plan
-from placer.metacompiler.compare import RackOutcome, ReferenceRun
-from placer.metacompiler.execute import executed, find_programs
+from placer.rack.compiler.execute import executed, find_programs
+from placer.rack.files.plan_file import read_plan
 from profiles import InputError
 from tests.examples.test_examples import EXAMPLES
 from tests.nfs.captures import read_capture, write_capture
+from tests.reference.compare import RackOutcome, ReferenceRun
 
 GAP_US = 10
 

@@ -11,7 +11,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRINTED = {
-    "place_and_report.py": "places 60 NF instances on ",
+    "place_and_report.py": "places 30 NF instances on ",
     "how_many_nics.py": "more NICs for 1.5 times the arrivals",
     "why_is_it_slow.py": "from memory to regex at ",
     "follow_a_packet.py": "switch -> n0: 113 bytes, path 1, index 254: chain5/UrlFilter is next",
@@ -39,6 +39,7 @@ def test_an_example_begins_with_a_docstring(name: str) -> None:
     assert details.startswith("This is what `placer ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [pytest.param(one, marks=SLOW.get(one, ())) for one in PRINTED])
 def test_an_example_runs_in_an_empty_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -40,6 +40,9 @@ NAMES = [
     *(f"table{number}" for number in (2, 3, 4, 5, 7, 11, 12)),
     *(f"figure{number}" for number in range(1, 8)),
 ]
+QUICK = ("table3", "table12", "figure4", "figure6")
+"""The small cases of `make test`: a table of errors with measurements and one without, and two figures."""
+EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in NAMES]
 STUDIES = ("table6-online", "table6-optimal", "table8", "figure8", "budget")
 """These take minutes even with few runs; parts of them have tests of their own."""
 CHAINS = ("chains-figure13", "chains-figure14", "chains-scaling", "chains-table3", "chains-table4")
@@ -61,22 +64,31 @@ def quick_training() -> Iterator[None]:
         yield
 
 
+Results = Callable[[str], tuple[Experiment, Result]]
+
+
 @pytest.fixture(scope="module")
-def results(quick_training: None) -> dict[str, tuple[Experiment, Result]]:
-    """Every experiment with its result, without BlueField-2 measurements."""
-    return {one.name: (one, one.run(TINY)) for one in all_experiments() if one.name in NAMES}
+def results(quick_training: None) -> Results:
+    """An experiment of this name with its result, which is made once, without BlueField-2 measurements."""
+
+    @cache
+    def run(name: str) -> tuple[Experiment, Result]:
+        one = find_experiment(name)
+        return one, one.run(TINY)
+
+    return run
 
 
 Written = Callable[[str], list[Path]]
 
 
 @pytest.fixture(scope="module")
-def written(results: dict[str, tuple[Experiment, Result]], tmp_path_factory: pytest.TempPathFactory) -> Written:
+def written(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Written:
     """The files of a result, which are drawn once, in a folder of their own."""
 
     @cache
     def write(name: str) -> list[Path]:
-        return write_result(*results[name], tmp_path_factory.mktemp(name))
+        return write_result(*results(name), tmp_path_factory.mktemp(name))
 
     return write
 
@@ -93,12 +105,11 @@ def test_tables_come_before_figures_in_the_order_of_their_numbers() -> None:
     assert set(names) == {*NAMES, *STUDIES, *ON_THE_HOST}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_table_has_published_numbers_verdicts_and_both_testbeds(
-    name: str, results: dict[str, tuple[Experiment, Result]]
-) -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("name", EACH)
+def test_a_table_has_published_numbers_verdicts_and_both_testbeds(name: str, results: Results) -> None:
     """Published numbers, the column `verdict`, and the runs on the simulated card and on the hardware."""
-    _, result = results[name]
+    _, result = results(name)
     assert len(result.table)
     assert "verdict" in result.table
     published = [column for column in result.table if column.startswith("published")]
@@ -106,36 +117,34 @@ def test_a_table_has_published_numbers_verdicts_and_both_testbeds(
     assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED, HARDWARE]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_testbeds_and_notes_are_sentences(name: str, results: dict[str, tuple[Experiment, Result]]) -> None:
+@pytest.mark.parametrize("name", EACH)
+def test_testbeds_and_notes_are_sentences(name: str, results: Results) -> None:
     """Each ends with a full stop."""
-    result = results[name][1]
+    result = results(name)[1]
     assert all(sentence.endswith(".") for sentence in (*result.testbeds, *result.notes))
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_tables_of_errors_have_the_three_metrics(name: str, results: dict[str, tuple[Experiment, Result]]) -> None:
+@pytest.mark.parametrize("name", [one for one in EACH if one.values[0] in SCORES])
+def test_tables_of_errors_have_the_three_metrics(name: str, results: Results) -> None:
     """MAPE and both accuracies; ours are complete, and each has a column of published numbers."""
-    table = results[name][1].table
+    table = results(name)[1].table
     assert {"nf", "predictor", "testbed", "runs"} <= set(table)
     assert table[list(METRICS)].notna().all(axis=None)
     assert all(PUBLISHED + metric in table for metric in METRICS)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_result_is_csv_svg_and_png(
-    name: str, results: dict[str, tuple[Experiment, Result]], written: Written
-) -> None:
+@pytest.mark.parametrize("name", EACH)
+def test_a_result_is_csv_svg_and_png(name: str, results: Results, written: Written) -> None:
     """The files have the experiment's name; the folder has no other files."""
     paths = written(name)
     folder = paths[0].parent
     assert {f"{name}.csv", f"{name}.svg", f"{name}.png"} <= {path.name for path in paths}
     assert sorted(folder.iterdir()) == sorted(paths)
-    assert len(pd.read_csv(folder / f"{name}.csv")) == len(results[name][1].table)
+    assert len(pd.read_csv(folder / f"{name}.csv")) == len(results(name)[1].table)
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", ["table2", "table5", "figure3", "figure4"])
+@pytest.mark.parametrize("name", [one for one in EACH if one.values[0] in ("table2", "table3", "figure3", "figure4")])
 def test_the_same_seed_gives_the_same_bytes(name: str, written: Written, tmp_path: Path) -> None:
     """Run again, an experiment writes the same tables and plots."""
     one = find_experiment(name)
@@ -144,36 +153,42 @@ def test_the_same_seed_gives_the_same_bytes(name: str, written: Written, tmp_pat
     assert before == after
 
 
-def test_another_seed_draws_other_runs(results: dict[str, tuple[Experiment, Result]]) -> None:
+def test_another_seed_draws_other_runs(results: Results) -> None:
     """The seed determines the contention levels."""
-    one, result = results["table12"]
+    one, result = results("table12")
     assert not one.run(Setting(seed=1, scale=0.02, measurements=NOWHERE)).table.equals(result.table)
 
 
+@pytest.mark.parametrize("names", [QUICK, pytest.param(NAMES, marks=pytest.mark.long)], ids=["quick", "all"])
 def test_the_index_has_a_section_per_experiment(
-    results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
+    names: Sequence[str], results: Results, written: Written, tmp_path: Path
 ) -> None:
     """Each has its title, plot and data; the page names the papers, the seed and the scale."""
-    for name in results:
+    made = {name: results(name) for name in names}
+    for name in names:
         _copied(written(name), tmp_path)
-    index, _ = write_index([Outcome(*both) for both in results.values()], TINY, tmp_path)
+    index, _ = write_index([Outcome(*both) for both in made.values()], TINY, tmp_path)
     page = index.read_text(encoding="utf-8")
     assert page.startswith("# Tomur: reproduced tables and figures\n")
     assert f"- {PAPER.title} (Wu et al.)\n" in page
     assert "2 % of the full number of runs, seed 0." in page
-    for name, (one, result) in results.items():
+    for name, (one, result) in made.items():
         assert f"## {name}\n" in page
         assert one.title in page
         assert f"({name}.svg)" in page
         assert all(f"({name}-{data}.csv)" in page for data in result.data)
 
 
-def test_the_text_has_dashes_for_unpublished_numbers(results: dict[str, tuple[Experiment, Result]]) -> None:
+def test_the_text_has_dashes_for_unpublished_numbers(results: Results) -> None:
     """An unknown number is a dash; the reason for missing runs is below the table."""
-    text = as_text(*results["table3"])
+    text = as_text(*results("table3"))
     assert text.startswith("Tomur, table3: ")
     assert f"Testbed: {MISSING}\n" in text
-    assert "nan" not in "".join(as_text(*one) for one in results.values())
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_the_text_has_no_number_that_is_none(name: str, results: Results) -> None:
+    assert "nan" not in as_text(*results(name))
 
 
 def test_missing_measurements_are_reported_at_once() -> None:
@@ -199,11 +214,9 @@ def test_a_title_does_not_repeat_the_paper(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["table3"])
-def test_an_interrupted_result_replaces_no_file(
-    name: str, results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
-) -> None:
+def test_an_interrupted_result_replaces_no_file(name: str, results: Results, written: Written, tmp_path: Path) -> None:
     """When the plot is interrupted, the table of before is still that of the plot."""
-    one, result = results[name]
+    one, result = results(name)
     before = {path: path.read_bytes() for path in _copied(written(name), tmp_path)}
 
     def interrupt(figure: Figure) -> None:
@@ -216,14 +229,14 @@ def test_an_interrupted_result_replaces_no_file(
 
 @pytest.mark.parametrize("limit", [0, 3000, 20_000])
 def test_a_page_that_does_not_fit_replaces_no_page(
-    limit: int, results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
+    limit: int, results: Results, written: Written, tmp_path: Path
 ) -> None:
     """Whichever of the two formats fails, both pages of before are left and no temporary file."""
     _copied(written("table3"), tmp_path)
-    write_index([Outcome(*results["table3"])], TINY, tmp_path)
+    write_index([Outcome(*results("table3"))], TINY, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with largest_file(limit), pytest.raises(OSError, match="File too large"):
-        write_index([Outcome(*results["table3"])], Setting(seed=1), tmp_path)
+        write_index([Outcome(*results("table3"))], Setting(seed=1), tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from experiments import CannotRun, Experiment, Paper, Result, Setting, all_experiments
-from placer.commands.reproduce import command
+from experiments.reproduce import command
 from profiles import InputError
 
 PAPER = Paper("Toy", "Toy: A Paper of One Row", "Doe et al.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
-from placer.testing.toy import CORES, PRESSURE, SENSITIVITY
+from placer.testing.strategies import CORES, PRESSURE, SENSITIVITY
 
 CORES_OF_NIC = 8
 

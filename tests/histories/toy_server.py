@@ -10,15 +10,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from placer.fleet.engine import Engine
+from placer.fleet.protocol import Reader
+from placer.fleet.service.http.server import ServerSettings, bound_to, make_writer, serve_http
+from placer.fleet.state.open_state import is_address, open_state
+from placer.fleet.state.saved import KeptAnswers, SavedState
+from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
-from placer.online.engine import Engine
-from placer.online.kept_answers import KeptAnswers
-from placer.online.open_state import is_address, open_state
-from placer.online.protocol import Reader
-from placer.online.saved import SavedState
-from placer.online.what_if import WhatIf
-from placer.service.http.server import ServerSettings, bound_to, make_writer, serve_http
-from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
 
 NICS = 40
 KINDS = catalogue((NICS, 1.0)).kinds
@@ -46,10 +45,10 @@ def main(path: str, port: str, flaw: str = "") -> None:
 
 def _meet(state: SavedState, flaw: str) -> None:
     """Let the agent prefer no NICs; with the flaw, let it not compare versions."""
+    from placer.fleet.state.postgres.connection import run
+    from placer.fleet.state.postgres.schema import COMMIT
+    from placer.fleet.state.postgres.state import SharedState
     from placer.model.pools import WHOLE
-    from placer.online.shared.connection import run
-    from placer.online.shared.schema import COMMIT
-    from placer.online.shared.state import SharedState
 
     pools: Any = SharedState
     pools.pool = property(lambda self: WHOLE, lambda self, pool: None)

@@ -1,4 +1,4 @@
-"""Tables of parameters and counters in docs/network-functions.md, as `nf-run --list` prints them.
+"""Tables of parameters and counters in docs/network-functions/, as `nf-run --list` prints them.
 
 `python -m tests.nfs.function_tables` renews them.
 """
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "network-functions.md"
+FOLDER = ROOT / "docs" / "network-functions"
+PAGES = {path: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
 PROGRAM = ROOT / "build" / "nfs" / "run" / "nf-run"
 
 TABLES = re.compile(r"<!-- tables of (?P<name>\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
@@ -89,4 +90,6 @@ def _parameter(line: str) -> tuple[str, str, str, str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), listed()), encoding="utf-8")
+    functions = listed()
+    for path, text in PAGES.items():
+        path.write_text(renewed(text, functions), encoding="utf-8")

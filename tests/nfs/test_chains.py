@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +64,13 @@ def test_an_open_loop_keeps_its_rate_and_has_latencies(either: Path) -> None:
     assert 0 < latency["p50"] <= latency["p99"] <= latency["max"] and 0 < latency["mean"] <= latency["max"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root, other processes take a part of the core, which varies")
 def test_a_core_spends_only_its_share_on_a_chain(program: Path) -> None:
-    """With a tenth of the time, throughput is about a tenth; one of three tries is not disturbed by other processes."""
-
-    def share() -> float:
-        (whole,) = measured(program, chain("Encrypt"))
-        (part,) = measured(program, chain("Encrypt", shares=[0.1]))
-        return float(part["throughput_kpps"]) / float(whole["throughput_kpps"])
-
-    assert any(0.03 < share() < 0.3 for _ in range(3))
+    """With a tenth of the time, throughput is about a tenth; no other process runs on the core meanwhile."""
+    alone = (*OPTIONS, "--realtime")
+    (whole,) = measured(program, chain("Encrypt"), options=alone)
+    (part,) = measured(program, chain("Encrypt", shares=[0.1]), options=alone)
+    assert 0.03 < float(part["throughput_kpps"]) / float(whole["throughput_kpps"]) < 0.3
 
 
 def test_a_chain_runs_beside_a_bench(either: Path) -> None:

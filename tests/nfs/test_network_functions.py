@@ -1,4 +1,4 @@
-"""docs/network-functions.md: it has every function of the build, and its examples run."""
+"""docs/network-functions/: it has every function of the build, and its examples run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.nfs.captures import udp_packet, write_capture
-from tests.nfs.function_tables import PAGE, PROGRAM, ROOT, Function, listed, renewed, tables_of
+from tests.nfs.function_tables import FOLDER, PAGES, PROGRAM, ROOT, Function, listed, renewed, tables_of
 
-TEXT = PAGE.read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+OVERVIEW = FOLDER / "index.md"
+TEXT = "".join(PAGES.values())
+EXAMPLES = [
+    example
+    for path, text in PAGES.items()
+    if path != OVERVIEW
+    for example in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +40,11 @@ def test_parameters_and_counters_are_those_of_the_build(functions: list[Function
 
 
 def test_every_function_is_in_the_overview(functions: list[Function]) -> None:
-    """One row each, which leads to its section."""
-    rows = re.findall(r"^\| \[(\w+)\]\(#", TEXT, re.MULTILINE)
-    assert rows == sorted(tables_of(TEXT))
-    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.*)$", TEXT, re.MULTILINE)}
-    assert set(re.findall(r"\(#([\w-]+)\)", TEXT)) == headings
+    """One row each, which leads to the page with its tables; no page is left out."""
+    rows = re.findall(r"^\| \[(\w+)\]\(([\w-]+\.md)\)", PAGES[OVERVIEW], re.MULTILINE)
+    assert rows == sorted((name, path.name) for path, text in PAGES.items() for name in tables_of(text))
+    linked = set(re.findall(r"\(([\w-]+\.md)\)", PAGES[OVERVIEW]))
+    assert linked == {path.name for path in PAGES if path != OVERVIEW}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[re.findall(r"--nf (\w+)", example)[0] for example in EXAMPLES])

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,12 +98,10 @@ def test_a_failed_count_fails_the_run(
     valgrind.write_text(f"#!/bin/sh\n{script}\n")
     valgrind.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    begin = time.monotonic()
     done = run_to_end(program, "--counters", "cachegrind", "--timeout", "5", lines=[run_request(FLOW_STATS), DESCRIBE])
     failed, described = (json.loads(line) for line in done.stdout.splitlines())
     assert failed["error"]["code"] == "failed" and "could not be measured" in failed["error"]["message"]
     assert message in done.stderr and described["ok"]
-    assert time.monotonic() - begin < 30
     assert not list(cache.glob("*"))
 
 
@@ -163,7 +160,6 @@ def test_a_best_effort_answers_on_a_busy_machine(program: Path, other_work: None
         run_request(FLOW_STATS, best_effort=False),
         run_request(FLOW_STATS, mem_bench(wss_mb=1, access_mops=5)),
     ]
-    begin = time.monotonic()
     done = run_to_end(program, *BUSY, "--best-effort", lines=requests)
     refused, answer = (json.loads(line) for line in done.stdout.splitlines())
     assert refused["error"]["code"] == "too-noisy"
@@ -179,7 +175,6 @@ def test_a_best_effort_answers_on_a_busy_machine(program: Path, other_work: None
     assert bench["throughput_kpps"] <= 5000 + 1e-6
     assert bench["throughput_kpps"] == pytest.approx(5000, rel=max(0.1, bench["standard_error_pct"] / 50))
     assert "testbed: best effort: " in done.stderr
-    assert time.monotonic() - begin < 60
 
 
 def test_a_request_may_ask_for_a_best_effort(either: Path, other_work: None) -> None:

@@ -1,10 +1,16 @@
-"""Two small study files, for tests of studies and of commands."""
+"""Models that are loaded once a process, and two small study files, for tests of studies and of commands."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from placer.inputs import models
+from predictor import Models
+from predictor.model_folder import MANIFEST
 
 PLAIN = """
 seed = 4
@@ -24,6 +30,24 @@ risks = [0.05, 0.5]
 [[trace]]
 count = 12
 """
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loaded() -> Iterator[None]:
+    """Models that a command has loaded in this process are there for the next one, with what they have computed."""
+    load = models.load_models
+
+    @cache
+    def load_once(folder: Path, changed: int) -> Models:
+        return load(folder)
+
+    def load_models(folder: Path) -> Models:
+        manifest = Path(folder) / MANIFEST
+        return load_once(folder, manifest.stat().st_mtime_ns) if manifest.exists() else load(folder)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "load_models", load_models)
+        yield
 
 
 @pytest.fixture

@@ -12,8 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from placer.cli import COMMANDS, app
+from placer.commands.options import RULE_NAMES, STRATEGY_NAMES, complete_nf, complete_strategy, complete_testbed
 from placer.evaluate.checks import InvalidPlan
 from placer.failures import failure_of
+from placer.model.plan import OPTIMAL
+from placer.policy.rules import RULES
+from placer.strategies.strategy import STRATEGIES
 from profiler.testbed import TestbedError
 from profiles import InputError
 
@@ -28,6 +32,43 @@ def test_every_command_has_help_and_a_summary(name: str) -> None:
     assert "Usage" in shown.output
     if "--fleet" in shown.output and name != "size":
         assert "[[nic]]" in " ".join(shown.output.split())
+
+
+def test_the_help_lists_all_commands_under_their_headings_without_importing_them() -> None:
+    code = "import sys; from placer.cli import app; app(['--help'], standalone_mode=False); print([*sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "Planning:\n  run " in shown and "Checking:\n  verify " in shown
+    assert "  reproduce  Reproduce tables" in shown  # it comes from another package
+    assert not any(f"'placer.commands.{name}'" in shown for name in COMMANDS)
+    assert "'numpy'" not in shown
+
+
+def test_an_unknown_command_is_refused_with_the_nearest() -> None:
+    shown = CliRunner().invoke(app, ["comparee"])
+    assert shown.exit_code == 2
+    assert "there is no command 'comparee': did you mean compare?" in shown.output
+
+
+def test_shells_complete_strategies_rules_testbeds_and_nfs() -> None:
+    """The names are those of the registries and of the recorded profiles."""
+    assert {*STRATEGY_NAMES} == {*STRATEGIES, OPTIMAL}
+    assert {*RULE_NAMES} == {*RULES}
+    assert complete_strategy("contention-aware:b") == ["contention-aware:best-fit"]
+    assert complete_testbed("simulated:c") == ["simulated:contended"]
+    assert complete_nf("NAT,NID") == ["NAT,NIDS"]
+
+
+@pytest.mark.parametrize(
+    ("command", "common", "expert"), [("run", "--budget", "--solver"), ("serve", "--state", "--rule")]
+)
+def test_options_for_experts_stand_under_their_own_heading(command: str, common: str, expert: str) -> None:
+    shown = CliRunner().invoke(app, [command, "--help"]).output
+    before, _, behind = shown.partition("Options for experts:")
+    assert f"  {common} " in before and f"  {expert} " in behind
+
+
+def test_summaries_of_subcommands_are_whole() -> None:
+    assert "..." not in CliRunner().invoke(app, ["chain", "--help"]).output.partition("Commands:")[2]
 
 
 def test_the_version_is_printed() -> None:
@@ -65,26 +106,19 @@ def test_a_fault_of_the_program_keeps_its_traceback() -> None:
     assert failure_of(KeyError("pct")) is None
 
 
+@pytest.mark.long
 def test_standard_output_on_a_full_disk_is_one_line() -> None:
     """/dev/full refuses every write; files on a full disk are tested with the commands."""
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
-    command = [
-        sys.executable,
-        "-m",
-        "placer",
-        "run",
-        "traces/arrivals-500.csv",
-        "--strategy",
-        "monopolization",
-        "--quiet",
-    ]
+    command = [sys.executable, "-m", "placer", "generate", "--count", "1"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=REPO)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1].startswith("error: ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "status", "printed"),
     [

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from placer.evaluate.checks import InvalidPlan
-from placer.gpu_checks import check_gpus, gpu_faults
-from placer.inputs.gpu_admission import DeviceTest
-from placer.inputs.slos import read_device
+from placer.inputs.gpu.admission import DeviceTest
+from placer.inputs.gpu.slos import read_device
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule
 from placer.model.offered import OfferedWorkload
 from placer.model.plan import Placement, Plan
+from placer.run import check_gpus, gpu_faults
 from placer.strategies import find_strategy
 from profiles.gpu import GpuSettings
 from tests.placer.toy_gpu import MixedCatalogue, mixed, promised

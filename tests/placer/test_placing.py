@@ -13,7 +13,7 @@ from placer.model.catalogue import Catalogue
 from placer.placing import Placing
 from placer.progress import Progress
 from placer.strategies import NamedStrategy, find_strategy
-from tests.placer.report.test_wastage import KINDS, evaluation
+from tests.placer.evaluate.test_wastage import KINDS, evaluation
 
 
 def variation_of(violated: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> placing.BudgetVariation:

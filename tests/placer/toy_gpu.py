@@ -11,7 +11,7 @@ from placer.model.latency_oracle import LatencyCurve, LatencyOracle
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
-from placer.testing.toy import CORES, TRAFFIC, ToyCatalogue, ToyOracle
+from placer.testing.strategies import CORES, TRAFFIC, ToyCatalogue, ToyOracle
 from profiles import Workload
 
 KERNEL_US, TRANSFER_US = 20.0, 10.0

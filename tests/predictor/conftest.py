@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from predictor import Models, train
-from tests.predictor.made_up import CRYPTO, LOOKUP, PLAIN, profile
+from predictor import Models, load_models
 
 
 @pytest.fixture(scope="session")
-def models() -> Models:
+def models(made_up_models: Path) -> Models:
     """Models of three made-up NFs: no accelerator, a pipeline, and run-to-completion."""
-    return train(profile([PLAIN, CRYPTO, LOOKUP]))
+    return load_models(made_up_models)

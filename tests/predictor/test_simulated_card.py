@@ -57,7 +57,7 @@ def errors(trained: Models) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_random_traffic_in_random_co_locations(errors: dict[str, np.ndarray]) -> None:
     """Tomur within 3.7 % on average, SLOMO several times worse."""
     tomur, slomo = (100 * np.abs(errors[name]).mean() for name in ("tomur", "slomo"))
@@ -65,19 +65,19 @@ def test_random_traffic_in_random_co_locations(errors: dict[str, np.ndarray]) ->
     assert slomo >= 3 * tomur
 
 
-def test_patterns_and_queues(trained: Models) -> None:
+def test_patterns_and_queues(recorded: Models) -> None:
     """NIDS runs to completion on two queues; the others are pipelines with one queue per accelerator."""
-    found = {name: (one["execution_pattern"], one["queues"]) for name, one in trained.completed_nf_json.items()}
+    found = {name: (one["execution_pattern"], one["queues"]) for name, one in recorded.completed_nf_json.items()}
     assert found["NIDS"] == ("run-to-completion", {"regex": 2})
     assert found["FlowMonitor"] == ("pipeline", {"regex": 1})
     assert found["IPCompGateway"] == ("pipeline", {"regex": 1, "compression": 1})
 
 
 @pytest.mark.parametrize("nf", ["FlowMonitor", "NIDS", "IPCompGateway"])
-def test_service_times_over_all_traffic(trained: Models, nf: str) -> None:
+def test_service_times_over_all_traffic(recorded: Models, nf: str) -> None:
     """The inferred time per packet is right within a tenth or 50 ns at any traffic, whether it binds or not."""
     traffic = np.random.default_rng(5).uniform((1, 64, 0), (500_000, 1500, 1100), (200, 3))
-    for use in trained.models[nf].execution.uses:
+    for use in recorded.models[nf].execution.uses:
         engine = BLUEFIELD_2.engines[use.name]
         true = [engine.service_us(size, mtbr) / 1e3 for _, size, mtbr in traffic.tolist()]
         np.testing.assert_allclose(use.service(traffic), true, rtol=0.1, atol=5e-5)
@@ -180,9 +180,9 @@ def test_a_further_competitor_hardly_ever_speeds_an_nf_up(recorded: Models) -> N
     assert np.mean(np.array(rises) > 1e-3) < 0.05
 
 
-def test_nothing_jumps_where_contention_exceeds_what_nfs_exert(trained: Models) -> None:
+def test_nothing_jumps_where_contention_exceeds_what_nfs_exert(recorded: Models) -> None:
     """From just below the most that co-located NFs exert to just above, no prediction moves by over 2 %."""
-    for name, model in trained.models.items():
+    for name, model in recorded.models.items():
         at = np.array([[1.2, 3e9, 0.7, 0.3, 1.2e9, 5e8, 8.0]] * 2)
         at[:, 2:4] *= model.memory.most_accesses * np.array([[0.999], [1.001]])
         traffic = np.array([(100_000.0, 1400.0, 0.0)] * 2)

@@ -11,13 +11,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from profiler.best_effort import BestEffort, difference_by_error
 from profiler.export import best_effort_table
-from profiler.journal import Journal, JournaledTestbed, canonical
-from profiler.outliers import ConfirmedTestbed
+from profiler.journal.journal import Journal, JournaledTestbed, canonical
 from profiler.profiling import journal_of, profile
-from profiler.protocol import parse_run, run_answer
-from profiler.testbed import Measurement, Run
+from profiler.protocol.protocol import parse_run, run_answer
+from profiler.runs.outliers import ConfirmedTestbed
+from profiler.testbed import BestEffort, Measurement, Run, difference_by_error
 from profiler.testbeds.exec import ExecTestbed
 from profiles import BenchLoad, Counters, Load, TrafficProfile, Workload
 from profiles.best_effort import BEST_EFFORT, read_best_effort

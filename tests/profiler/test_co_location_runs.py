@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from profiler.co_location_runs import CoLocationRuns
-from profiler.outliers import ConfirmedTestbed
+from profiler.runs.co_location_runs import CoLocationRuns
+from profiler.runs.outliers import ConfirmedTestbed
 from profiles import CoLocation, Workload
 from tests.profiler.crowd_testbed import CrowdTestbed, crowd_description
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profiler.co_runs import draw_co_locations
-from profiler.memory_contention import MemoryContention
-from profiler.nf_runs import NfRuns
-from profiler.outliers import ConfirmedTestbed
+from profiler.contention import MemoryContention
+from profiler.runs.co_runs import draw_co_locations
+from profiler.runs.nf_runs import NfRuns
+from profiler.runs.outliers import ConfirmedTestbed
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run, RunRefused, TestbedError
 from profiles import Load, NfDescription, Workload

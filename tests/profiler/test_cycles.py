@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from profiler.cycles import measure_part_of_cycles
-from profiler.journal import Journal
+from profiler.journal.journal import Journal
 from profiler.simulated import SimulatedServer
 from profiler.testbed import Measurement, Run, Testbed
 from profiler.testbed_stack import TestbedStack

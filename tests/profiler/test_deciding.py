@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from profiler.co_location_runs import CoLocationRuns
 from profiler.deciding import BAND, KEEP, SOLO_RUNS, measure_deciding
-from profiler.outliers import ConfirmedTestbed
+from profiler.journal.status import read_status
 from profiler.profiling import journal_of, profile
-from profiler.status import read_status
+from profiler.runs.co_location_runs import CoLocationRuns
+from profiler.runs.outliers import ConfirmedTestbed
 from profiler.testbed import TestbedError
 from profiles.profile import read_profile
 from tests.profiler.crowd_testbed import LOADS, CrowdTestbed, names
@@ -128,14 +128,21 @@ def test_runs_are_in_the_folder_of_their_first_nf(tmp_path: Path) -> None:
         assert any(len(table) == 1 for table in at_default)
 
 
-@pytest.mark.parametrize("left", [1, 2, 40, 120])
-def test_a_testbed_that_fails_meanwhile_is_resumed(tmp_path: Path, left: int) -> None:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A profile of one go, and its runs."""
+    testbed, out = CrowdTestbed(), tmp_path_factory.mktemp("whole") / "p"
+    profile(testbed, out, quota=100)
+    return out, testbed.runs
+
+
+@pytest.mark.parametrize("left", [1, 120, *(pytest.param(further, marks=pytest.mark.long) for further in (2, 40))])
+def test_a_testbed_that_fails_meanwhile_is_resumed(tmp_path: Path, whole: tuple[Path, int], left: int) -> None:
     """Also at one of the last runs: what is missing is not taken for refused; the result is that of one go."""
-    whole = CrowdTestbed()
-    profile(whole, tmp_path / "whole", quota=100)
+    out, runs = whole
     with pytest.raises(TestbedError, match="crowd is broken"):
-        profile(CrowdTestbed(fails_after=whole.runs - left), tmp_path / "p", quota=100)
+        profile(CrowdTestbed(fails_after=runs - left), tmp_path / "p", quota=100)
     again = CrowdTestbed()
     profile(again, tmp_path / "p", quota=100)
     assert again.runs == left
-    assert bytes_of(tmp_path / "p") == bytes_of(tmp_path / "whole")
+    assert bytes_of(tmp_path / "p") == bytes_of(out)

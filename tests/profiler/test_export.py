@@ -44,7 +44,7 @@ def test_a_second_profiling_keeps_the_files_of_the_user(tmp_path: Path) -> None:
     assert (out / "other" / "memory.csv").exists()
 
 
-@pytest.mark.parametrize("renames", [0, 1, 3, 5])
+@pytest.mark.parametrize("renames", [0, 3, *(pytest.param(further, marks=pytest.mark.long) for further in (1, 5))])
 def test_a_kill_while_a_profile_is_written_again_loses_nothing(tmp_path: Path, renames: int) -> None:
     """Each file is the old or the new one, the user's files stay, and the same command completes the profile."""
     out = tmp_path / "p"
@@ -91,6 +91,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_the_old_profile(tmp_path: Path, m
     assert bytes_of(tmp_path / "p") != before
 
 
+@pytest.mark.long
 def test_a_disk_that_is_full_while_profiling_is_one_line(tmp_path: Path) -> None:
     """The command ends with status 1 and writes no profile; with space again, it resumes to the same bytes."""
     arguments = ["--testbed", "simulated", "--nf", "ACL", "--quota", "60", "--quiet", "--out"]

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiler.drift import DriftReference, SteadyTestbed
-from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.profiling import profile
-from profiler.retry import RetryingTestbed
+from profiler.runs.outliers import ConfirmedTestbed, doubtful
 from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
+from profiler.testbed_stack import DriftReference, RetryingTestbed, SteadyTestbed
 from profiler.testbeds.exec import ExecTestbed
 from profiles import ChainLoad, Counters, Load, TrafficProfile, Workload
 from profiles.profile import Profile, read_profile
@@ -32,7 +31,7 @@ def retried(flags: str, messages: list[str], timeout: float = 20.0) -> RetryingT
     return RetryingTestbed(lambda: ExecTestbed(f"{FOREIGN} {flags}", timeout), messages.append, lambda seconds: None)
 
 
-def profiled(tmp_path: Path, flags: str, messages: list[str], timeout: float = 20.0, quota: int = 120) -> Profile:
+def profiled(tmp_path: Path, flags: str, messages: list[str], timeout: float = 20.0, quota: int = 60) -> Profile:
     """The profile of one NF of the foreign testbed with these flags."""
     with retried(flags, messages, timeout) as testbed:
         return read_profile(profile(testbed, tmp_path / "p", nfs=["tls-proxy"], quota=quota, notify=messages.append))
@@ -44,26 +43,39 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     return profiled(tmp_path_factory.mktemp("whole"), "", [])
 
 
+FAULTS = [
+    ("--die-after", 20),  # ends in the middle
+    ("--hang-after", 0.3),  # hangs
+    ("--late-s 0.6 --late-after", 0.3),  # answers late
+    ("--garbage-after", 20),  # answers with what is not JSON
+    ("--wrong-id-after", 20),  # answers with another id
+    ("--nan-after", 20),  # reports NaN
+    ("--zero-after", 20),  # reports no throughput
+    ("--short-after", 20),  # leaves out a workload
+    ("--no-counter-after", 20),  # leaves out a counter
+]
+
+
+@pytest.mark.parametrize(("fault", "timeout"), FAULTS)
+def test_a_run_that_fails_is_made_again(fault: str, timeout: float) -> None:
+    """A testbed that fails after every third run is restarted, and measures what one without fault does."""
+    messages: list[str] = []
+    runs = [[replace(FIREWALL, traffic=replace(FIREWALL.traffic, flows=flows))] for flows in (10, 100, 1000, 10_000)]
+    with retried("", []) as whole, retried(f"{fault} 3", messages, timeout) as testbed:
+        expected, found = ([one.run(loads, seed=7).measurements for loads in runs] for one in (whole, testbed))
+        assert found == expected
+    assert messages and all("attempt 1 of 3 failed, restarting the testbed" in line for line in messages)
+
+
 @pytest.mark.parametrize(
-    ("fault", "timeout"),
-    [
-        ("--die-after", 20),  # ends in the middle
-        ("--hang-after", 0.3),  # hangs
-        ("--late-s 0.6 --late-after", 0.3),  # answers late
-        ("--garbage-after", 20),  # answers with what is not JSON
-        ("--wrong-id-after", 20),  # answers with another id
-        ("--nan-after", 20),  # reports NaN
-        ("--zero-after", 20),  # reports no throughput
-        ("--short-after", 20),  # leaves out a workload
-        ("--no-counter-after", 20),  # leaves out a counter
-    ],
+    ("fault", "timeout"), [FAULTS[0], *(pytest.param(*one, marks=pytest.mark.long) for one in FAULTS[1:])]
 )
 def test_a_testbed_that_fails_sometimes_is_restarted(
     tmp_path: Path, undisturbed: Profile, fault: str, timeout: float
 ) -> None:
-    """A testbed that fails after every 150 runs is restarted each time, and the profile is the same to the byte."""
+    """A testbed that fails after every 80 runs is restarted each time, and the profile is the same to the byte."""
     messages: list[str] = []
-    written = profiled(tmp_path, f"{fault} 150", messages, timeout)
+    written = profiled(tmp_path, f"{fault} 80", messages, timeout)
     assert messages and all("attempt 1 of 3 failed, restarting the testbed" in line for line in messages)
     for name in ("solo.csv", "memory.csv", "crypto.csv", "pattern.csv"):
         whole, broken = (one.source / "tls-proxy" / name for one in (undisturbed, written))
@@ -122,6 +134,7 @@ def test_no_outlier_enters_a_profile(tmp_path: Path, undisturbed: Profile) -> No
     assert _compared(undisturbed, written).max() < 0.05
 
 
+@pytest.mark.long
 def test_drift_is_corrected_and_reported(tmp_path: Path) -> None:
     """A card that gets 10 % slower within an hour of runs gives throughputs within 5 % of a steady one's."""
     messages: list[str] = []

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from profiler.further import ROUNDS, profile_further
-from profiler.journal import Journal
+from profiler.journal.journal import Journal
+from profiler.journal.status import as_text, read_status
 from profiler.profiling import journal_of, profile
-from profiler.status import as_text, read_status
 from profiler.testbed import TestbedError
 from profiles import CoLocation, InputError, Workload
 from profiles.profile import Profile, read_profile

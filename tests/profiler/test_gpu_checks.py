@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.request_checks import refusals
+from profiler.protocol.request_checks import refusals
 from profiler.simulated import SimulatedTestbed
 from profiles import Load, PacedWorkload, Workload
 from tests.profiler.gpu_loads import TRAFFIC, gpu_description, paced, scheduled

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.protocol import RUN_MESSAGE, parse_run, run_answer, run_request
+from profiler.protocol.protocol import RUN_MESSAGE, parse_run, run_answer, run_request
 from profiler.serve import answer
 from profiler.testbed import (
     GpuStages,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from profiler.journal import Journal
+from profiler.journal.journal import Journal
+from profiler.journal.status import as_text, read_status
 from profiler.profiling import journal_of, merge, profile
-from profiler.status import as_text, read_status
 from profiler.testbed import TestbedError
 from profiler.testbeds import open_testbed
 from profiles import InputError, Workload

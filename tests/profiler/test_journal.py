@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from profiler.journal import Journal, JournaledTestbed
-from profiler.journal_faults import JournalError
+from profiler.journal.journal import Journal, JournaledTestbed
+from profiler.journal.records import JournalError
 from profiler.simulated import SimulatedServer
 from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement, TestbedError
 from profiles import BenchLoad, ChainLoad, Counters, InputError, Load, TrafficProfile, Workload

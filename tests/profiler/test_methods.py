@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiler.contention import measure_benches
-from profiler.memory_contention import MemoryContention
+from profiler.contention import MemoryContention, measure_benches
 from profiler.methods import METHODS, find_method
-from profiler.nf_runs import NfRuns, QuotaSpent
-from profiler.outliers import ConfirmedTestbed
 from profiler.profiling import profile
+from profiler.runs.nf_runs import NfRuns, QuotaSpent
+from profiler.runs.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, parameter_at
 from profiles import InputError, Workload
 from tests.profiler.toy_testbed import STEP, ToyTestbed, description

@@ -12,7 +12,7 @@ from types import FrameType
 
 import pytest
 
-from profiler.program import Program
+from profiler.protocol.program import Program
 
 
 class _Interrupted:
@@ -22,7 +22,7 @@ class _Interrupted:
         self.at = at
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> _Interrupted:
-        if frame.f_globals.get("__name__") in ("queue", "threading", "profiler.program"):
+        if frame.f_globals.get("__name__") in ("queue", "threading", "profiler.protocol.program"):
             self.at -= 1
             if self.at < 0:
                 sys.settrace(None)
@@ -74,7 +74,7 @@ def test_an_interrupt_waits_until_the_threads_of_a_program_are_started(monkeypat
             super().start()
             started.append(self)
 
-    monkeypatch.setattr("profiler.program.Thread", Interrupted)
+    monkeypatch.setattr("profiler.protocol.program.Thread", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         Program("sleep 600")
     assert len(started) == 3
@@ -93,7 +93,7 @@ def test_a_signal_that_comes_just_before_a_wait_is_seen_within_a_second(monkeypa
             raise queue.Empty
 
     now = [0.0]
-    monkeypatch.setattr("profiler.program.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("profiler.protocol.program.time.monotonic", lambda: now[0])
     monkeypatch.setattr(program, "_answers", Silent())
     with pytest.raises(TimeoutError):
         program.receive(3.2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.method import QUOTA
+from profiler.methods import QUOTA
 from profiler.quota import DECIDING, divide
 from profiles import InputError
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from profiler.request_checks import refusals
+from profiler.protocol.request_checks import refusals
 from profiler.simulated import SimulatedServer
 from profiles import ChainLoad, ConfiguredWorkload, Load, NfStage, TrafficProfile, Workload
 from tests.profiler.toy_testbed import description

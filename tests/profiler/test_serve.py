@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from profiler.program import LONGEST_LINE
+from profiler.protocol.program import LONGEST_LINE
 from profiler.serve import answer, serve
 from profiler.simulated import SimulatedServer, SimulatedTestbed
 from profiler.testbeds.exec import ExecTestbed

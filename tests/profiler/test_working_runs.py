@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from profiler.runs.outliers import WorkingRuns
 from profiler.testbed import Run, Testbed, TestbedChanged, TestbedError
-from profiler.working_runs import WorkingRuns
 from profiles import CoLocation, Load, Workload
 from tests.profiler.crowd_testbed import CrowdTestbed, crowd_description, names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from profiler.request_checks import refusals
+from profiler.protocol.request_checks import refusals
 from profiler.testbed import Measurement, PacketLatency, Run, RunRefused, StageMeasurement, Testbed, TestbedError
 from profiles import ChainLoad, ConfiguredWorkload, Counters, Load, TestbedDescription, TrafficProfile, Workload
 

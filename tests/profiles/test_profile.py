@@ -72,7 +72,7 @@ def test_a_profile_that_is_read_and_written_has_the_same_bytes(tmp_path: Path) -
         (
             "NF/memory.csv",
             f"{MEMORY}\n{ROW.replace('800', 'nan')}\n",
-            "NF/memory.csv:2: throughput_kpps: nan is not a finite",
+            "NF/memory.csv:2: throughput_kpps: 'nan' is not a finite",
         ),
         (
             "NF/memory.csv",
@@ -84,12 +84,16 @@ def test_a_profile_that_is_read_and_written_has_the_same_bytes(tmp_path: Path) -
             f"{MEMORY}\n{ROW.replace('800', '0')}\n",
             "NF/memory.csv:2: throughput_kpps: 0 is no measurement",
         ),
-        ("NF/memory.csv", f"{MEMORY}\n{ROW},9\n", "NF/memory.csv:2: has 11 values, the header 10"),
+        ("NF/memory.csv", f"{MEMORY}\n{ROW},9\n", "NF/memory.csv:2: has 11 values, the header has 10"),
         ("NF/memory.csv", f"{MEMORY}\n1,fast{ROW[9:]}\n", "NF/memory.csv:2: packet_size: 'fast' is not a number"),
         ("NF/memory.csv", f"{MEMORY.replace('ipc,', '')}\n", "NF/memory.csv:1: ipc: column is missing"),
         ("NF/memory.csv", f"{MEMORY}\n1_0{ROW[4:]}\n", "NF/memory.csv:2: flows: '1_0' is not a number"),
         ("NF/memory.csv", f"{MEMORY}\n١٢{ROW[4:]}\n", "NF/memory.csv:2: flows: '١٢' is not a number"),
-        ("NF/memory.csv", MEMORY.replace(",", ";") + "\n", "NF/memory.csv:1: columns are separated by semicolons"),
+        (
+            "NF/memory.csv",
+            MEMORY.replace(",", ";") + "\n",
+            "NF/memory.csv:1: values are separated by ';'",
+        ),
         ("NF/memory.csv", "", "NF/memory.csv: is empty"),
         ("NF/nf.json", '{"name": "NF", "cores": 0}', "NF/nf.json: cores: "),
         ("testbed.json", "{", "testbed.json: "),
@@ -128,8 +132,8 @@ def test_a_table_of_an_accelerator_that_the_nf_does_not_use_is_refused(tmp_path:
 def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     """It is an input error."""
     written(tmp_path, {"NF/solo.csv": ""})
-    (tmp_path / "NF" / "memory.csv").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="cannot be read as CSV"):
+    (tmp_path / "NF" / "memory.csv").write_bytes(b"flows\xff")
+    with pytest.raises(InputError, match=r"memory\.csv:1: is not UTF-8 text"):
         read_profile(tmp_path)
 
 

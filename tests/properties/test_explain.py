@@ -10,8 +10,8 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import Tenant
 from placer.policy.rejection import Cause
 from placer.policy.rules import LOOK_AHEAD
-from placer.testing.toy import ToyOracle
-from tests.placer.online.audit import Auditor
+from placer.testing.strategies import ToyOracle
+from tests.placer.fleet.audit import Auditor
 from tests.properties.test_plans import FLEETS, traces
 
 

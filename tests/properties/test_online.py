@@ -9,10 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from placer.model.fleet import Fleet, Tenant
-from placer.model.sla import Sla
-from placer.online.engine import WHEN_FULL, Engine
-from placer.online.events import (
+from placer.fleet.engine import WHEN_FULL, Engine
+from placer.fleet.events import (
     Arrive,
     Change,
     Decision,
@@ -26,11 +24,14 @@ from placer.online.events import (
     Return,
     Where,
 )
-from placer.online.store import State
+from placer.fleet.state.store import State
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
 from placer.policy.rules import RULES
-from placer.testing.toy import ToyOracle, catalogue
+from placer.testing.strategies import ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
-from tests.placer.online.audit import Auditor
+from tests.effort import examples
+from tests.placer.fleet.audit import Auditor
 
 DROPS = st.sampled_from([0.0, 0.03, 0.05, 0.08, 0.1, 0.2, 0.5])
 SLAS = DROPS.map(lambda drop: Sla(max_drop=drop)) | st.sampled_from([60.0, 95.0, 380.0]).map(
@@ -160,4 +161,4 @@ class Online(RuleBasedStateMachine):
 
 
 TestOnline = Online.TestCase
-TestOnline.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestOnline.settings = settings(max_examples=examples(40), stateful_step_count=40)

@@ -13,8 +13,9 @@ import placer.optimal
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal import Optimum, optimal_plan
-from placer.optimal.generated_plan import generated_plan
+from placer.optimal.co_location_pricer import generate_plan
 from placer.optimal.incumbent import first_incumbent
+from tests.effort import examples
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, faults_of, tenant
 
@@ -65,7 +66,7 @@ def compare_generation_with_exhaustive_search(instance: Instance) -> None:
     """Fails where column generation is better than exhaustive search, or its bound higher."""
     tenants, kinds, oracles = instance
     incumbent = first_incumbent(tenants, kinds, oracles, EVER)
-    plan, bound = generated_plan(incumbent, kinds, oracles, deadline=EVER)
+    plan, bound = generate_plan(incumbent, kinds, oracles, deadline=EVER)
     best = exhaustive_plan(*instance)
     generated = Optimum(
         nics=[(kinds[number], tenants_on) for number, tenants_on in plan.nics],
@@ -82,14 +83,14 @@ def compare_generation_with_exhaustive_search(instance: Instance) -> None:
 
 
 @given(instances())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_the_pattern_program_agrees_with_exhaustive_search(instance: Instance) -> None:
     """Whatever the oracle, the program places as many tenants as can be, at the least cost, and proves it."""
     compare_program_with_exhaustive_search(instance)
 
 
 @given(instances())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_without_all_co_locations_the_plan_and_the_bound_are_valid(instance: Instance) -> None:
     """Whatever the oracle, the plan of the neighbourhood search has no violations, and its bound is valid."""
     tenants, kinds, oracles = instance
@@ -105,7 +106,7 @@ def test_without_all_co_locations_the_plan_and_the_bound_are_valid(instance: Ins
 
 
 @given(instances())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_column_generation_makes_valid_plans_and_bounds(instance: Instance) -> None:
     """Whatever the oracle, the plan of generated columns has no violations, and the bound is valid."""
     compare_generation_with_exhaustive_search(instance)
@@ -121,7 +122,7 @@ def test_ten_thousand_instances_agree(instance: Instance) -> None:
 
 
 @given(instances(CrowdingOracle), tenants_of(1, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_one_more_tenant_never_lowers_the_optimum(instance: Instance, arriving: list[Tenant]) -> None:
     """Where neighbours only slow down and all tenants are placed, one tenant more costs at least as much.
 
@@ -135,7 +136,7 @@ def test_one_more_tenant_never_lowers_the_optimum(instance: Instance, arriving: 
 
 
 @given(instances(), st.integers(0, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_a_looser_sla_never_makes_the_optimum_worse(instance: Instance, which: int) -> None:
     """Whatever the oracle, when one tenant requires less, no fewer are placed, and as many cost no more."""
     tenants, kinds, oracles = instance

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal.trace_optimum import find_optimum
+from tests.effort import examples
 from tests.placer.optimal.exhaustive_trace import MOST_ARRIVALS, exhaustive_trace
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle
 from tests.properties.test_optimal import NFS, instances, tenants_of
@@ -45,13 +48,32 @@ def _arrivals(draw: st.DrawFn, least: int, most: int, departures: bool) -> list[
     ]
 
 
+@st.composite
+def traces_with_running(draw: st.DrawFn, departures: bool = True) -> SmallTrace:
+    """A small trace of which some instances already run: each on a NIC of a kind that has the cores for all there."""
+    arrivals, kinds, oracles = draw(small_traces(departures=departures))
+    kinds = [replace(kind, names=tuple(f"{kind.model}-{i}" for i in range(min(kind.count or 2, 2)))) for kind in kinds]
+    kinds = [replace(kind, names=kind.names if kind.count != 0 else ()) for kind in kinds]
+    free = {name: kind.cores for kind in kinds for name in kind.names}
+    kind_of = {name: kind for kind in kinds for name in kind.names}
+    settled = []
+    for one in arrivals:
+        fitting = [name for name in free if kind_of[name].cores_of.get(one.workload.nf, 9) <= free[name]]
+        nic = draw(st.none() | st.sampled_from(fitting)) if fitting else None
+        if nic is not None:
+            free[nic] -= kind_of[nic].cores_of[one.workload.nf]
+        settled.append(replace(one, nic=nic))
+    return settled, kinds, oracles
+
+
 def compare_with_exhaustive_search(trace: SmallTrace) -> None:
     """Fails where the optimum is not proven, rejects or costs more than needed, or has an SLA violation."""
     arrivals, kinds, oracles = trace
     found = find_optimum(arrivals, Catalogue(tuple(kinds), (), ()), oracles, time_limit=20)
     check_plan(found.plan, arrivals, kinds)
     assert list(slas_kept(found.plan, oracles)) == []
-    assert evaluate(found.plan, kinds, oracles).violated == 0
+    if all(one.nic is None for one in arrivals):
+        assert evaluate(found.plan, kinds, oracles).violated == 0
     best = exhaustive_trace(arrivals, kinds, oracles)
     assert found.plan.rejected == best.rejected
     assert found.cost == pytest.approx(best.cost)
@@ -62,29 +84,47 @@ def compare_with_exhaustive_search(trace: SmallTrace) -> None:
     assert found.shortfall is None or found.shortfall.proven
 
 
+@pytest.mark.long
 @given(small_traces())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_the_optimum_of_a_small_trace_with_departures_is_proven(trace: SmallTrace) -> None:
     """Whatever the oracle and the fleet: as few rejections and as little cost as exhaustive search finds, proven."""
     compare_with_exhaustive_search(trace)
 
 
 @given(small_traces(departures=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_the_optimum_of_a_small_trace_without_departures_is_proven(trace: SmallTrace) -> None:
     """SLAs are kept while the NICs fill up, too, and the optimum is proven under this constraint."""
     compare_with_exhaustive_search(trace)
 
 
+@pytest.mark.long
 @given(traces_on_one_kind())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_the_optimum_of_eight_arrivals_is_proven(trace: SmallTrace) -> None:
     """Up to eight arrivals on one kind of NIC, with an oracle that is not monotone."""
     compare_with_exhaustive_search(trace)
 
 
+@pytest.mark.long
+@given(traces_with_running())
+@settings(max_examples=200, deadline=None)
+def test_the_optimum_beside_what_already_runs_is_proven(trace: SmallTrace) -> None:
+    """Whatever runs where, with whatever SLAs broken: it stays, and the rest is placed as exhaustive search does."""
+    compare_with_exhaustive_search(trace)
+
+
+@pytest.mark.long
+@given(traces_with_running(departures=False))
+@settings(max_examples=100, deadline=None)
+def test_the_static_optimum_beside_what_already_runs_is_proven(trace: SmallTrace) -> None:
+    """Without departures the pattern program has what is left of NICs in use as further kinds."""
+    compare_with_exhaustive_search(trace)
+
+
 @pytest.mark.slow
-@given(small_traces() | traces_on_one_kind())
+@given(small_traces() | traces_on_one_kind() | traces_with_running() | traces_with_running(departures=False))
 @settings(max_examples=3_000, deadline=None, database=None, derandomize=False)
 def test_the_optimum_of_thousands_of_small_traces_is_proven(trace: SmallTrace) -> None:
     """Exhaustive search never contradicts the optimum."""

@@ -16,11 +16,11 @@ def printed_table(findings: Sequence[Finding]) -> pd.DataFrame:
     """As `findings_table`, numbers as text: errors with three digits after the point, counts without."""
     table = findings_table(findings)
     for column in ("ours", "published"):
-        table[column] = [_printed(float(value)) for value in table[column]]
+        table[column] = [_print(float(value)) for value in table[column]]
     return table
 
 
-def _printed(value: float) -> str:
+def _print(value: float) -> str:
     if np.isnan(value):
         return NOT_PRINTED
     return f"{value:.0f}" if value.is_integer() else f"{value:.3f}"

@@ -7,9 +7,9 @@ from time import perf_counter
 from typing import NamedTuple
 
 from placer.gpu.device import GpuDevice
+from placer.gpu.plan import LatencySlo
 from placer.gpu.registry import METHODS, MethodSetting
-from placer.gpu.slo import LatencySlo
-from placer.inputs.written_slos import written_device, written_slo
+from placer.inputs.gpu.slos import write_device, write_slo
 from placer.report.text.admission import answer
 from placer.verify.admission import admission_case, admission_faults, late
 
@@ -48,7 +48,7 @@ def judged_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], se
     begin = perf_counter()
     admission = METHODS[method](gpu, slos, setting)
     seconds = perf_counter() - begin
-    case = admission_case(written_device(gpu), [written_slo(slo) for slo in slos], answer(admission))
+    case = admission_case(write_device(gpu), [write_slo(slo) for slo in slos], answer(admission))
     violating = late(case)
     satisfied = [one.slo.rate_kpps for one in admission.admitted if one.slo.id not in violating]
     sound = not any(admission_faults(case))

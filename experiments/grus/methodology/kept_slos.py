@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from experiments.grus.methodology.simulated_server import latency_of, measured, stages_of
 from experiments.grus.methodology.slo_sets import TRAFFIC, SloCoLocation
-from placer.gpu.slo import LatencySlo
+from placer.gpu.plan import LatencySlo
 from profiler.testbed import Measurement
 from profiles import GpuSettings, PacedWorkload, Workload
 

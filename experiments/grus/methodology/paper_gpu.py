@@ -13,7 +13,7 @@ from __future__ import annotations
 from random import Random
 
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf
-from placer.gpu.slo import LatencySlo
+from placer.gpu.plan import LatencySlo
 
 WORKERS = 24
 BATCH = 256

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.grus.methodology.simulated_server import recorded_profile
 from predictor.gpu.models import GpuModels
 from predictor.gpu.nf_model import rows
 from profiles import ATTRIBUTES, TrafficProfile
+from profiles.arrays import Floats
 from profiles.gpu_tables import MEAN, OTHERS, PACKETS, parse_others
 
-Array = NDArray[np.float64]
 
-
-def line(at: Sequence[float], times: Sequence[float]) -> Array:
+def line(at: Sequence[float], times: Sequence[float]) -> Floats:
     """Slope and intercept of least squares, for `numpy.polyval`."""
-    found: Array = np.polyfit(at, times, 1)
+    found: Floats = np.polyfit(at, times, 1)
     return found
 
 

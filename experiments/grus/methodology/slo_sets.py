@@ -9,10 +9,9 @@ from random import Random
 from experiments.grus.methodology.simulated_server import BATCH, GBPS, NFS, TRAFFICS, latency_of, measured, on_sms
 from experiments.registry import CannotRun
 from placer.gpu.device import GpuDevice
-from placer.gpu.plan import Admitted
+from placer.gpu.plan import Admitted, LatencySlo
 from placer.gpu.registry import METHODS, MethodSetting
-from placer.gpu.slo import LatencySlo
-from placer.inputs.slos import device_of
+from placer.inputs.gpu.slos import device_of
 from predictor.gpu.device import LONGEST_US, DeviceEntry
 from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload

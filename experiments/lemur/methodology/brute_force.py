@@ -11,16 +11,13 @@ from math import comb, prod
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from placer.chains.chain import Chain
-from placer.chains.layout import Layout
-from placer.chains.layouts import all_layouts
-from placer.chains.rack import Rack
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from placer.rack.chain import Chain
+from placer.rack.layout import Layout
+from placer.rack.layouts import all_layouts
+from placer.rack.rack import Rack
+from profiles.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class BruteForce:
 
     def published(self, seconds: float, seed: int = 0) -> BruteForced:
         """As published: a linear program for each allocation; of patterns drawn at random until the time is over."""
-        return self._run(self._drawn(seed), seconds, self._by_programs)
+        return self._run(self._draw(seed), seconds, self._by_programs)
 
     def fast(self, seconds: float) -> BruteForced:
         """All patterns, with all allocations of one at once, and a linear program only where it may raise the best."""
@@ -94,12 +91,12 @@ class BruteForce:
                 break
         each = np.diff(ends)
         error = float(each.std(ddof=1) / each.mean() / np.sqrt(len(each))) if len(each) > 1 else float("inf")
-        return BruteForced(best, ends[-1] - begin, len(each), prod(len(one) for one in self.patterns), error)
+        return BruteForced(best, ends[-1] - begin, len(each), prod(len(pattern) for pattern in self.patterns), error)
 
-    def _drawn(self, seed: int) -> Iterator[tuple[Pattern, ...]]:
+    def _draw(self, seed: int) -> Iterator[tuple[Pattern, ...]]:
         random = Random(seed)
         while True:
-            yield tuple(random.choice(one) for one in self.patterns)
+            yield tuple(random.choice(pattern) for pattern in self.patterns)
 
     def _caps(self, pattern: Sequence[Pattern]) -> Floats:
         """Per allocation of cores and chain the largest rate; shape (allocations, chains)."""

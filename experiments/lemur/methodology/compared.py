@@ -8,8 +8,8 @@ from typing import Any
 
 from experiments.lemur.methodology.paper_rack import DELTAS, SETS, chains, rack
 from experiments.registry import Setting
-from placer.chains.plan import RackPlan, Status
-from placer.chains.strategies import CHAIN_STRATEGIES
+from placer.rack.plan import RackPlan, Status
+from placer.rack.strategies import CHAIN_STRATEGIES
 
 TIME_LIMIT_S = 60.0
 RIVALS = ("hardware-preferred", "greedy", "software-preferred", "minimum-bounce")
@@ -61,8 +61,10 @@ def plans_of(instances: Sequence[Instance], strategies: Sequence[str] = STRATEGI
     on = rack(**changes)
     return {
         name: {
-            one: CHAIN_STRATEGIES[name](chains(one.numbers, one.delta), on, time_limit=TIME_LIMIT_S, notify=_quiet)
-            for one in instances
+            instance: CHAIN_STRATEGIES[name](
+                chains(instance.numbers, instance.delta), on, time_limit=TIME_LIMIT_S, notify=_quiet
+            )
+            for instance in instances
         }
         for name in strategies
     }
@@ -74,7 +76,7 @@ def _quiet(message: str) -> None:
 
 def aggregate_gbps(plan: RackPlan) -> float:
     """The sum of rates; NaN without a plan."""
-    return sum(one.rate_mbps for one in plan.chains) / 1000 if plan.chains else float("nan")
+    return sum(chain.rate_mbps for chain in plan.chains) / 1000 if plan.chains else float("nan")
 
 
 def marginal_gbps(plan: RackPlan) -> float:

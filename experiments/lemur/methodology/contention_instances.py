@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from experiments.lemur.methodology.paper_rack import CYCLES, DELTAS, SETS, server
-from placer.chains.chain import Chain
-from placer.chains.files.chains_file import chains_of_text
-from placer.chains.files.json_twins import rack_of
-from placer.chains.rack import Rack
+from placer.rack.chain import Chain
+from placer.rack.files.chains_file import chains_of_text
+from placer.rack.files.json_twins import rack_of
+from placer.rack.rack import Rack
 
 RECORDED = "server-simulated"
 ON_SWITCH = tuple(name for name, (_, _, where) in CYCLES.items() if "P" in where)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from placer.chains.chain import Chain
-from placer.chains.files.json_twins import chains_of, rack_of
-from placer.chains.rack import Rack
+from placer.rack.chain import Chain
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.rack import Rack
 
 CYCLES: dict[str, tuple[int, bool, str]] = {
     "Encrypt": (9123, True, ""),

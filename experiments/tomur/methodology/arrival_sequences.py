@@ -13,7 +13,7 @@ from typing import TextIO, TypeVar
 import joblib
 
 from experiments.registry import Setting
-from experiments.tomur.methodology.simulated_card import TESTBEDS, trained
+from experiments.tomur.methodology.simulated_card import TESTBEDS, train
 from placer.evaluate.evaluation import evaluate
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
@@ -52,7 +52,7 @@ class SimulatedFleet:
 
     def fewest_nics(self, arrivals: list[Arrival]) -> int:
         """NICs of the optimum by the card's noise-free throughputs."""
-        return len(optimal_plan([one.tenant for one in arrivals], self.catalogue.kinds, self.truth).nics)
+        return len(optimal_plan([arrival.tenant for arrival in arrivals], self.catalogue.kinds, self.truth).nics)
 
     def score(self, plan: Plan, fewest: int) -> tuple[float, float]:
         """Wastage (%) relative to the optimum's NICs, and SLA violations (%), by the card's noise-free throughputs."""
@@ -90,7 +90,7 @@ def each_sequence(setting: Setting, evaluate: Callable[[int], Evaluated], jobs: 
     """
     sequences = setting.count(SEQUENCES)
     for testbed in TESTBEDS:
-        trained(setting, testbed)  # train missing models here once, not in every process
+        train(setting, testbed)  # train missing models here once, not in every process
     calls = (joblib.delayed(evaluate)(setting.seed * SEQUENCES + number) for number in range(sequences))
     for done, result in enumerate(joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), start=1):
         yield result

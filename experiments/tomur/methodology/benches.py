@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from experiments.registry import Setting
 from experiments.tomur.methodology.simulated_card import CARD, DEFAULT, truth
@@ -16,9 +15,8 @@ from predictor import Predictor
 from profiler.contention import BenchLevel, Contention
 from profiler.simulated import SimulatedTestbed
 from profiles import BenchLoad, TrafficProfile, Workload
+from profiles.arrays import Floats
 from profiles.profile import rate_column, service_column
-
-Array = NDArray[np.float64]
 
 MEMORY = "mem-bench"
 RATE = "rate_kpps"
@@ -66,9 +64,9 @@ class RunsWithBenches:
 
     nf: str
     table: pd.DataFrame
-    truth: Array
+    truth: Floats
 
-    def predicted(self, predictor: Predictor) -> Array:
+    def predicted(self, predictor: Predictor) -> Floats:
         """The predicted throughput (kpps) of every run."""
         return predictor.predict_contention(self.nf, self.table)
 
@@ -119,7 +117,7 @@ def _no_rate(load: BenchLoad) -> dict[str, float]:
     return {RATE: 0.0} if RATE in dict(load.parameters) else {}
 
 
-def cache_access_rate(table: pd.DataFrame) -> Array:
+def cache_access_rate(table: pd.DataFrame) -> Floats:
     """Cache access rate (CAR) of the competitors, million reads and writes per second."""
-    rate: Array = (table["l2crd"] + table["l2cwr"]).to_numpy(dtype=np.float64) / 1e6
+    rate: Floats = (table["l2crd"] + table["l2cwr"]).to_numpy(dtype=np.float64) / 1e6
     return rate

@@ -15,10 +15,9 @@ from experiments.registry import Setting
 from experiments.tomur import HARDWARE
 from predictor import Models, train
 from profiles import InputError
+from profiles.arrays import Floats
 from profiles.profile import THROUGHPUT, NfProfile, Profile, read_profile
 from profiles.table import read_table
-
-Array = NDArray[np.float64]
 
 NF = "FlowMonitor"
 TESTBED = "BlueField-2"
@@ -89,7 +88,7 @@ def _read(directory: Path) -> FlowMonitorRuns:
     return FlowMonitorRuns(read_profile(directory), runs)
 
 
-def throughput(table: pd.DataFrame) -> Array:
+def throughput(table: pd.DataFrame) -> Floats:
     """FlowMonitorRuns throughput (kpps)."""
-    rates: Array = table[THROUGHPUT].to_numpy(dtype=np.float64)
+    rates: Floats = table[THROUGHPUT].to_numpy(dtype=np.float64)
     return rates

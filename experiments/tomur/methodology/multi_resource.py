@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.methodology.accuracy import errors_pct
 from experiments.registry import Setting
@@ -15,8 +14,7 @@ from experiments.tomur.methodology import bluefield2
 from experiments.tomur.methodology.benches import random_accelerator_bench, random_mem_bench, run_with_benches
 from experiments.tomur.methodology.simulated_card import DEFAULT
 from experiments.tomur.methodology.slomo import predictors
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 RUNS = 300
 PREDICTORS = ("slomo", "tomur")
@@ -26,8 +24,8 @@ PREDICTORS = ("slomo", "tomur")
 class MultiResourceErrors:
     """Errors (%) of each predictor over the runs, and the matches/MB of regex-bench in each run, NaN if unknown."""
 
-    errors: Mapping[str, Array]
-    bench_mtbr: Array
+    errors: Mapping[str, Floats]
+    bench_mtbr: Floats
 
 
 def errors_on_card(nf: str, setting: Setting) -> MultiResourceErrors:

@@ -20,18 +20,22 @@ from experiments.tomur.methodology.simulated_card import CARD
 from predictor.training.disagreement import disagreement
 from predictor.training.measurements import NfMeasurements
 from predictor.training.nf import plausible_models
-from profiler.contention import BenchLevels, Contention, measure_benches
-from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
-from profiler.method import QUOTA
-from profiler.methods import find_method
-from profiler.nf_runs import least_work
-from profiler.outliers import ConfirmedTestbed
+from profiler.contention import (
+    BenchLevels,
+    Contention,
+    MemoryContention,
+    Neighbour,
+    measure_benches,
+    measure_neighbours,
+)
+from profiler.methods import QUOTA, find_method
 from profiler.profiling import profile_nf
 from profiler.quota import QuotaShares
+from profiler.runs.nf_runs import least_work
+from profiler.runs.outliers import ConfirmedTestbed
 from profiler.sampling import at, traffic_ranges, traffic_with
 from profiles import COUNTERS, Load, TrafficProfile, Workload
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 METHODS = ("random", "adaptive", "active")
 GRID_QUOTAS = 300
@@ -58,9 +62,9 @@ class Grid:
         A row per run: shapes (N, 3), (N, 7) and (N,).
     """
 
-    traffic: Array
-    counters: Array
-    throughput: Array
+    traffic: Floats
+    counters: Floats
+    throughput: Floats
 
     @property
     def held_out(self) -> NDArray[np.bool_]:
@@ -94,7 +98,7 @@ def grid(nf: str, runs: int) -> Grid:
     points = _points(len(ranges), runs / len(contentions))
     axes = [[at(bounds, step / (points - 1)) for step in range(points)] for bounds in ranges.values()]
     traffics = [traffic_with(base, dict(zip(ranges, values, strict=True))) for values in product(*axes)]
-    return _measured(nf, [(traffic, contention) for traffic in traffics for contention in contentions])
+    return _measure(nf, [(traffic, contention) for traffic in traffics for contention in contentions])
 
 
 def _points(attributes: int, traffics: float) -> int:
@@ -105,7 +109,7 @@ def _points(attributes: int, traffics: float) -> int:
     return points
 
 
-def _measured(nf: str, co_locations: Sequence[tuple[TrafficProfile, Contention]]) -> Grid:
+def _measure(nf: str, co_locations: Sequence[tuple[TrafficProfile, Contention]]) -> Grid:
     throughput = np.empty(len(co_locations))
     for start in range(0, len(co_locations), CHUNK):
         part = co_locations[start : start + CHUNK]
@@ -123,7 +127,7 @@ def _measured(nf: str, co_locations: Sequence[tuple[TrafficProfile, Contention]]
 def most_accesses() -> float:
     """The most cache accesses per second of realistic contention: 99.5 % of random triples of NFs make fewer."""
     _, neighbours = alone(GRID_SEED)
-    rates = np.array([one.counters.l2crd + one.counters.l2cwr for one in neighbours])
+    rates = np.array([neighbour.counters.l2crd + neighbour.counters.l2cwr for neighbour in neighbours])
     drawn = np.random.default_rng(GRID_SEED).choice(rates, size=(CO_LOCATIONS, OTHERS))
     return float(np.quantile(drawn.sum(axis=1), REALISTIC))
 
@@ -132,11 +136,11 @@ def most_accesses() -> float:
 class GridErrors:
     """Errors (%) on the held-out runs, with contention that three NFs can cause and with stronger contention."""
 
-    realistic: Array
-    stronger: Array
+    realistic: Floats
+    stronger: Floats
 
     @classmethod
-    def of(cls, predicted: Array, counters: Array, throughput: Array) -> GridErrors:
+    def of(cls, predicted: Floats, counters: Floats, throughput: Floats) -> GridErrors:
         """The errors, split by the competitors' counters, shape (N, 7)."""
         realistic = counters[:, READS] + counters[:, WRITES] <= most_accesses()
         errors = errors_pct(predicted, throughput)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.registry import Setting
 from placer.inputs.models import open_models, recorded_of
@@ -17,8 +16,7 @@ from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run, Testbed
 from profiler.testbeds import open_testbed
 from profiles import Load, TrafficProfile
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 TESTBED = "simulated"
 """The simulated BlueField-2: the SPEC of the card of most experiments."""
@@ -36,7 +34,7 @@ def card_of(testbed: str) -> Testbed:
     return CARD if testbed == TESTBED else open_testbed(testbed)
 
 
-def trained(setting: Setting, testbed: str = TESTBED) -> Models:
+def train(setting: Setting, testbed: str = TESTBED) -> Models:
     """Models trained on the recorded profile of a simulated card; cached."""
     if testbed not in _cached:
         _cached[testbed] = open_models(None, setting.say, recorded_of(testbed))
@@ -45,7 +43,7 @@ def trained(setting: Setting, testbed: str = TESTBED) -> Models:
 
 def tomur(setting: Setting, testbed: str = TESTBED) -> TomurPredictor:
     """Tomur as the paper trains it, on runs with benches only."""
-    return TomurPredictor(uncorrected(trained(setting, testbed)))
+    return TomurPredictor(uncorrected(train(setting, testbed)))
 
 
 def uncorrected(models: Models) -> dict[str, NfModel]:
@@ -53,15 +51,15 @@ def uncorrected(models: Models) -> dict[str, NfModel]:
     return {name: replace(model, calibration=None, neighbours=None) for name, model in models.models.items()}
 
 
-def truth(co_locations: Sequence[Sequence[Load]], card: Testbed = CARD) -> Array:
+def truth(co_locations: Sequence[Sequence[Load]], card: Testbed = CARD) -> Floats:
     """Noise-free throughput (kpps) of the first load of each co-location."""
     return _first(card.run_many(co_locations, noise=False))
 
 
-def measured_kpps(co_locations: Sequence[Sequence[Load]], seed: int, card: Testbed = CARD) -> Array:
+def measured_kpps(co_locations: Sequence[Sequence[Load]], seed: int, card: Testbed = CARD) -> Floats:
     """Measured throughput (kpps) of the first load of each co-location, with noise."""
     return _first(card.run_many(co_locations, seed=seed))
 
 
-def _first(runs: Sequence[Run]) -> Array:
+def _first(runs: Sequence[Run]) -> Floats:
     return np.array([run.measurements[0].throughput_kpps for run in runs])

@@ -17,11 +17,10 @@ from experiments.tomur.methodology.simulated_card import (
     card_of,
     measured_kpps,
     tomur,
-    trained,
+    train,
 )
 from predictor import Models, Predictor, SlomoPredictor
-from profiler.contention import measure_benches
-from profiler.memory_contention import MemoryContention, measure_neighbours
+from profiler.contention import MemoryContention, measure_benches, measure_neighbours
 from profiles import Workload
 from profiles.profile import THROUGHPUT, NfProfile, Profile
 
@@ -41,7 +40,7 @@ def slomo(setting: Setting, testbed: str = TESTBED) -> SlomoPredictor:
     key = testbed, setting.seed, setting.count(RUNS, least=60)
     if key not in _cached:
         setting.say(f"training SLOMO at default traffic on the card `{testbed}`")
-        _cached[key] = _train(trained(setting, testbed), *key)
+        _cached[key] = _train(train(setting, testbed), *key)
     return _cached[key]
 
 
@@ -51,10 +50,12 @@ def _train(models: Models, testbed: str, seed: int, count: int) -> SlomoPredicto
     neighbours = measure_neighbours(card, seed, lambda runs: None)
     free = card.describe().nic.cores - max(models.cores(nf) for nf in models.nfs)
     contentions = MemoryContention(benches.memory, free, np.random.default_rng(seed), neighbours).draw(count)
-    inputs = pd.DataFrame([DEFAULT.as_dict() | one.counters.as_dict() for one in contentions])
+    inputs = pd.DataFrame([DEFAULT.as_dict() | contention.counters.as_dict() for contention in contentions])
     measured = {}
     for nf in models.nfs:
-        throughput = measured_kpps([[Workload(nf, DEFAULT), *one.loads] for one in contentions], seed, card)
+        throughput = measured_kpps(
+            [[Workload(nf, DEFAULT), *contention.loads] for contention in contentions], seed, card
+        )
         measured[nf] = NfProfile(nf, None, inputs.iloc[:0], inputs.assign(**{THROUGHPUT: throughput}))
     profile = Profile(source=Path(), testbed=card.describe(), benches=pd.DataFrame(), nfs=measured)
     return SlomoPredictor.train(profile, models.models, seed=seed, warn=lambda message: None)

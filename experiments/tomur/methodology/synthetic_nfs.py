@@ -9,7 +9,7 @@ from experiments.registry import Setting
 from predictor import Models, train
 from profiler.profiling import profile
 from profiler.simulated import SimulatedTestbed
-from profiler.simulated.nfs import NFS, ExecutionPattern, NfSpec, headers, per_flow
+from profiler.simulated.card import NFS, ExecutionPattern, NfSpec, headers, per_flow
 from profiles.profile import read_profile
 
 QUOTA = 300

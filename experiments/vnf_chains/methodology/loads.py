@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from experiments.registry import CannotRun, Setting
 from experiments.vnf_chains.methodology.recorded import REPEATS, testbed_of
@@ -26,11 +25,9 @@ from experiments.vnf_chains.methodology.shares import PAIRS
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
 from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile
+from profiles.arrays import Bools, Floats
+from profiles.chain import parse_chain
 from profiles.chain_table import CHAIN_KPPS, CHAINS_FILE, CORES, ORDER, REPEAT, SHARES, dropped_column, read_chains
-from profiles.chain_text import parse_chain
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MOST, STEP = 100_000.0, 500.0
 """Flows at the highest load, and by how many it rises from sample to sample: a two-hundredth, as in the paper."""
@@ -67,8 +64,8 @@ class LoadedChain:
     nfs: tuple[str, ...]
     cores: tuple[int, ...]
     shares: tuple[float, ...]
-    load: Array
-    kpps: Array
+    load: Floats
+    kpps: Floats
     passes: float
 
     @property
@@ -83,17 +80,17 @@ class LoadedChain:
         return f"{'one core' if len(self.shares) == 1 else 'two cores'} at {shares}"
 
     @property
-    def once(self) -> Array:
+    def once(self) -> Floats:
         """Response time (ms) as a single run shows it; models are retrained with these. Shape (loads,)."""
         return self.load / self.kpps[:, 0]
 
     @property
-    def truth(self) -> Array:
+    def truth(self) -> Floats:
         """Response time (ms), by the mean of all other runs; models are judged by it. Shape (loads,)."""
         return np.asarray(self.load / self.kpps[:, 1:].mean(axis=1))
 
     @property
-    def lower(self) -> Mask:
+    def lower(self) -> Bools:
         """Which loads are in the lower half, shape (loads,)."""
         return np.asarray(self.load <= self.load.max() / 2)
 
@@ -118,7 +115,7 @@ class LoadRuns:
         """Those of several functions."""
         return [one for one in self.measured if len(one.nfs) > 1]
 
-    def predicted(self, chain: LoadedChain) -> Array:
+    def predicted(self, chain: LoadedChain) -> Floats:
         """Response time (ms) of a chain as its functions alone predict it, by the weakest link (equation 4)."""
         alone = {(one.nfs[0], one.shares[0]): one for one in self.measured if len(one.nfs) == 1}
         stages = [alone[nf, chain.shares[core]] for nf, core in zip(chain.nfs, chain.cores, strict=True)]
@@ -146,7 +143,7 @@ def rising_loads(description: TestbedDescription, step: float = STEP) -> list[Ch
 
     def loads(nfs: Sequence[str], cores: Sequence[int], shares: Sequence[float]) -> Iterator[ChainLoad]:
         stages = [NfStage.of(nf, {ENTRIES: MOST} if nf in tables else None) for nf in nfs]
-        of_cores = [[at for at, core in enumerate(cores) if core == one] for one in range(len(shares))]
+        of_cores = [[at for at, core in enumerate(cores) if core == number] for number in range(len(shares))]
         given = shares if set(shares) != {1.0} else ()
         return (ChainLoad.of(stages, of_cores, traffic, shares=given) for traffic in traffics)
 
@@ -156,7 +153,7 @@ def rising_loads(description: TestbedDescription, step: float = STEP) -> list[Ch
     return singles + [load for pair, (cores, shares) in product(chains, PLACED) for load in loads(pair, cores, shares)]
 
 
-def loaded_chains(table: pd.DataFrame) -> list[LoadedChain]:
+def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
     """The functions and chains of a table of chains that were measured at rising load.
 
     Parameters
@@ -192,7 +189,7 @@ def load_runs(setting: Setting) -> LoadRuns:
         if not folder.is_dir():
             raise CannotRun(f"{setting.chains} has no folder {FOLDER} of chains at rising load")
         name, simulated = testbed_of(folder)
-        found = loaded_chains(read_chains(folder / CHAINS_FILE))
+        found = load_chains(read_chains(folder / CHAINS_FILE))
         runs = sum(one.kpps.size for one in found)
         return LoadRuns(found, f"{name}: {runs:,} runs in {folder.name}, {'simulated' if simulated else 'measured'}.")
     return _simulated(setting.count(REPEATS, least=2), STEP, setting.seed)
@@ -206,7 +203,7 @@ def _simulated(repeats: int, step: float, seed: int) -> LoadRuns:
         ChainRounds(server, Path(folder) / "runs", seed=seed) as rounds,
     ):
         rounds.measure(rising_loads(server.describe(), step), repeats)
-        found = loaded_chains(rounds.write())
+        found = load_chains(rounds.write())
         name = server.describe().name
     runs = sum(one.kpps.size for one in found)
     return LoadRuns(found, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")

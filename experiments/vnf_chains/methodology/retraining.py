@@ -17,8 +17,8 @@ from experiments.methodology.accuracy import errors_pct
 from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns
 from predictor.chains.regressor import REGRESSORS
 from predictor.chains.settings import settings_of
+from profiles.arrays import Floats
 
-Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 Orders = Callable[[LoadedChain], Sequence[Places]]
 """Indices of loads in the order in which they are sampled; one or several such orders for a chain."""
@@ -56,8 +56,8 @@ class Retrained:
     """
 
     chain: LoadedChain
-    samples: Array
-    truth: Array
+    samples: Floats
+    truth: Floats
 
     def errors(self, name: str, trained: Places, tested: Places) -> tuple[float, float]:
         """RMSE (ms) and MAPE (%) at the loads `tested` of a regressor that was trained at the loads `trained`."""
@@ -148,7 +148,7 @@ def all_others(chain: LoadedChain, trained: Places) -> Places:
     return left if len(left) else loads
 
 
-def _inputs(name: str, chain: LoadedChain) -> Array:
+def _inputs(name: str, chain: LoadedChain) -> Floats:
     """The load as a regressor receives it, shape (loads, 1).
 
     The paper's receive the load itself, from -1 to 1; ours its logarithm, by which a response time in proportion to the

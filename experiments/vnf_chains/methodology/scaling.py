@@ -50,7 +50,7 @@ def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: i
             of_chain = {nf: profiles[nf] for nf in chain.nfs}
             models = {
                 PROFILES: fit_chain(of_chain, placed(chain, functions)),
-                CORRECTED: corrected(of_chain, chain, functions),
+                CORRECTED: correct(of_chain, chain, functions),
             }
             rows += _Scaling(name, models, rounds, repeats).rows()
     return pd.DataFrame(rows)
@@ -61,7 +61,7 @@ def profile_of(one: Topology, regressor: str | None = None) -> ProfiledNf:
     return ProfiledNf.fit(one.name, one.inputs, one.at, one.kpps, regressor=regressor)
 
 
-def corrected(
+def correct(
     profiles: Mapping[str, ProfiledNf], chain: Topology, functions: Mapping[str, Topology], seed: int = 0
 ) -> ChainModel:
     """The model after ten single runs of the chain, drawn at random among its settings."""
@@ -114,4 +114,4 @@ class _Scaling:
         traffic = TrafficProfile(FLOWS, AT_SIZE, self.rounds.description.traffic.mtbr)
         load = share_load(list(allocation), traffic, list(allocation.values()))
         (measured,) = self.rounds.measure([load], repeats).values()
-        return np.array([one.throughput_kpps for one in measured.runs])
+        return np.array([run.throughput_kpps for run in measured.runs])

@@ -15,15 +15,13 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from predictor.chains.placed_chain import PlacedChain, StageEffect
 from predictor.chains.settings import Settings, settings_of
 from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
+from profiles.arrays import Floats
+from profiles.chain import parse_chain
 from profiles.chain_table import CHAIN_KPPS, CORES, ORDER, RATE, SHARES, dropped_column
-from profiles.chain_text import parse_chain
-
-Array = NDArray[np.float64]
 
 PAIRS = (("NAT", "LB"), ("ACL", "Match"))
 """Each is measured in both orders, as the paper's two pairs are."""
@@ -82,8 +80,8 @@ class Topology:
 
     nfs: tuple[str, ...]
     inputs: tuple[str, ...]
-    at: Array
-    kpps: Array
+    at: Floats
+    kpps: Floats
     dropped_pct: float
 
     @property
@@ -97,7 +95,7 @@ class Topology:
         return settings_of(self.inputs, self.at, self.kpps)
 
     @property
-    def columns(self) -> dict[str, Array]:
+    def columns(self) -> dict[str, Floats]:
         """The settings by input."""
         return dict(zip(self.inputs, self.settings.inputs.T, strict=True))
 

@@ -15,16 +15,14 @@ from math import ceil, floor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from ortools.sat.python import cp_model
 from scipy import sparse
 from scipy.optimize import linprog
 
-from placer.gpu.compiled import compiled
-from placer.gpu.exact.best_case import LOOSE, BestCases
-from placer.gpu.exact.problem import Floats, Ints, Problem
-from placer.gpu.rounding import NEAR
-
-Flags = NDArray[np.bool_]
+from placer.gpu.compiled import NEAR, compiled
+from placer.gpu.exact.bound import LOOSE, BestCases
+from placer.gpu.exact.sm_layout import Problem
+from profiles.arrays import Bools, Floats, Ints
 
 MOST_INTERVALS = 500
 """Of all SLOs together."""
@@ -217,7 +215,7 @@ def _rows(p: Problem, demands: BusDemand) -> tuple[sparse.csr_matrix, Floats, Fl
 
 
 def _steps(
-    of: Ints, weight: Floats, at: Ints, counts: Callable[[Ints, int], Flags], scale: Floats
+    of: Ints, weight: Floats, at: Ints, counts: Callable[[Ints, int], Bools], scale: Floats
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
     """A row for each SLO and time at which one of its intervals begins or ends to count: the weighted intervals that
     count there, and the time's own variable."""
@@ -246,3 +244,60 @@ def _chain(scale: Floats) -> sparse.csr_matrix:
     here, following = np.arange(last), np.arange(1, last + 1)
     places = (np.concatenate([here, here]), np.concatenate([here, following]))
     return sparse.csr_matrix((np.concatenate([-scale[:-1], scale[1:]]), places), shape=(last, last + 1))
+
+
+# The bound of `demand_bound`, with SLOs that are admitted whole or not at all, by CP-SAT.
+#
+# Numbers are whole nanoseconds, rounded so that nothing is ruled out that the linear demands allows.
+
+
+PER_US = 1_000
+
+SHARES = 10_000_000
+"""Parts into which the bus is divided where utilisation is counted."""
+
+
+def whole_demand_bound(p: Problem, best: BestCases, at_least: int, time_limit_s: float) -> int | None:
+    """No plan admits more SLOs than this, or than `at_least`; None where time is too short."""
+    demands = bus_demand(p, best)
+    model = cp_model.CpModel()
+    chosen = [model.new_bool_var("") for _ in demands.of]
+    for slo in np.unique(demands.of).tolist():
+        model.add_at_most_one(chosen[k] for k in np.flatnonzero(demands.of == slo))
+    shares = [floor(one * SHARES) for one in demands.share]
+    model.add(cp_model.LinearExpr.weighted_sum(chosen, shares) <= SHARES)
+    _add_times(model, demands, chosen)
+    model.add(sum(chosen) >= at_least + 1)
+    model.maximize(sum(chosen))
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = time_limit_s
+    solver.parameters.num_workers = 1
+    solver.parameters.linearization_level = 2
+    status = solver.solve(model)
+    if status == cp_model.INFEASIBLE:
+        return at_least
+    if status == cp_model.UNKNOWN and solver.best_objective_bound <= at_least:
+        return None
+    return floor(solver.best_objective_bound + 0.5)
+
+
+def _add_times(model: cp_model.CpModel, demands: BusDemand, chosen: list[cp_model.IntVar]) -> None:
+    """Until each time, what is due fits; if anything is, together with the largest transfer that is due later."""
+    largest = ceil(demands.transfer.max(initial=0.0) * PER_US)
+    blocking = [model.new_int_var(0, largest, "") for _ in demands.times]
+    anything = [model.new_bool_var("") for _ in demands.times]
+    for at in range(1, len(demands.times)):
+        model.add(blocking[at - 1] >= blocking[at])
+        model.add_implication(anything[at - 1], anything[at])
+    for k, one in enumerate(chosen):
+        if demands.until[k] > 0:
+            model.add(blocking[demands.until[k] - 1] >= floor(demands.transfer[k] * PER_US) * one)
+        if demands.since[k] < len(demands.times):
+            model.add_implication(one, anything[demands.since[k]])
+    for at, time in enumerate(demands.times):
+        demand = np.floor(demands.demand[at] * PER_US).astype(np.int64)
+        there = np.flatnonzero(demand)
+        due = cp_model.LinearExpr.weighted_sum([chosen[k] for k in there], demand[there].tolist())
+        limit = ceil(time * PER_US)
+        model.add(due <= limit)
+        model.add(due + blocking[at] <= limit).only_enforce_if(anything[at])

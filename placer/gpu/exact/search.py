@@ -8,15 +8,12 @@ from math import floor
 
 import numpy as np
 
-from placer.gpu.exact.best_case import LOOSE, BestCases
-from placer.gpu.exact.bound import upper_bound
+from placer.gpu.exact.bound import LOOSE, BestCases, most_once, upper_bound
 from placer.gpu.exact.complete import CompleteSearch
-from placer.gpu.exact.demand_bound import demand_bound
-from placer.gpu.exact.once_bound import most_once
-from placer.gpu.exact.problem import Ints, Problem
+from placer.gpu.exact.demand_bound import demand_bound, whole_demand_bound
 from placer.gpu.exact.recreate import construct, improve
-from placer.gpu.exact.sm_layout import SmLayout, empty_layout
-from placer.gpu.exact.whole_demand import whole_demand_bound
+from placer.gpu.exact.sm_layout import Problem, SmLayout, empty_layout
+from profiles.arrays import Ints
 
 Reporter = Callable[[int, int], None]
 """Called with the number of admitted SLOs and the bound."""

@@ -6,15 +6,18 @@ penalties, the batches that these allow, transfers, and whether the bus serves a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
-from placer.gpu.compiled import compiled
-from placer.gpu.exact.bus import in_time
-from placer.gpu.exact.problem import Floats, Ints, Problem
-from placer.gpu.rounding import NEAR
+from placer.gpu.bus import in_time
+from placer.gpu.compiled import NEAR, compiled
+from placer.gpu.device import Arbitration, GpuDevice
+from placer.gpu.latency import violations
+from placer.gpu.plan import Admitted, LatencySlo, SmShare
+from profiles.arrays import Floats, Ints
 
 KEEP = 1.0 + 0.9 * NEAR
 """What a time may be of its limit: less than the model allows, so that another order of additions changes nothing."""
@@ -169,3 +172,111 @@ def settle(p, layout, tries):  # type: ignore[no-untyped-def]
         return -1
     fits = in_time(p.sporadic, layout.order, count, layout.transfer, layout.period, layout.due, tries)
     return count if fits else -1
+
+
+# The device and its SLOs as arrays, for the compiled loops.
+
+
+class Problem(NamedTuple):
+    """A device and SLOs.
+
+    Parameters
+    ----------
+    sporadic
+        Whether batches on the bus recur.
+    slots
+        Executors of an SM.
+    width
+        Packets per executor.
+    nf
+        By SLO, the number of its NF.
+    gap_us
+        By SLO, the time between two packets.
+    slope_us, fixed_us
+        By SLO, of a transfer: per packet, and fixed.
+    step_us, base_us
+        By SLO, of a kernel: per executor of a minibatch, and fixed.
+    pinned
+        By SLO, the fixed batch; 0 for none.
+    penalty_us
+        By NF and other NF.
+    """
+
+    sporadic: bool
+    sms: int
+    slots: int
+    width: int
+    workers: int
+    nf: Ints
+    gap_us: Floats
+    latency_us: Floats
+    pre_post_us: Floats
+    slope_us: Floats
+    fixed_us: Floats
+    step_us: Floats
+    base_us: Floats
+    pinned: Ints
+    penalty_us: Floats
+
+
+def problem_of(device: GpuDevice, slos: Sequence[LatencySlo]) -> Problem:
+    """The arrays of a device and SLOs."""
+    names = sorted({slo.nf for slo in slos})
+    nfs = [device.nfs[slo.nf] for slo in slos]
+    transfers = [device.transfer_us[nf.transfer_class] for nf in nfs]
+    return Problem(
+        device.arbitration is Arbitration.SPORADIC,
+        device.sms,
+        device.executors_per_sm,
+        device.packets_per_executor,
+        device.workers,
+        np.array([names.index(slo.nf) for slo in slos], dtype=np.int64),
+        _floats(1000.0 / slo.rate_kpps for slo in slos),
+        _floats(slo.latency_us for slo in slos),
+        _floats(nf.pre_post_us for nf in nfs),
+        _floats(slope for slope, _ in transfers),
+        _floats(fixed for _, fixed in transfers),
+        _floats(nf.kernel_us[0] for nf in nfs),
+        _floats(nf.kernel_us[1] for nf in nfs),
+        np.array([slo.batch or 0 for slo in slos], dtype=np.int64),
+        np.array([[device.penalty(one, [other]) for other in names] for one in names], dtype=np.float64).reshape(
+            len(names), len(names)
+        ),
+    )
+
+
+def _floats(values: Iterable[float]) -> Floats:
+    return np.array(list(values), dtype=np.float64)
+
+
+# A layout as a plan.
+
+
+def plan_of(device: GpuDevice, slos: Sequence[LatencySlo], problem: Problem, layout: SmLayout) -> tuple[Admitted, ...]:
+    """The admitted SLOs of a layout, in the order of their transfers; checked against the model.
+
+    Raises
+    ------
+    AssertionError
+        The plan breaks the model: a fault of the search.
+    """
+    count = settle(problem, layout, len(slos))
+    admitted = tuple(
+        Admitted(slos[i], int(layout.batch[i]), order, _minibatches(problem, layout, i))
+        for order, i in enumerate(layout.order[: max(count, 0)].tolist())
+    )
+    broken = violations(device, admitted)
+    assert count >= 0 and not broken, f"a plan breaks the model: {broken}"
+    return admitted
+
+
+def _minibatches(p: Problem, layout: SmLayout, i: int) -> tuple[SmShare, ...]:
+    """The batch over its executors, each minibatch full before the next; one that stays empty is left out."""
+    left = int(layout.batch[i])
+    shares = []
+    for part in range(int(layout.parts[i])):
+        packets = min(left, int(layout.part_executors[i, part]) * p.width)
+        if packets > 0:
+            shares.append(SmShare(int(layout.part_sm[i, part]), packets))
+        left -= packets
+    return tuple(shares)

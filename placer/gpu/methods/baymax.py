@@ -13,43 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placer.gpu.device import Arbitration, GpuDevice
-from placer.gpu.greedy.admit import LARGER_BATCHES, LARGEST_BATCHES, SMALLEST_BATCHES, Placed, answered, best_of_shares
-from placer.gpu.greedy.bus import BusTransfer, ends
-from placer.gpu.greedy.gpu import GreedyGpu
-from placer.gpu.greedy.layout import WITHIN, BatchLayout
-from placer.gpu.plan import Admission
+from placer.gpu.device import GpuDevice
+from placer.gpu.greedy import admit_greedily, answered
+from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.registry import MethodSetting, register
-from placer.gpu.rounding import NEAR
-from placer.gpu.slo import LatencySlo
+from placer.gpu.tables import SERIAL
 
 
 @register("baymax")
 def baymax(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What is admitted when kernels run one after another."""
-    return answered(device, slos, lambda: _admit(device, slos))
-
-
-def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
-    shares = (*SMALLEST_BATCHES, *LARGER_BATCHES, *LARGEST_BATCHES)
-    return best_of_shares(device, slos, shares, gpu_use, lambda: GreedyGpu(device, in_time=in_time_with_kernels))
-
-
-def gpu_use(device: GpuDevice, slo: LatencySlo, layout: BatchLayout) -> float:
-    """The share of the GPU's time that its kernels take."""
-    kernel = max(device.kernel(slo.nf, packets) for packets in layout.minibatches)
-    return kernel / device.period_us(layout.batch, slo.rate_kpps)
-
-
-def in_time_with_kernels(ordered: Sequence[BusTransfer], arbitration: Arbitration) -> bool:
-    """Whether each transfer and then each kernel is over in time, both in this order, with a GPU that keeps up."""
-    if not sum(one.kernel_us / one.period_us for one in ordered) < 1.0 - NEAR:
-        return False
-    periods = [one.period_us for one in ordered]
-    limits = [one.due_us + one.kernel_us for one in ordered]
-    transfers = ends([one.transfer_us for one in ordered], periods, limits, arbitration)
-    kernels = ends([one.kernel_us for one in ordered], periods, limits, arbitration)
-    return all(
-        transfer <= one.due_us and transfer + kernel <= limit * WITHIN
-        for one, transfer, kernel, limit in zip(ordered, transfers, kernels, limits, strict=True)
-    )
+    return answered(device, slos, lambda: admit_greedily(device, slos, rule=SERIAL))

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice
 from placer.gpu.exact import admit_exactly
-from placer.gpu.plan import Admission
+from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.registry import MethodSetting, register
-from placer.gpu.slo import LatencySlo
 
 
 @register("exact")

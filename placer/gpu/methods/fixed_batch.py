@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy.admit import Placed, admit_greedily, answered
-from placer.gpu.plan import Admission, Admitted, Rejected
+from placer.gpu.greedy import Placed, admit_greedily, answered
+from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected
 from placer.gpu.registry import MethodSetting, register
-from placer.gpu.slo import LatencySlo
 
 PACKETS = 256
 

@@ -12,33 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placer.gpu.device import Arbitration, GpuDevice
-from placer.gpu.greedy.admit import Placed, answered, best_of_shares, bus_use, headroom_us, shares_of
-from placer.gpu.greedy.bus import in_time_unordered
-from placer.gpu.greedy.gpu import GreedyGpu
-from placer.gpu.greedy.layout import BatchLayout
-from placer.gpu.plan import Admission
+from placer.gpu.device import GpuDevice
+from placer.gpu.greedy import admit_greedily, answered
+from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.registry import MethodSetting, register
-from placer.gpu.slo import LatencySlo
+from placer.gpu.tables import UNORDERED
 
 
 @register("g-net")
 def g_net(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What is admitted on whole SMs without an order."""
-    return answered(device, slos, lambda: _admit(device, slos))
-
-
-def largest_headroom_first(device: GpuDevice, slo: LatencySlo, layout: BatchLayout) -> float:
-    """The key of an SLO: minus its headroom, us."""
-    return -headroom_us(device, slo, layout)
-
-
-def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
-    once = device.arbitration is Arbitration.ONE_SHOT
-    return best_of_shares(
-        device,
-        slos,
-        shares_of(device, slos),
-        largest_headroom_first if once else bus_use,
-        lambda: GreedyGpu(device, exclusive=True, in_time=in_time_unordered),
-    )
+    return answered(device, slos, lambda: admit_greedily(device, slos, exclusive=True, rule=UNORDERED))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy.admit import admit_greedily, answered
-from placer.gpu.plan import Admission
+from placer.gpu.greedy import admit_greedily, answered
+from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.registry import MethodSetting, register
-from placer.gpu.slo import LatencySlo
 
 
 @register("grus-ns")

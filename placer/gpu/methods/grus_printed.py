@@ -15,17 +15,13 @@ Workers are no part of the algorithm.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy.admit import Placed, answered
-from placer.gpu.greedy.gpu import longest_stage
-from placer.gpu.greedy.layout import BatchLayout, split
-from placer.gpu.greedy.tenants import GpuJob, GpuTenant, SmTable
-from placer.gpu.plan import Admission, Admitted, Rejected
+from placer.gpu.greedy import Placed, answered
+from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected, SmShare
 from placer.gpu.registry import MethodSetting, register
-from placer.gpu.slo import LatencySlo
 
 
 @register("grus-printed")
@@ -44,17 +40,27 @@ class _Term:
     t2: float
     cause: str = "pcie"
     order: int = 0
-    on: GpuTenant | None = None
+    on: tuple[SmShare, ...] = ()
+
+
+@dataclass
+class _Sm:
+    """An SM: its free executors, and the NFs on it."""
+
+    free: int
+    nfs: list[str] = field(default_factory=list)
 
 
 def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
     terms = sorted((_term(device, slo) for slo in slos), key=lambda one: one.hdr)  # lines 1 to 5
-    table, accepted = SmTable(device), False
+    sms, accepted = [_Sm(device.executors_per_sm) for _ in range(device.sms)], False
     for i, term in enumerate(terms):
-        if not _select(table, i, term, device):  # line 7
+        term.on = _select(sms, term, device)  # line 7
+        if not term.on:
+            term.cause = "executors"
             continue
-        assert term.on is not None
-        term.hdr -= term.on.kernel_us  # line 8
+        nf = term.slo.nf
+        term.hdr -= max(device.kernel(nf, on.packets) + device.penalty(nf, sms[on.sm].nfs) for on in term.on)  # line 8
         order = i
         for order in range(i, -1, -1):  # lines 9 to 15
             waits = sum(one.t2 for one in terms[:order])
@@ -62,10 +68,12 @@ def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
                 accepted = True
                 break
         if not accepted:
-            term.cause = longest_stage(device, term.on.job)
-            term.on = None
+            term.cause = _longest_stage(device, term)
+            term.on = ()
             continue
-        table.add(term.on)
+        for on in term.on:
+            sms[on.sm].free -= device.executors(on.packets)
+            sms[on.sm].nfs.append(nf)
         term.order = order
         for one in terms[order + 1 : i + 1]:  # lines 19 to 21
             one.order += 1
@@ -79,21 +87,26 @@ def _term(device: GpuDevice, slo: LatencySlo) -> _Term:
     return _Term(slo, batch, hdr, device.transfer(slo.nf, batch))
 
 
-def _select(table: SmTable, number: int, term: _Term, device: GpuDevice) -> bool:
+def _select(sms: Sequence[_Sm], term: _Term, device: GpuDevice) -> tuple[SmShare, ...]:
     """One SM, or if the batch is too large for any, as few as possible, those of the least penalty first."""
     if device.executors(term.batch) > device.sms * device.executors_per_sm:
-        term.cause = "executors"
-        return False
+        return ()
     for executors in range(device.executors_per_sm, 0, -1):
-        layout: BatchLayout = split(device, term.batch, executors)
-        free = [sm for sm in range(device.sms) if table.free[sm] >= device.executors(layout.minibatches[0])]
-        if len(free) >= len(layout.minibatches):
-            job = GpuJob.of(device, term.slo, layout)
-            least = sorted(free, key=lambda sm: device.penalty(term.slo.nf, [one.job.slo.nf for one in table.on[sm]]))
-            term.on = table.joined(number, job, least[: len(layout.minibatches)])
-            return True
-    term.cause = "executors"
-    return False
+        largest = min(executors, device.executors(term.batch))
+        whole, rest = divmod(term.batch, largest * device.packets_per_executor)
+        parts = [largest * device.packets_per_executor] * whole + [rest] * (rest > 0)
+        free = [sm for sm in range(device.sms) if sms[sm].free >= device.executors(parts[0])]
+        if len(free) >= len(parts):
+            least = sorted(free, key=lambda sm: device.penalty(term.slo.nf, sms[sm].nfs))
+            return tuple(SmShare(sm, packets) for sm, packets in zip(least, parts, strict=False))
+    return ()
+
+
+def _longest_stage(device: GpuDevice, term: _Term) -> str:
+    slo, largest = term.slo, term.on[0].packets
+    batching, pre_post = device.batching_us(term.batch, slo.rate_kpps), device.nfs[slo.nf].pre_post_us
+    times = {"batching": batching, "pcie": term.t2, "kernel": device.kernel(slo.nf, largest) + pre_post}
+    return max(times, key=lambda cause: times[cause])
 
 
 def _no_violations(terms: Sequence[_Term], wait: float) -> bool:
@@ -102,6 +115,6 @@ def _no_violations(terms: Sequence[_Term], wait: float) -> bool:
 
 def _placed(slos: Sequence[LatencySlo], terms: Sequence[_Term]) -> Placed:
     by_id = {term.slo.id: term for term in terms}
-    admitted: list[Admitted] = [one.on.admitted(one.order) for one in terms if one.on is not None]
-    rejected = tuple(Rejected(slo, by_id[slo.id].cause) for slo in slos if by_id[slo.id].on is None)
+    admitted = [Admitted(one.slo, one.batch, one.order, one.on) for one in terms if one.on]
+    rejected = tuple(Rejected(slo, by_id[slo.id].cause) for slo in slos if not by_id[slo.id].on)
     return tuple(sorted(admitted, key=lambda one: one.order)), rejected

@@ -9,8 +9,11 @@ import pandas as pd
 
 from placer.report.html.page import Chart
 
-ROW = 26
-"""Height of a bar with its gap, pixels."""
+ROW, ROW_OF_TWO_LINES = 26, 34
+"""Height of a bar with its gap, pixels; of one whose name has two lines."""
+BREAK = ", "
+"""Where a name is broken into lines: a strategy and its predictor are too long for one on a narrow page."""
+LINES = f"split(datum.label, '{BREAK}')"
 TALL = 280
 LETTER, SYMBOL, AXIS = 6, 22, 50
 """Largest width in pixels of a letter, of a symbol in a legend, and of an axis of numbers."""
@@ -44,7 +47,7 @@ def nics_over_time(curves: pd.DataFrame, optimum: int, caption: str) -> Chart:
 
 def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
     """NICs of every strategy as bars, labelled with their wastage; the optimum is a line."""
-    bars = alt.Chart(table).encode(y=_named("strategy"), x=_labelled("nics", "NICs", table))
+    bars = alt.Chart(table).encode(y=_name("strategy"), x=_label("nics", "NICs", table))
     line = alt.Chart(pd.DataFrame({"nics": [optimum]})).encode(x="nics:Q")
     return sized(
         layers(
@@ -52,25 +55,25 @@ def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
             bars.mark_text(align="left", dx=5).encode(text="wastage:N"),
             line.mark_rule(style="optimum").encode(tooltip=alt.value(caption)),
         ),
-        ROW * len(table),
+        _height(table["strategy"]),
     )
 
 
 def percentages(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
     """A labelled bar per category: column `pct`."""
-    bars = alt.Chart(table).encode(y=_named(category), x=_labelled("pct", title, table))
+    bars = alt.Chart(table).encode(y=_name(category), x=_label("pct", title, table))
     return sized(
         layers(
             bars.mark_bar().encode(tooltip=[f"{category}:N", alt.Tooltip("pct:Q", format=".2f")]),
             bars.mark_text(align="left", dx=5).encode(text=alt.Text("pct:Q", format=".1f")),
         ),
-        ROW * len(table),
+        _height(table[category]),
     )
 
 
 def intervals(table: pd.DataFrame, figure: str, title: str) -> Chart:
     """A point per strategy at the middle of a figure, on a line from its low to its high."""
-    place = alt.Chart(table).encode(y=_named("strategy"))
+    place = alt.Chart(table).encode(y=_name("strategy"))
     tooltip = ["strategy:N", *(alt.Tooltip(f"{figure}{end}:Q", format=".2f") for end in ("_low", "", "_high"))]
     all_zero = not table[[figure, f"{figure}_low", f"{figure}_high"]].any(axis=None)
     scale = alt.Scale(domain=[0, 1]) if all_zero else alt.Undefined
@@ -80,7 +83,7 @@ def intervals(table: pd.DataFrame, figure: str, title: str) -> Chart:
     points = place.mark_point(filled=True, size=70, opacity=1).encode(
         x=alt.X(f"{figure}:Q", title=title), tooltip=tooltip
     )
-    return sized(layers(lines, points), ROW * len(table))
+    return sized(layers(lines, points), _height(table["strategy"]))
 
 
 def occupancy(table: pd.DataFrame, cores: int) -> Chart:
@@ -89,14 +92,14 @@ def occupancy(table: pd.DataFrame, cores: int) -> Chart:
         alt.Chart(table)
         .mark_bar()
         .encode(
-            y=_named("strategy"),
-            x=alt.X("cores:Q", title="cores of the average NIC in use", scale=alt.Scale(domain=[0, cores])),
+            y=_name("strategy"),
+            x=alt.X("cores:Q", title="cores used per NIC", scale=alt.Scale(domain=[0, cores])),
             color=_by("nf", table),
             tooltip=["strategy:N", "nf:N", alt.Tooltip("cores:Q", format=".2f")],
         )
     )
     whole = alt.Chart(pd.DataFrame({"cores": [cores]})).mark_rule(style="guide").encode(x="cores:Q")
-    return sized(layers(bars, whole), ROW * table["strategy"].nunique(), table["nf"], table["strategy"])
+    return sized(layers(bars, whole), _height(table["strategy"].unique()), table["nf"], table["strategy"])
 
 
 def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
@@ -179,19 +182,25 @@ def layers(*charts: alt.Chart) -> alt.LayerChart:
 def _by(column: str, table: pd.DataFrame, known: Sequence[str] = ()) -> alt.Color:
     """A colour per value; `known` lists all values where the table may lack some, so that colours stay the same."""
     values = list(dict.fromkeys(table[column]))
-    legend = alt.Legend(values=values, symbolOpacity=1)
+    legend = alt.Legend(values=values, symbolOpacity=1, labelExpr=LINES)
     return alt.Color(f"{column}:N", scale=alt.Scale(domain=list(known or values)), legend=legend, title=None)
 
 
-def _labelled(column: str, title: str, table: pd.DataFrame) -> alt.X:
+def _label(column: str, title: str, table: pd.DataFrame) -> alt.X:
     """An axis with space for a label after the longest bar, on a narrow page, too."""
     longest = float(table[column].max())
     scale = alt.Scale(domain=[0, longest * LABEL_SPACE if longest > 0 else 1], nice=False)
     return alt.X(f"{column}:Q", title=title, axis=alt.Axis(tickCount=5), scale=scale)
 
 
-def _named(column: str) -> alt.Y:
-    return alt.Y(f"{column}:N", title=None, sort=None)
+def _name(column: str) -> alt.Y:
+    return alt.Y(f"{column}:N", title=None, sort=None, axis=alt.Axis(labelExpr=LINES))
+
+
+def _height(names: Iterable[str]) -> int:
+    """Of a chart with a bar per name."""
+    of = [len(name.split(BREAK)) for name in names]
+    return len(of) * (ROW if max(of, default=1) == 1 else ROW_OF_TWO_LINES)
 
 
 def sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
@@ -202,4 +211,5 @@ def sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterabl
 
 
 def _longest(names: Iterable[str]) -> int:
-    return max(map(len, names), default=0)
+    """Letters of the longest line."""
+    return max((len(line) for name in names for line in name.split(BREAK)), default=0)

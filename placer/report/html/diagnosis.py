@@ -38,8 +38,12 @@ def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
 
 def attribute_section(attribute: str, readings: Sequence[Reading], diagnosis: Diagnosis) -> Section:
     """Throughput and bottleneck along an attribute."""
-    rows = [_row(attribute, one, PREDICTED, one.predicted_kpps, one.bottleneck) for one in readings]
-    rows += [_row(attribute, one, TRUE, one.true_kpps, one.true_bottleneck) for one in readings if one.true_bottleneck]
+    rows = [_row(attribute, reading, PREDICTED, reading.predicted_kpps, reading.bottleneck) for reading in readings]
+    rows += [
+        _row(attribute, reading, TRUE, reading.true_kpps, reading.true_bottleneck)
+        for reading in readings
+        if reading.true_bottleneck
+    ]
     table = pd.DataFrame(rows, columns=[attribute, "source", "kpps", "bottleneck"])
     name = attribute.replace("_", "-")
     value = diagnosis.workload.traffic.as_dict()[attribute]
@@ -57,7 +61,7 @@ def attribute_section(attribute: str, readings: Sequence[Reading], diagnosis: Di
 def _resources(diagnosis: Diagnosis) -> list[str]:
     """Every bottleneck of the page, so that each has one colour in all charts."""
     readings = [one for along in diagnosis.along.values() for one in along]
-    return sorted({name for one in readings for name in (one.bottleneck, one.true_bottleneck) if name})
+    return sorted({name for reading in readings for name in (reading.bottleneck, reading.true_bottleneck) if name})
 
 
 def _row(

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from placer.report.text.fit import wide_axis
-from placer.report.text.fit_words import break_text, error_text, number_text, span_text
-from predictor.fitting.curve import MeasuredCurve
+from placer.report.text.fit import break_text, error_text, number_text, span_text, wide_axis
 from predictor.fitting.fitted_model import FittedModel
-
-Array = NDArray[np.float64]
+from predictor.fitting.points import MeasuredCurve
+from profiles.arrays import Floats
 
 MEASURED, MODEL, INTERVAL, NOISE = KINDS = ("measured", "model", "breakpoint, 90 % interval", "noise")
 """What marks of charts are, which decides their colour."""
@@ -47,7 +45,7 @@ def points_table(fit: FittedModel, curve: MeasuredCurve, most: int) -> pd.DataFr
     )
 
 
-def _extremes(y: Array, most: int) -> NDArray[np.int_]:
+def _extremes(y: Floats, most: int) -> NDArray[np.int_]:
     """Places of the lowest and highest of each group of neighbours, in order; of few values all places."""
     if len(y) <= most:
         return np.arange(len(y))

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -20,6 +21,9 @@ from markupsafe import Markup
 from placer.report.html import theme
 
 Chart = alt.Chart | alt.LayerChart
+
+DISTRIBUTION = "nf-placer"
+"""Whose version a page names, and no date: the same program and input give the same bytes."""
 
 LIBRARY = "window.vegaEmbed = vegaEmbed;"
 """The part of Vega, Vega-Lite and Vega-Embed that a page uses."""
@@ -128,6 +132,7 @@ def render(page: Page) -> str:
             dark=theme.variables(dark=True),
             css=_part("page.css"),
             js=_part("page.js"),
+            version=version(DISTRIBUTION),
             charts=_charts_library() if any(section.charts for section in page.sections) else "",
         )
     )
@@ -173,7 +178,7 @@ def _rows(table: pd.DataFrame) -> list[Sequence[tuple[str, str]]]:
     """Per cell, what is displayed and what it is sorted by."""
     places = [_places(table.iloc[:, column]) for column in range(table.shape[1])]
     return [
-        [(_shown(value, digits), _sorted_by(value)) for value, digits in zip(row, places, strict=True)]
+        [(_show(value, digits), _sorted_by(value)) for value, digits in zip(row, places, strict=True)]
         for row in table.itertuples(index=False)
     ]
 
@@ -189,7 +194,7 @@ def _places(column: pd.Series[Any]) -> int:
     return 0 if least >= 1000 else 1 if least >= 1 else 2
 
 
-def _shown(value: object, places: int) -> str:
+def _show(value: object, places: int) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return f"{value:,.{places}f}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import altair as alt
 import pandas as pd
 
-from placer.inputs.lines import STDIN
-from placer.production.outcome import BY_HAND, WITH, WITHOUT, FleetOutcome, Production
+from placer.fleet.simulated.outcome import BY_HAND, WITH, WITHOUT, FleetOutcome, Production
 from placer.report.html import Figure, Page, Section, Tile
-from placer.report.html.production_charts import TURN, over_events
-from placer.report.text.counts import counted_nics
+from placer.report.html.charts import TALL, layers, sized
+from placer.report.html.page import Chart
 from placer.report.text.production import found_text, notes
+from placer.report.text.table import counted_nics
+from profiles.files.lines import STDIN
 
 INPUT = "standard input"
 
@@ -94,14 +96,14 @@ def _fleets_text() -> str:
 def _fleets(production: Production) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "fleet": [one.name for one in production.fleets],
-            "NICs": [one.nics for one in production.fleets],
-            "SLA violations, %": [one.violations_pct for one in production.fleets],
-            "after drift, %": [one.late_violations_pct for one in production.fleets],
-            "placed": [one.placed for one in production.fleets],
-            "rejected": [one.rejected for one in production.fleets],
-            "moves": [one.moves for one in production.fleets],
-            "false alarms": [one.false_alarms for one in production.fleets],
+            "fleet": [fleet.name for fleet in production.fleets],
+            "NICs": [fleet.nics for fleet in production.fleets],
+            "SLA violations, %": [fleet.violations_pct for fleet in production.fleets],
+            "after drift, %": [fleet.late_violations_pct for fleet in production.fleets],
+            "placed": [fleet.placed for fleet in production.fleets],
+            "rejected": [fleet.rejected for fleet in production.fleets],
+            "moves": [fleet.moves for fleet in production.fleets],
+            "false alarms": [fleet.false_alarms for fleet in production.fleets],
         }
     )
 
@@ -123,10 +125,10 @@ def _curves(production: Production) -> pd.DataFrame:
 
 def _turns(production: Production) -> pd.DataFrame:
     rows = []
-    for one in production.drifts:
-        rows.append({TURN: one.start, "what": f"{one.nf}: {one.factor:g} times its throughput"})
-        if one.end is not None:
-            rows.append({TURN: one.end, "what": f"{one.nf}: as before"})
+    for drift in production.drifts:
+        rows.append({TURN: drift.start, "what": f"{drift.nf}: {drift.factor:g} times its throughput"})
+        if drift.end is not None:
+            rows.append({TURN: drift.end, "what": f"{drift.nf}: as before"})
     return pd.DataFrame(rows, columns=[TURN, "what"])
 
 
@@ -147,10 +149,37 @@ def _alarms(production: Production) -> pd.DataFrame | None:
         return None
     return pd.DataFrame(
         {
-            "event": [one.event for one in alarms],
-            "NF": [one.nf for one in alarms],
-            "factor": [one.factor for one in alarms],
-            "readings": [one.readings for one in alarms],
-            "false": ["yes" if one.false else "no" for one in alarms],
+            "event": [alarm.event for alarm in alarms],
+            "NF": [alarm.nf for alarm in alarms],
+            "factor": [alarm.factor for alarm in alarms],
+            "readings": [alarm.readings for alarm in alarms],
+            "false": ["yes" if alarm.false else "no" for alarm in alarms],
         }
     )
+
+
+# Charts of a simulated production over the events of its trace.
+
+
+TURN = "turn"
+"""The column of events at which an NF changes."""
+
+
+def over_events(curves: pd.DataFrame, figure: str, title: str, by: str, turns: pd.DataFrame) -> Chart:
+    """A step curve per value of `by`; a line marks each event at which an NF changes."""
+    names = list(dict.fromkeys(curves[by]))
+    lines = (
+        alt.Chart(curves)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("event:Q", title="event", axis=alt.Axis(grid=False, tickCount=8, format=",~f")),
+            y=alt.Y(f"{figure}:Q", title=title, scale=alt.Scale(zero=figure != "factor")),
+            color=alt.Color(
+                f"{by}:N", scale=alt.Scale(domain=names), legend=alt.Legend(values=names, symbolOpacity=1), title=None
+            ),
+            strokeDash=alt.StrokeDash(f"{by}:N", scale=alt.Scale(domain=names), legend=None),
+            tooltip=[f"{by}:N", alt.Tooltip("event:Q", format=","), alt.Tooltip(f"{figure}:Q", format=",.2~f")],
+        )
+    )
+    marks = alt.Chart(turns).mark_rule(style="guide").encode(x=f"{TURN}:Q", tooltip=["what:N"])
+    return sized(layers(lines, marks) if len(turns) else layers(lines), TALL, names)

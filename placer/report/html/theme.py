@@ -46,12 +46,12 @@ def on_page(name: str) -> str:
 
 def on_paper(name: str) -> str:
     """The light colour."""
-    return _named()[name][0]
+    return _name()[name][0]
 
 
 def variables(dark: bool) -> str:
     """CSS declarations of all colours of a theme."""
-    colours = " ".join(f"--{name}: {pair[dark]};" for name, pair in _named().items())
+    colours = " ".join(f"--{name}: {pair[dark]};" for name, pair in _name().items())
     return f"{colours} --picture: {DARKENED if dark else 'none'};"
 
 
@@ -95,5 +95,5 @@ def config(colour: Colour) -> dict[str, Any]:
     }
 
 
-def _named() -> dict[str, tuple[str, str]]:
+def _name() -> dict[str, tuple[str, str]]:
     return INKS | {f"c{number}": pair for number, pair in enumerate(CATEGORIES, start=1)}

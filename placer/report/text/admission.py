@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy.enough import RejectionReason
+from placer.gpu.enough import RejectionReason
+from placer.gpu.latency import LatencyParts, latency_of
 from placer.gpu.plan import Admission, Admitted, Rejected, SmShare
-from placer.gpu.waiting import LatencyParts, latency_of
 from placer.report.text.table import text_table
 
 ADMITTED = [
@@ -47,9 +47,9 @@ def admission_report(
     """
     if form == "json":
         return json.dumps(answer(admission, reasons)) + "\n"
-    parts = [_admitted(device, admission.admitted)] if admission.admitted else []
+    parts = [_admit(device, admission.admitted)] if admission.admitted else []
     if reasons:
-        parts.append(_explained(reasons))
+        parts.append(_explain(reasons))
     elif admission.rejected:
         parts.append(rejected_table(admission.rejected))
     return "\n".join([*parts, _verdict(device, admission, method)])
@@ -73,7 +73,7 @@ def answer(admission: Admission, reasons: Sequence[RejectionReason] | None = Non
         "seconds": admission.seconds,
     }
     if reasons is not None:
-        found["explanations"] = [_explanation(one) for one in reasons]
+        found["explanations"] = [_explanation(reason) for reason in reasons]
     return found
 
 
@@ -99,7 +99,7 @@ def stages(parts: LatencyParts) -> Mapping[str, float]:
     }
 
 
-def _admitted(device: GpuDevice, admitted: Sequence[Admitted]) -> str:
+def _admit(device: GpuDevice, admitted: Sequence[Admitted]) -> str:
     latencies = latency_of(device, admitted)
     rows = []
     for one in sorted(admitted, key=lambda one: one.order):
@@ -143,13 +143,13 @@ def _cause(rejected: Rejected) -> str:
     return CAUSES.get(rejected.cause, rejected.cause)
 
 
-def _explained(reasons: Sequence[RejectionReason]) -> str:
+def _explain(reasons: Sequence[RejectionReason]) -> str:
     rows = []
-    for one in reasons:
-        slo, parts = one.rejected.slo, one.parts
+    for reason in reasons:
+        slo, parts = reason.rejected.slo, reason.parts
         times = ["-"] * 6 if parts is None else [f"{parts.total:,.1f}", *_us(parts)]
-        enough = " or ".join(_change(change.kind, change.to) for change in one.enough)
-        rows.append([slo.id, f"{slo.latency_us:,.1f}", *times, _cause(one.rejected), enough or "-"])
+        enough = " or ".join(_change(change.kind, change.to) for change in reason.enough)
+        rows.append([slo.id, f"{slo.latency_us:,.1f}", *times, _cause(reason.rejected), enough or "-"])
     note = "Each beside all that are admitted, at its best place; what would be enough is enough alone.\n"
     return text_table(EXPLAINED, rows, words=1) + note
 
@@ -175,3 +175,25 @@ def _verdict(device: GpuDevice, admission: Admission, method: str) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.3f} s"
+
+
+# What a GPU admits by predictions of whole plans, as a text table.
+
+
+COLUMNS = ["admitted", "NF", "rate kpps", "SLO us", "p99", "batch", "order", "packets on SMs"]
+
+
+def predicted_table(admission: Admission, p99_us: Sequence[float]) -> str:
+    """The plan with the p99 of each admitted SLO, margin included, then what is rejected."""
+    rows = [
+        [
+            *(one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}"),
+            *(f"{latency:,.1f}", one.batch, one.order, sms_text(one.minibatches)),
+        ]
+        for one, latency in zip(admission.admitted, p99_us, strict=True)
+    ]
+    parts = [text_table(COLUMNS, rows, words=2)] if rows else []
+    parts += [rejected_table(admission.rejected)] if admission.rejected else []
+    total = len(admission.admitted) + len(admission.rejected)
+    verdict = f"{len(admission.admitted):,} of {total:,} SLOs admitted by predicted p99 in {admission.seconds:.3f} s.\n"
+    return "\n".join([*parts, verdict])

@@ -1,4 +1,4 @@
-"""A diagnosis as tables for people, and as JSON and CSV for programs (docs/formats.md)."""
+"""A diagnosis as tables for people, and as JSON and CSV for programs (docs/formats/diagnoses.md)."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def as_json(diagnosis: Diagnosis) -> str:
     """One object."""
     document = {
         "nf": diagnosis.workload.nf,
-        "beside": [{"nf": one.nf, "traffic": one.traffic.as_dict()} for one in diagnosis.neighbours],
+        "beside": [{"nf": neighbour.nf, "traffic": neighbour.traffic.as_dict()} for neighbour in diagnosis.neighbours],
         **_reading(diagnosis.reading),
         "shifts": [
-            {"attribute": one.attribute, "at": round(one.at, 2), "before": one.before, "after": one.after}
-            for one in diagnosis.shifts
+            {"attribute": shift.attribute, "at": round(shift.at, 2), "before": shift.before, "after": shift.after}
+            for shift in diagnosis.shifts
         ],
         "solo": formula_json(diagnosis.solo) if diagnosis.solo else None,
-        "along": {name: [_reading(one) for one in readings] for name, readings in diagnosis.along.items()},
+        "along": {name: [_reading(reading) for reading in readings] for name, readings in diagnosis.along.items()},
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -51,7 +51,7 @@ def as_json(diagnosis: Diagnosis) -> str:
 def as_csv(diagnosis: Diagnosis) -> str:
     """A row per reading; `along` is empty for the traffic of the request."""
     text = io.StringIO()
-    rows = [{"along": name, **_flat(one)} for name, readings in _all(diagnosis) for one in readings]
+    rows = [{"along": name, **_flat(reading)} for name, readings in _all(diagnosis) for reading in readings]
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
@@ -85,15 +85,15 @@ def _table_of(attribute: str, readings: Sequence[Reading]) -> str:
                 *(["true kpps"] if true else []), "kpps alone", *(f"{name} drop %" for name in resources)]  # fmt: skip
     rows = [
         [
-            f"{one.traffic.as_dict()[attribute]:,.0f}",
-            one.bottleneck,
-            *([str(one.true_bottleneck)] if true else []),
-            f"{one.predicted_kpps:,.0f}",
-            *([f"{one.true_kpps:,.0f}"] if true else []),
-            f"{one.solo_kpps:,.0f}",
-            *(_pct(one.drops[name], one) for name in resources),
+            f"{reading.traffic.as_dict()[attribute]:,.0f}",
+            reading.bottleneck,
+            *([str(reading.true_bottleneck)] if true else []),
+            f"{reading.predicted_kpps:,.0f}",
+            *([f"{reading.true_kpps:,.0f}"] if true else []),
+            f"{reading.solo_kpps:,.0f}",
+            *(_pct(reading.drops[name], reading) for name in resources),
         ]
-        for one in readings
+        for reading in readings
     ]
     return text_table(headings, rows, words=3 if true else 2)
 

@@ -1,4 +1,4 @@
-"""Explanations and waste as tables for people and as JSON for programs (docs/formats.md)."""
+"""Explanations and waste as tables for people and as JSON for programs (docs/formats/explanations.md)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
 from placer.explain.waste import Waste
 from placer.model.oracle import CONTENTION
 from placer.policy.rejection import Cause
-from placer.report.text.counts import counted_nics
-from placer.report.text.table import text_table
+from placer.report.text.table import counted_nics, text_table
 from profiles import Workload
 
 SHOWN = 3
@@ -51,6 +50,8 @@ def explanation_json(explanation: Explanation) -> str:
 def explanation_table(explanation: Explanation, *, everything: bool = False) -> str:
     """Where the arrival went, then a line per verdict, or with `everything` a line per NIC."""
     arrival, verdicts = explanation.arrival, explanation.verdicts
+    if arrival.nic is not None:
+        return f"{arrival.id} ({_workload_text(arrival.workload)}) already runs on {arrival.nic}, and stays there.\n"
     fitting = sum(len(verdict.nics) for verdict in verdicts if verdict.fits)
     in_use = sum(len(verdict.nics) for verdict in verdicts)
     where = f"went to {explanation.nic}" if explanation.nic else "was rejected"

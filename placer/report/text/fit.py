@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placer.report.text.dots import drawn_curve
-from placer.report.text.fit_words import break_text, error_text, errors_text, model_name, number_text, span_text
-from predictor.fitting.curve import MeasuredCurve
+from placer.report.text.table import counted
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
+from predictor.fitting.points import MeasuredCurve
+from profiles.arrays import Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from profiles.files.csv_table import CsvTable
+
 
 ROWS = 6
 WIDEST_CURVE = 72
@@ -81,7 +92,7 @@ def _curve(fit: FittedModel, curve: MeasuredCurve, width: int, braille: bool) ->
         return
     log = wide_axis(curve.x)
     scale = np.log if log else np.asarray
-    rows = drawn_curve(scale(curve.x), curve.y, columns, ROWS, braille=braille)
+    rows = draw_curve(scale(curve.x), curve.y, columns, ROWS, braille=braille)
     for label, row in zip([top, *[""] * (ROWS - 2), bottom], rows, strict=True):
         yield f"{label:>{margin - 1}} {row}".rstrip(" \u2800")
     ends = scale(np.array([curve.x.min(), curve.x.max()]))
@@ -101,3 +112,150 @@ def _ends(fit: FittedModel, curve: MeasuredCurve, columns: int, log: bool) -> st
     name = f"{fit.x} (log)" if log else fit.x
     space = columns - len(left) - len(right)
     return left + (name if len(name) + 2 <= space else "").center(max(space, 1)) + right
+
+
+# What is said of a fitted model, in terminals and on pages.
+
+
+DIGITS = 4
+"""Significant digits of a number in a sentence."""
+SAME = 1.25
+"""An error of at most this many times the noise is as small as the measurements allow."""
+UNKNOWN = "unknown"
+LARGEST_SPELLED, SMALLEST_SPELLED = 1e15, 1e-4
+"""Numbers outside are written with an exponent."""
+
+
+def number_text(value: float) -> str:
+    """A number with the digits that it needs: `4,096`, `12.1`, `0.00021`, `3.2e-09`; whole ones keep all digits."""
+    size = abs(value)
+    if size and not SMALLEST_SPELLED <= size < LARGEST_SPELLED:
+        return f"{value:.{DIGITS}g}"
+    if float(value).is_integer() or size >= 10**DIGITS:
+        return f"{value:,.0f}"
+    return f"{value:,.{DIGITS}g}"
+
+
+def setting_text(setting: Mapping[str, float]) -> str:
+    """The values of other columns: `key_width 8, rules 100`; empty where there are none."""
+    return ", ".join(f"{name} {number_text(value)}" for name, value in setting.items())
+
+
+def model_name(fit: FittedModel) -> str:
+    """What depends on what: `cycles over entries, key_width 8`."""
+    setting = setting_text(fit.setting)
+    return f"{fit.y} over {fit.x}" + (f", {setting}" if setting else "")
+
+
+def span_text(start: float, end: float) -> str:
+    """A range of x."""
+    return f"{number_text(start)} to {number_text(end)}"
+
+
+def break_text(point: CurveBreak) -> str:
+    """What happens at a breakpoint: `jumps by 12.1`, or `bends`."""
+    return f"jumps by {number_text(point.jump)}" if point.jump else "bends"
+
+
+def error_text(pct: float | None) -> str:
+    """An error; one that is not known says so."""
+    return UNKNOWN if pct is None else f"{pct:.2f} %"
+
+
+def errors_text(fit: FittedModel) -> str:
+    """Error of the fit, error at points that were left out, and noise, side by side."""
+    return (
+        f"error of the fit {error_text(fit.smape_pct)}, at points left out of the fit "
+        f"{error_text(fit.left_out_smape_pct)}, noise {error_text(fit.noise_pct)}"
+    )
+
+
+def explains(fit: FittedModel) -> bool:
+    """Whether the error at points that were left out is known, and no larger than noise explains."""
+    return fit.left_out_smape_pct is not None and fit.left_out_smape_pct <= SAME * fit.noise_pct
+
+
+def errors_verdict(fit: FittedModel) -> str:
+    """What the error at points that were left out means beside the noise, in a sentence."""
+    if fit.left_out_smape_pct is None:
+        return "Too few points to leave some out: how well the model predicts other points is not known."
+    if explains(fit):
+        return "The model predicts other points about as exactly as they can be measured."
+    if fit.noise_pct <= 0:
+        return "The points show no noise; what is left is the model's own error."
+    times = fit.left_out_smape_pct / fit.noise_pct
+    return f"Its error at other points is {times:.1f} times the noise: some of the curve is not explained."
+
+
+def extrapolation_text(fit: FittedModel) -> str:
+    """Where the model holds, and what it is beyond, in two sentences."""
+    return (
+        f"It holds for {fit.x} from {span_text(fit.start, fit.end)}, where {fit.y} was measured. Beyond, the outer "
+        "formulas are continued: such values are extrapolated, no measurement supports them, and their error is not "
+        "known."
+    )
+
+
+def parts_text(fit: FittedModel) -> str:
+    """Of how many segments it is, and their families: `2 segments (constant, log)`."""
+    families = ", ".join(segment.family for segment in fit.segments)
+    return f"{counted(len(fit.segments), 'segment')} ({families})"
+
+
+# A curve in the characters of a terminal: Braille dots, or plain ASCII.
+
+
+BRAILLE = 0x2800
+BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+"""Of the dots of a Braille character, by column and row."""
+ASCII = " '-|.:||"
+"""By which thirds of a character have points: the first bit is the upper one."""
+ASCII_ROWS = 3
+
+
+def draw_curve(x: Floats, y: Floats, columns: int, rows: int, *, braille: bool) -> list[str]:
+    """The points in a box of characters, one string per row, the largest y at the top.
+
+    Parameters
+    ----------
+    x, y
+        Finite numbers, at least one.
+    columns, rows
+        Size of the box in characters.
+    braille
+        Whether Braille dots may be used; otherwise plain ASCII.
+    """
+    across, down = (2, 4) if braille else (1, ASCII_ROWS)
+    at = _places(x, columns * across)
+    depth = rows * down - 1 - _places(y, rows * down)
+    characters = np.zeros((rows, columns), dtype=int)
+    bits = np.array(BITS if braille else [[1, 2, 4]])
+    np.bitwise_or.at(characters, (depth // down, at // across), bits[at % across, depth % down])
+    return ["".join(chr(BRAILLE + bits) if braille else ASCII[bits] for bits in row) for row in characters.tolist()]
+
+
+def _places(values: Floats, count: int) -> NDArray[np.int_]:
+    """Of each value its place among `count`; equal values are in the middle."""
+    low, span = values.min(), np.ptp(values)
+    if not span > 0:
+        return np.full(len(values), count // 2)
+    places: NDArray[np.int_] = np.minimum((values - low) / span * count, count - 1).astype(int)
+    return places
+
+
+# Points as they were written, with what a fitted model predicts there, as CSV.
+
+
+ADDED = ("predicted", "extrapolated")
+
+
+def fitted_points(table: CsvTable, predicted: NDArray[np.float64], extrapolated: NDArray[np.bool_]) -> str:
+    """The rows of a table with two columns more; `predicted` is empty where the formula has no finite value."""
+    kept = [at for at, column in enumerate(table.header) if column not in ADDED]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(table.header[at] for at in kept), *ADDED])
+    for row, value, outside in zip(table.rows, predicted.tolist(), extrapolated.tolist(), strict=True):
+        shown = f"{value:.15g}" if math.isfinite(value) else ""
+        writer.writerow([*(row[at] for at in kept), shown, str(outside).lower()])
+    return text.getvalue()

@@ -1,4 +1,4 @@
-"""Plan files: where every strategy placed every instance, as CSV (docs/formats.md)."""
+"""Plan files: where every strategy placed every instance, as CSV (docs/formats/plan.md)."""
 
 from __future__ import annotations
 

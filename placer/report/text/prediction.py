@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placer.report.text.table import text_table
-from profiles import ATTRIBUTES, Workload
+from profiles import ATTRIBUTES, PacedWorkload, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from predictor import Prediction
+if TYPE_CHECKING:
+    from predictor.gpu.prediction import GpuPrediction, Interval
 
 
 def json_lines(predictions: Sequence[Sequence[Prediction]]) -> str:
@@ -47,9 +50,9 @@ def contention_csv(written: pd.DataFrame, predictions: Sequence[Prediction], *, 
 def contention_table(written: pd.DataFrame, predictions: Sequence[Prediction], *, mark_extrapolated: bool) -> str:
     """The columns of `contention_csv`, interval, bottleneck and whether co-runs corrected it, as a text table."""
     table = _with_predictions(written, predictions, mark_extrapolated).assign(
-        interval=[_interval(one) for one in predictions],
-        bottleneck=[one.bottleneck for one in predictions],
-        calibrated=["yes" if one.calibrated else "no" for one in predictions],
+        interval=[_interval(prediction) for prediction in predictions],
+        bottleneck=[prediction.bottleneck for prediction in predictions],
+        calibrated=["yes" if prediction.calibrated else "no" for prediction in predictions],
     )
     return text_table(list(table.columns), table.itertuples(index=False, name=None))
 
@@ -57,9 +60,9 @@ def contention_table(written: pd.DataFrame, predictions: Sequence[Prediction], *
 def _with_predictions(
     written: pd.DataFrame, predictions: Sequence[Prediction], mark_extrapolated: bool
 ) -> pd.DataFrame:
-    table = written.assign(predicted_kpps=[f"{one.throughput_kpps:.6g}" for one in predictions])
+    table = written.assign(predicted_kpps=[f"{prediction.throughput_kpps:.6g}" for prediction in predictions])
     if mark_extrapolated:
-        table = table.assign(extrapolated=[str(one.extrapolated).lower() for one in predictions])
+        table = table.assign(extrapolated=[str(prediction.extrapolated).lower() for prediction in predictions])
     return table
 
 
@@ -69,16 +72,94 @@ def _interval(prediction: Prediction) -> str:
 
 def _as_json(predicted: Sequence[Prediction]) -> dict[str, object]:
     return {
-        "throughput_kpps": [_rounded(p.throughput_kpps) for p in predicted],
-        "solo_kpps": [_rounded(p.solo_kpps) for p in predicted],
+        "throughput_kpps": [_round(p.throughput_kpps) for p in predicted],
+        "solo_kpps": [_round(p.solo_kpps) for p in predicted],
         "bottleneck": [p.bottleneck for p in predicted],
-        "drop_kpps": [{name: _rounded(drop) for name, drop in p.drops.items()} for p in predicted],
-        "low_kpps": [None if p.low_kpps is None else _rounded(p.low_kpps) for p in predicted],
-        "high_kpps": [None if p.high_kpps is None else _rounded(p.high_kpps) for p in predicted],
+        "drop_kpps": [{name: _round(drop) for name, drop in p.drops.items()} for p in predicted],
+        "low_kpps": [None if p.low_kpps is None else _round(p.low_kpps) for p in predicted],
+        "high_kpps": [None if p.high_kpps is None else _round(p.high_kpps) for p in predicted],
         "extrapolated": [p.extrapolated for p in predicted],
         "calibrated": [p.calibrated for p in predicted],
     }
 
 
-def _rounded(kpps: float) -> float:
+def _round(kpps: float) -> float:
     return float(f"{kpps:.6g}")
+
+
+# Predicted latencies on a GPU server as JSON Lines and text tables.
+
+
+SHOWN_STAGES = {"transfer_wait": "bus wait", "transfer": "transfer", "kernel": "kernel", "return": "return"}
+
+
+@dataclass(frozen=True)
+class PredictedScenario:
+    """A co-location with its predictions, or with the causes for which the server does not carry it."""
+
+    loads: Sequence[PacedWorkload]
+    predictions: Sequence[GpuPrediction] | None
+    overload: Sequence[str] = ()
+
+
+def gpu_json_lines(scenarios: Sequence[PredictedScenario]) -> str:
+    """One object per scenario, in order."""
+    return "".join(json.dumps(_gpu_as_json(scenario)) + "\n" for scenario in scenarios)
+
+
+def gpu_scenario_table(scenarios: Sequence[PredictedScenario], coverage: float) -> str:
+    """One row per workload, as a text table."""
+    interval = f"{100 * coverage:g} % interval"
+    headings = [
+        "scenario", "nf", "kpps", "batch", "mean us", interval, "p99 us", interval, "batching", "pre/post",
+        *SHOWN_STAGES.values(),
+    ]  # fmt: skip
+    rows = []
+    for number, scenario in enumerate(scenarios, start=1):
+        for at, load in enumerate(scenario.loads):
+            batch = load.gpu.batch if load.gpu else 0
+            known = (str(number), load.nf, f"{load.rate_kpps:g}", str(batch))
+            if scenario.predictions is None:
+                rows.append((*known, "overload", *["-"] * (len(headings) - 5)))
+                continue
+            one = scenario.predictions[at]
+            stages = (one.stages_us[name] for name in ("batching", "pre_post", *SHOWN_STAGES))
+            mean, p99 = _range(one.mean_interval_us), _range(one.p99_interval_us)
+            times = (f"{one.mean_us:.1f}", mean, f"{one.p99_us:.1f}", p99, *(f"{stage:.1f}" for stage in stages))
+            rows.append((*known, *times))
+    return text_table(headings, rows)
+
+
+def _gpu_as_json(scenario: PredictedScenario) -> dict[str, object]:
+    if scenario.predictions is None:
+        return {"latency_us": None, "stages_us": None, "overload": list(scenario.overload)}
+    return {
+        "latency_us": [_latency(prediction) for prediction in scenario.predictions],
+        "stages_us": [{name: _gpu_rounded(one) for name, one in p.stages_us.items()} for p in scenario.predictions],
+        "overload": [],
+        "extrapolated": [prediction.extrapolated for prediction in scenario.predictions],
+    }
+
+
+def _latency(one: GpuPrediction) -> dict[str, float | None]:
+    return {
+        "mean": _gpu_rounded(one.mean_us),
+        "mean_low": _end(one.mean_interval_us, 0),
+        "mean_high": _end(one.mean_interval_us, 1),
+        "p50": _gpu_rounded(one.p50_us),
+        "p99": _gpu_rounded(one.p99_us),
+        "p99_low": _end(one.p99_interval_us, 0),
+        "p99_high": _end(one.p99_interval_us, 1),
+    }
+
+
+def _end(interval: Interval | None, at: int) -> float | None:
+    return None if interval is None else _gpu_rounded(interval[at])
+
+
+def _range(interval: Interval | None) -> str:
+    return "-" if interval is None else f"{interval[0]:.0f} to {interval[1]:.0f}"
+
+
+def _gpu_rounded(us: float) -> float:
+    return float(f"{us:.6g}")

@@ -1,4 +1,4 @@
-"""A simulated production as a table for people, and as JSON and CSV for programs (docs/formats.md)."""
+"""A simulated production as a table for people, and as JSON and CSV for programs (docs/formats/production.md)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from placer.production.outcome import LATE_AFTER, WITH, FleetOutcome, Production
-from placer.production.truth import TrueDrift
-from placer.report.text.counts import counted
-from placer.report.text.table import text_table
+from placer.fleet.simulated.monitor import TrueDrift
+from placer.fleet.simulated.outcome import LATE_AFTER, WITH, FleetOutcome, Production
+from placer.report.text.table import counted, text_table
 
 
 def as_table(production: Production) -> str:
@@ -64,9 +63,9 @@ def notes(production: Production) -> list[str]:
     simulated = production.truth == "simulated"
     where = "the simulated card, not on hardware" if simulated else f"the testbed {production.truth}"
     return [
-        *(_drift_sentence(one) for one in production.drifts),
+        *(_drift_sentence(drift) for drift in production.drifts),
         *([f"After drift: arrivals at least {LATE_AFTER} events after the first."] if production.drifts else []),
-        *_measured(production),
+        *_measure(production),
         f"{counted(production.arrivals, 'arrival')}, placed by {production.predictor} and {production.rule}. "
         f"SLA violations are those on {where}.",
     ]
@@ -89,7 +88,7 @@ def _row(production: Production, fleet: FleetOutcome) -> list[str]:
         f"{fleet.violations_pct:.2f} %",
         *(["-" if late is None else f"{late:.2f} %"] if drifts else []),
         f"{fleet.rejected:,}",
-        *([", ".join(dict.fromkeys(found_text(fleet, one) for one in drifts))] if drifts else []),
+        *([", ".join(dict.fromkeys(found_text(fleet, drift) for drift in drifts))] if drifts else []),
         f"{fleet.false_alarms:,}" if fleet.name == WITH else "-",
         f"{fleet.moves:,}",
         f"{fleet.model}",
@@ -101,7 +100,7 @@ def _drift_sentence(drift: TrueDrift) -> str:
     return f"{drift.nf} has {drift.factor:g} times its throughput from event {drift.start:,} on{until}."
 
 
-def _measured(production: Production) -> Iterator[str]:
+def _measure(production: Production) -> Iterator[str]:
     for fleet in production.fleets:
         if fleet.measurements:
             yield f"{counted(fleet.measurements, 'measurement')} with {counted(fleet.readings, 'reading')}."
@@ -122,9 +121,10 @@ def _summary(production: Production) -> dict[str, Any]:
         "risk": production.risk,
         "sla": production.file.tables.sla,
         "drift": [
-            {"nf": one.nf, "event": one.start, "until": one.end, "factor": one.factor} for one in production.drifts
+            {"nf": drift.nf, "event": drift.start, "until": drift.end, "factor": drift.factor}
+            for drift in production.drifts
         ],
-        "fleets": [_fleet(production, one) for one in production.fleets],
+        "fleets": [_fleet(production, fleet) for fleet in production.fleets],
     }
 
 
@@ -144,16 +144,16 @@ def _fleet(production: Production, fleet: FleetOutcome) -> dict[str, Any]:
         "moves": fleet.moves,
         "repeated": fleet.repeated,
         "model": fleet.model,
-        "found_after": [fleet.found_after(one) for one in production.drifts] if fleet.name == WITH else None,
+        "found_after": [fleet.found_after(drift) for drift in production.drifts] if fleet.name == WITH else None,
         "false_alarms": fleet.false_alarms,
         "alarms": [
             {
-                "event": one.event,
-                "nf": one.nf,
-                "factor": round(one.factor, 4),
-                "readings": one.readings,
-                "false": one.false,
+                "event": alarm.event,
+                "nf": alarm.nf,
+                "factor": round(alarm.factor, 4),
+                "readings": alarm.readings,
+                "false": alarm.false,
             }
-            for one in fleet.alarms
+            for alarm in fleet.alarms
         ],
     }

@@ -1,15 +1,36 @@
-"""Which plan of a run to choose, and what its budget of SLA violations costs, in sentences for every report."""
+"""Which plan of a run to choose, what it risks and what it costs, in sentences for every report.
+
+The strategy `planned` knows all arrivals; all others but the optimum, which is no choice, decide one by one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
+from placer.evaluate.checks import peak_nics
 from placer.evaluate.evaluation import Evaluation
-from placer.optimal.bounded_plan import NAME as OPTIMAL
+from placer.evaluate.wastage import budget_of
+from placer.model.catalogue import PREDICTED
+from placer.model.fleet import Fleet
+from placer.model.plan import OPTIMAL, replay_plan
+from placer.optimal.bounded_plan import ids_of_rejected
+from placer.optimal.shortfall import listed
 from placer.placing import BudgetVariation
-from placer.report.text.counts import counted_nics
-from placer.report.wastage import budget_of
+from placer.report.text.table import counted, counted_nics
 from placer.run import Comparison
+
+PLANNED = "planned"
+"""The first word of strategies that know all arrivals in advance."""
+
+THIS_TRACE = "On this very trace"
+"""Where SLA violations were measured, by which the plan was chosen: on other traces they differ."""
+
+LEAST_SHOWN_PCT = 0.1
+
+SURPRISE_PCT, SURPRISE_TIMES = 0.5, 2.0
+"""Measured SLA violations that deserve a sentence: so many more points than expected, and so many times as many."""
 
 
 def plan_name(evaluation: Evaluation) -> str:
@@ -19,17 +40,18 @@ def plan_name(evaluation: Evaluation) -> str:
 
 
 def recommended_plan(comparison: Comparison) -> Evaluation:
-    """The plan to choose: it rejects fewest arrivals, then keeps the budget of SLA violations, then costs least.
+    """The plan to choose: of those that keep the budget of SLA violations the one that rejects least, then costs least.
 
-    Without a ground truth the expected violations count. The optimum is not a choice, because it knows all arrivals in
-    advance.
+    A plan keeps the budget by the ground truth, or else by what is expected; one of which neither is known does not.
+    Where none keeps it, the closest is chosen. The optimum is chosen only where there is nothing else.
     """
-    online = [one for one in comparison.plans if one.plan.strategy != OPTIMAL]
-    budget = budget_of(comparison)
-    return min(
-        online or comparison.plans,
-        key=lambda one: (one.plan.rejected, max((known_violations_pct(one) or 0.0) - budget, 0.0), one.cost),
-    )
+    return _best_of(comparison, _options(comparison) or comparison.plans)
+
+
+def is_within_budget(comparison: Comparison, evaluation: Evaluation) -> bool:
+    """Whether the plan is known to keep the budget, measured or else expected."""
+    violations = known_violations_pct(evaluation)
+    return violations is not None and violations <= budget_of(comparison)
 
 
 def known_violations_pct(evaluation: Evaluation) -> float | None:
@@ -55,44 +77,193 @@ def variation_of(comparison: Comparison, evaluation: Evaluation) -> BudgetVariat
     return None
 
 
+def rejects_on_limited_fleet(comparison: Comparison, evaluation: Evaluation) -> bool:
+    """Whether the plan rejects arrivals, and more NICs of some kind could help."""
+    return evaluation.plan.rejected > 0 and any(kind.count is not None for kind in comparison.catalogue.kinds)
+
+
+def nics_to_add(comparison: Comparison) -> dict[str, int] | None:
+    """By model, the NICs beyond the fleet with which the recommended strategy places all it can; None where unknown."""
+    unlimited = comparison.unlimited
+    if unlimited is None:
+        return None
+    needed: Counter[str] = Counter()
+    for placed in {one.kind.index: one.kind for one in unlimited.plan.placed if one.kind is not None}.values():
+        count = comparison.catalogue.kinds[placed.index].count
+        needed[placed.model] += 0 if count is None else max(peak_nics(unlimited.plan, placed) - count, 0)
+    return {model: count for model, count in sorted(needed.items()) if count}
+
+
+def ends_of(values: Iterable[float | None]) -> tuple[float, float] | None:
+    """The smallest and the largest; None where there is none, or one is not known."""
+    known = list(values)
+    numbers = [value for value in known if value is not None]
+    return (min(numbers), max(numbers)) if numbers and len(numbers) == len(known) else None
+
+
 def recommendation_lines(comparison: Comparison) -> Iterator[str]:
-    """The plan to choose, with the option that gives it, and what the budget costs."""
-    chosen, budget = recommended_plan(comparison), budget_of(comparison)
-    if chosen.plan.strategy == OPTIMAL:
+    """The plan to choose, with the option that gives it, then what else a planner must know of it."""
+    chosen = recommended_plan(comparison)
+    if chosen.plan.strategy != OPTIMAL:
+        yield _begin(comparison, chosen)
+        yield from rejection_lines(comparison)
+        yield violations_sentence(comparison, chosen)
+        yield from further_lines(comparison)
+
+
+def rejection_lines(comparison: Comparison) -> Iterator[str]:
+    """Which arrivals the recommended plan rejects, and with how many more NICs its strategy places all."""
+    chosen = recommended_plan(comparison)
+    if not chosen.plan.rejected or chosen.plan.strategy == OPTIMAL:
         return
-    violations = known_violations_pct(chosen)
-    kept = violations is None or violations <= budget
-    measured = "" if chosen.violations_pct is not None else " expected"
-    of = "unknown SLA violations" if violations is None else f"{violations:.1f} % SLA violations{measured}"
-    asked = asked_budget(comparison, chosen)
+    yield f"It rejects {counted(chosen.plan.rejected, 'arrival')}: {listed(ids_of_rejected(chosen.plan))}."
+    unlimited, more = comparison.unlimited, nics_to_add(comparison)
+    if unlimited is not None and more and unlimited.plan.rejected < chosen.plan.rejected:
+        kinds = " and ".join(f"{count:,} more {model}" for model, count in more.items())
+        places = f"all but {unlimited.plan.rejected:,}" if unlimited.plan.rejected else "all arrivals"
+        yield f"With {kinds}, the same strategy places {places}."
+
+
+def further_lines(comparison: Comparison) -> Iterator[str]:
+    """How far the recommended plan carries, what other plans offer, and what its budget and measuring are worth."""
+    chosen = recommended_plan(comparison)
+    if chosen.plan.strategy != OPTIMAL:
+        yield from _similar(comparison, chosen)
+        yield from _other_choices(comparison, chosen)
+        yield from _surprise(chosen)
+        yield from _budget_cost(comparison, chosen)
+        yield from _worth_of_measuring(comparison, chosen)
+
+
+def violations_sentence(comparison: Comparison, evaluation: Evaluation) -> str:
+    """How many instances violate their SLA, by how much, and what the budget is."""
+    violations, budget = known_violations_pct(evaluation), f"{budget_of(comparison):g} %"
+    if violations is None:
+        return "How many SLAs it violates is unknown."
+    within = is_within_budget(comparison, evaluation)
+    verdict = f"; the budget is {budget}" if within else f", more than the budget of {budget}"
+    if evaluation.violated is None and not violations:
+        return "No instance is expected to violate its SLA."
+    if evaluation.violated is None:
+        share = _small(violations)
+        return f"{share[0].upper()}{share[1:]} of the instances are expected to violate their SLA{verdict}."
+    if not evaluation.violated:
+        return f"{THIS_TRACE}, no instance violates its SLA."
+    count, short = evaluation.violated, evaluation.short_by_pct
+    violate = "violates its SLA" if count == 1 else "violate their SLA"
+    at_most = "at most " * (count > 1 and short is not None and short >= LEAST_SHOWN_PCT)
+    by = "" if short is None or short <= 0 else f", by {at_most}{_small(short)}"
+    of = f"{count:,} of {len(evaluation.plan.placed):,} instances ({violations:.1f} %)"
+    return f"{THIS_TRACE}, {of} {violate}{by}{verdict}."
+
+
+def _options(comparison: Comparison) -> list[Evaluation]:
+    return [plan for plan in comparison.plans if plan.plan.strategy != OPTIMAL]
+
+
+def _best_of(comparison: Comparison, options: Sequence[Evaluation]) -> Evaluation:
+    """By the rule of `recommended_plan`."""
+    kept = [option for option in options if is_within_budget(comparison, option)]
+
+    def order(evaluation: Evaluation) -> tuple[float, ...]:
+        violations = known_violations_pct(evaluation)
+        violated, dear = inf if violations is None else violations, (evaluation.plan.rejected, evaluation.cost)
+        return (*dear, violated) if kept else (violated, *dear)
+
+    return min(kept or options, key=order)
+
+
+def _begin(comparison: Comparison, chosen: Evaluation) -> str:
+    """The plan, the option that gives it, and why it is the one."""
+    budget, asked = budget_of(comparison), asked_budget(comparison, chosen)
     option = f" (--budget {asked:g})" if asked not in (None, budget) else ""
-    start = "Recommended" if kept else f"No plan keeps the budget of {budget:g} %; the closest one"
-    yield f"{start}: {plan_name(chosen)}{option}, {counted_nics(chosen.nics)}, {of}."
-    yield from missed_budget(comparison, chosen)
-    yield from budget_cost(comparison, chosen)
+    kept, options = is_within_budget(comparison, chosen), _options(comparison)
+    name, nics = f"{plan_name(chosen)}{option}", _nics(comparison, chosen)
+    if len(options) == 1:
+        return f"{name} (no other strategy was compared): {nics}."
+    if kept and chosen.plan.rejected:
+        return f"Recommended: {name}. It places {nics}, the most of all plans within the budget."
+    if kept:
+        return f"Recommended: {name}, {nics}."
+    if known_violations_pct(chosen) is not None:
+        return f"No plan keeps the budget of {budget:g} % SLA violations; the closest one: {name}, {nics}."
+    why = "there is no ground truth, and the predictor does not estimate its errors"
+    return f"No plan is known to keep the budget of {budget:g} % SLA violations: {why}. The cheapest: {name}, {nics}."
 
 
-def budget_cost(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
-    """What the budget costs in NICs, against the same strategy by the median prediction."""
-    variation = variation_of(comparison, chosen)
-    if variation is None:
+def _nics(comparison: Comparison, evaluation: Evaluation) -> str:
+    """The NICs of a plan, and the arrivals on them where some are rejected."""
+    nics, total = counted_nics(evaluation.nics), len(comparison.arrivals)
+    return f"{len(evaluation.plan.placed):,} of {total:,} arrivals on {nics}" if evaluation.plan.rejected else nics
+
+
+def _in_short(comparison: Comparison, evaluation: Evaluation) -> str:
+    """NICs and SLA violations of a plan."""
+    violations = known_violations_pct(evaluation)
+    expected = " expected" * (evaluation.violations_pct is None)
+    of = "unknown SLA violations" if violations is None else f"{violations:.1f} % SLA violations{expected}"
+    return f"{_nics(comparison, evaluation)}, {of}"
+
+
+def _similar(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
+    """What the strategy of the plan does on traces that are drawn from this one."""
+    similar, budget = comparison.similar, budget_of(comparison)
+    if not similar:
         return
-    without, more = variation.without_margin, chosen.nics - variation.without_margin.nics
-    violations = known_violations_pct(without)
-    of = "" if violations is None else f", with {violations:.1f} % SLA violations"
-    costs = f"costs {counted_nics(more)}" if more > 0 else "costs no NIC"
-    yield f"The budget of {budget_of(comparison):g} % {costs}: without a margin, the plan needs {without.nics:,}{of}."
+    nics = _between(ends_of(one.nics for one in similar), "NIC", ",.0f")
+    rejected = ends_of(one.plan.rejected for one in similar)
+    rejects = f", {_between(rejected, 'arrival', ',.0f')} rejected" if rejected and rejected[1] else ""
+    violations = ends_of(map(known_violations_pct, similar))
+    measured = all(one.violations_pct is not None for one in similar)
+    of = "SLA violations unknown" if violations is None else f"{_between(violations, '', '.1f')} % SLA violations"
+    of += "" if measured or violations is None else " expected"
+    over = sum((known_violations_pct(one) or 0.0) > budget for one in similar)
+    above = f", over the budget on {over:,} of them" if over and is_within_budget(comparison, chosen) else ""
+    drawn = f"{counted(len(similar), 'other trace')} drawn from its arrivals"
+    yield f"On {drawn}: {nics}{rejects}, {of}{above}."
 
 
-def missed_budget(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
-    """Plans with fewer NICs than the chosen one that violate more SLAs than the budget, and what would help."""
+def _other_choices(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
+    """Plans that look better and miss the budget, and what knowing all arrivals in advance is worth."""
+    yield from _missed_budget(comparison, chosen)
+    options = _options(comparison)
+    if _knows_all(chosen):
+        yield from _one_by_one(comparison, [option for option in options if not _knows_all(option)])
+    elif planned := [option for option in options if _knows_all(option)]:
+        best = _best_of(comparison, planned)
+        if is_within_budget(comparison, best):
+            needs = _in_short(comparison, best)
+            yield f"Knowing all arrivals in advance saves nothing here: {plan_name(best)} has {needs}."
+
+
+def _one_by_one(comparison: Comparison, online: Sequence[Evaluation]) -> Iterator[str]:
+    """What to choose instead of a plan for which all arrivals must be known."""
+    if not online:
+        yield "All arrivals must be known in advance for this plan."
+        return
+    best = _best_of(comparison, online)
+    take = "take" if is_within_budget(comparison, best) else "no plan keeps the budget; the closest one:"
+    start = "All arrivals must be known in advance for this plan. If they come one by one,"
+    yield f"{start} {take} {plan_name(best)}, {_in_short(comparison, best)}."
+
+
+def _missed_budget(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
+    """Plans made for the budget that reject or cost less than the chosen one, but miss it, and what would help."""
     budget, family = budget_of(comparison), variation_of(comparison, chosen)
-    for one in comparison.evaluations:
-        violations = one.violations_pct or 0.0
-        if one.plan.risk is not None and one.nics < chosen.nics and violations > budget:
-            start = f"{plan_name(one)} uses {counted_nics(one.nics)}, but {violations:.1f} % of its instances violate "
-            variation = variation_of(comparison, one)
+    for evaluation in comparison.evaluations:
+        violations = known_violations_pct(evaluation)
+        made_for_it = evaluation.plan.risk is not None or _knows_all(evaluation)
+        better = (evaluation.plan.rejected, evaluation.cost) < (chosen.plan.rejected, chosen.cost)
+        if made_for_it and better and violations is not None and violations > budget:
+            uses = _uses(comparison, evaluation)
+            violate = "violate" if evaluation.violations_pct is not None else "are expected to violate"
+            start = f"{plan_name(evaluation)} {uses}, but {violations:.1f} % of its instances {violate} "
+            variation = variation_of(comparison, evaluation)
             yield f"{start}their SLA, more than the budget of {budget:g} %{_remedy(comparison, variation, family)}."
+
+
+def _uses(comparison: Comparison, evaluation: Evaluation) -> str:
+    return f"{'places' if evaluation.plan.rejected else 'uses'} {_nics(comparison, evaluation)}"
 
 
 def _remedy(comparison: Comparison, missed: BudgetVariation | None, kept: BudgetVariation | None) -> str:
@@ -103,3 +274,76 @@ def _remedy(comparison: Comparison, missed: BudgetVariation | None, kept: Budget
     if missed is kept:
         return ""
     return f", and so do those of its plans for smaller budgets, down to {missed.more_careful[-1][0]:g} %"
+
+
+def _surprise(chosen: Evaluation) -> Iterator[str]:
+    """Why far more SLAs are violated than was expected."""
+    measured, expected = chosen.violations_pct, chosen.expected_violations_pct
+    if measured is None or expected is None or chosen.plan.predictor is None:
+        return
+    if measured >= max(expected + SURPRISE_PCT, SURPRISE_TIMES * expected):
+        why = "Optimistic predictions are so on every NIC with the same NFs, and such NICs are chosen more often"
+        who = "The predictor" if chosen.measured_runs is None else "Predictor and measurements"
+        yield f"{who} expected {expected:.1f} %. {why}."
+
+
+def _budget_cost(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
+    """What the budget costs, against the same strategy by the median prediction."""
+    variation = variation_of(comparison, chosen)
+    if variation is None:
+        return
+    without = variation.without_margin
+    nics, arrivals = chosen.nics - without.nics, chosen.plan.rejected - without.plan.rejected
+    takes = f"takes {counted(nics, 'extra NIC')}" if nics > 0 else "takes no extra NIC"
+    if arrivals > 0:
+        takes = f"rejects {counted(arrivals, 'more arrival')}"
+    safety = f"without a safety margin, {_in_short(comparison, without)}"
+    yield f"Keeping violations below {budget_of(comparison):g} % {takes}: {safety}."
+
+
+def _worth_of_measuring(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
+    """What `--measure` would save or settle, where it can be used and was not."""
+    catalogue, optimum = comparison.catalogue, comparison.optimum
+    estimated = chosen.plan.predictor is not None and chosen.expected_violations_pct is not None
+    if not estimated or catalogue.gpus or catalogue.curves or any(plan.measured_runs for plan in comparison.plans):
+        return
+    has = co_locations_of(comparison, chosen)
+    runs = f"measures up to N co-locations, of which this plan has {has:,}"
+    if comparison.truth == PREDICTED:
+        yield f"No violation was measured. `--testbed SPEC --measure N` {runs} on a NIC, and places again."
+        return
+    enough = ""
+    if optimum.plan.rejected < chosen.plan.rejected:
+        left = optimum.plan.rejected
+        enough = f"all but {counted(left, 'arrival')} would fit" if left else "all arrivals would fit"
+    elif optimum.plan.rejected == chosen.plan.rejected and optimum.nics < chosen.nics:
+        enough = f"{counted_nics(optimum.nics)} would be enough"
+    known = "exact throughputs" if _knows_all(chosen) else "exact throughputs and all arrivals known"
+    if enough:
+        yield f"With {known}, {enough}. `--measure N` {runs}, and places again."
+    elif chosen.violated:
+        yield f"`--measure N` {runs}, and places again without those that violate an SLA."
+
+
+def co_locations_of(comparison: Comparison, evaluation: Evaluation) -> int:
+    """How many different co-locations of at least two NFs the plan has, at any time."""
+    fleet = Fleet(comparison.catalogue.kinds)
+    changes = (nic for _, changed in replay_plan(evaluation.plan, fleet) for nic in changed)
+    return len({(nic.kind.index, nic.co_location) for nic in changes if len(nic.tenants) > 1})
+
+
+def _knows_all(evaluation: Evaluation) -> bool:
+    """Whether the plan was made with all arrivals known."""
+    return evaluation.plan.strategy.split()[0] == PLANNED
+
+
+def _between(ends: tuple[float, float] | None, noun: str, digits: str) -> str:
+    """`3`, `3 NICs`, `3 to 5 NICs`."""
+    low, high = (format(end, digits) for end in ends or (0, 0))
+    numbers = low if low == high else f"{low} to {high}"
+    return numbers if not noun else f"{numbers} {noun}{'' if numbers == '1' else 's'}"
+
+
+def _small(pct: float) -> str:
+    """A share above 0, which is not to read as none."""
+    return f"{pct:.1f} %" if pct >= LEAST_SHOWN_PCT else f"less than {LEAST_SHOWN_PCT:g} %"

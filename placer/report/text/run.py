@@ -1,46 +1,38 @@
-"""The comparison of `placer run` as a table for people, and as JSON and CSV for programs (docs/formats.md)."""
+"""The comparison of `placer run` as a table for people, and as JSON and CSV for programs (docs/formats/run.md)."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from placer.evaluate.columns import figures_of, rounded, table_columns, whole
 from placer.evaluate.evaluation import Evaluation
+from placer.evaluate.wastage import costs_differ, wastage_notes
+from placer.optimal.bounded_plan import ids_of_rejected
 from placer.optimal.shortfall import Shortfall
-from placer.report.text.counts import counted, counted_nics
 from placer.report.text.recommendation import (
     asked_budget,
+    ends_of,
+    nics_to_add,
     plan_name,
     recommendation_lines,
     recommended_plan,
     variation_of,
 )
-from placer.report.text.table import text_table
-from placer.report.wastage import (
-    costs_differ,
-    is_marked,
-    keeps_budget,
-    reference,
-    wastage_notes,
-    wastage_text,
-)
+from placer.report.text.table import counted, counted_nics, text_table
 from placer.run import Comparison
 
-EXPECTED = "expected"
-"""Heading of the SLA violations that the predictor expects, next to the measured ones."""
+SHOWN = 5
+"""Co-locations that a sentence lists at most."""
 
 
 def as_table(comparison: Comparison) -> str:
     """A table that reads without colour, then the optimum, the ground truth, and what else the reader must know."""
-    costs, expected = costs_differ(comparison), _expects_violations(comparison)
-    headings = [
-        "strategy", "predictor", "NICs", *(["cost"] if costs else []), "wastage", *(["cost wastage"] if costs else []),
-        "SLA violations", *([EXPECTED] if expected else []), "rejected", "decisions/s",
-    ]  # fmt: skip
-    rows = [_row(comparison, evaluation) for evaluation in comparison.plans]
+    columns = table_columns(comparison)
+    rows = [[column.text(comparison, plan) for column in columns] for plan in comparison.plans]
     shortfall = comparison.optimum.shortfall
     lines = [
         "",
@@ -52,7 +44,7 @@ def as_table(comparison: Comparison) -> str:
         *measured_notes(comparison),
         *risk_notes(comparison),
     ]
-    return text_table(headings, rows, words=2) + "\n".join(lines) + "\n"
+    return text_table([column.heading for column in columns], rows, words=2) + "\n".join(lines) + "\n"
 
 
 def as_json(comparison: Comparison) -> str:
@@ -63,16 +55,23 @@ def as_json(comparison: Comparison) -> str:
 def as_csv(comparison: Comparison) -> str:
     """One row per strategy and predictor; each repeats the figures of the whole run."""
     summary = _summary(comparison)
-    optimal = {f"optimal_{key}": value for key, value in summary["optimal"].items() if not isinstance(value, dict)}
+    optimal = {f"optimal_{key}": value for key, value in _flat(summary["optimal"]).items()}
     rows = [
-        {"arrivals": summary["arrivals"], "seed": summary["seed"], "truth": summary["truth"], **row, **optimal}
+        {"arrivals": summary["arrivals"], "seed": summary["seed"], "truth": summary["truth"], **_flat(row), **optimal}
         for row in summary["strategies"]
     ]
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else ["strategy"], lineterminator="\n")
+    writer = csv.DictWriter(
+        text, list(dict.fromkeys(key for row in rows for key in row)) or ["strategy"], lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """What of a row of the JSON fits the cells of a CSV file."""
+    return {key: value for key, value in row.items() if not isinstance(value, dict)}
 
 
 FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
@@ -92,47 +91,30 @@ def truth_note(comparison: Comparison) -> str:
 
 
 def measured_notes(comparison: Comparison) -> list[str]:
-    """Where a plan was made by measuring, how far it rests on that."""
+    """Where a plan was made by measuring, how far it rests on that, and what of it was not measured."""
     return [
-        f"{plan_name(one)}: {counted(one.measured_runs, 'run')} measured; {one.measured_pct:.0f} % of the instances "
-        "are on NICs whose co-locations were measured."
-        for one in comparison.plans
-        if one.measured_runs is not None and one.measured_pct is not None
+        f"{plan_name(plan)}: {counted(plan.measured_runs, 'run')} measured; {plan.measured_pct:.0f} % of the instances "
+        f"are on NICs whose co-locations were measured{_unmeasured(plan)}."
+        for plan in comparison.plans
+        if plan.measured_runs is not None and plan.measured_pct is not None
     ]
+
+
+def _unmeasured(evaluation: Evaluation) -> str:
+    """The co-locations of the plan that were not measured, if any."""
+    names = [" + ".join(nfs) for nfs in evaluation.unmeasured]
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return f"; not measured: {', '.join(names[:SHOWN])}{more}" if names else ""
 
 
 def risk_notes(comparison: Comparison) -> list[str]:
     """Where --risk was given, the predictors on which it has no effect."""
     catalogue = comparison.catalogue
-    used = dict.fromkeys(one.plan.predictor for one in comparison.evaluations if one.plan.predictor)
+    used = dict.fromkeys(
+        evaluation.plan.predictor for evaluation in comparison.evaluations if evaluation.plan.predictor
+    )
     without = [name for name in used if catalogue.risk is not None and not catalogue.supports_risk(name)]
     return [f"{name} does not model its prediction error: --risk {catalogue.risk:g} has no effect." for name in without]
-
-
-def _expects_violations(comparison: Comparison) -> bool:
-    return any(one.expected_violations_pct is not None for one in comparison.evaluations)
-
-
-def _row(comparison: Comparison, evaluation: Evaluation) -> list[str]:
-    """The cells of a plan; where some plan is marked, the wastage of others is aligned with it."""
-    costs, marked = costs_differ(comparison), is_marked(comparison, evaluation)
-    marks = any(is_marked(comparison, one) for one in comparison.plans)
-    nics, cost = (
-        wastage_text(pct, marked) + ("  " if marks and not marked else "")
-        for pct in (comparison.wastage_pct(evaluation), comparison.cost_wastage_pct(evaluation))
-    )
-    return [
-        evaluation.plan.strategy,
-        evaluation.plan.predictor or "-",
-        f"{evaluation.nics:,}",
-        *([f"{evaluation.cost:,.6g}"] if costs else []),
-        nics,
-        *([cost] if costs else []),
-        _percent(evaluation.violations_pct, "unknown"),
-        *([_percent(evaluation.expected_violations_pct, "-")] if _expects_violations(comparison) else []),
-        f"{evaluation.plan.rejected:,}",
-        f"{_decisions_per_s(evaluation):,.0f}",
-    ]
 
 
 def _optimum_line(comparison: Comparison) -> str:
@@ -155,45 +137,18 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
         "truth": comparison.truth,
         "optimal": {
             "nics": optimum.nics,
-            "lower_bound": _whole(optimum.lower_bound),
+            "lower_bound": whole(optimum.lower_bound),
             "proven": optimum.proven,
             "seconds": round(optimum.seconds, 4),
             "oracle_seconds": round(optimum.oracle_seconds, 4),
-            "cost": _whole(optimum.cost),
+            "cost": whole(optimum.cost),
             "rejected": optimum.plan.rejected,
             "scope": optimum.scope,
             **({} if optimum.shortfall is None else {"shortfall": _shortfall(optimum.shortfall)}),
         },
-        "strategies": [_strategy(comparison, evaluation) for evaluation in comparison.evaluations],
+        "strategies": [figures_of(comparison, evaluation) for evaluation in comparison.evaluations],
         "recommended": _recommended(comparison),
     }
-
-
-def _strategy(comparison: Comparison, evaluation: Evaluation) -> dict[str, Any]:
-    return {
-        "strategy": evaluation.plan.strategy,
-        "predictor": evaluation.plan.predictor,
-        "nics": evaluation.nics,
-        "wastage_pct": _rounded(comparison.wastage_pct(evaluation)),
-        "wastage_against": reference(comparison).replace(" ", "_"),
-        "sla_violations_pct": _rounded(evaluation.violations_pct),
-        "expected_violations_pct": _rounded(evaluation.expected_violations_pct),
-        "violated": evaluation.violated,
-        "rejected": evaluation.plan.rejected,
-        "seconds": round(evaluation.plan.seconds, 4),
-        "decisions_per_s": round(_decisions_per_s(evaluation), 1),
-        "cost": _whole(evaluation.cost),
-        "cost_wastage_pct": _rounded(comparison.cost_wastage_pct(evaluation)),
-        "budget_pct": comparison.catalogue.budget_pct,
-        "keeps_budget": None if comparison.catalogue.budget_pct is None else keeps_budget(comparison, evaluation),
-        "risk": evaluation.plan.risk,
-        "comparable": not is_marked(comparison, evaluation),
-        **({} if not measured_notes(comparison) else _measured(evaluation)),
-    }
-
-
-def _measured(evaluation: Evaluation) -> dict[str, Any]:
-    return {"measured_runs": evaluation.measured_runs, "measured_pct": _rounded(evaluation.measured_pct)}
 
 
 def _recommended(comparison: Comparison) -> dict[str, Any]:
@@ -201,11 +156,28 @@ def _recommended(comparison: Comparison) -> dict[str, Any]:
     chosen = recommended_plan(comparison)
     variation = variation_of(comparison, chosen)
     return {
-        **_strategy(comparison, chosen),
+        **figures_of(comparison, chosen),
         "strategy": (chosen if variation is None else variation.asked).plan.strategy,
         "asked_budget_pct": asked_budget(comparison, chosen),
         "nics_without_margin": None if variation is None else variation.without_margin.nics,
+        "left_out": list(ids_of_rejected(chosen.plan)),
+        "nics_to_add": nics_to_add(comparison),
+        "range": _range(comparison),
     }
+
+
+def _range(comparison: Comparison) -> dict[str, Any] | None:
+    """What the strategy of the recommended plan does on traces drawn from this one; None where none was drawn."""
+    similar = comparison.similar
+    if not similar:
+        return None
+    figures: dict[str, Iterable[float | None]] = {
+        "nics": [one.nics for one in similar],
+        "sla_violations_pct": [rounded(one.violations_pct) for one in similar],
+        "expected_violations_pct": [rounded(one.expected_violations_pct) for one in similar],
+        "rejected": [one.plan.rejected for one in similar],
+    }
+    return {"draws": len(similar), **{name: ends_of(values) for name, values in figures.items()}}
 
 
 def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
@@ -217,19 +189,3 @@ def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
         "hopeless": list(shortfall.unsatisfiable),
         "why": shortfall.reason or None,
     }
-
-
-def _decisions_per_s(evaluation: Evaluation) -> float:
-    return len(evaluation.plan.placements) / max(evaluation.plan.seconds, 1e-9)
-
-
-def _percent(value: float | None, unknown: str) -> str:
-    return unknown if value is None else f"{value:.1f} %"
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
-
-
-def _whole(value: float) -> float | int:
-    return int(value) if float(value).is_integer() else value

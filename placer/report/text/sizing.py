@@ -1,4 +1,4 @@
-"""A sizing as a recommendation in one line, a table, JSON and CSV (docs/formats.md)."""
+"""A sizing as a recommendation in one line, a table, JSON and CSV (docs/formats/sizing.md)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from placer.report.text.counts import counted_nics
-from placer.report.text.study import UNKNOWN, option_name
-from placer.report.text.table import text_table
+from placer.evaluate.wastage import MARK
+from placer.report.text.study import UNKNOWN, option_name, truth_sentence
+from placer.report.text.table import counted, counted_nics, text_table
 from placer.studies.sizing import (
     OPTION,
     POINT,
@@ -23,6 +23,9 @@ from placer.studies.sizing import (
 )
 from placer.studies.statistics import summarize
 from placer.studies.study import UNLIMITED
+
+WITHOUT_MARGIN = "without a safety margin"
+"""What plans by the median prediction are called."""
 
 AXES = {
     "arrivals": "arrivals, times today's",
@@ -37,51 +40,88 @@ def recommendation_line(recommendation: Recommendation, sizing: Sizing) -> str:
     more = recommendation.more
     buy = f"Buy {more:,} more NIC{'s' * (more != 1)}" if more else "Buy no NICs"
     need = f"{recommendation.high:,} instead of {recommendation.today:,}"
+    if recommendation.to_buy is not None:
+        need = f"{recommendation.high:,} are used at most, {recommendation.today:,} today"
     if recommendation.low < recommendation.high:
         need += f" ({recommendation.low:,} to {recommendation.high:,} in {sizing.draws} draws)"
     violations = "SLA violations unknown"
     if recommendation.violations_pct is not None:
         violations = f"{recommendation.violations_pct:.1f} % SLA violations, budget {sizing.budget_pct:g} %"
     if recommendation.rejected:
-        violations += f"; {recommendation.rejected:,} arrivals rejected"
-    warning = "" if recommendation.within_budget else "No option keeps the budget; the closest one: "
+        violations += f"; {counted(recommendation.rejected, 'arrival')} rejected"
+    warning = _warning(recommendation, sizing)
     option = fleet_option_name(pd.Series(recommendation.option))
     return f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, placed by {option}; {violations}."
 
 
-def budget_cost(recommendation: Recommendation, sizing: Sizing) -> Iterator[str]:
-    """What the budget costs in NICs next year, against the same strategy by the median prediction."""
+def _warning(recommendation: Recommendation, sizing: Sizing) -> str:
+    """Why there is no option to recommend without a reservation."""
+    if recommendation.within_budget:
+        return ""
+    violations = recommendation.known_violations_pct
+    if violations is None:
+        return "No option is known to keep the budget: "
+    if violations <= sizing.budget_pct:
+        return "No option places every arrival within the budget; the one that rejects fewest: "
+    return "No option keeps the budget; the closest one: "
+
+
+def further_lines(recommendation: Recommendation, sizing: Sizing) -> Iterator[str]:
+    """How sure the number is, and what the budget costs in NICs next year, against placement without a margin."""
+    draws, high = sizing.draws, recommendation.high
+    enough = "all" if draws <= 10 else "at least nine in ten"
+    of = f"{enough} of {counted(draws, 'trace')} drawn from today's arrivals"
+    are, median = "is" if high == 1 else "are", recommendation.nics
+    yield f"{counted_nics(high)} {are} enough for {of}; {median:,} for half of them."
     without = recommendation.without_margin
-    if without is None:
-        return
-    more = recommendation.high - without
-    costs = f"costs {counted_nics(more)}" if more > 0 else "costs no NIC"
-    yield f"The budget of {sizing.budget_pct:g} % {costs} next year: without a margin, {without:,} are needed."
+    if without is not None:
+        more = high - without
+        takes = f"takes {counted(more, 'extra NIC')}" if more > 0 else "takes no extra NIC"
+        yield f"Keeping violations below {sizing.budget_pct:g} % {takes} next year: {without:,} {WITHOUT_MARGIN}."
 
 
 def fleet_option_name(option: pd.Series[Any]) -> str:
-    """Strategy, predictor and budget, and the fleet where one is given."""
-    return option_name(option) + ("" if option["fleet"] == UNLIMITED else f" on {option['fleet']}")
+    """Strategy, predictor and budget, or that it has no margin, and the fleet where one is given."""
+    name = option_name(option)
+    if not pd.isna(option["risk"]):  # only plans by the median prediction have a given risk
+        name = f"{option['strategy']}, {option['predictor']} {WITHOUT_MARGIN}"
+    return name + ("" if option["fleet"] == UNLIMITED else f" on {option['fleet']}")
 
 
 def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
     """The recommendation, then a row per point and option: every option for next year, elsewhere the best budget."""
+    points, recommendation = points_of(results), recommendation_of(results, sizing)
     rows = [
         [
             AXES[row["axis"]],
             f"{row['factor']:g}",
             row["option"],
+            f"{row['nics_high']:,}",
             f"{row['nics']:,}",
             f"{row['nics_low']:,} to {row['nics_high']:,}",
-            UNKNOWN if pd.isna(row["violations_mean_pct"]) else f"{row['violations_mean_pct']:.1f}",
+            _violations(row, sizing),
             f"{row['rejected_high']:,}",
         ]
-        for _, row in points_of(results).iterrows()
+        for _, row in points.iterrows()
     ]
-    headings = ["axis", "factor", "option", "NICs", "range of four draws in five", "SLA violations %", "rejected"]
-    recommendation = recommendation_of(results, sizing)
-    lines = "\n".join([recommendation_line(recommendation, sizing), *budget_cost(recommendation, sizing)])
-    return f"{lines}\n\n{text_table(headings, rows, words=3)}"
+    headings = ["axis", "factor", "option", "NICs needed", "median", "range of four draws in five", "SLA violations %",
+                "rejected"]  # fmt: skip
+    lines = [recommendation_line(recommendation, sizing), *further_lines(recommendation, sizing)]
+    notes = [
+        *([f"{MARK} more than the budget of {sizing.budget_pct:g} %."] if any(MARK in row[6] for row in rows) else []),
+        *([f"{WITHOUT_MARGIN}: by the median prediction; it shows what the budget costs, and is no option."]
+          if points["risk"].notna().any() else []),
+        truth_sentence(results),
+    ]  # fmt: skip
+    return "\n".join([*lines, "", text_table(headings, rows, words=3), *notes]) + "\n"
+
+
+def _violations(row: pd.Series[Any], sizing: Sizing) -> str:
+    """The mean, marked where it is above the budget."""
+    mean = row["violations_mean_pct"]
+    if pd.isna(mean):
+        return UNKNOWN
+    return f"{mean:.1f} {MARK if mean > sizing.budget_pct else ' '}"
 
 
 def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
@@ -89,10 +129,11 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
     recommendation = recommendation_of(results, sizing)
     document = {
         "answer": {
-            **_asked(recommendation.option),
+            **_ask(recommendation.option),
             "next_year": sizing.next_year,
             "today_nics": recommendation.today,
             "more_nics": recommendation.more,
+            **({} if recommendation.to_buy is None else {"to_buy": recommendation.to_buy}),
             "nics": recommendation.nics,
             "nics_low": recommendation.low,
             "nics_high": recommendation.high,
@@ -111,7 +152,7 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _asked(option: Mapping[str, Any]) -> dict[str, Any]:
+def _ask(option: Mapping[str, Any]) -> dict[str, Any]:
     """The option with the budget that it was asked to keep, and the median of the risks that it chose."""
     named = {key: option[key] for key in ("fleet", "strategy", "predictor")}
     chosen = option["chosen_risk"]

@@ -1,4 +1,4 @@
-"""The formula of an NF's throughput alone in words, and as JSON (docs/formats.md)."""
+"""The formula of an NF's throughput alone in words, and as JSON (docs/formats/diagnoses.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statistics of a study as a table for people, and as JSON and CSV for programs (docs/formats.md)."""
+"""The statistics of a study as a table for people, and as JSON and CSV for programs (docs/formats/study.md)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from placer.evaluate.wastage import EPSILON, MARK, UNPROVEN
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
-from placer.report.text.table import text_table
-from placer.report.wastage import MARK
+from placer.model.plan import OPTIMAL
+from placer.report.text.table import counted, text_table
 from placer.studies.statistics import BY, MIDDLE
 
 UNKNOWN = "unknown"
@@ -28,14 +29,15 @@ def as_table(statistics: pd.DataFrame) -> str:
         [
             *(_label(row[name]) for name in columns),
             str(row["draws"]),
-            *(_figure(row, figure, marked and figure == "wastage_pct") for figure in figures[:3]),
+            *(_figure(row, figure, mark if figure == "wastage_pct" else "") for figure in figures[:3]),
             *([_expected(row)] if expected else []),
-            _figure(row, figures[3], False),
+            _figure(row, figures[3], ""),
         ]
-        for (_, row), marked in zip(statistics.iterrows(), over_budget(statistics), strict=True)
+        for (_, row), mark in zip(statistics.iterrows(), marks(statistics), strict=True)
     ]
     notes = [recommendation(statistics), *marked_notes(statistics)]
     notes += [INTERVALS] if (statistics["draws"] > 1).any() else []
+    notes += [truth_sentence(statistics)] if "truth" in statistics and len(statistics) else []
     return text_table(headings, rows, words=len(columns)) + "".join(f"\n{note}" for note in notes) + "\n" * bool(notes)
 
 
@@ -88,39 +90,78 @@ def misses_budget(statistics: pd.DataFrame) -> bool:
     return bool((over_budget(statistics) & chooses).any())
 
 
+def marks(statistics: pd.DataFrame) -> list[str]:
+    """Per row, what follows its wastage: a mark for too many SLA violations, or for an optimum that is not proven."""
+    unproven = (statistics["strategy"] == OPTIMAL) & (statistics["wastage_pct_high"] > EPSILON)
+    return [
+        MARK if over else UNPROVEN if above else ""
+        for over, above in zip(over_budget(statistics), unproven, strict=True)
+    ]
+
+
 def marked_notes(statistics: pd.DataFrame) -> tuple[str, ...]:
-    """What the mark means, where a row has it."""
-    if not over_budget(statistics).any():
-        return ()
-    return (f"{MARK} not comparable with the optimum: more than {budget_of(statistics):g} % SLA violations.",)
+    """What each mark means, where a row has it."""
+    meanings = {
+        MARK: f"{MARK} not comparable with the optimum: more than {budget_of(statistics):g} % SLA violations.",
+        UNPROVEN: f"{UNPROVEN} the best plans found, not all proven optimal: wastage is relative to lower bounds.",
+    }
+    used = set(marks(statistics))
+    return tuple(meaning for mark, meaning in meanings.items() if mark in used)
 
 
 def recommendation(statistics: pd.DataFrame) -> str:
-    """The strategy of least wastage among those that keep the budget of SLA violations and reject no arrival."""
-    online = statistics[statistics["strategy"] != "optimal"]
+    """The strategy to choose: of those that keep the budget of SLA violations, least rejections, then least wastage.
+
+    The budget is kept by the ground truth, or else by what is expected; where neither is known, it is not.
+    """
+    online = statistics[statistics["strategy"] != OPTIMAL]
     if online.empty:
         return "The study holds the optimum only, no strategy to compare with it."
     named = online.assign(
         option=[option_name(row) for _, row in online.iterrows()],
-        # without a ground truth the expected violations count, and unknown ones exclude no strategy
-        violations=online["violations_mean_pct"].fillna(online["expected_violations_pct"]).fillna(0.0),
+        violations=online["violations_mean_pct"].fillna(online["expected_violations_pct"]),
     )
-    options = named.groupby("option", sort=False)
-    wastage, budget = options["wastage_pct"].mean(), budget_of(statistics)
-    acceptable = (options["violations"].max() <= budget) & (options["rejected_high"].max() == 0)
-    kept = wastage[acceptable].dropna()
-    if not acceptable.any():
-        return f"No strategy places every arrival with at most {budget:g} % SLA violations."
+    groups = named.groupby("option", sort=False)
+    options = pd.DataFrame(
+        {
+            "violations": groups["violations"].agg(lambda known: known.max(skipna=False)),
+            "rejected": groups["rejected_high"].max(),
+            "wastage": groups["wastage_pct"].mean(),
+        }
+    )
+    budget, traces = budget_of(statistics), len(statistics[["trace", "fleet"]].drop_duplicates())
+    kept = options[options["violations"] <= budget].sort_values(["rejected", "wastage"], kind="stable")
+    by_violations = options.sort_values(["violations", "rejected", "wastage"], kind="stable")
+    best = (by_violations if kept.empty else kept).iloc[0]
+    wastage, violations = _wastage_of(best, traces), f"{best['violations']:.1f} % SLA violations"
+    if len(options) == 1:
+        verdict = "the budget is" if len(kept) else "more than the budget of"
+        known = "SLA violations unknown" if pd.isna(best["violations"]) else f"{violations}; {verdict} {budget:g} %"
+        return f"{best.name} (no other strategy was compared): wastage {wastage}, {known}."
+    if kept.empty and pd.isna(best["violations"]):
+        return f"No strategy is known to keep the budget of {budget:g} % SLA violations: they are unknown."
     if kept.empty:
+        start = f"No strategy keeps the budget of {budget:g} % SLA violations"
+        return f"{start}; the closest one: {best.name}, wastage {wastage}, {violations}."
+    on_every = " on every trace" if traces > 1 else ""
+    if best["rejected"]:
+        start = f"No strategy places every arrival with at most {budget:g} % SLA violations{on_every}"
+        return f"{start}; fewest are rejected by {best.name}, wastage {wastage}."
+    if pd.isna(best["wastage"]):
         return "Wastage is unknown: there is no optimum to compare with."
-    best, within = str(kept.idxmin()), f"with at most {budget:g} % SLA violations"
-    if len(statistics[["trace", "fleet"]].drop_duplicates()) == 1:
-        return f"Least wastage {within}: {best}, {kept.min():+.1f} % (median)."
-    return f"Least wastage {within} on every trace: {best}, {kept.min():+.1f} % (mean of the medians)."
+    return f"Least wastage with at most {budget:g} % SLA violations{on_every}: {best.name}, {wastage}."
+
+
+def _wastage_of(option: pd.Series[Any], traces: int) -> str:
+    """Wastage, and the arrivals rejected if any."""
+    unknown, of = pd.isna(option["wastage"]), "median" if traces == 1 else "mean of the medians"
+    wastage = "unknown" if unknown else f"{option['wastage']:+.1f} % ({of})"
+    rejected = int(option["rejected"])
+    return f"{wastage}, {counted(rejected, 'arrival')} rejected" if rejected else wastage
 
 
 def truth_sentence(results: pd.DataFrame) -> str:
-    """Where the ground truth of a study comes from; `results` as of `execute`."""
+    """Where the ground truth of a study comes from; rows of results or of their statistics."""
     truths = sorted(set(results["truth"]))
     if truths == ["simulated"]:
         return "Throughput is measured on the simulated card, not on hardware."
@@ -137,10 +178,10 @@ def _expected(row: pd.Series[Any]) -> str:
     return "-" if pd.isna(row["expected_violations_pct"]) else f"{row['expected_violations_pct']:.1f}"
 
 
-def _figure(row: pd.Series[Any], figure: str, marked: bool) -> str:
+def _figure(row: pd.Series[Any], figure: str, mark: str) -> str:
     if pd.isna(row[MIDDLE[figure]]):
         return UNKNOWN
     middle = f"{row[MIDDLE[figure]]:,.{1 if figure.endswith('pct') else 0}f}"
     interval = interval_text(row, figure)
     text = middle if interval == middle else f"{middle} ({interval})"
-    return f"{text} {MARK}" if marked else text
+    return f"{text} {mark}" if mark else text

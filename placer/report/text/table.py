@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-from rich.table import Table
+from placer.model.catalogue import Catalogue
 
 WIDEST = 400
 """Width limit of a table, characters."""
@@ -22,6 +21,9 @@ def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, wor
     words
         How many columns, from the left, hold words; the others hold numbers, aligned on the right. None: all.
     """
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for number, heading in enumerate(headings):
         left = words is None or number < words
@@ -31,3 +33,28 @@ def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, wor
     shown = io.StringIO()
     Console(file=shown, width=WIDEST, no_color=True).print(table)
     return "\n".join(line.rstrip() for line in shown.getvalue().splitlines()) + "\n"
+
+
+# Counts in sentences: `1 NIC`, `127 NICs`, `500 arrivals`.
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and its noun, which takes an s unless the count is 1."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def counted_nics(count: int) -> str:
+    """A number of NICs."""
+    return counted(count, "NIC")
+
+
+# What commands that choose a risk by a budget report of it.
+
+
+def chosen_risk(catalogue: Catalogue, risk: float | None, arrivals: str) -> str:
+    """The risk that is used, and why; `arrivals` are those that it was chosen by."""
+    if risk is None:
+        return "the predictor does not model its prediction error: it places by its median prediction"
+    if catalogue.budget_pct is None:
+        return f"risk {risk:g}, as given"
+    return f"risk {risk:g}, chosen by {arrivals} for a budget of {catalogue.budget_pct:g} % SLA violations"

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placer.chains.chain import Chain
+from placer.rack.chain import Chain
 from placer.verify.chains.claims import ChainCertificate, LeafPrices, Proof, Split
 from placer.verify.chains.facts import SWITCH, ChainFacts
 from placer.verify.chains.machines import machines_of
 from placer.verify.chains.stage_fit import fits
 from placer.verify.chains.ways import Ways
+from profiles.arrays import Bools
 
-Bools = NDArray[np.bool_]
 Masks = Mapping[int, Bools]
 """By chain the ways that a part allows; absent: all."""
 

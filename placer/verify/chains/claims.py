@@ -10,9 +10,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from placer.chains.chain import Chain
-from placer.chains.files.json_twins import chains_of, rack_of
-from placer.chains.rack import Rack
+from placer.rack.chain import Chain
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.rack import Rack
 from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text

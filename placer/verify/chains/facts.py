@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
 
-from placer.chains.chain import Chain
-from placer.chains.rack import CoreCost, Rack
+from placer.rack.chain import Chain
+from placer.rack.rack import CoreCost, Rack
 
 ALLOWED = Fraction(1, 10**9)
 """Relative: by how much a comparison with a limit may be missed."""
@@ -187,12 +187,12 @@ class ChainFacts:
         left = {nf for nf, site in enumerate(sites) if site != SWITCH}
         found = []
         while left:
-            nfs = tuple(sorted(self._connected(left.pop(), sites)))
+            nfs = tuple(sorted(self._connect(left.pop(), sites)))
             left.difference_update(nfs)
             found.append(self.component(sites[nfs[0]], nfs))
         return found
 
-    def _connected(self, start: int, sites: Sites) -> set[int]:
+    def _connect(self, start: int, sites: Sites) -> set[int]:
         found, waiting = {start}, [start]
         while waiting:
             nf = waiting.pop()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from placer.chains.rack import Rack, Server
+from placer.rack.rack import Rack, Server
 from placer.verify.chains.claims import LeafPrices
 from placer.verify.chains.facts import ALLOWED, CoreSite, core_sites
 

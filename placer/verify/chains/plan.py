@@ -19,7 +19,7 @@ def plan_faults(certificate: ChainCertificate) -> Iterator[str]:
             yield f"plan: the status is {plan.status}, and there is a plan"
         return
     names = [chain.name for chain in certificate.chains]
-    if Counter(one.name for one in plan.chains) != Counter(names):
+    if Counter(chain.name for chain in plan.chains) != Counter(names):
         yield "plan: its chains are not those of the certificate, each once"
         return
     yield from _Plan(certificate).faults()
@@ -35,7 +35,7 @@ class _Plan:
         self.certificate, self.rack = certificate, certificate.rack
         self.sites = core_sites(self.rack)
         self.number = {site.name: number for number, site in enumerate(self.sites)} | {"switch": SWITCH}
-        by_name = {one.name: one for one in certificate.plan.chains}
+        by_name = {chain.name: chain for chain in certificate.plan.chains}
         self.placed = [(chain, by_name[chain.name]) for chain in certificate.chains]
 
     def faults(self) -> Iterator[str]:
@@ -87,7 +87,10 @@ class _Plan:
         if not facts.keeps_table_order(sites):
             yield "its NFs on the switch do not follow the order of the tables"
         ids = [nf.id for nf in facts.chain.nfs]
-        expected = {(one.site, frozenset(ids[nf] for nf in one.nfs)): one for one in facts.components(sites)}
+        expected = {
+            (component.site, frozenset(ids[nf] for nf in component.nfs)): component
+            for component in facts.components(sites)
+        }
         given = [(self.number[group.on], frozenset(group.nfs)) for group in claimed.subgroups]
         if Counter(given) != Counter(expected.keys()):
             yield "its subgroups are not the connected NFs of each device"

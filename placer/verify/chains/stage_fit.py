@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from placer.chains.chain import Chain
-from placer.chains.rack import Rack
+from placer.rack.chain import Chain
+from placer.rack.rack import Rack
 
 Table = tuple[int, int]
 """Index of the chain, index of its NF."""

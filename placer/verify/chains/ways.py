@@ -16,15 +16,12 @@ from itertools import product
 from math import lcm, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placer.chains.chain import Chain
+from placer.rack.chain import Chain
 from placer.verify.chains.facts import ALLOWED, SWITCH, ChainFacts, Component, Sites
 from placer.verify.chains.machines import Machines, SitePrices
+from profiles.arrays import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Allocation = tuple[Fraction, tuple[int, ...]]
 """The largest rate, Mbps, and cores per site."""
 
@@ -95,7 +92,7 @@ class Ways:
             for kinds, shares, blocks in self._profiles(sites):
                 profile = (kinds, shares, blocks)
                 if profile not in listed:
-                    listed[profile] = self._listed(kinds, shares, blocks)
+                    listed[profile] = self._list(kinds, shares, blocks)
                 need_of.extend(listed[profile])
             layout_of.extend([len(layouts)] * (len(need_of) - before))
             if len(need_of) > before:
@@ -157,7 +154,7 @@ class Ways:
     def _rough(self, prices: SitePrices) -> tuple[Floats, float]:
         """The worth of each need in floating point, and the size of the numbers that it is the difference of."""
         least, gain = float(self.least), float(prices.gain)
-        cores, nics = np.array([float(one) for one in prices.cores]), np.array([float(one) for one in prices.nics])
+        cores, nics = np.array([float(core) for core in prices.cores]), np.array([float(nic) for nic in prices.nics])
         fixed = self.cores @ cores + float(prices.blocks) * self.blocks
         per_mbps = self.shares @ nics
         ends = [gain * (rate - least) - per_mbps * rate for rate in (least, self.largest)]
@@ -202,15 +199,15 @@ class Ways:
 
     def _cut_shares(self, components: Sequence[Component], shares: Sequence[int]) -> Iterator[tuple[int, ...]]:
         """Shares where one of the subgroups of several NFs is cut at least."""
-        for one in components:
-            inside = [share for tail, head, share in self._flows if tail in one.nfs and head in one.nfs]
+        for component in components:
+            inside = [share for tail, head, share in self._flows if tail in component.nfs and head in component.nfs]
             if inside:
-                side, more = self.machines.sites[one.site].side, list(shares)
+                side, more = self.machines.sites[component.site].side, list(shares)
                 for place in (2 * side, 2 * side + 1):
                     more[place] += min(inside)
                 yield tuple(more)
 
-    def _listed(self, kinds: tuple[int, ...], units: tuple[int, ...], blocks: int) -> range:
+    def _list(self, kinds: tuple[int, ...], units: tuple[int, ...], blocks: int) -> range:
         """The numbers of new needs, one for each allocation of cores."""
         if kinds not in self._known:
             self._known[kinds] = list(self._allocations([self._kinds[kind] for kind in kinds]))
@@ -227,7 +224,7 @@ class Ways:
         whole
             Whether each is on one server; else those of several NFs may be cut.
         """
-        return tuple(sorted([self._kind(one, whole) for one in components]))
+        return tuple(sorted([self._kind(component, whole) for component in components]))
 
     def _kind(self, one: Component, whole: bool) -> int:
         name = (one.site, one.nfs, whole)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from predictor.chains.polynomial import Polynomial
-from predictor.chains.regressor import REGRESSORS
+from predictor.chains.regressor import REGRESSORS, Polynomial
 
 FOLDS = 3
 """Of the cross-validation that chooses the strength."""

@@ -6,13 +6,10 @@ import warnings
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.chains.input_scale import InputScale
 from predictor.chains.regressor import REGRESSORS, Regressor
-from predictor.chains.settings import Settings
-
-Array = NDArray[np.float64]
+from predictor.chains.settings import InputScale, Settings
+from profiles.arrays import Floats
 
 LEAST_SHARE = 0.1
 """A prediction is at least this share of the smallest measured value."""
@@ -39,5 +36,5 @@ class GaussianProcessOfThePaper(Regressor):
             self.model_.fit(self.scale_(settings.inputs)[::every], settings.value[::every])
         return self
 
-    def predict(self, inputs: Array) -> Array:
+    def predict(self, inputs: Floats) -> Floats:
         return np.asarray(np.log(np.maximum(self.model_.predict(self.scale_(inputs)), self.least_)))

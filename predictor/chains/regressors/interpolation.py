@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.chains.input_scale import InputScale
 from predictor.chains.regressor import REGRESSORS, Regressor
-from predictor.chains.settings import Settings
-
-Array = NDArray[np.float64]
+from predictor.chains.settings import InputScale, Settings
+from profiles.arrays import Floats
 
 
 @REGRESSORS.register("interpolation")
@@ -41,7 +38,7 @@ class Interpolation(Regressor):
         self.nearest_ = cKDTree(self.points_) if varying.any() else None
         return self
 
-    def predict(self, inputs: Array) -> Array:
+    def predict(self, inputs: Floats) -> Floats:
         points = self.scale_(inputs)[:, self.varying_]
         if self.nearest_ is None:
             return np.full(len(inputs), float(np.log(self.values_).mean()))

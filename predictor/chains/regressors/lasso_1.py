@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from predictor.chains.polynomial import Polynomial
-from predictor.chains.regressor import REGRESSORS
+from predictor.chains.regressor import REGRESSORS, Polynomial
 
 
 @REGRESSORS.register("lasso-1")

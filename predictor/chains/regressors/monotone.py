@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.chains.input_scale import InputScale
 from predictor.chains.regressor import REGRESSORS, Regressor
 from predictor.chains.regressors.smooth import Smooth
-from predictor.chains.settings import Settings
-
-Array = NDArray[np.float64]
+from predictor.chains.settings import InputScale, Settings
+from profiles.arrays import Floats
 
 FULL_ENOUGH = 0.5
 """Share of a grid's points that must be measured."""
@@ -39,12 +36,12 @@ class Monotone(Regressor):
         self.axes_ = [np.unique(column) for column in points.T]
         size = int(np.prod([len(axis) for axis in self.axes_]))
         self.smooth_ = Smooth().fit(settings)
-        self.grid_: Array | None = None
+        self.grid_: Floats | None = None
         if len(settings) >= FULL_ENOUGH * size:
             self.grid_ = self._grid(settings, points)
         return self
 
-    def predict(self, inputs: Array) -> Array:
+    def predict(self, inputs: Floats) -> Floats:
         if self.grid_ is None:
             return self.smooth_.predict(inputs)
         points = self.scale_(inputs)
@@ -53,7 +50,7 @@ class Monotone(Regressor):
         )
         return _along_axes(self.axes_, self.grid_, inside)
 
-    def _grid(self, settings: Settings, points: Array) -> Array:
+    def _grid(self, settings: Settings, points: Floats) -> Floats:
         shape = tuple(len(axis) for axis in self.axes_)
         place = tuple(np.searchsorted(axis, column) for axis, column in zip(self.axes_, points.T, strict=True))
         values, variance = np.full(shape, np.nan), np.full(shape, np.inf)
@@ -66,7 +63,7 @@ class Monotone(Regressor):
         return _made_monotone(values, variance)
 
 
-def _made_monotone(values: Array, variance: Array) -> Array:
+def _made_monotone(values: Floats, variance: Floats) -> Floats:
     """The nearest values that are monotone along each axis with a direction, by weighted least squares."""
     directions = [_direction(values, variance, axis) for axis in range(values.ndim)]
     made, kept = values, [np.zeros_like(values) for _ in directions]
@@ -82,7 +79,7 @@ def _made_monotone(values: Array, variance: Array) -> Array:
     return made
 
 
-def _isotonic(values: Array, weights: Array, axis: int, direction: int) -> Array:
+def _isotonic(values: Floats, weights: Floats, axis: int, direction: int) -> Floats:
     """The nearest values that are monotone along one axis."""
     from scipy.optimize import isotonic_regression
 
@@ -94,7 +91,7 @@ def _isotonic(values: Array, weights: Array, axis: int, direction: int) -> Array
     return np.moveaxis(made, -1, axis)
 
 
-def _direction(values: Array, variance: Array, axis: int) -> int:
+def _direction(values: Floats, variance: Floats, axis: int) -> int:
     """1 or -1 when significant changes along the axis have one sign, else 0."""
     change = np.diff(values, axis=axis)
     before, after = (np.delete(variance, gone, axis=axis) for gone in (-1, 0))
@@ -105,7 +102,7 @@ def _direction(values: Array, variance: Array, axis: int) -> int:
     return 1 if rising > falling else -1
 
 
-def _along_axes(axes: list[Array], grid: Array, points: Array) -> Array:
+def _along_axes(axes: list[Floats], grid: Floats, points: Floats) -> Floats:
     """Interpolation at `points`, shape (N, axes), one axis after the other."""
     from scipy.interpolate import PchipInterpolator
 

@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictor.chains.regressor import REGRESSORS, Regressor
 from predictor.chains.regressors.interpolation import Interpolation
 from predictor.chains.regressors.lasso_2 import Lasso2
 from predictor.chains.settings import Settings
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 FEWEST = 4
 """Settings of a group for a Lasso of its own."""
@@ -42,7 +40,7 @@ class MultiLasso(Regressor):
         self.fallback_ = None if len(self.lines_) > len(lines) / 2 else Interpolation().fit(settings)
         return self
 
-    def predict(self, inputs: Array) -> Array:
+    def predict(self, inputs: Floats) -> Floats:
         if self.fallback_ is not None:
             return self.fallback_.predict(inputs)
         predicted = np.empty(len(inputs))

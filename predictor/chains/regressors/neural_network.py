@@ -6,13 +6,10 @@ import warnings
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.chains.input_scale import InputScale
 from predictor.chains.regressor import REGRESSORS, Regressor
-from predictor.chains.settings import Settings
-
-Array = NDArray[np.float64]
+from predictor.chains.settings import InputScale, Settings
+from profiles.arrays import Floats
 
 NODES = 10
 ITERATIONS = 500
@@ -39,6 +36,6 @@ class NeuralNetwork(Regressor):
             self.model_.fit(self.scale_(settings.inputs), settings.value / self.unit_)
         return self
 
-    def predict(self, inputs: Array) -> Array:
+    def predict(self, inputs: Floats) -> Floats:
         predicted = self.model_.predict(self.scale_(inputs)) * self.unit_
         return np.asarray(np.log(np.maximum(predicted, self.least_)))

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictor.chains.input_scale import InputScale
 from predictor.chains.process import Assumptions, SmoothProcess, Typical
 from predictor.chains.regressor import REGRESSORS, Regressor
-from predictor.chains.settings import Settings
-
-Array = NDArray[np.float64]
+from predictor.chains.settings import InputScale, Settings
+from profiles.arrays import Floats
 
 ASSUMED = Assumptions(
     constant=Typical(10.0, 0.0),
@@ -36,5 +33,5 @@ class Smooth(Regressor):
         )
         return self
 
-    def predict(self, inputs: Array) -> Array:
+    def predict(self, inputs: Floats) -> Floats:
         return self.level_ + self.process_(self.scale_(inputs))[0]

@@ -6,10 +6,16 @@ from collections.abc import Sequence
 
 from sympy.printing.c import C99CodePrinter
 
-from predictor.fitting.expressions import DoublePrinter, branches, expression
 from predictor.fitting.fitted_model import FittedModel
-from predictor.fitting.generated_code import CODES, facts
-from predictor.fitting.identifiers import function_names, identifier
+from predictor.fitting.generated_code import (
+    CODES,
+    DoublePrinter,
+    branches,
+    expression,
+    facts,
+    function_names,
+    identifier,
+)
 
 KEYWORDS = """
     alignas alignof asm auto bool break case catch char class const constexpr continue default delete do double else

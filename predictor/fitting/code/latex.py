@@ -12,10 +12,8 @@ from typing import Any
 import sympy
 from sympy.printing.latex import LatexPrinter
 
-from predictor.fitting.expressions import double, expression
 from predictor.fitting.fitted_model import FittedModel
-from predictor.fitting.generated_code import CODES, facts
-from predictor.fitting.identifiers import function_names, identifier
+from predictor.fitting.generated_code import CODES, double, expression, facts, function_names, identifier
 
 SYMBOL = "x"
 

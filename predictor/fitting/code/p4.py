@@ -10,8 +10,7 @@ import math
 from collections.abc import Sequence
 
 from predictor.fitting.fitted_model import FittedModel
-from predictor.fitting.generated_code import CODES, comment_text, facts
-from predictor.fitting.identifiers import function_names, identifier
+from predictor.fitting.generated_code import CODES, comment_text, facts, function_names, identifier
 from predictor.fitting.integer_table import SAMPLES, IntegerTable, integer_table
 
 KEYWORDS = """

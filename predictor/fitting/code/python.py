@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 from sympy.printing.pycode import PythonCodePrinter
 
-from predictor.fitting.expressions import DoublePrinter, branches
 from predictor.fitting.fitted_model import FittedModel
-from predictor.fitting.generated_code import CODES, facts
-from predictor.fitting.identifiers import function_names, identifier
+from predictor.fitting.generated_code import CODES, DoublePrinter, branches, facts, function_names, identifier
 
 AVOIDED = frozenset({"math", *keyword.kwlist, *keyword.softkwlist, *dir(builtins)})
 

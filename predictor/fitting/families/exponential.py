@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictor.fitting.family import FAMILIES, Family, Functions
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 SLOWEST, FASTEST, STEP = 0.5, 12.0, 1.5
 """The exponent across a segment that is tried, from the longest segment to the shortest, and the ratio of two rates."""
@@ -31,7 +29,7 @@ class Exponential(Family):
     def columns(self, x: Any, functions: Functions, rate: Any = 0.0) -> Sequence[Any]:
         return [1.0, functions.exp(rate * x)]
 
-    def rates(self, shortest: float, longest: float) -> Array:
+    def rates(self, shortest: float, longest: float) -> Floats:
         low, high = SLOWEST / longest, FASTEST / shortest
         sizes = np.geomspace(low, high, max(4, 1 + math.ceil(math.log(high / low) / math.log(STEP))))
         return np.concatenate([-sizes[::-1], sizes])

@@ -13,7 +13,7 @@ from experiments.data_planes import PAPER
 from experiments.data_planes.linear_or_quadratic import LINEAR_PCT, QUADRATIC_PCT, X, of_a_line, with_published_errors
 from experiments.data_planes.match_action_entries import recorded_sweep, simulated_sweep
 from experiments.registry import all_experiments
-from placer.commands.reproduce import command
+from experiments.reproduce import command
 from predictor.fitting.fitted_model import smape_pct
 from profiles import InputError
 
@@ -39,6 +39,7 @@ def test_drawn_data_have_the_published_errors(seed: int) -> None:
     assert error_of(both, 2) == pytest.approx(QUADRATIC_PCT, abs=1e-4)
 
 
+@pytest.mark.long
 def test_a_line_is_chosen_for_a_line_with_noise() -> None:
     """By bic in nearly all data sets; tum may take another function of two parameters, and neither takes a quadratic.
 

@@ -13,8 +13,6 @@ from experiments.grus.methodology import judging, paper_gpu
 from experiments.grus.methodology.judging import METHOD_NAMES
 from tests.placer.gpu.judged import BY_FORMULA
 
-pytestmark = pytest.mark.slow
-
 NAMES = ["grus-figure11", "grus-figure12", "grus-figure13", "grus-own-model"]
 
 

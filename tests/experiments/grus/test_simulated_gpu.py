@@ -14,10 +14,8 @@ from experiments import Experiment, Result, Setting, find_experiment
 from experiments.grus import NOT_PRINTED, PAPER, figure1, figure8, figure9, figure10a, figure10b, figure10c, rivals
 from experiments.grus.methodology import judging, kept_slos, kernel_groups, simulated_server, slo_sets
 from experiments.grus.methodology.simulated_server import trained_models
-from placer.gpu.slo import LatencySlo
+from placer.gpu.plan import LatencySlo
 from predictor.gpu.prediction import Overload
-
-pytestmark = pytest.mark.slow
 
 NAMES = [
     "grus-figure1",
@@ -47,6 +45,7 @@ def results() -> dict[str, tuple[Experiment, Result]]:
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_result_is_complete(name: str, results: dict[str, tuple[Experiment, Result]]) -> None:
     """Published numbers, verdicts, sentences, what is simulated, and a plot with named axes."""
@@ -65,6 +64,7 @@ def _column(result: Result, keys: list[str], column: str) -> dict[object, Any]:
     return dict(zip(zip(*(result.table[key] for key in keys), strict=True), result.table[column], strict=True))
 
 
+@pytest.mark.long
 def test_firewalls_in_turns_wait_and_side_by_side_do_not(results: dict[str, tuple[Experiment, Result]]) -> None:
     """Only in turns is the published increase met beside two others; beside one, none is printed."""
     result, keys = results["grus-figure1"][1], ["sharing", "others"]
@@ -75,6 +75,7 @@ def test_firewalls_in_turns_wait_and_side_by_side_do_not(results: dict[str, tupl
     assert _column(result, keys, "published_increase_pct")["temporal", 1] == NOT_PRINTED
 
 
+@pytest.mark.long
 def test_kernels_are_linear_alone_and_longer_beside_others(results: dict[str, tuple[Experiment, Result]]) -> None:
     """Predictions of groups are closer than the paper's law; `linear` is published for times alone only."""
     table = results["grus-figure8"][1].table
@@ -98,6 +99,7 @@ def test_groups_of_kernels_fill_an_sm() -> None:
     assert all(min(shares) >= 1 and sum(shares) == 15 and len(shares) == 4 for shares in drawn)
 
 
+@pytest.mark.long
 def test_kernels_are_less_busy_where_the_server_cannot_carry_them() -> None:
     """Four IPSec at 60 % of the time each overload an SM; the group that is drawn does not."""
     models = trained_models(lambda message: None)
@@ -109,6 +111,7 @@ def test_kernels_are_less_busy_where_the_server_cannot_carry_them() -> None:
     assert group and all(one.rate_kpps < most.rate_kpps for one, most in zip(group, busiest, strict=True))
 
 
+@pytest.mark.long
 def test_the_first_order_waits_only_for_transfers_under_way(results: dict[str, tuple[Experiment, Result]]) -> None:
     """It waits longer beside larger transfers, and each increase is below that without guarantees."""
     result, keys = results["grus-figure9"][1], ["beside", "others"]
@@ -124,6 +127,7 @@ def test_firewalls_beside_the_first_fit_on_its_sm() -> None:
     assert sms == [0] * 7 + [7, 8, 9]
 
 
+@pytest.mark.long
 def test_the_wait_for_a_batch_is_predicted_closer_than_chance(results: dict[str, tuple[Experiment, Result]]) -> None:
     """Errors against long runs are below those against short ones, and a row per traffic says what is published."""
     table = results["grus-figure10a"][1].table
@@ -132,6 +136,7 @@ def test_the_wait_for_a_batch_is_predicted_closer_than_chance(results: dict[str,
     assert (table["runs"] == 8).all()
 
 
+@pytest.mark.long
 def test_transfers_are_predicted_for_every_traffic(results: dict[str, tuple[Experiment, Result]]) -> None:
     """Closer than published on Traffic-A, and closer than its line on others, where payloads are smaller."""
     table = results["grus-figure10b"][1].table
@@ -140,6 +145,7 @@ def test_transfers_are_predicted_for_every_traffic(results: dict[str, tuple[Expe
     assert (smaller["error_pct"] < smaller["line_of_a_error_pct"]).all()
 
 
+@pytest.mark.long
 def test_latencies_of_co_locations_are_predicted(results: dict[str, tuple[Experiment, Result]]) -> None:
     """Within 3 % of the mean and 8 % of the p99, also of NFs that share SMs; what is admitted is not late."""
     table = results["grus-figure10c"][1].table
@@ -148,6 +154,7 @@ def test_latencies_of_co_locations_are_predicted(results: dict[str, tuple[Experi
     assert list(table["published_within_10_pct"]) == [80.0, NOT_PRINTED, NOT_PRINTED]
 
 
+@pytest.mark.long
 def test_co_locations_on_few_sms_share_them() -> None:
     """Ten NFs on four SMs, none of which has more executors than there are."""
     models = trained_models(lambda message: None)
@@ -160,6 +167,7 @@ def test_co_locations_on_few_sms_share_them() -> None:
     assert max(used.values()) <= 15 and sorted(load.gpu.order or 0 for load in loads if load.gpu) == list(range(10))
 
 
+@pytest.mark.long
 def test_rivals_are_compared_at_equal_violations(results: dict[str, tuple[Experiment, Result]]) -> None:
     """In one table, nobody violates an SLO; goodput is that of what is kept, and published ratios are beside ours."""
     table = results["grus-rivals"][1].table
@@ -173,6 +181,7 @@ def test_rivals_are_compared_at_equal_violations(results: dict[str, tuple[Experi
     assert set(table[table["judge"] == rivals.SERVER]["method"]) == {"grus", "g-net", "baymax"}
 
 
+@pytest.mark.long
 def test_kernels_in_turns_keep_fewer_slos_than_kernels_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of five SLOs of IPSec, whose kernels in turns take too long; what is left is kept when it runs again."""
     baseline = slo_sets.baselines_us()["IPSec"]

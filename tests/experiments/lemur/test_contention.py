@@ -18,7 +18,7 @@ from experiments.lemur.methodology.contention_instances import (
 )
 from experiments.lemur.methodology.paper_rack import DELTAS, SETS
 from profiler.simulated import server_testbed
-from tests.placer.chains.contention.fake_models import FakeSolo, fake_models
+from tests.placer.rack.contention.fake_models import FakeSolo, fake_models
 
 FEW = ("1234 at delta 1", "123 at delta 0.5", "1234 at delta 4")
 

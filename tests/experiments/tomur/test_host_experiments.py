@@ -79,6 +79,7 @@ def test_drops_are_relative_to_the_throughput_alone(monkeypatch: pytest.MonkeyPa
     assert data["drop_pct"].to_list() == pytest.approx([200 / 3] * len(data))
 
 
+@pytest.mark.long
 def test_every_predictor_is_scored_on_the_same_test_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """So is the throughput measured alone; the scores use measured throughputs."""
     monkeypatch.setattr(table2_host, "open_host_testbed", lambda setting, *options: SimulatedTestbed())

@@ -20,6 +20,7 @@ def at_budgets() -> dict[budget.Key, budget.Score]:
     return budget._scores(0, count=12)
 
 
+@pytest.mark.long
 def test_a_sequence_is_placed_at_every_budget_on_both_cards(at_budgets: dict[budget.Key, budget.Score]) -> None:
     """Also with exact throughputs, which violate no SLA and expect none."""
     assert set(at_budgets) == {(testbed, at) for testbed in TESTBEDS for at in (None, *budget.BUDGETS_PCT)}
@@ -28,6 +29,7 @@ def test_a_sequence_is_placed_at_every_budget_on_both_cards(at_budgets: dict[bud
         assert np.isnan(at_budgets[testbed, None].expected_pct)
 
 
+@pytest.mark.long
 def test_a_much_larger_budget_chooses_a_larger_risk(at_budgets: dict[budget.Key, budget.Score]) -> None:
     """The budget determines the risk; budgets near one another may find either's, since plans of 12 NFs leap."""
     for testbed in TESTBEDS:
@@ -73,6 +75,7 @@ def test_the_plot_shows_both_cards(draw: object) -> None:
     assert all(any(card in text for text in texts) for card in TESTBEDS)
 
 
+@pytest.mark.long
 def test_a_sequence_is_placed_by_every_rule_on_both_cards() -> None:
     """With exact throughputs no SLA is violated; the first sequence is also placed at every risk."""
     scores = table6_online._scores(0, count=8)

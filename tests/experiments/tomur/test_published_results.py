@@ -16,7 +16,7 @@ def _table(name: str, setting: Setting = SETTING) -> pd.DataFrame:
     return find_experiment(name).run(setting).table
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_composition_follows_the_execution_pattern() -> None:
     """Table 4: Tomur equals min on pipelines, beats sum there, and beats both on run-to-completion."""
     table = _table("table4").set_index(["nf", "pattern"])
@@ -29,6 +29,7 @@ def test_composition_follows_the_execution_pattern() -> None:
             assert row["tomur_mape_pct"] < 0.5 * row["min_mape_pct"]
 
 
+@pytest.mark.long
 def test_tomur_beats_slomo_where_several_resources_are_contended() -> None:
     """Table 2, on both cards: SLOMO's mean error is at least three times Tomur's, which is about the published one."""
     table = _table("table2").set_index(["nf", "testbed", "predictor"])["mape_pct"]["mean"]
@@ -51,6 +52,7 @@ def test_the_accelerator_follows_the_queue_equations() -> None:
     assert distances["ours"].max() < 2
 
 
+@pytest.mark.long
 def test_more_contention_always_slows_run_to_completion() -> None:
     """Figure 5: memory contention does not slow a regex-bound pipeline; either contention slows run-to-completion."""
     findings = _table("figure5").set_index("quantity")["ours"]

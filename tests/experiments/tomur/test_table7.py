@@ -21,6 +21,7 @@ def test_a_shift_is_halfway_between_two_match_rates(bottlenecks: str, at: float)
     assert _shift(list(bottlenecks), np.arange(4.0)) == pytest.approx(at, nan_ok=True)
 
 
+@pytest.mark.long
 def test_tomur_identifies_the_bottleneck_and_slomo_only_memory() -> None:
     """Tomur is correct in at least 90 % for every NF; SLOMO only for the NF whose bottleneck is always memory."""
     table = find_experiment("table7").run(Setting(scale=0.1)).table.set_index(["nf", "predictor"])["correct_pct"]

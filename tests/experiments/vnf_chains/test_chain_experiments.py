@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -10,10 +11,10 @@ import pytest
 
 from experiments import CannotRun, Experiment, Result, Setting, as_text, find_experiment, find_experiments, write_result
 from experiments.registry import all_experiments
+from experiments.reproduce import command
 from experiments.vnf_chains import PAPER, table4
 from experiments.vnf_chains.methodology import recorded, scaling, shares
 from experiments.vnf_chains.table3 import METHODS, NOT_PRINTED
-from placer.commands.reproduce import command
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
 from profiles import InputError
@@ -40,10 +41,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield out
 
 
+Results = Callable[[str], tuple[Experiment, Result]]
+
+
 @pytest.fixture(scope="module")
-def results(folder: Path) -> dict[str, tuple[Experiment, Result]]:
-    setting = Setting(chains=folder)
-    return {name: (find_experiment(name), find_experiment(name).run(setting)) for name in NAMES}
+def results(folder: Path) -> Results:
+    """An experiment of this name with its result, which is made once."""
+
+    @cache
+    def run(name: str) -> tuple[Experiment, Result]:
+        one = find_experiment(name)
+        return one, one.run(Setting(chains=folder))
+
+    return run
 
 
 def test_all_experiments_of_the_paper_have_one_prefix() -> None:
@@ -51,12 +61,11 @@ def test_all_experiments_of_the_paper_have_one_prefix() -> None:
     assert tuple(one.name for one in find_experiments("chains", all_experiments())) == (*AT_LOADS, *NAMES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-def test_cells_that_the_paper_does_not_print_say_so(
-    name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path
-) -> None:
+def test_cells_that_the_paper_does_not_print_say_so(name: str, results: Results, tmp_path: Path) -> None:
     """No cell is empty but those of verdicts; the text and the files are complete."""
-    one, result = results[name]
+    one, result = results(name)
     assert result.table.drop(columns="verdict").notna().all(axis=None)
     assert (result.table == NOT_PRINTED).any(axis=None)
     assert NOT_PRINTED in as_text(one, result)
@@ -64,9 +73,9 @@ def test_cells_that_the_paper_does_not_print_say_so(
     assert f"{name}.csv" in {path.name for path in write_result(one, result, tmp_path)}
 
 
-def test_table_3_has_the_printed_averages(results: dict[str, tuple[Experiment, Result]]) -> None:
+def test_table_3_has_the_printed_averages(results: Results) -> None:
     """A row per topology and regressor; the bottom rows are the paper's, in the paper's order."""
-    table = results["chains-table3"][1].table
+    table = results("chains-table3")[1].table
     bottom = table[table["topology"] == "average"]
     assert list(bottom["regressor"][: len(METHODS)]) == list(METHODS)
     assert list(bottom["published_rmse_ms"][: len(METHODS)]) == [725, 1978, 1911, 1220, 3670, 755]
@@ -75,18 +84,18 @@ def test_table_3_has_the_printed_averages(results: dict[str, tuple[Experiment, R
     assert set(bottom["published_rmse_ms"][len(METHODS) :]) == {NOT_PRINTED}
 
 
-def test_table_4_has_the_printed_errors(results: dict[str, tuple[Experiment, Result]]) -> None:
+def test_table_4_has_the_printed_errors(results: Results) -> None:
     """The paper's RMSE of the first chain is 2.05 times that of the trained model."""
-    table = results["chains-table4"][1].table
+    table = results("chains-table4")[1].table
     assert list(table["chain"]) == ["NAT-LB", "LB-NAT"]
     assert list(table["published_rmse_ms"]) == [1242, 1354] and list(table["published_mae_ms"]) == [577, 630]
     assert table["published_times_trained"][0] == 2.05
     assert (table["mape_pct"].astype(float) < 5).all() and (table["corrected_mape_pct"].astype(float) < 5).all()
 
 
-def test_scaling_has_our_allocations_and_the_papers(results: dict[str, tuple[Experiment, Result]]) -> None:
+def test_scaling_has_our_allocations_and_the_papers(results: Results) -> None:
     """Three methods of each chain; the paper's 11 iterations and one; what is reached is what was run."""
-    table = results["chains-scaling"][1].table
+    table = results("chains-scaling")[1].table
     ours, theirs = table.iloc[:-2], table.iloc[-2:]
     assert list(ours["method"]) == ["profiles", "profiles, 10 chain runs", "greedy"] * 2
     assert (ours["reached_pct"].astype(float) > 90).all()

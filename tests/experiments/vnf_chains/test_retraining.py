@@ -11,7 +11,7 @@ import pytest
 from experiments import CannotRun, Result, Setting, as_text, find_experiment, write_result
 from experiments.vnf_chains import figure13, figure14
 from experiments.vnf_chains.methodology import loads
-from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns, load_runs, loaded_chains, rising_loads
+from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns, load_chains, load_runs, rising_loads
 from experiments.vnf_chains.methodology.retraining import (
     NAMES,
     Retrained,
@@ -120,6 +120,7 @@ def test_by_default_loads_run_on_the_simulated_server(monkeypatch: pytest.Monkey
     assert "all simulated" in found.testbed and len(found.chains) == 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["chains-figure13", "chains-figure14"])
 def test_what_the_figures_do_not_print_is_marked(name: str, results: dict[str, Result], tmp_path: Path) -> None:
     """No cell is empty but those of verdicts, and the files are complete."""
@@ -130,6 +131,7 @@ def test_what_the_figures_do_not_print_is_marked(name: str, results: dict[str, R
     assert f"{name}.csv" in {path.name for path in write_result(one, result, tmp_path)}
 
 
+@pytest.mark.long
 def test_figure_13_improves_with_samples_of_the_chain(results: dict[str, Result]) -> None:
     """Of lines through a few runs, and not of the model before, which is wrong on one core."""
     table = results["chains-figure13"].table.set_index("regressor")
@@ -145,6 +147,7 @@ def test_ranks_mind_only_clear_differences(monkeypatch: pytest.MonkeyPatch) -> N
     assert figure13.ranks(errors.to_frame("mape_pct")) == {"a": 0, "b": 0, "c": 2}
 
 
+@pytest.mark.long
 def test_figure_14_has_every_regressor_before_and_after(results: dict[str, Result]) -> None:
     """Retrained chains on one core are no longer wrong by half; the chosen one keeps 10 % by runs of the lower half."""
     table = results["chains-figure14"].table
@@ -166,4 +169,4 @@ def test_loaded_chains_need_every_run_of_a_load(folder: Path) -> None:
     """A load with fewer runs than the others is left out."""
     table = read_chains(folder / "loads" / CHAINS_FILE)
     short = table[~((table["flows"] == 10_000) & (table["repeat"] == 1))]
-    assert {len(one.load) for one in loaded_chains(short)} == {9}
+    assert {len(one.load) for one in load_chains(short)} == {9}

@@ -14,9 +14,9 @@ import pytest
 
 from tests.nfs.builds import ROOT
 from tests.nfs.captures import udp_packet
-from tests.nfs.references import references
-from tests.nfs.references.nf_run import NfRun, write_frames
-from tests.nfs.references.traffic import Mix, Sent, frames
+from tests.nfs.comparison import NfRun, model_of, write_frames
+from tests.reference.nfs import nf_models
+from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
 
 PROGRAM = ROOT / "build" / "nfs" / "run" / "nf-run"
 LIMIT_S = 280
@@ -55,12 +55,11 @@ def nf_run() -> Path:
 
 
 def sent_to(nf: str, n: int, folder: Path) -> list[Sent]:
-    """Mixed and hostile frames, for functions that have a reference those that it chooses."""
-    kind = references().get(nf)
-    if kind is None:
-        return list(frames(3, n, Mix()))
-    reference = kind(kind.settings_of(0, folder), folder)
-    return list(reference.traffic(3, n, NfRun(PROGRAM, nf, reference.settings, folder)))
+    """Mixed and hostile frames, for functions that have a model those that it chooses."""
+    if nf not in nf_models():
+        return list(mixed_frames(3, n, Mix()))
+    model = model_of(nf, 0, folder)
+    return list(model.traffic(3, n, NfRun(PROGRAM, nf, dict(model.settings), folder).first))
 
 
 def run_on(program: Path, nf: str, settings: dict[str, str], folder: Path, *options: str) -> Ran:

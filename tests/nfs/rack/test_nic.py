@@ -14,18 +14,17 @@ from typing import Any
 
 import pytest
 
-from placer.metacompiler.ebpf.elf import read_object
-from placer.metacompiler.ebpf.functions import NicMatch, NicTunnel
-from placer.metacompiler.ebpf.limits import built
-from placer.metacompiler.ebpf.machine import NicMachine
-from placer.metacompiler.ebpf.program import NicEdge, NicEntry, NicExit, NicPassing, NicProgram, NicSide, NicStep
-from placer.metacompiler.routing import Label
-from placer.metacompiler.traffic.parse import parsed
+from placer.rack.compiler.ebpf.functions import NicMatch, NicTunnel
+from placer.rack.compiler.ebpf.limits import build, read_object
+from placer.rack.compiler.ebpf.program import NicEdge, NicEntry, NicExit, NicPassing, NicProgram, NicSide, NicStep
+from placer.rack.compiler.routing import Label
+from placer.rack.compiler.traffic.entries import parse
 from tests.nfs.builds import ROOT
 from tests.nfs.rack.wire import END, FLUSH, PACKET, SIDE_B, Message, Wire
-from tests.placer.metacompiler.ebpf.kernel import require_clang, require_kernel
-from tests.placer.metacompiler.ebpf.programs import RandomProgram, labelled
-from tests.placer.metacompiler.library.frames import TCP, ipv4_frame
+from tests.placer.rack.compiler.ebpf.kernel import require_clang, require_kernel
+from tests.placer.rack.compiler.ebpf.programs import RandomProgram, labelled
+from tests.placer.rack.compiler.library.frames import TCP, ipv4_frame
+from tests.reference.ebpf.machine import NicMachine
 
 PROGRAM = ROOT / "build" / "nfs" / "rack" / "nf-nic"
 IN, BACK, OUT, HOST = Label(1, 255), Label(1, 253), Label(1, 252), Label(1, 254)
@@ -42,7 +41,7 @@ def _require() -> None:
 
 def write_program(folder: Path, program: NicProgram) -> bytes:
     """Compile a program to n0.o."""
-    data, _ = built(program)
+    data, _ = build(program)
     (folder / "n0.o").write_bytes(data)
     return data
 
@@ -50,7 +49,7 @@ def write_program(folder: Path, program: NicProgram) -> bytes:
 def there_and_back() -> NicProgram:
     """TCP goes to the host behind a tag; what comes back goes to the switch; all else passes."""
     steps = (
-        NicStep("c0/sort", NicMatch(), (NicEdge(1, parsed("tcp")),)),
+        NicStep("c0/sort", NicMatch(), (NicEdge(1, parse("tcp")),)),
         NicStep("c0/tag", NicTunnel(7), (NicEdge(NicExit(NicSide.HOST, HOST)),)),
         NicStep("c0/out", NicMatch(), (NicEdge(NicExit(NicSide.SWITCH, OUT)),)),
     )

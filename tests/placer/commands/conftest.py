@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +13,12 @@ from typing import NamedTuple
 import pytest
 
 from placer.cli import main
+from predictor.training.gpu import train_gpu
+from profiler.gpu.profiling import profile_gpu
+from profiles.gpu_tables import read_gpu_profile
+from tests.artefacts import made_once
+from tests.profiler.gpu import toy_gpu as toy_gpu_module
+from tests.profiler.gpu.toy_gpu import ToyGpu
 from traces.arrivals import Recipe, generate
 
 
@@ -24,24 +33,46 @@ class Ended(NamedTuple):
 Placer = Callable[..., Ended]
 
 
-@pytest.fixture
-def placer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Placer:
-    """Runs `placer` with arguments, in this process."""
-
-    def run(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["placer", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
+def run_placer(*arguments: object, stdin: str | bytes = "") -> Ended:
+    """Run `placer` with arguments and this as its standard input, in this process."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True) for _ in range(2))
+    with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        file.write(stdin if isinstance(stdin, bytes) else stdin.encode())
+        file.seek(0)
+        patch.setattr(sys, "argv", ["placer", *map(str, arguments)])
+        patch.setattr(sys, "stdin", io.TextIOWrapper(file, encoding="utf-8"))
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        try:
             main()
-        printed = capsys.readouterr()
-        code = ended.value.code
-        return Ended(code if isinstance(code, int) else 0 if code is None else 1, printed.out, printed.err)
+        except SystemExit as ended:
+            code = ended.code
+        finally:
+            gc.enable()  # services freeze what they have opened
+            gc.unfreeze()
+    status = code if isinstance(code, int) else 0 if code is None else 1
+    return Ended(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
-    return run
+
+@pytest.fixture
+def placer() -> Placer:
+    """Runs `placer` with arguments, in this process."""
+    return run_placer
+
+
+@pytest.fixture(scope="session")
+def toy_gpu() -> Path:
+    """A folder with the profile of both NFs of the toy GPU server, and models of it."""
+
+    def make(folder: Path) -> None:
+        train_gpu(read_gpu_profile(profile_gpu(ToyGpu(), folder / "profile", quota=80))).save(folder / "models")
+
+    return made_once("toy-gpu", make, Path(toy_gpu_module.__file__))
 
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """Sixty arrivals of the nine NFs at default traffic."""
+    """Thirty arrivals of the nine NFs at default traffic."""
     path = tmp_path / "arrivals.csv"
-    path.write_text("".join(generate(Recipe(count=60, seed=5))), encoding="utf-8")
+    path.write_text("".join(generate(Recipe(count=30, seed=5))), encoding="utf-8")
     return path

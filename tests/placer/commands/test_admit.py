@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from placer.gpu.registry import METHODS
-from predictor.training.gpu import train_gpu
-from profiles.gpu_tables import read_gpu_profile
 from tests.placer.commands.conftest import Placer
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -116,11 +112,9 @@ def test_an_slo_without_a_place_has_no_latency(placer: Placer, small: Path) -> N
     assert [one["kind"] for one in reason["enough"]] in ([], ["rate_kpps"])
 
 
-def test_slos_come_from_standard_input(placer: Placer, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = (small / "slos.jsonl").read_bytes()
-    typed = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))  # type: ignore[type-var]
-    monkeypatch.setattr("sys.stdin", typed)
-    ended = placer("admit", "-", "--device", small / "gpu.json", "--method", "grus", "--format", "json")
+def test_slos_come_from_standard_input(placer: Placer, small: Path) -> None:
+    options = ("--device", small / "gpu.json", "--method", "grus", "--format", "json")
+    ended = placer("admit", "-", *options, stdin=(small / "slos.jsonl").read_bytes())
     assert (ended.status, len(json.loads(ended.stdout)["admitted"])) == (0, 2)
 
 
@@ -191,43 +185,35 @@ def test_options_that_are_not_understood_are_refused(
     assert fault in stderr
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of the recorded simulated GPU."""
-    folder = tmp_path_factory.mktemp("gpu") / "models"
-    train_gpu(read_gpu_profile(EXAMPLES.parent / "traces" / "gpu-simulated")).save(folder)
-    return folder
-
-
 @pytest.fixture
-def acls(tmp_path: Path) -> Path:
-    """Two SLOs of an ACL: one that is easily kept, and one that is shorter than a transfer."""
+def hashes(tmp_path: Path) -> Path:
+    """Two SLOs of a hash: one that is easily kept, and one that is shorter than a transfer."""
     loose, tight = (
-        {"id": name, "nf": "ACL", "rate_kpps": 200, "latency_us": us} for name, us in [("a", 900), ("b", 2)]
+        {"id": name, "nf": "hash", "rate_kpps": 200, "latency_us": us} for name, us in [("a", 2000), ("b", 2)]
     )
     write(tmp_path, loose, tight)
     return tmp_path / "slos.jsonl"
 
 
-@pytest.mark.slow
-def test_models_admit_by_the_predicted_p99(placer: Placer, models: Path, acls: Path) -> None:
+@pytest.mark.long
+def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes: Path) -> None:
     """An answer is of the same form as by a device; the table has the p99 of what is admitted."""
-    ended = placer("admit", acls, "--models", models, "--method", PREDICTED, "--format", "json")
+    ended = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, "--format", "json")
     found = json.loads(ended.stdout)
     assert [one["id"] for one in found["admitted"]] == ["a"]
     assert [one["id"] for one in found["rejected"]] == ["b"]
     assert found["admitted"][0].keys() == {"id", "batch", "order", "minibatches"}
-    table = placer("admit", acls, "--models", models, "--method", PREDICTED).stdout
+    table = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED).stdout
     assert "p99" in table.splitlines()[0]
     assert table.splitlines()[-1].startswith("1 of 2 SLOs admitted by predicted p99 in ")
 
 
 @pytest.mark.parametrize("more", [["--explain"], ["--certificate", "c.json"]])
 def test_what_speaks_of_a_device_is_refused_beside_predictions(
-    placer: Placer, models: Path, acls: Path, more: list[str]
+    placer: Placer, toy_gpu: Path, hashes: Path, more: list[str]
 ) -> None:
     """Explanations and certificates count by the formulas of a device."""
-    ended = placer("admit", acls, "--models", models, "--method", PREDICTED, *more)
+    ended = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, *more)
     assert (ended.status, ended.stdout) == (2, "")
     assert f"{more[0]}: is not known of --method predicted" in ended.stderr
 

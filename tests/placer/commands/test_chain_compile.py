@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from placer.metacompiler.processes import BUILT
+from placer.rack.compiler.directory import BUILT
 from tests.placer.commands.conftest import Placer
-from tests.placer.metacompiler.library.frames import ipv4_frame
+from tests.placer.rack.compiler.library.frames import ipv4_frame
 
 CHAINS = """
 packets: 1500 B

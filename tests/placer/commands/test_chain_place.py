@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from placer.chains.files.json_twins import chains_of, rack_of
-from placer.chains.files.written_twins import written_chains, written_rack
-from tests.placer.chains.lemur import chains, rack
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.files.written_twins import write_chains, write_rack
 from tests.placer.commands.conftest import Placer
+from tests.placer.rack.lemur import chains, rack
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 EDGE, RACK = EXAMPLES / "edge.chains", EXAMPLES / "rack.toml"
@@ -93,8 +93,8 @@ def test_json_is_the_answer(placer: Placer) -> None:
 
 
 def test_json_twins_give_the_same_answer(placer: Placer, tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text(json.dumps(written_chains(chains((1, 2, 3, 4), 0.5))), encoding="utf-8")
-    (tmp_path / "r.json").write_text(json.dumps(written_rack(rack())), encoding="utf-8")
+    (tmp_path / "c.json").write_text(json.dumps(write_chains(chains((1, 2, 3, 4), 0.5))), encoding="utf-8")
+    (tmp_path / "r.json").write_text(json.dumps(write_rack(rack())), encoding="utf-8")
     given = [(EDGE, RACK), (tmp_path / "c.json", tmp_path / "r.json")]
     answers = [json.loads(placer("chain", "place", one, "--rack", on, "--format", "json").stdout) for one, on in given]
     assert answers[0]["marginal_mbps"] == pytest.approx(answers[1]["marginal_mbps"], rel=1e-12)

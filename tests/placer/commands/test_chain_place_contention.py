@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from placer.inputs import models
-from tests.placer.chains.contention.fake_models import SIX, fake_models
 from tests.placer.commands.conftest import Placer
+from tests.placer.rack.contention.fake_models import SIX, fake_models
 
 RACK = """crossing_us = 5
 [testbed]

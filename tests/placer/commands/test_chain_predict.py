@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -75,6 +74,7 @@ def test_the_weakest_link_is_predicted_from_profiles(placer: Placer, lab: Path) 
     assert "composition: the weakest link" in ended.stderr and "nx: 10 settings, noise" in ended.stderr
 
 
+@pytest.mark.long
 def test_measured_runs_correct_the_prediction(placer: Placer, lab: Path) -> None:
     """The chain reaches 80 % of its weakest link; intervals become narrower."""
     alone, corrected = (rows(placer(*options(lab, *more)).stdout) for more in ((), ("--measured", lab / "K.csv")))
@@ -118,6 +118,7 @@ def test_outside_of_the_profiles_is_predicted_marked_and_reported(placer: Placer
     assert "1 of 2 rows are outside what was profiled" in ended.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "written",
     [
@@ -135,12 +136,9 @@ def test_equal_files_predict_equal(placer: Placer, lab: Path, written: object) -
     assert placer(*options(lab)).stdout == plain
 
 
-def test_what_to_predict_is_read_from_standard_input(
-    placer: Placer, lab: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_to_predict_is_read_from_standard_input(placer: Placer, lab: Path) -> None:
     plain = placer(*options(lab)).stdout
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO((lab / "Q.csv").read_bytes())))
-    assert placer(*options(lab, "--at", "-")).stdout == plain
+    assert placer(*options(lab, "--at", "-"), stdin=(lab / "Q.csv").read_bytes()).stdout == plain
 
 
 def test_rows_without_a_measure_are_left_out_and_counted(placer: Placer, lab: Path) -> None:
@@ -191,6 +189,7 @@ def test_cores_dropped_packets_and_source_are_composed(placer: Placer, tmp_path:
     assert float(row["predicted"]) == pytest.approx(1 / 0.0035, rel=0.01)
 
 
+@pytest.mark.long
 def test_regressors_are_compared(placer: Placer, lab: Path) -> None:
     """Every one for every profile; one of each profile is chosen."""
     ended = placer(*options(lab, "--compare"))

@@ -78,6 +78,7 @@ def test_that_contention_is_not_looked_at_is_noted(placer: Placer, plan: Path, t
     assert ended.status == 0 and "note: by cycles alone" in ended.stderr
 
 
+@pytest.mark.long
 def test_infeasible_chains_are_explained(placer: Placer, plan: Path, faster: Path) -> None:
     """As by `place`: no number of moves would be enough."""
     faster.write_text(faster.read_text(encoding="utf-8").replace("900 Mbps", "90 Gbps"), encoding="utf-8")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from placer.chains.files.rack_file import rack_of_toml
-from placer.chains.switch_table import MatchKind, StageMemory, SwitchTable
+from placer.rack.files.rack_file import rack_of_toml
+from placer.rack.rack import MatchKind, StageMemory, SwitchTable
 from profiles import InputError
 from tests.placer.commands.conftest import Placer
 

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from placer.cli import app
+from placer.commands.options import results_folder
 from placer.studies import RunTask
 
 
@@ -21,6 +22,7 @@ def placer(*arguments: object) -> str:
     return ended.stdout
 
 
+@pytest.mark.long
 def test_compare_prints_medians_and_writes_every_row(risky: Path, tmp_path: Path) -> None:
     """Table, JSON and Parquet have a row per strategy and risk; the page names the best."""
     out, page = tmp_path / "out", tmp_path / "page.html"
@@ -34,9 +36,11 @@ def test_compare_prints_medians_and_writes_every_row(risky: Path, tmp_path: Path
         line for line in table.splitlines() if line.startswith("Least wastage with at most 2 % SLA viol")
     )
     assert recommended in page.read_text(encoding="utf-8")
+    assert table.endswith("\nThroughput is measured on the simulated card, not on hardware.\n")
     assert {row["budget_pct"] for row in rows} == {None}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", ["csv", "json"])
 def test_csv_and_json_have_the_same_columns(study: Path, tmp_path: Path, format: str) -> None:
     """Both have the labels, and median, low and high of NICs."""
@@ -45,6 +49,7 @@ def test_csv_and_json_have_the_same_columns(study: Path, tmp_path: Path, format:
     assert {"trace", "fleet", "strategy", "risk", "draws", "nics", "nics_low", "nics_high"} <= set(header)
 
 
+@pytest.mark.long
 def test_a_study_is_placed_for_the_budget_of_the_command(study: Path, tmp_path: Path) -> None:
     """Every row has it, with whether it was kept; Parquet has the columns."""
     out = tmp_path / "out"
@@ -77,7 +82,8 @@ def test_a_missed_budget_is_followed_by_smaller_ones(
     shown = placer("compare", study, "--jobs", 1, "--out", tmp_path / "out", "--quiet")
     assert sorted(set(asked), reverse=True) == [2.0, 1.0, 0.5, 0.25]
     assert "Least wastage with at most 2 % SLA violations: contention-aware, tomur at budget " in shown
-    assert "No strategy" in placer("compare", listed, "--jobs", 1, "--out", tmp_path / "out", "--quiet")
+    missed = placer("compare", listed, "--jobs", 1, "--out", tmp_path / "out", "--quiet")
+    assert "8.0 % SLA violations; more than the budget of 4 %.\n" in missed
     assert set(asked) == {4.0}
 
 
@@ -93,3 +99,14 @@ def test_a_bad_budget_is_refused(risky: Path, tmp_path: Path, arguments: list[st
     ended = CliRunner().invoke(app, ["compare", str(risky), "--out", str(tmp_path / "out"), *arguments])
     assert fault in str(ended.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_results_are_kept_in_the_users_cache_unless_a_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same file continues in its folder; another one of the same name has another."""
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache" / name)
+    ours, others = (results_folder(None, tmp_path / folder / "study.toml") for folder in ("ours", "others"))
+    assert ours.parent == tmp_path / "cache" / "nf-placer" / "studies"
+    assert ours == results_folder(None, tmp_path / "ours" / "study.toml") != others
+    assert results_folder(tmp_path, tmp_path / "study.toml") == tmp_path

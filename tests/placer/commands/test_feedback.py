@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from placer.online.saved_readings import READING_COLUMNS
-from placer.online.store import reading
-from placer.testing.toy import catalogue
+from placer.fleet.state.saved_learning import READING_COLUMNS
+from placer.fleet.state.store import reading
+from placer.testing.strategies import catalogue
 from predictor import train
 from profiles.profile import read_profile
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, run_placer
 from tests.postgres import Cluster
 
 REPO = Path(__file__).parents[3]
@@ -43,8 +41,8 @@ def _measured(nic: str, kpps: dict[str, float], offered: float | None) -> dict[s
 
 def _online(state: Path, events: list[dict[str, object]]) -> list[dict[str, object]]:
     text = "\n".join(map(json.dumps, events)) + "\n"
-    command = [sys.executable, "-m", "placer", "online", "--state", str(state), "--risk", "0.22", "--quiet"]
-    ended = subprocess.run(command, input=text, capture_output=True, text=True, cwd=REPO, check=True)
+    ended = run_placer("online", "--state", state, "--risk", "0.22", "--quiet", stdin=text)
+    assert ended.status == 0, ended.stderr
     answers = [json.loads(line) for line in ended.stdout.splitlines()]
     assert all(answer["ok"] for answer in answers)
     return answers
@@ -75,8 +73,8 @@ def test_an_exported_profile_trains(placer: Placer, state: Path, tmp_path: Path)
 @pytest.fixture
 def database(state: Path, postgres: Cluster) -> str:
     """The address of a database that has learnt the same."""
-    from placer.online.shared.connection import opened, run
-    from placer.online.shared.making import make_state
+    from placer.fleet.state.postgres.connection import opened, run
+    from placer.fleet.state.postgres.schema import make_state
 
     address = postgres.database()
     with opened(address) as connection, reading(state) as file:
@@ -88,6 +86,7 @@ def database(state: Path, postgres: Cluster) -> str:
     return address
 
 
+@pytest.mark.long
 def test_a_database_is_shown_and_exported_as_a_file_is(
     placer: Placer, state: Path, database: str, tmp_path: Path
 ) -> None:
@@ -151,6 +150,7 @@ def test_a_state_that_is_missing_is_refused(placer: Placer, tmp_path: Path) -> N
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.long
 def test_versions_need_a_state_and_a_profile_of_the_fleet(placer: Placer, tmp_path: Path) -> None:
     """Else nothing could be kept, or retrained."""
     ended = placer("online", "--retrain", REPO / "traces" / "bluefield-2-simulated")

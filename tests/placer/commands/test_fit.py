@@ -8,7 +8,6 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -22,11 +21,6 @@ from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS, PER_SETTING, m
 def rows(text: str) -> list[dict[str, str]]:
     """The rows of printed CSV."""
     return list(csv.DictReader(io.StringIO(text)))
-
-
-def typed(content: bytes) -> SimpleNamespace:
-    """Standard input of this content."""
-    return SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))  # type: ignore[type-var]
 
 
 @pytest.fixture
@@ -97,19 +91,16 @@ def test_equal_files_give_equal_models(placer: Placer, line: Path, written: obje
     assert {**json.loads(placer("fit", line).stdout), "seconds": 0} == {**plain, "seconds": 0}
 
 
-def test_measurements_are_read_from_standard_input(placer: Placer, line: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measurements_are_read_from_standard_input(placer: Placer, line: Path) -> None:
     plain = json.loads(placer("fit", line).stdout)
-    monkeypatch.setattr("sys.stdin", typed(line.read_bytes()))
-    assert {**json.loads(placer("fit", "-").stdout), "seconds": 0} == {**plain, "seconds": 0}
+    again = json.loads(placer("fit", "-", stdin=line.read_bytes()).stdout)
+    assert {**again, "seconds": 0} == {**plain, "seconds": 0}
 
 
-def test_a_model_is_read_from_standard_input(
-    placer: Placer, model: Path, points: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_read_from_standard_input(placer: Placer, model: Path, points: Path) -> None:
     """As from `placer fit DATA.csv | placer fit - --at POINTS.csv`."""
     expected = placer("fit", model, "--at", points).stdout
-    monkeypatch.setattr("sys.stdin", typed(model.read_bytes()))
-    assert placer("fit", "-", "--at", points).stdout == expected
+    assert placer("fit", "-", "--at", points, stdin=model.read_bytes()).stdout == expected
 
 
 def test_points_come_back_with_predictions(placer: Placer, model: Path, points: Path) -> None:
@@ -175,6 +166,7 @@ def test_one_setting_is_a_table_of_one(placer: Placer, tmp_path: Path) -> None:
     assert [one["setting"] for one in document["fits"]] == [{"size": 64}]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("language", "begins"),
     [("python", "import math\n"), ("c", "#include <math.h>\n"), ("latex", "% cycles/packet over"), ("p4", "// To inc")],
@@ -236,7 +228,7 @@ def test_bad_options_are_refused(placer: Placer, line: Path, options: Sequence[s
         ("1,2\n2,3\n3,4\n4,5\n", ":1: 1 is a number, not the name of a column\nhint: the first line names the columns"),
         ("load,kpps\n1,2\n2,3,4\n", ":3: has 3 values, the header has 2"),
         ('{"fit": 1}', "x: is missing"),
-        ("{", ":1: is not JSON"),
+        ("{", ":1: column 2: is not JSON"),
     ],
 )
 def test_bad_files_are_refused(placer: Placer, line: Path, text: str, message: str) -> None:
@@ -276,8 +268,10 @@ def test_folders_and_absent_files_are_refused(placer: Placer, tmp_path: Path) ->
     assert (ended.status, ended.stderr) == (2, f"{absent}: No such file or directory\n")
 
 
+@pytest.mark.long
 def test_fit_loads_no_symbols_and_no_charts(model: Path) -> None:
     """Unless code is requested."""
     heavy = {"sympy", "pandas", "sklearn", "ortools", *CHARTS}
-    assert loaded_by("fit", model).isdisjoint(heavy)
-    assert "sympy" in loaded_by("fit", model, "--code", "c")
+    model_alone, code = loaded_by(["fit", model], ["fit", model, "--code", "c"])
+    assert model_alone.isdisjoint(heavy)
+    assert "sympy" in code

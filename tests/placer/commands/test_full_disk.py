@@ -73,6 +73,7 @@ def test_compare_on_a_full_disk(
     assert files(tmp_path / "out") == []
 
 
+@pytest.mark.long
 def test_run_on_a_full_disk(
     trace: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

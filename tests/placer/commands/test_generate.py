@@ -10,6 +10,7 @@ import pytest
 from tests.placer.commands.conftest import Placer
 
 
+@pytest.mark.long
 def test_generate_writes_what_run_reads(placer: Placer, tmp_path: Path) -> None:
     """A generated trace is the same on stdout and in a file, and is read without a fault."""
     out = tmp_path / "t.csv"

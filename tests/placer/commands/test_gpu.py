@@ -12,11 +12,8 @@ import pytest
 from predictor.gpu.device import DeviceEntry
 from predictor.gpu.models import GpuModels, load_gpu_models
 from predictor.gpu.prediction import Overload
-from predictor.training.gpu import train_gpu
-from profiler.gpu.points import workload
-from profiler.gpu.profiling import profile_gpu
+from profiler.gpu.together import workload
 from profiles import InputError, TrafficProfile
-from profiles.gpu_tables import read_gpu_profile
 from tests.placer.commands.conftest import Placer
 from tests.profiler.gpu.toy_gpu import ToyGpu, ToyTimes, toy_description
 
@@ -24,24 +21,22 @@ TOY = f"exec:{sys.executable} -m tests.profiler.gpu.toy_program"
 TRAFFIC = toy_description().traffic
 
 
-@pytest.fixture(scope="module")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def profile(toy_gpu: Path) -> Path:
     """A profile of both NFs of the toy server."""
-    return profile_gpu(ToyGpu(), tmp_path_factory.mktemp("gpu") / "profile", quota=80)
+    return toy_gpu / "profile"
+
+
+@pytest.fixture
+def saved(toy_gpu: Path) -> Path:
+    """Models trained from it."""
+    return toy_gpu / "models"
 
 
 @pytest.fixture(scope="module")
-def models(profile: Path) -> GpuModels:
-    """Trained from it."""
-    return train_gpu(read_gpu_profile(profile))
-
-
-@pytest.fixture(scope="module")
-def saved(models: GpuModels, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, saved."""
-    path = tmp_path_factory.mktemp("gpu-models") / "models"
-    models.save(path)
-    return path
+def models(toy_gpu: Path) -> GpuModels:
+    """The same, loaded."""
+    return load_gpu_models(toy_gpu / "models")
 
 
 def _nf(name: str, rate_kpps: float, batch: int, sm: int = 0, order: int = 0) -> dict[str, object]:
@@ -71,12 +66,13 @@ def test_latency_of_co_locations_is_predicted(models: GpuModels) -> None:
         assert one.low_us is not None and one.high_us is not None and one.low_us <= one.p99_us <= one.high_us
 
 
-def test_training_twice_writes_the_same_bytes(models: GpuModels, profile: Path, saved: Path, tmp_path: Path) -> None:
+def test_models_that_were_loaded_are_saved_with_the_same_bytes(saved: Path, tmp_path: Path) -> None:
     load_gpu_models(saved).save(tmp_path / "again")
     files = [path.relative_to(saved) for path in saved.rglob("*") if path.is_file()]
     assert files and all((saved / one).read_bytes() == (tmp_path / "again" / one).read_bytes() for one in files)
 
 
+@pytest.mark.long
 def test_the_commands_go_from_a_testbed_to_predictions(placer: Placer, saved: Path, tmp_path: Path) -> None:
     """The server is reached by exec: and its profile is that of the server in this process."""
     status, _, err = placer("profile", "--testbed", TOY, "--out", tmp_path / "p", "--quota", 70, "--nf", "hash")
@@ -126,6 +122,7 @@ def test_what_cannot_be_predicted_is_refused(
     assert (status, out) == (2, "") and fault in err
 
 
+@pytest.mark.long
 def test_options_of_nics_are_refused(placer: Placer, profile: Path, saved: Path, tmp_path: Path) -> None:
     status, _, err = placer("train", profile, "--out", tmp_path / "m", "--predictor", "tomur")
     assert status == 2 and "--predictor: is for profiles of NICs" in err

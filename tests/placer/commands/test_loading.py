@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from placer.inputs.models import open_models
+
 CHARTS = ("altair", "vl_convert", "matplotlib")
 HEAVY = ("numpy", "pandas", "pydantic", "scipy", "sklearn", "numba", "ortools", *CHARTS)
+FOR_TRAINING = ("ortools", "sklearn")
 
 SCRIPT = """
-import sys
+import contextlib, io, json, sys
 from placer.cli import main
-sys.argv = ["placer", *sys.argv[1:]]
-try:
-    main()
-finally:
-    print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["placer", *arguments]
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            main()
+        except SystemExit as ended:
+            assert ended.code in (0, None), (arguments, ended.code)
+    print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
-def loaded_by(*arguments: object) -> set[str]:
-    """The packages that a command loads."""
+def loaded_by(*commands: Sequence[object]) -> list[set[str]]:
+    """The packages that a process has loaded after each of the commands, which it runs one after the other."""
+    given = json.dumps([list(map(str, command)) for command in commands])
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *map(str, arguments)], input="", capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT, given], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
-    return set(done.stderr.splitlines()[-1].split())
+    assert done.returncode == 0, done.stderr
+    return [set(line.split()) for line in done.stdout.splitlines()]
 
 
 @pytest.fixture
@@ -38,46 +48,36 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
-def test_run_loads_no_charts(trace: Path, tmp_path: Path) -> None:
-    """Unless a page is requested."""
-    assert loaded_by("run", trace).isdisjoint(CHARTS)
-    assert "altair" in loaded_by("run", trace, "--report", tmp_path / "page.html")
+@pytest.mark.long
+def test_explain_and_run_load_no_tables_and_no_charts(trace: Path) -> None:
+    """Explain seeks no optimum either, and help loads no heavy library; one process runs them one after the other."""
+    open_models(None, print)  # now, as training them loads more
+    help_, explain, run = loaded_by(["--help"], ["explain", trace, "a"], ["run", trace])
+    assert help_.isdisjoint(HEAVY)
+    assert explain.isdisjoint(("ortools", "pandas", "sklearn", "sympy", *CHARTS))
+    assert run.isdisjoint(("pandas", "sklearn", "sympy", *CHARTS))
+    assert "ortools" in run  # else nothing would be noticed
 
 
-@pytest.mark.slow
-def test_compare_loads_no_charts(trace: Path, tmp_path: Path) -> None:
-    """A study of one run."""
-    study = tmp_path / "study.toml"
-    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{trace}"\n', encoding="utf-8")
-    assert loaded_by("compare", study, "--jobs", 1, "--out", tmp_path / "out").isdisjoint(CHARTS)
+@pytest.mark.long
+def test_commands_load_only_what_they_use(trace: Path, tmp_path: Path) -> None:
+    """Predictions and a fleet load no solver and nothing of training; no command loads charts.
 
-
-@pytest.mark.slow
-def test_size_loads_no_charts(trace: Path, tmp_path: Path) -> None:
-    """A sizing of one option and one point."""
-    options = ("--growth", "1", "--draws", "1", "--strategy", "greedy", "--jobs", "1", "--out", tmp_path / "out")
-    assert loaded_by("size", trace, *options).isdisjoint(CHARTS)
-
-
-@pytest.mark.slow
-def test_diagnose_loads_no_charts() -> None:
-    """A diagnosis along one attribute."""
-    assert loaded_by("diagnose", "NAT", "--along", "flows", "--steps", 2).isdisjoint(CHARTS)
-
-
-def test_help_loads_no_heavy_library() -> None:
-    """So that it answers at once."""
-    assert loaded_by("--help").isdisjoint(HEAVY)
-
-
-@pytest.mark.slow
-def test_online_loads_no_solver_and_no_charts() -> None:
-    """A fleet of SmartNICs is decided on without."""
-    assert loaded_by("online", "--quiet", "--risk", 0.3).isdisjoint(("ortools", "sklearn", *CHARTS))
-
-
-def test_predict_loads_no_solver_and_no_charts(tmp_path: Path) -> None:
-    """Nor what only training uses."""
-    scenarios = tmp_path / "one.jsonl"
+    One process runs them in an order in which each may load more than those before it.
+    """
+    open_models(None, print)
+    scenarios, study = tmp_path / "one.jsonl", tmp_path / "study.toml"
     scenarios.write_text('{"workloads": [{"name": "NAT"}]}\n', encoding="utf-8")
-    assert loaded_by("predict", "--scenarios", scenarios).isdisjoint(("ortools", "sklearn", *CHARTS))
+    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{trace}"\n', encoding="utf-8")
+    small = ("--growth", "1", "--draws", "1", "--strategy", "greedy")
+    predict, online, *others = loaded_by(
+        ["predict", "--scenarios", scenarios],
+        ["online", "--quiet", "--risk", 0.3],
+        ["diagnose", "NAT", "--along", "flows", "--steps", 2],
+        ["compare", study, "--jobs", 1, "--out", tmp_path / "compared"],
+        ["size", trace, *small, "--jobs", "1", "--out", tmp_path / "sized"],
+    )
+    for loaded in (predict, online):
+        assert loaded.isdisjoint(FOR_TRAINING)
+    for loaded in (predict, online, *others):
+        assert loaded.isdisjoint(CHARTS)

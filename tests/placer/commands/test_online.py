@@ -6,12 +6,12 @@ Commands run in this process, except where a state is to be continued by another
 from __future__ import annotations
 
 import csv
-import gc
 import json
 import re
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,69 +41,53 @@ def lines_of(ended: Ended) -> list[dict[str, object]]:
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
-@pytest.fixture
-def fed(placer: Placer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Ended]]:
-    """Runs `placer` in this process with a text as its standard input."""
-
-    def run(*arguments: object, stdin: str = "") -> Ended:
-        events = tmp_path / "stdin"
-        events.write_text(stdin, encoding="utf-8")
-        with events.open(encoding="utf-8") as file:
-            monkeypatch.setattr(sys, "stdin", file)
-            return placer(*arguments)
-
-    yield run
-    gc.enable()
-    gc.unfreeze()
-
-
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Forty arrivals."""
+    """Twenty arrivals."""
     path = tmp_path_factory.mktemp("trace") / "arrivals.csv"
-    path.write_text("".join(generate(Recipe(count=40, seed=5))), encoding="utf-8")
+    path.write_text("".join(generate(Recipe(count=20, seed=5))), encoding="utf-8")
     return path
 
 
-def test_a_fleet_continues_from_its_state_and_is_rebalanced(
-    fed: Callable[..., Ended], trace: Path, tmp_path: Path
-) -> None:
-    """Twenty leave in a second process; then tenants move together, once, in any process the same ones."""
+@pytest.mark.long
+def test_a_fleet_continues_from_its_state_and_is_rebalanced(placer: Placer, trace: Path, tmp_path: Path) -> None:
+    """Ten leave in another process; then tenants move together, once, and the same ones in a copy of the state."""
     with trace.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     state, copy = tmp_path / "fleet.db", tmp_path / "copy.db"
     arrive = [{"event": "arrive", "id": r["id"], "nf": r["nf"], "sla_drop": float(r["sla_drop"])} for r in rows]
-    came = process("online", "--state", state, *GIVEN, stdin="\n".join(map(json.dumps, arrive)))
+    came = lines_of(placer("online", "--state", state, *GIVEN, "--quiet", stdin="\n".join(map(json.dumps, arrive))))
     assert {answer["status"] for answer in came} == {"placed"}
     leave = [{"event": "depart", "id": row["id"]} for row in rows[::2]]
     left = process("online", "--state", state, *GIVEN, stdin="\n".join(map(json.dumps, leave)))
     assert {answer["status"] for answer in left} == {"left"}
-    assert lines_of(fed("online", "--state", state, "--backup", copy, "--quiet")) == []
-    (planned,) = lines_of(fed("rebalance", "--state", state, "--budget", 50, *GIVEN))
-    (done,) = lines_of(fed("rebalance", "--state", state, "--budget", 50, "--apply", *GIVEN))
-    (again,) = process("rebalance", "--state", copy, "--budget", 50, "--apply", *GIVEN)
+    assert lines_of(placer("online", "--state", state, "--backup", copy, "--quiet")) == []
+    (planned,) = lines_of(placer("rebalance", "--state", state, "--budget", 50, *GIVEN))
+    (done,) = lines_of(placer("rebalance", "--state", state, "--budget", 50, "--apply", *GIVEN))
+    (again,) = lines_of(placer("rebalance", "--state", copy, "--budget", 50, "--apply", *GIVEN))
     assert planned == done == again
     assert done["status"] == "rebalanced"
     moved = done["moves"][-1]  # type: ignore[index]
     more = [{"event": "rebalance", "budget": 50}, {"event": "where", "id": moved["id"]}]
-    twice, where = lines_of(fed("online", "--state", state, *GIVEN, stdin="\n".join(map(json.dumps, more))))
+    twice, where = lines_of(placer("online", "--state", state, *GIVEN, stdin="\n".join(map(json.dumps, more))))
     assert twice["status"] == "as-it-was"
     assert where["nic"] == moved["to"]
 
 
-def test_a_state_that_cannot_be_used_is_refused(fed: Callable[..., Ended], tmp_path: Path) -> None:
+def test_a_state_that_cannot_be_used_is_refused(placer: Placer, tmp_path: Path) -> None:
     """Exit status 2 and one line that names the file, for an empty file and for a backup of no state."""
     (tmp_path / "empty.db").touch()
     for arguments, message in (
         (["--state", tmp_path / "empty.db"], "empty.db: is not the state of a fleet"),
         (["--backup", tmp_path / "copy.db"], "--backup: there is no state to copy"),
     ):
-        ended = fed("online", "--quiet", *arguments)
+        ended = placer("online", "--quiet", *arguments)
         assert ended.status == 2
         assert message in ended.stderr.splitlines()[0]
     assert (tmp_path / "empty.db").read_bytes() == b""
 
 
+@pytest.mark.long
 def test_explanations_agree_with_the_plan(placer: Placer, trace: Path, tmp_path: Path) -> None:
     """The NIC in the explanation of every arrival is the one in the plan of `placer run`."""
     plan = tmp_path / "plan.csv"
@@ -116,12 +100,112 @@ def test_explanations_agree_with_the_plan(placer: Placer, trace: Path, tmp_path:
     assert planned["nf-01"]["reason"].startswith("0 of 0 NICs in use fit")
 
 
+@pytest.fixture(scope="module")
+def plan(trace: Path) -> Path:
+    """The plans of two strategies for the twenty arrivals; both reject none."""
+    path = trace.with_name("plan.csv")
+    only = ("--strategy", "contention-aware", "--strategy", "greedy", "--predictor", "tomur")
+    subprocess.run([sys.executable, "-m", "placer", "run", trace, *only, "--plan", path, "--quiet"], check=True)
+    return path
+
+
+def rows_of(plan: Path, strategy: str) -> dict[str, str]:
+    """The NIC of each instance in the plan of a strategy."""
+    with plan.open(encoding="utf-8") as file:
+        return {row["id"]: row["nic"] for row in csv.DictReader(file) if row["strategy"] == strategy}
+
+
+ARRIVAL = json.dumps({"event": "arrive", "id": "later", "nf": "ACL", "sla_drop": 0.5})
+
+
+def test_a_fleet_begins_with_a_plan(placer: Placer, trace: Path, plan: Path) -> None:
+    """Every instance is on its NIC of the plan, and an arrival goes to one of these."""
+    planned = rows_of(plan, "contention-aware")
+    where = [json.dumps({"event": "where", "id": identity}) for identity in planned]
+    ended = placer(
+        "online", "--arrivals", trace, "--plan", plan, "--plan-strategy", "contention-aware", *GIVEN,
+        stdin="\n".join([*where, ARRIVAL]),
+    )  # fmt: skip
+    *found, arrived = lines_of(ended)
+    assert {answer["id"]: answer["nic"] for answer in found} == planned
+    assert arrived["nic"] in planned.values()
+    nics = len(set(planned.values()))
+    assert (
+        f"20 of 20 instances of {trace} are placed on {nics} NICs by the plan of contention-aware, tomur"
+        in ended.stderr
+    )
+
+
+def test_a_plan_keeps_what_the_trace_says_already_runs(placer: Placer, trace: Path, plan: Path, tmp_path: Path) -> None:
+    """With the NIC of the plan for the last instance the fleet begins; with another one it is refused."""
+    *before, last = trace.read_text(encoding="utf-8").splitlines()
+    home = rows_of(plan, "greedy")[last.split(",")[0]]
+    for nic, status in ((home, 0), ("nic-99", 2)):
+        running = tmp_path / "running.csv"
+        rows = [f"{before[0]},nic", *(f"{row}," for row in before[1:]), f"{last},{nic}"]
+        running.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        ended = placer("online", "--arrivals", running, "--plan", plan, "--plan-strategy", "greedy", *GIVEN)
+        assert ended.status == status
+    assert f"{plan}: nic: nf-20 already runs on nic-99, and is on {home} in the plan" in ended.stderr
+
+
+def test_a_fleet_begins_with_a_trace_that_is_placed_online(placer: Placer, trace: Path) -> None:
+    """Without a plan, and without a state."""
+    (answer,) = lines_of(placer("online", "--arrivals", trace, *GIVEN, stdin='{"event": "where", "id": "nf-20"}'))
+    assert answer["status"] == "placed"
+
+
+@pytest.mark.long
+def test_a_restart_after_a_plan_changes_nothing(placer: Placer, trace: Path, plan: Path, tmp_path: Path) -> None:
+    """Answers and state are those of a process that never stopped; the same command continues without the plan."""
+    some = ["nf-03", "nf-11", "nf-12", "nf-19"]
+    events = [*(json.dumps({"event": "depart", "id": identity}) for identity in some), ARRIVAL]
+    events.append(json.dumps({"event": "rebalance", "budget": 20}))
+    begin = ("--arrivals", trace, "--plan", plan, "--plan-strategy", "greedy", *GIVEN)
+    one, other = tmp_path / "one.db", tmp_path / "other.db"
+    uninterrupted = placer("online", "--state", one, *begin, stdin="\n".join(events))
+    begun = placer("online", "--state", other, *begin)
+    halves = [placer("online", "--state", other, *begin, stdin="\n".join(half)) for half in (events[:3], events[3:])]
+    assert begun.stdout + halves[0].stdout + halves[1].stdout == uninterrupted.stdout
+    for half in halves:
+        assert f"{other} has a fleet, which is continued without {trace} and {plan}" in half.stderr
+        assert "decided otherwise" not in half.stderr
+    assert contents(one) == contents(other)
+
+
+def contents(state: Path) -> list[str]:
+    """All rows of a state."""
+    with closing(sqlite3.connect(state)) as file:
+        return [*file.iterdump()]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--plan", "PLAN"], "--plan: a plan has no NFs, traffic and SLAs\nhint: give the trace"),
+        (["--arrivals", "TRACE", "--plan-strategy", "greedy"], "--plan-strategy: there is no plan\nhint: name it"),
+        (["--arrivals", "TRACE", "--plan", "PLAN"], "several strategies: greedy, contention-aware\nhint: name one"),
+        (["--arrivals", "none.csv", "--plan", "PLAN"], "none.csv: No such file"),
+        (["--arrivals", "TRACE", "--plan", "none.csv"], "none.csv: No such file"),
+    ],
+)
+def test_a_beginning_that_is_not_clear_is_refused(
+    placer: Placer, trace: Path, plan: Path, options: list[str], message: str
+) -> None:
+    """Exit status 2, and no event is answered."""
+    paths = {"TRACE": trace, "PLAN": plan}
+    ended = placer("online", *(paths.get(option, option) for option in options), *GIVEN, "--quiet", stdin=ARRIVAL)
+    assert (ended.status, ended.stdout) == (2, "")
+    assert message in ended.stderr
+
+
+@pytest.mark.long
 def test_unused_capacity_and_one_arrival_are_explained_as_tables(placer: Placer, trace: Path) -> None:
     """An unknown id and an unknown rule are refused."""
     assert "order of arrival" in placer("explain", trace, *GIVEN).stdout
     short, long = (
-        placer("explain", trace, "nf-40", *GIVEN).stdout,
-        placer("explain", trace, "nf-40", "--all", *GIVEN).stdout,
+        placer("explain", trace, "nf-20", *GIVEN).stdout,
+        placer("explain", trace, "nf-20", "--all", *GIVEN).stdout,
     )
     assert "free cores" in short
     assert len(long.splitlines()) > len(short.splitlines())
@@ -130,21 +214,22 @@ def test_unused_capacity_and_one_arrival_are_explained_as_tables(placer: Placer,
     assert "look-ahead" in refused[1].stderr
 
 
-def test_the_risk_of_a_budget_is_reported(fed: Callable[..., Ended], tmp_path: Path) -> None:
+@pytest.mark.long
+def test_the_risk_of_a_budget_is_reported(placer: Placer, tmp_path: Path) -> None:
     """On stderr at the start: chosen by typical arrivals, by arrivals like the tenants of a state, or given."""
     state = tmp_path / "fleet.db"
     arrive = json.dumps({"event": "arrive", "id": "a", "nf": "ACL", "sla_drop": 0.1})
-    begun = fed("online", "--state", state, "--budget", 5, stdin=arrive)
+    begun = placer("online", "--state", state, "--budget", 5, stdin=arrive)
     assert re.search(
         r"^risk 0\.\d+, chosen by typical arrivals for a budget of 5 % SLA violations$", begun.stderr, re.M
     )
     assert "budget" not in begun.stdout
-    again = fed("online", "--state", state)
+    again = placer("online", "--state", state)
     assert re.search(r"^risk 0\.\d+, chosen by arrivals like its tenants for a budget of 2 % SLA ", again.stderr, re.M)
-    moved = fed("rebalance", "--state", state, "--budget", 3, "--sla-budget", 1)
+    moved = placer("rebalance", "--state", state, "--budget", 3, "--sla-budget", 1)
     assert "chosen by arrivals like its tenants for a budget of 1 % SLA violations" in moved.stderr
     assert json.loads(moved.stdout)["budget"] == 3
-    assert "risk 0.1, as given" in fed("online", "--risk", 0.1).stderr
+    assert "risk 0.1, as given" in placer("online", "--risk", 0.1).stderr
 
 
 @pytest.mark.parametrize(
@@ -158,11 +243,11 @@ def test_the_risk_of_a_budget_is_reported(fed: Callable[..., Ended], tmp_path: P
     ],
 )
 def test_bad_budgets_and_testbeds_are_refused(
-    fed: Callable[..., Ended], tmp_path: Path, arguments: list[str], printed: str
+    placer: Placer, tmp_path: Path, arguments: list[str], printed: str
 ) -> None:
     """Exit status 2 with a hint, before a state is made."""
     state = tmp_path / "fleet.db"
-    ended = fed(*arguments, "--state", state)
+    ended = placer(*arguments, "--state", state)
     assert (ended.status, ended.stdout) == (2, "")
     assert printed in ended.stderr
     assert "hint: " in ended.stderr

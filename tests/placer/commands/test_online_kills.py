@@ -12,24 +12,24 @@ from random import Random
 
 import pytest
 
-from placer.feedback.actions import ActionKind, ModelAction
-from placer.online.saved_learning import ask
-from placer.online.store import reading
+from placer.fleet.learning.actions import ActionKind, ModelAction
+from placer.fleet.state.saved_learning import ask
+from placer.fleet.state.store import reading
 
 REPO = Path(__file__).parents[3]
-NFS = ("NIDS", "FlowStats", "ACL", "NAT", "IPTunnel")
+NFS = ("plain", "crypto-pipeline", "lookup-serial")
 FROZEN_AT, RELEASED_AT = 40, 80
 
 
 class Service:
     """`placer online` as a process of its own."""
 
-    def __init__(self, state: Path) -> None:
-        self.state = state
-        command = [sys.executable, "-m", "placer", "online", "--state", str(state), "--risk", "0.22", "--quiet"]
+    def __init__(self, state: Path, models: Path) -> None:
+        command = [sys.executable, "-m", "placer", "online", "--state", state, "--models", models, "--risk", "0.22"]
         self.process = subprocess.Popen(
-            [*command, "--repair", "1"], cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+            [*map(str, command), "--repair", "1", "--quiet"],
+            cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
     def answer(self, line: str) -> str:
         """The answer to a line."""
@@ -60,11 +60,11 @@ def line_of(number: int, placed: dict[str, str]) -> str:
     return json.dumps({"event": "measured", "nic": nic, "window_s": 1, "instances": instances})
 
 
-def play(state: Path, count: int, kills: set[int]) -> list[str]:
+def play(state: Path, models: Path, count: int, kills: set[int]) -> list[str]:
     """The answers to so many events; after some, the service is killed."""
     answers: list[str] = []
     placed: dict[str, str] = {}
-    service = Service(state)
+    service = Service(state, models)
     for number in range(count):
         if number in (FROZEN_AT, RELEASED_AT):
             with reading(state) as file:
@@ -78,17 +78,17 @@ def play(state: Path, count: int, kills: set[int]) -> list[str]:
                 placed[move["id"]] = move["to"]
         if number in kills:
             service.end(kill=True)
-            service = Service(state)
+            service = Service(state, models)
     service.end(kill=False)
     return answers
 
 
 @pytest.mark.parametrize(("events", "kills"), [(100, 1), pytest.param(300, 200, marks=pytest.mark.slow)])
-def test_kills_change_neither_answers_nor_state(tmp_path: Path, events: int, kills: int) -> None:
+def test_kills_change_neither_answers_nor_state(tmp_path: Path, made_up_models: Path, events: int, kills: int) -> None:
     """The ledger, what operators asked for, evidence and placements are equal, byte by byte."""
     chosen = set(Random(1).sample(range(events - 1), kills))
-    answers = play(tmp_path / "one.db", events, set())
-    assert play(tmp_path / "other.db", events, chosen) == answers
+    answers = play(tmp_path / "one.db", made_up_models, events, set())
+    assert play(tmp_path / "other.db", made_up_models, events, chosen) == answers
     rows = []
     for name in ("one.db", "other.db"):
         with closing(sqlite3.connect(tmp_path / name)) as file:

@@ -7,19 +7,9 @@ import io
 import json
 from pathlib import Path
 
-import pytest
-
-from predictor import Models, train
+from predictor import Models
 from tests.placer.commands.conftest import Placer
-from tests.predictor.made_up import CRYPTO, PLAIN, profile
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Saved models of two NFs of one core each, on a NIC of six."""
-    path = tmp_path_factory.mktemp("predict") / "models"
-    train(profile([PLAIN, CRYPTO])).save(path)
-    return path
+from tests.predictor.made_up import CRYPTO, PLAIN
 
 
 def _scenario(path: Path, name: str, count: int) -> Path:
@@ -28,10 +18,10 @@ def _scenario(path: Path, name: str, count: int) -> Path:
 
 
 def test_more_nfs_than_cores_are_refused_or_predicted_with_a_warning(
-    placer: Placer, models: Path, tmp_path: Path
+    placer: Placer, made_up_models: Path, tmp_path: Path
 ) -> None:
     """A hundred NFs on six cores."""
-    predict = ("predict", "--models", models, "--scenarios", _scenario(tmp_path / "s.jsonl", PLAIN.name, 100))
+    predict = ("predict", "--models", made_up_models, "--scenarios", _scenario(tmp_path / "s.jsonl", PLAIN.name, 100))
     status, out, err = placer(*predict)
     assert (status, out) == (2, "")
     assert "s.jsonl:1: workloads: 100 NFs take 100 cores, a made-up has 6\nhint: --extrapolate" in err
@@ -40,9 +30,11 @@ def test_more_nfs_than_cores_are_refused_or_predicted_with_a_warning(
     assert "too few cores for the co-locations of these lines: 1" in err
 
 
-def test_a_name_in_the_wrong_case_is_answered_with_the_right_one(placer: Placer, models: Path, tmp_path: Path) -> None:
+def test_a_name_in_the_wrong_case_is_answered_with_the_right_one(
+    placer: Placer, made_up_models: Path, tmp_path: Path
+) -> None:
     """Of an NF and of a predictor."""
-    predict = ("predict", "--models", models, "--scenarios", _scenario(tmp_path / "s.jsonl", "Plain", 1))
+    predict = ("predict", "--models", made_up_models, "--scenarios", _scenario(tmp_path / "s.jsonl", "Plain", 1))
     status, _, err = placer(*predict)
     assert status == 2 and "nf: 'Plain' is not profiled (did you mean plain?)" in err
     status, _, err = placer(*predict, "--predictor", "Tomur")
@@ -51,12 +43,12 @@ def test_a_name_in_the_wrong_case_is_answered_with_the_right_one(placer: Placer,
     assert status == 2 and "--predictor: 'slow' is not a predictor" in err
 
 
-def test_a_risk_below_the_measured_errors_is_predicted_and_warned_of(models: Path) -> None:
+def test_a_risk_below_the_measured_errors_is_predicted_and_warned_of(made_up_models: Path) -> None:
     """A thousandth of a percent: throughputs stay well above 0, and a sentence is there for stderr."""
     from predictor import load_models
     from profiles import Workload
 
-    loaded: Models = load_models(models)
+    loaded: Models = load_models(made_up_models)
     tomur, slomo = loaded.predictors["tomur"], loaded.predictors["slomo"]
     co_location = [Workload(PLAIN.name, loaded.default_traffic), Workload(CRYPTO.name, loaded.default_traffic)]
     median, wary = tomur.throughput([co_location])[0], tomur.throughput([co_location], risk=1e-5)[0]

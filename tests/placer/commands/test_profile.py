@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from profiler.journal.status import read_status
 from profiler.profiling import journal_of
-from profiler.status import read_status
 from tests.placer.commands.conftest import Placer
 from tests.profiler.toy_testbed import description
 
@@ -78,6 +78,7 @@ def test_a_signal_ends_the_testbed_with_every_process_that_it_started(
         assert read_status(journal_of(tmp_path / "p")).recorded == 0
 
 
+@pytest.mark.long
 def test_a_profile_goes_into_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, placer: Placer
 ) -> None:

@@ -12,6 +12,7 @@ from tests.placer.commands.conftest import Placer
 SERVER = ("profile", "--testbed", "simulated:server", "--latency")
 
 
+@pytest.mark.long
 def test_latency_is_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> None:
     """Of the NFs that the user names; results in files, progress on stderr; the same command measures nothing again."""
     arguments = (*SERVER, "--out", tmp_path / "p", "--nf", "Tunnel", "--repeats", 1)

@@ -29,6 +29,7 @@ def trace_of(folder: Path, *rows: str) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_every_strategy_and_the_optimum_place_a_mixed_fleet(placer: Placer, tmp_path: Path) -> None:
     """What is promised a latency is on GPUs and keeps it as predicted, the rest is on SmartNICs; costs count."""
     plan = tmp_path / "plan.csv"
@@ -39,7 +40,8 @@ def test_every_strategy_and_the_optimum_place_a_mixed_fleet(placer: Placer, tmp_
     assert found["optimal"]["proven"]
     assert (found["optimal"]["cost"], found["optimal"]["rejected"]) == (2.6, 0)
     rows = {(one["strategy"], one["predictor"]): one for one in found["strategies"]}
-    assert len(rows) == 5
+    assert len(rows) == 6
+    assert rows["planned", "tomur"]["rejected"] == 0
     assert {one["sla_violations_pct"] for one in rows.values()} == {None}
     assert rows["contention-aware", "tomur"]["cost"] >= 2.6
     assert rows["monopolization", None]["rejected"] == 3
@@ -61,6 +63,7 @@ def test_a_fleet_of_gpus_needs_no_models(placer: Placer, tmp_path: Path) -> None
         ("monopolization", None),
         ("greedy", None),
         ("contention-aware", "admission"),
+        ("planned", "admission"),
         ("optimal", None),
     ]
     assert {(one["nics"], one["rejected"]) for one in found["strategies"]} == {(2, 1), (1, 1)}

@@ -52,7 +52,7 @@ def test_all_formats_print_the_same_simulation(
     ]  # fmt: skip
     assert "FlowStats has 0.85 times its throughput from event 20 on." in lines
     assert (
-        "60 arrivals, placed by tomur and look-ahead. SLA violations are those on the simulated card, not on hard"
+        "30 arrivals, placed by tomur and look-ahead. SLA violations are those on the simulated card, not on hard"
         in (table.stdout)
     )
     printed = json.loads(placer(*simulated, "--format", "json").stdout)
@@ -60,11 +60,11 @@ def test_all_formats_print_the_same_simulation(
     assert printed["drift"] == [{"nf": "FlowStats", "event": 20, "until": None, "factor": 0.85}]
     without, learned, by_hand = printed["fleets"]
     for fleet, line in zip(printed["fleets"], lines[1:4], strict=True):
-        assert fleet["placed"] == 60
+        assert fleet["placed"] == 30
         assert f"{fleet['sla_violations_pct']:.2f} %" in line
-    assert learned["measurements"] >= 60 > 0 == without["measurements"] == by_hand["readings"]
+    assert learned["measurements"] >= 30 > 0 == without["measurements"] == by_hand["readings"]
     rows = list(csv.DictReader(io.StringIO(placer(*simulated, "--format", "csv").stdout)))
-    assert len(rows) == 3 * 60 and rows[59]["nics"] == rows[59]["nics"].strip()
+    assert len(rows) == 3 * 30 and rows[29]["nics"] == rows[29]["nics"].strip()
     assert [row["drift_FlowStats"] for row in rows if row["fleet"] == "retrained by hand"][18:20] == ["1.0", "0.85"]
     first = page.read_bytes()
     placer(*simulated, "--report", page)
@@ -73,6 +73,7 @@ def test_all_formats_print_the_same_simulation(
     assert {one.name for one in (tmp_path / "plots").iterdir()} >= {"violations.svg", "nics.svg", "drift.svg"}
 
 
+@pytest.mark.long
 def test_the_seed_of_the_command_line_replaces_that_of_the_file(placer: Placer, simulated: list[object]) -> None:
     """Also where it is the default of other runs."""
     assert json.loads(placer(*simulated, "--format", "json", "--seed", 0).stdout)["seed"] == 0
@@ -118,6 +119,7 @@ def test_an_unknown_nf_of_the_file_is_refused_with_its_line(placer: Placer, trac
     assert "wrong.toml:8: drift.1.nf: no arrival runs 'FlowStat'" in ended.stderr and "FlowStats?" in ended.stderr
 
 
+@pytest.mark.long
 def test_a_rule_is_chosen_by_the_strategy(placer: Placer, simulated: list[object]) -> None:
     """As in a comparison with the optimum."""
     ended = placer(*simulated, "--strategy", "contention-aware:best-fit", "--format", "json")

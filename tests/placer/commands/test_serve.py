@@ -7,17 +7,18 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from placer.service.http.tokens import read_tokens
+from placer.fleet.service.http.tokens import read_tokens
+from tests.placer.commands.conftest import Placer
 from tests.postgres import Cluster
 
-ARRIVAL = {"event": "arrive", "id": "a", "nf": "NAT", "sla_drop": 0.1}
+ARRIVAL = {"event": "arrive", "id": "a", "nf": "plain", "sla_drop": 0.1}
 
 
 @contextmanager
@@ -34,55 +35,81 @@ def serving(state: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen
             process.kill()
 
 
-def refused(*options: str) -> str:
-    """What is printed on stderr, and the status is 2."""
-    command = [sys.executable, "-m", "placer", "serve", *options]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (found.returncode, found.stdout) == (2, "")
-    return found.stderr
+@pytest.fixture
+def given(made_up_models: Path) -> tuple[str, ...]:
+    """Options that save time: small models, and no risk to choose."""
+    return ("--models", str(made_up_models), "--risk", "0.22")
 
 
-def test_two_services_share_a_database_and_one_that_decides_otherwise_is_refused(postgres: Cluster) -> None:
+@pytest.fixture
+def refused(placer: Placer) -> Callable[..., str]:
+    """Runs `placer serve` in this process, which it refuses with status 2; returns what is on stderr."""
+
+    def run(*options: str) -> str:
+        ended = placer("serve", *options)
+        assert (ended.status, ended.stdout) == (2, "")
+        return ended.stderr
+
+    return run
+
+
+@pytest.mark.long
+def test_two_services_share_a_database_and_one_that_decides_otherwise_is_refused(
+    postgres: Cluster, given: tuple[str, ...], refused: Callable[..., str]
+) -> None:
     """What one has placed, the other lets depart; then both stop as they should."""
     address = postgres.database()
-    with serving(address) as (one, client), serving(address) as (other, its_client):
+    with serving(address, *given) as (one, client), serving(address, *given) as (other, its_client):
         assert client.post("/v1/events", json=ARRIVAL).json()["status"] == "placed"
         assert its_client.post("/v1/events", json={"event": "depart", "id": "a"}).json()["version"] == 2
-        assert "is used by an agent that decides otherwise" in refused("--state", address, "--rule", "best-fit")
+        assert "is used by an agent that decides otherwise" in refused("--state", address, "--rule", "best-fit", *given)
         for process in (one, other):
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
 
 
-def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> None:
+def test_a_database_that_cannot_be_reached_is_refused_without_its_password(refused: Callable[..., str]) -> None:
     """Exit status 2, and the address without secrets."""
     printed = refused("--state", "postgresql://placer:hush@127.0.0.1:1/fleet")
     assert "--state: postgresql://placer@127.0.0.1:1/fleet cannot be opened" in printed
     assert "hush" not in printed
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(tmp_path: Path, number: signal.Signals) -> None:
-    """A question that waits for the log does not keep it from stopping; the status is 0."""
-    with serving(tmp_path / "s.db") as (process, client):
-        assert client.post("/v1/events", json=ARRIVAL).json()["status"] == "placed"
-        with client.stream("GET", "/v1/log", params={"after": 1, "wait_s": 0}):
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
+    tmp_path: Path, number: signal.Signals, given: tuple[str, ...], refused: Callable[..., str]
+) -> None:
+    """An empty fleet begins with a trace, which is placed once; an address in use is refused.
+
+    A question that waits for the log does not keep the service from stopping; the status is 0. What was placed is there
+    after it was stopped and after it was killed.
+    """
+    trace, state = tmp_path / "trace.csv", tmp_path / "s.db"
+    trace.write_text("id,time,nf,sla_drop\nweb-nat,0,plain,0.10\nedge-vpn,12.5,crypto-pipeline,0.05\n")
+    with serving(state, "--arrivals", str(trace), *given) as (process, client):
+        assert client.get("/v1/summary").json()["tenants"] == 2
+        assert len(client.get("/v1/log").text.splitlines()) == 2
+        placed = client.get("/v1/tenants/web-nat").json()
+        address = f"{client.base_url.host}:{client.base_url.port}"
+        assert "cannot be used" in refused("--state", str(tmp_path / "t.db"), "--listen", address, *given)
+        with client.stream("GET", "/v1/log", params={"after": 2, "wait_s": 0}):
             process.send_signal(number)
         assert process.wait(20) == 0
         assert process.stderr is not None
-        assert json.loads(process.stderr.read().splitlines()[-1]) == {"log": "stopped", "version": 1}
-    with serving(tmp_path / "s.db") as (process, client):
-        assert client.get("/v1/tenants/a").json()["nic"] == "nic-1"
-        process.kill()
-        process.wait()
-    with serving(tmp_path / "s.db") as (_, client):
-        assert client.get("/v1/tenants/a").json()["version"] == 1
+        assert json.loads(process.stderr.read().splitlines()[-1]) == {"log": "stopped", "version": 2}
+    for _ in range(2):
+        with serving(state, "--arrivals", str(trace), *given) as (process, client):
+            assert client.get("/v1/tenants/web-nat").json() == placed
+            assert client.get("/v1/summary").json()["tenants"] == 2
+            assert len(client.get("/v1/log").text.splitlines()) == 2
+            process.kill()
+            process.wait()
 
 
-def test_a_new_token_is_shown_once_and_works(tmp_path: Path) -> None:
+def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> None:
     """Its table goes to stdout, the token to stderr."""
-    command = [sys.executable, "-m", "placer", "serve", "--new-token", "web", "--scopes", "ask"]
-    made = subprocess.run(command, capture_output=True, text=True, check=True)
+    made = placer("serve", "--new-token", "web", "--scopes", "ask")
+    assert made.status == 0
     (tmp_path / "tokens.toml").write_text(made.stdout)
     token = made.stderr.split()[-1]
     assert read_tokens(tmp_path / "tokens.toml").scopes(f"Bearer {token}") == {"ask"}
@@ -104,25 +131,24 @@ def test_a_new_token_is_shown_once_and_works(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_unsafe_or_wrong_is_refused(
-    tmp_path: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
 ) -> None:
     """With what to do about it; nothing is written."""
     monkeypatch.chdir(tmp_path)
     assert message in refused(*options)
 
 
-def test_an_empty_fleet_begins_with_a_trace_and_another_is_continued(tmp_path: Path) -> None:
-    """Two instances; the second start does not place them again."""
-    trace = tmp_path / "trace.csv"
-    trace.write_text("id,time,nf,sla_drop\nweb-nat,0,NAT,0.10\nedge-ids,12.5,NIDS,0.05\n")
-    for _ in range(2):
-        with serving(tmp_path / "s.db", "--arrivals", str(trace)) as (_, client):
-            assert client.get("/v1/summary").json()["tenants"] == 2
-            assert len(client.get("/v1/log").text.splitlines()) == 2
-
-
-def test_an_address_in_use_is_refused(tmp_path: Path) -> None:
-    """By the second service, whose state is another."""
-    with serving(tmp_path / "s.db") as (_, client):
-        address = f"{client.base_url.host}:{client.base_url.port}"
-        assert "cannot be used" in refused("--state", str(tmp_path / "t.db"), "--listen", address)
+@pytest.mark.long
+def test_an_empty_fleet_begins_with_a_plan_and_is_continued_after_a_kill(tmp_path: Path) -> None:
+    """Both are on nic-7, where no rule would begin; an arrival that needs a NIC of its own gets nic-8."""
+    (tmp_path / "trace.csv").write_text("id,time,nf,sla_drop\nweb-nat,0,NAT,0.10\nedge-ids,12.5,NIDS,0.5\n")
+    plan = "strategy,predictor,id,nic,nic_model\nours,,web-nat,nic-7,bluefield-2\nours,,edge-ids,nic-7,bluefield-2\n"
+    (tmp_path / "plan.csv").write_text(plan)
+    options = ("--arrivals", str(tmp_path / "trace.csv"), "--plan", str(tmp_path / "plan.csv"), "--risk", "0.22")
+    with serving(tmp_path / "s.db", *options) as (_, client):
+        assert client.get("/v1/nics/nic-7").json()["version"] == 2
+    with serving(tmp_path / "s.db", *options) as (_, client):
+        tenants = client.get("/v1/nics/nic-7").json()["tenants"]
+        assert [tenant["id"] for tenant in tenants] == ["web-nat", "edge-ids"]
+        alone = {"event": "arrive", "id": "alone", "nf": "NIDS", "sla_drop": 0}
+        assert client.post("/v1/events", json=alone).json()["nic"] == "nic-8"

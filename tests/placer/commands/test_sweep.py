@@ -66,6 +66,7 @@ def test_a_sweep_is_measured_fitted_and_written(small: Path, tmp_path: Path, pla
     assert bytes_of(tmp_path / "s") == files
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_bytes(small: Path, tmp_path: Path, placer: Placer) -> None:
     """Whatever the folder and the file are called; another seed gives others."""
     for name in ("a", "b"):
@@ -105,6 +106,7 @@ def test_there_are_examples_for_every_purpose() -> None:
     assert names >= {"flows", "packet-size", "mtbr", "competitor-rate"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["flows", "packet-size", "mtbr", "competitor-rate"])
 def test_examples_on_the_simulated_card_run(name: str, tmp_path: Path, placer: Placer) -> None:
     """From the file to the fits; the matches at which the accelerator becomes the bottleneck are found."""
@@ -115,6 +117,7 @@ def test_examples_on_the_simulated_card_run(name: str, tmp_path: Path, placer: P
         assert [450 < one["at"] < 550 for one in model["breakpoints"]] == [True]
 
 
+@pytest.mark.long
 def test_several_metrics_and_settings_have_a_fit_each(tmp_path: Path, placer: Placer) -> None:
     """`fits.json` holds those of the first metric, a further file those of each other one."""
     path = tmp_path / "s.toml"
@@ -182,6 +185,7 @@ def test_the_status_is_printed_without_a_run(small: Path, tmp_path: Path, placer
     assert status == 0 and out.splitlines()[1:2] == ["  sweep      24  done"] and out.endswith("left: nothing\n")
 
 
+@pytest.mark.long
 def test_after_a_kill_the_same_command_goes_on(tmp_path: Path, placer: Placer) -> None:
     """Kill -9 in the middle: each run is made once, the files have the bytes of an undisturbed sweep."""
     spec = tmp_path / "s.toml"

@@ -180,7 +180,7 @@ def test_a_certificate_that_proves_less_is_announced(
     placer: Placer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the proof takes too long, the certificate has the bound that was reached."""
-    monkeypatch.setattr("placer.chains.proofs.certificate._proof", lambda *_: None)
+    monkeypatch.setattr("placer.rack.proofs.certificate._proof", lambda *_: None)
     status, _, stderr = placer(
         "chain", "place", folder / "edge.chains", "--rack", folder / "rack.toml", "--certificate", folder / "c.json"
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from placer.evaluate.checks import InvalidPlan, check_plan, peak_nics, slas_kept
+from placer.evaluate.evaluation import evaluate
 from placer.model.plan import Placement, Plan
-from placer.testing.toy import ToyOracle, arrival, catalogue
+from placer.testing.strategies import ToyOracle, arrival, catalogue
 
 NICS = catalogue((2, 1.0), (None, 2.0))
 OWN, NEW = NICS.kinds
@@ -76,3 +79,40 @@ def test_slas_are_checked_in_every_co_location() -> None:
     oracles = (ToyOracle(), ToyOracle())
     assert list(slas_kept(kept, oracles)) == []
     assert list(slas_kept(broken, oracles)) == ["c on n: 320 of 400 kpps at 2 s"]
+
+
+def test_what_already_runs_must_stay() -> None:
+    """Neither moved nor rejected; a named NIC is of the kind with that name."""
+    one = arrival("1", 5, "a", nic="n")
+    check_plan(plan_of(Placement(one, "n", NEW)), [one], NICS.kinds)
+    for placement, where in ((Placement(one, "m", NEW), "m"), (Placement(one), "no NIC")):
+        with pytest.raises(InvalidPlan, match=f"1 already runs on n, and is on {where} in the plan"):
+            check_plan(plan_of(placement), [one], NICS.kinds)
+    named = replace(OWN, names=("n",))
+    with pytest.raises(InvalidPlan, match="n: is a toy-0 in the fleet, and another kind of NIC"):
+        check_plan(plan_of(Placement(one, "n", NEW)), [one], (named, NEW))
+
+
+def test_what_already_runs_is_there_from_the_beginning() -> None:
+    """Whatever its time: three d take 9 of 8 cores before the first arrival; two NICs are in use at once until 2 s."""
+    running = [arrival(str(i), i, "d", nic="n") for i in range(3)]
+    with pytest.raises(InvalidPlan, match="n: 9 of 8 cores taken before the first arrival"):
+        check_plan(plan_of(*(Placement(a, "n", NEW) for a in running)), running, NICS.kinds)
+    late = arrival("late", 7, "a", departure=9, nic="m")
+    first = arrival("1", 0, "a", departure=2)
+    assert peak_nics(plan_of(Placement(first, "n", NEW), Placement(late, "m", NEW))) == 2
+
+
+def test_slas_that_were_broken_before_bar_only_arrivals() -> None:
+    """c and two b that already run violate the SLA of c, which is no fault of the plan; with one more a it is."""
+    trace = [
+        arrival("c", 0, "c", 0.1, nic="n"),
+        arrival("b1", 0, "b", 0.5, nic="n"),
+        arrival("b2", 0, "b", 0.5, nic="n"),
+    ]
+    oracles = (ToyOracle(), ToyOracle())
+    running = [Placement(a, "n", OWN) for a in trace]
+    assert list(slas_kept(plan_of(*running), oracles)) == []
+    assert evaluate(plan_of(*running), NICS.kinds, oracles).violated == 1
+    joined = plan_of(*running, Placement(arrival("a", 3, "a", 0.5), "n", OWN))
+    assert list(slas_kept(joined, oracles)) == ["c on n: 304 of 400 kpps at 3 s"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from placer.evaluate.checks import slas_kept
-from placer.evaluate.evaluation import Evaluation, evaluate
+from placer.evaluate.evaluation import Evaluation, evaluate, to_buy
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
-from placer.testing.toy import CORES, ToyOracle, arrival
+from placer.testing.strategies import CORES, ToyOracle, arrival
 
 KIND = NicKind(0, "toy", 8, CORES)
 
@@ -47,3 +47,14 @@ def test_a_neighbour_that_arrives_at_the_same_time_counts_from_the_start() -> No
     stays = evaluate(plan, [KIND], [Helping()]).stays
     assert stays is not None
     assert stays["a"].throughput_kpps == 100.0
+
+
+def test_what_is_owned_need_not_be_bought() -> None:
+    """At the peak two of the first kind, of which one is owned, and one of two other kinds of one model, both owned."""
+    kinds = [
+        NicKind(i, model, 8, CORES, owned=owned) for i, (model, owned) in enumerate([("x", 1), ("y", 3), ("y", None)])
+    ]
+    trace = [arrival(str(number), number, "d", departure=9 if number else 1) for number in range(5)]
+    homes = [("a", 0), ("b", 0), ("c", 0), ("e", 1), ("f", 2)]
+    placements = tuple(Placement(one, nic, kinds[kind]) for one, (nic, kind) in zip(trace, homes, strict=True))
+    assert to_buy(Plan("by hand", None, placements, 0.0), kinds) == {"x": 1, "y": 1}

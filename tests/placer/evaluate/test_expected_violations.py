@@ -13,7 +13,7 @@ from placer.evaluate.expected_violations import expected_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.plan import Placement, Plan
-from placer.testing.toy import SOLO, arrival, catalogue
+from placer.testing.strategies import SOLO, arrival, catalogue
 from profiles import Workload
 
 

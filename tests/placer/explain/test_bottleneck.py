@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from placer.cli import app
-from placer.explain.bottleneck import Diagnosis, diagnose, readings_of, spaced
+from placer.explain.bottleneck import Diagnosis, diagnose, readings_of, steps_between
 from placer.inputs.models import open_models
 from placer.report.html.diagnosis import page_of_diagnosis
 from placer.report.html.page import render
@@ -57,8 +57,8 @@ def test_without_the_simulated_card_the_true_bottleneck_is_unknown() -> None:
 
 def test_values_are_whole_and_include_both_ends() -> None:
     """Flows are spaced evenly in their logarithm, other attributes evenly."""
-    assert spaced("flows", 1, 1000, 4) == [1, 10, 100, 1000]
-    assert spaced("mtbr", 0, 1100, 3) == [0, 550, 1100]
+    assert steps_between("flows", 1, 1000, 4) == [1, 10, 100, 1000]
+    assert steps_between("mtbr", 0, 1100, 3) == [0, 550, 1100]
 
 
 def test_table_json_and_csv_agree() -> None:

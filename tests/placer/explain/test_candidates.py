@@ -12,7 +12,7 @@ from placer.policy.rejection import Cause
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
 from placer.report.text.explanation import explanation_json, explanation_table
 from placer.strategies.contention_aware import ContentionAware
-from placer.testing.toy import ToyOracle, arrival, catalogue
+from placer.testing.strategies import ToyOracle, arrival, catalogue
 from profiles import InputError
 
 
@@ -109,3 +109,18 @@ def test_a_trace_with_departures_is_explained_as_it_is_placed() -> None:
     plan = ContentionAware(catalogue(), "toy", oracles=[ToyOracle()]).place(trace)
     explained = {one.arrival.id: one.nic for one in explain(trace, catalogue().kinds, [ToyOracle()], LOOK_AHEAD, None)}
     assert explained == {one.arrival.id: one.nic for one in plan.placements}
+
+
+def test_what_already_runs_is_seen_and_not_explained() -> None:
+    """b goes to the NIC of d, because c accepts nothing beside it; nothing was decided about d."""
+    trace = [arrival("c", 5, "c", 0.0, nic="x"), arrival("d", 6, "d", 0.5, nic="y"), arrival("b", 7, "b", 0.5)]
+    explanation = explanation_of(trace, "b")
+    assert explanation.nic == "y"
+    assert {verdict.nics: verdict.cause for verdict in explanation.verdicts} == {
+        ("x",): Cause.TENANT_SLA, ("y",): None, (): None
+    }  # fmt: skip
+    running = explanation_of(trace, "d")
+    assert (running.nic, running.verdicts) == ("y", ())
+    text = "d (d, flows 1000, packet_size 1500, mtbr 0) already runs on y, and stays there.\n"
+    assert explanation_table(running) == text
+    assert json.loads(explanation_json(running)) == {"id": "d", "nic": "y", "verdicts": []}

@@ -11,7 +11,7 @@ from placer.model.arrival import Arrival
 from placer.policy.rejection import Cause
 from placer.policy.rules import FIRST_FIT
 from placer.report.text.explanation import CAUSES, cause_text, waste_json, waste_table
-from placer.testing.toy import ToyOracle, arrival, catalogue
+from placer.testing.strategies import ToyOracle, arrival, catalogue
 
 
 @pytest.mark.parametrize(

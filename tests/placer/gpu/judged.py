@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from placer.gpu.plan import LatencySlo
 from placer.gpu.registry import METHODS, MethodSetting
-from placer.gpu.slo import LatencySlo
-from placer.inputs.slos import device_of
+from placer.inputs.gpu.slos import device_of
 from placer.report.text.admission import answer
 from placer.verify.admission import admission_case, admission_faults
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf
-from placer.gpu.plan import Admission
-from placer.gpu.slo import LatencySlo
-from placer.gpu.waiting import latency_of
+from placer.gpu.latency import latency_of
+from placer.gpu.plan import Admission, LatencySlo
 
 NFS = {"acl": GpuNf("header", 5.0, (2.0, 8.0)), "ids": GpuNf("payload", 10.0, (6.0, 24.0))}
 NEAR = 1.0 + 1e-9

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placer.gpu.device import Arbitration
-from placer.gpu.incremental import GpuTenants
-from placer.gpu.plan import Admitted, Rejected
-from placer.gpu.schedulability import violations
-from placer.gpu.slo import LatencySlo
+from placer.gpu.latency import violations
+from placer.gpu.plan import Admitted, LatencySlo, Rejected
 from tests.placer.gpu.devices import slos_of, small_device
+from tests.reference.gpu.incremental import GpuTenants
 
 
 def test_an_arrival_joins_and_leaves() -> None:

@@ -1,18 +1,20 @@
-"""The latency that admission computes, against the verifier's, which is exact and shares no code with it."""
+"""The latency of admitted SLOs: by hand, and as the verifier has it; and what a plan breaks."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from random import Random
 
 import pytest
 
-from placer.gpu.plan import Admission, Admitted, SmShare
-from placer.gpu.slo import LatencySlo
-from placer.gpu.waiting import latency_of
-from placer.inputs.slos import device_of
+from placer.gpu.device import Arbitration
+from placer.gpu.latency import latency_of, violations
+from placer.gpu.plan import Admission, Admitted, LatencySlo, SmShare
+from placer.inputs.gpu.slos import device_of
 from placer.report.text.admission import answer
 from placer.verify.admission import admission_case, latency_terms
+from tests.placer.gpu.devices import slos_of, small_device
 from tests.placer.gpu.random_instances import ARBITRATIONS, Generator, contended, unseen
 
 
@@ -43,3 +45,72 @@ def test_every_part_of_every_latency_is_the_same(generator: Generator, arbitrati
             assert [ours.batching, ours.pre_post, ours.transfer_wait, ours.transfer, ours.kernel] == pytest.approx(
                 parts
             )
+
+
+def test_latency_is_the_sum_of_its_stages() -> None:
+    """Batch 3 at 10 kpps takes 200 us to collect; b waits for a; the shared SM costs both 4 us."""
+    device = small_device(beta_us=4.0)
+    a, b = slos_of(1000, 1000)
+    plan = [Admitted(a, 3, 7, (SmShare(0, 3),)), Admitted(b, 3, 9, (SmShare(0, 2), SmShare(1, 1)))]
+    parts = latency_of(device, plan)
+    assert (parts["a"].batching, parts["a"].pre_post, parts["a"].transfer) == (200.0, 5.0, 10.0)
+    assert (parts["a"].transfer_wait, parts["b"].transfer_wait) == (0.0, 10.0)
+    assert (parts["a"].kernel, parts["b"].kernel) == (24.0, 24.0)
+    assert parts["b"].total == 249.0
+
+
+def test_recurring_transfers_are_blocked_by_later_ones() -> None:
+    """The first waits for one later transfer of 10 us, the last for the first."""
+    device = small_device(arbitration=Arbitration.SPORADIC)
+    a, b = slos_of(1000, 1000)
+    parts = latency_of(device, [Admitted(a, 3, 0, (SmShare(0, 3),)), Admitted(b, 3, 1, (SmShare(1, 3),))])
+    assert (parts["a"].transfer_wait, parts["b"].transfer_wait) == (10.0, 10.0)
+
+
+def test_penalties_are_of_the_other_slos_only() -> None:
+    """Alone on its SMs, an SLO with two minibatches has no penalty."""
+    device = small_device(beta_us=4.0)
+    slo = LatencySlo("a", "ids", 10.0, 1000.0)
+    assert latency_of(device, [Admitted(slo, 20, 0, (SmShare(0, 10), SmShare(1, 10)))])["a"].kernel == 20.0
+
+
+DEVICE = small_device(kernel_us=(0.0, 30.0), beta_us=4.0)
+A, B = slos_of(55, 55)
+ALONE = Admitted(A, 1, 0, (SmShare(0, 1),))
+"""Batching 0, pre/post 5, transfer 10, kernel 30: 45 us, every 100 us."""
+
+
+@pytest.mark.parametrize(
+    ("plan", "causes"),
+    [
+        ([ALONE], []),
+        # The second waits 10 us: 55 us, just in time.
+        ([ALONE, Admitted(B, 1, 1, (SmShare(1, 1),))], []),
+        # On the same SM, its kernel takes 4 us longer.
+        ([ALONE, Admitted(B, 1, 1, (SmShare(0, 1),))], ["pcie"]),
+        ([ALONE, Admitted(B, 1, 0, (SmShare(1, 1),))], ["pcie", "pcie"]),
+        # 100 us to collect two packets.
+        ([Admitted(A, 2, 0, (SmShare(0, 2),))], ["batching"]),
+        ([Admitted(replace(A, batch=2), 1, 0, (SmShare(0, 1),))], ["batching"]),
+        ([Admitted(A, 1, 0, (SmShare(2, 1),))], ["executors"]),
+        ([Admitted(A, 1, 0, ())], ["executors", "kernel"]),
+        ([Admitted(replace(A, latency_us=9999.0), 30, 0, (SmShare(0, 30),))], ["executors"]),
+        ([Admitted(replace(A, latency_us=9999.0), 20, 0, (SmShare(0, 10), SmShare(0, 10)))], ["executors"]),
+        # Every 25 us a packet: neither kernel is done by then.
+        ([Admitted(replace(A, rate_kpps=40.0), 1, 0, (SmShare(0, 1),))], ["kernel"]),
+        # Every 4 us: not even the CPU.
+        ([Admitted(replace(A, rate_kpps=250.0), 1, 0, (SmShare(0, 1),))], ["batching"]),
+        ([Admitted(replace(A, latency_us=30.0), 1, 0, (SmShare(0, 1),))], ["kernel"]),
+        ([Admitted(replace(A, latency_us=40.0), 1, 0, (SmShare(0, 1),))], ["pcie"]),
+    ],
+)
+def test_violations_name_the_cause(plan: list[Admitted], causes: list[str]) -> None:
+    """Each plan with what it breaks."""
+    assert [one.cause for one in violations(DEVICE, plan)] == causes
+
+
+def test_workers_limit_the_number() -> None:
+    """With one worker, the second SLO has none."""
+    plan = [ALONE, Admitted(B, 1, 1, (SmShare(1, 1),))]
+    device = replace(DEVICE, workers=1)
+    assert [(one.id, one.cause) for one in violations(device, plan)] == [("b", "workers")]

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from placer.gpu.registry import MethodSetting
+from tests.effort import examples
 from tests.placer.gpu.exhaustive import most_admitted
 from tests.placer.gpu.judged import BY_FORMULA, judged
 from tests.placer.gpu.random_instances import (
@@ -70,7 +71,7 @@ def test_10_000_instances_keep_the_model(generator: Generator, arbitration: str)
 @BUSES
 def test_admissions_keep_the_model_and_exact_admits_the_most(generator: Generator, arbitration: str) -> None:
     """No method admits a set that breaks the model or states a bound that is too low; `exact` proves the most."""
-    check(generator, arbitration, 12)
+    check(generator, arbitration, examples(12))
 
 
 @GENERATORS

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from placer.gpu.incremental import GpuTenants
-from placer.gpu.plan import Admission, Rejected
-from placer.gpu.slo import LatencySlo
-from placer.inputs.slos import device_of
-from placer.inputs.written_slos import written_slo
+from placer.gpu.plan import Admission, LatencySlo, Rejected
+from placer.inputs.gpu.slos import device_of, write_slo
 from placer.report.text.admission import answer
 from placer.verify.admission import admission_case, admission_faults
 from tests.placer.gpu.exhaustive import most_admitted
 from tests.placer.gpu.random_instances import ARBITRATIONS, Generator, contended, unseen
+from tests.reference.gpu.incremental import GpuTenants
 
 GENERATORS = pytest.mark.parametrize("generator", [contended, unseen])
 BUSES = pytest.mark.parametrize("arbitration", ARBITRATIONS)
@@ -24,7 +22,7 @@ BUSES = pytest.mark.parametrize("arbitration", ARBITRATIONS)
 def faults_of(device: dict[str, Any], tenants: GpuTenants) -> list[str]:
     """What is wrong with the plan of those on the GPU."""
     plan = answer(Admission(tenants.plan, (), len(tenants.plan), True, 0.0))
-    return list(admission_faults(admission_case(device, [written_slo(one.slo) for one in tenants.plan], plan)))
+    return list(admission_faults(admission_case(device, [write_slo(one.slo) for one in tenants.plan], plan)))
 
 
 @GENERATORS

@@ -12,11 +12,13 @@ import pytest
 
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
+from placer.model.fleet import NicKind
 from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
 from profiles import InputError, TrafficProfile, Workload
 
 DEFAULT = TrafficProfile(16000, 1500, 600)
+KIND = NicKind(0, "bluefield-2", 5, {"NAT": 2, "ACL": 2}, count=2)
 RANGES = {"flows": (1, 500000), "packet_size": (64, 1500), "mtbr": (0, 1100)}
 
 
@@ -112,6 +114,34 @@ def test_bad_rates_and_latencies_are_refused(tmp_path: Path, row: str, fault: st
     with pytest.raises(InputError) as refused:
         read(path)
     assert [str(one) for one in refused.value.faults] == [f"{path}:2: {fault}"]
+
+
+def test_instances_that_already_run_name_their_nic(tmp_path: Path) -> None:
+    """An empty cell is an arrival; a fleet of one kind without names takes any."""
+    path = written(tmp_path, "id,time,nf,sla_drop,nic\na,0,NAT,0.1, rack 7 \nb,1,NAT,0.1,\nc,2,NAT,0.1,nic-7\n")
+    assert [one.nic for one in read_arrivals(str(path), DEFAULT, profiled, kinds=[KIND])] == ["rack 7", None, "nic-7"]
+    with pytest.raises(InputError, match="2: nic: instances that already run are not understood here"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        # the line of each instance that takes too many cores together is named
+        (
+            "a,0,NAT,0.1,x\nb,1,ACL,0.1,x\nc,2,NAT,0.1,x",
+            "4: nic: 'x' has 5 cores, and 6 are taken together with line 2, line 3",
+        ),
+        ("a,0,NAT,0.1,x\nb,1,ACL,0.1,y\nc,1,ACL,0.1,z", "4: nic: 'z' would be one NIC more than the 2 of the fleet"),
+        ('a,0,NAT,0.1,"x\ty"', "2: nic: 'x\\ty' has a line break or another control character"),
+    ],
+)
+def test_bad_nics_are_refused(tmp_path: Path, rows: str, fault: str) -> None:
+    """NICs of a trace are checked by the fleet, with the line."""
+    path = written(tmp_path, f"id,time,nf,sla_drop,nic\n{rows}\n")
+    with pytest.raises(InputError) as refused:
+        read_arrivals(str(path), DEFAULT, profiled, kinds=[KIND])
+    assert [str(one) for one in refused.value.faults] == [f"{path}:{fault}"]
 
 
 HEADER = "id,time,nf,flows,sla_drop,sla_min_kpps,departure\n"

@@ -45,6 +45,20 @@ def test_the_only_two_columns_with_numbers_are_x_and_y(file: Path) -> None:
     assert read_curves(str(file), ("n",), "y").notes == ()
 
 
+def test_an_index_without_name_and_empty_rows_at_the_end_are_no_measurements(file: Path) -> None:
+    """As pandas and spreadsheets write them; so that the two other columns are x and y."""
+    file.write_text(",cpu,kbyte_per_s\n0,0.1,100\n1,0.2,200\n2,0.4,400\n,,\n,,\n")
+    (curve,) = read_curves(str(file)).curves
+    assert (curve.x_name, curve.y_name) == ("cpu", "kbyte_per_s")
+    assert (curve.x.tolist(), curve.y.tolist()) == ([0.1, 0.2, 0.4], [100, 200, 400])
+
+
+def test_a_curve_in_utf_16_is_read(file: Path) -> None:
+    """As a spreadsheet saves it."""
+    file.write_text("load,kpps\n1,5\n2,7\n3,9\n", encoding="utf-16")
+    assert read_curves(str(file)).curves[0].y.tolist() == [5, 7, 9]
+
+
 def test_a_curve_per_setting(file: Path) -> None:
     """By rising values, each with its rows."""
     rows = [f"{size},{x},{size + x},{mode}" for x in (1, 2, 3) for size in (1500, 64) for mode in (0, 1)]
@@ -66,6 +80,11 @@ def test_a_curve_per_setting(file: Path) -> None:
         ("x\ty\n1\t2\n", "d.csv:1: values are separated by '\\t', not by commas"),
         ("x,y,x\n1,2,3\n", "d.csv:1: x: column named twice"),
         ("x,y,\n1,2,3\n", "d.csv:1: column 3 has no name"),
+        (",x,,y\n0,1,2,3\n", "d.csv:1: column 3 has no name"),
+        (",x,y\n0,1,2\n1,,\n", "d.csv:3: x: is empty"),
+        ("x,y\n1,2\n,\n3,6\n", "d.csv:3: x: is empty"),
+        ("x,y\n,\n", "d.csv: has a header but no rows"),
+        ('x,y\n1,2\n2,"4,500"\n3,6\n', "d.csv:3: y: '4,500' is not a number\nhint: a comma has two meanings here"),
         ("x,y\n1,2\n2,four\n3,6\n", "d.csv:3: y: 'four' is not a number"),
         ("x,y\n1,2\n2,nan\n3,6\n", "d.csv:3: y: 'nan' is not a finite number"),
         ("x,y\n1,2\n-inf,4\n3,6\n", "d.csv:3: x: '-inf' is not a finite number"),
@@ -138,7 +157,7 @@ def test_too_many_values_of_x_are_refused(file: Path) -> None:
 
 
 def test_too_many_rows_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("placer.inputs.csv_table.MOST_ROWS", 3)
+    monkeypatch.setattr("profiles.files.csv_table.MOST_ROWS", 3)
     assert refused(file, LINE) == "d.csv: holds more than 3 rows"
 
 

@@ -55,6 +55,20 @@ def test_the_file_of_a_gpu_lies_beside_the_fleet_file(tmp_path: Path) -> None:
         ('[[nic]]\nmodel = "a"\ncount = 9223372036854775808\n', ":3: count: 9223372036854775808 is above 1000000000"),
         ('[[nic]]\nmodel = "a"\ncores = 1000000000\n', ":3: cores: 1000000000 is above 1024"),
         ('[[nic]]\nmodel = "a"\ncount = 0\n', ":3: count: the fleet has no NIC"),
+        ('[[nic]]\nmodel = "a"\nname = "x"\ncount = 2\n', ":4: count: 2 NICs cannot all be called 'x'"),
+        ('[[nic]]\nmodel = "a"\nname = "x"\nnames = ["y"]\n', ":3: name: is given beside names"),
+        ('[[nic]]\nmodel = "a"\nnames = []\n', ":3: names: is too short"),
+        ('[[nic]]\nmodel = "a"\nnames = ["x", 3]\n', ":3: names: 3 is not text"),
+        ('[[nic]]\nmodel = "a"\nnames = ["x", "y"]\ncount = 1\n', ":3: names: 2 names are more than the 1 NICs"),
+        ('[[nic]]\nmodel = "a"\nnames = ["x", "x"]\n', ":3: names: 'x' is the name of 2 NICs"),
+        ('[[nic]]\nmodel = "a"\nname = "x"\n[[nic]]\nmodel = "b"\nnames = ["x"]\n', ":6: names: 'x' is already the"),
+        ('[[nic]]\nmodel = "a"\nname = "x"\n[[nic]]\nmodel = "b"\nnames = ["x"]\n', "a NIC on line 3"),
+        ('[[nic]]\nmodel = "a"\nname = "nic-7"\n', ":3: name: 'nic-7' is a name that NICs without one get"),
+        ('[[nic]]\nmodel = "a"\nname = " "\n', ":3: name: a name is empty"),
+        ('[[nic]]\nmodel = "a"\nname = " x"\n', ":3: name: ' x' has blanks around it"),
+        ('[[nic]]\nmodel = "a"\nname = "x\\ty"\n', ":3: name: 'x\\ty' has a line break or another control"),
+        ('[[nic]]\nmodel = "a"\ncount = 3\nowned = 4\n', ":4: owned: 4 are more than the 3 NICs"),
+        ('[[nic]]\nmodel = "a"\nowned = -1\n', ":3: owned: -1 is below 0"),
         ("a = " + "[" * 5000, ": is nested too deeply"),
         ("", ": nic: no "),
         ("[nic]\n", ": nic: no "),
@@ -66,7 +80,7 @@ def test_bad_fleets_are_refused(tmp_path: Path, text: str, fault: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(InputError) as refused:
         read_fleet(path)
-    assert f"{path}{fault}" in str(refused.value)
+    assert (f"{path}{fault}" if fault.startswith(":") else fault) in str(refused.value)
 
 
 def test_a_missing_fleet_is_a_fault(tmp_path: Path) -> None:
@@ -80,3 +94,13 @@ def test_tables_that_differ_only_in_their_count_become_one(tmp_path: Path) -> No
     same = '[[nic]]\nmodel = "a"\ncount = 1\n' * 1000
     other = '[[nic]]\nmodel = "b"\ncount = 2\n[[nic]]\nmodel = "b"\n'
     assert read_fleet(written(tmp_path, same + other)) == [NicTable(model="a", count=1000), NicTable(model="b")]
+
+
+def test_named_nics_of_one_description_become_one_kind(tmp_path: Path) -> None:
+    """Their names are listed in order; those that are owned add up, and a table that does not say has none."""
+    named = "".join(f'[[nic]]\nmodel = "a"\nname = "rack-{number}"\nowned = 1\n' for number in (1, 2))
+    text = named + '[[nic]]\nmodel = "a"\ncount = 3\n[[nic]]\nmodel = "b"\nnames = ["x", "y"]\n'
+    assert read_fleet(written(tmp_path, text)) == [
+        NicTable(model="a", names=("rack-1", "rack-2"), count=5, owned=2),
+        NicTable(model="b", names=("x", "y")),
+    ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from placer.inputs.latency_curves import read_latency_curves
+from placer.inputs.solo_fits import read_latency_curves
 from placer.model.offered import OfferedWorkload
 from profiles import InputError, TrafficProfile
 

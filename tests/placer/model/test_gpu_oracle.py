@@ -12,7 +12,7 @@ from placer.model.fleet import Tenant
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import co_location_of
 from placer.model.sla import Sla
-from placer.testing.toy import TRAFFIC, arrival
+from placer.testing.strategies import TRAFFIC, arrival
 from profiles import Workload
 from tests.placer.toy_gpu import CURVES, ToyAdmission, mixed, promised
 

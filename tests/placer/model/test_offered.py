@@ -8,7 +8,7 @@ from math import inf
 from placer.model.fleet import NicKind
 from placer.model.offered import OfferedWorkload, offered_of, plain_of, promised_us
 from placer.model.oracle import as_plain, co_location_of
-from placer.testing.toy import TRAFFIC
+from placer.testing.strategies import TRAFFIC
 from profiles import Workload
 
 PLAIN = Workload("a", TRAFFIC)

@@ -6,7 +6,7 @@ import pytest
 
 from placer.model import oracle
 from placer.model.oracle import co_location_of
-from placer.testing.toy import TRAFFIC, ToyOracle
+from placer.testing.strategies import TRAFFIC, ToyOracle
 from profiles import Workload
 
 A, B, C, D = (co_location_of([Workload(nf, TRAFFIC)]) for nf in "abcd")

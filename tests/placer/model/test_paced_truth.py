@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
+from placer.model.latency_oracle import PacedTruth
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
-from placer.model.paced_truth import PacedTruth
-from placer.testing.toy import TRAFFIC
+from placer.testing.strategies import TRAFFIC
 from profiler.testbed import Measurement, PacketLatency, Run, Testbed
 from profiles import Counters, Load, TestbedDescription, Workload
 from profiles.gpu import GpuSettings

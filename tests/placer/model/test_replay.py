@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from placer.model.fleet import Fleet, NicKind
-from placer.model.plan import Placement, Plan
-from placer.model.replay import Event, events_of, replay, replay_plan
-from placer.testing.toy import CORES, arrival
+from placer.model.plan import Event, Placement, Plan, events_of, replay, replay_plan
+from placer.model.running import settle_running
+from placer.testing.strategies import CORES, arrival
 
 KIND = NicKind(0, "toy", 8, CORES)
 
@@ -36,3 +36,32 @@ def test_a_plan_is_replayed_moment_by_moment() -> None:
 def test_an_empty_plan_has_no_moments() -> None:
     """Nothing arrives, so nothing is replayed."""
     assert list(replay_plan(Plan("by hand", None, (), 0.0), Fleet([KIND]))) == []
+
+
+def test_what_already_runs_begins_before_all_and_leaves_at_its_departure() -> None:
+    """Whatever its time, 2 is there before the first arrival; it leaves at 3 s, at the moment that 3 arrives."""
+    trace = [arrival("1", 0, "a"), arrival("2", 1, "b", departure=3, nic="n"), arrival("3", 3, "c")]
+    assert [(event.index, event.departs) for event in events_of(trace)] == [
+        (1, False),
+        (0, False),
+        (1, True),
+        (2, False),
+    ]
+    plan = Plan("by hand", None, tuple(Placement(one, "n", KIND) for one in trace), 0.0)
+    seen = [[[one.nf for one in nic.co_location] for nic in nics] for _, nics in replay_plan(plan, Fleet([KIND]))]
+    assert seen == [[["b"]], [["a", "b"]], [["a", "c"]]]
+
+
+def test_nothing_is_chosen_for_what_the_fleet_has() -> None:
+    """The choice of 1 is asked for, and opens a second NIC; 2 stays where it is."""
+    trace = [arrival("1", 0, "a"), arrival("2", 1, "b", nic="n")]
+    fleet = Fleet([KIND])
+    settle_running(trace, fleet)
+    asked: list[int] = []
+
+    def choose(index: int) -> NicKind:
+        asked.append(index)
+        return KIND
+
+    assert [nic.id for _, nic in replay(trace, fleet, choose) if nic] == ["n", "nic-2"]
+    assert asked == [0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import tracemalloc
 
+import pytest
+
 from placer.model.sharded import CHUNK, OrderedShards
 
 
@@ -26,6 +28,7 @@ def test_keys_keep_the_order_in_which_they_came() -> None:
     assert list(shards.items()) == list(expected.items())
 
 
+@pytest.mark.long
 def test_keys_that_left_take_no_memory() -> None:
     """A hundred parts of keys that came and left, beside one that stays."""
     shards: OrderedShards[int] = OrderedShards()

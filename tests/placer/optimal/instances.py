@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import CoLocation, Oracle
+from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.optimal import Optimum
-from profiles import TrafficProfile, Workload
+from profiles import CoLocation, TrafficProfile, Workload
 
 TRAFFIC = TrafficProfile(16000, 1500, 600)
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 import placer.optimal.packing
 from placer.model.fleet import NicKind
-from placer.optimal.arrays import Floats, Ints
 from placer.optimal.co_location_pricer import CoLocationPricer
 from placer.optimal.column_generation import Column, PricedColumns, Task, dive, generate
 from placer.optimal.knapsack_pricer import KnapsackPricer
 from placer.optimal.packing import Packing, pack, read_vbp
+from profiles.arrays import Floats, Ints
+from tests.effort import examples
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, tenant
 from tests.placer.optimal.test_packing import faults_of, fewest_bins, packing_of
 
@@ -35,7 +36,7 @@ def alone_in_bins(needed: int) -> Task:
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.floats(0, 1)), min_size=1, max_size=8),
     st.sampled_from([(1,), (3,), (300, 30_000)]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_no_set_is_worth_more_than_the_knapsack_bound(
     items: list[tuple[int, int, float]], widths: tuple[int, ...]
 ) -> None:
@@ -76,7 +77,7 @@ def test_without_queries_the_worth_is_bounded_by_cores() -> None:
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=7), st.lists(st.floats(0, 1), min_size=7, max_size=7))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_the_bound_is_valid_at_any_prices(sizes: list[int], prices: list[float]) -> None:
     """Whatever the prices, no packing has fewer bins than the bound that they prove."""
     packing = packing_of([10], [[size] for size in sizes])
@@ -112,7 +113,7 @@ def test_two_kinds_at_different_cost() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=7))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_generated_packings_agree_with_exhaustive_search(sizes: list[tuple[int, int]]) -> None:
     """Without a list of all sets, the packing is valid, and the bound is not above the optimum."""
     packing = packing_of([7, 7], [list(size) for size in sizes])

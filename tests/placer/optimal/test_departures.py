@@ -21,6 +21,7 @@ from placer.model.sla import Sla
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.departures import bound_over_time, fullest_moment, peaks, plan_over_time, present_at
 from placer.optimal.trace_optimum import find_optimum
+from tests.effort import examples
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import TableOracle, workload
 from tests.properties.test_optimal import Instance, instances
@@ -80,7 +81,7 @@ def trace_of(tenants: list[Tenant], times: list[tuple[int, int | None]]) -> list
     instances(),
     st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 def test_the_plan_has_no_violations_and_the_bound_is_valid(
     given_: Instance, times: list[tuple[int, int | None]]
 ) -> None:
@@ -120,7 +121,7 @@ def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> 
     instances(),
     st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_the_optimum_of_a_random_trace_has_no_violations(given_: Instance, times: list[tuple[int, int | None]]) -> None:
     """Whatever arrives, departs or is rejected: no SLA is ever violated, and no bound is above the plan."""
     tenants, kinds, oracles = given_

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 
 from placer.model.fleet import NicKind
 from placer.optimal import Optimum
-from placer.optimal.ejection_search import EjectionSearch
 from placer.optimal.incumbent import Incumbent, first_incumbent
+from placer.optimal.neighbourhoods import EjectionSearch
+from tests.effort import examples
 from tests.placer.optimal.instances import TableOracle, faults_of, tenant
 from tests.properties.test_optimal import Instance, instances
 
@@ -41,7 +42,7 @@ def test_a_nic_that_is_needed_is_not_emptied() -> None:
 
 
 @given(instances())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_a_plan_with_one_nic_fewer_is_valid(given_: Instance) -> None:
     """Whatever the oracle: one NIC fewer or one tenant more, no tenant lost, no SLA violation."""
     tenants, kinds, oracles = given_

@@ -16,6 +16,7 @@ from placer.optimal import optimal_plan
 from placer.optimal.certificate import certificate
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.trace_optimum import find_optimum
+from tests.effort import examples
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import TableOracle, faults_of, workload
 from tests.properties.test_optimal import Instance, instances
@@ -52,7 +53,7 @@ def test_kinds_of_different_cost_or_oracle_stay_apart() -> None:
 
 
 @given(instances())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_listing_kinds_twice_is_doubling_their_number(given_: Instance) -> None:
     """Whatever the oracle, the optimum over kinds that are listed twice is that of exhaustive search."""
     tenants, kinds, oracles = given_

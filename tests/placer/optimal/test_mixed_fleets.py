@@ -17,7 +17,7 @@ from placer.optimal import optimal_plan
 from placer.optimal.cores_bound import cores_bounds
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.trace_optimum import find_optimum
-from placer.testing.toy import arrival
+from placer.testing.strategies import arrival
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import faults_of
 from tests.placer.toy_gpu import ToyAdmission, mixed, promised

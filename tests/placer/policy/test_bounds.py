@@ -22,6 +22,7 @@ def _passes(checks: dict[str, str], *tests: str) -> None:
     assert ended.returncode == 0, ended.stdout[-3000:]
 
 
+@pytest.mark.long
 def test_the_dual_simplex_stays_inside_its_arrays() -> None:
     """Interpreted, where an index beyond an array is an error; prices once took up what memory held there."""
     _passes({"NUMBA_DISABLE_JIT": "1"}, "placer/policy/test_dual_simplex.py")
@@ -31,4 +32,4 @@ def test_the_dual_simplex_stays_inside_its_arrays() -> None:
 def test_every_kernel_stays_inside_its_arrays(tmp_path: Path) -> None:
     """Compiled with checks, all that placement and prediction do in their tests."""
     checks = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    _passes(checks, "placer/policy", "placer/strategies", "predictor", "placer/measuring/test_rounds.py")
+    _passes(checks, "placer/policy", "placer/strategies", "predictor", "placer/budget/test_rounds.py")

@@ -8,7 +8,7 @@ import pytest
 from placer.policy.dual_simplex import OpenClass, PatternProgram
 from placer.policy.pattern_table import PatternTable
 from placer.strategies.contention_aware import ContentionAware
-from placer.testing.toy import TRAFFIC, ToyOracle, arrival, catalogue
+from placer.testing.strategies import TRAFFIC, ToyOracle, arrival, catalogue
 from profiles import Workload
 
 

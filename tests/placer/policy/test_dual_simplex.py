@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 
 from placer.policy.dual_simplex import OpenClass, PatternProgram
 from placer.policy.pattern_table import PatternTable
-from placer.testing.toy import CORES, TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import CORES, TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 
 LEVELS = 6

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from placer.policy.forecast import LEVELS, PriceForecast, Prices, core_shares
+from placer.policy.forecast import (
+    LEVELS,
+    PRICED,
+    QUANTILES,
+    REFINED,
+    PriceForecast,
+    Prices,
+    alike,
+    core_shares,
+    levels_of,
+)
 from placer.policy.kernels import free_capacity_value, mark_reachable
 from tests.placer.policy.toy_tables import TABLE
 
@@ -104,3 +116,31 @@ def test_without_forecast_instances_are_worth_their_cores() -> None:
     prices = core_shares(TABLE)
     assert prices.worth[pattern_of(1, 1)].tolist() == [0.75, 0.25]
     assert value_of(prices, 0, 1) == 0.75
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.floats(0.05, 1.0) | st.sampled_from([0.8, 0.9])), min_size=1, max_size=300)
+)
+def test_levels_are_those_of_weighted_shares(arrivals: list[tuple[int, float]]) -> None:
+    """To the bit, by NumPy workload by workload: own shares weigh 1, and as much as they are worth those of all."""
+    columns, shares, solo = (
+        np.array([at for at, _ in arrivals]),
+        np.array([one for _, one in arrivals]),
+        np.arange(1.0, 4),
+    )
+    levels, probability = levels_of(columns.tobytes(), shares.tobytes(), len(arrivals), solo.tobytes())
+    pooled = np.quantile(shares[-256:], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    likely, worth = alike(columns, shares, pooled, 3)
+    for column, kpps in enumerate(solo.tolist()):
+        own = shares[columns == column]
+        share = np.concatenate([own, pooled])
+        weight = np.concatenate([np.ones(len(own)), np.full(QUANTILES, worth / QUANTILES)])
+        order = np.argsort(share, kind="stable")
+        share, weight = share[order], weight[order]
+        below = np.cumsum(weight) - weight
+        at = np.searchsorted(below, np.linspace(0.0, weight.sum(), LEVELS, endpoint=False), side="right") - 1
+        assert levels[column].tolist() == (share[at] * kpps).tolist()
+        first = np.searchsorted(share, share[at[::REFINED]])
+        mass = np.diff(np.append(below[first], weight.sum()))
+        assert probability[column].tolist() == (likely[column] * mass / weight.sum()).tolist()
+    assert probability.shape == (3, PRICED)

@@ -7,18 +7,18 @@ from random import Random
 
 import pytest
 
-from placer.feedback.learning import corrected
+from placer.fleet import engine as engine_module
+from placer.fleet.engine import Engine
+from placer.fleet.events import Arrive, Depart, FleetEvent, Join, Measure, MeasuredInstance
+from placer.fleet.learning.learning import correct
+from placer.fleet.what_if import WhatIf
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, Nic, Tenant
-from placer.model.oracle import CoLocation, Oracle, PredictorOracle
+from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
-from placer.online import engine as engine_module
-from placer.online.engine import Engine
-from placer.online.events import Arrive, Depart, FleetEvent, Join, Measure, MeasuredInstance
-from placer.online.what_if import WhatIf
-from placer.testing.toy import TRAFFIC, catalogue
-from profiles import Workload
-from tests.placer.feedback.toy_predictor import ToyPredictor
+from placer.testing.strategies import TRAFFIC, catalogue
+from profiles import CoLocation, Workload
+from tests.placer.fleet.learning.toy_predictor import ToyPredictor
 
 KIND = "toy-0"
 PAIR = (Workload("a", TRAFFIC), Workload("b", TRAFFIC))
@@ -28,7 +28,7 @@ SOLO = {"a": 100.0, "b": 200.0, "c": 400.0}
 def engine_of(count: int | None = None) -> Engine:
     """An engine that learns, of so many NICs."""
     kinds = catalogue((count, 1.0)).kinds
-    feedback, oracles = corrected(kinds, [PredictorOracle(ToyPredictor(), 0.2)])
+    feedback, oracles = correct(kinds, [PredictorOracle(ToyPredictor(), 0.2)])
     expected = [Tenant(nf, Workload(nf, TRAFFIC), Sla(max_drop=0.3)) for nf in SOLO]
     return Engine(Fleet(kinds), oracles, feedback=feedback, expected=expected)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 
-from placer.policy.lowest_numbers import LowestNumbers
+import pytest
+
+from placer.policy.class_slots import LowestNumbers
 
 
+@pytest.mark.long
 def test_the_lowest_number_is_found_whatever_came_and_left() -> None:
     """Most numbers leave again, so that the heap is renewed several times."""
     slots: dict[int, int] = {}

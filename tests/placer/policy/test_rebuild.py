@@ -7,15 +7,16 @@ from contextlib import suppress
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placer.fleet.engine import Engine
+from placer.fleet.events import Arrive, Depart, Drain, FleetEvent, Refused, Return
 from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
-from placer.online.engine import Engine
-from placer.online.events import Arrive, Depart, Drain, FleetEvent, Refused, Return
 from placer.policy.rules import BEST_FIT, LOOK_AHEAD
 from placer.policy.selector import Selector
-from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
+from tests.effort import examples
 
 
 class SwitchedOracle(ToyOracle):
@@ -66,7 +67,7 @@ def choices(selector: Selector) -> list[object]:
     return [selector.choose(tenant) for tenant in EVERY]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(histories, histories)
 def test_a_rebuilt_index_is_as_one_that_is_built_at_once(before: list[FleetEvent], after: list[FleetEvent]) -> None:
     """Whatever happens meanwhile; without a forecast an index depends on the fleet alone."""
@@ -85,7 +86,7 @@ def test_a_rebuilt_index_is_as_one_that_is_built_at_once(before: list[FleetEvent
     assert found == choices(Selector(engine.fleet, [oracle], BEST_FIT, expected=EVERY))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(histories, histories)
 def test_no_arrival_is_placed_where_the_answers_of_now_show_a_violation(
     before: list[FleetEvent], after: list[FleetEvent]

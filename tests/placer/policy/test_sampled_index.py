@@ -8,11 +8,10 @@ import pytest
 
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.sla import Sla
-from placer.policy.interference import Interference
 from placer.policy.rejection import Cause
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, Rule
-from placer.policy.sampled_index import SampledIndex
-from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
+from placer.policy.sampled_index import Interference, SampledIndex
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 
 KIND = catalogue((None, 1.0)).kinds[0]

@@ -11,7 +11,7 @@ from placer.policy.rejection import Cause, Tally
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, Rule
 from placer.policy.sampled_index import SampledIndex
 from placer.policy.selector import LoosestSlas, Selector
-from placer.testing.toy import SOLO, TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import SOLO, TRAFFIC, ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 
 KIND = catalogue((None, 1.0)).kinds[0]

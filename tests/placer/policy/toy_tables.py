@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placer.model.fleet import NicKind
-from placer.model.oracle import CoLocation, Oracle
+from placer.model.oracle import Oracle
 from placer.policy.pattern_table import PatternTable
-from profiles import TrafficProfile, Workload
+from profiles import CoLocation, TrafficProfile, Workload
 
 BIG, SMALL = (Workload(nf, TrafficProfile(1, 64)) for nf in ("big", "small"))
 KIND = NicKind(0, "toy", 4, {"big": 3, "small": 1})

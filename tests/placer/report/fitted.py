@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fitted_model import CurveBreak, FittedModel, smape_pct
+from predictor.fitting.points import MeasuredCurve
 from tests.predictor.fitting.made_up_models import made_up
 
 

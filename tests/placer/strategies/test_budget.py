@@ -9,9 +9,8 @@ import pytest
 from placer.evaluate.expected_violations import ExpectedViolations
 from placer.model.plan import Plan
 from placer.strategies import budget
-from placer.strategies.budget import RISKS, SELECTED, risk_within_budget
-from placer.strategies.replay import Replayed
-from placer.testing.toy import ToyCatalogue, catalogue
+from placer.strategies.budget import RISKS, SELECTED, Replayed, risk_within_budget
+from placer.testing.strategies import ToyCatalogue, catalogue
 
 
 class Risky(ToyCatalogue):

@@ -10,9 +10,9 @@ import pytest
 from placer.model.arrival import Arrival
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
-from placer.strategies import replay
-from placer.strategies.replay import LeftOutOracle, Replayed, judged, left_out_of, replayed_arrivals
-from placer.testing.toy import SOLO, TRAFFIC, ToyCatalogue, arrival, catalogue
+from placer.strategies import budget
+from placer.strategies.budget import LeftOutOracle, Replayed, judge, left_out_co_locations, replayed_arrivals
+from placer.testing.strategies import SOLO, TRAFFIC, ToyCatalogue, arrival, catalogue
 from predictor.contention.intervals import ErrorModel, TrafficScale
 from predictor.contention.left_out import LeftOutCoLocation
 from profiles import TrafficProfile, Workload
@@ -35,23 +35,23 @@ class Known:
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> ToyCatalogue:
     """A toy catalogue whose one model is `Known`."""
-    monkeypatch.setattr(replay, "FEWEST", 1)
+    monkeypatch.setattr(budget, "FEWEST", 1)
     models = SimpleNamespace(predictors={"toy": Known()}, default_traffic=TRAFFIC, nfs=("a", "b"))
     return ToyCatalogue(catalogue().kinds, (models,), ())  # type: ignore[arg-type]
 
 
 def test_only_measured_co_locations_can_share_a_nic(known: ToyCatalogue) -> None:
     """Two a were not measured together, so nothing is left of either; alone it keeps its throughput."""
-    oracle = LeftOutOracle(Known(), left_out_of(known, "toy")[0], 0.5)  # type: ignore[arg-type]
+    oracle = LeftOutOracle(Known(), left_out_co_locations(known, "toy")[0], 0.5)  # type: ignore[arg-type]
     assert oracle.throughput([(A,), (A, A)]) == [(100.0,), (0.0, 0.0)]
-    (careful,) = LeftOutOracle(Known(), left_out_of(known, "toy")[0], 0.1).throughput([(A, B)])  # type: ignore[arg-type]
+    (careful,) = LeftOutOracle(Known(), left_out_co_locations(known, "toy")[0], 0.1).throughput([(A, B)])  # type: ignore[arg-type]
     assert 0 < careful[0] < 90.0
 
 
 def test_violations_are_counted_by_measurements(known: ToyCatalogue) -> None:
     """a accepts a drop of 12 % and lost 15 %: one violation. By its prediction it is expected now and then."""
     together = [Placement(arrival(nf, 0.0, nf, 0.12), "1", known.kinds[0]) for nf in "ab"]
-    found = judged(Plan("contention-aware", "toy", tuple(together), 0.0), known, "toy")
+    found = judge(Plan("contention-aware", "toy", tuple(together), 0.0), known, "toy")
     assert found.violations == 1
     assert 0 < found.of_predictions <= found.expected < 1
 
@@ -59,7 +59,7 @@ def test_violations_are_counted_by_measurements(known: ToyCatalogue) -> None:
 def test_an_nf_alone_violates_nothing(known: ToyCatalogue) -> None:
     """There is no prediction to be wrong."""
     alone = Placement(arrival("a", 0.0, "a", 0.0), "1", known.kinds[0])
-    assert judged(Plan("contention-aware", "toy", (alone,), 0.0), known, "toy") == Replayed()
+    assert judge(Plan("contention-aware", "toy", (alone,), 0.0), known, "toy") == Replayed()
 
 
 def test_replayed_arrivals_have_the_same_nfs_and_slas_at_default_traffic(known: ToyCatalogue) -> None:
@@ -69,20 +69,20 @@ def test_replayed_arrivals_have_the_same_nfs_and_slas_at_default_traffic(known: 
         arrival("2", 1.0, "b", 0.1),
     ]
     replayed = replayed_arrivals(known, trace)
-    assert len(replayed) == replay.LEAST_REPLAYED
+    assert len(replayed) == budget.LEAST_REPLAYED
     of_a = [one for one in replayed if one.workload == A]
-    assert len(of_a) == replay.LEAST_REPLAYED // 2
+    assert len(of_a) == budget.LEAST_REPLAYED // 2
     assert {round(one.sla.max_drop or 0.0, 6) for one in of_a} == {0.2}
     assert all(one.departure is None for one in replayed)
     assert replayed_arrivals(known, []) == []
     many = [arrival(str(number), number, "ab"[number % 2], 0.1) for number in range(600)]
-    assert len(replayed_arrivals(known, many)) == replay.REPLAYED
+    assert len(replayed_arrivals(known, many)) == budget.REPLAYED
 
 
 def test_with_few_measured_co_locations_nothing_is_replayed(
     known: ToyCatalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is not enough where fifty are needed; and a catalogue without models has none."""
-    monkeypatch.setattr(replay, "FEWEST", 50)
-    assert left_out_of(known, "toy") == []
-    assert left_out_of(catalogue(), "toy") == []
+    monkeypatch.setattr(budget, "FEWEST", 50)
+    assert left_out_co_locations(known, "toy") == []
+    assert left_out_co_locations(catalogue(), "toy") == []

@@ -8,7 +8,7 @@ from placer.model.arrival import Arrival
 from placer.model.plan import Plan
 from placer.model.sla import Sla
 from placer.strategies import STRATEGIES, find_strategy
-from placer.testing.toy import TRAFFIC, ToyCatalogue, arrival, catalogue
+from placer.testing.strategies import TRAFFIC, ToyCatalogue, arrival, catalogue
 from profiles import InputError, Workload
 
 
@@ -60,6 +60,29 @@ def test_departures_free_capacity() -> None:
     freed = place("contention-aware", [arrival("1", 0, "d", 0.03, 5), arrival("2", 1, "a", 0.03),
                                        arrival("3", 5, "a", 0.03)])  # fmt: skip
     assert homes(freed) == {"1": "nic-1", "2": "nic-1", "3": "nic-1"}
+
+
+def test_what_already_runs_stays_and_takes_part() -> None:
+    """On x, c accepts nothing beside it; d and d on y leave room for b, and the second d leaves at 5 s.
+
+    Monopolization shares neither; greedy takes the NIC with most left, which is x; contention-aware finds that only y
+    has room, and at 6 s, when two more d arrive, room for one.
+    """
+    trace = [
+        arrival("1", 1, "b", 0.5),
+        arrival("2", 2, "c", 0.0, nic="x"),
+        arrival("3", 3, "d", 0.5, nic="y"),
+        arrival("4", 4, "d", 0.5, 5, nic="y"),
+        arrival("5", 6, "d", 0.5),
+        arrival("6", 7, "d", 0.5),
+    ]
+    nics = {name: homes(place(name, trace)) for name in ("monopolization", "greedy", "contention-aware")}
+    for plan in nics.values():
+        assert (plan["2"], plan["3"], plan["4"]) == ("x", "y", "y")
+    assert {plan["1"] for plan in nics.values()} == {"nic-3", "x", "y"}
+    assert nics["monopolization"]["1"] == "nic-3"
+    assert nics["greedy"]["1"] == "x"
+    assert nics["contention-aware"] == {"1": "y", "2": "x", "3": "y", "4": "y", "5": "y", "6": "nic-3"}
 
 
 @pytest.mark.parametrize("name", ["monopolization", "greedy", "contention-aware"])

@@ -16,6 +16,7 @@ from placer.studies import BY, execute, local_executor, read_study, summarize, t
 from placer.studies.execute import RESULTS, fingerprint
 
 
+@pytest.mark.long
 def test_an_interrupted_study_continues_to_the_same_bytes(study: Path, tmp_path: Path) -> None:
     """A study interrupted after its first run and continued by two workers gives the bytes of an uninterrupted one."""
     tasks = tasks_of_study(read_study(study), print)
@@ -47,9 +48,10 @@ def test_a_result_is_named_after_what_it_depends_on(study: Path, risky: Path, tm
     assert len(names) == 2
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_finished_results(study: Path, tmp_path: Path) -> None:
     """Interrupted while two runs are active, the command exits with status 130, and only whole results are kept."""
-    study.write_text('strategies = ["greedy"]\n[[trace]]\ncount = 60\ndraws = 500\n', encoding="utf-8")
+    study.write_text('strategies = ["greedy"]\n[[trace]]\ncount = 20\ndraws = 100\n', encoding="utf-8")
     out = tmp_path / "out"
     command = [sys.executable, "-m", "placer", "compare", str(study), "--out", str(out), "--jobs", "2", "--quiet"]
     # a shell that starts these tests in the background makes them and their children ignore interrupts

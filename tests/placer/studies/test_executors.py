@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from placer.studies import cluster_executor, execute, local_executor, read_study, tasks_of_study
-from placer.studies.execute import RESULTS
-from placer.studies.executors import CLUSTERS
+from placer.studies.execute import CLUSTERS, RESULTS
 from profiles import InputError
 
 

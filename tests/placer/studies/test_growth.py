@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
+from placer.model.fleet import NicKind
 from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
 from placer.studies.growth import Growth, arrivals_csv, grow
@@ -77,3 +80,16 @@ def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None
     assert {one.workload for one in read} <= {one.workload for one in trace}
     assert any(isinstance(one.workload, OfferedWorkload) for one in read)
     assert "rate_kpps" not in arrivals_csv(TRACE)
+
+
+def test_what_already_runs_is_there_once() -> None:
+    """Twice three arrivals: the one that runs stays on its NIC, and five are drawn and are to be placed."""
+    trace = [TRACE[0], replace(TRACE[1], nic="x"), TRACE[2]]
+    grown = grow(trace, Growth(arrivals=2.0, sla=0.5), RANGE, random.Random(0))
+    assert len(grown) == len({one.id for one in grown}) == 6
+    assert [one.id.split("~")[0] for one in grown if one.nic == "x"] == ["b"]
+    assert [one.nic for one in grown].count(None) == 5
+    assert [one.time for one in grown] == sorted(one.time for one in grown)
+    assert [one.nic for one in grow(trace, Growth(arrivals=0.1), RANGE, random.Random(0))] == ["x"]
+    kinds = [NicKind(0, "nic", 8, {"NAT": 1, "ACL": 1, "NIDS": 1})]
+    assert read_arrivals(io.StringIO(arrivals_csv(grown)), TRAFFIC, lambda workload: (), kinds=kinds) == grown

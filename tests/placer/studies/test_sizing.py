@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from placer.cli import app
-from placer.report.text.sizing import budget_cost, curves_of, recommendation_line
+from placer.report.text.sizing import as_table, curves_of, further_lines, recommendation_line
 from placer.studies.sizing import (
     Sizing,
     best_budgets,
@@ -64,6 +65,29 @@ def test_the_cheapest_within_the_budget_is_bought() -> None:
     )
 
 
+def test_what_is_owned_is_not_bought() -> None:
+    """Up to 20 NICs are used, 4 of them and 9 of the other model to be bought in the draws that need most."""
+    rows = results(("safe", 9, (18, 20), 1.0, 0), ("other", 9, (30, 30), 1.0, 0))
+    rows = rows.assign(**{"to_buy x": [0, 4, 3, 50, 50, 50], "to_buy y": [0, 8, 9, 50, 50, 50]})
+    recommendation = recommendation_of(rows, SIZING)
+    assert (recommendation.to_buy, recommendation.more) == ({"x": 4, "y": 9}, 13)
+    assert recommendation_line(recommendation, SIZING).startswith(
+        "Buy 13 more NICs for 2 times the arrivals: 20 are used at most, 9 today (18 to 20 in 2 draws), placed by safe;"
+    )
+
+
+@pytest.mark.long
+def test_a_fleet_that_is_large_enough_needs_no_more(tmp_path: Path, trace: Path) -> None:
+    """Of 56 owned NICs sixty arrivals need fewer, today and next year: nothing is bought."""
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text('[[nic]]\nmodel = "bluefield-2"\nowned = 56\n', encoding="utf-8")
+    given = ["size", str(trace), "--fleet", str(fleet), "--strategy", "greedy", "--draws", "1", "--growth", "1"]
+    printed = CliRunner().invoke(app, [*given, "--out", str(tmp_path / "out"), "--format", "json"])
+    answer = json.loads(printed.stdout)["answer"]
+    assert (answer["more_nics"], answer["to_buy"]) == (0, {"bluefield-2": 0})
+    assert answer["nics_high"] > answer["today_nics"]
+
+
 def test_without_an_option_within_the_budget_the_closest_is_recommended() -> None:
     """The recommendation says that it does not keep the budget."""
     recommendation = recommendation_of(results(("rash", 5, (10, 10), 9.0, 0), ("bold", 6, (12, 12), 3.0, 0)), SIZING)
@@ -76,19 +100,48 @@ def test_without_an_option_within_the_budget_the_closest_is_recommended() -> Non
 def test_rejected_arrivals_are_in_the_recommendation() -> None:
     """Where every option rejects arrivals, the line says how many."""
     recommendation = recommendation_of(results(("small", 5, (5, 5), 0.0, 7)), SIZING)
-    assert recommendation_line(recommendation, SIZING).endswith(
-        "0.0 % SLA violations, budget 2 %; 7 arrivals rejected."
-    )
+    line = recommendation_line(recommendation, SIZING)
+    assert line.startswith("No option places every arrival within the budget; the one that rejects fewest: Buy no NICs")
+    assert line.endswith("0.0 % SLA violations, budget 2 %; 7 arrivals rejected.")
 
 
-def test_without_ground_truth_the_cheapest_option_is_recommended() -> None:
-    """Unknown violations exclude no option, and the line says that they are unknown."""
+def test_the_budget_comes_before_rejections() -> None:
+    """One option rejects none and violates too much; of the others the one that rejects less is bought."""
+    options = (("rash", 5, (5, 5), 9.0, 0), ("small", 5, (5, 5), 0.0, 7), ("safe", 5, (6, 6), 1.0, 1))
+    recommendation = recommendation_of(results(*options), SIZING)
+    assert recommendation.option["strategy"] == "safe"
+    assert recommendation_line(recommendation, SIZING).endswith("budget 2 %; 1 arrival rejected.")
+
+
+def test_the_number_of_the_sentence_stands_in_the_table() -> None:
+    """20 are enough for both draws, 18 are the smaller; too many violations and the missing margin are explained."""
+    aware = [
+        at_budget(results(("aware", 9, (18, 20), 1.0, 0)), 2.0),
+        at_budget(results(("aware", 5, (17, 17), 2.2, 0)), None),
+    ]
+    lines = as_table(pd.concat(aware), SIZING).splitlines()
+    assert lines[0].startswith("Buy 11 more NICs for 2 times the arrivals: 20 instead of 9 (18 to 20 in 2 draws)")
+    assert re.split(r" {2,}", lines[4])[3:5] == ["NICs needed", "median"]
+    assert [re.split(r" {2,}", line)[2:] for line in lines[5:7]] == [
+        ["aware, tomur at budget 2 %", "20", "20", "18 to 20", "1.0", "0"],
+        ["aware, tomur without a safety margin", "17", "17", "17 to 17", "2.2 *", "0"],
+    ]
+    assert lines[7:] == [
+        "",
+        "* more than the budget of 2 %.",
+        "without a safety margin: by the median prediction; it shows what the budget costs, and is no option.",
+        "Throughput is measured on the simulated card, not on hardware.",
+    ]
+
+
+def test_without_ground_truth_no_budget_is_known_to_be_kept() -> None:
+    """The cheapest option is named, and the line says that its violations are unknown."""
     recommendation = recommendation_of(
         results(("one", 5, (4, 5), float("nan"), 0), ("two", 6, (12, 12), float("nan"), 0)), SIZING
     )
     assert recommendation.more == 0
     assert recommendation_line(recommendation, SIZING).startswith(
-        "Buy no NICs for 2 times the arrivals: 5 instead of 5"
+        "No option is known to keep the budget: Buy no NICs for 2 times the arrivals: 5 instead of 5"
     )
     assert recommendation_line(recommendation, SIZING).endswith("SLA violations unknown.")
 
@@ -128,8 +181,9 @@ def test_a_smaller_budget_is_recommended_before_a_dearer_strategy() -> None:
     recommendation = recommendation_of(rows, SIZING)
     assert (recommendation.option["budget_pct"], recommendation.high, recommendation.without_margin) == (1.0, 13, 10)
     assert "placed by aware, tomur at budget 1 %; 1.5 % SLA violations" in recommendation_line(recommendation, SIZING)
-    assert list(budget_cost(recommendation, SIZING)) == [
-        "The budget of 2 % costs 3 NICs next year: without a margin, 10 are needed."
+    assert list(further_lines(recommendation, SIZING)) == [
+        "13 NICs are enough for all of 2 traces drawn from today's arrivals; 13 for half of them.",
+        "Keeping violations below 2 % takes 3 extra NICs next year: 10 without a safety margin.",
     ]
     assert not misses_budget(options_of(pd.concat([rows[:3], *aware[1:]]), SIZING))
 

@@ -52,6 +52,7 @@ def test_files_are_relative_to_the_study(tmp_path: Path) -> None:
     assert task.cards.fleet == tmp_path / "few.toml"
 
 
+@pytest.mark.long
 def test_a_study_is_every_draw_for_every_budget(study: Path, risky: Path) -> None:
     """The largest budget first, for which strategies without a predictor run; the default is 2 %."""
     risky.write_text(risky.read_text(encoding="utf-8").replace("risks = [0.05, 0.5]", "budgets = [1, 4]"))

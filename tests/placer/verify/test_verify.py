@@ -30,6 +30,7 @@ from placer.run import RunRequest, run
 from placer.verify import Completeness, Query, completeness_of, faults_of, read_certificate
 from profiler.testbeds import open_testbed
 from profiles import InputError, TrafficProfile, Workload
+from tests.effort import examples
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, workload
 from tests.placer.optimal.instances import faults_of as plan_faults_of
@@ -75,7 +76,7 @@ def test_an_honest_certificate_is_accepted(tmp_path: Path) -> None:
 
 
 @given(instances())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_the_certificate_of_any_optimum_has_no_faults(
     tmp_path_factory: pytest.TempPathFactory, given: Instance
 ) -> None:
@@ -222,7 +223,7 @@ def test_completeness_of_a_plan_that_leaves_out_tenants(
 
 
 @given(instances())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_a_complete_plan_places_the_most_tenants(tmp_path_factory: pytest.TempPathFactory, given: Instance) -> None:
     """Whatever tenants a plan leaves out, it is called complete only if exhaustive search places no more."""
     tenants, kinds, oracles = given
@@ -274,8 +275,9 @@ def altered(draw: st.DrawFn, claims: object) -> object:
     return draw(st.sampled_from([claims, "t0", "t1", "nat", None, 1, []]))
 
 
+@pytest.mark.long
 @given(instances() | instances(CrowdingOracle), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_an_accepted_certificate_is_true(
     tmp_path_factory: pytest.TempPathFactory, given: Instance, data: st.DataObject
 ) -> None:
@@ -463,7 +465,7 @@ def test_a_predicted_optimum_is_checked_by_its_predictor(
     trace.write_text(
         "\n".join(["id,time,nf,sla_drop", *(f"{nf}{i},0,{nf},0.1" for nf in ("ACL", "NAT") for i in (1, 2))])
     )
-    request = RunRequest(str(trace), strategies=("optimal",), cards=Cards(testbed="none"), certificate=True)
+    request = RunRequest(str(trace), strategies=("optimal",), cards=Cards(testbed="none"), certificate="optimal")
     claims = json.loads(run(request, Progress(quiet=True)).certificate())
     assert (claims["predictor"], claims["fleet"][0]["testbed"]) == ("tomur", "none")
     assert verify(claims, "--arrivals", str(trace)) == 0

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 NFS = ("nx", "sc", "sq")
 OUTLIERS, FACTOR = 0.03, 7.0
@@ -44,7 +43,7 @@ class Lab:
     chain_law: str = "weakest link"
     repeats: int = 10
     noise: float = 0.05
-    nfs: Mapping[str, Callable[[Array, Array], Array]] = field(
+    nfs: Mapping[str, Callable[[Floats, Floats], Floats]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
 
@@ -75,11 +74,11 @@ class Lab:
         """The columns of the workload."""
         return ["clients", "size"][: self.workloads]
 
-    def alone(self, nf: str, cpu: Array, workload: Array) -> Array:
+    def alone(self, nf: str, cpu: Floats, workload: Floats) -> Floats:
         """What the NF reaches alone, without noise; `workload` of shape (N, workloads)."""
         return self._measured(self.nfs[nf](cpu, self._size(workload)), workload)
 
-    def chained(self, cpu: Array, workload: Array) -> Array:
+    def chained(self, cpu: Floats, workload: Floats) -> Floats:
         """What the chain of all reaches, without noise; `cpu` of shape (N, NFs)."""
         each = np.column_stack([self.nfs[nf](cpu[:, at], self._size(workload)) for at, nf in enumerate(NFS)])
         return self._measured(self._composed(each, cpu), workload)
@@ -103,23 +102,23 @@ class Lab:
             return table.assign(**{self.measure: true})
         return self._repeated(table, true, draw, repeats=repeats)
 
-    def _workload_values(self) -> dict[str, Array]:
+    def _workload_values(self) -> dict[str, Floats]:
         values = {"clients": np.array([1.0, 5, 20, 80, 320]), "size": np.array([64.0, 256, 700, 1500])}
         return {name: values[name] for name in self.workload_names}
 
-    def _grid(self, cpu: Array, names: list[str]) -> pd.DataFrame:
+    def _grid(self, cpu: Floats, names: list[str]) -> pd.DataFrame:
         grid = pd.DataFrame(cpu, columns=names)
         for name, values in self._workload_values().items():
             grid = grid.merge(pd.DataFrame({name: values}), how="cross")
         return grid
 
-    def _size(self, workload: Array) -> Array:
+    def _size(self, workload: Floats) -> Floats:
         return workload[:, 1] if self.workloads > 1 else np.full(len(workload), 512.0)
 
-    def _clients(self, workload: Array) -> Array:
+    def _clients(self, workload: Floats) -> Floats:
         return workload[:, 0] if self.workloads else np.full(len(workload), 50.0)
 
-    def _measured(self, capacity: Array, workload: Array) -> Array:
+    def _measured(self, capacity: Floats, workload: Floats) -> Floats:
         """Throughput or response time of a closed loop of clients on a server of that capacity."""
         clients, think_ms = self._clients(workload), 20.0
         if self.response_time:
@@ -127,7 +126,7 @@ class Lab:
         offered = clients / think_ms * 40
         return np.asarray((offered**-4 + capacity**-4) ** -0.25)
 
-    def _composed(self, each: Array, cpu: Array) -> Array:
+    def _composed(self, each: Floats, cpu: Floats) -> Floats:
         draw = np.random.default_rng([self.seed, 5])
         weakest = each.min(axis=1)
         factor = draw.uniform(0.6, 0.95)
@@ -151,7 +150,7 @@ class Lab:
         return np.asarray(factor * weakest * np.exp(wave))
 
     def _repeated(
-        self, settings: pd.DataFrame, true: Array, draw: np.random.Generator, *, repeats: int | None = None
+        self, settings: pd.DataFrame, true: Floats, draw: np.random.Generator, *, repeats: int | None = None
     ) -> pd.DataFrame:
         repeats = repeats or self.repeats
         table = settings.loc[settings.index.repeat(repeats)].reset_index(drop=True)
@@ -161,13 +160,13 @@ class Lab:
         return table.assign(**{self.measure: measured})
 
 
-def _law(draw: np.random.Generator) -> Callable[[Array, Array], Array]:
+def _law(draw: np.random.Generator) -> Callable[[Floats, Floats], Floats]:
     """Capacity of an NF (kpps) by its CPU share and packet size."""
     most, power, half = draw.uniform(20, 200), draw.uniform(0.5, 1.1), draw.uniform(0.1, 1.0)
     cap, floor, slope = draw.uniform(0.3, 1.5), draw.uniform(0.0, 0.05), draw.uniform(0.0, 0.6)
     kind = draw.choice(["power", "saturating", "kink", "threshold"])
 
-    def law(cpu: Array, size: Array) -> Array:
+    def law(cpu: Floats, size: Floats) -> Floats:
         if kind == "power":
             reached = cpu**power
         elif kind == "saturating":

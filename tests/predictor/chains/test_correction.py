@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictor.chains.correction import Correction
+from predictor.chains.chain_model import Correction
 
 
 def corrected(factor: np.ndarray, features: np.ndarray, *, doubtful: bool = True, noise: float = 0.03) -> Correction:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from predictor.chains.placed_chain import PlacedChain, StageEffect
+from predictor.chains.placed_chain import CostsByCore, PlacedChain, SoftWeakestLink, StageEffect, weakest_link
 
 
 def test_by_default_each_stage_has_a_core_and_all_packets() -> None:
@@ -40,3 +43,79 @@ def test_there_is_an_effect_for_each_stage() -> None:
 def test_there_is_a_share_of_time_for_each_core() -> None:
     with pytest.raises(ValueError, match="3 shares of time are given for 2 cores"):
         PlacedChain.of(["a", "b"], core_times=[1, 0.5, 1])
+
+
+# How costs of stages compose.
+
+
+ALL = np.ones(3)
+COSTS = np.array([[1.0, 2.0, 4.0]])
+NO_SOURCE = np.zeros(1)
+
+
+def test_the_weakest_link_is_the_largest_cost() -> None:
+    assert weakest_link(3).cost(COSTS, ALL, NO_SOURCE).tolist() == [4]
+
+
+def test_on_one_core_costs_add_less_the_sources_own() -> None:
+    """1/T = t0 + sum(1/T_i - t0), with t0 = 0.5: 0.5 + 0.5 + 1.5 + 3.5."""
+    together = CostsByCore(((0, 1, 2),))
+    assert together.cost(COSTS, ALL, np.array([0.5])).tolist() == [6.0]
+    assert together.cost(COSTS, ALL, NO_SOURCE).tolist() == [7.0]
+    assert CostsByCore(((0, 1, 2),), source_share=0.5).cost(COSTS, ALL, NO_SOURCE).tolist() == [6.0]
+
+
+def test_across_cores_the_slowest_counts() -> None:
+    """Receiving from a ring costs what receiving from the source does: 0.5 + 0.5 + 1.5, and 0.5 + 3.5."""
+    assert CostsByCore(((0, 1), (2,))).cost(COSTS, ALL, np.array([0.5])).tolist() == [4.0]
+    assert CostsByCore(((0,), (1, 2))).cost(COSTS, ALL, np.array([0.5])).tolist() == [5.5]
+
+
+def test_a_core_with_part_of_its_time_takes_longer() -> None:
+    """Half of the time doubles 2.5 to 5, which is then more than 4."""
+    cores = ((0, 1), (2,))
+    assert CostsByCore(cores, core_times=(0.5, 1.0)).cost(COSTS, ALL, np.array([0.5])).tolist() == [5.0]
+    assert CostsByCore(cores, core_times=(0.75, 0.5)).cost(COSTS, ALL, np.array([0.5])).tolist() == [8.0]
+
+
+def test_a_ring_costs_both_of_its_cores() -> None:
+    """2.5 and 4 alone; sending for 2, receiving for 1 make them 4.5 and 5; where half cross, 3.5 and 2.5."""
+    rings = ((9.0, 9.0), (9.0, 2.0), (1.0, 9.0))
+    apart = CostsByCore(((0, 1), (2,)), rings=rings)
+    assert apart.cost(COSTS, ALL, np.array([0.5])).tolist() == [5.0]
+    assert apart.cost(COSTS, np.array([1.0, 1.0, 0.5]), np.array([0.5])).tolist() == [3.5]
+    assert CostsByCore(((0, 1, 2),), rings=rings).cost(COSTS, ALL, np.array([0.5])).tolist() == [6.0]
+
+
+def test_later_stages_cost_the_share_that_reaches_them() -> None:
+    """The first drops half of the packets: 4 becomes 2, on one core 0.5 + 0.5 + 0.75 + 1.75."""
+    shares = np.array([1.0, 0.5, 0.5])
+    assert weakest_link(3).cost(COSTS, shares, NO_SOURCE).tolist() == [2.0]
+    assert CostsByCore(((0, 1, 2),)).cost(COSTS, shares, np.array([0.5])).tolist() == [3.5]
+
+
+def test_names_follow_the_cores() -> None:
+    names = [CostsByCore(cores).name for cores in (((0,), (1,)), ((0, 1),), ((0, 1), (2,)))]
+    assert names == ["weakest-link", "costs-add", "costs-by-core"]
+    assert "50 %" in str(CostsByCore(((0, 1),), 0.5)) and "power 3" in str(SoftWeakestLink(3))
+
+
+positive = arrays(np.float64, (4, 3), elements=st.floats(0.01, 100))
+
+
+@given(positive)
+def test_a_soft_weakest_link_is_between_the_sum_and_the_weakest_link(costs: np.ndarray) -> None:
+    source = np.zeros(4)
+    largest, total = weakest_link(3).cost(costs, ALL, source), CostsByCore(((0, 1, 2),)).cost(costs, ALL, source)
+    soft = SoftWeakestLink(3).cost(costs, ALL, source)
+    assert (soft >= largest * (1 - 1e-12)).all() and (soft <= total * (1 + 1e-12)).all()
+    assert SoftWeakestLink(1).cost(costs, ALL, source) == pytest.approx(total)
+
+
+@given(positive, st.floats(0, 1))
+def test_fewer_cores_cost_no_less(costs: np.ndarray, share: float) -> None:
+    """Whatever the source takes, up to the cheapest stage."""
+    source = share * costs.min(axis=1)
+    cores = [((0,), (1,), (2,)), ((0, 1), (2,)), ((0, 1, 2),)]
+    apart, some, together = (CostsByCore(one).cost(costs, ALL, source) for one in cores)
+    assert (apart <= some * (1 + 1e-9)).all() and (some <= together * (1 + 1e-9)).all()

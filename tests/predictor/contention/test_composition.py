@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from predictor.contention.composition import COMPOSITIONS, PIPELINE, RUN_TO_COMPLETION, drops_on_accelerators
+from predictor.contention.execution import COMPOSITIONS, PIPELINE, RUN_TO_COMPLETION, drops_on_accelerators
 
 SOLO = np.array([100.0])
 

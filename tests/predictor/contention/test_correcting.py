@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from predictor import Models, TomurPredictor
 from predictor.contention.calibration import Calibration
 from predictor.contention.equilibrium import EquilibriumModel
-from predictor.contention.measured_alone import MeasuredAlone
 from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.nf_model import NfModel
+from predictor.contention.solo import MeasuredAlone
 from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.gaussian_process import GaussianProcess
 from profiles import TrafficProfile, Workload
+from tests.effort import examples
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN
 
 NAMES = (PLAIN.name, CRYPTO.name, LOOKUP.name)
@@ -56,7 +57,7 @@ def corrected(models: Models) -> dict[str, NfModel]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(co_location=st.lists(workloads, min_size=2, max_size=5))
 def test_a_prediction_is_composed_of_its_models(corrected: dict[str, NfModel], co_location: list[Workload]) -> None:
     """The equilibrium times the factors of both corrections, at most the throughput alone; and the spread left."""
@@ -80,3 +81,17 @@ def test_a_prediction_is_composed_of_its_models(corrected: dict[str, NfModel], c
             left = np.hypot(left, nf.alone.spread_at(conditions.traffic) / usual)
         lowered = expected * np.minimum(nf.error_model.lower(usual * left, 0.05), 1.0)
         assert wary[given[at[1]]] == pytest.approx(lowered, rel=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(co_locations=st.lists(st.lists(workloads, min_size=1, max_size=5).map(tuple), min_size=2, max_size=9))
+def test_a_prediction_does_not_depend_on_what_else_is_asked(
+    corrected: dict[str, NfModel], co_locations: list[tuple[Workload, ...]]
+) -> None:
+    """Errors of one NF are computed side by side, and equal workloads once; answers are the same to the bit."""
+    together = TomurPredictor(corrected).throughput(co_locations, risk=0.05)
+    for co_location, kpps in zip(co_locations, together, strict=True):
+        (alone,) = TomurPredictor(corrected).throughput([co_location], risk=0.05)
+        assert alone.tolist() == kpps.tolist()
+        of_equal = {(one, value) for one, value in zip(co_location, alone.tolist(), strict=True)}
+        assert len(of_equal) == len(set(co_location))

@@ -7,7 +7,7 @@ import pytest
 
 from predictor.contention.calibration import Conditions
 from predictor.contention.intervals import ErrorModel, HeldOutErrors, TrafficScale
-from predictor.training.error_models import fit_error_models
+from predictor.training.calibrate import fit_error_models
 
 SCALE = TrafficScale.of(
     np.array([16000.0, 1500.0, 600.0]), {"flows": (1, 5e5), "packet_size": (64, 1500), "mtbr": (0, 1100)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predictor.contention.measured_alone import MISFIT, MeasuredAlone
+from predictor.contention.solo import MISFIT, MeasuredAlone
 
 DEFAULT, OTHER = (16_000.0, 1500.0, 600.0), (100.0, 64.0, 0.0)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from predictor.contention.neighbours import NeighbourCorrection, NeighbourInputs, loneliness
-from predictor.training.neighbours import fit_neighbours
+from predictor.training.calibrate import fit_neighbours
 
 NAMES = ("a", "b")
 
@@ -72,11 +74,29 @@ def test_a_pair_deviates_more_by_itself_than_three() -> None:
 
 
 def test_it_survives_as_arrays() -> None:
-    """What was saved corrects as before, to the bit."""
+    """What was saved corrects as before, to the bit; also where the factor was not saved, as in older models."""
     correction = _correction([1.5, -0.5, 0.3], noise=0.1)
-    again = NeighbourCorrection.from_arrays(correction.as_arrays())
+    arrays = correction.as_arrays()
+    older = {name: array for name, array in arrays.items() if name not in ("weights", "inverse_factor")}
     rows = np.array([_row(1, 0), _row(2, 2)])
-    assert np.array_equal(correction(rows), again(rows))
+    for saved in (arrays, older):
+        assert np.array_equal(correction(rows), NeighbourCorrection.from_arrays(saved)(rows))
+
+
+def test_what_was_saved_is_not_computed_again() -> None:
+    """A factor that says otherwise is believed, and only by the correction that it was saved with."""
+    correction = _correction([1.5, -0.5, 0.3], noise=0.1)
+    rows = np.array([_row(2, 0), _row(1, 1)])
+    other = NeighbourCorrection.from_arrays(correction.as_arrays() | {"weights": np.zeros(3)})
+    assert other(rows)[0].tolist() == [0.0, 0.0]
+    assert replace(other, errors=correction.errors)(rows)[0] == pytest.approx(correction(rows)[0])
+
+
+def test_a_factor_of_other_rows_is_refused() -> None:
+    """Compiled code would read beyond its end."""
+    arrays = _correction([1.5, -0.5, 0.3], noise=0.1).as_arrays()
+    with pytest.raises(ValueError, match="does not belong to 3 rows"):
+        NeighbourCorrection.from_arrays(arrays | {"inverse_factor": np.ones(3)})
 
 
 def test_inputs_count_the_others() -> None:

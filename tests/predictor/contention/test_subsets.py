@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from predictor import Models
-from predictor.contention.batch import CoLocationBatch
-from predictor.contention.memory import MemoryModel, memory_models
-from predictor.contention.memory_logarithm import INPUTS, MemoryModels
-from predictor.contention.subsets import MOST_COMPETITORS, _write_sums, lowest_over_subsets
-from predictor.contention.workload_table import WorkloadTable
+from predictor.contention.equilibrium import MOST_COMPETITORS, _write_sums, write_lowest_shares
+from predictor.contention.memory import INPUTS, MemoryModel, MemoryModels, memory_models
+from predictor.contention.workload_table import CoLocationBatch, WorkloadTable
+from predictor.regression.boosting import Trees
 from predictor.regression.gaussian_process import GaussianProcess
-from predictor.regression.trees import Trees
 from profiles import ATTRIBUTES, COUNTERS, Workload
 from tests.predictor.made_up import DEFAULT, PLAIN
 
@@ -49,19 +47,27 @@ def _dip_at(table: WorkloadTable, competitors: int) -> MemoryModels:
     return memory_models([model] * len(table.names))
 
 
+def _lowest_shares(table: WorkloadTable, batch: CoLocationBatch, models: MemoryModels) -> np.ndarray:
+    """The lowest share of its throughput that any subset of its competitors leaves each member; 1 without any."""
+    shares = np.ones(batch.member.shape)
+    for at, size in enumerate(batch.sizes.tolist()):
+        write_lowest_shares(table.columns, models, batch.member[at, :size], shares[at, :size])
+    return shares
+
+
 def test_the_lowest_prediction_of_any_subset_counts(table: WorkloadTable) -> None:
     """A dip at two competitors bounds the predictions for two, three and four competitors, not that for one."""
     batch = _batch(table, 1, 2, 3, 4, 5)
-    lowest = lowest_over_subsets(table, batch, _dip_at(table, 2))
+    lowest = _lowest_shares(table, batch, _dip_at(table, 2))
     assert lowest[:, 0] == pytest.approx([1.0, 2 / 3, 1 / 3, 1 / 3, 1 / 3])
 
 
 def test_of_very_many_competitors_only_all_together_count(table: WorkloadTable) -> None:
     """The number of subsets doubles with each competitor."""
     batch = _batch(table, MOST_COMPETITORS + 1, MOST_COMPETITORS + 2)
-    lowest = lowest_over_subsets(table, batch, _dip_at(table, 2))
+    lowest = _lowest_shares(table, batch, _dip_at(table, 2))
     assert lowest[:, 0] == pytest.approx([1 / 3, 2 / 3])
-    all_of_them = lowest_over_subsets(table, batch, _dip_at(table, MOST_COMPETITORS + 1))
+    all_of_them = _lowest_shares(table, batch, _dip_at(table, MOST_COMPETITORS + 1))
     assert all_of_them[:, 0] == pytest.approx([2 / 3, 1 / 3])
 
 

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 FAMILIES = ("constant", "linear", "quadratic", "log", "inverse", "exp")
 LEAST_POINTS, LEAST_SHARE = 20, 0.1
@@ -36,10 +35,10 @@ class Piece:
     change: float
     form: float
 
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: Floats) -> Floats:
         return np.asarray(self.level * (1.0 + self.change * self._shape(x)))
 
-    def _shape(self, x: Array) -> Array:
+    def _shape(self, x: Floats) -> Floats:
         share = (x - self.start) / (self.end - self.start)
         if self.family == "quadratic":
             return np.asarray((1.0 - self.form) * share + self.form * share**2)
@@ -56,8 +55,8 @@ class Piece:
 class RandomCurve:
     """Points with noise, and the truth behind them."""
 
-    x: Array
-    y: Array
+    x: Floats
+    y: Floats
     x_log: bool
     pieces: tuple[Piece, ...]
     jumps: tuple[bool, ...]
@@ -72,7 +71,7 @@ class RandomCurve:
         """True families, by segment."""
         return [piece.family for piece in self.pieces]
 
-    def truth(self, x: Array) -> Array:
+    def truth(self, x: Floats) -> Floats:
         """y without noise."""
         which = np.searchsorted(self.breakpoints, x, side="right")
         y = np.empty_like(x)
@@ -80,14 +79,14 @@ class RandomCurve:
             y[which == number] = piece(x[which == number])
         return y
 
-    def axis(self, x: Array | Sequence[float]) -> Array:
+    def axis(self, x: Floats | Sequence[float]) -> Floats:
         """Places on the axis from 0 to 1."""
         low, high = self.x.min(), self.x.max()
         if self.x_log:
             return np.asarray(np.log(np.asarray(x) / low) / np.log(high / low))
         return np.asarray((np.asarray(x) - low) / (high - low))
 
-    def fresh(self, count: int = 500) -> Array:
+    def fresh(self, count: int = 500) -> Floats:
         """x evenly spaced on the axis."""
         low, high = float(self.x.min()), float(self.x.max())
         return np.geomspace(low, high, count) if self.x_log else np.linspace(low, high, count)
@@ -124,17 +123,17 @@ def random_curve(seed: int) -> RandomCurve:
     return RandomCurve(x, curve.truth(x) * (1 + of_point * rng.normal(size=points)), x_log, curve.pieces, curve.jumps)
 
 
-def _noise(rng: np.random.Generator, count: int) -> Array:
+def _noise(rng: np.random.Generator, count: int) -> Floats:
     return np.asarray(0.005 * 6 ** (rng.random(count) ** 1.25))
 
 
-def _cuts(rng: np.random.Generator, count: int, least: float) -> Array:
+def _cuts(rng: np.random.Generator, count: int, least: float) -> Floats:
     free = 1.0 - count * least
     widths = least + free * rng.dirichlet(np.full(count, 2.0))
     return np.r_[0.0, np.cumsum(widths)[:-1], 1.0]
 
 
-def _pieces(rng: np.random.Generator, places: Array, noise: Array, x_log: bool) -> tuple[list[Piece], list[bool]]:
+def _pieces(rng: np.random.Generator, places: Floats, noise: Floats, x_log: bool) -> tuple[list[Piece], list[bool]]:
     pieces = [_piece(rng, places[0], places[1], 10 ** rng.uniform(1, 4))]
     jumps: list[bool] = []
     for number in range(1, len(places) - 1):
@@ -152,7 +151,7 @@ def _pieces(rng: np.random.Generator, places: Array, noise: Array, x_log: bool) 
     return pieces, jumps
 
 
-def _difference(last: Piece, piece: Piece, places: Array, x_log: bool) -> Array:
+def _difference(last: Piece, piece: Piece, places: Floats, x_log: bool) -> Floats:
     """By which share the two differ, each continued to the middle of the other."""
     middle = np.sqrt(places[:-1] * places[1:]) if x_log else (places[:-1] + places[1:]) / 2
     with np.errstate(all="ignore"):

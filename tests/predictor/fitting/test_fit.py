@@ -6,23 +6,20 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import FittedModel, smape_pct
-from predictor.fitting.points import FitPoints
+from predictor.fitting.points import FitPoints, MeasuredCurve
 from predictor.fitting.residuals import as_fitted, residual_tables
+from profiles.arrays import Floats
 from tests.predictor.fitting.random_curves import random_curve
-
-Array = NDArray[np.float64]
 
 LINEAR = np.linspace(1.0, 100.0, 80)
 WIDE = np.geomspace(1.0, 1e6, 80)
 
 
-def fitted(x: Array, y: Array, noise: float = 0.0, seed: int = 0) -> FittedModel:
+def fitted(x: Floats, y: Floats, noise: float = 0.0, seed: int = 0) -> FittedModel:
     """The fit of y with relative noise."""
     noisy = y * (1.0 + noise * np.random.default_rng(seed).normal(size=len(y)))
     return fit(MeasuredCurve("x", "y", np.asarray(x, dtype=float), noisy))
@@ -47,7 +44,7 @@ def families(model: FittedModel) -> list[str]:
     ],
 )
 def test_a_member_of_a_family_is_found_with_its_parameters(
-    family: str, parameters: tuple[float, ...], x: Array
+    family: str, parameters: tuple[float, ...], x: Floats
 ) -> None:
     model = fitted(x, np.asarray(FAMILIES[family].value(parameters, x, np) + 0 * x), 0.001)
     assert families(model) == [family]
@@ -106,7 +103,7 @@ def test_repeats_weigh_and_show_the_noise() -> None:
 
 
 @pytest.mark.parametrize("y", [np.zeros(4), np.full(4, 5.0), np.arange(4.0), np.array([1.0, 2, 1, 2])])
-def test_few_points_have_a_finite_model(y: Array) -> None:
+def test_few_points_have_a_finite_model(y: Floats) -> None:
     model = fitted(np.arange(1.0, 5), y)
     assert np.isfinite(model.predict(np.arange(1.0, 5))).all()
     assert model.left_out_smape_pct is None
@@ -149,7 +146,7 @@ def test_no_curve_has_a_pole_within_its_segment() -> None:
     assert predicted.min() > 50 and predicted.max() < 1000
 
 
-def _noise(seed: int, count: int = 60) -> Array:
+def _noise(seed: int, count: int = 60) -> Floats:
     return np.random.default_rng(seed).normal(size=count)
 
 
@@ -222,7 +219,7 @@ def test_tables_of_squares_are_those_of_least_squares(family: str) -> None:
         assert table[first, last] == pytest.approx(min(squares), rel=1e-6) or not one.is_sound(*points.x[[first, last]])
 
 
-def _least_squares(columns: Callable[..., object], x: Array, target: Array, weights: Array, rate: float) -> float:
+def _least_squares(columns: Callable[..., object], x: Floats, target: Floats, weights: Floats, rate: float) -> float:
     made = columns(x, x[0], float(np.ptp(x)), rate)
     table = np.stack([np.broadcast_to(column, x.shape) for column in made], axis=1) * np.sqrt(weights)[:, None]
     if not np.isfinite(table).all():
@@ -240,7 +237,7 @@ def test_the_same_curve_gives_the_same_model_in_any_order_of_rows() -> None:
     assert models[0].breakpoints == models[1].breakpoints
 
 
-def _scores(seeds: range) -> tuple[float, float, float, Array, float]:
+def _scores(seeds: range) -> tuple[float, float, float, Floats, float]:
     """Recall, precision, exact share, errors and coverage."""
     true = found = hits = exact = covered = 0
     errors = []
@@ -259,13 +256,13 @@ def _scores(seeds: range) -> tuple[float, float, float, Array, float]:
 
 
 def test_random_curves_are_found_again() -> None:
-    """A few of the 200 of the slow test; limits are wide, since one curve of 16 is 6 %."""
-    recall, precision, exact, errors, _ = _scores(range(16))
-    assert recall >= 0.85 and precision >= 0.85 and exact >= 0.75
+    """A few of the 200 of the long test; limits are wide, since one curve of six is 17 %."""
+    recall, precision, exact, errors, _ = _scores(range(6))
+    assert recall >= 0.8 and precision >= 0.8 and exact >= 0.65
     assert np.median(errors) <= 0.2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_hundred_random_curves_are_found_again() -> None:
     """An oracle that knows families and number reaches 0.97, 0.97, 0.94, 0.11 % and 0.24 % on these."""
     recall, precision, exact, errors, coverage = _scores(range(200))

@@ -139,11 +139,11 @@ def test_what_is_wrong_in_a_table_is_named(change: Change, message: str) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "m.json:1: is not JSON"),
-        ("{\n'x'", "m.json:2: is not JSON"),
+        ("", "m.json:1: column 1: is not JSON"),
+        ("{\n'x'", "m.json:2: column 1: is not JSON"),
         ("[]", "m.json: is no fitted model: it must be a JSON object"),
-        ('{"fit": NaN}', "m.json: NaN is not a finite number"),
-        ('{"fit": 1, "fit": 1}', "m.json: the key 'fit' is given twice"),
+        ('{"fit": NaN}', "m.json:1: NaN is not a finite number"),
+        ('{"fit": 1, "fit": 1}', "m.json:1: fit: is named twice"),
         ("[" * 100_000, "m.json: is nested too deeply"),
         ('{"fit": 1, "fits": 3}', "m.json: fits: 3 is not a list"),
         ('{"fit": 1, "seconds": 1e999}', "m.json: seconds: inf is not a finite number"),

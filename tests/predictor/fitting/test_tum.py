@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import smape_pct
-from predictor.fitting.local_curve import fitted_alone
-from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import residual_tables
-from predictor.fitting.run_errors import at_least, run_errors
+from predictor.fitting.points import FitPoints, MeasuredCurve
+from predictor.fitting.residuals import fitted_alone, residual_tables
 from predictor.fitting.splits import best_splits
 from predictor.fitting.structure import Structured
-from predictor.fitting.tum import chosen_families, split_candidates, tum_structure
+from predictor.fitting.tum import at_least, chosen_families, run_errors, split_candidates, tum_structure
+from tests.effort import examples
 from tests.predictor.fitting.random_curves import FAMILIES as TRUE_FAMILIES
 from tests.predictor.fitting.random_curves import random_curve
 
@@ -162,7 +160,7 @@ def test_an_unknown_choice_is_refused() -> None:
 def test_errors_of_random_curves_are_sane() -> None:
     """20 curves of fewer than 100 points, among the families they are of."""
     errors, hits, true = [], 0, 0
-    for curve in [one for one in map(random_curve, range(100)) if len(one.x) < 100][:20]:
+    for curve in [one for one in map(random_curve, range(100)) if len(one.x) < 100][: examples(20)]:
         points = points_of(curve.x, curve.y)
         fitted = structure_of(points, *TRUE_FAMILIES).fit
         found = [float(points.off_axis(joint.place)) for joint in fitted.joints]

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictor.gpu.batching import BatchingModel
-from predictor.gpu.bursts import Bursts, mean_wait_us
-from predictor.gpu.dispersion import dispersion_of, exact_p99_gaps, p99_gaps
+from predictor.gpu.batching import BatchingModel, Bursts, dispersion_of, exact_p99_gaps, mean_wait_us, p99_gaps
 from profiles import TrafficProfile
+from tests.effort import examples
 
 
 def _stream(size: float, distance_us: float, rate_kpps: float, packets: int) -> np.ndarray:  # type: ignore[type-arg]
@@ -38,7 +37,7 @@ def test_batches_are_those_of_the_stream_packet_by_packet(size: float, distance_
 
 
 @given(st.integers(2, 3000), st.floats(1.0, 80.0), st.floats(0.0, 0.9), st.floats(1.0, 5000.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_the_mean_wait_needs_no_model(batch: int, size: float, fullness: float, rate_kpps: float) -> None:
     """However packets arrive, the mean wait is that of half a batch."""
     drawn = Bursts(size, fullness * 1000 / rate_kpps).batches(batch, rate_kpps, 4000, np.random.default_rng(3))

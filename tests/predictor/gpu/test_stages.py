@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from predictor.gpu.device import line_above
-from predictor.gpu.latency_errors import ENOUGH, LatencyErrors
-from predictor.gpu.laws import Law
+from predictor.gpu.prediction import ENOUGH, LatencyErrors
 from predictor.gpu.sharing import Sharer, SharingModel
-from predictor.gpu.stage_time import StageTime
+from predictor.gpu.stage_time import Law, StageTime
 
 RNG = np.random.default_rng(0)
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predictor.gpu.bursts import Bursts
-from predictor.gpu.queues import DONE, KERNEL, KERNEL_END, ON_BUS, RETURNED, TAKEN, serve
-from predictor.gpu.shared_kernels import KernelShare, as_arrays
-from predictor.gpu.tandem import BatchDemand, sample
+from predictor.gpu.batching import Bursts
+from predictor.gpu.sharing import KernelShare, as_arrays
+from predictor.gpu.tandem import DONE, KERNEL, KERNEL_END, ON_BUS, RETURNED, TAKEN, BatchDemand, sample, serve
 
 MANY = 1_000_000
 EVEN = Bursts(1.0, 0.0)

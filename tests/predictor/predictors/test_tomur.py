@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predictor import Models, TomurPredictor
+from predictor.contention import equilibrium
+from predictor.contention.equilibrium import settle
+from predictor.contention.workload_table import WorkloadTable
 from profiles import InputError, TrafficProfile, Workload
+from tests.effort import examples
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, counters, play
 
 NAMES = (PLAIN.name, CRYPTO.name, LOOKUP.name)
@@ -28,7 +31,7 @@ def _at_default(*names: str) -> list[Workload]:
     return [Workload(name, DEFAULT) for name in names]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(co_location=st.lists(workloads, min_size=1, max_size=5), order=st.randoms(use_true_random=False))
 def test_properties_of_co_locations(models: Models, co_location: list[Workload], order: object) -> None:
     """Positive, never above solo, alone exactly solo, and the same in whatever order the members are given."""
@@ -44,7 +47,7 @@ def test_properties_of_co_locations(models: Models, co_location: list[Workload],
         np.testing.assert_array_equal(predictor.throughput([[co_location[0]]])[0], solo[:1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(co_location=st.lists(workloads, min_size=1, max_size=4), added=workloads)
 def test_a_further_competitor_never_speeds_an_nf_up(
     models: Models, co_location: list[Workload], added: Workload
@@ -166,17 +169,26 @@ def test_unknown_nf_is_refused(models: Models) -> None:
         tomur.predict_contention("Firewall", pd.DataFrame())
 
 
-def test_ten_thousand_predictions_take_well_under_a_second(models: Models) -> None:
-    """A batch of 2,500 co-locations of four, whose workloads were all seen before."""
+def test_a_batch_is_settled_together_and_known_workloads_are_not_evaluated_again(
+    models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty co-locations of four, whose workloads were all seen before: one call of the compiled kernel."""
     rng = np.random.default_rng(0)
-    known = [
-        Workload(str(rng.choice(NAMES)), TrafficProfile(float(rng.integers(1, 200000)), 1500, 600)) for _ in range(60)
-    ]
-    co_locations = [[known[at] for at in rng.choice(60, 4)] for _ in range(2500)]
-    models.predictors["tomur"].throughput(co_locations[:1])
-    begin = time.process_time()
-    models.predictors["tomur"].throughput(co_locations)
-    assert time.process_time() - begin < 0.8
+    known = [Workload(str(rng.choice(NAMES)), TrafficProfile(float(flows), 1500, 600)) for flows in range(1, 21)]
+    tomur, settled = models.predictors["tomur"], list[int]()
+    tomur.throughput([[workload] for workload in known])
+
+    def counted(*arguments: object) -> None:
+        settled.append(len(arguments[3]))  # type: ignore[arg-type]
+        settle(*arguments)
+
+    def unknown(*arguments: object) -> None:
+        raise AssertionError("a workload is evaluated again")
+
+    monkeypatch.setattr(equilibrium, "settle", counted)
+    monkeypatch.setattr(WorkloadTable, "_add", unknown)
+    tomur.throughput([[known[at] for at in rng.choice(len(known), 4)] for _ in range(50)])
+    assert settled == [50]
 
 
 def _contention(**changed: float) -> pd.DataFrame:

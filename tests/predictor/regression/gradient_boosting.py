@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.ensemble import GradientBoostingRegressor
 
-from predictor.regression.stages import Stages
+from predictor.regression.boosting import Stages
 
 
 def stages_of(model: GradientBoostingRegressor) -> Stages:

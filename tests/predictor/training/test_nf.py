@@ -12,9 +12,20 @@ from profiles import InputError
 from tests.predictor.made_up import CRYPTO, DEFAULT, Engine, MadeUpNf, measure, play, profile
 
 
-@pytest.mark.parametrize("pipeline", [True, False], ids=["pipeline", "run-to-completion"])
-@pytest.mark.parametrize("engines", [1, 2])
-@pytest.mark.parametrize("queues", [1, 2])
+@pytest.mark.parametrize(
+    ("pipeline", "engines", "queues"),
+    [
+        # each value with each other one
+        (True, 1, 1),
+        (True, 2, 2),
+        (False, 1, 2),
+        (False, 2, 1),
+        *(
+            pytest.param(*others, marks=pytest.mark.long)
+            for others in ((True, 1, 2), (True, 2, 1), (False, 1, 1), (False, 2, 2))
+        ),
+    ],
+)
 def test_pattern_and_queues_are_found(pipeline: bool, engines: int, queues: int) -> None:
     """Pattern, queues and evidence of NFs with one or two accelerators, and one or two queues on each."""
     uses = {f"engine{at}": Engine(queues, 3e-4 * (1 + at), 4e-4 * (1 + 0.5 * at)) for at in range(engines)}

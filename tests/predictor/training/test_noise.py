@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predictor.training.noise import NOISE, noise_of_a_run
+from predictor.training.recorded import NOISE, noise_of_a_run
 
 
 def test_noise_is_assumed_until_it_was_seen() -> None:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from predictor import train
+from predictor.contention.neighbours import NeighbourCorrection
+from predictor.model_folder import write_arrays
 from tests.predictor.made_up import CRYPTO, LOOKUP, PLAIN, profile
 
 REPO = Path(__file__).parents[3]
@@ -60,3 +62,8 @@ def test_models_are_the_same_bytes_on_another_processor(name: str, trained: dict
 if __name__ == "__main__":
     np.seterr(all="ignore")
     train(profile([PLAIN, CRYPTO, LOOKUP])).save(Path(sys.argv[1]))
+    # the profile has too few co-locations for a correction by neighbours
+    rng = np.random.default_rng(0)
+    inputs, errors = rng.integers(0, 3, (60, 11)).astype(float), rng.standard_normal(60)
+    correction = NeighbourCorrection(("a", "b"), np.full(11, 2.0), 0.7, 0.2, inputs, errors, np.full(60, 0.1))
+    write_arrays(Path(sys.argv[1]) / "neighbours.npz", correction.as_arrays())

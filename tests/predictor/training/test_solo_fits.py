@@ -7,20 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from predictor import Models, load_models
 from predictor.contention.execution import Execution
-from predictor.contention.solo import SoloFit
-from predictor.contention.solo_throughput import SoloThroughput
+from predictor.contention.solo import SoloFit, SoloThroughput
 from predictor.fitting.fitted_model import CurveBreak
-from predictor.training.cores import fit_solo
 from predictor.training.measurements import NfMeasurements, Runs
-from predictor.training.solo_fits import OWN_RUNS, is_above_zero, longest_line, with_fit_of_runs
+from predictor.training.solo_fits import OWN_RUNS, fit_solo, is_above_zero, longest_line, with_fit_of_runs
+from profiles.arrays import Floats
 from tests.predictor.fitting.made_up_models import made_up
 from tests.predictor.made_up import PLAIN, measure
-
-Array = NDArray[np.float64]
 
 KNEE = made_up(
     (1.0, 20000.0, 200000.0), ("constant", (1000.0,)), ("inverse", (400.0, 6e6)),
@@ -29,7 +25,7 @@ KNEE = made_up(
 """1000 kpps up to 20,000 flows, then a cliff of 300 kpps and a slow fall."""
 
 
-def truth(traffic: Array) -> Array:
+def truth(traffic: Floats) -> Floats:
     """The knee, times what the packet size costs."""
     return np.asarray(KNEE.predict(traffic[:, 0]) * (1 - traffic[:, 1] / 5000))
 

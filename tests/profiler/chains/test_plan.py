@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.chains.plan import MOST_PLACEMENTS, ChainOnCores, drawn_orders, placed_chains, placements
-from profiler.chains.request import ChainRequest
+from profiler.chains.plan import MOST_PLACEMENTS, ChainOnCores, ChainRequest, drawn_orders, placed_chains, placements
 from profiles import InputError, NfStage
 from tests.profiler.toy_server import server_description
 

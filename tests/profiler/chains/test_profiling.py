@@ -10,14 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from profiler.best_effort import BestEffort
-from profiler.chains.points import LOADS, TRAFFICS
+from profiler.chains.plan import LOADS, TRAFFICS, ChainRequest
 from profiler.chains.profiling import profile_chains
-from profiler.chains.request import ChainRequest
+from profiler.journal.status import as_text, read_status
 from profiler.profiling import journal_of, profile
 from profiler.simulated import SERVER_NFS, SimulatedServer, SimulatedTestbed
-from profiler.status import as_text, read_status
-from profiler.testbed import Run, TestbedError
+from profiler.testbed import BestEffort, Run, TestbedError
 from profiles import ChainLoad, InputError, Load
 from profiles.best_effort import read_best_effort
 from profiles.chain_table import read_chains

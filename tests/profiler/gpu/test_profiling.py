@@ -9,12 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiler.gpu.capacity import StageEstimate
-from profiler.gpu.measuring import GpuRuns, MeasuredGpuRun
-from profiler.gpu.points import LONGEST_PERIOD_US, first_runs, sm_packets, spread_runs, workload
+from profiler.gpu.measuring import GpuRuns, MeasuredGpuRun, StageEstimate
 from profiler.gpu.profiling import LEAST_QUOTA, profile_gpu
-from profiler.gpu.together import pairs, random_co_locations, several_sharers
-from profiler.request_checks import refusals
+from profiler.gpu.together import (
+    LONGEST_PERIOD_US,
+    first_runs,
+    pairs,
+    random_co_locations,
+    several_sharers,
+    sm_packets,
+    spread_runs,
+    workload,
+)
+from profiler.protocol.request_checks import refusals
 from profiler.testbed import Run, Testbed, TestbedError
 from profiles import InputError, Load, TestbedDescription
 from profiles.gpu_tables import LATENCY_FILE, read_gpu_profile

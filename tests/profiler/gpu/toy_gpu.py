@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from profiler.gpu_checks import gpu_refusals
+from profiler.protocol.request_checks import gpu_refusals
 from profiler.testbed import GpuStages, Measurement, PacketLatency, Run, RunRefused, Testbed
 from profiles import COUNTERS, Counters, Load, PacedWorkload, TestbedDescription
-
-Array = NDArray[np.float64]
+from profiles.arrays import Floats
 
 EXECUTORS, PER_EXECUTOR = 8, 32
 BURST = 4.0
@@ -130,7 +128,7 @@ class ToyGpu(Testbed):
         return Run(tuple(measured), 0.01)
 
 
-def _arrivals(load: PacedWorkload, rng: np.random.Generator) -> Array:
+def _arrivals(load: PacedWorkload, rng: np.random.Generator) -> Floats:
     """When the packets of each batch arrive, shape (batches, batch)."""
     assert load.gpu is not None
     batch = load.gpu.batch
@@ -139,11 +137,11 @@ def _arrivals(load: PacedWorkload, rng: np.random.Generator) -> Array:
     first = rng.random(count) < 1 / BURST
     gaps = np.where(first, rng.exponential(1000.0 / load.rate_kpps * BURST, count), 0.0)
     gaps *= 1000.0 / load.rate_kpps * count / gaps.sum()
-    found: Array = np.cumsum(gaps).reshape(batches, batch)
+    found: Floats = np.cumsum(gaps).reshape(batches, batch)
     return found
 
 
-def _bus(paced: Sequence[PacedWorkload], asked: Sequence[Array], taken: Sequence[float]) -> list[Array]:
+def _bus(paced: Sequence[PacedWorkload], asked: Sequence[Floats], taken: Sequence[float]) -> list[Floats]:
     """When each batch has the bus; of those that wait, the one of the smallest order."""
     last = min(float(times[-1]) for times in asked)
     jobs = sorted((float(when), at, number) for at, times in enumerate(asked) for number, when in enumerate(times))

@@ -68,6 +68,7 @@ def test_drops_reach_the_upper_ends_of_figure_1() -> None:
     assert max(tails) > 60
 
 
+@pytest.mark.long
 def test_the_optimum_has_three_nfs_per_nic(catalogue: Catalogue) -> None:
     """Published: monopolization needs 196 % more NICs than the optimum, greedy 19 %."""
     truth = catalogue.truth()
@@ -122,7 +123,13 @@ def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue,
             open_catalogue(Cards(models=tmp_path / "models", testbed="simulated"), stack, lambda message: None)
 
 
-@pytest.mark.parametrize(("spec", "folder"), [(CONTENDED, RECORDED), ("simulated", TRACES / "bluefield-2-simulated")])
+@pytest.mark.parametrize(
+    ("spec", "folder"),
+    [
+        pytest.param(CONTENDED, RECORDED, marks=pytest.mark.long),
+        ("simulated", TRACES / "bluefield-2-simulated"),
+    ],
+)
 def test_recorded_runs_are_those_of_the_card(spec: str, folder: Path, tmp_path: Path) -> None:
     """Profiling one NF with the seed of the recorded profile measures the recorded bytes again."""
     recorded = profile(open_testbed(spec), tmp_path / "profile", nfs=["ACL"])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profiler.simulated.core_queue import pass_packets
-from profiler.simulated.latency import CoreTime, follow, random_times
+from profiler.simulated.server_testbed import CoreTime, follow, pass_packets, random_times
 
 
 def passed(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profiler.simulated.accelerator import turns_step
-from profiler.simulated.cache import hits, pressure_step, private_hits
 from profiler.simulated.card import BLUEFIELD_2
-from profiler.simulated.memory import waiting_step
+from profiler.simulated.demand import hits, pressure_step, private_hits
+from profiler.simulated.solve import turns_step, waiting_step
 
 
 def column(*values: float) -> np.ndarray:

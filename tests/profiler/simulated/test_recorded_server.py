@@ -14,9 +14,9 @@ import pytest
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.models import recorded_of
 from predictor import Models, train
+from profiler.chains.plan import ChainRequest
 from profiler.chains.profiling import profile_chains
-from profiler.chains.request import ChainRequest
-from profiler.latency.profiling import profile_latency
+from profiler.latency import profile_latency
 from profiler.profiling import profile
 from profiler.simulated import SimulatedServer
 from profiler.testbeds import open_testbed
@@ -48,6 +48,7 @@ def test_recorded_chains_are_those_of_the_server(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(here, there[here.columns], check_exact=True)
 
 
+@pytest.mark.long
 def test_recorded_latencies_are_those_of_the_server(tmp_path: Path) -> None:
     """Measured again with the seed of the recorded profile, byte by byte."""
     again = profile_latency(SimulatedServer(), tmp_path / "p", nfs=["LB"])

@@ -13,6 +13,7 @@ from placer.testing import check_testbed
 from profiler.simulated import SimulatedServer
 from profiler.testbed import Measurement, RunRefused
 from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, Load, NfStage, PacedWorkload, TrafficProfile, Workload
+from tests.effort import examples
 
 SERVER = SimulatedServer()
 TRAFFIC = SERVER.describe().traffic
@@ -231,7 +232,7 @@ def test_neighbours_that_slow_an_nf_down_lengthen_its_latency() -> None:
     assert alone == pytest.approx(beside_slow, rel=0.1) and beside > 1.1 * alone
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(st.lists(loads, min_size=1, max_size=4), st.lists(loads, max_size=3), st.randoms(use_true_random=False))
 def test_neither_order_nor_batch_changes_an_answer(one: list[Load], other: list[Load], random: object) -> None:
     """A co-location measured alone, shuffled, or in a batch with others gets the same answer to the last bit."""
@@ -244,14 +245,14 @@ def test_neither_order_nor_batch_changes_an_answer(one: list[Load], other: list[
         assert [batch[1].measurements[order.index(at)] for at in range(len(one))] == list(alone.measurements)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(chains(), loads)
 def test_a_neighbour_never_helps_a_chain(load: ChainLoad, other: Load) -> None:
     """They share the last-level cache and the memory."""
     assert truth(load, other).throughput_kpps <= truth(load).throughput_kpps * (1 + 2e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(chains())
 def test_less_leaves_each_stage_than_enters_it(load: ChainLoad) -> None:
     """What leaves a stage is what entered it less what it drops."""

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.request_checks import refusals
+from profiler.protocol.request_checks import refusals
 from profiler.simulated_gpu import SimulatedGpu
 from profiler.simulated_gpu import columns as of
 from profiles import PacedWorkload, TrafficProfile

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.sweeps.axis import Axis
+from profiler.sweeps.refinement import Axis
 
 
 def test_points_are_even_on_the_scale() -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from profiler.sweeps.machine import machine_facts
+from profiler.sweeps.claim import machine_facts
 
 
 @pytest.mark.parametrize("testbed", ["host", "host:--cores 2-5"])

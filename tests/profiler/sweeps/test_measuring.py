@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiler.journal import Journal
+from profiler.journal.journal import Journal
 from profiler.profiling import journal_of, merge, profile
-from profiler.sweeps.measuring import MeasuredSweep, measure_sweep
+from profiler.sweeps.measuring import MeasuredSweep, measure_sweep, table_of
 from profiler.sweeps.spec import SweepSpec
-from profiler.sweeps.table import table_of
 from profiler.testbed import TestbedError
 from profiles import BenchLoad, InputError
 from tests.profiler.sweeps.curve_testbed import CurveTestbed, flows_sweep

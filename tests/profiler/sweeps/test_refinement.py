@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from profiler.sweeps.axis import Axis
-from profiler.sweeps.refinement import further_points, relative_noise
+from profiler.sweeps.refinement import Axis, further_points, relative_noise
 
 AXIS = Axis(0.0, 100.0)
 EVEN = np.linspace(0, 100, 21).tolist()

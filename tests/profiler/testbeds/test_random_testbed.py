@@ -157,7 +157,7 @@ def test_a_request_outside_the_description_is_refused() -> None:
         assert throughputs(testbed, [known])[0] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_random_testbed_is_profiled_placed_and_evaluated(tmp_path: Path) -> None:
     """From 120 runs per NF to a proven optimum of 60 arrivals, through the commands alone."""
 

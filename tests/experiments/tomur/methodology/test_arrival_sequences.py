@@ -28,7 +28,7 @@ def _scores(seed: int) -> list[tuple[list[str | None], Score]]:
     return scores
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_return_what_one_returns() -> None:
     """Four sequences give the same results in the same order on one and on two processes."""
     serial, parallel = (list(each_sequence(FOUR, _scores, jobs)) for jobs in (1, 2))

@@ -19,7 +19,7 @@ def mapes() -> dict[str, float]:
     return means
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_adaptive_is_near_full_and_random_is_not(mapes: dict[str, float]) -> None:
     """Table 8: with a sixteenth of the runs, adaptive is within 1 point of full, and random errs twice as much."""
     assert mapes["adaptive"] < mapes["full"] + 1.0

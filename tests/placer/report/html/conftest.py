@@ -14,9 +14,9 @@ from traces.arrivals import Recipe, generate
 
 @pytest.fixture(scope="session")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    """Eighty arrivals with departures, placed by every strategy."""
+    """Forty arrivals with departures, placed by every strategy."""
     trace = tmp_path_factory.mktemp("report") / "arrivals.csv"
-    trace.write_text("".join(generate(Recipe(count=80, mean_stay_s=300, seed=5))), encoding="utf-8")
+    trace.write_text("".join(generate(Recipe(count=40, mean_stay_s=300, seed=5))), encoding="utf-8")
     return run(RunRequest(arrivals=str(trace), time_limit=2.0), Progress(quiet=True))
 
 

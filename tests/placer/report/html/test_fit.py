@@ -15,8 +15,8 @@ from placer.report.html import Figure, Page, fit, write_page, write_plots
 from placer.report.html.fit import MOST_POINTS, fit_page
 from placer.report.html.fit_tables import NAME, breaks_table, mathematics, noise_band_pct, points_table
 from placer.report.html.page import render
-from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
+from predictor.fitting.points import MeasuredCurve
 from tests.placer.report.fitted import bent_model, cache_model, curve_of, line_model
 from tests.placer.report.html.browser import chromium
 from tests.predictor.fitting.made_up_models import made_up
@@ -193,6 +193,7 @@ def test_the_page_says_how_it_was_made_and_is_the_same_again() -> None:
     assert len(re.findall(r'id="chart-', text)) == 2
 
 
+@pytest.mark.long
 def test_charts_are_files_without_colours_of_the_page(tmp_path: Path) -> None:
     written = write_plots(page_of(cache_model()), tmp_path)
     assert [path.name for path in written] == [f"{n}.{k}" for n in ("curve", "deviations") for k in ("svg", "png")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +57,19 @@ def test_the_same_run_gives_the_same_bytes(page: Page, report: Path) -> None:
 def test_the_summary_begins_with_the_decision(page: Page, comparison: Comparison) -> None:
     """The first sentence has the NICs of the chosen plan, the last one the ground truth."""
     nics = {one.nics for one in comparison.evaluations}
-    found = re.search(r"places 80 NF instances on (\d+) NICs", page.summary[0])
+    found = re.search(r"places 40 NF instances on (\d+) NICs", page.summary[0])
     assert found is not None
     assert int(found[1]) in nics
     assert "not on hardware" in page.summary[-1]
 
 
+@pytest.mark.long
 def test_a_plan_with_fewer_nics_but_too_many_violations_is_named(comparison: Comparison) -> None:
     """Where Tomur's plan violates too many SLAs another is chosen, and the page hints at a lower budget."""
     summary = page_of_run(_with_slas_met(comparison, by_tomur=False), "t.csv").summary
     assert summary[0].startswith("greedy places ")
-    (hint,) = [sentence for sentence in summary if "a lower --budget" in sentence]
-    assert hint.startswith("contention-aware, tomur uses ")
+    hints = [sentence for sentence in summary if "a lower --budget" in sentence]
+    assert hints[0].startswith("contention-aware, tomur uses ")
     kept = page_of_run(_with_slas_met(comparison, by_tomur=True), "t.csv").summary
     assert not any("a lower --budget" in sentence for sentence in kept)
 
@@ -83,6 +85,7 @@ def _with_slas_met(comparison: Comparison, *, by_tomur: bool) -> Comparison:
     return replace(comparison, evaluations=tuple(evaluations))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "sentence", "charts"),
     [
@@ -92,7 +95,7 @@ def _with_slas_met(comparison: Comparison, *, by_tomur: bool) -> Comparison:
             "optimal places 12 NF instances on",
             ["nics", "violations", "nics-over-time", "occupancy"],
         ),
-        ({"sla": "1e9", "strategies": ("contention-aware",)}, "12 arrivals are rejected", ["nics", "violations"]),
+        ({"sla": "1e9", "strategies": ("contention-aware",)}, "It rejects 12 arrivals: n0, n1", ["nics", "violations"]),
     ],
     ids=["no ground truth", "the optimum alone", "every arrival rejected"],
 )
@@ -124,11 +127,29 @@ def test_text_is_escaped() -> None:
     assert ">–<" in text
 
 
+def test_a_page_names_the_version_and_no_date() -> None:
+    """So that the same program gives the same bytes, and pages of others show it."""
+    footer = render(EMPTY).partition("<footer>")[2].partition("</footer>")[0]
+    made_by = f"Made by <code>placer run</code>. placer {version('nf-placer')}."
+    assert footer == f"<p>{made_by} This file needs no network.</p>"
+
+
+def test_long_names_are_broken_into_lines(page: Page, comparison: Comparison) -> None:
+    """A strategy and its predictor are two lines, on axes and in legends, and rows are higher for them."""
+    charts = {figure.name: figure.chart.to_dict() for section in page.sections for figure in section.charts}
+    bars, curves = charts["nics"], charts["nics-over-time"]
+    assert bars["layer"][0]["encoding"]["y"]["axis"]["labelExpr"] == "split(datum.label, ', ')"
+    assert curves["layer"][0]["encoding"]["color"]["legend"]["labelExpr"] == "split(datum.label, ', ')"
+    assert bars["height"] == len(comparison.plans) * 34
+    assert charts["occupancy"]["usermeta"]["axis"] == 6 * len("contention-aware")
+
+
 def test_a_page_without_charts_carries_no_charting_library() -> None:
     """It stays small."""
     assert len(render(EMPTY)) < 20_000
 
 
+@pytest.mark.long
 def test_charts_are_files_for_papers_too(page: Page, tmp_path: Path) -> None:
     """Every chart is an SVG and a PNG in light colours."""
     written = write_plots(page, tmp_path)

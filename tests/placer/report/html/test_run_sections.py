@@ -13,23 +13,21 @@ from placer.model.plan import Placement
 from placer.progress import Progress
 from placer.report.html import Page, Section, page_of_run
 from placer.report.html.page import render
-from placer.report.html.run_sections import (
+from placer.report.html.run import (
     agreement_section,
-    drops_section,
-    idle_section,
-    occupancy_section,
-    over_time_section,
-    sections_of_run,
-    violations_section,
-)
-from placer.report.html.run_tables import (
     co_locations,
     drops,
+    drops_section,
     idle_capacity,
+    idle_section,
     nics_over_time,
     occupancy,
+    occupancy_section,
+    over_time_section,
     predicted_and_true,
+    sections_of_run,
     violations,
+    violations_section,
 )
 from placer.run import Comparison, RunRequest, run
 

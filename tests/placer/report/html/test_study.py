@@ -28,7 +28,14 @@ def results(*plans: tuple[str, str, float, float]) -> pd.DataFrame:
     [
         ([("t", "rash", 1.0, 9.0), ("t", "safe", 4.0, 1.0), ("t", "optimal", 0.0, 0.0)],
          "Least wastage with at most 2 % SLA violations: safe, +4.0 % (median)."),
-        ([("t", "rash", 1.0, 9.0)], "No strategy places every arrival with at most 2 % SLA violations."),
+        ([("t", "rash", 1.0, 9.0)],
+         "rash (no other strategy was compared): wastage +1.0 % (median), 9.0 % SLA violations; more than the budget "
+         "of 2 %."),
+        ([("t", "safe", 1.0, 2.0), ("t", "optimal", 0.0, 0.0)],
+         "safe (no other strategy was compared): wastage +1.0 % (median), 2.0 % SLA violations; the budget is 2 %."),
+        ([("t", "rash", 1.0, 9.0), ("t", "bold", 5.0, 3.0)],
+         "No strategy keeps the budget of 2 % SLA violations; the closest one: bold, wastage +5.0 % (median), 3.0 % "
+         "SLA violations."),
         ([("t", "rash", 1.0, 0.0), ("u", "rash", 1.0, 3.0), ("t", "safe", 6.0, 1.0), ("u", "safe", 4.0, 2.0)],
          "Least wastage with at most 2 % SLA violations on every trace: safe, +5.0 % (mean of the medians)."),
         ([("t", "optimal", 0.0, 0.0)], "The study holds the optimum only, no strategy to compare with it."),
@@ -47,6 +54,29 @@ def test_a_strategy_that_rejects_arrivals_is_not_recommended() -> None:
     assert "safe, +4.0 %" in page_of_study("s", summarize(rows, BY), rows).summary[0]
 
 
+def test_where_every_strategy_rejects_arrivals_the_budget_comes_first() -> None:
+    """The rash one rejects none and violates too much; of the others, the one that rejects less is named."""
+    rows = results(("t", "rash", 0.0, 9.0), ("t", "small", 0.0, 0.0), ("t", "safe", 4.0, 0.0))
+    rows["rejected"] = [0, 3, 1]
+    assert page_of_study("s", summarize(rows, BY), rows).summary[0] == (
+        "No strategy places every arrival with at most 2 % SLA violations; fewest are rejected by safe, wastage +4.0 % "
+        "(median), 1 arrival rejected."
+    )
+
+
+def test_an_optimum_that_is_not_proven_is_marked() -> None:
+    """Its wastage is relative to a lower bound, in text and HTML; that of a proven one is 0."""
+    rows = results(("t", "safe", 4.0, 1.0), ("t", "optimal", 1.9, 0.0))
+    statistics = summarize(rows, BY)
+    table = as_table(statistics)
+    assert "1.9 **" in table
+    assert "\n** the best plans found, not all proven optimal: wastage is relative to lower bounds.\n" in table
+    (section,) = page_of_study("s", statistics, rows).sections
+    assert section.table is not None
+    assert section.table["note"].tolist() == ["", "** not proven"]
+    assert "**" not in as_table(summarize(results(("t", "safe", 4.0, 1.0), ("t", "optimal", 0.0, 0.0)), BY))
+
+
 def test_numbers_have_their_range_in_the_next_column() -> None:
     """Where draws differ, a column holds their range; SLA violations are the mean."""
     rows = results(*(("t", "greedy", float(draw), violations) for draw, violations in enumerate((0.0, 0.0, 3.0))))
@@ -58,6 +88,7 @@ def test_numbers_have_their_range_in_the_next_column() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_charts_of_traces_with_similar_names_have_different_names() -> None:
     """`a b` and `a-b` are two sections, and their charts have four names."""
     rows = results(("a b", "greedy", 1.0, 0.0), ("a-b", "greedy", 2.0, 0.0))
@@ -85,10 +116,11 @@ def test_wastage_with_too_many_violations_is_marked() -> None:
 
 
 def test_a_study_without_wastage_and_truth_has_a_page() -> None:
-    """Unknown figures have no charts, and the first sentence says that wastage is unknown."""
-    rows = results(("t", "safe", float("nan"), float("nan"))).assign(truth="predicted")
+    """Unknown figures have no charts, and no strategy is known to keep the budget."""
+    unknown = float("nan")
+    rows = results(("t", "safe", unknown, unknown), ("t", "other", unknown, unknown)).assign(truth="predicted")
     page = page_of_study("s", summarize(rows, BY), rows)
-    assert page.summary[0] == "Wastage is unknown: there is no optimum to compare with."
+    assert page.summary[0] == "No strategy is known to keep the budget of 2 % SLA violations: they are unknown."
     assert [section.figures for section in page.sections] == [()]
     assert "SLA violations are unknown" in render(page)
 
@@ -125,3 +157,25 @@ def test_without_a_ground_truth_the_expected_violations_of_a_study_count() -> No
     rows = results(("t", "rash", 1.0, float("nan")), ("t", "safe", 4.0, float("nan")))
     rows = rows.assign(expected_violations_pct=[5.0, 1.0], budget_pct=2.0)
     assert page_of_study("s", summarize(rows, BY), rows).summary[0].endswith("safe, +4.0 % (median).")
+
+
+def test_wastage_without_an_optimum_is_unknown() -> None:
+    rows = results(("t", "rash", float("nan"), 5.0), ("t", "safe", float("nan"), 1.0))
+    assert page_of_study("s", summarize(rows, BY), rows).summary[0] == (
+        "Wastage is unknown: there is no optimum to compare with."
+    )
+
+
+@pytest.mark.parametrize(
+    ("truth", "sentence"),
+    [
+        ("simulated", "Throughput is measured on the simulated card, not on hardware."),
+        ("predicted", "There is no ground truth: SLA violations are unknown."),
+        ("lab-3", "Throughput is measured by: lab-3."),
+    ],
+)
+def test_the_table_ends_with_the_ground_truth(truth: str, sentence: str) -> None:
+    """As the page does."""
+    rows = results(("t", "safe", 4.0, 1.0)).assign(truth=truth)
+    assert as_table(summarize(rows, BY)).endswith(f"\n{sentence}\n")
+    assert summarize(rows, BY)["truth"].tolist() == [truth]

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placer.report.text.dots import drawn_curve
-from placer.report.text.fit import ROWS, shown
-from placer.report.text.fit_words import errors_verdict, number_text
-from predictor.fitting.curve import MeasuredCurve
+from placer.report.text.fit import ROWS, draw_curve, errors_verdict, number_text, shown
+from predictor.fitting.points import MeasuredCurve
+from tests.effort import examples
 from tests.placer.report.fitted import bent_model, cache_model, curve_of, line_model
 
 
@@ -75,11 +74,11 @@ def test_a_narrow_terminal_shows_no_curve() -> None:
     st.integers(8, 60),
     st.booleans(),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 def test_every_curve_fits_its_box(points: list[tuple[float, float]], columns: int, braille: bool) -> None:
     """Whatever the points are; each row and column has as many characters as asked for, and some have dots."""
     x, y = np.array(points).T
-    rows = drawn_curve(x, y, columns, ROWS, braille=braille)
+    rows = draw_curve(x, y, columns, ROWS, braille=braille)
     assert [len(row) for row in rows] == [columns] * ROWS
     assert any(row.strip(" \u2800") for row in rows)
 
@@ -87,9 +86,9 @@ def test_every_curve_fits_its_box(points: list[tuple[float, float]], columns: in
 def test_a_point_is_drawn_where_it_is() -> None:
     """Two points, in opposite corners; a constant in the middle."""
     ends = np.array([0.0, 1.0])
-    assert drawn_curve(ends, ends, 2, 2, braille=True) == ["\u2800⠈", "⡀\u2800"]
-    assert drawn_curve(ends, ends, 2, 2, braille=False) == [" '", ". "]
-    assert drawn_curve(ends, ends * 0, 2, 1, braille=False) == ["--"]
+    assert draw_curve(ends, ends, 2, 2, braille=True) == ["\u2800⠈", "⡀\u2800"]
+    assert draw_curve(ends, ends, 2, 2, braille=False) == [" '", ". "]
+    assert draw_curve(ends, ends * 0, 2, 1, braille=False) == ["--"]
 
 
 @pytest.mark.parametrize(

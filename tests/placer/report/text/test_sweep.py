@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placer.report.text.sweep import as_table
+from placer.commands.sweep import as_table
 from predictor.fitting.fitted_model import CurveBreak
 from tests.predictor.fitting.made_up_models import made_up
 

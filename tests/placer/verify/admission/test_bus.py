@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placer.verify.admission import bus
-from placer.verify.admission.bus import Stream, TooManySteps, one_shot_wait, sporadic_wait, utilisation_of
+from placer.verify.admission import latency
+from placer.verify.admission.latency import Stream, TooManySteps, one_shot_wait, sporadic_wait, utilisation_of
+from tests.effort import examples
 from tests.placer.gpu.bus_simulation import longest_waits
 
 
@@ -60,7 +61,7 @@ def test_the_second_batch_of_a_busy_period_can_wait_longest() -> None:
 
 def test_a_bus_next_to_its_limit_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search ends after its number of steps."""
-    monkeypatch.setattr(bus, "MOST_STEPS", 50)
+    monkeypatch.setattr(latency, "MOST_STEPS", 50)
     with pytest.raises(TooManySteps):
         waits(streams_of((1, 2), (1, 2.0001)))
 
@@ -83,7 +84,7 @@ def buses(draw: st.DrawFn) -> list[Stream]:
     return chosen
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(buses())
 def test_the_bound_is_reached_when_all_arrive_together_behind_the_longest_later_transfer(streams: list[Stream]) -> None:
     """At the critical instant, a simulated bus lets a batch of each stream wait exactly as long as the bound."""
@@ -96,7 +97,7 @@ def test_the_bound_is_reached_when_all_arrive_together_behind_the_longest_later_
         assert longest[place] == sporadic_wait(own, streams[:place], streams[place + 1 :])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(buses(), st.data())
 def test_no_random_arrivals_exceed_the_bound(streams: list[Stream], data: st.DataObject) -> None:
     """Batches at least a period apart, from any first instants, never wait longer than the bound."""

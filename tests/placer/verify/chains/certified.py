@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from placer.chains.files.json_twins import chains_of, rack_of
-from placer.chains.place import best_plan
-from placer.chains.proofs.certificate import certificate_of
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.place import best_plan
+from placer.rack.proofs.certificate import certificate_of
 from placer.verify.chains import chain_certificate_of, chain_faults
 
 Json = dict[str, Any]

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from placer.chains.files.json_twins import chains_of, rack_of
-from placer.chains.files.written_twins import written_chains, written_rack
-from placer.chains.place import best_plan
-from placer.chains.plan import Status
-from placer.chains.proofs.certificate import certificate_of, weaker_claim
-from placer.chains.run_strategy import run_strategy
-from tests.placer.chains import instances, lemur
-from tests.placer.chains.search.test_fleet_plan import rack_of_servers
-from tests.placer.chains.small import ON_SERVER, ON_SWITCH, chain, rack, server
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.files.written_twins import write_chains, write_rack
+from placer.rack.place import best_plan
+from placer.rack.plan import Status
+from placer.rack.proofs.certificate import certificate_of, weaker_claim
+from placer.rack.run_strategy import run_strategy
+from tests.effort import examples
+from tests.placer.rack import instances, lemur
+from tests.placer.rack.search.test_fleet_plan import rack_of_servers
+from tests.placer.rack.small import ON_SERVER, ON_SWITCH, chain, rack, server
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 
 GENERATORS = [instances.everyday, instances.edges]
@@ -41,7 +42,7 @@ def test_all_certificates_of_lemurs_chains(numbers: tuple[int, ...], delta: floa
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_certificates_of_random_instances(generator: instances.Generator) -> None:
     """Branches, SmartNICs, two servers, stages: each optimum, and that there is no plan, is proven."""
-    found = {seed: wrong_with(*generator(seed)) for seed in range(10)}
+    found = {seed: wrong_with(*generator(seed)) for seed in range(examples(10))}
     assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
 
 
@@ -54,6 +55,7 @@ def test_certificates_of_a_thousand_instances(generator: instances.Generator, se
     assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("beyond", [1e-6, 3e-9, 5e-10])
 def test_certificates_where_a_limit_is_missed_by_little(beyond: float) -> None:
     """Solvers allow themselves more than the model does; the prices of the limit alone prove that it is missed."""
@@ -94,7 +96,7 @@ def test_all_on_the_switch_needs_no_stages_for_encapsulation() -> None:
 def test_equal_servers_count_as_one_machine(number: int, chains: int, status: str) -> None:
     """A chain for each server is proven optimal; forty-five that need a core each do not fit forty-two."""
     given = {"chains": [lemur.chain_json(number, 0.5, f"c{at}") for at in range(chains)]}
-    claims = certified(given, dict(written_rack(rack_of_servers(3))))
+    claims = certified(given, dict(write_rack(rack_of_servers(3))))
     assert claims["proof"]["servers"] == "together"
     assert (claims["plan"]["status"], faults_in(claims)) == (status, [])
 
@@ -134,4 +136,4 @@ def test_nothing_is_claimed_where_nothing_is_known() -> None:
     claims = {**certificate_of(plan, chains), "proof": None}
     claims["plan"] = {**claims["plan"], "bound_mbps": None}  # type: ignore[dict-item]
     assert faults_in(claims) == []
-    assert claims["chains"] == written_chains(chains)
+    assert claims["chains"] == write_chains(chains)

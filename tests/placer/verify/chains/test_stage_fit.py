@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.chains.files.json_twins import chains_of, rack_of
+from placer.rack.files.json_twins import chains_of, rack_of
 from placer.verify.chains.stage_fit import fits
-from tests.placer.chains.small import chain, rack
-from tests.placer.chains.stage_search import fits_stages
+from tests.placer.rack.small import chain, rack
+from tests.placer.rack.stage_search import fits_stages
 
 
 @given(

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiles import InputError
-from tests.placer.chains import checker, instances
-from tests.placer.chains.exhaustive import best_rates
-from tests.placer.chains.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
+from tests.effort import examples
+from tests.placer.rack import checker, instances
+from tests.placer.rack.exhaustive import best_rates
+from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
 from tests.placer.verify.chains.certified import certified, faults_in
 
 Tamper = Callable[[Json], object]
@@ -187,7 +188,7 @@ def known(generator: instances.Generator, seed: int) -> Json:
 
 
 @given(st.sampled_from([instances.everyday, instances.edges]), st.integers(0, 19), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_an_accepted_certificate_is_true(generator: instances.Generator, seed: int, data: st.DataObject) -> None:
     """Whatever was changed, a certificate without faults has a plan within all limits and a bound that holds."""
     claims = copy.deepcopy(known(generator, seed))
@@ -207,7 +208,7 @@ def test_an_accepted_certificate_is_true(generator: instances.Generator, seed: i
     st.sampled_from(["each", "together"]),
     st.lists(st.sampled_from([0, 0, 0.01, 0.3, 1, 1.5, 40, 1000, 7000]), min_size=9, max_size=9),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_no_prices_prove_less_than_the_best_plan_gains(
     generator: instances.Generator, seed: int, servers: str, prices: list[float]
 ) -> None:

@@ -1,0 +1,325 @@
+"""The columns of a comparison: what is reported of each plan, in every format.
+
+A column is one entry of `COLUMNS`. Its key names it in JSON, in CSV, in the DataFrame of `PlacementResult.table` and in
+docs/formats; those with a heading are in the table on a terminal, those with a page heading in the HTML report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from placer.evaluate.evaluation import Evaluation, to_buy
+from placer.evaluate.wastage import (
+    MEANINGS,
+    Compared,
+    costs_differ,
+    is_marked,
+    keeps_budget,
+    mark_of,
+    reference,
+    wastage_text,
+)
+from placer.model.fleet import Fleet, NicKind
+from placer.model.plan import replay_plan
+
+Value = Callable[[Compared, Evaluation], object]
+Cell = Callable[[Compared, Evaluation], str]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of a plan.
+
+    Parameters
+    ----------
+    key
+        Its name for programs; empty where only people see it.
+    value
+        The figure, as JSON holds it: rounded, None where it is not known.
+    help
+        What it is, in a line, with its unit.
+    heading, cell
+        Its heading in the text table, and how the figure is written there.
+    page, page_value
+        Its heading in the HTML report, and the figure there; by default `value`.
+    where
+        Whether the tables for people have it.
+    in_json
+        Whether the output for programs has it.
+    in_studies
+        The figure in the results of studies, which know no optimum; None where they have no such column.
+    """
+
+    key: str
+    value: Value
+    help: str
+    heading: str = ""
+    cell: Cell | None = None
+    page: str = ""
+    page_value: Value | None = None
+    where: Callable[[Compared], bool] = lambda compared: True
+    in_json: Callable[[Compared, Evaluation], bool] = lambda compared, evaluation: True
+    in_studies: Callable[[Sequence[NicKind], Evaluation], float | None] | None = None
+
+    def text(self, compared: Compared, evaluation: Evaluation) -> str:
+        """The cell of the text table."""
+        return str(self.value(compared, evaluation)) if self.cell is None else self.cell(compared, evaluation)
+
+    def on_page(self, compared: Compared, evaluation: Evaluation) -> object:
+        """The cell of the HTML report."""
+        return (self.page_value or self.value)(compared, evaluation)
+
+
+def decisions_per_s(evaluation: Evaluation) -> float:
+    """Arrivals decided per second of placing."""
+    return len(evaluation.plan.placements) / max(evaluation.plan.seconds, 1e-9)
+
+
+def rounded(value: float | None) -> float | None:
+    """A figure as outputs for programs have it."""
+    return None if value is None else round(value, 4)
+
+
+def whole(value: float) -> float | int:
+    """A cost without decimals where it has none."""
+    return int(value) if float(value).is_integer() else value
+
+
+def percent(value: float | None, unknown: str) -> str:
+    """A share as the table has it."""
+    return unknown if value is None else f"{value:.1f} %"
+
+
+def expects_violations(compared: Compared) -> bool:
+    """Whether violations are expected of some plan."""
+    return any(evaluation.expected_violations_pct is not None for evaluation in compared.plans)
+
+
+def is_by_measuring(compared: Compared) -> bool:
+    """Whether some plan was made by measuring."""
+    return any(evaluation.measured_pct is not None for evaluation in compared.plans)
+
+
+def _align(compared: Compared, evaluation: Evaluation, pct: float | None) -> str:
+    """A wastage with its mark; where some plan is marked, the wastage of others is aligned with it."""
+    mark = mark_of(compared, evaluation)
+    widest = max(len(mark_of(compared, other)) for other in compared.plans)
+    return wastage_text(pct, mark) + " " * (widest + bool(widest) - len(mark) - bool(mark))
+
+
+def _of_budget(name: str) -> Value:
+    """A figure of a plan that was made for a budget with all arrivals known."""
+
+    def value(compared: Compared, evaluation: Evaluation) -> object:
+        found = getattr(evaluation.plan.within, name)
+        if name == "reserve_pct":
+            return rounded(found)
+        return whole(found) if name == "lower_bound" else found
+
+    return value
+
+
+def _has_budget(compared: Compared, evaluation: Evaluation) -> bool:
+    return evaluation.plan.within is not None
+
+
+def _measured(compared: Compared, evaluation: Evaluation) -> bool:
+    return is_by_measuring(compared)
+
+
+def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float | None:
+    """Cores that no NF uses when most NICs are in use, per 100 cores of these NICs; None where none is in use."""
+    fleet = Fleet(kinds)
+    peak, cores, used = 0, 0, 0
+    for _ in replay_plan(evaluation.plan, fleet):
+        if len(fleet.nics) > peak:
+            peak = len(fleet.nics)
+            cores = sum(nic.kind.cores for nic in fleet.nics.values())
+            used = sum(nic.kind.cores_taken(nic.co_location) for nic in fleet.nics.values())
+    return rounded(100.0 * (1.0 - used / cores)) if cores else None
+
+
+COLUMNS = (
+    Column("strategy", lambda compared, judged: judged.plan.strategy, "which rule placed", "strategy", page="strategy"),
+    Column(
+        "predictor",
+        lambda compared, judged: judged.plan.predictor,
+        "which predictor it used; strategies that predict nothing have none",
+        "predictor",
+        lambda compared, judged: judged.plan.predictor or "-",
+        page="predictor",
+        page_value=lambda compared, judged: judged.plan.predictor or "-",
+    ),
+    Column(
+        "nics",
+        lambda compared, judged: judged.nics,
+        "NICs at the peak",
+        "NICs",
+        lambda compared, judged: f"{judged.nics:,}",
+        "NICs",
+    ),
+    Column(
+        "wastage_pct",
+        lambda compared, judged: rounded(compared.wastage_pct(judged)),
+        "NICs beyond the reference, %",
+        "wastage",
+        lambda compared, judged: _align(compared, judged, compared.wastage_pct(judged)),
+        "wastage, %",
+        lambda compared, judged: compared.wastage_pct(judged),
+    ),
+    Column(
+        "wastage_against",
+        lambda compared, judged: reference(compared).replace(" ", "_"),
+        "the reference of wastage: `optimum`, or `lower_bound` where the optimum is not proven",
+    ),
+    Column(
+        "",
+        lambda compared, judged: None,
+        "",
+        page="note",
+        page_value=lambda compared, judged: MEANINGS.get(mark_of(compared, judged)),
+    ),
+    Column(
+        "sla_violations_pct",
+        lambda compared, judged: rounded(judged.violations_pct),
+        "instances that violate their SLA by the ground truth, per 100 placed",
+        "SLA violations",
+        lambda compared, judged: percent(judged.violations_pct, "unknown"),
+        "SLA violations, %",
+        lambda compared, judged: judged.violations_pct,
+    ),
+    Column(
+        "expected_violations_pct",
+        lambda compared, judged: rounded(judged.expected_violations_pct),
+        "the same as the predictor expects it, by its measured errors",
+        "expected",
+        lambda compared, judged: percent(judged.expected_violations_pct, "-"),
+        "expected, %",
+        lambda compared, judged: judged.expected_violations_pct,
+        where=expects_violations,
+    ),
+    Column(
+        "violated",
+        lambda compared, judged: judged.violated,
+        "number of instances that violate their SLA",
+        page="SLA violations",
+    ),
+    Column(
+        "rejected",
+        lambda compared, judged: judged.plan.rejected,
+        "arrivals without a NIC",
+        "rejected",
+        lambda compared, judged: f"{judged.plan.rejected:,}",
+        "rejected",
+    ),
+    Column("seconds", lambda compared, judged: round(judged.plan.seconds, 4), "time of placing, s"),
+    Column(
+        "decisions_per_s",
+        lambda compared, judged: round(decisions_per_s(judged), 1),
+        "arrivals decided per second",
+        "decisions/s",
+        lambda compared, judged: f"{decisions_per_s(judged):,.0f}",
+    ),
+    Column(
+        "cost",
+        lambda compared, judged: whole(judged.cost),
+        "cost of the NICs at the peak",
+        "cost",
+        lambda compared, judged: f"{judged.cost:,.6g}",
+        "cost",
+        lambda compared, judged: judged.cost,
+        where=costs_differ,
+    ),
+    Column(
+        "cost_wastage_pct",
+        lambda compared, judged: rounded(compared.cost_wastage_pct(judged)),
+        "cost beyond the reference, %",
+        "cost wastage",
+        lambda compared, judged: _align(compared, judged, compared.cost_wastage_pct(judged)),
+        "cost wastage, %",
+        lambda compared, judged: compared.cost_wastage_pct(judged),
+        where=costs_differ,
+    ),
+    Column("to_buy", lambda compared, judged: to_buy(judged.plan, compared.catalogue.kinds), "NICs to buy, by model"),
+    Column("budget_pct", lambda compared, judged: compared.catalogue.budget_pct, "SLA violations to accept, %"),
+    Column(
+        "keeps_budget",
+        lambda compared, judged: None if compared.catalogue.budget_pct is None else keeps_budget(compared, judged),
+        "whether it has no more SLA violations than that",
+    ),
+    Column("risk", lambda compared, judged: judged.plan.risk, "the chance that an NF is slower than placement assumes"),
+    Column(
+        "comparable",
+        lambda compared, judged: not is_marked(compared, judged),
+        "whether its wastage can be compared with that of the optimum",
+    ),
+    Column(
+        "short_by_pct",
+        lambda compared, judged: rounded(judged.short_by_pct),
+        "how far the worst instance is below the throughput of its SLA, %",
+    ),
+    Column(
+        "spare_cores_pct",
+        lambda compared, judged: spare_cores_pct(compared.catalogue.kinds, judged),
+        "cores that no NF uses when most NICs are in use, %",
+        page="spare cores, %",
+        in_studies=spare_cores_pct,
+    ),
+    Column("reserve_pct", _of_budget("reserve_pct"), "what was kept back of the budget, %", in_json=_has_budget),
+    Column(
+        "bound_nics", _of_budget("nics_lower_bound"), "no plan within the budget uses fewer NICs", in_json=_has_budget
+    ),
+    Column("lower_bound", _of_budget("lower_bound"), "no plan within the budget costs less", in_json=_has_budget),
+    Column("proven", _of_budget("proven"), "whether it is the cheapest plan within the budget", in_json=_has_budget),
+    Column("scope", _of_budget("scope"), "among which plans", in_json=_has_budget),
+    Column(
+        "measured_runs", lambda compared, judged: judged.measured_runs, "runs that were measured", in_json=_measured
+    ),
+    Column(
+        "measured_pct",
+        lambda compared, judged: rounded(judged.measured_pct),
+        "instances all of whose co-locations were measured, %",
+        in_json=_measured,
+    ),
+    Column(
+        "unmeasured",
+        lambda compared, judged: None if judged.measured_runs is None else [list(nfs) for nfs in judged.unmeasured],
+        "the NFs of each co-location that was not measured",
+        in_json=_measured,
+    ),
+)
+
+BY_KEY = {column.key: column for column in COLUMNS}
+
+TABLE = (
+    "strategy", "predictor", "nics", "cost", "wastage_pct", "cost_wastage_pct", "sla_violations_pct",
+    "expected_violations_pct", "rejected", "decisions_per_s",
+)  # fmt: skip
+"""First of the columns of the text table, in this order; others with a heading follow."""
+
+PAGE = (
+    "strategy", "predictor", "nics", "wastage_pct", "", "violated", "sla_violations_pct", "expected_violations_pct",
+    "rejected", "cost", "cost_wastage_pct",
+)  # fmt: skip
+"""First of the columns of the HTML report; others with a page heading follow."""
+
+
+def table_columns(compared: Compared) -> list[Column]:
+    """The columns of the text table, in their order."""
+    keys = dict.fromkeys([*TABLE, *(column.key for column in COLUMNS if column.heading)])
+    return [BY_KEY[key] for key in keys if BY_KEY[key].where(compared)]
+
+
+def page_columns() -> list[Column]:
+    """The columns of the HTML report, in their order; cost wastage is left out where all NICs cost the same."""
+    return [BY_KEY[key] for key in dict.fromkeys([*PAGE, *(column.key for column in COLUMNS if column.page)])]
+
+
+def figures_of(compared: Compared, evaluation: Evaluation) -> dict[str, object]:
+    """All figures of a plan by key, as JSON holds them."""
+    return {
+        column.key: column.value(compared, evaluation)
+        for column in COLUMNS
+        if column.key and column.in_json(compared, evaluation)
+    }

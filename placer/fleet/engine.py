@@ -1,0 +1,409 @@
+"""The online engine: arrivals, departures, changes and failures in any order, each decided at once.
+
+It holds the fleet, a selector that picks NICs, and the queue of waiting tenants. A tenant is moved only where it must
+be: when its NIC fails or is drained, or when a change makes a tenant of the NIC violate its SLA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Decision,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    JudgedInstance,
+    Learned,
+    Lookup,
+    Measure,
+    MeasuredInstance,
+    Move,
+    Rebalance,
+    Refused,
+    Return,
+    Where,
+)
+from placer.fleet.learning.learning import DRIFT, STATUSES, Feedback
+from placer.fleet.learning.ledger import SATURATED, ProductionReading
+from placer.fleet.nic_versions import NicVersions
+from placer.fleet.rebalance import Rebalancer, Repairer
+from placer.model.feasibility import below_sla, feasible, fits, misfit
+from placer.model.fleet import NUMBERED, Fleet, Nic, NicKind, Service, Tenant
+from placer.model.oracle import Oracle
+from placer.policy.pattern_table import MOST_PATTERNS
+from placer.policy.rules import LOOK_AHEAD, Rule
+from placer.policy.selector import Selector
+from profiles import Workload
+
+REBUILT_AFTER, REBUILT_GROWTH = 256, 0.1
+"""Indexes are built anew after so many more readings, and at least this share more: what comes later changes less."""
+
+REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
+"""What happens to an arrival that fits on no NIC."""
+
+
+class Engine:
+    """Decides on the events of a fleet.
+
+    Parameters
+    ----------
+    fleet
+        The fleet, with the tenants that it has.
+    oracles
+        Per kind, predicts the throughputs.
+    rule
+        Which of several NICs takes an arrival.
+    when_full
+        One of `WHEN_FULL`.
+    waiting
+        The queue, first come first.
+    most_patterns
+        Largest number of co-locations that are predicted in advance.
+    expected
+        Tenants like those that will come, so that no arrival waits for predictions of usual co-locations.
+    feedback
+        Learns from measurements; without it they are refused.
+    events
+        The number of the last event.
+    repairs
+        Most instances that a measurement may move because they were below their SLA.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        oracles: Sequence[Oracle],
+        rule: Rule = LOOK_AHEAD,
+        *,
+        when_full: str = REJECT,
+        waiting: Iterable[Tenant] = (),
+        most_patterns: int = MOST_PATTERNS,
+        expected: Sequence[Tenant] = (),
+        feedback: Feedback | None = None,
+        events: int = 0,
+        repairs: int = 0,
+    ) -> None:
+        self.feedback = feedback
+        self.events = events
+        self.fleet = fleet
+        self.oracles = oracles
+        self.when_full = when_full
+        self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected)
+        self.waiting = {tenant.id: tenant for tenant in waiting}
+        self.versions = NicVersions(events)
+        self._readings = 0 if feedback is None else feedback.capacities
+        self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
+        self._deciders: dict[type, Callable[..., Decision]] = {
+            Arrive: self._arrive,
+            Depart: self._depart,
+            Change: self._change,
+            Fail: self._fail,
+            Drain: self._drain,
+            Join: self._join,
+            Return: self._return,
+            Rebalance: self._rebalance,
+            Measure: self._measure,
+            Where: self._where,
+        }
+
+    def handle(self, event: FleetEvent) -> Decision:
+        """Decide on the event, and change the fleet accordingly.
+
+        Raises
+        ------
+        Refused
+            When the event cannot happen; nothing was changed.
+        """
+        decision = self._deciders[type(event)](event)
+        if not isinstance(decision, Lookup):
+            self.events += 1
+            self.versions.note(self.events, event, decision, self.fleet)
+            self.selector.advance()
+        return decision
+
+    def workload_of(self, tenant_id: str) -> Workload | None:
+        """What an instance on a NIC or in the queue runs; None for an unknown one."""
+        tenant = self._find(tenant_id)
+        return None if tenant is None else tenant.workload
+
+    def follow_models(self) -> bool:
+        """Decide by the models that feedback has come to; returns whether they are others than before."""
+        if self.feedback is None or self.feedback.deciders is self.oracles:
+            return False
+        self.oracles = self.feedback.deciders
+        self.selector.rebuild(self.oracles)
+        return True
+
+    def follow_readings(self, *, drifted: bool) -> None:
+        """Let decisions follow what feedback has learnt; `drifted` if an NF was found to have changed."""
+        readings = 0 if self.feedback is None else self.feedback.capacities
+        grown = readings - self._readings >= max(REBUILT_AFTER, REBUILT_GROWTH * self._readings)
+        anew = self.follow_models()
+        if not anew and (drifted or (grown and not self.selector.rebuilding)):
+            self.selector.rebuild()
+            anew = True
+        if anew:
+            self._readings = readings
+        self.selector.refresh()
+
+    def _arrive(self, event: Arrive) -> Decision:
+        tenant = event.tenant
+        before = self._find(tenant.id)
+        if before is not None:
+            if before == tenant:  # sent again, because the answer was lost
+                return self._where(Where(tenant.id))
+            raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
+        if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
+            raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
+        if event.nic is not None and event.kind is not None:
+            return self._take_over(tenant, event.nic, event.kind)
+        if event.nic is not None:
+            return self._arrive_on(tenant, event.nic)
+        self.selector.observe(tenant)
+        nic = self._place(tenant)
+        if nic is not None:
+            return Decision("placed", (Move(tenant.id, None, nic.id),))
+        reasons = tuple(self.selector.reasons(tenant))
+        return Decision("queued" if self._enqueue(tenant) else "rejected", reasons=reasons)
+
+    def _arrive_on(self, tenant: Tenant, nic_id: str) -> Decision:
+        """Place an arrival on the NIC that it names, or refuse it."""
+        nic = self.fleet.find(nic_id)
+        if nic is None:
+            raise Refused(f"'{nic_id}' is not a NIC of this fleet")
+        reason = misfit(nic, self.oracles[nic.kind.index], tenant)
+        if reason is not None:
+            raise Refused(f"{nic_id}: {reason}")
+        self.selector.observe(tenant)
+        self._put(tenant, nic if nic.tenants_by_id else self.fleet.open(nic.kind, nic.id))
+        return Decision("placed", (Move(tenant.id, None, nic.id),))
+
+    def _take_over(self, tenant: Tenant, nic_id: str, number: int) -> Decision:
+        """Place an instance where a plan has it, whatever the SLAs there; only cores and counts are kept."""
+        nic = self.fleet.find(nic_id)
+        kinds = self.fleet.available() if nic is None else [nic.kind]
+        kind = next((kind for kind in kinds if kind.index == number), None)
+        if kind is None:
+            raise Refused(f"there is no '{nic_id}' of kind {number}")
+        together = [*(nic.tenants if nic is not None else ()), tenant]
+        if not fits(kind, (tenant.workload for tenant in together)):
+            raise Refused(f"{nic_id}: too few free cores")
+        self.selector.observe(tenant)
+        self._put(tenant, nic if nic is not None and nic.tenants_by_id else self.fleet.open(kind, nic_id))
+        return Decision("placed", (Move(tenant.id, None, nic_id),))
+
+    def _join(self, event: Join) -> Decision:
+        kinds = [kind for kind in self.fleet.kinds if kind.model == event.nic_model]
+        if not kinds:
+            known = ", ".join(dict.fromkeys(kind.model for kind in self.fleet.kinds))
+            raise Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
+        nic = self.fleet.find(event.nic)
+        if nic is not None and nic.kind.model == event.nic_model:  # sent again, because the answer was lost
+            return Lookup("joined")
+        if nic is not None:
+            raise Refused(f"'{event.nic}' is a {nic.kind.model}")
+        if NUMBERED.fullmatch(event.nic):
+            raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
+        self.fleet.join(kinds[0], event.nic)
+        return Decision("joined", tuple(self._place_waiting()))
+
+    def _depart(self, event: Depart) -> Decision:
+        if self.waiting.pop(event.id, None) is not None:
+            return Decision("left")
+        if self.fleet.nic_of(event.id) is None:
+            raise Refused(f"'{event.id}' is not placed or queued")
+        nic = self.fleet.remove(event.id)
+        if self._repairer is not None:
+            self._repairer.forget(event.id)
+        return Decision("left", (Move(event.id, nic.id, None), *self._place_waiting()))
+
+    def _change(self, event: Change) -> Decision:
+        before = self._find(event.id)
+        if before is None:
+            raise Refused(f"'{event.id}' is not placed or queued")
+        after = Tenant(event.id, event.workload or before.workload, event.sla or before.sla)
+        if not any(kind.hosts(after.workload) for kind in self.fleet.kinds):
+            raise Refused(f"no NIC hosts '{after.workload.nf}'")
+        if event.id in self.waiting:
+            self.waiting[event.id] = after
+            moves = tuple(self._place_waiting())
+            return Decision("placed" if event.id not in self.waiting else "queued", moves)
+        home = self.fleet.nic_of(event.id)
+        assert home is not None
+        together = [*(tenant for tenant in home.tenants if tenant.id != event.id), after]
+        if feasible(home.kind, self.oracles[home.kind.index], [together])[0]:
+            self.fleet.remove(after.id)
+            self.fleet.put_back(after, home)
+            return Decision("kept", tuple(self._place_waiting()))
+        self.fleet.remove(event.id)
+        nic = self._place(after)
+        if nic is not None:
+            return Decision("moved", (Move(event.id, home.id, nic.id), *self._place_waiting()))
+        if not fits(home.kind, (tenant.workload for tenant in together)):
+            self.fleet.put_back(before, home)
+            raise Refused(f"'{after.workload.nf}' has too few cores on {home.id}, and fits on no other NIC")
+        home = self.fleet.put_back(after, home)
+        violating = below_sla(self.oracles[home.kind.index], home.tenants)
+        return Decision("at-risk", at_risk=tuple(tenant.id for tenant in violating))
+
+    def _fail(self, event: Fail) -> Decision:
+        nic = self._serving_nic(event.nic)
+        self.fleet.withdraw(nic, Service.FAILED)
+        moves: list[Move] = []
+        queued: list[str] = []
+        rejected: list[str] = []
+        for tenant in nic.tenants:
+            self.fleet.remove(tenant.id)
+            target = self._place(tenant)
+            moves.append(Move(tenant.id, nic.id, target.id if target else None))
+            if target is None:
+                (queued if self._enqueue(tenant) else rejected).append(tenant.id)
+        return Decision("failed", tuple(moves), queued=tuple(queued), rejected=tuple(rejected))
+
+    def _drain(self, event: Drain) -> Decision:
+        nic = self._serving_nic(event.nic)
+        self.fleet.withdraw(nic, Service.DRAINING)
+        moves = []
+        for tenant in nic.tenants:
+            choice = self.selector.choose(tenant)
+            if choice is not None:
+                self.fleet.remove(tenant.id)
+                moves.append(Move(tenant.id, nic.id, self._put(tenant, choice).id))
+        return Decision("draining" if nic.tenants_by_id else "drained", tuple(moves))
+
+    def _return(self, event: Return) -> Decision:
+        nic = self.fleet.out_of_service.get(event.nic)
+        if nic is None:
+            raise Refused(f"'{event.nic}' is not out of service")
+        self.fleet.restore(nic)
+        return Decision("returned", tuple(self._place_waiting()))
+
+    def _rebalance(self, event: Rebalance) -> Decision:
+        moves = Rebalancer(self.fleet, self.oracles, self.selector).moves(event)
+        return Decision("rebalanced" if moves else "as-it-was", (*moves, *self._place_waiting()))
+
+    def _measure(self, event: Measure) -> Decision:
+        if self.feedback is None:
+            raise Refused("measurements are not learnt here")
+        decision = learn(event, self.fleet, self.feedback, self.events + 1)
+        self.follow_readings(drifted=decision.status == DRIFT)
+        if self._repairer is None:
+            return decision
+        moves = self._repairer.moves(self.fleet.nics[event.nic], decision.instances, self.events + 1)
+        return replace(decision, moves=(*moves, *(self._place_waiting() if moves else ())))
+
+    def _where(self, event: Where) -> Lookup:
+        nic = self.fleet.nic_of(event.id)
+        if nic is not None:
+            return Lookup("placed", found_on=nic.id)
+        return Lookup("queued" if event.id in self.waiting else "unknown")
+
+    def _place(self, tenant: Tenant) -> Nic | None:
+        choice = self.selector.choose(tenant)
+        return None if choice is None else self._put(tenant, choice)
+
+    def _put(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
+        nic = self.fleet.open(choice) if isinstance(choice, NicKind) else choice
+        self.fleet.place(tenant, nic)
+        return nic
+
+    def _enqueue(self, tenant: Tenant) -> bool:
+        """Add the tenant to the queue, if there is one."""
+        if self.when_full == QUEUE:
+            self.waiting[tenant.id] = tenant
+        return self.when_full == QUEUE
+
+    def _place_waiting(self) -> list[Move]:
+        """Place all of the queue that fits, first come first; a tenant that fits nowhere does not block the others."""
+        moves = []
+        failed_drop: dict[Workload, float] = {}
+        for tenant in tuple(self.waiting.values()):
+            drop = tenant.sla.max_drop
+            if drop is not None and drop <= failed_drop.get(tenant.workload, -1.0):
+                continue
+            nic = self._place(tenant)
+            if nic is not None:
+                del self.waiting[tenant.id]
+                moves.append(Move(tenant.id, None, nic.id))
+            elif drop is not None:
+                failed_drop[tenant.workload] = drop
+        return moves
+
+    def _find(self, tenant_id: str) -> Tenant | None:
+        """The tenant on a NIC or in the queue; None for an unknown one."""
+        nic = self.fleet.nic_of(tenant_id)
+        return nic.tenants_by_id[tenant_id] if nic is not None else self.waiting.get(tenant_id)
+
+    def _serving_nic(self, nic_id: str) -> Nic:
+        nic = self.fleet.find(nic_id)
+        if nic is None:
+            raise Refused(f"'{nic_id}' was never in use")
+        if nic.service is Service.FAILED:
+            raise Refused(f"'{nic_id}' failed before")
+        return nic
+
+
+# Measurements of production: what the engine makes of them.
+
+
+SHOWN = 5
+"""Instances that a refusal names."""
+
+
+def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Learned:
+    """Compare readings with what was predicted, then learn them; `number` is that of the event.
+
+    Raises
+    ------
+    Refused
+        Where the readings are not of instances on that NIC, or nothing can be learnt of it.
+    """
+    nic = _nic(event, fleet, feedback)
+    begun = feedback.begin(number)
+    oracle = feedback.oracles[nic.kind.model]
+    expected = dict(zip(nic.co_location, feedback.expected(nic.kind.model, nic.co_location), strict=True))
+    judged, readings = [], []
+    for instance in event.instances:
+        tenant = nic.tenants_by_id[instance.id]
+        values = instance.throughput_kpps, instance.offered_kpps, number
+        reading = ProductionReading(nic.kind.model, nic.co_location, tenant.workload, tenant.id, *values)
+        below = reading.is_below(tenant.sla.required_kpps(oracle.solo(tenant.workload)))
+        found = expected[tenant.workload]
+        judged.append(JudgedInstance(instance.id, found.kpps, found.low_kpps, found.high_kpps, below))
+        readings.append(replace(reading, below_sla=below is True))
+    status = max(begun, feedback.learn(readings), key=STATUSES.index)
+    return Learned(
+        status, model=feedback.model, instances=tuple(judged), readings=tuple(readings), rows=feedback.take_rows()
+    )
+
+
+def _nic(event: Measure, fleet: Fleet, feedback: Feedback) -> Nic:
+    """The NIC of the readings, which are checked."""
+    nic = fleet.nics.get(event.nic)
+    if nic is None:
+        raise Refused(f"'{event.nic}' has no tenants")
+    if nic.kind.model not in feedback.oracles:
+        raise Refused(f"nothing is learnt of a {nic.kind.model}: its predictions are not those of a predictor")
+    ids = [instance.id for instance in event.instances]
+    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+        raise Refused(f"measured twice in one event: {_name(twice)}")
+    if absent := [one for one in ids if one not in nic.tenants_by_id]:
+        raise Refused(f"not on {event.nic}: {_name(absent)}")
+    if more := [instance.id for instance in event.instances if _impossible(instance)]:
+        raise Refused(f"throughput_kpps is above offered_kpps: {_name(more)}")
+    return nic
+
+
+def _impossible(one: MeasuredInstance) -> bool:
+    return one.offered_kpps is not None and one.throughput_kpps > SATURATED * one.offered_kpps
+
+
+def _name(ids: list[str]) -> str:
+    shown = ", ".join(f"'{one}'" for one in ids[:SHOWN])
+    return shown + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")

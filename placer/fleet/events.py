@@ -1,0 +1,250 @@
+"""Events: what can happen to a fleet, and what is decided on each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from placer.fleet.learning.ledger import ProductionReading
+from placer.model.fleet import Tenant
+from placer.model.sla import Sla
+from placer.policy.rejection import Reason
+from profiles import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive:
+    """An NF instance needs a NIC.
+
+    Parameters
+    ----------
+    tenant
+        The instance.
+    nic
+        Where it is placed, or refused; None for any NIC.
+    kind
+        Where a plan decides, the number of the kind of `nic`, which comes into use where it was not; then no SLA is
+        asked for.
+    """
+
+    tenant: Tenant
+    nic: str | None = None
+    kind: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Depart:
+    """An instance leaves its NIC or the queue."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An instance gets another traffic profile, another SLA, or both; None stays as it is."""
+
+    id: str
+    workload: Workload | None = None
+    sla: Sla | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """A NIC failed, and its tenants need another."""
+
+    nic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """A NIC is to be emptied: it takes no more arrivals, and its tenants move where they fit elsewhere."""
+
+    nic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A NIC of a known model is added, idle, under a name of its own."""
+
+    nic: str
+    nic_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """A NIC that failed or was drained takes arrivals again."""
+
+    nic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """Tenants may be moved to end SLA violations and to empty NICs.
+
+    Parameters
+    ----------
+    budget
+        Largest number of moves.
+    move_cost, risk_worth
+        What a move costs, and what ending an expected SLA violation is worth, in units of NIC cost.
+    """
+
+    budget: int
+    move_cost: float = 0.05
+    risk_worth: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredInstance:
+    """What production measured of an instance: its throughput and, where known, what was offered to it (kpps)."""
+
+    id: str
+    throughput_kpps: float
+    offered_kpps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Production measured instances of a NIC while its tenants were those of now, for so many seconds."""
+
+    nic: str
+    window_s: float
+    instances: tuple[MeasuredInstance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where an instance runs is to be reported; nothing changes."""
+
+    id: str
+
+
+FleetEvent = Arrive | Depart | Change | Fail | Drain | Join | Return | Rebalance | Measure | Where
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An instance changed its NIC; None stands for no NIC: it arrived, left, waits or was rejected."""
+
+    id: str
+    source: str | None
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceMove(Move):
+    """A move that improves the fleet.
+
+    Parameters
+    ----------
+    why
+        `ends a risk` (an expected SLA violation) or `empties a NIC`.
+    gain
+        For a risk, what ending it is worth, less the cost of a NIC that is opened; else the cost of the NIC that is
+        emptied, divided by the number of moves that empty it.
+    cost
+        What the move costs.
+    """
+
+    why: str = ""
+    gain: float = 0.0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided on an event.
+
+    Parameters
+    ----------
+    status
+        `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change; `failed`,
+        `drained`, `draining` (some tenants fit nowhere else), `returned` or `joined` for a NIC; `rebalanced` or
+        `as-it-was`.
+    moves
+        Every instance that changed its NIC, in order.
+    at_risk
+        Instances that stay on the NIC although they are expected to violate their SLA.
+    queued, rejected
+        Instances that lost their NIC and fit on no other.
+    reasons
+        Where an arrival fits on no NIC: why, by class of NICs.
+    """
+
+    status: str
+    moves: tuple[Move, ...] = ()
+    at_risk: tuple[str, ...] = ()
+    queued: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def nic(self) -> str | None:
+        """The NIC that an arrival was placed on."""
+        return self.moves[0].target if self.moves else None
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Decision):
+    """Where an instance runs: its status is `placed`, `queued` or `unknown`. Nothing changed, so it is not logged."""
+
+    found_on: str | None = None
+
+    @property
+    def nic(self) -> str | None:
+        """The NIC of the instance."""
+        return self.found_on
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedInstance:
+    """A measured instance beside what was predicted of it before.
+
+    Parameters
+    ----------
+    predicted_kpps
+        The median prediction.
+    low_kpps, high_kpps
+        Between which 9 of 10 are expected; None where errors are not known.
+    below_sla
+        Whether it was below its SLA; None unless at least the throughput of its SLA was offered.
+    """
+
+    id: str
+    predicted_kpps: float
+    low_kpps: float | None
+    high_kpps: float | None
+    below_sla: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Learned(Decision):
+    """What a measurement showed.
+
+    Its status is `noted`, `drift` (an NF changed), `canary` (a retrained model is on trial), `promoted` or
+    `rolled-back`.
+
+    Parameters
+    ----------
+    model
+        The version of the models that decide from now on.
+    instances
+        What was measured beside what was predicted.
+    readings
+        What is learnt.
+    rows
+        What a state records of it besides, by name; None where a row is to be removed.
+    """
+
+    model: int = 1
+    instances: tuple[JudgedInstance, ...] = ()
+    readings: tuple[ProductionReading, ...] = ()
+    rows: Mapping[str, str | None] = field(default_factory=dict)
+
+
+class Refused(Exception):
+    """An event that cannot happen, such as the departure of an unknown instance; nothing was changed."""
+
+
+class RefusedForNow(Refused):
+    """An event that cannot happen now, but may soon."""

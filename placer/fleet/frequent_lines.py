@@ -1,0 +1,54 @@
+"""The lines of the most frequent events and answers, as `json.dumps` would write them, in a quarter of its time."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from json import dumps
+from json.encoder import encode_basestring_ascii as quoted
+
+from placer.fleet.events import Arrive, Decision, Depart, FleetEvent
+from placer.model.sla import Sla
+from profiles import Workload
+
+REMEMBERED = 10_000
+"""Workloads with SLAs whose text is remembered."""
+
+
+def frequent_decision(event: FleetEvent, decision: Decision) -> str | None:
+    """The answer to an arrival that is placed or a departure, where nothing else moved; None for any other."""
+    if type(decision) is not Decision or len(decision.moves) != 1 or _names_others(decision):
+        return None
+    (move,) = decision.moves
+    identity, source, target = move.id, move.source, move.target
+    if type(event) is Arrive and (event.tenant.id, decision.status, source) == (identity, "placed", None) and target:
+        return (
+            f'{{"ok": true, "event": "arrive", "id": {quoted(identity)}, "status": "placed", "nic": {quoted(target)}, '
+            f'"moves": [{{"id": {quoted(identity)}, "from": null, "to": {quoted(target)}}}]}}'
+        )
+    if type(event) is Depart and (event.id, decision.status, target) == (identity, "left", None) and source:
+        return (
+            f'{{"ok": true, "event": "depart", "id": {quoted(identity)}, "status": "left", '
+            f'"moves": [{{"id": {quoted(identity)}, "from": {quoted(source)}, "to": null}}]}}'
+        )
+    return None
+
+
+def _names_others(decision: Decision) -> bool:
+    return bool(decision.at_risk or decision.queued or decision.rejected or decision.reasons)
+
+
+def frequent_event(event: FleetEvent) -> str | None:
+    """An arrival that names no NIC, or a departure; None for any other."""
+    if type(event) is Arrive and event.nic is None:
+        tenant = event.tenant
+        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {_wanted(tenant.workload, tenant.sla)}}}'
+    if type(event) is Depart:
+        return f'{{"event": "depart", "id": {quoted(event.id)}}}'
+    return None
+
+
+@lru_cache(REMEMBERED)
+def _wanted(workload: Workload, sla: Sla) -> str:
+    """NF, traffic and SLA, between braces."""
+    need = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
+    return dumps({"nf": workload.nf, "traffic": workload.traffic.as_dict(), **need})[1:-1]

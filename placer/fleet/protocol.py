@@ -1,0 +1,476 @@
+"""Events and decisions as JSON lines (docs/formats/events.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
+    ValidationError,
+)
+
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Decision,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    JudgedInstance,
+    Learned,
+    Measure,
+    MeasuredInstance,
+    Move,
+    Rebalance,
+    RebalanceMove,
+    Refused,
+    Return,
+    Where,
+)
+from placer.fleet.frequent_lines import frequent_decision, frequent_event
+from placer.model.fleet import Tenant
+from placer.model.sla import Sla
+from placer.policy.rejection import Reason
+from profiles import TrafficProfile, Workload
+from profiles.validation import worded
+
+SHOWN = 20
+"""Classes of NICs whose reasons an answer lists, the largest first."""
+
+LONGEST_NAME = 256
+LARGEST = 1e12
+"""Limits of names (characters) and numbers in an event."""
+
+REMEMBERED = 100_000
+"""Workloads that are remembered, and SLAs: most events name one that came before."""
+
+MOST_INSTANCES = 1_000
+"""Instances of a measured NIC."""
+
+LONGEST_ERROR = 300
+"""Characters of an error message; it may quote what was sent."""
+
+DECIMALS = 6
+"""Decimals of predictions (kpps) in an answer."""
+
+
+class Malformed(Refused):
+    """A line that is no event."""
+
+
+Check = Callable[[Workload], Sequence[tuple[str, str]]]
+"""What is wrong with a workload, as (column, message)."""
+
+
+def usable_name(name: str) -> str:
+    """The name, if it is not blank and has no line break, escape code or other control character; else ValueError."""
+    if not name.strip():
+        raise ValueError("is empty")
+    if not name.isprintable():
+        raise ValueError(f"{name!r} has a line break or another control character")
+    return name
+
+
+def whole(value: object) -> object:
+    """A whole number that is written as 3.0, as JSON allows, as an int; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(whole)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
+Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @property
+    def keys(self) -> int:
+        """How many keys it was read from, those of objects in it included."""
+        return len(self.model_fields_set)
+
+
+class Traffic(_Line):
+    """Attributes of the traffic; the others are the default, or stay as they are."""
+
+    flows: Number | None = None
+    packet_size: Number | None = None
+    mtbr: Number | None = None
+
+    def over(self, before: TrafficProfile) -> TrafficProfile:
+        return TrafficProfile.from_mapping({**before.as_dict(), **self.model_dump(exclude_none=True)})
+
+
+class _Requirement(_Line):
+    traffic: Traffic | None = None
+    sla_drop: Annotated[FiniteFloat, Field(ge=0, lt=1)] | None = None
+    sla_min_kpps: Annotated[FiniteFloat, Field(gt=0, le=LARGEST)] | None = None
+
+    @property
+    def keys(self) -> int:
+        return len(self.model_fields_set) + (0 if self.traffic is None else self.traffic.keys)
+
+    @property
+    def sla(self) -> Sla | None:
+        if self.sla_drop is not None and self.sla_min_kpps is not None:
+            raise Malformed("two SLAs: give sla_drop or sla_min_kpps, not both")
+        given = self.sla_drop is not None or self.sla_min_kpps is not None
+        return _sla_of(self.sla_drop, self.sla_min_kpps) if given else None
+
+
+@lru_cache(REMEMBERED)
+def _sla_of(drop: float | None, kpps: float | None) -> Sla:
+    return Sla(None if drop is None else drop + 0.0, kpps)  # 0.0, which is remembered for -0.0, too
+
+
+class Wanted(_Requirement):
+    """An instance that is to be placed: an NF, its traffic and its SLA, `sla_drop` or `sla_min_kpps`."""
+
+    nf: Name
+
+
+class ArriveEvent(Wanted):
+    """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`."""
+
+    model_config = ConfigDict(json_schema_extra=lambda schema: schema["properties"].pop("kind"))  # only in logs
+
+    event: Literal["arrive"]
+    id: Name
+    nic: Name | None = None
+    kind: Annotated[Whole, Field(ge=0)] | None = None
+
+
+class ChangeEvent(_Requirement):
+    """An instance changes its traffic or its SLA, `sla_drop` or `sla_min_kpps`."""
+
+    event: Literal["change"]
+    id: Name
+
+
+class InstanceEvent(_Line):
+    """An instance departs, or is looked up."""
+
+    event: Literal["depart", "where"]
+    id: Name
+
+
+class NicEvent(_Line):
+    """A NIC fails, is drained, or returns to service."""
+
+    event: Literal["fail", "drain", "return"]
+    nic: Name
+
+
+class JoinEvent(_Line):
+    """A NIC with a name joins the fleet."""
+
+    event: Literal["join"]
+    nic: Name
+    nic_model: Name
+
+
+class RebalanceEvent(_Line):
+    """At most `budget` instances are moved, to end SLA violations and to empty NICs."""
+
+    event: Literal["rebalance"]
+    budget: Annotated[Whole, Field(ge=0, le=LARGEST)]
+    move_cost: Number = Rebalance(0).move_cost
+    risk_worth: Number = Rebalance(0).risk_worth
+
+
+class Throughput(_Line):
+    """The measured throughput of an instance, and the rate that it was offered (kpps)."""
+
+    id: Name
+    throughput_kpps: Number
+    offered_kpps: Number | None = None
+
+
+class MeasuredEvent(_Line):
+    """Throughput of the instances of a NIC, measured over `window_s` seconds."""
+
+    event: Literal["measured"]
+    nic: Name
+    window_s: Annotated[FiniteFloat, Field(gt=0, le=LARGEST)]
+    instances: Annotated[tuple[Throughput, ...], Field(min_length=1, max_length=MOST_INSTANCES, strict=False)]
+
+    @property
+    def keys(self) -> int:
+        return len(self.model_fields_set) + sum(instance.keys for instance in self.instances)
+
+    @property
+    def measure(self) -> Measure:
+        found = (
+            MeasuredInstance(instance.id, instance.throughput_kpps, instance.offered_kpps)
+            for instance in self.instances
+        )
+        return Measure(self.nic, self.window_s, tuple(found))
+
+
+AnyEvent = Annotated[
+    ArriveEvent | ChangeEvent | InstanceEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
+    Field(discriminator="event"),
+]
+"""An event as it is sent."""
+
+_LINE: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+_OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
+_OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
+
+
+class Reader:
+    """Reads events.
+
+    Parameters
+    ----------
+    default_traffic
+        The traffic of arrivals, as far as they name none.
+    check
+        Lists what is wrong with a workload: an NF that is not profiled, traffic outside the profiled range.
+    workload_of
+        The workload of an instance in the fleet, for changes; None for an unknown one.
+    of_log
+        Whether the events are those of a log: only there may a plan have decided on an arrival.
+    """
+
+    def __init__(
+        self,
+        default_traffic: TrafficProfile,
+        check: Check,
+        workload_of: Callable[[str], Workload | None],
+        *,
+        of_log: bool = False,
+    ) -> None:
+        self.default_traffic = default_traffic
+        self.check = check
+        self.workload_of = workload_of
+        self.of_log = of_log
+        self._known: dict[tuple[object, ...], Workload] = {}
+
+    def read(self, line: str | bytes) -> FleetEvent:
+        """The event of a line.
+
+        Raises
+        ------
+        Malformed
+            When the line is not an event.
+        Refused
+            When the models do not know its NF or traffic, or it changes an instance that is not there.
+        """
+        try:
+            read = _LINE.validate_json(line)
+        except ValidationError as error:
+            raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
+        _refuse_repeated(line, read.keys)
+        if isinstance(read, ArriveEvent):
+            if read.kind is not None and not self.of_log:
+                raise Malformed("kind: unknown key")
+            return Arrive(self.tenant(read.id, read), read.nic, read.kind)
+        if isinstance(read, InstanceEvent):
+            return _OF_AN_INSTANCE[read.event](read.id)
+        if isinstance(read, NicEvent):
+            return _OF_A_NIC[read.event](read.nic)
+        if isinstance(read, JoinEvent):
+            return Join(read.nic, read.nic_model)
+        if isinstance(read, MeasuredEvent):
+            return read.measure
+        if isinstance(read, RebalanceEvent):
+            return Rebalance(read.budget, read.move_cost, read.risk_worth)
+        return self._change(read)
+
+    def tenant(self, identity: str, wanted: Wanted) -> Tenant:
+        """The instance that is to be placed.
+
+        Raises
+        ------
+        Malformed
+            When it has no SLA, or two.
+        Refused
+            When the models do not know its NF or traffic.
+        """
+        sla = wanted.sla
+        if sla is None:
+            raise Malformed("no SLA: give sla_drop or sla_min_kpps")
+        return Tenant(identity, self._workload(wanted.nf, self.default_traffic, wanted.traffic), sla)
+
+    def _change(self, read: ChangeEvent) -> Change:
+        before = self.workload_of(read.id)
+        if before is None:
+            raise Refused(f"'{read.id}' is not placed or queued")
+        if read.traffic is None and read.sla is None:
+            raise Malformed("changes nothing: give traffic or an SLA")
+        workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
+        return Change(read.id, workload, read.sla)
+
+    def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
+        """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
+        if any(wrong["loc"][1:2] in ((), ("nf",), ("traffic",)) for wrong in error.errors()):
+            return []
+        given = json.loads(line)
+        if given["event"] != "arrive":
+            return []
+        traffic = Traffic.model_validate(given.get("traffic") or {}).over(self.default_traffic)
+        return [f"{column}: {message}" for column, message in self.check(Workload(given["nf"], traffic))]
+
+    def _workload(self, nf: str, before: TrafficProfile, traffic: Traffic | None) -> Workload:
+        key = (nf, before) if traffic is None else (nf, before, traffic.flows, traffic.packet_size, traffic.mtbr)
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        workload = Workload(nf, traffic.over(before) if traffic else before)
+        if wrong := self.check(workload):
+            raise Refused("; ".join(f"{column}: {message}" for column, message in wrong))
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[key] = workload
+        return workload
+
+
+def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
+    """Everything that pydantic found, as `place: what is wrong`; places without so many of their first parts."""
+    for wrong in error.errors():
+        place = ".".join(map(str, wrong["loc"][skipped:]))
+        yield f"{place}: {worded(wrong)}" if place else worded(wrong)
+
+
+def decision_line(event: FleetEvent, decision: Decision) -> str:
+    """The answer to an event as one line of JSON, without its line end."""
+    return frequent_decision(event, decision) or any_decision(event, decision)
+
+
+def any_decision(event: FleetEvent, decision: Decision) -> str:
+    """As `decision_line`, for all that may be answered."""
+    answer: dict[str, Any] = {"ok": True, "event": _NAMES[type(event)], **_subject(event), "status": decision.status}
+    if isinstance(event, _PLACED):
+        answer["nic"] = decision.nic
+    if isinstance(decision, Learned):
+        answer |= {"model": decision.model, "instances": [_judge(instance) for instance in decision.instances]}
+    answer["moves"] = [_move(move) for move in decision.moves]
+    for key in _IDS:
+        if ids := getattr(decision, key):
+            answer[key] = list(ids)
+    if decision.reasons:
+        answer["classes"] = len(decision.reasons)
+        answer["reasons"] = [reason_dict(reason) for reason in decision.reasons[:SHOWN]]
+    return json.dumps(answer)
+
+
+def reason_dict(reason: Reason) -> dict[str, Any]:
+    """A reason, as JSON has it."""
+    nfs = [workload.nf for workload in reason.co_location]
+    return {"nic_model": reason.nic_model, "company": nfs, "nics": reason.nics, "cause": reason.cause}
+
+
+def _judge(one: JudgedInstance) -> dict[str, Any]:
+    known = {"predicted_kpps": one.predicted_kpps, "low_kpps": one.low_kpps, "high_kpps": one.high_kpps}
+    shown = {name: None if kpps is None else round(kpps, DECIMALS) for name, kpps in known.items()}
+    return {"id": one.id, **shown, "below_sla": one.below_sla}
+
+
+def _move(move: Move) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": move.id, "from": move.source, "to": move.target}
+    if isinstance(move, RebalanceMove):
+        shown |= {"why": move.why, "gain": round(move.gain, 6), "cost": move.cost}
+    return shown
+
+
+def read_decision(line: str) -> Decision:
+    """The decision that `decision_line` wrote, without its reasons."""
+    answer = json.loads(line)
+    moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
+    at_risk, queued, rejected = (tuple(answer.get(key, ())) for key in _IDS)
+    return Decision(answer["status"], moves, at_risk, queued, rejected)
+
+
+def _refuse_repeated(line: str | bytes, keys: int) -> None:
+    """Malformed where a key is given twice: only lines with more colons than keys are read once more to see that."""
+    colons = line.count(b":") if isinstance(line, bytes) else line.count(":")
+    if colons > keys:
+        json.loads(line, object_pairs_hook=_unrepeated)
+
+
+def _unrepeated(pairs: list[tuple[str, object]]) -> None:
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise Malformed(f"{name}: is given twice")
+
+
+def refusal_line(refused: Refused) -> str:
+    """The answer to a line that is refused."""
+    message = str(refused)
+    return json.dumps({"ok": False, "error": message[:LONGEST_ERROR] + "..." * (len(message) > LONGEST_ERROR)})
+
+
+def event_line(event: FleetEvent) -> str:
+    """The event as one line of JSON, without its line end, with all its traffic."""
+    return frequent_event(event) or any_event(event)
+
+
+def any_event(event: FleetEvent) -> str:
+    """As `event_line`, for all that may happen."""
+    line: dict[str, Any] = {"event": _NAMES[type(event)], **_subject(event)}
+    if isinstance(event, Measure):
+        line |= {"window_s": event.window_s, "instances": [_measure(instance) for instance in event.instances]}
+    if isinstance(event, Arrive):
+        line["nf"] = event.tenant.workload.nf
+        if event.nic is not None:
+            line["nic"] = event.nic
+        if event.kind is not None:
+            line["kind"] = event.kind
+        line |= _requirement(event.tenant.workload, event.tenant.sla)
+    elif isinstance(event, Change):
+        line |= _requirement(event.workload, event.sla)
+    return json.dumps(line)
+
+
+def _requirement(workload: Workload | None, sla: Sla | None) -> dict[str, Any]:
+    """Traffic and SLA, as far as they are given."""
+    found: dict[str, Any] = {} if workload is None else {"traffic": workload.traffic.as_dict()}
+    if sla is not None:
+        key, value = ("sla_drop", sla.max_drop) if sla.max_drop is not None else ("sla_min_kpps", sla.min_kpps)
+        found[key] = value
+    return found
+
+
+def _measure(one: MeasuredInstance) -> dict[str, Any]:
+    offered = {} if one.offered_kpps is None else {"offered_kpps": one.offered_kpps}
+    return {"id": one.id, "throughput_kpps": one.throughput_kpps, **offered}
+
+
+_IDS = ("at_risk", "queued", "rejected")
+
+_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Measure)
+
+_NAMES: dict[type, str] = {
+    Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
+    Rebalance: "rebalance", Measure: "measured", Where: "where",
+}  # fmt: skip
+
+
+def name_of(event: FleetEvent) -> str:
+    """What the event is called in a line."""
+    return _NAMES[type(event)]
+
+
+def _subject(event: FleetEvent) -> dict[str, Any]:
+    if isinstance(event, Arrive):
+        return {"id": event.tenant.id}
+    if isinstance(event, _OF_NICS):
+        return {"nic": event.nic}
+    if isinstance(event, Join):
+        return {"nic": event.nic, "nic_model": event.nic_model}
+    if isinstance(event, Rebalance):
+        return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth}
+    return {"id": event.id}

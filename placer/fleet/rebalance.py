@@ -1,0 +1,228 @@
+"""Rebalancing: fewer expected SLA violations and fewer NICs, in few moves.
+
+A move takes one tenant to another NIC on which every SLA stays met, and makes no tenant that stays behind violate its
+SLA; so the fleet is sound after each move. First come moves that end expected violations, then moves that empty a NIC,
+all of them or none. A move is made only if its gain exceeds its cost. Both the violations and the cost of the NICs in
+use only ever fall, so a second run never moves anything back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from placer.fleet.events import JudgedInstance, Move, Rebalance, RebalanceMove
+from placer.model.feasibility import below_sla
+from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.oracle import Oracle
+from placer.policy.selector import Selector
+from profiles import CoLocation
+
+EMPTIES, RISK = "empties a NIC", "ends a risk"
+
+
+class Rebalancer:
+    """Moves tenants of a fleet.
+
+    Parameters
+    ----------
+    fleet
+        Is changed by the moves.
+    oracles
+        Per kind, predicts the throughputs.
+    selector
+        Picks the NIC for a tenant that moves.
+    """
+
+    def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], selector: Selector) -> None:
+        self.fleet = fleet
+        self.oracles = oracles
+        self.selector = selector
+
+    def moves(self, request: Rebalance) -> list[RebalanceMove]:
+        """Make all moves that pay, up to the budget, and return them in order."""
+        moves: list[RebalanceMove] = []
+        for nic in self._in_service():
+            moves += self._end_violations(nic, request, request.budget - len(moves))
+        before = -1
+        while len(moves) > before:
+            before = len(moves)
+            for nic in self._easiest_first():
+                moves += self._empty(nic, request, request.budget - len(moves))
+        return moves
+
+    def _in_service(self) -> list[Nic]:
+        return [nic for nic in self.fleet.nics.values() if nic.service is Service.UP]
+
+    def _easiest_first(self) -> Iterator[Nic]:
+        """NICs by the cost that emptying them saves per move, without those that were emptied or filled meanwhile."""
+        tenants = {nic.id: len(nic.tenants_by_id) for nic in self._in_service()}
+        for nic in sorted(self._in_service(), key=lambda nic: (-nic.kind.cost / len(nic.tenants_by_id), nic.number)):
+            if len(nic.tenants_by_id) <= tenants[nic.id] and self.fleet.nics.get(nic.id) is nic:
+                yield nic
+
+    def _end_violations(self, nic: Nic, request: Rebalance, budget: int) -> Iterator[RebalanceMove]:
+        """Move away the tenant that ends most violations, until there are none left."""
+        while budget > 0 and (violations := self._violations(nic, nic.tenants)):
+            found = self._best_relief(nic, violations, request)
+            if found is None:
+                return
+            yield found
+            budget -= 1
+
+    def _best_relief(self, nic: Nic, violations: int, request: Rebalance) -> RebalanceMove | None:
+        """The move that ends most violations on a NIC; None where none pays."""
+        remaining = {
+            tenant.id: self._violations(nic, [other for other in nic.tenants if other is not tenant])
+            for tenant in nic.tenants
+        }
+        for tenant in sorted(nic.tenants, key=lambda tenant: remaining[tenant.id]):
+            ended = violations - remaining[tenant.id]
+            if ended <= 0:
+                break
+            choice = self.selector.choose(tenant)
+            if choice is None or choice is nic:
+                continue
+            opening = choice.cost if isinstance(choice, NicKind) else 0.0
+            gain = ended * request.risk_worth - opening
+            if gain > request.move_cost:
+                target = self._move(tenant, choice)
+                return RebalanceMove(tenant.id, nic.id, target.id, RISK, gain, request.move_cost)
+        return None
+
+    def _empty(self, nic: Nic, request: Rebalance, budget: int) -> list[RebalanceMove]:
+        """Moves that empty the NIC; none, and all taken back, where one of its tenants fits on no other NIC."""
+        tenants = nic.tenants
+        if len(tenants) > budget or nic.kind.cost <= request.move_cost * len(tenants):
+            return []
+        moved: list[tuple[Tenant, Nic]] = []
+        self.fleet.withdraw(nic, Service.DRAINING)
+        for tenant in self._hardest_first(nic):
+            choice = self.selector.choose(tenant, opens=False)
+            rest = [other for other in nic.tenants if other is not tenant]
+            if not isinstance(choice, Nic) or self._violations(nic, rest):
+                break
+            moved.append((tenant, self._move(tenant, choice)))
+        emptied = len(moved) == len(tenants)
+        if not emptied:
+            for tenant, _ in reversed(moved):
+                self._move(tenant, nic)
+        self.fleet.restore(nic)
+        if not emptied:
+            return []
+        gain = nic.kind.cost / len(tenants)
+        return [RebalanceMove(one.id, nic.id, target.id, EMPTIES, gain, request.move_cost) for one, target in moved]
+
+    def _hardest_first(self, nic: Nic) -> list[Tenant]:
+        """Tenants by the share of their throughput alone that they require: the highest is the hardest to place."""
+        oracle = self.oracles[nic.kind.index]
+        solo = {tenant.workload: oracle.solo(tenant.workload) for tenant in nic.tenants}
+        return sorted(
+            nic.tenants,
+            key=lambda tenant: -tenant.sla.required_kpps(solo[tenant.workload]) / solo[tenant.workload],
+        )
+
+    def _move(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
+        nic = self.fleet.open(choice) if isinstance(choice, NicKind) else choice
+        self.fleet.remove(tenant.id)
+        self.fleet.place(tenant, nic)
+        return nic
+
+    def _violations(self, nic: Nic, tenants: Sequence[Tenant]) -> int:
+        """How many of these would violate their SLA if they were the tenants of the NIC."""
+        return len(below_sla(self.oracles[nic.kind.index], tenants)) if tenants else 0
+
+
+# Repair: an instance that production shows below its SLA moves to another NIC, few at a time and ever less often.
+#
+# Only the instance itself moves, never a neighbour: one that reports false readings moves nobody else.
+
+
+SEEN = 2
+"""Readings below its SLA, in the co-location that it has now, after which an instance moves."""
+
+PATIENCE = 200
+"""Events after a move before an instance may move again; they double with each of its moves."""
+
+
+@dataclass(slots=True)
+class _Sighting:
+    """How often an instance was below its SLA in a co-location."""
+
+    co_location: CoLocation
+    times: int = 0
+
+
+@dataclass(slots=True)
+class _Patience:
+    """How often an instance was moved, and from which event on it may be again."""
+
+    moves: int = 0
+    until: int = 0
+
+
+class Repairer:
+    """Moves instances of a fleet.
+
+    Parameters
+    ----------
+    fleet
+        Is changed by the moves.
+    selector
+        Picks the NIC for an instance that moves.
+    budget
+        Most moves per measurement.
+    """
+
+    def __init__(self, fleet: Fleet, selector: Selector, budget: int) -> None:
+        self.fleet = fleet
+        self.selector = selector
+        self.budget = budget
+        self._seen: dict[str, _Sighting] = {}
+        self._patience: dict[str, _Patience] = {}
+
+    def moves(self, nic: Nic, judged: Sequence[JudgedInstance], event: int) -> list[Move]:
+        """Count what was measured on a NIC, and make the moves that are due."""
+        due = [one.id for one in judged if self._is_below(nic, one) and self._may_move(nic, one.id, event)]
+        made: list[Move] = []
+        for identity in due:
+            if len(made) < self.budget and len(nic.tenants_by_id) > 1:
+                made += self._moved(nic, nic.tenants_by_id[identity], event)
+        return made
+
+    def forget(self, identity: str) -> None:
+        """The instance has left the fleet."""
+        self._seen.pop(identity, None)
+        self._patience.pop(identity, None)
+
+    def _is_below(self, nic: Nic, one: JudgedInstance) -> bool:
+        """Whether an instance was seen below its SLA often enough; one reading that is not begins anew."""
+        if one.below_sla is None:
+            return False
+        if not one.below_sla:
+            self._seen.pop(one.id, None)
+            return False
+        seen = self._seen.get(one.id)
+        if seen is None or seen.co_location != nic.co_location:
+            seen = self._seen[one.id] = _Sighting(nic.co_location)
+        seen.times += 1
+        return seen.times >= SEEN
+
+    def _may_move(self, nic: Nic, identity: str, event: int) -> bool:
+        patience = self._patience.get(identity)
+        return nic.service is Service.UP and (patience is None or event >= patience.until)
+
+    def _moved(self, nic: Nic, tenant: Tenant, event: int) -> list[Move]:
+        self.fleet.withdraw(nic, Service.DRAINING)
+        choice = self.selector.choose(tenant)
+        self.fleet.restore(nic)
+        if choice is None:
+            return []
+        target = self.fleet.open(choice) if isinstance(choice, NicKind) else choice
+        self.fleet.remove(tenant.id)
+        self.fleet.place(tenant, target)
+        self._seen.pop(tenant.id, None)
+        patience = self._patience.setdefault(tenant.id, _Patience())
+        patience.moves += 1
+        patience.until = event + PATIENCE * 2 ** (patience.moves - 1)
+        return [Move(tenant.id, nic.id, target.id)]

@@ -1,0 +1,139 @@
+"""Metrics of the service, for Prometheus."""
+
+from __future__ import annotations
+
+from collections import Counter as Count
+from collections.abc import Iterator, Sized
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from placer.fleet.engine import Engine
+from placer.fleet.events import Decision, FleetEvent, Learned
+from placer.fleet.protocol import name_of
+from placer.model.fleet import Service
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+"""Bounds of the histograms."""
+
+
+class Metrics:
+    """Counts decisions, and shows the fleet of an engine as it is when somebody looks."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.registry = CollectorRegistry()
+        self._decisions = Counter("placer_decisions", "Decisions.", ["event", "status"], registry=self.registry)
+        self._refused = Counter("placer_refused", "Events that were refused.", ["status"], registry=self.registry)
+        self._violations = Counter("placer_violations_seen", "Measurements below an SLA.", registry=self.registry)
+        self._overload = Counter("placer_overload", "Requests that were turned away.", registry=self.registry)
+        self._seconds = Histogram(
+            "placer_request_seconds", "From request to decision.", buckets=SECONDS, registry=self.registry
+        )
+        self._commits = Histogram("placer_commit_seconds", "Commits.", buckets=SECONDS, registry=self.registry)
+        self._by_name: dict[tuple[type, str], Counter] = {}
+        self.violations_seen = 0
+        self.registry.register(FleetMetrics(engine))
+
+    def decided(self, event: FleetEvent, decision: Decision) -> None:
+        """Count a decision."""
+        key = type(event), decision.status
+        counter = self._by_name.get(key)
+        if counter is None:
+            counter = self._by_name[key] = self._decisions.labels(name_of(event), decision.status)
+        counter.inc()
+        if isinstance(decision, Learned):
+            below = sum(one.below_sla is True for one in decision.instances)
+            self.violations_seen += below
+            self._violations.inc(below)
+
+    def refused(self, status: int) -> None:
+        """Count a refusal."""
+        self._refused.labels(str(status)).inc()
+
+    def overloaded(self) -> None:
+        """Count a request that was turned away."""
+        self._overload.inc()
+
+    def answered(self, seconds: float) -> None:
+        """Count a request."""
+        self._seconds.observe(seconds)
+
+    def committed(self, seconds: float) -> None:
+        """Count a commit."""
+        self._commits.observe(seconds)
+
+    def watch_queue(self, waiting: Sized) -> None:
+        """Show how many requests wait for their decisions."""
+        gauge = Gauge("placer_requests_waiting", "Requests that wait for their decisions.", registry=self.registry)
+        gauge.set_function(lambda: len(waiting))
+
+    def watch(self, agreement: SharedCounts) -> None:
+        """Show what came of sharing the fleet with other agents."""
+        self.registry.register(SharingMetrics(agreement))
+
+    def text(self) -> bytes:
+        """All metrics, in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+class SharedCounts(Protocol):
+    """What an agent counts that shares its fleet."""
+
+    conflicts: int
+    repeated: int
+    followed: int
+
+
+class SharingMetrics(Collector):
+    """What came of sharing a fleet with other agents."""
+
+    def __init__(self, counts: SharedCounts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        """What Prometheus reads."""
+        shown = {
+            "placer_conflicts": ("NICs that another agent had changed before a commit.", self._counts.conflicts),
+            "placer_decided_again": ("Decisions that were made again for that.", self._counts.repeated),
+            "placer_followed": ("Events of other agents.", self._counts.followed),
+        }
+        for name, (text, count) in shown.items():
+            yield CounterMetricFamily(name, text, count)
+
+
+class FleetMetrics(Collector):
+    """The fleet: NICs by model and service, tenants, the queue, and the version of the models."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def collect(self) -> Iterator[Metric]:
+        """What Prometheus reads."""
+        engine = self._engine
+        nics = GaugeMetricFamily("placer_nics", "NICs.", labels=["nic_model", "service"])
+        for (model, service), count in nics_by_service(engine).items():
+            nics.add_metric([model, service], count)
+        yield nics
+        yield GaugeMetricFamily("placer_tenants", "Placed instances.", engine.fleet.tenants)
+        yield GaugeMetricFamily("placer_queued", "Instances that wait for a NIC.", len(engine.waiting))
+        yield GaugeMetricFamily("placer_events", "The number of the last event.", engine.events)
+        yield GaugeMetricFamily("placer_model_version", "The version of the models that decides.", model_of(engine))
+
+
+def nics_by_service(engine: Engine) -> Count[tuple[str, str]]:
+    """NICs by model and service: `in use`, `idle`, `draining`, `failed`."""
+    found: Count[tuple[str, str]] = Count()
+    for kind in engine.fleet.kinds:
+        found[kind.model, "in use"] += engine.fleet.in_use(kind)
+        found[kind.model, "idle"] += engine.fleet.idle(kind)
+    for nic in engine.fleet.out_of_service.values():
+        found[nic.kind.model, nic.service.value] += 1
+        found[nic.kind.model, "in use"] -= nic.service is Service.DRAINING and bool(nic.tenants_by_id)
+    return found
+
+
+def model_of(engine: Engine) -> int:
+    """The version of the models that decides."""
+    return 1 if engine.feedback is None else engine.feedback.model

@@ -1,0 +1,319 @@
+"""What the service offers: the shapes of its answers, the OpenAPI 3.1 document, and the page `/docs` for people.
+
+Schemas come from the types themselves: the pydantic models that requests are read with (`../../protocol.py`), and the
+typed dictionaries here, with which mypy checks what the routes answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.resources import files
+from typing import (
+    Any,
+    Literal,
+    NotRequired,  # pydantic reads no others before Python 3.12
+)
+
+from jinja2 import Environment
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from starlette.routing import BaseRoute, Route
+from typing_extensions import TypedDict
+
+from placer.fleet.protocol import Name
+
+JSON, LINES, TEXT = "application/json", "application/x-ndjson", "text/plain"
+
+
+class Refusal(TypedDict):
+    """Why a request is refused."""
+
+    ok: Literal[False]
+    error: str
+
+
+class Good(TypedDict):
+    """The service works, or takes requests."""
+
+    ok: Literal[True]
+
+
+Move = TypedDict(
+    "Move",
+    {
+        "id": str,
+        "from": str | None,
+        "to": str | None,
+        "why": NotRequired[str],
+        "gain": NotRequired[float],
+        "cost": NotRequired[float],
+    },
+)
+
+
+class JudgedInstance(TypedDict):
+    """What was predicted of a measured instance (kpps), and whether its SLA is violated."""
+
+    id: str
+    predicted_kpps: float | None
+    low_kpps: float | None
+    high_kpps: float | None
+    below_sla: bool | None
+
+
+class ClassOfNics(TypedDict):
+    """Why NICs of one model and with the same NFs do not take an arrival."""
+
+    nic_model: str
+    company: list[str]
+    nics: int
+    cause: str
+
+
+class Decision(TypedDict):
+    """The answer to an event. `version` is the number of the last event."""
+
+    ok: Literal[True]
+    event: str
+    id: NotRequired[str]
+    nic_model: NotRequired[str]
+    budget: NotRequired[int]
+    move_cost: NotRequired[float]
+    risk_worth: NotRequired[float]
+    status: str
+    nic: NotRequired[str | None]
+    model: NotRequired[int]
+    instances: NotRequired[list[JudgedInstance]]
+    moves: list[Move]
+    at_risk: NotRequired[list[str]]
+    queued: NotRequired[list[str]]
+    rejected: NotRequired[list[str]]
+    classes: NotRequired[int]
+    reasons: NotRequired[list[ClassOfNics]]
+    version: int
+
+
+class Place(TypedDict):
+    """Where an arrival would go, whether that opens the NIC, and its score, the lower the better."""
+
+    nic: str
+    nic_model: str
+    opens: bool
+    score: float | None
+
+
+class Places(TypedDict):
+    """The answer to a question."""
+
+    version: int
+    places: list[Place]
+    verdicts: list[ClassOfNics]
+
+
+class Tenant(TypedDict):
+    """An instance, with its SLA and what is predicted of it."""
+
+    id: str
+    nf: str
+    traffic: dict[str, float]
+    sla_drop: NotRequired[float | None]
+    sla_min_kpps: NotRequired[float | None]
+    predicted_kpps: NotRequired[float]
+    required_kpps: NotRequired[float]
+    solo_kpps: NotRequired[float]
+
+
+class FoundTenant(Tenant):
+    """An instance, and where it is."""
+
+    version: int
+    status: Literal["placed", "queued"]
+    nic: str | None
+
+
+class Nic(TypedDict):
+    """A NIC with its tenants; `changed` is the number of the last event that changed it."""
+
+    version: NotRequired[int]
+    nic: str
+    nic_model: str
+    service: str
+    cores: int
+    free_cores: int
+    cost: float
+    changed: int
+    tenants: list[Tenant]
+
+
+class Nics(TypedDict):
+    """A page of NICs, and where the next one begins."""
+
+    version: int
+    nics: list[Nic]
+    cursor: str | None
+
+
+class NicModelSummary(TypedDict):
+    """NICs of one model, and the cores of those in use."""
+
+    nic_model: str
+    in_use: int
+    idle: int
+    draining: int
+    failed: int
+    cores: int
+    cores_taken: int
+    tenants: int
+
+
+class Summary(TypedDict):
+    """The fleet in numbers; `model` is the version of the models that decides."""
+
+    version: int
+    model: int
+    tenants: int
+    queued: int
+    violations_seen: int
+    nfs: list[str]
+    by_model: list[NicModelSummary]
+
+
+REFUSALS = {
+    400: "Not as described here.",
+    401: "No known token.",
+    403: "The token does not have the scope.",
+    404: "Unknown.",
+    408: "The request came too slowly.",
+    409: "The event cannot happen; nothing changed.",
+    412: "The NIC has changed since `If-Version`.",
+    413: "Too large.",
+    422: "Not as described here.",
+    429: "Too many requests wait; see `Retry-After`.",
+    503: "The service is stopping.",
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What a route does.
+
+    Parameters
+    ----------
+    name, summary
+        Its `operationId`, and its purpose.
+    answer, body
+        The types of the answer and of the request, both JSON; a media type for one that is not. None without a body.
+    refusals
+        Statuses of refusals.
+    headers, query
+        Types of the headers and of the parameters after `?` that it takes, all of them optional.
+    """
+
+    name: str
+    summary: str
+    answer: Any
+    refusals: Sequence[int]
+    body: Any = None
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+
+
+class DescribedRoute(Route):
+    """A route that the document describes."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], operation: Operation, method: str = "GET") -> None:
+        super().__init__(path, endpoint, methods=[method])
+        self.method = method.lower()
+        self.operation = operation
+
+
+class _Schemas(GenerateJsonSchema):
+    """Schemas whose properties have no titles, which would only repeat their names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+BOUNDS = {"ge": "minimum", "le": "maximum"}
+"""JSON Schema's names of bounds that pydantic leaves under its own, those of numbers that it converts first."""
+
+
+def describe(routes: Iterable[BaseRoute]) -> dict[str, Any]:
+    """The OpenAPI document of these routes, as far as they are described."""
+    described = [route for route in routes if isinstance(route, DescribedRoute)]
+    types: dict[tuple[str, str], Any] = {("", "refusal"): Refusal}
+    for route in described:
+        operation = route.operation
+        types[route.path, "answer"], types[route.path, "body"] = operation.answer, operation.body
+        types |= {(route.path, name): kind for name, kind in (*operation.headers.items(), *operation.query.items())}
+        types |= {(route.path, name): Name for name in route.param_convertors}
+    adapters = [
+        (key, "validation", TypeAdapter(kind)) for key, kind in types.items() if kind not in (None, LINES, TEXT)
+    ]
+    found, definitions = TypeAdapter.json_schemas(
+        adapters,  # type: ignore[arg-type]
+        ref_template="#/components/schemas/{model}",
+        schema_generator=_Schemas,
+    )
+    schemas = {key: _standard(schema) for (key, _), schema in found.items()}
+    paths: dict[str, Any] = {}
+    for route in described:
+        paths.setdefault(route.path_format, {})[route.method] = _operation(route, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "nf-placer",
+            "version": version("nf-placer"),
+            "description": "Places network functions on SmartNICs.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": _standard(definitions.get("$defs", {})),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}, {}],
+    }
+
+
+def _operation(route: DescribedRoute, schemas: Mapping[Any, Any]) -> dict[str, Any]:
+    operation = route.operation
+
+    def content(kind: Any, key: tuple[str, str]) -> dict[str, Any]:
+        return {kind: {"schema": {"type": "string"}}} if kind in (LINES, TEXT) else {JSON: {"schema": schemas[key]}}
+
+    places = (("path", route.param_convertors), ("header", operation.headers), ("query", operation.query))
+    refusal = content(Refusal, ("", "refusal"))
+    found: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "parameters": [
+            {"name": name, "in": place, "required": place == "path", "schema": schemas[route.path, name]}
+            for place, names in places
+            for name in names
+        ],
+        "responses": {
+            "200": {"description": "The answer.", "content": content(operation.answer, (route.path, "answer"))},
+            **{str(status): {"description": REFUSALS[status], "content": refusal} for status in operation.refusals},
+        },
+    }
+    if operation.body is not None:
+        found["requestBody"] = {"required": True, "content": content(operation.body, (route.path, "body"))}
+    return found
+
+
+def _standard(schema: Any) -> Any:
+    """The schema with `BOUNDS`."""
+    if isinstance(schema, list):
+        return [_standard(part) for part in schema]
+    if isinstance(schema, dict):
+        return {BOUNDS.get(key, key): _standard(part) for key, part in schema.items()}
+    return schema
+
+
+def documentation_page(document: Mapping[str, Any]) -> str:
+    """The document as HTML for people, which loads nothing but the style of the page `/`."""
+    template = files(__package__).joinpath("docs.html").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(template).render(document=document)

@@ -1,0 +1,339 @@
+"""Every route of the service: those that decide, `EventRoutes`, and those that read, `QuestionRoutes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from placer.fleet.events import Refused
+from placer.fleet.protocol import SHOWN, AnyEvent, Malformed, Wanted, Whole, faults_in
+from placer.fleet.service.http import openapi
+from placer.fleet.service.http.app import EVENTS, Posted, answer, lines, posted_route, refusal
+from placer.fleet.service.http.metrics import model_of, nics_by_service
+from placer.fleet.service.http.openapi import JSON, LINES, TEXT, DescribedRoute, Operation
+from placer.fleet.service.http.writer import Writer
+from placer.fleet.what_if import ClassVerdict, WhatIf
+from placer.model.fleet import Nic, Tenant
+
+LONGEST_EVENT = 1_000_000
+"""Bytes of one event."""
+
+MOST_EVENTS = 100_000
+"""Events of one request."""
+
+LONGEST_KEY = 256
+"""Characters of an idempotency key."""
+
+MOST_PLACES = 100
+"""Arrivals of one question, and alternatives of one."""
+
+MOST_NICS, USUAL_NICS = 1_000, 100
+"""NICs of one answer: at most, and where the request does not say."""
+
+MOST_LOG, LONGEST_WAIT = 1_000, 60.0
+"""Events of one answer, and seconds that it may wait for one."""
+
+DIGITS = 15
+"""Digits of a number of an event or a NIC in a request."""
+
+ASKED = "ask"
+"""The id of an instance that is only asked for."""
+
+Key = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern="^[ -~]*[!-~]$",
+        description="the same key and request get the same answer",
+    ),
+]
+Since = Annotated[int, Field(description="of an arrival that names its NIC: 412 where that has changed since")]
+Number = Annotated[int, Field(ge=0, lt=10**DIGITS)]
+
+
+@dataclass(frozen=True)
+class EventRoutes:
+    """`POST /v1/events` and `POST /v1/events:batch`."""
+
+    writer: Writer
+
+    def routes(self) -> list[DescribedRoute]:
+        """Both."""
+        refusals = (401, 403, 408, 409, 412, 413, 422, 429, 503)
+        headers = {"Idempotency-Key": Key, "If-Version": Since}
+        one = Operation("decide", "Decide on one event.", openapi.Decision, refusals, AnyEvent, headers)
+        batch = Operation(
+            "decideMany", "Decide on a line each; answers come in the same order.", LINES, refusals, LINES,
+            {"Idempotency-Key": Key},
+        )  # fmt: skip
+        return [posted_route(EVENTS, self.one, one), posted_route(f"{EVENTS}:batch", self.batch, batch)]
+
+    async def one(self, posted: Posted) -> Response:
+        """Decide on one event."""
+        body = posted.body
+        if len(body) > LONGEST_EVENT:
+            return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
+        key, if_version = posted.header(b"idempotency-key"), posted.header(b"if-version")
+        wrong = _wrong_headers(key, if_version)
+        if wrong is not None:
+            return wrong
+        (found,) = await self.writer.submit(
+            [body], key, None if if_version is None else int(if_version), administers=posted.administers
+        )
+        return Response(found.text, found.status, media_type=JSON)
+
+    async def batch(self, posted: Posted) -> Response:
+        """Decide on a line each; the status of each answer is in its line."""
+        key = posted.header(b"idempotency-key")
+        wrong = _wrong_headers(key, None)
+        if wrong is not None:
+            return wrong
+        events = [line for line in posted.body.split(b"\n") if line.strip()]
+        if any(len(event) > LONGEST_EVENT for event in events):
+            return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
+        if len(events) > MOST_EVENTS:
+            return refusal(413, f"the request has more than {MOST_EVENTS:,} events")
+        if not events:
+            return refusal(422, "there is no event: give one JSON object per line")
+        found = await self.writer.submit(events, key, administers=posted.administers)
+        return lines(one.text for one in found)
+
+
+def _wrong_headers(key: str | None, if_version: str | None) -> Response | None:
+    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
+        return refusal(422, f"Idempotency-Key: give 1 to {LONGEST_KEY} printable characters")
+    if if_version is not None and not (if_version.isascii() and if_version.isdigit() and len(if_version) <= DIGITS):
+        return refusal(422, "If-Version: give the `version` of an answer")
+    return None
+
+
+class Question(Wanted):
+    """Where instances of an NF would go: `count` of them one after the other, or the `top` places of one."""
+
+    count: Annotated[Whole, Field(ge=1, le=MOST_PLACES)] = 1
+    top: Annotated[Whole, Field(ge=1, le=MOST_PLACES)] = 1
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class QuestionRoutes:
+    """Everything that changes nothing. All waits until what was decided before is committed."""
+
+    writer: Writer
+    what_if: WhatIf
+
+    def routes(self) -> list[DescribedRoute]:
+        """All."""
+        wrong, health = (401, 403, 422, 503), (503,)
+        usual: Any = Annotated[int, Field(ge=1, le=MOST_NICS, json_schema_extra={"default": USUAL_NICS})]
+        log = {"after": Number, "wait_s": Annotated[float, Field(ge=0, le=LONGEST_WAIT)]}
+        found = (
+            ("/v1/summary", self.summary, Operation("summary", "The fleet in numbers.", openapi.Summary, wrong)),
+            ("/v1/nics", self.nics, Operation(
+                "nics", "NICs with their tenants.", openapi.Nics, wrong, query={"limit": usual, "cursor": Number}
+            )),
+            ("/v1/nics/{nic}", self.nic, Operation("nic", "One NIC.", openapi.Nic, (*wrong, 404))),
+            ("/v1/tenants/{id:path}", self.tenant, Operation(
+                "tenant", "One instance.", openapi.FoundTenant, (*wrong, 404)
+            )),
+            ("/v1/log", self.log, Operation("log", "Events after one, with their answers.", LINES, wrong, query=log)),
+            ("/healthz", self.alive, Operation("alive", "Whether it works.", openapi.Good, health)),
+            ("/readyz", self.ready, Operation("ready", "Whether it takes requests.", openapi.Good, health)),
+            ("/metrics", self.metrics, Operation("metrics", "For Prometheus.", TEXT, (401, 403))),
+        )  # fmt: skip
+        asked = Operation("ask", "Where it would go.", openapi.Places, (401, 403, 408, 409, 413, 422, 503), Question)
+        return [posted_route("/v1/ask", self.ask, asked), *(DescribedRoute(*route) for route in found)]
+
+    async def ask(self, posted: Posted) -> Response:
+        """`POST /v1/ask`."""
+        try:
+            question = Question.model_validate_json(posted.body)
+            arrival = self.writer.reader.tenant(ASKED, question)
+        except ValidationError as error:
+            return refusal(422, "; ".join(faults_in(error)))
+        except Refused as refused:
+            return refusal(422 if isinstance(refused, Malformed) else 409, str(refused))
+        if question.count > 1 and question.top > 1:
+            return refusal(
+                422, "count and top: places one after the other, or alternatives for one; give one of the two"
+            )
+        await self.writer.settled()
+        places = self.what_if.places(arrival, question.count, question.top)
+        explained = question.explain or len(places) < question.count
+        verdicts = self.what_if.verdicts(arrival)[:SHOWN] if explained else []
+        found: openapi.Places = {
+            "version": self.writer.version,
+            "places": [
+                {"nic": place.nic, "nic_model": place.nic_model, "opens": place.opens, "score": place.score}
+                for place in places
+            ],
+            "verdicts": [_show_verdict(verdict) for verdict in verdicts],
+        }
+        return answer(found)
+
+    async def tenant(self, request: Request) -> Response:
+        """`GET /v1/tenants/{id}`."""
+        await self.writer.settled()
+        engine, identity = self.writer.engine, request.path_params["id"]
+        nic = engine.fleet.nic_of(identity)
+        tenant = nic.tenants_by_id[identity] if nic is not None else engine.waiting.get(identity)
+        if tenant is None:
+            return refusal(404, f"'{identity}' is not placed or queued")
+        shown = next(one for one in self._tenants(nic) if one["id"] == identity) if nic else _show_tenant(tenant)
+        found: openapi.FoundTenant = {
+            "version": self.writer.version,
+            "status": "placed" if nic else "queued",
+            "nic": nic.id if nic else None,
+            **shown,
+        }
+        return answer(found)
+
+    async def nic(self, request: Request) -> Response:
+        """`GET /v1/nics/{nic}`."""
+        await self.writer.settled()
+        nic = self.writer.engine.fleet.find(request.path_params["nic"])
+        if nic is None:
+            return refusal(404, f"'{request.path_params['nic']}' was never in use")
+        found: openapi.Nic = {"version": self.writer.version, **self._nic(nic)}
+        return answer(found)
+
+    async def nics(self, request: Request) -> Response:
+        """`GET /v1/nics`: NICs in the order of their numbers, from the one after the cursor on."""
+        limit, after = request.query_params.get("limit", f"{USUAL_NICS}"), request.query_params.get("cursor", "0")
+        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MOST_NICS):
+            return refusal(422, f"limit: give a whole number from 1 to {MOST_NICS:,}")
+        if not (after.isascii() and after.isdigit() and len(after) <= DIGITS):
+            return refusal(422, "cursor: give the cursor of the page before")
+        await self.writer.settled()
+        found = sorted((nic for nic in self.writer.engine.fleet.all_nics() if nic.number > int(after)), key=_number)
+        page = found[: int(limit)]
+        cursor = str(page[-1].number) if len(found) > len(page) else None
+        shown: openapi.Nics = {
+            "version": self.writer.version,
+            "nics": [self._nic(nic) for nic in page],
+            "cursor": cursor,
+        }
+        return answer(shown)
+
+    async def summary(self, request: Request) -> Response:
+        """`GET /v1/summary`."""
+        await self.writer.settled()
+        engine = self.writer.engine
+        counts = nics_by_service(engine)
+        taken = dict.fromkeys((kind.model for kind in engine.fleet.kinds), (0, 0, 0))
+        for nic in engine.fleet.nics.values():
+            cores, used, tenants = taken[nic.kind.model]
+            more = nic.kind.cores_taken(tenant.workload for tenant in nic.tenants_by_id.values())
+            taken[nic.kind.model] = cores + nic.kind.cores, used + more, tenants + len(nic.tenants_by_id)
+        by_model: list[openapi.NicModelSummary] = [
+            {
+                "nic_model": model,
+                "in_use": counts[model, "in use"],
+                "idle": counts[model, "idle"],
+                "draining": counts[model, "draining"],
+                "failed": counts[model, "failed"],
+                "cores": cores,
+                "cores_taken": cores_taken,
+                "tenants": tenants,
+            }
+            for model, (cores, cores_taken, tenants) in taken.items()
+        ]
+        found: openapi.Summary = {
+            "version": self.writer.version,
+            "model": model_of(engine),
+            "tenants": engine.fleet.tenants,
+            "queued": len(engine.waiting),
+            "violations_seen": self.writer.metrics.violations_seen,
+            "nfs": sorted({nf for kind in engine.fleet.kinds for nf in kind.cores_of}),
+            "by_model": by_model,
+        }
+        return answer(found)
+
+    async def log(self, request: Request) -> Response:
+        """`GET /v1/log`: events after one, or the next that is committed within `wait_s` seconds."""
+        after, wait = request.query_params.get("after", "0"), request.query_params.get("wait_s", "0")
+        try:
+            seconds = float(wait)
+        except ValueError:
+            seconds = -1.0
+        if not (after.isascii() and after.isdigit() and len(after) <= DIGITS):
+            return refusal(422, "after: give the number of an event")
+        if not 0 <= seconds <= LONGEST_WAIT:
+            return refusal(422, f"wait_s: give seconds from 0 to {LONGEST_WAIT:g}")
+        await self.writer.settled()
+        if self.writer.version <= int(after) and seconds and not self.writer.stopping:
+            await self.writer.changed(seconds)
+            await self.writer.settled()
+        rows = await self.writer.with_state(partial(self.writer.state.log_after, int(after), MOST_LOG))
+        return lines(log_line(*row) for row in rows)
+
+    async def alive(self, request: Request) -> Response:
+        """`GET /healthz`."""
+        return answer({"ok": True}) if self.writer.failure is None else refusal(503, "the state cannot be written")
+
+    async def ready(self, request: Request) -> Response:
+        """`GET /readyz`."""
+        if self.writer.stopping:
+            return refusal(503, "the service is stopping")
+        return answer({"ok": True}) if self.writer.up else refusal(503, "the state cannot be reached")
+
+    async def metrics(self, request: Request) -> Response:
+        """`GET /metrics`."""
+        return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    def _nic(self, nic: Nic) -> openapi.Nic:
+        free = nic.kind.cores - nic.kind.cores_taken(tenant.workload for tenant in nic.tenants)
+        return {
+            "nic": nic.id, "nic_model": nic.kind.model, "service": nic.service.value, "cores": nic.kind.cores,
+            "free_cores": free, "cost": nic.kind.cost, "changed": self.writer.engine.versions.of(nic.id),
+            "tenants": list(self._tenants(nic)),
+        }  # fmt: skip
+
+    def _tenants(self, nic: Nic) -> Iterator[openapi.Tenant]:
+        """The tenants of a NIC, with what is predicted of them."""
+        if not nic.tenants_by_id:
+            return
+        oracle = self.writer.engine.oracles[nic.kind.index]
+        predicted = oracle.by_workload(nic.co_location)
+        for tenant in nic.tenants:
+            solo = oracle.solo(tenant.workload)
+            yield {
+                **_show_tenant(tenant),
+                "predicted_kpps": round(predicted[tenant.workload], 3),
+                "required_kpps": round(tenant.sla.required_kpps(solo), 3),
+                "solo_kpps": round(solo, 3),
+            }
+
+
+def log_line(number: int, event: str, given: str) -> str:
+    """One event of the log with its answer, as JSON."""
+    return f'{{"number": {number}, "event": {event}, "answer": {given}}}'
+
+
+def _show_verdict(verdict: ClassVerdict) -> openapi.ClassOfNics:
+    nfs = [workload.nf for workload in verdict.co_location]
+    return {"nic_model": verdict.nic_model, "company": nfs, "nics": verdict.nics, "cause": verdict.cause}
+
+
+def _show_tenant(tenant: Tenant) -> openapi.Tenant:
+    shown: openapi.Tenant = {
+        "id": tenant.id,
+        "nf": tenant.workload.nf,
+        "traffic": dict(tenant.workload.traffic.as_dict()),
+    }
+    if tenant.sla.max_drop is not None:
+        shown["sla_drop"] = tenant.sla.max_drop
+    else:
+        shown["sla_min_kpps"] = tenant.sla.min_kpps
+    return shown
+
+
+def _number(nic: Nic) -> int:
+    return nic.number

@@ -1,0 +1,129 @@
+"""Bearer tokens: who may ask, decide, and administer. The file holds only hashes of them.
+
+    [[token]]
+    name = "orchestrator"
+    sha256 = "..."
+    scopes = ["ask", "decide"]
+
+A token has 256 random bits, so that a plain hash of it cannot be reversed by trying.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from profiles import Fault, InputError
+from profiles.files.toml import line_of, read_toml
+from profiles.validation import worded
+
+ASK, DECIDE, ADMIN = SCOPES = ("ask", "decide", "admin")
+"""`ask` reads; `decide` also sends events of tenants and measurements; `admin` also those of NICs."""
+
+INCLUDES = {ASK: {ASK}, DECIDE: {ASK, DECIDE}, ADMIN: {ASK, DECIDE, ADMIN}}
+TABLE = "token"
+
+
+class TokenTable(BaseModel):
+    """One `[[token]]` table."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=256)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    scopes: Annotated[list[Literal["ask", "decide", "admin"]], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Scopes by the hash of a token; `everybody` where no token is needed."""
+
+    by_hash: Mapping[str, frozenset[str]]
+    everybody: bool = False
+
+    def scopes(self, authorization: str | None) -> frozenset[str] | None:
+        """The scopes of an `Authorization` header; None where it names no known token.
+
+        It is `Bearer TOKEN`, or `Basic` with the token as the password, which kube-scheduler sends for an extender
+        whose address is `https://any:TOKEN@host`.
+        """
+        if self.everybody:
+            return frozenset(SCOPES)
+        scheme, _, value = (authorization or "").partition(" ")
+        token = value.strip()
+        if scheme.lower() == "basic":
+            token = _password(token)
+        elif scheme.lower() != "bearer":
+            return None
+        return self.by_hash.get(_hash(token))
+
+
+OPEN = Tokens({}, everybody=True)
+
+
+def read_tokens(path: Path) -> Tokens:
+    """The tokens of a file.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file.
+    """
+    text, document = read_toml(path)
+    tables = document.get(TABLE, [])
+    if not isinstance(tables, list) or not tables:
+        raise InputError.of(str(path), "no [[token]] table", hint="make one: placer serve --new-token NAME")
+    faults, found = [], {}
+    for number, table in enumerate(tables, start=1):
+        try:
+            read = TokenTable.model_validate(table)
+        except ValidationError as error:
+            for wrong in error.errors():
+                key = str(wrong["loc"][0]) if wrong["loc"] else TABLE
+                faults.append(Fault(str(path), line_of(text, TABLE, number, key), key, worded(wrong)))
+            continue
+        found[read.sha256] = frozenset().union(*(INCLUDES[scope] for scope in read.scopes))
+    faults += [
+        Fault(str(path), None, key, "unknown key", "a token file holds [[token]]") for key in {*document} - {TABLE}
+    ]
+    if faults:
+        raise InputError(faults)
+    return Tokens(found)
+
+
+def new_token(name: str, scopes: Iterable[str]) -> tuple[str, str]:
+    """A new token, and the `[[token]]` table for it.
+
+    Raises
+    ------
+    InputError
+        When the name or a scope is not one.
+    """
+    wanted = list(dict.fromkeys(scopes))
+    unknown = [scope for scope in wanted if scope not in SCOPES]
+    if unknown or not wanted:
+        raise InputError.of("--scopes", f"'{','.join(unknown)}' is no scope", hint=f"of {', '.join(SCOPES)}")
+    if not name.isprintable() or not name.strip() or '"' in name or "\\" in name:
+        raise InputError.of("--new-token", f"{name!r} is not a name")
+    token = secrets.token_urlsafe(32)
+    listed = ", ".join(f'"{scope}"' for scope in wanted)
+    return token, f'[[token]]\nname = "{name}"\nsha256 = "{_hash(token)}"\nscopes = [{listed}]\n'
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _password(credentials: str) -> str:
+    try:
+        return base64.b64decode(credentials, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

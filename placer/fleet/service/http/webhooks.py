@@ -1,0 +1,159 @@
+"""Webhooks: every event of the log is posted to an address, signed, in order and at least once.
+
+The body is lines as of `GET /v1/log`. The header `Placer-Signature: t=SECONDS,v1=HEX` holds the time of sending and
+HMAC-SHA256 of `SECONDS.BODY` with the shared secret. A batch is sent again until it is answered with 2xx; a receiver
+knows what it has seen by the numbers of the events. How far an address has come is kept in the state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from placer.fleet.service.http.routes import log_line
+from placer.fleet.service.http.writer import Stopped, Writer
+from placer.fleet.service.log import log
+from placer.fleet.state.saved import Unreachable
+from profiles import InputError
+
+TOGETHER = 100
+"""Most events of one request."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+"""Seconds before a batch is sent again; doubled each time."""
+
+SECONDS = 10.0
+"""Seconds that a receiver may take for a request, in all."""
+
+SHORTEST_SECRET = 16
+"""Bytes of a secret, at least."""
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Webhook:
+    """Posts the log to one address.
+
+    Parameters
+    ----------
+    address
+        Where to.
+    secret
+        Shared with the receiver.
+    writer
+        Whose log.
+    transport
+        Of requests; the network by default.
+    """
+
+    def __init__(
+        self, address: str, secret: bytes, writer: Writer, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self.address = address
+        self._secret = secret
+        self._writer = writer
+        self._client = httpx.AsyncClient(timeout=SECONDS, follow_redirects=False, trust_env=False, transport=transport)
+        self._name = f"webhook {address}"
+
+    @property
+    def sent(self) -> int:
+        """The number of the last event that the receiver has acknowledged."""
+        return int(self._writer.state.noted(self._name) or 0)
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        pause = FIRST_PAUSE_S
+        try:
+            while not self._writer.stopping:
+                await self._writer.settled()
+                rows = await self._writer.with_state(self._due)
+                if rows is None:
+                    await asyncio.sleep(pause)
+                elif not rows:
+                    await self._writer.changed(LONGEST_PAUSE_S)
+                elif await self._post("".join(f"{log_line(*row)}\n" for row in rows).encode()):
+                    await self._keep(rows[-1][0])
+                    pause = FIRST_PAUSE_S
+                else:
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE_S)
+        except Stopped:
+            return
+        finally:
+            await self._client.aclose()
+
+    def _due(self) -> list[tuple[int, str, str]] | None:
+        """Events to be sent; None where another agent sends them, or the state cannot be reached."""
+        try:
+            return self._writer.state.log_after(self.sent, TOGETHER) if self._writer.state.leads(self._name) else None
+        except Unreachable:
+            return None
+
+    async def _post(self, body: bytes) -> bool:
+        headers = {
+            "Content-Type": "application/x-ndjson",
+            "Placer-Signature": signature(self._secret, body, time.time()),
+        }
+        try:
+            async with (
+                asyncio.timeout(SECONDS),
+                self._client.stream("POST", self.address, content=body, headers=headers) as answer,
+            ):
+                if not answer.is_success:  # what it says besides is not read
+                    log("a webhook was refused", address=self.address, status=answer.status_code)
+                return answer.is_success
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            log("a webhook was not delivered", address=self.address, error=repr(error))
+            return False
+
+    async def _keep(self, number: int) -> None:
+        await self._writer.settled()
+        await self._writer.with_state(partial(self._note, number))
+
+    def _note(self, number: int) -> None:
+        try:
+            self._writer.state.note(self._name, number, self._name)
+            self._writer.state.commit()
+        except Unreachable:
+            return  # they are sent again
+
+
+def signature(secret: bytes, body: bytes, seconds: float) -> str:
+    """The header of a body that is sent at this time."""
+    at = str(int(seconds))
+    return f"t={at},v1={hmac.new(secret, at.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
+
+
+def webhook_maker(address: str, secret: Path | None) -> Callable[[Writer], Webhook]:
+    """What makes the webhook once there is a writer.
+
+    Raises
+    ------
+    InputError
+        When the address would send the log in the clear, or there is no good secret.
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        parts = urlsplit("")
+    if "@" in parts.netloc:
+        hint = "requests are signed: leave it out"
+        raise InputError.of("--webhook", "has a user or a password, which the log would show", hint=hint)
+    if parts.hostname is None or not (
+        parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    ):
+        raise InputError.of("--webhook", f"'{address}' is no https:// address", hint="http only to this machine")
+    if secret is None or not secret.is_file():
+        raise InputError.of("--webhook-secret", "names no file", hint="as made by: openssl rand -hex 32 > secret")
+    shared = secret.read_bytes().strip()
+    if len(shared) < SHORTEST_SECRET:
+        raise InputError.of("--webhook-secret", f"{secret} has less than {SHORTEST_SECRET} bytes")
+    return lambda writer: Webhook(address, shared, writer)

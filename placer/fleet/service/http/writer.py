@@ -1,0 +1,389 @@
+"""The writer: the one place that decides on events and writes them, however many clients send them.
+
+Events that wait are decided on one after the other and committed together. While the disk writes, the next ones
+gather. An answer, and whatever was read of the fleet, leaves only when all that it rests on is committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from placer.fleet.engine import Engine
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Decision,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    Lookup,
+    Rebalance,
+    Refused,
+    RefusedForNow,
+    Return,
+)
+from placer.fleet.protocol import Malformed, Reader, decision_line, refusal_line
+from placer.fleet.service.http.metrics import Metrics
+from placer.fleet.service.log import log
+from placer.fleet.state.saved import KeptAnswer, SavedState, Unreachable
+
+TOGETHER = 64
+"""Most events that are decided on together: what a commit takes is shared, and nobody waits long for one."""
+
+LONGEST_RUN = 16
+"""Times as many events of one long request that are committed together, as long as nobody else waits."""
+
+MOST_WAITING = 128
+"""Requests that wait; beyond, the client is asked to come again later."""
+
+DONE, FORBIDDEN, CONFLICT, CHANGED, MALFORMED, FAILED = 200, 403, 409, 412, 422, 503
+
+OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)
+"""Events that change NICs; the others are of tenants."""
+
+_Found = TypeVar("_Found")
+
+
+class Overloaded(Exception):
+    """More requests wait than are taken."""
+
+
+class Stopped(Exception):
+    """The service is stopping, and decides nothing more."""
+
+
+@dataclass(slots=True)
+class Submission:
+    """Events that one request sends, and their answers so far.
+
+    Parameters
+    ----------
+    lines
+        An event each.
+    done
+        Is set when all answers are committed.
+    key
+        The idempotency key of the request; None without.
+    if_version
+        An arrival that names its NIC is refused where that NIC is newer than this version; None for any version.
+    administers
+        Whether events of NICs are allowed.
+    taken
+        How many lines are in this batch or in earlier ones.
+    """
+
+    lines: list[bytes]
+    done: asyncio.Future[None]
+    key: str | None = None
+    if_version: int | None = None
+    administers: bool = True
+    taken: int = 0
+    answers: list[KeptAnswer] = field(default_factory=list)
+    begun: float = field(default_factory=time.perf_counter)
+
+    def key_of(self, number: int) -> str | None:
+        """The key of one line."""
+        return self.key if self.key is None or len(self.lines) == 1 else f"{self.key}#{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines of a submission that are decided on together: from one on, and up to another."""
+
+    of: Submission
+    first: int
+    last: int
+
+
+class Writer:
+    """Decides on the events of all clients.
+
+    Parameters
+    ----------
+    engine, reader, state
+        As for `placer online`; nobody else uses them to change anything.
+    metrics
+        Counts what is decided.
+    most_waiting
+        Requests that wait, before `Overloaded`.
+    """
+
+    def __init__(
+        self, engine: Engine, reader: Reader, state: SavedState, metrics: Metrics, most_waiting: int = MOST_WAITING
+    ) -> None:
+        self.engine = engine
+        self.reader = reader
+        self.state = state
+        self.metrics = metrics
+        self.failure: BaseException | None = None
+        self._most_waiting = most_waiting
+        self._answers = state.answers
+        self._waiting: deque[Submission] = deque()
+        metrics.watch_queue(self._waiting)
+        self._batch: list[Part] = []
+        self._counted: list[tuple[FleetEvent, Decision]] = []
+        self._refused: list[int] = []
+        self._seconds: list[float] = []
+        self._arrived = asyncio.Event()
+        self._committed = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._reading = 0
+        self._stopping = False
+        self._disk = ThreadPoolExecutor(1, "disk")
+
+    @property
+    def version(self) -> int:
+        """The number of the last event."""
+        return self.engine.events
+
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing more is decided."""
+        return self._stopping
+
+    @property
+    def full(self) -> bool:
+        """Whether a request would be turned away."""
+        return len(self._waiting) >= self._most_waiting
+
+    async def submit(
+        self,
+        lines: list[bytes],
+        key: str | None = None,
+        if_version: int | None = None,
+        *,
+        administers: bool = True,
+    ) -> list[KeptAnswer]:
+        """The answers to these events, in order, once all are committed.
+
+        Raises
+        ------
+        Overloaded
+            When too many wait; nothing was decided.
+        Stopped
+            When the service ends; what was committed is in the state.
+        Unreachable
+            When the state cannot be reached for now; nothing was decided.
+        """
+        if self._stopping:
+            raise Stopped
+        if not self.up:
+            raise Unreachable
+        if self.full:
+            self.metrics.overloaded()
+            raise Overloaded
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        one = Submission(lines, done, key, if_version, administers)
+        self._waiting.append(one)
+        self._arrived.set()
+        await done
+        return one.answers
+
+    @property
+    def up(self) -> bool:
+        """Whether the state could be reached last."""
+        return True
+
+    async def settled(self) -> None:
+        """Wait until all that was decided is committed, so that what is read now is never taken back."""
+        self._reading += 1
+        try:
+            while not self._settled.is_set():
+                await self._settled.wait()
+        finally:
+            self._reading -= 1
+        if self.failure is not None:
+            raise Stopped
+
+    async def changed(self, seconds: float) -> None:
+        """Wait for the next commit, or so long, or for the end of the service."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._committed.wait()
+        except TimeoutError:
+            return
+
+    async def with_state(self, work: Callable[[], _Found]) -> _Found:
+        """What `work` returns, which reads the state, or writes a row of its own there."""
+        return work()
+
+    def stop(self) -> None:
+        """Decide what waits, and nothing more."""
+        self._stopping = True
+        self._arrived.set()
+        self._committed.set()
+
+    async def run(self) -> None:
+        """Decide and commit until `stop`."""
+        try:
+            while self._waiting or not self._stopping:
+                if not self._waiting:
+                    await self._idle()
+                    continue
+                self._batch = self._take()
+                await self._decide_and_commit()
+                self._settle()
+                await asyncio.sleep(0)  # answers leave, and who waits for `settled` reads, before the next batch
+        except BaseException as failure:
+            self._fail(failure)
+            raise
+        finally:
+            self._disk.shutdown(wait=False)
+
+    async def _idle(self) -> None:
+        """Wait for a submission."""
+        self._arrived.clear()
+        await self._arrived.wait()
+
+    async def _decide_and_commit(self) -> None:
+        self._settled.clear()
+        self._decide_all(self._batch)
+        for _ in range(1, LONGEST_RUN):
+            if not self._only_a_rest_waits:
+                break
+            await asyncio.sleep(0)  # who comes now is not kept waiting
+            if not self._only_a_rest_waits:
+                break
+            more = self._take()
+            self._batch += more
+            self._decide_all(more)
+        self.state.write()  # here: in the other thread, each row would wait until this one pauses
+        await self._commit(self.state.commit)
+
+    @property
+    def _only_a_rest_waits(self) -> bool:
+        """Whether nobody waits but for the rest of a long request."""
+        return not self._reading and len(self._waiting) == 1 and self._waiting[0].taken > 0
+
+    async def _commit(self, commit: Callable[[], None]) -> None:
+        begun = time.perf_counter()
+        await self._on_disk(commit)
+        self.metrics.committed(time.perf_counter() - begun)
+
+    async def _on_disk(self, work: Callable[[], _Found]) -> _Found:
+        """What `work` returns, which waits for the disk or the database."""
+        return await asyncio.get_running_loop().run_in_executor(self._disk, work)
+
+    def _settle(self) -> None:
+        self._count()
+        self._settled.set()
+        finished, self._batch = self._batch, []
+        committed, self._committed = self._committed, asyncio.Event()
+        committed.set()
+        for part in finished:
+            one = part.of
+            if part.last == len(one.lines) and not one.done.done():  # the client may have left
+                one.done.set_result(None)
+
+    def _count(self) -> None:
+        """Count what was decided, now that it is committed."""
+        for event, decision in self._counted:
+            self.metrics.decided(event, decision)
+        for status in self._refused:
+            self.metrics.refused(status)
+        for seconds in self._seconds:
+            self.metrics.answered(seconds)
+        self._forget_counts()
+
+    def _forget_counts(self) -> None:
+        self._counted, self._refused, self._seconds = [], [], []
+
+    def _fail(self, failure: BaseException) -> None:
+        """What is in memory is ahead of the disk: answer nobody, and end."""
+        shown = traceback.format_exception(failure)
+        log("failure", error=repr(failure), trace=shown)
+        self.failure, self._stopping = failure, True
+        self._settled.set()
+        self._committed.set()
+        for one in (*(part.of for part in self._batch), *self._waiting):
+            if not one.done.done():
+                one.done.set_exception(Stopped())
+        self._waiting.clear()
+
+    def _take(self) -> list[Part]:
+        """At most `TOGETHER` lines; the rest of a submission comes after all that wait."""
+        budget, parts = TOGETHER, []
+        while self._waiting and budget > 0:
+            one = self._waiting[0]
+            first, one.taken = one.taken, min(one.taken + budget, len(one.lines))
+            budget -= one.taken - first
+            parts.append(Part(one, first, one.taken))
+            self._waiting.popleft()
+            if one.taken < len(one.lines):
+                self._waiting.append(one)
+        return parts
+
+    def _decide_all(self, parts: Sequence[Part]) -> None:
+        """Decide on them. Their lines are read before: the same work many times over is faster than in turn."""
+        events = iter([self._read(line) for part in parts for line in part.of.lines[part.first : part.last]])
+        for part in parts:
+            one = part.of
+            for number in range(part.first, part.last):
+                one.answers.append(self._answer(one, one.lines[number], next(events), one.key_of(number)))
+            if part.last == len(one.lines):
+                self._seconds.append(time.perf_counter() - one.begun)
+
+    def _read(self, line: bytes) -> FleetEvent | None:
+        """The event of a line; None for one that is read when the events before it were decided on."""
+        try:
+            event = self.reader.read(line)
+        except Refused:
+            return None
+        return None if isinstance(event, Change) else event
+
+    def _answer(self, one: Submission, line: bytes, read: FleetEvent | None, key: str | None) -> KeptAnswer:
+        if key is None:
+            return self._decide(one, line, read, b"")
+        digest = hashlib.sha256(line).digest()
+        known = self._answers.find(key)
+        if known is None:
+            answer = self._decide(one, line, read, digest)
+            if answer.status not in (FORBIDDEN, FAILED):
+                self._answers.keep(key, answer)
+            return answer
+        if known.digest == digest:
+            return known
+        return self._refuse(digest, MALFORMED, f"the key {key!r} was used for another request")
+
+    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
+        try:
+            event = read or self.reader.read(line)
+            if not one.administers and isinstance(event, OF_ADMINISTRATORS):
+                return self._refuse(digest, FORBIDDEN, "the token does not allow events of NICs")
+            if self._is_outdated(event, one.if_version):
+                return self._refuse(digest, CHANGED, "the NIC has changed since that version: ask again")
+            decision = self._handle(event)
+        except Refused as refused:
+            status = MALFORMED if isinstance(refused, Malformed) else CONFLICT
+            status = FAILED if isinstance(refused, RefusedForNow) else status
+            self._refused.append(status)
+            return KeptAnswer(digest, status, refusal_line(refused))
+        answer = decision_line(event, decision)
+        if not isinstance(decision, Lookup):
+            self.state.record(event, decision, self.engine.fleet, answer)
+        self._counted.append((event, decision))
+        return KeptAnswer(digest, DONE, answer, self.engine.events)
+
+    def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
+        """The answer to an event that is not even decided on."""
+        self._refused.append(status)
+        return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message}))
+
+    def _handle(self, event: FleetEvent) -> Decision:
+        return self.engine.handle(event)
+
+    def _is_outdated(self, event: FleetEvent, if_version: int | None) -> bool:
+        if if_version is None or not isinstance(event, Arrive) or event.nic is None:
+            return False
+        return self.engine.versions.of(event.nic) > if_version

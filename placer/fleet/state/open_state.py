@@ -1,0 +1,48 @@
+"""Opens a saved state, whatever it is kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from placer.fleet.protocol import Check
+from placer.fleet.state.saved import SavedState
+from placer.fleet.state.store import State
+from placer.model.fleet import NicKind
+from profiles import InputError
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_address(where: str | Path) -> bool:
+    """Whether a state is an address of PostgreSQL, and no file."""
+    return isinstance(where, str) and where.lower().startswith(SCHEMES)
+
+
+def open_state(where: str | Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> SavedState:
+    """The state in a file, or in a database where an address is given.
+
+    Raises
+    ------
+    InputError
+        When it cannot be opened, or is of something else.
+    """
+    if not is_address(where):
+        return State(Path(where), kinds, check)
+    refuse_without_driver()
+    from placer.fleet.state.postgres.state import SharedState
+
+    return SharedState(str(where), kinds, check)
+
+
+def refuse_without_driver() -> None:
+    """Refuse an address where nothing is installed that could reach it.
+
+    Raises
+    ------
+    InputError
+        With the command that installs it.
+    """
+    if find_spec("psycopg") is None:
+        raise InputError.of("--state", "PostgreSQL needs psycopg", hint="pip install 'nf-placer[serve]'")

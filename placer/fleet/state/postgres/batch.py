@@ -1,0 +1,223 @@
+"""A batch: events that one agent has decided on in memory, and that become part of the state together or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from uuid import uuid4
+
+from placer.fleet.engine import Engine
+from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent, Learned
+from placer.fleet.learning.ledger import ProductionReading
+from placer.fleet.protocol import decision_line, event_line
+from placer.fleet.state.saved import KeptAnswer
+from placer.fleet.state.saved_learning import reading_row
+from placer.model.fleet import Nic, Service, Tenant
+from placer.model.pools import FleetJournal
+from placer.model.sla import Sla
+from profiles import TrafficProfile, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """That this agent does a task that only one may do; who takes it over gets a higher epoch."""
+
+    task: str
+    epoch: int
+
+
+@dataclass(slots=True)
+class EventBatch:
+    """What is decided, and how to take it back.
+
+    Parameters
+    ----------
+    base
+        The number of the last event before.
+    journal
+        Takes back what was changed in the fleet.
+    waiting
+        The queue before.
+    """
+
+    base: int
+    journal: FleetJournal
+    waiting: dict[str, Tenant]
+    id: str = field(default_factory=lambda: uuid4().hex)
+    lease: Lease | None = None
+    log: list[tuple[str, str]] = field(default_factory=list)
+    kept: dict[str, KeptAnswer] = field(default_factory=dict)
+    touched: dict[str, bool] = field(default_factory=dict)
+    readings: list[ProductionReading] = field(default_factory=list)
+    learnt: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not self.log and not self.kept
+
+    def record(self, event: FleetEvent, decision: Decision, answer: str | None) -> None:
+        """Take down what was decided on an event."""
+        if isinstance(event, Arrive):
+            self.touched.setdefault(event.tenant.id, True)
+        elif isinstance(event, Change | Depart):
+            self.touched.setdefault(event.id, False)
+        for move in decision.moves:
+            self.touched.setdefault(move.id, False)
+        for tenant_id in (*decision.queued, *decision.rejected):
+            self.touched.setdefault(tenant_id, False)
+        if isinstance(decision, Learned):
+            self.readings += decision.readings
+            self.learnt |= decision.rows
+        self.log.append((event_line(event), answer or decision_line(event, decision)))
+
+    def changes(self, engine: Engine) -> str:
+        """What agents need that follow: NICs, tenants that are gone, tenants that are here, and what was learnt.
+
+        Numbers of events count from the base, because others may come before this batch.
+        """
+        fleet, versions = engine.fleet, engine.versions
+        nics = []
+        for nic_id, before in versions.touched.items():
+            nic = fleet.find(nic_id)
+            if nic is not None:
+                after = versions.of(nic_id) - self.base
+                nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after])
+        gone, here = [], []
+        for tenant_id, fresh in self.touched.items():
+            home = fleet.nic_of(tenant_id)
+            if not fresh and not (tenant_id in self.waiting and tenant_id in engine.waiting):
+                gone.append(tenant_id)
+            if home is not None:
+                here.append(_row(home.tenants_by_id[tenant_id], home.id, fresh))
+            elif tenant_id in engine.waiting:
+                here.append(_row(engine.waiting[tenant_id], None, fresh))
+        found: dict[str, Any] = {"nics": nics, "gone": gone, "here": here}
+        if self.readings:
+            found |= {"readings": [reading_row(reading) for reading in self.readings], "learnt": self.learnt}
+        return json.dumps(found)
+
+    def rest(self) -> str:
+        """What is written besides: the log and the answers."""
+        answers = [
+            [key, one.digest.hex(), one.status, one.answer, None if one.version is None else one.version - self.base]
+            for key, one in self.kept.items()
+        ]
+        lease = {} if self.lease is None else {"lease": [self.lease.task, self.lease.epoch]}
+        return json.dumps({"log": self.log, "answers": answers, **lease})
+
+
+def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
+    workload, sla = tenant.workload, tenant.sla
+    return [tenant.id, nic, workload.nf, *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, int(fresh)]
+
+
+class BatchAnswers:
+    """Answers by idempotency key: those that were found in the state, and those of the batch.
+
+    Attributes
+    ----------
+    found
+        Answers to requests of earlier batches.
+    """
+
+    def __init__(self) -> None:
+        self.found: Mapping[str, KeptAnswer] = {}
+        self.batch: EventBatch | None = None
+
+    def find(self, key: str) -> KeptAnswer | None:
+        """As of `Answers`."""
+        known = None if self.batch is None else self.batch.kept.get(key)
+        return known or self.found.get(key)
+
+    def keep(self, key: str, answer: KeptAnswer) -> None:
+        """As of `Answers`."""
+        assert self.batch is not None
+        self.batch.kept[key] = answer
+
+
+# Following: an agent's fleet becomes what others have made of it, one of their batches after the other.
+
+
+SERVICES = {service.value: service for service in Service}
+
+REMEMBERED = 100_000
+"""Different workloads that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignBatch:
+    """A batch of another agent: the number of its last event, how many it has, and what changed."""
+
+    last: int
+    events: int
+    changes: str
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What others have committed since, in order, and answers that are kept by key."""
+
+    batches: Sequence[ForeignBatch] = ()
+    answers: Mapping[str, KeptAnswer] | None = None
+
+
+Learn = Callable[[Engine, Sequence[Sequence[Any]], Mapping[str, str | None]], None]
+"""Learns readings of another agent, given as rows, and what it recorded of them by name."""
+
+
+def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None = None) -> int:
+    """Apply batches to the engine; returns the number of their events."""
+    for batch in batches:
+        changes = json.loads(batch.changes)
+        base = batch.last - batch.events
+        _follow_nics(engine, changes["nics"], base)
+        for tenant_id in changes["gone"]:
+            _remove(engine, tenant_id)
+        for row in changes["here"]:
+            _place(engine, row)
+        if "readings" in changes and learn is not None:
+            learn(engine, changes["readings"], changes["learnt"])
+            engine.versions.models = batch.last
+        engine.events = batch.last
+    return sum(batch.events for batch in batches)
+
+
+def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> None:
+    fleet, versions = engine.fleet, engine.versions
+    for nic_id, kind, number, value, _, after in rows:
+        nic = fleet.find(nic_id)
+        if nic is None:
+            nic = Nic(nic_id, fleet.kinds[kind], number)
+            fleet.adopt(nic, ())
+        if nic.service.value != value:
+            fleet.set_service(nic_id, SERVICES[value])
+        versions.follow(nic_id, base + after)
+
+
+def _remove(engine: Engine, tenant_id: str) -> None:
+    if engine.fleet.nic_of(tenant_id) is not None:
+        engine.fleet.remove(tenant_id)
+    else:
+        engine.waiting.pop(tenant_id, None)
+
+
+def _place(engine: Engine, row: Sequence[Any]) -> None:
+    tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh = row
+    tenant = Tenant(tenant_id, _workload(nf, flows, size, mtbr), Sla(drop, least))
+    if nic_id is None:
+        engine.waiting[tenant_id] = tenant
+    else:
+        nic = engine.fleet.find(nic_id)
+        assert nic is not None
+        engine.fleet.put_back(tenant, nic)
+    if fresh:
+        engine.selector.observe_elsewhere(tenant)
+
+
+@lru_cache(REMEMBERED)
+def _workload(nf: str, flows: float, size: float, mtbr: float) -> Workload:
+    return Workload(nf, TrafficProfile(flows, size, mtbr))

@@ -1,0 +1,187 @@
+"""What a saved state can do, whether it is a file or in a database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from placer.fleet.engine import Engine
+from placer.fleet.events import Decision, FleetEvent
+from placer.fleet.learning.ledger import ProductionReading
+from placer.fleet.learning.versions import ModelStore
+from placer.model.fleet import Fleet, Tenant
+
+
+class Unreachable(Exception):
+    """The state cannot be reached for now."""
+
+
+class Answers(Protocol):
+    """Answers by idempotency key, kept in the transaction of their event."""
+
+    def find(self, key: str) -> KeptAnswer | None:
+        """The answer to the request with this key; None for a new key."""
+
+    def keep(self, key: str, answer: KeptAnswer) -> None:
+        """Keep an answer, with the event that is recorded in the same transaction."""
+
+
+class SavedState(Protocol):
+    """A fleet, its queue and the log of events.
+
+    Attributes
+    ----------
+    name
+        What messages call it.
+    shared, used_elsewhere
+        Whether other agents may decide on the fleet, too, and whether one does.
+    fleet, waiting
+        The fleet and its queue as they were after the last event.
+    readings
+        What was measured, in order.
+    learnt
+        What was learnt beyond that, by name.
+    events
+        The number of the last event.
+    """
+
+    shared: bool
+    fleet: Fleet
+    waiting: list[Tenant]
+    readings: tuple[ProductionReading, ...]
+    learnt: dict[str, Any]
+    events: int
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def used_elsewhere(self) -> bool: ...
+
+    @property
+    def answers(self) -> Answers: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None: ...
+
+    def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
+        """Write what the event changed, and its answer if that is known; it is kept once committed."""
+
+    def write(self) -> None:
+        """Hand over everything recorded, which takes the processor but does not wait for the disk."""
+
+    def commit(self) -> None:
+        """Put everything recorded on disk."""
+
+    def decide(self, engine: Engine, work: Callable[[], None]) -> None:
+        """Commit what `work` decides and records; where other agents were faster, it is called again."""
+
+    def models(self, predictor: str) -> ModelStore:
+        """Where versions of the models are kept."""
+
+    def note(self, name: str, value: object, task: str | None = None) -> bool:
+        """Write a row of what is learnt, which is kept once committed.
+
+        With a `task` it is written only while this agent does that task; returns whether it was.
+        """
+
+    def noted(self, name: str) -> Any:
+        """The value of such a row as it is now; None where there is none."""
+
+    def asked(self) -> Mapping[str, Any]:
+        """What operators have asked for since, by the name of the row."""
+
+    def log(self) -> Iterator[tuple[str, str]]:
+        """Every event with its answer, as JSON lines, in order."""
+
+    def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
+        """The number, event and answer of at most so many events after one, in order."""
+
+    def leads(self, task: str) -> bool:
+        """Whether this agent does a task that only one may do: it does until another one has it."""
+
+    def close(self) -> None:
+        """Commit and close."""
+
+
+# Tables, as the code sees them that reads states of every kind.
+
+
+class Tables(Protocol):
+    """An open database."""
+
+    def execute(self, statement: str, /) -> Iterable[tuple[Any, ...]]:
+        """The rows that a statement returns."""
+
+
+# Answers that are kept by idempotency key, so that a request that is sent again gets the same answer.
+
+
+KEPT = 1_000_000
+"""Answers that are kept, the newest; some GB of disk at most, and days of requests."""
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS answers (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, digest BLOB NOT NULL, status INTEGER NOT NULL,
+    answer TEXT NOT NULL
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """The HTTP status and the body of an answer, and the digest of the request.
+
+    Parameters
+    ----------
+    version
+        The number of the event, which the body ends with; None where it has none, or `answer` has it already.
+    """
+
+    digest: bytes
+    status: int
+    answer: str
+    version: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The body."""
+        return self.answer if self.version is None else f'{self.answer[:-1]}, "version": {self.version}}}'
+
+
+class KeptAnswers:
+    """Answers in a state file.
+
+    Parameters
+    ----------
+    file
+        The state.
+    begin
+        Begins a transaction, unless one has begun.
+    """
+
+    def __init__(self, file: sqlite3.Connection, begin: Callable[[], None]) -> None:
+        self._file = file
+        self._begin = begin
+        file.execute(TABLE)
+
+    def find(self, key: str) -> KeptAnswer | None:
+        """The answer to the request with this key; None for a new key."""
+        row = self._file.execute("SELECT digest, status, answer FROM answers WHERE name = ?", (key,)).fetchone()
+        return None if row is None else KeptAnswer(*row)
+
+    def keep(self, key: str, answer: KeptAnswer) -> None:
+        """Keep an answer, with the event that is recorded in the same transaction; the oldest one is given up."""
+        self._begin()
+        added = self._file.execute(
+            "INSERT INTO answers (name, digest, status, answer) VALUES (?, ?, ?, ?)",
+            (key, answer.digest, answer.status, answer.text),
+        )
+        if added.lastrowid is not None and added.lastrowid > KEPT:
+            self._file.execute("DELETE FROM answers WHERE number <= ?", (added.lastrowid - KEPT,))

@@ -1,0 +1,254 @@
+"""The tables of a state file, and the fleet in them: read whole, or refused with every fault by name."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from functools import lru_cache
+
+from placer.fleet.protocol import Check
+from placer.fleet.state.saved import Tables
+from placer.model.feasibility import fits
+from placer.model.fleet import NUMBERED, Fleet, Nic, NicKind, Service, Tenant
+from placer.model.sla import Sla
+from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
+
+FORMAT = "2"
+FORMER = "1"
+"""The format without readings, which is read, too, and written on as the new one."""
+
+MOST_NICS = 1_000_000_000
+MOST_PLACES = 10**15
+"""Largest number of a NIC, and largest place in the order of arrival."""
+
+SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE nics (id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NOT NULL, service TEXT NOT NULL);
+CREATE TABLE tenants (
+    place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics(id), nf TEXT NOT NULL,
+    flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL
+);
+CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
+"""
+
+ADDED = """
+CREATE TABLE readings (
+    number INTEGER PRIMARY KEY, event INTEGER NOT NULL, nic_model TEXT NOT NULL, co_location TEXT NOT NULL,
+    place INTEGER NOT NULL, tenant TEXT NOT NULL, throughput_kpps REAL NOT NULL, offered_kpps REAL, below_sla INTEGER
+);
+CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+"""Tables that format 1 does not have: what was measured, and what was learnt of it beyond the readings themselves."""
+
+BELOW_SLA = "below_sla INTEGER"
+"""A column that the first files of format 2 lack; it is added to them."""
+
+CHECKED = 100_000
+"""Different workloads whose check is remembered while a state is read."""
+
+TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
+
+
+def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = SCHEMA + ADDED) -> None:
+    """Make the tables of an empty fleet."""
+    for statement in schema.split(";"):
+        file.execute(statement)
+    file.executemany("INSERT INTO facts VALUES (?, ?)", facts_of(kinds).items())
+
+
+def upgrade(file: sqlite3.Connection) -> None:
+    """Add to a file of the former format what it lacks."""
+    file.execute("BEGIN IMMEDIATE")
+    if _format(file) == FORMER:
+        for statement in ADDED.split(";"):
+            file.execute(statement)
+        file.execute("UPDATE facts SET value = ? WHERE name = 'format'", (FORMAT,))
+    if not _has_below_sla(file):
+        file.execute(f"ALTER TABLE readings ADD COLUMN {BELOW_SLA}")
+    file.execute("COMMIT")
+
+
+def check_tables(file: sqlite3.Connection, name: str) -> None:
+    """Refuse a file that is damaged, or that lacks a table of a state.
+
+    Raises
+    ------
+    InputError
+        With what is wrong.
+    """
+    damage = [line for (line,) in file.execute("PRAGMA integrity_check(20)")]
+    if damage != ["ok"]:
+        raise InputError([Fault(name, None, None, f"is damaged: {line}", "restore a backup") for line in damage])
+    with closing(sqlite3.connect(":memory:")) as reference:
+        added = (
+            "" if _format(file) == FORMER else ADDED if _has_below_sla(file) else ADDED.replace(f", {BELOW_SLA}", "")
+        )
+        make_tables(reference, (), SCHEMA + added)
+        wrong = [table for table, columns in _columns(reference).items() if _columns(file).get(table) != columns]
+    if "facts" in wrong:
+        raise InputError.of(name, "is not the state of a fleet", hint="name a new file, or one that this command made")
+    if wrong:
+        raise InputError.of(name, f"lacks the tables of a state: {', '.join(wrong)}", hint="restore a backup")
+    foreign = list(file.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"))
+    if foreign:
+        hint = "this command makes neither triggers nor views: restore a backup"
+        raise InputError([Fault(name, None, None, f"has a {kind} {title!r}", hint) for kind, title in foreign])
+
+
+def read_saved_fleet(file: Tables, name: str, kinds: Sequence[NicKind], check: Check) -> tuple[Fleet, list[Tenant]]:
+    """The fleet as it was after the last event, and its queue; `check` lists what is wrong with a workload.
+
+    Raises
+    ------
+    InputError
+        When the state is of another fleet, or with every row that makes no sense.
+    """
+    known = dict(file.execute("SELECT name, value FROM facts"))
+    if known.get("format") != FORMAT:
+        raise InputError.of(name, f"is of format {known.get('format')}, not {FORMAT}")
+    if known != facts_of(kinds):
+        hint = "give the --fleet and --models that it was made with; counts and costs may change"
+        raise InputError.of(name, "is the state of another fleet", hint=hint)
+    rows = _Rows(name, kinds, check)
+    nics = {nic.id: nic for nic in rows.nics(file)}
+    placed: dict[str, list[Tenant]] = defaultdict(list)
+    waiting = []
+    for nic_id, tenant in rows.tenants(file, nics):
+        if nic_id is None:
+            waiting.append(tenant)
+        else:
+            placed[nic_id].append(tenant)
+    rows.check_nics(nics, placed)
+    if rows.faults:
+        raise InputError(rows.faults)
+    fleet = Fleet(kinds)
+    for nic in nics.values():
+        fleet.adopt(nic, placed[nic.id])
+    return fleet, waiting
+
+
+class _Rows:
+    """Reads the rows, and collects what is wrong with them."""
+
+    def __init__(self, name: str, kinds: Sequence[NicKind], check: Check) -> None:
+        self.faults: list[Fault] = []
+        self._name = name
+        self._kinds = tuple(kinds)
+        self._check = lru_cache(CHECKED)(check)
+
+    def nics(self, file: Tables) -> Iterator[Nic]:
+        """Every NIC that was ever in use, without tenants."""
+        numbers: Counter[int] = Counter()
+        services = {service.value: service for service in Service}
+        for nic_id, kind, number, service in file.execute("SELECT id, kind, number, service FROM nics ORDER BY number"):
+            where, before = f"nics {nic_id!r}", len(self.faults)
+            self._check_id(where, nic_id)
+            if not isinstance(kind, int) or not 0 <= kind < len(self._kinds):
+                self._fault(where, f"kind {kind!r} is not one of {len(self._kinds)} of the fleet")
+            if not _is_whole(number, MOST_NICS) or numbers[number]:
+                self._fault(where, f"number {number!r} is not a whole number of its own from 1 to {MOST_NICS:,}")
+            elif NUMBERED.fullmatch(str(nic_id)) and nic_id != f"nic-{number}":
+                self._fault(where, f"number {number} is not that of its id")
+            if service not in services:
+                self._fault(where, f"service {service!r} is not one of {', '.join(services)}")
+            if len(self.faults) == before:
+                numbers[number] += 1
+                nic = Nic(nic_id, self._kinds[kind], number)
+                nic.service = services[service]
+                yield nic
+
+    def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
+        """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
+        for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # noqa: S608
+            place, identity, nic_id, nf, *numbers = row
+            where, before = f"tenants {identity!r}", len(self.faults)
+            self._check_id(where, identity)
+            if not _is_whole(place, MOST_PLACES):
+                self._fault(where, f"place {place!r} is not a whole number from 1 to {MOST_PLACES:,}")
+            self._check_nf(where, nf, nic_id, nics)
+            for attribute, value in zip(ATTRIBUTES, numbers, strict=False):
+                if not _is_number(value) or value < 0:
+                    self._fault(where, f"{attribute} {value!r} is not a number from 0 up")
+            drop, least = numbers[len(ATTRIBUTES) :]
+            self._check_sla(where, drop, least)
+            if len(self.faults) == before:
+                workload = Workload(nf, TrafficProfile(*numbers[: len(ATTRIBUTES)]))
+                self._check_workload(where, workload)
+                yield nic_id, Tenant(identity, workload, Sla(drop, least))
+
+    def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
+        """Every NIC has the cores for its tenants, and a failed one has no tenants."""
+        for nic_id, tenants in placed.items():
+            nic = nics[nic_id]
+            if not fits(nic.kind, (tenant.workload for tenant in tenants)):
+                self._fault(f"nics {nic_id!r}", f"its tenants take more than its {nic.kind.cores} cores")
+            if nic.service is Service.FAILED:
+                self._fault(f"nics {nic_id!r}", "failed, but has tenants")
+
+    def _check_id(self, where: str, identity: object) -> None:
+        if not isinstance(identity, str) or not identity or not identity.isprintable():
+            self._fault(where, f"id {identity!r} is not a name")
+
+    def _check_nf(self, where: str, nf: object, nic_id: object, nics: dict[str, Nic]) -> None:
+        if nic_id is not None and nic_id not in nics:
+            self._fault(where, f"nic {nic_id!r} is not among the NICs")
+            return
+        kinds = self._kinds if nic_id is None else (nics[str(nic_id)].kind,)
+        if not isinstance(nf, str) or not any(kind.hosts(Workload(nf, TrafficProfile(0, 0))) for kind in kinds):
+            self._fault(where, f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
+
+    def _check_workload(self, where: str, workload: Workload) -> None:
+        hint = "restore a backup, or give the --models that the state was made with"
+        for column, message in self._check(workload):
+            self._fault(where, f"{column} {message}", hint)
+
+    def _check_sla(self, where: str, drop: object, least: object) -> None:
+        if (drop is None) == (least is None):
+            self._fault(where, f"has not one SLA: sla_drop {drop!r}, sla_min_kpps {least!r}")
+        elif drop is not None and not (_is_number(drop) and 0 <= drop < 1):  # type: ignore[operator]
+            self._fault(where, f"sla_drop {drop!r} is not a number from 0 up and below 1")
+        elif least is not None and not (_is_number(least) and least > 0):  # type: ignore[operator]
+            self._fault(where, f"sla_min_kpps {least!r} is not a number above 0")
+
+    def _fault(self, where: str, message: str, hint: str = "restore a backup") -> None:
+        self.faults.append(Fault(self._name, None, where, message, hint))
+
+
+def facts_of(kinds: Sequence[NicKind]) -> dict[str, str]:
+    """What a state says of its fleet, by name."""
+    described = [[kind.model, kind.cores, dict(sorted(kind.cores_of.items()))] for kind in kinds]
+    return {"format": FORMAT, "kinds": json.dumps(described)}
+
+
+def _format(file: sqlite3.Connection) -> str | None:
+    """The format of a state; None for another file."""
+    with suppress(sqlite3.Error):
+        for (value,) in file.execute("SELECT value FROM facts WHERE name = 'format'"):
+            return str(value)
+    return None
+
+
+def _has_below_sla(file: sqlite3.Connection) -> bool:
+    return bool(list(file.execute("SELECT 1 FROM pragma_table_info('readings') WHERE name = 'below_sla'")))
+
+
+def _columns(file: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """Name, type, and constraints of the columns of every table."""
+    tables = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return {
+        table: list(file.execute("SELECT * FROM pragma_table_info(?)", (table,)))
+        for table in tables
+        if not table.startswith("sqlite_")
+    }
+
+
+def _is_whole(value: object, largest: int) -> bool:
+    return isinstance(value, int) and 1 <= value <= largest
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -1,0 +1,163 @@
+"""What was learnt, in a state file: rows by name, each a JSON value.
+
+`action N` is an action on the models with the event that it took effect with; `asked N` one that an operator asked for
+and that takes effect with the next measurement. `version N`, `model`, `frozen` and `drift` are for people and programs
+that look: a restart finds them again from readings and actions. `settings` are those that decisions were made with.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from placer.fleet.learning.actions import ActionKind, ModelAction
+from placer.fleet.learning.ledger import ProductionReading
+from placer.fleet.protocol import Check
+from placer.fleet.state.saved import Tables
+from placer.model.oracle import co_location_of
+from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
+
+ACTION, ASKED, VERSION = "action ", "asked ", "version "
+SETTINGS, FROZEN, MODEL, DRIFT_ROWS = "settings", "frozen", "model", "drift"
+
+
+def read_learnt(file: Tables, name: str) -> dict[str, Any]:
+    """All rows, by name.
+
+    Raises
+    ------
+    InputError
+        With every row that makes no sense.
+    """
+    rows, faults = {}, []
+    for key, value in file.execute("SELECT name, value FROM learnt ORDER BY name"):
+        try:
+            rows[str(key)] = json.loads(value)
+            if str(key).startswith((ACTION, ASKED)):
+                ModelAction.of(rows[str(key)])
+        except (ValueError, TypeError, KeyError) as error:
+            faults.append(Fault(name, None, f"learnt {key!r}", f"makes no sense: {error}", "restore a backup"))
+    if faults:
+        raise InputError(faults)
+    return rows
+
+
+def write_learnt(file: sqlite3.Connection, rows: Mapping[str, str | None]) -> None:
+    """Write rows, and remove those that are None; within the transaction of their event."""
+    for name, value in rows.items():
+        if value is None:
+            file.execute("DELETE FROM learnt WHERE name = ?", (name,))
+        else:
+            file.execute("INSERT OR REPLACE INTO learnt VALUES (?, ?)", (name, value))
+
+
+def recorded_actions(learnt: Mapping[str, Any]) -> dict[int, list[ModelAction]]:
+    """Actions by the event that they took effect with, in order."""
+    found: dict[int, list[ModelAction]] = defaultdict(list)
+    for name in sorted((one for one in learnt if one.startswith(ACTION)), key=_number):
+        found[int(learnt[name]["event"])].append(ModelAction.of(learnt[name]))
+    return dict(found)
+
+
+def read_asked(file: Tables) -> dict[str, Any]:
+    """What was asked for and did not take effect yet, by name, in order."""
+    return requests_in(file.execute("SELECT name, value FROM learnt WHERE name LIKE 'asked %'"))
+
+
+def requests_in(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """What these rows ask for, by name, in order."""
+    return {name: json.loads(value) for name, value in sorted(rows, key=lambda row: _number(row[0]))}
+
+
+def ask(file: sqlite3.Connection, action: ModelAction) -> None:
+    """Ask for an action; another process may be using the state."""
+    file.execute("BEGIN IMMEDIATE")
+    write_learnt(file, {next_asked(read_asked(file)): json.dumps(action.as_dict(0))})
+    file.execute("COMMIT")
+
+
+def next_asked(asked: Iterable[str]) -> str:
+    """The name of what is asked for next, after these names."""
+    return f"{ASKED}{max(map(_number, asked), default=0) + 1}"
+
+
+def with_asked(learnt: Mapping[str, Any]) -> tuple[int, bool]:
+    """The version that decides and whether it stays so, once what was asked for takes effect."""
+    model, frozen = learnt.get(MODEL, 1), bool(learnt.get(FROZEN, False))
+    for name in sorted((one for one in learnt if one.startswith(ASKED)), key=_number):
+        action = ModelAction.of(learnt[name])
+        if action.kind is ActionKind.ROLL_BACK and action.version is not None:
+            model = action.version
+        elif action.kind is not ActionKind.CANARY:
+            frozen = action.kind is ActionKind.FREEZE
+    return model, frozen
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition(" ")[2])
+
+
+# Readings in a state file, so that a restart knows what was learnt.
+
+
+READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps, below_sla"
+
+REMEMBERED = 100_000
+"""Different co-locations whose text is remembered while readings are read."""
+
+
+def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
+    """Add readings, within the transaction of their event."""
+    marks = ", ".join("?" for _ in READING_COLUMNS.split(","))
+    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES ({marks})", map(reading_row, readings))  # noqa: S608
+
+
+def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionReading]:
+    """Every reading, in order; `check` lists what is wrong with a workload.
+
+    Raises
+    ------
+    InputError
+        With the first row that makes no sense.
+    """
+    co_location_in = lru_cache(REMEMBERED)(_co_location_in)
+    for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):  # noqa: S608
+        event = row[0]
+        try:
+            reading = reading_of(row, co_location_in)
+            wrong = [message for workload in reading.co_location for _, message in check(workload)]
+            texts = isinstance(reading.tenant, str) and isinstance(reading.nic_model, str)
+            if wrong or not (texts and event > 0 and reading.kpps >= 0):
+                raise ValueError(wrong[0] if wrong else "a value is not of its kind")
+        except (ValueError, TypeError, IndexError, KeyError) as error:
+            hint = "restore a backup, or give the --models that the state was made with"
+            raise InputError([Fault(name, None, f"readings {event!r}", str(error), hint)]) from error
+        yield reading
+
+
+def reading_of(row: Sequence[Any], co_location_in: Callable[[str], CoLocation] | None = None) -> ProductionReading:
+    """The reading of a row, as `reading_row` made it."""
+    event, nic_model, text, place, tenant, kpps, offered, below = row
+    co_location = (co_location_in or _co_location_in)(text)
+    return ProductionReading(nic_model, co_location, co_location[place], tenant, kpps, offered, event, bool(below))
+
+
+def co_location_text(co_location: CoLocation) -> str:
+    """A co-location as JSON."""
+    return json.dumps([[workload.nf, *workload.traffic.as_tuple()] for workload in co_location])
+
+
+def _co_location_in(text: str) -> CoLocation:
+    return co_location_of(Workload(nf, TrafficProfile(*map(float, traffic))) for nf, *traffic in json.loads(text))
+
+
+def reading_row(reading: ProductionReading) -> tuple[object, ...]:
+    """A reading as `READING_COLUMNS` have it."""
+    place = reading.co_location.index(reading.workload)
+    text = co_location_text(reading.co_location)
+    values = reading.tenant, reading.kpps, reading.offered_kpps, int(reading.below_sla)
+    return reading.event, reading.nic_model, text, place, *values

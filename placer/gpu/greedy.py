@@ -1,0 +1,299 @@
+"""Admission of one SLO after another by Grus's algorithm (paper 003, Algorithm 1), repaired, as machine code.
+
+SLOs as arrays -> batches -> SMs of the least penalty -> queue on the bus -> what is admitted, or a cause
+
+The paper's text, lines 16 to 21, never charges an accepted NF its own transfer and its wait, shifts orders by one, and
+never resets `accepted`. Here every SLO is admitted only if all that are admitted keep their latency with it. Figure 13
+has this method decide on 100 SLOs within 300 us, so it is compiled; a readable version is in `tests/reference/gpu`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import inf
+
+import numpy as np
+
+from placer.gpu.batches import MANY_LAYOUTS, MEDIUM, SHARES, layouts
+from placer.gpu.bound import upper_bound
+from placer.gpu.compiled import WITHIN, compiled
+from placer.gpu.device import Arbitration, GpuDevice, GpuNf
+from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected, SmShare
+from placer.gpu.queue import trial_in_time
+from placer.gpu.sms import add_minibatches, has_room, kernel_on, next_sm, write_later
+from placer.gpu.tables import (
+    BATCH,
+    BEFORE,
+    BETA,
+    BY_DUE,
+    CHOSEN,
+    COUNTS,
+    FIXED,
+    JOB,
+    KERNEL,
+    LARGEST,
+    NF,
+    NOW,
+    ON,
+    OWN_PERIOD,
+    PER_EXECUTOR,
+    PRE_POST,
+    ROW,
+    SERIAL,
+    SHARERS,
+    SLO,
+    SLOPE,
+    TENANTS,
+    UNORDERED,
+    GpuNumbers,
+    SloArrays,
+    empty_tables,
+    gpu_numbers,
+    nf_times,
+    slo_arrays,
+    times_of,
+)
+from profiles.arrays import Floats, Ints
+
+Placed = tuple[tuple[Admitted, ...], tuple[Rejected, ...]]
+
+CAUSES = ("", "batching", "pcie", "executors", "kernel", "workers")
+"""By number; 0 is admitted."""
+ADMITTED, BATCHING, PCIE, NO_EXECUTORS, SLOW_KERNEL, NO_WORKER = range(6)
+
+TRIED_SMS = 4
+"""Of each layout; beside the tenants of an SM that is less preferred, kernels take longer."""
+
+
+def answered(device: GpuDevice, slos: Sequence[LatencySlo], admit: Callable[[], Placed]) -> Admission:
+    """What `admit` returns, timed, with a bound that holds for every method."""
+    _load()
+    begun = time.perf_counter()
+    admitted, rejected = admit()
+    seconds = time.perf_counter() - begun
+    bound = upper_bound(device, slos).count
+    return Admission(admitted, rejected, bound, bound == len(admitted), seconds)
+
+
+@cache
+def _load() -> None:
+    """Load the compiled code, so that the time of no answer has it."""
+    device = GpuDevice(1, 1, 1, 1, Arbitration.SPORADIC, {"class": (0.0, 1.0)}, {"nf": GpuNf("class", 0.0, (1.0, 1.0))})
+    admit_greedily(device, [LatencySlo("0", "nf", 1.0, 100.0)])
+
+
+def admit_greedily(
+    device: GpuDevice, slos: Sequence[LatencySlo], *, exclusive: bool = False, rule: int = BY_DUE
+) -> Placed:
+    """What is admitted, in the order of transfers, and what is rejected.
+
+    Where a transfer comes once, shortest headroom first, with the smallest batches. Where transfers recur, smallest use
+    of the bus first, with larger batches: shortest headroom first would fill the bus with few SLOs.
+
+    Parameters
+    ----------
+    exclusive
+        Whether an SM serves one SLO only.
+    rule
+        What must be in time (`tables`).
+    """
+    if not slos:
+        return (), ()
+    gpu = gpu_numbers(device, exclusive=exclusive, rule=rule)
+    whole, causes = admit_arrays(gpu, nf_times(device), slo_arrays(device, slos))
+    rejected = tuple(Rejected(slo, CAUSES[cause]) for slo, cause in zip(slos, causes, strict=True) if cause)
+    return tuple(admitted_of(device, slos, whole)), rejected
+
+
+def admit_arrays(gpu: GpuNumbers, nfs: Floats, slos: SloArrays) -> tuple[Ints, Ints]:
+    """The table `whole` of what is admitted, and causes by SLO; 0 is admitted.
+
+    Of the shares of the headroom that batches may take, that with which most SLOs are admitted. It is large if the bus
+    cannot take the transfers of all SLOs otherwise.
+    """
+    shares: Sequence[float] = SHARES
+    if gpu.rule != SERIAL:
+        shares = SHARES[:1] if not gpu.sporadic else SHARES[1:3] if _bus_takes_all(gpu, nfs, *slos) else SHARES[3:]
+    count = len(slos.nf)
+    allowances = np.zeros(gpu.nfs) if gpu.exclusive else nfs[BETA:, slos.nf].max(axis=1)
+    best: tuple[Ints, Ints] | None = None
+    for share in shares:
+        whole, times = empty_tables(gpu, min(count, gpu.workers, gpu.sms * gpu.executors))
+        causes = _admit_with_share(gpu, nfs, whole, times, *slos, allowances, share)
+        if best is None or whole[COUNTS, TENANTS] > best[0][COUNTS, TENANTS]:
+            best = whole, causes
+        if best[0][COUNTS, TENANTS] == count:
+            break
+    assert best is not None
+    return best
+
+
+def admitted_of(device: GpuDevice, slos: Sequence[LatencySlo], whole: Ints) -> list[Admitted]:
+    """The tenants, in the order of their transfers."""
+    count = int(whole[COUNTS, TENANTS])
+    parts: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    for sm, sharers in enumerate(whole[SHARERS, : device.sms].tolist()):
+        for at in range(sharers):
+            parts[whole[ON + sm, at]].append((int(whole[ON + device.sms + sm, at]), sm))
+    found = []
+    for order, number in enumerate(whole[JOB + whole[COUNTS, ROW], :count].tolist()):
+        batch = int(whole[BATCH, number])
+        largest = int(whole[LARGEST, number]) * device.packets_per_executor
+        shares = tuple(SmShare(sm, min(largest, batch - at * largest)) for at, sm in sorted(parts[number]))
+        found.append(Admitted(slos[whole[SLO, number]], batch, order, shares))
+    return found
+
+
+@compiled
+def _bus_takes_all(gpu, nfs, nf, rate, latency, pinned):  # type: ignore[no-untyped-def]
+    """Whether the transfers of all SLOs take less than the whole bus, with batches that are not large."""
+    used = 0.0
+    for one in range(len(nf)):
+        first = layouts(gpu, nfs, nf[one], rate[one], latency[one], pinned[one], 0.0, MEDIUM, 1)
+        if len(first):
+            _, transfer, period = times_of(nfs, nf[one], rate[one], first[0, 0])
+            used += transfer / period
+    return used < 1.0
+
+
+@compiled
+def _admit_with_share(gpu, nfs, whole, times, nf, rate, latency, pinned, allowances, share):  # type: ignore[no-untyped-def]
+    """Admit SLOs one by one, the smallest key first, with batches that take a share of the headroom.
+
+    Parameters
+    ----------
+    nf, rate, latency, pinned
+        By SLO: number of its NF, kpps, us, and its batch or 0.
+    allowances
+        By NF, sharing penalties for which periods leave time, us.
+    """
+    count = len(nf)
+    keys, causes = np.empty(count), np.empty(count, np.int64)
+    batches, largest = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for one in range(count):
+        first = layouts(gpu, nfs, nf[one], rate[one], latency[one], pinned[one], allowances[nf[one]], share, 1)
+        keys[one] = inf
+        if len(first):
+            batches[one], largest[one] = first[0, 0], first[0, 1]
+            keys[one] = _key_of(gpu, nfs, nf[one], rate[one], latency[one], batches[one], largest[one])
+    for one in np.argsort(keys, kind="mergesort"):  # stable
+        allowance = allowances[nf[one]]
+        causes[one] = place(
+            gpu, nfs, whole, times, one, nf[one], rate[one], latency[one], pinned[one], allowance, share,
+            batches[one], largest[one],
+        )  # fmt: skip
+    return causes
+
+
+@compiled
+def _key_of(gpu, nfs, nf, rate, latency, batch, largest):  # type: ignore[no-untyped-def]
+    """What SLOs are sorted by: headroom (line 3), or where transfers recur use of the bus; `SERIAL`, of the GPU.
+
+    Without an order, the SLO with the least headroom limits how many there are: those with much of it come first.
+    """
+    batching, transfer, period = times_of(nfs, nf, rate, batch)
+    if gpu.rule == SERIAL:
+        return (nfs[PER_EXECUTOR, nf] * largest + nfs[KERNEL, nf]) / period
+    if gpu.sporadic:
+        return transfer / period
+    headroom = latency - batching - nfs[PRE_POST, nf]
+    return -headroom if gpu.rule == UNORDERED else headroom
+
+
+@compiled
+def place(gpu, nfs, whole, times, slo, nf, rate, latency, pinned, allowance, share, batch, largest):  # type: ignore[no-untyped-def]
+    """Admit an SLO with the first layout that keeps all SLOs: 0, else the cause why none does.
+
+    Parameters
+    ----------
+    slo
+        Its number, which the tables keep.
+    allowance, share
+        As of `layouts`.
+    batch, largest
+        The first layout; 0 where there is none.
+    """
+    if whole[COUNTS, TENANTS] >= gpu.workers:
+        return NO_WORKER
+    if batch == 0:
+        return _without_batch(gpu, nfs, nf, rate, pinned)
+    cause = _place_batch(gpu, nfs, whole, times, slo, nf, rate, latency, batch, largest)
+    if cause == ADMITTED or (cause == PCIE and gpu.sporadic):
+        return cause  # other layouts take as much of the bus
+    others = layouts(gpu, nfs, nf, rate, latency, pinned, allowance, share, MANY_LAYOUTS)[1:]
+    for k in range(len(others)):
+        found = _place_batch(gpu, nfs, whole, times, slo, nf, rate, latency, others[k, 0], others[k, 1])
+        if found == ADMITTED:
+            return ADMITTED
+        if found == PCIE and gpu.sporadic:
+            break
+    return cause
+
+
+@compiled
+def _without_batch(gpu, nfs, nf, rate, pinned):  # type: ignore[no-untyped-def]
+    """The cause of an SLO whose rate the GPU cannot carry with any batch, or not with the one that is fixed."""
+    if pinned == 0:
+        too_slow = nfs[SLOPE, nf] * rate >= 1000.0 and nfs[SLOPE, nf] + nfs[FIXED, nf] > 0.0
+        return PCIE if too_slow else NO_EXECUTORS
+    if pinned > gpu.sms * gpu.executors * gpu.packets:
+        return NO_EXECUTORS
+    return NO_WORKER if nfs[PRE_POST, nf] > 1000.0 * pinned / rate * WITHIN else SLOW_KERNEL
+
+
+@compiled
+def _place_batch(gpu, nfs, whole, times, slo, nf, rate, latency, batch, largest):  # type: ignore[no-untyped-def]
+    """Admit an SLO with this batch, on SMs of the least penalty on which all are in time: 0, else the cause."""
+    number = whole[COUNTS, TENANTS]
+    batching, transfer, period = times_of(nfs, nf, rate, batch)
+    left = latency * WITHIN - batching - nfs[PRE_POST, nf]
+    base = nfs[PER_EXECUTOR, nf] * largest + nfs[KERNEL, nf]
+    due = left - base
+    if not transfer <= due:  # an empty GPU does not keep it: the stage that takes longest
+        kernel = base + nfs[PRE_POST, nf]
+        return BATCHING if batching >= max(transfer, kernel) else PCIE if transfer >= kernel else SLOW_KERNEL
+    # the arrival, before it is one of the tenants
+    whole[SLO, number], whole[NF, number], whole[BATCH, number] = slo, nf, batch
+    whole[LARGEST, number], times[BEFORE, number], times[OWN_PERIOD, number] = largest, left, period
+    if not trial_in_time(gpu, nfs, whole, times, number, due, transfer, 0):
+        return PCIE
+    minibatches = -(-batch // (largest * gpu.packets))
+    after, tried_due = -1, due
+    for _ in range(TRIED_SMS if minibatches == 1 else 1):
+        for at in range(minibatches):
+            after = next_sm(gpu, whole, times, nf, base, period, largest, after)
+            if after < 0:
+                break
+            whole[CHOSEN, at] = after
+        if after < 0:
+            break
+        if _joins(gpu, nfs, whole, times, minibatches, tried_due, transfer):
+            return ADMITTED
+        tried_due = inf
+    return NO_EXECUTORS if minibatches > 1 or not has_room(gpu, whole, largest) else SLOW_KERNEL
+
+
+@compiled
+def _joins(gpu, nfs, whole, times, minibatches, tried_due, transfer):  # type: ignore[no-untyped-def]
+    """Let the SLO behind the last tenant join on the chosen SMs if all are in time with it.
+
+    Parameters
+    ----------
+    tried_due
+        When it is due in the trial that was in time, without a delay of a tenant.
+    """
+    number = whole[COUNTS, TENANTS]
+    nf = whole[NF, number]
+    kernel = kernel_on(gpu, nfs, whole, times, nf, whole[BATCH, number], whole[LARGEST, number], minibatches)
+    due = times[BEFORE, number] - kernel
+    changed = write_later(gpu, nfs, whole, times, nf, minibatches)
+    tried = changed == 0 and due == tried_due
+    if not tried and not trial_in_time(gpu, nfs, whole, times, number, due, transfer, changed):
+        return False
+    whole[COUNTS, ROW] = 1 - whole[COUNTS, ROW]
+    times[NOW, number] = kernel
+    whole[COUNTS, TENANTS] = number + 1
+    add_minibatches(gpu, nfs, whole, times, minibatches, changed)
+    return True

@@ -1,0 +1,151 @@
+"""The latency of admitted SLOs by stage, and what a plan breaks of its limits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from placer.gpu.bus import one_shot_wait, sporadic_wait
+from placer.gpu.compiled import NEAR
+from placer.gpu.device import Arbitration, GpuDevice
+from placer.gpu.plan import Admitted
+from profiles.arrays import Floats
+
+
+@dataclass(frozen=True)
+class LatencyParts:
+    """The worst latency of a packet by stage, us (paper 003, equation 1).
+
+    Parameters
+    ----------
+    transfer_wait
+        Infinite where the bus is overloaded.
+    kernel
+        Of its slowest minibatch, with the sharing penalty.
+    """
+
+    batching: float
+    pre_post: float
+    transfer_wait: float
+    transfer: float
+    kernel: float
+
+    @property
+    def total(self) -> float:
+        """The latency, us."""
+        return self.batching + self.pre_post + self.transfer_wait + self.transfer + self.kernel
+
+
+def latency_of(device: GpuDevice, admitted: Sequence[Admitted]) -> dict[str, LatencyParts]:
+    """By id of the SLO, its latency when all of these share the GPU."""
+    ordered = sorted(admitted, key=lambda one: one.order)
+    transfers = np.array([device.transfer(one.slo.nf, one.batch) for one in ordered], dtype=np.float64)
+    periods = np.array([device.period_us(one.batch, one.slo.rate_kpps) for one in ordered], dtype=np.float64)
+    kernels = _kernels(device, ordered)
+    return {
+        one.slo.id: LatencyParts(
+            device.batching_us(one.batch, one.slo.rate_kpps),
+            device.nfs[one.slo.nf].pre_post_us,
+            _wait(device.arbitration, transfers, periods, at),
+            float(transfers[at]),
+            kernels[at],
+        )
+        for at, one in enumerate(ordered)
+    }
+
+
+def _wait(arbitration: Arbitration, transfers: Floats, periods: Floats, at: int) -> float:
+    if arbitration is Arbitration.ONE_SHOT:
+        return one_shot_wait(transfers[:at])
+    blocking = float(transfers[at + 1 :].max(initial=0.0))
+    return sporadic_wait(float(transfers[at]), float(periods[at]), transfers[:at], periods[:at], blocking)
+
+
+def _kernels(device: GpuDevice, admitted: Sequence[Admitted]) -> list[float]:
+    """Of each, the time of its slowest minibatch."""
+    sharers: dict[int, list[int]] = {}
+    for at, one in enumerate(admitted):
+        for share in one.minibatches:
+            sharers.setdefault(share.sm, []).append(at)
+    return [
+        max(
+            (
+                device.kernel(one.slo.nf, share.packets)
+                + device.penalty(one.slo.nf, (admitted[k].slo.nf for k in sharers[share.sm] if k != at))
+                for share in one.minibatches
+            ),
+            default=inf,
+        )
+        for at, one in enumerate(admitted)
+    ]
+
+
+def at_most(time_us: float, limit_us: float) -> bool:
+    """Whether a time keeps its limit."""
+    return time_us <= limit_us * (1.0 + NEAR)
+
+
+@dataclass(frozen=True)
+class GpuViolation:
+    """What a plan breaks.
+
+    Parameters
+    ----------
+    id
+        Of the SLO.
+    cause
+        One of `CAUSES`: the stage or resource to blame.
+    """
+
+    id: str
+    cause: str
+
+
+def violations(device: GpuDevice, admitted: Sequence[Admitted]) -> list[GpuViolation]:
+    """What a plan breaks, by SLO; empty where it keeps the model. Everything is derived anew from the plan."""
+    found = [GpuViolation(one.slo.id, "workers") for one in admitted[device.workers :]]
+    found += _placement(device, admitted)
+    orders = Counter(one.order for one in admitted)
+    found += [GpuViolation(one.slo.id, "pcie") for one in admitted if orders[one.order] > 1]
+    parts = latency_of(device, admitted)
+    for one in admitted:
+        cause = _late(device, one, parts[one.slo.id])
+        if cause:
+            found.append(GpuViolation(one.slo.id, cause))
+    return found
+
+
+def _placement(device: GpuDevice, admitted: Sequence[Admitted]) -> list[GpuViolation]:
+    used: Counter[int] = Counter()
+    found = []
+    for one in admitted:
+        sms = [share.sm for share in one.minibatches]
+        for share in one.minibatches:
+            used[share.sm] += device.executors(share.packets)
+        if (
+            len(set(sms)) < len(sms)
+            or not all(0 <= sm < device.sms for sm in sms)
+            or sum(share.packets for share in one.minibatches) != one.batch
+            or min((share.packets for share in one.minibatches), default=0) < 1
+            or any(used[sm] > device.executors_per_sm for sm in sms)
+        ):
+            found.append(GpuViolation(one.slo.id, "executors"))
+    return found
+
+
+def _late(device: GpuDevice, one: Admitted, parts: LatencyParts) -> str | None:
+    """The first stage by which the latency is exceeded, or the one that does not keep up with the rate."""
+    period_us = device.period_us(one.batch, one.slo.rate_kpps)
+    if one.slo.batch not in (None, one.batch) or not at_most(parts.pre_post, period_us):
+        return "batching"
+    if not at_most(parts.kernel, period_us):
+        return "kernel"
+    if at_most(parts.total, one.slo.latency_us):
+        return None
+    if not at_most(parts.batching + parts.pre_post, one.slo.latency_us):
+        return "batching"
+    return "pcie" if at_most(parts.total - parts.transfer_wait - parts.transfer, one.slo.latency_us) else "kernel"

@@ -1,0 +1,125 @@
+"""A GPU, SLOs and what is admitted as arrays, for the compiled loops of greedy admission, and which row is what.
+
+What is admitted is in two large arrays instead of many small ones: as 26 named arrays, which every call hands over, 100
+SLOs take five times as long. `whole` (numbers) and `times` (us) have a column per SM, tenant (an admitted SLO, in the
+order of arrival) or place in the queue on the bus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from placer.gpu.compiled import compiled
+from placer.gpu.device import Arbitration, GpuDevice
+from placer.gpu.plan import LatencySlo
+from profiles.arrays import Floats, Ints
+
+BY_DUE, UNORDERED, SERIAL = range(3)
+"""What must be in time: transfers, the one due first before all others; transfers behind all others, as nothing orders
+them; or transfers and then kernels, both one after another by when they are due."""
+
+SLOPE, FIXED, PRE_POST, PER_EXECUTOR, KERNEL, BETA = range(6)
+"""Rows of `nfs`, which has a column per NF and us: of a transfer, per packet and fixed; of a batch on the CPU; of a
+kernel, per executor of a minibatch and fixed; and from `BETA` on for each NF its penalties beside each other NF."""
+
+COUNTS, FREE, SHARERS, SLO, NF, BATCH, LARGEST, CHANGED, CHOSEN, JOB, _OTHER_JOB, ON = range(12)
+"""Rows of `whole`.
+
+`FREE` executors and `SHARERS`, which are minibatches, by SM; SLO, NF, batch and executors of the largest minibatch by
+tenant; `CHANGED` tenants and `CHOSEN` SMs are scratch; `JOB` and the next one hold the tenants in the queue. From `ON`
+on, a row for each SM: the tenant of each minibatch, and then as many rows with which of its minibatches it is.
+"""
+TENANTS, ROW = range(2)
+"""Places in row `COUNTS`: the number of tenants, and which of two rows is the queue; the other is for a trial."""
+
+(
+    BEFORE, NOW, LATER, OWN_PERIOD, DUE, _DUE, TRANSFER, _TRANSFER, PERIOD, _PERIOD, OVER, _OVER, USED, _USED, BASE,
+) = range(15)  # fmt: skip
+"""Rows of `times`.
+
+By tenant: the latency without batching, pre- and post-processing, the kernel `NOW`, and beside an arrival (`LATER`),
+and the period. By place in the queue, in two rows each: when a transfer is due, its time and period, when it is `OVER`
+if each came once, and the share of the bus that is `USED` up to it. From `BASE` on, a row for each SM: the time of each
+minibatch alone. Then by NF and SM the penalty of an arrival, and as many rows with the largest delay of a tenant,
+infinite where one would exceed its period.
+"""
+
+
+class GpuNumbers(NamedTuple):
+    """The size of a GPU, and how SLOs share it.
+
+    Parameters
+    ----------
+    nfs
+        How many it has.
+    sporadic
+        Whether transfers recur.
+    exclusive
+        Whether an SM serves one SLO only.
+    rule
+        What must be in time: `BY_DUE`, `UNORDERED` or `SERIAL`.
+    """
+
+    sms: int
+    executors: int
+    packets: int
+    workers: int
+    nfs: int
+    sporadic: bool
+    exclusive: bool
+    rule: int
+
+
+class SloArrays(NamedTuple):
+    """SLOs as arrays, an element per SLO: number of its NF, kpps, us, and packets, 0 where the batch is not fixed."""
+
+    nf: Ints
+    rate_kpps: Floats
+    latency_us: Floats
+    batch: Ints
+
+
+def numbers_of(device: GpuDevice) -> Mapping[str, int]:
+    """The number of each NF."""
+    return {nf: number for number, nf in enumerate(device.nfs)}
+
+
+def gpu_numbers(device: GpuDevice, *, exclusive: bool = False, rule: int = BY_DUE) -> GpuNumbers:
+    """The size of a device."""
+    sporadic, sizes = device.arbitration is Arbitration.SPORADIC, (device.sms, device.executors_per_sm)
+    return GpuNumbers(*sizes, device.packets_per_executor, device.workers, len(device.nfs), sporadic, exclusive, rule)
+
+
+def nf_times(device: GpuDevice) -> Floats:
+    """The table `nfs`."""
+    times = [(*device.transfer_us[nf.transfer_class], nf.pre_post_us, *nf.kernel_us) for nf in device.nfs.values()]
+    betas = [[device.penalty(nf, (other,)) for other in device.nfs] for nf in device.nfs]
+    return np.vstack([np.array(times, dtype=np.float64).T, np.array(betas, dtype=np.float64)])
+
+
+def slo_arrays(device: GpuDevice, slos: Sequence[LatencySlo]) -> SloArrays:
+    """The arrays of SLOs of a GPU."""
+    numbers = numbers_of(device)
+    return SloArrays(
+        np.array([numbers[slo.nf] for slo in slos], dtype=np.int64),
+        np.array([slo.rate_kpps for slo in slos], dtype=np.float64),
+        np.array([slo.latency_us for slo in slos], dtype=np.float64),
+        np.array([slo.batch or 0 for slo in slos], dtype=np.int64),
+    )
+
+
+def empty_tables(gpu: GpuNumbers, tenants: int) -> tuple[Ints, Floats]:
+    """`whole` and `times` for at most so many tenants on a GPU without any; one more is tried at a time."""
+    width = max(tenants + 2, gpu.sms)
+    whole = np.zeros((ON + 2 * gpu.sms, width), dtype=np.int64)
+    whole[FREE] = gpu.executors
+    return whole, np.zeros((BASE + gpu.sms + 2 * gpu.nfs, width))
+
+
+@compiled
+def times_of(nfs, nf, rate, batch):  # type: ignore[no-untyped-def]
+    """Batching, transfer and period of a batch, us."""
+    return 1000.0 * (batch - 1) / rate, nfs[SLOPE, nf] * batch + nfs[FIXED, nf], 1000.0 * batch / rate

@@ -1,0 +1,119 @@
+"""Scenarios of `placer predict` for a GPU server: co-locations of NFs with rates and GPU settings, as JSON Lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from profiler.protocol.request_checks import gpu_refusals
+from profiles import ATTRIBUTES, Fault, GpuSettings, InputError, Minibatch, PacedWorkload, TrafficProfile, Workload
+from profiles.faults import suggestion
+from profiles.text import read_text
+from profiles.validation import worded
+
+if TYPE_CHECKING:
+    from predictor.gpu.models import GpuModels
+
+LARGEST_FILE = 100_000_000
+"""Bytes."""
+LARGEST_VALUE = 1e15
+MOST_WHOLE = 1_000_000
+EXTRAPOLATE = "--extrapolate predicts beyond what was measured, and marks it"
+
+_Value = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST_VALUE)]
+_Above = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST_VALUE)]
+_Count = Annotated[int, Field(strict=True, gt=0, le=MOST_WHOLE)]
+_Index = Annotated[int, Field(strict=True, ge=0, le=MOST_WHOLE)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class _MinibatchLine(_Line):
+    sm: _Index
+    packets: _Count
+
+
+class _GpuLine(_Line):
+    batch: _Count
+    order: _Index | None = None
+    minibatches: Annotated[list[_MinibatchLine], Field(min_length=1)]
+    flush_us: _Above | None = None
+
+
+class _NfLine(_Line):
+    name: str
+    kind: Annotated[str, Field(pattern="^nf$")] = "nf"
+    traffic: dict[str, _Value] = Field(default_factory=dict)
+    rate_kpps: _Above
+    gpu: _GpuLine
+
+
+class _GpuScenarioLine(_Line):
+    workloads: Annotated[list[_NfLine], Field(min_length=1)]
+
+
+def read_gpu_scenarios(models: GpuModels, path: Path, *, extrapolate: bool = False) -> list[tuple[PacedWorkload, ...]]:
+    """The scenarios in `path`, JSON Lines: co-locations of NFs on the GPU server of `models`.
+
+    Parameters
+    ----------
+    extrapolate
+        Accept values outside what was measured.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file: a line that is no scenario, an unknown NF, settings that the server refuses or
+        that are outside what was measured.
+    """
+    found, faults = [], []
+    for number, line in enumerate(read_text(path, LARGEST_FILE).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            scenario = _GpuScenarioLine.model_validate_json(line)
+        except ValidationError as error:
+            faults += [
+                Fault(str(path), number, ".".join(map(str, wrong["loc"])) or None, worded(wrong))
+                for wrong in error.errors()
+            ]
+            continue
+        loads = tuple(_load(workload, models) for workload in scenario.workloads)
+        faults += [Fault(str(path), number, *wrong) for wrong in _wrong(models, scenario, loads, extrapolate)]
+        found.append(loads)
+    if not found and not faults:
+        faults.append(Fault(str(path), None, None, "holds no scenario"))
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _wrong(
+    models: GpuModels, scenario: _GpuScenarioLine, loads: tuple[PacedWorkload, ...], extrapolate: bool
+) -> list[tuple[str, str, str | None]]:
+    """Column, message and hint of each fault of a scenario."""
+    wrong: list[tuple[str, str, str | None]] = [
+        ("traffic", f"unknown attribute {name}", suggestion(name, ATTRIBUTES))
+        for item in scenario.workloads
+        for name in item.traffic
+        if name not in ATTRIBUTES
+    ]
+    for load in dict.fromkeys(loads):
+        empty = [name for name in ("flows", "packet_size") if load.traffic.as_dict()[name] <= 0]
+        wrong += [(f"traffic.{name}", "is not above 0", None) for name in empty]
+        if not empty:
+            checked = models.check(load, extrapolate=extrapolate)
+            wrong += [(column, message, EXTRAPOLATE if "measured" in message else None) for column, message in checked]
+    return wrong + [("gpu", fault, None) for fault in gpu_refusals(models.testbed, loads)]
+
+
+def _load(item: _NfLine, models: GpuModels) -> PacedWorkload:
+    known = {name: value for name, value in item.traffic.items() if name in ATTRIBUTES}
+    traffic = TrafficProfile.from_mapping({**models.default_traffic.as_dict(), **known})
+    parts = tuple(Minibatch(minibatch.sm, minibatch.packets) for minibatch in item.gpu.minibatches)
+    settings = GpuSettings(item.gpu.batch, item.gpu.order, parts, item.gpu.flush_us)
+    return PacedWorkload(Workload(item.name, traffic), item.rate_kpps, settings)

@@ -1,0 +1,207 @@
+"""Plan files of `placer run --plan`: the NIC of every instance, read or refused whole (docs/formats/plan.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from placer.model.arrival import Arrival
+from placer.model.feasibility import fits
+from placer.model.fleet import Fleet, NicKind, number_in
+from placer.model.offered import OfferedWorkload
+from placer.model.plan import Placement, Plan
+from profiles import Fault, InputError, Workload
+from profiles.files.csv_table import CsvTable, read_csv_table
+
+COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")
+"""Those that are read; a plan file has more."""
+
+PLANNED = "planned"
+"""The strategy whose plan is taken where a file has several."""
+
+SAME_TRACE = "--arrivals is the trace that the plan was made for"
+
+
+def read_plan(
+    source: str, strategy: str | None, predictor: str, trace: str, arrivals: Sequence[Arrival], fleet: Fleet
+) -> Plan:
+    """The plan of one strategy for a trace, on NICs that an empty fleet has.
+
+    A file does not say of which kind a NIC is, where several have its model. It is of the cheapest one that has the
+    cores for its instances, and NICs that fit fewer kinds come first.
+
+    Parameters
+    ----------
+    source
+        A `.csv` or `.csv.gz` file, or `-` for standard input.
+    strategy
+        Whose plan; None for `planned`, or the only one of the file.
+    predictor
+        Whose plan, where the strategy has several.
+    trace, arrivals
+        The trace that the plan is for, and its name.
+    fleet
+        The fleet, in which no NIC is in use.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file, and of the trace that cannot be taken over.
+    """
+    table = read_csv_table(source)
+    hint = f"a plan file has the columns {', '.join(COLUMNS)}"
+    missing = [Fault(table.name, 1, name, "column is missing", hint) for name in COLUMNS if name not in table.header]
+    if missing or not table.rows:
+        raise InputError([*missing, *table.faults])
+    chosen = _choose_plan(table, strategy, predictor)
+    rows = _Rows(table, trace, arrivals, fleet)
+    for line, *by, identity, nic_id, model in zip(table.lines, *map(table.cells, COLUMNS), strict=True):
+        if tuple(by) == chosen:
+            rows.read(line, identity, nic_id, model)
+    rows.refuse_missing()
+    kinds = rows.assign_kinds()
+    if faults := [*_find_unsupported(trace, arrivals), *rows.faults]:
+        raise InputError(faults)
+    nics = [rows.nic_of.get(arrival.id) for arrival in arrivals]
+    placements = tuple(
+        Placement(arrival, nic, None if nic is None else kinds[nic])
+        for arrival, nic in zip(arrivals, nics, strict=True)
+    )
+    return Plan(chosen[0], chosen[1] or None, placements, 0.0)
+
+
+def _find_unsupported(trace: str, arrivals: Sequence[Arrival]) -> Iterator[Fault]:
+    """What a trace has that a running fleet cannot begin with."""
+    departing = [arrival.id for arrival in arrivals if arrival.departure is not None]
+    if departing:
+        message = f"{len(departing)} of {len(arrivals)} instances depart, the first of them is '{departing[0]}'"
+        hint = "a fleet begins with instances that run at the same time: plan those of one moment, without departures"
+        yield Fault(trace, None, "departure", message, hint)
+    if any(isinstance(arrival.workload, OfferedWorkload) for arrival in arrivals):
+        message = "a running fleet knows neither offered rates nor promised latencies"
+        yield Fault(trace, None, "rate_kpps", message, "leave out rate_kpps and sla_latency_us, and plan again")
+
+
+def _choose_plan(table: CsvTable, strategy: str | None, predictor: str) -> tuple[str, str]:
+    """Strategy and predictor of the plan that is wanted."""
+    plans = list(dict.fromkeys(zip(table.cells("strategy"), table.cells("predictor"), strict=True)))
+    names = list(dict.fromkeys(name for name, _ in plans))
+    if strategy is None and PLANNED not in names and len(names) > 1:
+        hint = "name one: --plan-strategy NAME"
+        raise InputError.of(table.name, f"has the plans of several strategies: {', '.join(names)}", hint=hint)
+    wanted = strategy or (PLANNED if PLANNED in names else names[0])
+    if wanted not in names:
+        hint = f"it has those of {', '.join(names)}"
+        raise InputError.of("--plan-strategy", f"{table.name} has no plan of '{wanted}'", hint=hint)
+    predictors = [by for name, by in plans if name == wanted]
+    if len(predictors) > 1 and predictor not in predictors:
+        message = f"has plans of '{wanted}' by {', '.join(predictors)}, and none by {predictor}"
+        raise InputError.of(table.name, message, hint="name one of them: --predictor NAME")
+    return wanted, predictor if len(predictors) > 1 else predictors[0]
+
+
+@dataclass
+class _PlannedNic:
+    """A NIC of a plan: the line that names it first, its model, and what is to run on it."""
+
+    line: int
+    model: str
+    workloads: list[Workload] = field(default_factory=list)
+
+
+class _Rows:
+    """Reads the rows of a plan, and collects what is wrong with them."""
+
+    def __init__(self, table: CsvTable, trace: str, arrivals: Sequence[Arrival], fleet: Fleet) -> None:
+        self.faults = table.faults
+        self.nic_of: dict[str, str] = {}
+        self._name = table.name
+        self._trace = trace
+        self._arrivals = {arrival.id: arrival for arrival in arrivals}
+        self._fleet = fleet
+        self._names = {nic.number: nic.id for nic in fleet.all_nics()}
+        self._nics: dict[str, _PlannedNic] = {}
+        self._lines: dict[str, int] = {}
+
+    def read(self, line: int, identity: str, nic_id: str, model: str) -> None:
+        """Read a row: an instance, and its NIC or none."""
+        arrival = None
+        if not identity:
+            self._fault(line, "id", "is empty")
+        elif identity in self._lines:
+            self._fault(line, "id", f"'{identity}' is already on line {self._lines[identity]}")
+        else:
+            self._lines[identity] = line
+            arrival = self._arrivals.get(identity)
+            if arrival is None:
+                self._fault(line, "id", f"'{identity}' is not in {self._trace}", SAME_TRACE)
+        if bool(nic_id) != bool(model):
+            self._fault(line, "nic_model" if nic_id else "nic", "is empty")
+        elif nic_id:
+            nic = self._read_nic(line, nic_id, model)
+            if arrival is not None:
+                self.nic_of[identity] = nic_id
+                nic.workloads.append(arrival.workload)
+
+    def refuse_missing(self) -> None:
+        """Every instance of the trace has a row."""
+        for identity in self._arrivals:
+            if identity not in self._lines:
+                self._fault(None, "id", f"'{identity}' of {self._trace} is missing", SAME_TRACE)
+
+    def assign_kinds(self) -> dict[str, NicKind]:
+        """The kind of every NIC, by its id."""
+        found: dict[str, NicKind] = {}
+        left = {kind.index: self._fleet.count_of(kind) - self._fleet.idle(kind) for kind in self._fleet.kinds}
+        kinds_of = {nic_id: self._find_kinds(nic_id, nic) for nic_id, nic in self._nics.items()}
+        for nic_id, kinds in sorted(kinds_of.items(), key=lambda item: len(item[1])):
+            of_fleet = self._fleet.find(nic_id) is not None
+            kind = next((kind for kind in kinds if of_fleet or left[kind.index] > 0), None)
+            if kind is not None:
+                found[nic_id] = kind
+                left[kind.index] -= not of_fleet
+            elif kinds:
+                nic = self._nics[nic_id]
+                count = sum(self._fleet.count_of(kind) for kind in self._fleet.kinds if kind.model == nic.model)
+                self._fault(nic.line, "nic", f"no {nic.model} is left for '{nic_id}': the fleet has {count:g}")
+        return found
+
+    def _read_nic(self, line: int, nic_id: str, model: str) -> _PlannedNic:
+        nic = self._nics.get(nic_id)
+        if nic is not None:
+            if nic.model != model:
+                self._fault(line, "nic_model", f"'{nic_id}' is a {nic.model} on line {nic.line}")
+            return nic
+        models = dict.fromkeys(kind.model for kind in self._fleet.kinds)
+        known, number = self._fleet.find(nic_id), number_in(nic_id)
+        if model not in models:
+            hint = f"it has {', '.join(models)}"
+            self._fault(line, "nic_model", f"'{model}' is not a NIC model of the fleet", hint)
+        elif known is None and number is None:
+            hint = "NICs are nic-1, nic-2, ... or have a name in the fleet"
+            self._fault(line, "nic", f"'{nic_id}' is not a NIC of the fleet", hint)
+        elif known is None and number in self._names:
+            self._fault(line, "nic", f"'{nic_id}' is called '{self._names[number]}' in the fleet", "plan again for it")
+        elif known is not None and known.kind.model != model:
+            self._fault(line, "nic_model", f"'{nic_id}' is a {known.kind.model} in the fleet")
+        self._nics[nic_id] = _PlannedNic(line, model)
+        return self._nics[nic_id]
+
+    def _find_kinds(self, nic_id: str, nic: _PlannedNic) -> list[NicKind]:
+        """The kinds that the NIC may be of, the cheapest first: those that take its instances."""
+        known = self._fleet.find(nic_id)
+        possible = [known.kind] if known is not None else self._fleet.kinds if number_in(nic_id) else ()
+        kinds = sorted((kind for kind in possible if kind.model == nic.model), key=lambda kind: kind.cost)
+        running = [kind for kind in kinds if all(map(kind.hosts, nic.workloads))]
+        if kinds and not running:
+            nfs = sorted({workload.nf for workload in nic.workloads if not all(kind.hosts(workload) for kind in kinds)})
+            self._fault(nic.line, "nic", f"'{nic_id}': {', '.join(nfs)} does not run on a {nic.model}")
+        fitting = [kind for kind in running if fits(kind, nic.workloads)]
+        if running and not fitting:
+            widest = max(running, key=lambda kind: kind.cores)
+            taken = f"take {widest.cores_taken(nic.workloads)} cores, and a {nic.model} has {widest.cores}"
+            self._fault(nic.line, "nic", f"the instances of '{nic_id}' {taken}")
+        return fitting
+
+    def _fault(self, line: int | None, column: str, message: str, hint: str | None = None) -> None:
+        self.faults.append(Fault(self._name, line, column, message, hint))

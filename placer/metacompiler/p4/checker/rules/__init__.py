@@ -1,1 +1,0 @@
-"""What a program must hold besides its grammar: names, types, parser graphs, tables, the architecture."""

@@ -1,1 +1,0 @@
-"""Text of a P4 program to its syntax tree, and back."""

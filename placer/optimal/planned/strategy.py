@@ -1,0 +1,196 @@
+"""Planned: all arrivals are known, and the solver decides by the predictor and its error model.
+
+Among the plans that keep the budget of SLA violations, reserve included, it takes the one that rejects least, then
+costs least.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from placer.evaluate.checks import peak_nics
+from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
+from placer.model.plan import Plan, Within
+from placer.optimal import MOST_CO_LOCATIONS, MOST_ON_GPU
+from placer.optimal.bounded_plan import exact_peak_cost
+from placer.optimal.patterns import co_locations_on
+from placer.optimal.planned.by_risks import plan_by_risks
+from placer.optimal.planned.chances import Classes, SoloThroughputs, Usable, chances_of
+from placer.optimal.planned.mend import mend
+from placer.optimal.planned.reserve import reserve_pct
+from placer.optimal.planned.static import SEARCHED, StaticPlan, StaticPlanner
+from placer.optimal.trace_optimum import placements_of
+from placer.progress import Advance
+from placer.strategies.contention_aware import ContentionAware
+from placer.strategies.strategy import Strategy, register
+
+NAME = "planned"
+SECONDS = 60.0
+"""Time of the search, where no other is given."""
+AGAIN = 3
+"""Plans that are made with a smaller budget where violations on the way to the last arrival exceed it."""
+FAR = 1.02
+"""Where a plan costs more than this many times its bound, the online rule's plan is tried as a beginning, too."""
+ALL_AT_ONCE = "all arrivals at once"
+
+
+@register
+class Planned(Strategy):
+    """Places all arrivals together, on the NICs of least cost that keep the budget by the predictor's error model.
+
+    Parameters
+    ----------
+    seconds
+        Time of the search.
+    usable
+        Which co-locations may be used; all for None.
+    """
+
+    name = NAME
+    needs_predictor = True
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        predictor: str | None = None,
+        *,
+        seconds: float = SECONDS,
+        usable: Usable | None = None,
+    ) -> None:
+        super().__init__(catalogue, predictor)
+        if predictor is None:
+            raise ValueError("planned needs a predictor.")
+        self.seconds, self.usable = seconds, usable
+
+    @classmethod
+    def serves(cls, catalogue: Catalogue, predictor: str) -> bool:
+        """Only where the predictor has an error model; admission tests of GPUs need none."""
+        return catalogue.supports_risk(predictor) or len(catalogue.gpus) == len(catalogue.kinds)
+
+    def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
+        """The plan, with what is known of it in `Plan.within`."""
+        with _without_collecting():
+            return self._place(arrivals, progress)
+
+    def _place(self, arrivals: Sequence[Arrival], progress: Advance | None) -> Plan:
+        planner = None
+        if all(arrival.departure is None and arrival.nic is None for arrival in arrivals):
+            planner = self.planner([arrival.tenant for arrival in arrivals], self.budget, self.seconds)
+        if planner is None or not planner.complete:
+            deadline = time.monotonic() + self.seconds
+            return plan_by_risks(arrivals, self.catalogue, self.predictor or "", self.planner, deadline, progress)
+        found, plan, expected = self._planned(arrivals, planner, None)
+        far = plan.rejected > found.fewest_left_out or self._value(plan)[1] > FAR * planner.least
+        if far and len(arrivals) <= SEARCHED:
+            online = ContentionAware(self.catalogue, self.predictor).place(arrivals, progress)
+            if self._value(online) < self._value(plan):
+                other = self._planned(arrivals, planner, _nics(online))
+                if self._value(other[1]) < self._value(plan):
+                    found, plan, expected = other
+        return replace(plan, within=self._within(plan, found, expected), seconds=time.monotonic() - planner.began)
+
+    def _planned(
+        self,
+        arrivals: Sequence[Arrival],
+        planner: StaticPlanner,
+        beginning: Sequence[tuple[NicKind, list[Tenant]]] | None,
+    ) -> tuple[StaticPlan, Plan, ExpectedViolations]:
+        """A plan within the budget, and the violations to expect of it."""
+        keep = 0.0
+        for _ in range(AGAIN):
+            found = planner.plan(keep, beginning)
+            plan = self._plan(arrivals, found)
+            expected = expected_violations(plan, self.catalogue, self.predictor or "")
+            planned_pct = expected.mean_pct + reserve_pct(expected)
+            if planned_pct <= 100.0 * self.budget + 1e-9:
+                break
+            keep = 1.0 - (1.0 - keep) * 0.99 * 100.0 * self.budget / planned_pct
+        else:
+            plan, expected = mend(plan, self.catalogue, self.predictor or "", 100.0 * self.budget)
+        return found, plan, expected
+
+    def _value(self, plan: Plan) -> tuple[int, float]:
+        return plan.rejected, float(exact_peak_cost(plan, self.catalogue.kinds))
+
+    @property
+    def budget(self) -> float:
+        """The share of instances that may be expected to violate their SLA; 1 where each one's risk is given."""
+        return 1.0 if self.catalogue.budget_pct is None else self.catalogue.budget_pct / 100.0
+
+    def planner(self, tenants: Sequence[Tenant], budget: float, seconds: float) -> StaticPlanner | None:
+        """What plans for these tenants, all present, in about so many seconds after predictions.
+
+        None where there are too many co-locations to look at each.
+        """
+        catalogue, predictor = self.catalogue, self.predictor or ""
+        oracles = catalogue.oracles(predictor)
+        classes = Classes.of(tenants, catalogue.kinds, self._relative_to(oracles))
+        co_locations = [
+            co_locations_on(kind, classes.groups, oracle, MOST_ON_GPU if kind.paced else MOST_CO_LOCATIONS)
+            for kind, oracle in zip(catalogue.kinds, oracles, strict=True)
+        ]
+        if sum(map(len, co_locations)) > MOST_CO_LOCATIONS:
+            return None
+        chances = chances_of(classes, catalogue, predictor, co_locations, self.usable)
+        return StaticPlanner(chances, catalogue, budget, seconds)
+
+    def _relative_to(self, oracles: Sequence[Oracle]) -> list[Oracle]:
+        """Per kind, the throughputs alone that SLAs are relative to; of one predictor the same oracle."""
+        solo = {
+            id(models): SoloThroughputs(models.predictors[self.predictor or ""])
+            for index, models in enumerate(self.catalogue.models)
+            if index not in self.catalogue.gpus
+        }
+        return [
+            oracles[index] if index in self.catalogue.gpus else solo[id(models)]
+            for index, models in enumerate(self.catalogue.models)
+        ]
+
+    def _plan(self, arrivals: Sequence[Arrival], found: StaticPlan) -> Plan:
+        placements = placements_of(arrivals, self.catalogue.kinds, found.nics)
+        return Plan(self.name, self.predictor, placements, 0.0, risk=self.catalogue.risk)
+
+    def _within(self, plan: Plan, found: StaticPlan, expected: ExpectedViolations) -> Within:
+        kinds = self.catalogue.kinds
+        cost = float(exact_peak_cost(plan, kinds))
+        fewest = plan.rejected <= found.fewest_left_out
+        costs = {kind.cost for kind in kinds}
+        bound = min(found.bound, cost) if fewest else 0.0
+        if len(costs) == 1 and (unit := costs.pop()):
+            nics = math.ceil(bound / unit - 1e-6)
+            bound = min(nics * unit, cost)
+        else:
+            nics = math.ceil(bound / max(kind.cost for kind in kinds) - 1e-6) if bound else 0
+        proven = fewest and cost <= bound + 1e-9
+        nics = min(nics, peak_nics(plan))
+        return Within(reserve_pct(expected), bound, nics, proven, ALL_AT_ONCE, found.proof)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """No search for unreachable objects: a million arrivals leave none, and searching takes a quarter of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _nics(plan: Plan) -> list[tuple[NicKind, list[Tenant]]]:
+    """The NICs of a plan in which nobody leaves, and their tenants."""
+    nics: dict[str, tuple[NicKind, list[Tenant]]] = {}
+    for placement in plan.placed:
+        if placement.nic is not None and placement.kind is not None:
+            nics.setdefault(placement.nic, (placement.kind, []))[1].append(placement.arrival.tenant)
+    return list(nics.values())

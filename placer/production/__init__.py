@@ -1,8 +1,0 @@
-"""Production, simulated: a trace is played through the online engine, and a testbed that drifts answers for the NICs.
-
-Read `simulation.py` first.
-"""
-
-from placer.production.simulation import ProductionRequest, simulate
-
-__all__ = ["ProductionRequest", "simulate"]

@@ -1,0 +1,329 @@
+"""Writes the program of a SmartNIC in C: one file that needs nothing but the headers of Linux and libbpf.
+
+Each step is a function that processes the packet and returns what is next; the main function takes the label off, runs
+the steps in order, each if it is next, and puts the label of the next platform on.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TypedDict
+
+from placer.rack.compiler.ebpf.program import NicEdge, NicExit, NicProgram, NicSide, NicStep
+from placer.rack.compiler.routing import Label
+from placer.rack.compiler.traffic.expression import (
+    And,
+    End,
+    Everything,
+    Expression,
+    HasAddress,
+    HasPort,
+    HasProtocol,
+    HasTag,
+    IsIp,
+    Not,
+    Or,
+)
+
+SNIPPETS = Path(__file__).resolve().parents[4] / "nfs" / "xdp"
+OWN_INCLUDE = re.compile(r'^#include "xdp/(\w+\.h)"\n', re.MULTILINE)
+SYSTEM_INCLUDE = re.compile(r"^#include <.*>\n", re.MULTILINE)
+GUARD = re.compile(r"^#ifndef (\w+)\n#define \1\n(.*)^#endif\n\Z", re.MULTILINE | re.DOTALL)
+ACTIONS = {NicSide.SWITCH: "XDP_TX", NicSide.HOST: "XDP_PASS"}
+REASONS = ("unknown_path", "unmatched", "no_room")
+HASHES = 1 << 16
+
+
+class FunctionNames(TypedDict):
+    """The places of an NF's counters."""
+
+    name: str
+    entered: int
+    sent: int
+
+
+class NicNames(TypedDict):
+    """What the counters of a program count, by their places; an NF dropped what entered and was not sent."""
+
+    functions: list[FunctionNames]
+    reasons: dict[str, int]
+
+
+def names_of(program: NicProgram) -> NicNames:
+    """The counters of a program."""
+    count = len(program.steps)
+    return {
+        "functions": [
+            {"name": step.name, "entered": 2 * at, "sent": 2 * at + 1} for at, step in enumerate(program.steps)
+        ],
+        "reasons": {reason: 2 * count + at for at, reason in enumerate(REASONS)},
+    }
+
+
+def source_of(program: NicProgram) -> str:
+    """The program in C.
+
+    Raises
+    ------
+    InputError
+        With every fault of the program, and what its NFs cannot do on the card.
+    """
+    program.check()
+    identifiers = program.identifiers()
+    snippets = ["packet.h", "fields.h", "split.h", "nsh.h", *(step.function.snippet for step in program.steps)]
+    includes, code = _inline(snippets)
+    parts = [
+        f"/* The program of SmartNIC {program.name}, which XDP emulates: generated from a plan. */\n",
+        includes,
+        code,
+        _counters(program),
+        _places(program, identifiers),
+        *(_step(program, at, identifiers) for at in range(len(program.steps))),
+        _way_in(program, identifiers),
+        _way_out(program),
+        _main(program, identifiers),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _inline(snippets: Sequence[str]) -> tuple[str, str]:
+    """The system headers of snippets, and their code, each once, behind what it needs."""
+    system: dict[str, None] = {}
+    code: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in code:
+            return
+        text = (SNIPPETS / name).read_text(encoding="utf-8")
+        for needed in OWN_INCLUDE.findall(text):
+            add(needed)
+        system.update(dict.fromkeys(SYSTEM_INCLUDE.findall(text)))
+        text = GUARD.sub(lambda found: found[2], SYSTEM_INCLUDE.sub("", OWN_INCLUDE.sub("", text)))
+        code[name] = re.sub(r"\n{3,}", "\n\n", f"/* xdp/{name} */\n{text}").rstrip() + "\n"
+
+    for name in snippets:
+        add(name)
+    return "".join(sorted(system, key=lambda line: (not line.startswith("#include <linux/bpf.h"), line))), "\n".join(
+        code.values()
+    )
+
+
+def _counters(program: NicProgram) -> str:
+    names = names_of(program)
+    lines = [
+        f"{kind} {function[kind]} {function['name']}" for function in names["functions"] for kind in ("entered", "sent")
+    ]
+    lines += [f"reason {place} {name}" for name, place in names["reasons"].items()]
+    quoted = "\n".join(f'\t"{_escape(line)}\\n"' for line in lines)
+    total = 2 * len(program.steps) + len(REASONS)
+    return f"""/* What counters count, for those who read them. */
+const char names[] SEC(".rodata.names") =
+{quoted};
+
+__u64 counters[{total}];
+
+static __always_inline void count(__u32 place)
+{{
+	__sync_fetch_and_add(&counters[place], 1);
+}}
+"""
+
+
+def _places(program: NicProgram, identifiers: Sequence[str]) -> str:
+    """The steps and exits as numbers; the first is for packets that are dropped."""
+    names = ["DROPPED", *map(_next, identifiers), *(_exit_name(at) for at in range(len(program.exits())))]
+    return "/* What is next for a packet. */\nenum {\n" + "".join(f"\t{name},\n" for name in names) + "};\n"
+
+
+def _next(name: str) -> str:
+    return f"NEXT_{name}"
+
+
+def _escape(text: str) -> str:
+    """Text within a string of C."""
+    return "".join(f"\\{ord(one):03o}" if one in '"\\' or one < " " else one for one in text)
+
+
+def _exit_name(at: int) -> str:
+    return f"EXIT_{at}"
+
+
+def _place(program: NicProgram, identifiers: Sequence[str], to: int | NicExit) -> str:
+    return _next(identifiers[to]) if isinstance(to, int) else _exit_name(list(program.exits()).index(to))
+
+
+def _step(program: NicProgram, at: int, identifiers: Sequence[str]) -> str:
+    step, name, names = program.steps[at], identifiers[at], names_of(program)
+    counters = names["functions"][at]
+    unmatched = names["reasons"]["unmatched"]
+    behind = "".join(f"\t{line}".rstrip() + "\n" for line in _branch(program, step, identifiers, unmatched))
+    return f"""/* {step.name.replace("*/", "* /")} */
+{step.function.tables(name)}
+static __always_inline __u32 {name}(struct xdp_md *ctx)
+{{
+	count({counters["entered"]});
+	if (!{step.function.call(name)})
+		return DROPPED;
+	count({counters["sent"]});
+{behind}}}
+"""
+
+
+def _branch(program: NicProgram, step: NicStep, identifiers: Sequence[str], unmatched: int) -> Iterator[str]:
+    """What chooses among the edges of a step."""
+    matched = [edge for edge in step.edges if edge.match is not None]
+    shared = [edge for edge in step.edges if edge.match is None]
+    if matched or len(shared) > 1:
+        yield "const struct headers headers = read_headers(ctx);"
+    if matched:
+        yield "const struct fields fields = fields_of(&headers);"
+    if len(shared) > 1:
+        yield f"const __u32 hash = split_hash(&headers, {zlib.crc32(step.name.encode()):#010x});"
+    if matched or len(shared) > 1:
+        yield ""
+    for edge in matched:
+        assert edge.match is not None
+        yield f"if ({condition_of(edge.match)})"
+        yield f"\treturn {_place(program, identifiers, edge.to)};"
+    for edge, limit in zip(shared, hash_limits(shared), strict=True):
+        if limit < HASHES:
+            yield f"if (hash < {limit})"
+            yield f"\treturn {_place(program, identifiers, edge.to)};"
+        else:
+            yield f"return {_place(program, identifiers, edge.to)};"
+            return
+    yield f"count({unmatched});"
+    yield "return DROPPED;"
+
+
+def hash_limits(edges: Sequence[NicEdge]) -> list[int]:
+    """Below which split hash each edge without a match is chosen, unless an earlier one is; the last is 65,536."""
+    total = sum((edge.share for edge in edges), Fraction(0))
+    limits, passed = [], Fraction(0)
+    for edge in edges:
+        passed += edge.share
+        limits.append(int(HASHES * passed / total))
+    return limits
+
+
+def _way_in(program: NicProgram, identifiers: Sequence[str]) -> str:
+    cases = "".join(
+        f"\tcase {entry.label.word:#x}: /* {entry.label} */\n\t\treturn {_next(identifiers[entry.step])};\n"
+        for entry in program.entries
+    )
+    return f"""/* The step at which a packet enters; DROPPED if there is none. */
+static __always_inline __u32 step_of(__u32 label)
+{{
+	switch (label) {{
+{cases}	default:
+		return DROPPED;
+	}}
+}}
+
+/* Packets of others pass, or are dropped. */
+static __always_inline int pass(struct xdp_md *ctx, __u32 label)
+{{
+{_passing(program)}	count({names_of(program)["reasons"]["unknown_path"]});
+	return XDP_DROP;
+}}
+"""
+
+
+def _passing(program: NicProgram) -> str:
+    lines = []
+    for one in program.passing:
+        if one.label is None:
+            lines.append(f"\tif (label == 0 && nsh_absent(ctx))\n\t\treturn {ACTIONS[one.to]};\n")
+        else:
+            lines.append(f"\tif (label == {one.label.word:#x})\n\t\treturn {ACTIONS[one.to]};\n")
+    return "".join(lines) or "\t(void)ctx;\n\t(void)label;\n"
+
+
+def _way_out(program: NicProgram) -> str:
+    exits = program.exits()
+    if not exits:
+        return ""
+    cases = "".join(
+        f"\tcase {_exit_name(at)}:\n\t\tlabel = {_word(exit_.label)};\n\t\taction = {ACTIONS[exit_.to]};\n\t\tbreak;\n"
+        for at, exit_ in enumerate(exits)
+    )
+    return f"""/* Put on the label of what is next elsewhere; 0: the packet leaves the rack without one. */
+static __always_inline int leave(struct xdp_md *ctx, __u32 next)
+{{
+	__u32 label;
+	int action;
+
+	switch (next) {{
+{cases}	default:
+		return XDP_DROP;
+	}}
+	if (label == 0 || nsh_push(ctx, label))
+		return action;
+	count({names_of(program)["reasons"]["no_room"]});
+	return XDP_DROP;
+}}
+"""
+
+
+def _word(label: Label | None) -> str:
+    return "0" if label is None else f"{label.word:#x}"
+
+
+def _main(program: NicProgram, identifiers: Sequence[str]) -> str:
+    runs = "".join(f"\tif (next == {_next(name)})\n\t\tnext = {name}(ctx);\n" for name in identifiers)
+    end = "return leave(ctx, next)" if program.exits() else "return XDP_DROP"
+    return f"""SEC("xdp") int nic(struct xdp_md *ctx)
+{{
+	const __u32 label = nsh_label(ctx);
+	__u32 next = step_of(label);
+
+	if (next == DROPPED)
+		return pass(ctx, label);
+	if (!nsh_pop(ctx))
+		return XDP_DROP;
+{runs}	{end};
+}}
+
+char _license[] SEC("license") = "Apache-2.0";
+"""
+
+
+# Traffic expressions as conditions in C over `struct fields` (nfs/xdp/fields.h).
+
+
+NAMES = {End.SOURCE: ("source",), End.DESTINATION: ("destination",), End.EITHER: ("source", "destination")}
+
+
+def condition_of(expression: Expression) -> str:
+    """The condition, in parentheses where it has several parts."""
+    match expression:
+        case Everything():
+            return "true"
+        case IsIp():
+            return "fields.ip"
+        case HasTag(None):
+            return "fields.tagged"
+        case HasTag(vlan):
+            return f"(fields.tagged && fields.vlan == {vlan})"
+        case HasProtocol(protocol):
+            return f"(fields.ip && fields.protocol == {protocol})"
+        case HasAddress(end, prefix, _):
+            tests = [f"(fields.{name} & {expression.mask:#x}) == {prefix:#x}" for name in NAMES[end]]
+            return f"(fields.ip && ({' || '.join(tests)}))"
+        case HasPort(end, low, high):
+            return f"(fields.has_ports && ({' || '.join(_port(name, low, high) for name in NAMES[end])}))"
+        case Not(of):
+            return f"!{condition_of(of)}"
+        case And(parts):
+            return f"({' && '.join(map(condition_of, parts))})"
+        case Or(parts):
+            return f"({' || '.join(map(condition_of, parts))})"
+
+
+def _port(name: str, low: int, high: int) -> str:
+    field = f"fields.{name}_port"
+    return f"{field} == {low}" if low == high else f"({field} >= {low} && {field} <= {high})"

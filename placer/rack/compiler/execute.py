@@ -1,0 +1,322 @@
+"""Runs a compiled rack on a capture: one process for each device, joined by links in shared memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from placer.rack.compiler.directory import (
+    BUILT,
+    NIC_PROGRAM,
+    OPENFLOW,
+    OPENFLOW_MODULE,
+    ROUTING,
+    RUN,
+    VARIABLE,
+    Process,
+    processes_of,
+)
+from placer.rack.compiler.ebpf.limits import compile_command
+from profiler.testbed import TestbedError
+from profiles import Fault, InputError
+from profiles.aside import file_aside
+
+POLL_S = 0.02
+PATIENCE_S = 5.0
+"""After a process has failed, what the others have to end."""
+REFUSED = 2
+LEFT = "the process at the other end has left"
+"""What a process says that failed because another one did."""
+PCAP, PCAP_NS, PCAPNG = bytes.fromhex("a1b2c3d4"), bytes.fromhex("a1b23c4d"), bytes.fromhex("0a0d0d0a")
+CAPTURES = (PCAP, PCAP[::-1], PCAP_NS, PCAP_NS[::-1], PCAPNG)
+"""How captures begin."""
+
+
+class ExecutionError(TestbedError):
+    """A process of the rack failed: which, with its messages."""
+
+
+class _Server(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    cores: int
+    functions: dict[str, str]
+
+
+class _Nic(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    server: str
+
+
+class _Nf(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: str
+
+
+class RackFile(BaseModel):
+    """What `routing.json` says of the processes."""
+
+    model_config = ConfigDict(strict=True)
+
+    routing: int
+    switch: str
+    ports: list[str]
+    servers: dict[str, _Server]
+    nics: dict[str, _Nic]
+    nfs: list[_Nf]
+
+    def processes(self) -> list[Process]:
+        nics = {name: one.server for name, one in self.nics.items()}
+        return list(processes_of(self.ports[1:], list(self.servers), nics, openflow=self.switch == OPENFLOW))
+
+
+@dataclass
+class NfCounts:
+    """Frames that entered an NF, that it sent on, and that it dropped."""
+
+    entered: int = 0
+    sent: int = 0
+    dropped: int = 0
+
+
+@dataclass
+class RackRun:
+    """What became of packets.
+
+    Parameters
+    ----------
+    received, sent
+        From and to the world.
+    nfs
+        By `chain/nf`.
+    dropped
+        By reason, outside of NFs.
+    seconds
+        Of the whole run.
+    """
+
+    received: int = 0
+    sent: int = 0
+    nfs: dict[str, NfCounts] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    @property
+    def dropped_by_nfs(self) -> int:
+        return sum(nf.dropped for nf in self.nfs.values())
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether every packet has left, or was dropped for a reason that is counted."""
+        return self.received == self.sent + self.dropped_by_nfs + self.dropped.total()
+
+
+def read_rack_file(directory: Path) -> RackFile:
+    """What a directory says of its processes.
+
+    Raises
+    ------
+    InputError
+        When it is none that `placer chain compile` wrote.
+    """
+    file = directory / ROUTING
+    try:
+        return RackFile.model_validate_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValidationError, UnicodeDecodeError) as error:
+        hint = "`placer chain compile PLAN --out DIR` writes such a directory"
+        if not directory.exists():
+            raise InputError.of(str(directory), "does not exist", hint=hint) from None
+        if not file.exists():
+            raise InputError.of(str(directory), f"is no compiled rack: it has no {ROUTING}", hint=hint) from None
+        raise InputError.of(str(directory), f"is no compiled rack: {_first_line(error)}", hint=hint) from None
+
+
+def executed(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
+    """Send the packets of a capture through the rack, and write those that leave it.
+
+    Raises
+    ------
+    InputError
+        When the directory or the capture cannot be used.
+    ExecutionError
+        When a process fails.
+    """
+    rack = read_rack_file(directory)
+    _check_capture(source)
+    programs = find_programs(bool(rack.nics))
+    begun = time.monotonic()
+    with _copy(directory) as running, file_aside(target) as aside:
+        for name in rack.nics:
+            _build_nic(running / "nics" / name)
+        _run(rack.processes(), running, programs, {"IN": str(source.resolve()), "OUT": str(aside)}, on_wait)
+        result = _add(rack, running)
+        shutil.copytree(running / RUN, directory / RUN, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.link"))
+    result.seconds = time.monotonic() - begun
+    return result
+
+
+def _check_capture(file: Path) -> None:
+    """Refuse what is no capture before anything is started."""
+    try:
+        with file.open("rb") as content:
+            magic = content.read(4)
+    except OSError as error:
+        raise InputError.of(str(file), error.strerror or str(error)) from None
+    if magic not in CAPTURES:
+        raise InputError.of(str(file), "is no capture", hint="pcap or pcapng, as tcpdump writes it")
+
+
+def find_programs(with_nics: bool) -> Path:
+    """The folder of the programs: the one that the environment names, else the one built here.
+
+    Raises
+    ------
+    InputError
+        When one of them is missing.
+    """
+    folder = Path(os.environ.get(VARIABLE) or BUILT)
+    for process in ("nf-switch", "nf-server", *([NIC_PROGRAM] if with_nics else [])):
+        if not os.access(folder / process, os.X_OK):
+            raise InputError.of(str(folder / process), "the program is not built", hint="make deps nfs")
+    return folder
+
+
+@contextmanager
+def _copy(directory: Path) -> Iterator[Path]:
+    """A copy of the programs to run in: two runs at a time do not meet."""
+    with tempfile.TemporaryDirectory(prefix="rack-") as folder:
+        running = Path(folder) / "rack"
+        shutil.copytree(directory, running, ignore=shutil.ignore_patterns(RUN))
+        (running / RUN).mkdir()
+        yield running
+
+
+def _build_nic(folder: Path) -> None:
+    if not (folder / "nic.o").exists():
+        command = compile_command(folder / "nic.c", folder / "nic.o")
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            raise InputError.of("clang", "is not installed", hint="make deps") from None
+        if done.returncode:
+            raise ExecutionError(f"{command[0]} refuses {folder.name}/nic.c: {done.stderr.strip()}")
+
+
+def _run(
+    processes: Sequence[Process],
+    folder: Path,
+    programs: Path,
+    captures: Mapping[str, str],
+    on_wait: Callable[[], None],
+) -> None:
+    """Start all processes, and wait until all have ended."""
+    started: list[tuple[Process, subprocess.Popen[bytes]]] = []
+    try:
+        for one in processes:
+            arguments = [captures.get(word, word) for word in one.arguments]
+            with (folder / RUN / f"{one.name}.log").open("wb") as log:
+                program = [sys.executable, "-m"] if one.program == OPENFLOW_MODULE else []
+                command = [*program, one.program if program else str(programs / one.program), *arguments]
+                started.append(
+                    (one, subprocess.Popen(command, cwd=folder / one.folder, stdin=subprocess.DEVNULL, stderr=log))
+                )
+        failed = _wait(started, on_wait)
+    finally:
+        for _, process in started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for _, process in started:
+            _end(process)
+    if failed:
+        messages = {one.name: _message(folder, one) for one, _ in failed}
+        # the one that refused its input, or failed by itself, not those that then missed it
+        one, code = min(failed, key=lambda pair: (pair[1] != REFUSED, LEFT in messages[pair[0].name]))
+        _raise_for_capture(messages[one.name], captures["IN"])
+        how = f"was ended by signal {-code}" if code < 0 else f"failed with {code}"
+        raise ExecutionError(f"{one.program} of {one.name} {how}: {messages[one.name] or 'it says nothing'}")
+
+
+def _raise_for_capture(message: str, capture: str) -> None:
+    """Faults of the capture are those of the user's input."""
+    head = f"{capture}: "
+    faults = [line.removeprefix(head) for line in message.splitlines() if line.startswith(head)]
+    hint = next((line.removeprefix("hint: ") for line in message.splitlines() if line.startswith("hint: ")), None)
+    if faults:
+        raise InputError([Fault(capture, None, None, fault, hint) for fault in faults])
+
+
+def _wait(
+    started: Sequence[tuple[Process, subprocess.Popen[bytes]]], on_wait: Callable[[], None]
+) -> list[tuple[Process, int]]:
+    """Until all have ended; once one fails, the others get little time. Those that failed by themselves come back."""
+    limit: float | None = None
+    while None in [process.poll() for _, process in started]:
+        if limit is None and any(process.returncode for _, process in started):
+            limit = time.monotonic() + PATIENCE_S
+        if limit is not None and time.monotonic() > limit:
+            break
+        on_wait()
+        time.sleep(POLL_S)
+    return [(one, process.returncode) for one, process in started if process.returncode]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _message(folder: Path, process: Process) -> str:
+    return (folder / RUN / f"{process.name}.log").read_text(encoding="utf-8", errors="replace").strip()
+
+
+def _add(rack: RackFile, folder: Path) -> RackRun:
+    """The reports of all processes, added up."""
+    result = RackRun(nfs={nf.name: NfCounts() for nf in rack.nfs})
+    for process in rack.processes():
+        report = json.loads((folder / RUN / f"{process.name}.json").read_text(encoding="utf-8"))
+        result.dropped.update({reason: count for reason, count in report["dropped"].items() if count})
+        if process.name == "switch" and "world" in report["received"]:
+            result.received, result.sent = report["received"]["world"], report["sent"]["world"]
+        names = rack.servers[process.name].functions if process.name in rack.servers else None
+        for one in report["functions"]:
+            _add_function(result, one, names)
+    return result
+
+
+def _add_function(result: RackRun, one: Mapping[str, object], names: Mapping[str, str] | None) -> None:
+    """Add the counters of a function to those of its NF; one that only sorts packets has none of its own."""
+    name = str(one["name"])
+    if names is not None:
+        if name not in names:
+            if one["dropped"]:
+                result.dropped["rate_limit"] += int(str(one["dropped"]))
+            return
+        if name.partition(".")[0].endswith("__sort"):
+            return
+        name = names[name]
+    counts = result.nfs.setdefault(name, NfCounts())
+    counts.entered += int(str(one["entered"]))
+    counts.sent += int(str(one["sent"]))
+    counts.dropped += int(str(one["dropped"]))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

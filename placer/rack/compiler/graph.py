@@ -1,0 +1,243 @@
+"""The NFs of all chains of a plan as one graph: what each is, where it runs, and which packets go where behind it."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+
+from placer.rack.chain import Chain
+from placer.rack.compiler.traffic.entries import ExpressionError, parse
+from placer.rack.compiler.traffic.expression import Everything, Expression
+from placer.rack.files.plan_file import PlanFile
+from placer.rack.rack import Rack
+from profiles import Fault, InputError
+
+SWITCH = "switch"
+WORLD = "world"
+"""The port of the switch that is no link."""
+DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""Of a folder, of files, and of words in a Makefile."""
+LONGEST = 44
+"""Characters of an identifier."""
+
+
+class DeviceKind(StrEnum):
+    """What runs NFs."""
+
+    SWITCH = "switch"
+    SERVER = "server"
+    SMARTNIC = "smartnic"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device of the rack.
+
+    Parameters
+    ----------
+    server
+        The server that it is, or whose SmartNIC it is; empty for the switch.
+    """
+
+    kind: DeviceKind
+    name: str
+    server: str = ""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way out of an NF.
+
+    Parameters
+    ----------
+    target
+        The number of the next NF; None: out of the rack.
+    match
+        Packets that take it before all others; None: it takes its share of the rest.
+    """
+
+    target: int | None
+    match: Expression | None = None
+    share: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True)
+class RackNf:
+    """One NF of a chain.
+
+    Parameters
+    ----------
+    number
+        In the graph.
+    place
+        Where it runs.
+    ways
+        Where packets go behind it, in the order in which matches are tried; at least one.
+    """
+
+    number: int
+    chain: str
+    id: str
+    kind: str
+    parameters: Mapping[str, float]
+    place: Place
+    ways: tuple[Way, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.chain}/{self.id}"
+
+    @property
+    def identifier(self) -> str:
+        """The name in generated programs; no two NFs of a graph have the same."""
+        return identifier(self.name)
+
+    @property
+    def branches(self) -> bool:
+        """Whether packets are sorted behind it."""
+        return len(self.ways) > 1 or self.ways[0].match is not None
+
+    @property
+    def split_salt(self) -> int:
+        """Of the hash that splits flows behind it."""
+        return zlib.crc32(self.name.encode())
+
+    @property
+    def targets(self) -> list[int]:
+        return [way.target for way in self.ways if way.target is not None]
+
+
+@dataclass(frozen=True)
+class ChainEntry:
+    """Where packets enter a chain.
+
+    Parameters
+    ----------
+    aggregates
+        A packet of one of them enters; at least one.
+    nf
+        The number of its first NF.
+    """
+
+    chain: str
+    aggregates: tuple[Expression, ...]
+    nf: int
+    t_max_mbps: Fraction
+
+
+@dataclass(frozen=True)
+class RackGraph:
+    """All chains of a plan.
+
+    Parameters
+    ----------
+    nfs
+        By number, each behind all from which packets reach it.
+    entries
+        In the order in which chains take packets.
+    cores
+        By server, its subgroups, each with its cores.
+    """
+
+    rack: Rack
+    nfs: tuple[RackNf, ...]
+    entries: tuple[ChainEntry, ...]
+    cores: Mapping[str, Sequence[tuple[tuple[int, ...], int]]]
+
+    @cached_property
+    def before(self) -> tuple[tuple[int, ...], ...]:
+        """Per NF those from which packets reach it."""
+        found: list[list[int]] = [[] for _ in self.nfs]
+        for nf in self.nfs:
+            for target in nf.targets:
+                found[target].append(nf.number)
+        return tuple(map(tuple, found))
+
+    def of(self, place: Place) -> list[RackNf]:
+        """The NFs on a device."""
+        return [nf for nf in self.nfs if nf.place == place]
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """All devices: the switch, then servers, each before its SmartNIC."""
+        found = [Place(DeviceKind.SWITCH, SWITCH)]
+        for server in self.rack.servers:
+            found.append(Place(DeviceKind.SERVER, server.name, server.name))
+            if server.smartnic:
+                found.append(Place(DeviceKind.SMARTNIC, server.smartnic.name, server.name))
+        return tuple(found)
+
+
+def identifier(name: str) -> str:
+    """A name as an identifier of C, P4 and the switch; different names give different ones.
+
+    A long one ends with a part of its hash: names of a pipeline have 63 characters at most, and some get longer yet.
+    """
+    found = re.sub(r"[^A-Za-z0-9]", lambda one: {"/": "__", "_": "_u"}.get(one[0], f"_x{ord(one[0]):x}_"), name)
+    return found if len(found) <= LONGEST else f"{found[: LONGEST - 14]}_h{sha256(name.encode()).hexdigest()[:12]}"
+
+
+def graph_of(plan: PlanFile, file: str) -> RackGraph:
+    """The graph of a plan.
+
+    Raises
+    ------
+    InputError
+        When a chain is not placed, or its text says what no packet can be sorted by.
+    """
+    faults = list(_faults(plan, file))
+    if faults:
+        raise InputError(faults)
+    nfs: list[RackNf] = []
+    entries = []
+    cores: dict[str, list[tuple[tuple[int, ...], int]]] = {}
+    places = {name: place for place in _empty(plan.rack).places for name in [place.name]}
+    for chain in plan.chains:
+        numbers = {at: len(nfs) + place for place, at in enumerate(chain.order)}
+        nfs.extend(_nf(chain, at, numbers, places[plan.places[chain.name][chain.nfs[at].id].on]) for at in chain.order)
+        aggregates = tuple(map(parse, chain.aggregates)) or (Everything(),)
+        entries.append(ChainEntry(chain.name, aggregates, numbers[chain.entry], chain.slo.t_max_mbps))
+        by_id = {nf.id: numbers[at] for at, nf in enumerate(chain.nfs)}
+        for group in plan.subgroups.get(chain.name, ()):
+            cores.setdefault(group.on, []).append((tuple(sorted(by_id[id] for id in group.nfs)), group.cores))
+    return RackGraph(plan.rack, tuple(nfs), tuple(entries), cores)
+
+
+def _empty(rack: Rack) -> RackGraph:
+    return RackGraph(rack, (), (), {})
+
+
+def _nf(chain: Chain, at: int, numbers: Mapping[int, int], place: Place) -> RackNf:
+    nf = chain.nfs[at]
+    ways = tuple(
+        Way(numbers[edge.head], parse(edge.match) if edge.match else None, edge.share) for edge in chain.edges_from(at)
+    )
+    return RackNf(numbers[at], chain.name, nf.id, nf.nf, nf.parameters, place, ways or (Way(None),))
+
+
+def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
+    """Names that cannot be those of folders, chains without a place, and expressions that cannot be read."""
+    for place in _empty(plan.rack).places:
+        if not DEVICE_NAME.fullmatch(place.name) or place.name == WORLD:
+            hint = f'up to 64 letters of ASCII, digits, "_", "." and "-", a letter or a digit first, and not "{WORLD}"'
+            yield Fault(file, None, place.kind.value, f"{place.name!r} cannot be the name of generated files", hint)
+    for chain in plan.chains:
+        if chain.name not in plan.places:
+            hint = "a plan without it, or one of `placer chain place` that is feasible"
+            yield Fault(file, None, f"chain {chain.name}", "it is not placed", hint)
+        texts = [("aggregate", text) for text in chain.aggregates]
+        for edge in chain.edges:
+            tail, head = chain.nfs[edge.tail].id, chain.nfs[edge.head].id
+            texts += [(f"{tail} -> {head}", edge.match)] if edge.match else []
+        for where, text in texts:
+            try:
+                parse(text)
+            except ExpressionError as error:
+                message = f'"{text}": {error.message} (at character {error.at + 1})'
+                yield Fault(file, None, f"chain {chain.name}: {where}", message, error.hint)

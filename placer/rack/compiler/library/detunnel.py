@@ -1,0 +1,15 @@
+"""Detunnel: takes the outer VLAN tag off frames (IEEE 802.1Q and 802.1ad)."""
+
+from __future__ import annotations
+
+from placer.rack.compiler.library.nf_kind import EVERYWHERE, NF_KINDS, NoData
+
+
+class DetunnelNf(NoData):
+    """Frames without their outer VLAN tag."""
+
+    name = "Detunnel"
+    platforms = EVERYWHERE
+
+
+NF_KINDS.register(DetunnelNf.name)(DetunnelNf())

@@ -1,0 +1,21 @@
+"""Limiter: a token bucket; frames above the rate are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from placer.rack.compiler.library.nf_kind import NF_KINDS, NoData, ParameterRange
+
+
+class LimiterNf(NoData):
+    """A rate limit."""
+
+    name = "Limiter"
+    parameters = (ParameterRange("mbps", "rate, 10^6 bits per second", 0.001, 1e6, 100000, is_whole=False),)
+    platforms = frozenset(("server",))
+
+    def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
+        return {"rate_mbps": repr(parameters["mbps"])}
+
+
+NF_KINDS.register(LimiterNf.name)(LimiterNf())

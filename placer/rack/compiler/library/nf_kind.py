@@ -1,0 +1,109 @@
+"""The seam of the library: what a file says about its kind of NF."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from profiles.faults import Fault, InputError, suggestion
+from profiles.registry import Registry
+
+Platform = Literal["server", "switch", "smartnic", "openflow"]
+EVERYWHERE: frozenset[Platform] = frozenset(("server", "switch", "smartnic", "openflow"))
+
+MOST_SEED = 2**32 - 1
+
+Data = TypeVar("Data")
+
+
+@dataclass(frozen=True)
+class ParameterRange:
+    """A parameter of an NF in a chain: a number.
+
+    Parameters
+    ----------
+    default
+        None: the chain must set it.
+    is_whole
+        Whether it is a count or a number of something.
+    """
+
+    name: str
+    help: str
+    low: float
+    high: float
+    default: float | None = None
+    is_whole: bool = True
+
+    def fault(self, value: float) -> str | None:
+        """Why a value is refused."""
+        if not self.low <= value <= self.high:
+            return f"{value:.15g} is not from {self.low:.15g} to {self.high:.15g}"
+        return f"{value:.15g} is not a whole number" if self.is_whole and value != int(value) else None
+
+
+SEED = ParameterRange("seed", "of the generated data", 0, MOST_SEED, 1)
+
+
+class NfKind(ABC, Generic[Data]):
+    """A kind of NF: its parameters, where it runs, and its data."""
+
+    name: ClassVar[str]
+    parameters: ClassVar[tuple[ParameterRange, ...]] = ()
+    platforms: ClassVar[frozenset[Platform]]
+    """Where it can run, by table 3 of Lemur (Yen et al.)."""
+
+    def completed(self, given: Mapping[str, float], where: str) -> dict[str, float]:
+        """The parameters of an instance, with defaults.
+
+        Raises
+        ------
+        InputError
+            When a parameter is unknown, out of its range, or missing: all of them, in the name of `where`.
+        """
+        known = {one.name: one for one in self.parameters}
+        faults = [
+            Fault(where, None, name, f"{self.name} has no such parameter", _hint(name, known))
+            for name in given
+            if name not in known
+        ]
+        for name, one in known.items():
+            value = given.get(name, one.default)
+            why = "it must be set" if value is None else one.fault(value)
+            if why:
+                faults.append(Fault(where, None, name, why))
+        if faults:
+            raise InputError(faults)
+        return {name: float(given.get(name, one.default or 0)) for name, one in known.items()}
+
+    def runs_on(self, parameters: Mapping[str, float]) -> frozenset[Platform]:
+        """Where an instance can run: fewer than `platforms` if a parameter asks for more than fits some."""
+        return self.platforms
+
+    @abstractmethod
+    def data(self, parameters: Mapping[str, float]) -> Data:
+        """The data of an instance, from its completed parameters: the same on all platforms."""
+
+    def server_files(self, data: Data) -> dict[str, str]:
+        """What the function in C reads, by the suffix of the file."""
+        return {}
+
+    def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
+        """The settings of the function in C; `files` has the path of each file by its suffix."""
+        return {}
+
+
+class NoData(NfKind[None]):
+    """A kind of NF whose parameters say everything."""
+
+    def data(self, parameters: Mapping[str, float]) -> None:
+        return None
+
+
+NF_KINDS: Registry[NfKind[Any]] = Registry("kind of NF", "placer.rack.compiler.library", "placer.nf_kinds", "nf")
+
+
+def _hint(name: str, known: Mapping[str, object]) -> str | None:
+    return suggestion(name, known) if known else None

@@ -1,0 +1,21 @@
+"""Tunnel: puts a VLAN tag on frames (IEEE 802.1Q)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from placer.rack.compiler.library.nf_kind import EVERYWHERE, NF_KINDS, NoData, ParameterRange
+
+
+class TunnelNf(NoData):
+    """A VLAN tag on every frame."""
+
+    name = "Tunnel"
+    parameters = (ParameterRange("vlan", "of the tag", 0, 4094, 100),)
+    platforms = EVERYWHERE
+
+    def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
+        return {"vlan": f"{int(parameters['vlan'])}"}
+
+
+NF_KINDS.register(TunnelNf.name)(TunnelNf())

@@ -1,0 +1,43 @@
+"""ACL: a rule per filter, or several where ranges of ports are several prefixes; the first filter decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.library.acl import ANY_PORT, AclFilter
+from placer.rack.compiler.library.prefixes import Prefix
+from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, PORTS, Match, NfRule, prefix_match, ternary_match
+from placer.rack.compiler.traffic.entries import prefixes_of
+
+
+@OPENFLOW_NFS.register("ACL")
+def acl_rules(instance: NfInstance) -> Sequence[NfRule]:
+    """Without a match a packet passes. Later fragments match as if both ports were 0 (`set-frags nx-match`)."""
+    filters: Sequence[AclFilter] = instance.data
+    found = [
+        NfRule(len(filters) - at, match, () if one.permit else None)
+        for at, one in enumerate(filters)
+        for match in _matches(one)
+    ]
+    return [*found, NfRule(0, {})]
+
+
+def _matches(one: AclFilter) -> Iterator[Match]:
+    base = {PORTS[one.protocol]: ""} if one.protocol in PORTS else {"ip": ""}
+    if one.protocol and one.protocol not in PORTS:
+        base["nw_proto"] = str(one.protocol)
+    base |= {**_address("nw_src", one.source), **_address("nw_dst", one.destination)}
+    for source, destination in product(_ports("tp_src", one.source_ports), _ports("tp_dst", one.destination_ports)):
+        yield {**base, **source, **destination}
+
+
+def _address(name: str, prefix: Prefix) -> Mapping[str, str]:
+    return {name: prefix_match(prefix.address, prefix.mask)} if prefix.length else {}
+
+
+def _ports(name: str, ports: tuple[int, int]) -> list[Mapping[str, str]]:
+    if ports == ANY_PORT:
+        return [{}]
+    return [{name: ternary_match(value, mask)} for value, mask in prefixes_of(*ports)]

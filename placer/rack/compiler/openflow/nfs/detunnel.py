@@ -1,0 +1,15 @@
+"""Detunnel: the outer tag is popped, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, TAG_PRESENT, NfRule
+
+
+@OPENFLOW_NFS.register("Detunnel")
+def detunnel_rules(instance: NfInstance) -> Sequence[NfRule]:
+    """A packet without a tag passes as it is."""
+    has_tag = {"vlan_tci": f"{TAG_PRESENT:#06x}/{TAG_PRESENT:#06x}"}
+    return [NfRule(2, has_tag, ("pop_vlan",)), NfRule(1, {})]

@@ -1,0 +1,213 @@
+"""The rules of a rack's OpenFlow switch, in a fixed order of tables.
+
+Table 0 takes labels off packets from servers and sorts packets from the world into chains. Then each kind of NF has two
+tables, in the order of the rack's `table_order`: one does the work of all NFs of that kind, the other sends packets on.
+Between tables a packet carries the number of the NF that is next in its metadata; to a server it travels with the VLAN
+of its label in front. A packet passes the tables once per visit, and only forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from placer.rack.compiler.graph import Place, RackNf, Way
+from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.openflow.headers import TYPE_NSH, TYPE_QINQ
+from placer.rack.compiler.openflow.labels import VlanLabels
+from placer.rack.compiler.openflow.rules import (
+    DROP,
+    FLOWS_TABLE,
+    OPENFLOW_NFS,
+    TAG_PRESENT,
+    Actions,
+    FlowRule,
+    Match,
+    OpenFlowProgram,
+    SplitGroup,
+    matches_of,
+    push_tag,
+)
+from placer.rack.compiler.routing import Routing, split_limits, switch_ports
+from placer.rack.compiler.traffic.entries import TooManyEntriesError, entries_of
+from placer.rack.compiler.traffic.expression import Or
+from profiles import Fault, InputError
+
+WORLD = 1
+"""The port to the world; those of the servers follow."""
+ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"
+"""Lets a packet leave by the port by which it came, too."""
+FORGED, UNCLASSIFIED, UNMATCHED, UNKNOWN_PATH = "forged", "unclassified", "unmatched", "unknown_path"
+OTHER_COOKIE = 1
+"""Of rules that count nothing."""
+MOST_PRIORITY = 65535
+
+
+def openflow_program(routing: Routing, instances: Mapping[int, NfInstance], labels: VlanLabels) -> OpenFlowProgram:
+    """The rules and groups of the switch.
+
+    Raises
+    ------
+    InputError
+        When an NF has no table, or follows one whose table is not before its own; when rules have no priority left.
+    """
+    order = routing.graph.rack.switch.table_order
+    faults = list(_faults(routing, order))
+    if faults:
+        raise InputError(faults)
+    writer = _Writer(routing, instances, labels, {kind: 1 + 2 * at for at, kind in enumerate(order)})
+    try:
+        writer.write()
+    except TooManyEntriesError as error:
+        raise InputError.of("switch", f"traffic expressions need {error}") from None
+    program = OpenFlowProgram(writer.rules, writer.groups, switch_ports(routing), writer.names)
+    if any(rule.priority > MOST_PRIORITY for rule in program.rules):
+        raise InputError.of("switch", f"a table has more than {MOST_PRIORITY} priorities")
+    return program
+
+
+def _faults(routing: Routing, order: Sequence[str]) -> Iterator[Fault]:
+    if 2 * len(order) >= FLOWS_TABLE:
+        yield Fault("switch", None, "table_order", f"{len(order)} kinds need more tables than a switch has")
+    for nf in routing.graph.nfs:
+        if not routing.on_switch(nf.number):
+            continue
+        if nf.kind not in order or nf.kind not in OPENFLOW_NFS:
+            hint = f"the switch's tables are {', '.join(order)}"
+            yield Fault(nf.name, None, None, f"the OpenFlow switch has no table for {nf.kind}", hint)
+            continue
+        for target in nf.targets:
+            head = routing.graph.nfs[target]
+            if routing.on_switch(target) and head.kind in order and order.index(head.kind) <= order.index(nf.kind):
+                message = f"it follows {nf.name}, but its table is not behind that of {nf.kind}"
+                yield Fault(head.name, None, None, message, f"tables are {', '.join(order)}")
+
+
+@dataclass
+class _Writer:
+    """Collects rules; `tables` has the first table of each kind."""
+
+    routing: Routing
+    instances: Mapping[int, NfInstance]
+    labels: VlanLabels
+    tables: Mapping[str, int]
+    rules: list[FlowRule] = field(default_factory=list)
+    groups: list[SplitGroup] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+
+    def write(self) -> None:
+        self.from_world()
+        self.from_servers()
+        for nf in self.routing.graph.nfs:
+            if self.routing.on_switch(nf.number):
+                self.nf(nf)
+                self.ways(nf)
+        for table in sorted({0, *(1 + table for table in self.tables.values())}):
+            self.add(table, 0, {}, DROP, f"reason {UNKNOWN_PATH}")
+
+    def add(self, table: int, priority: int, match: Match, actions: Actions, counts: str = "") -> None:
+        """A rule whose packets count as something, or not at all."""
+        known = {name: cookie for cookie, name in self.names.items()}
+        cookie = OTHER_COOKIE
+        if counts:
+            cookie = known.get(counts, len(self.names) + OTHER_COOKIE + 1)
+            self.names[cookie] = counts
+        self.rules.append(FlowRule(table, priority, match, actions, cookie))
+
+    def from_world(self) -> None:
+        """Packets from the world: forged ones, then by the first chain that takes them."""
+        chains = self.routing.graph.entries
+        entries = entries_of([Or(chain.aggregates) for chain in chains])
+        port = {"in_port": f"{WORLD}"}
+        forged = {**port, "vlan_tci": f"0x0000/{TAG_PRESENT:#06x}", "dl_type": f"{TYPE_NSH:#06x}"}
+        self.add(0, len(entries) + 1, forged, DROP, f"reason {FORGED}")
+        for at, entry in enumerate(entries):
+            for match in matches_of(entry.bits):
+                if entry.verdict is None:
+                    self.add(0, len(entries) - at, {**port, **match}, DROP, f"reason {UNCLASSIFIED}")
+                else:
+                    actions = (ANY_OUTPUT, *self.onward(chains[entry.verdict].nf))
+                    self.add(0, len(entries) - at, {**port, **match}, actions)
+
+    def from_servers(self) -> None:
+        """Packets from servers: by their label to an NF here, to another server as they are, or out."""
+        for number in range(WORLD + 1, WORLD + 1 + len(switch_ports(self.routing))):
+            for nf in sorted(self.routing.entered):
+                match = self.label_match(number, self.labels.vlans[self.routing.labels[nf]])
+                if self.routing.on_switch(nf):
+                    self.add(0, 1, match, (ANY_OUTPUT, "pop_vlan", *self.onward(nf)))
+                else:
+                    self.add(0, 1, match, (self.output(nf),))
+            for label in self.routing.exits.values():
+                self.add(0, 1, self.label_match(number, self.labels.vlans[label]), ("pop_vlan", f"output:{WORLD}"))
+
+    @staticmethod
+    def label_match(port: int, vlan: int) -> Match:
+        return {"in_port": f"{port}", "vlan_tci": f"{TAG_PRESENT | vlan:#06x}/0x1fff"}
+
+    def nf(self, nf: RackNf) -> None:
+        """The work of an NF: its rules, for packets that are in it."""
+        table = self.tables[nf.kind]
+        here = {"metadata": f"{nf.number + 1:#x}"}
+        for rule in OPENFLOW_NFS[nf.kind](self.instances[nf.number]):
+            priority = rule.priority + 1  # that of packets that are in no NF is 0
+            if rule.actions is None:
+                self.add(table, priority, {**here, **rule.match}, DROP, f"{nf.name} dropped")
+            else:
+                actions = (*rule.actions, f"goto_table:{table + 1}")
+                self.add(table, priority, {**here, **rule.match}, actions, f"{nf.name} sent")
+
+    def ways(self, nf: RackNf) -> None:
+        """Where packets go behind an NF: the first way whose match holds, else by shares."""
+        table = self.tables[nf.kind] + 1
+        here = {"metadata": f"{nf.number + 1:#x}"}
+        matched = [way for way in nf.ways if way.match is not None]
+        entries = entries_of([way.match for way in matched if way.match is not None])
+        for at, entry in enumerate(entries):
+            for match in matches_of(entry.bits):
+                priority = len(entries) - at
+                if entry.verdict is not None:
+                    self.add(table, priority, {**here, **match}, self.onward(matched[entry.verdict].target))
+                elif rest := self.rest(nf):
+                    self.add(table, priority, {**here, **match}, rest)
+                else:
+                    self.add(table, priority, {**here, **match}, DROP, f"reason {UNMATCHED}")
+
+    def rest(self, nf: RackNf) -> Actions:
+        """Actions for packets that no match holds for; none without a way for them."""
+        others = [way for way in nf.ways if way.match is None]
+        if len(others) < 2:
+            return self.onward(others[0].target) if others else ()
+        group = next((group for group in self.groups if group.number == nf.number + 1), None)
+        if group is None:
+            group = SplitGroup(nf.number + 1, nf.split_salt, self.buckets(others))
+            self.groups.append(group)
+        return (f"group:{group.number}",)
+
+    def buckets(self, ways: Sequence[Way]) -> list[tuple[int, Actions]]:
+        """The ways of a group: its hash has 65,536 values, and a weight is how many of them are a way's."""
+        limits = split_limits([way.share for way in ways])
+        weights = [limit - before for limit, before in zip(limits, [0, *limits], strict=False)]
+        return [(weight, self.in_bucket(way.target)) for way, weight in zip(ways, weights, strict=True)]
+
+    def in_bucket(self, target: int | None) -> Actions:
+        """The way on from a group, in which there is no `goto_table`."""
+        if target is None or not self.routing.on_switch(target):
+            return self.onward(target)
+        table = self.tables[self.routing.graph.nfs[target].kind]
+        return f"set_field:{target + 1:#x}->metadata", f"resubmit(,{table})"
+
+    def onward(self, target: int | None) -> Actions:
+        """The way on: to an NF here, to a server with its label, or out."""
+        if target is None:
+            return (f"output:{WORLD}",)
+        if self.routing.on_switch(target):
+            table = self.tables[self.routing.graph.nfs[target].kind]
+            return f"write_metadata:{target + 1:#x}", f"goto_table:{table}"
+        vlan = self.labels.vlans[self.routing.labels[target]]
+        return (*push_tag(vlan, TYPE_QINQ), self.output(target))
+
+    def output(self, nf: int) -> str:
+        """To the port of an NF's server, also for its SmartNIC."""
+        place: Place = self.routing.graph.nfs[nf].place
+        return f"output:{WORLD + 1 + list(switch_ports(self.routing)).index(place.server)}"

@@ -1,0 +1,262 @@
+"""Statements of a switch program as P4-16: every value is cast to the width of what it is written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from placer.rack.compiler.p4.names import P4Names, field_text, plain
+from placer.rack.compiler.switch.program import (
+    Apply,
+    Assign,
+    Body,
+    Compute,
+    Count,
+    FieldComparison,
+    If,
+    IsValid,
+    Learn,
+    Operation,
+    SetValid,
+    Statement,
+    SwitchProgram,
+    TakeNumber,
+    UpdateChecksum,
+    Value,
+)
+
+INDENT = "    "
+SIGNS = {
+    Operation.ADD: "+",
+    Operation.SUBTRACT: "-",
+    Operation.AND: "&",
+    Operation.OR: "|",
+    Operation.XOR: "^",
+    Operation.SHIFT_LEFT: "<<",
+    Operation.SHIFT_RIGHT: ">>",
+}
+SHIFTS = (Operation.SHIFT_LEFT, Operation.SHIFT_RIGHT)
+REGISTER_BITS, INDEX_BITS = 64, 32
+WIDEST = 64
+
+
+def number(value: int) -> str:
+    """A number as people write it: long ones in hexadecimal."""
+    return str(value) if value < 256 else f"{value:#x}"
+
+
+@dataclass(frozen=True)
+class BodyWriter:
+    """Writes bodies of one program.
+
+    Parameters
+    ----------
+    names
+        Tables, actions and registers as the P4 program calls them.
+    arguments
+        Bits of the arguments of the action that is written.
+    """
+
+    program: SwitchProgram
+    names: P4Names
+    arguments: Mapping[str, int]
+
+    def bits(self, name: str) -> int:
+        """Width of a field."""
+        place, _, rest = name.partition(".")
+        if place == "m":
+            return self.program.metadata[rest]
+        if place == "t":
+            return self.arguments[rest]
+        header, field = rest.split(".")
+        return next(one for one in self.program.headers if one.name == header).fields[field]
+
+    def value(self, of: Value, bits: int) -> str:
+        """A value in so many bits."""
+        if isinstance(of, int):
+            return number(of % (1 << bits))
+        text = field_text(of)
+        return text if self.bits(of) == bits else f"(bit<{bits}>) {text}"
+
+    def target(self, name: str) -> str:
+        """A field that is written."""
+        return self.value(name, self.bits(name))
+
+    def body(self, body: Body) -> Iterator[str]:
+        """Its lines."""
+        for statement in body:
+            yield from self.statement(statement)
+
+    def statement(self, one: Statement) -> Iterator[str]:
+        """The lines of one statement."""
+        match one:
+            case Assign(to, value):
+                yield f"{self.target(to)} = {self.value(value, self.bits(to))};"
+            case Compute():
+                yield self._compute(one)
+            case SetValid(header, valid):
+                yield f"hdr.{plain(header)}.{'setValid' if valid else 'setInvalid'}();"
+            case Count(registers, index):
+                place, name = self.value(index, INDEX_BITS), self.names.registers[registers]
+                yield f"{name}.write({place}, {name}.read({place}) + 1);{self._count(registers, index)}"
+            case TakeNumber(registers, index, to):
+                yield from self._take(self.names.registers[registers], self.value(index, INDEX_BITS), to)
+            case Learn(action, arguments):
+                yield self._learnt(action, arguments)
+            case Apply(table):
+                yield f"{self.names.tables[table]}.apply();"
+            case If():
+                yield from self._if(one, "if")
+
+    def _compute(self, one: Compute) -> str:
+        to, bits = self.target(one.to), self.bits(one.to)
+        if one.operation not in SHIFTS:
+            return f"{to} = {to} {SIGNS[one.operation]} {self.value(one.value, bits)};"
+        if isinstance(one.value, int):
+            by = f"{to} {SIGNS[one.operation]} {one.value}" if one.value < bits else "0"
+            return f"{to} = {by};"
+        return f"{to} = {to} {SIGNS[one.operation]} {self.value(one.value, self.bits(one.value))};"
+
+    def _count(self, registers: str, index: Value) -> str:
+        """What a counter counts, for readers."""
+        if not isinstance(index, int):
+            return ""
+        if registers == "reasons":
+            return f" // dropped: {self.program.reasons[index]}"
+        if registers in ("entered", "sent"):
+            return f" // {registers}: {self.program.functions[index]}"
+        return ""
+
+    def _take(self, name: str, place: str, to: str) -> Iterator[str]:
+        bits = self.bits(to)
+        read = f"{name}.read({place})"
+        yield f"{self.target(to)} = {read if bits == REGISTER_BITS else f'(bit<{bits}>) {read}'};"
+        yield f"{name}.write({place}, {read} + 1);"
+
+    def _learnt(self, action: str, arguments: Sequence[str]) -> str:
+        wanted = next(one for one in self.program.actions if one.name == action).arguments
+        values = [self.value(name, bits) for name, bits in zip(arguments, wanted.values(), strict=True)]
+        parts = [
+            f'action_name = "{self.names.actions[action]}"',
+            f"action_params = {{{', '.join(values)}}}",
+            "expire_time_profile_id = (ExpireTimeProfileId_t) 1",
+        ]
+        return f"add_entry({', '.join(parts)});"
+
+    def _if(self, one: If, word: str) -> Iterator[str]:
+        note = f" // {one.note}" if one.note else ""
+        yield f"{word} ({self._condition(one.condition)}) {{{note}"
+        for line in self.body(one.then):
+            yield INDENT + line
+        if len(one.otherwise) == 1 and isinstance(one.otherwise[0], If):
+            yield from self._if(one.otherwise[0], "} else if")
+            return
+        if one.otherwise:
+            yield "} else {"
+            for line in self.body(one.otherwise):
+                yield INDENT + line
+        yield "}"
+
+    def _condition(self, one: FieldComparison | IsValid) -> str:
+        if isinstance(one, IsValid):
+            return f"hdr.{plain(one.header)}.isValid()"
+        bits = self.bits(one.left)
+        if isinstance(one.right, str):
+            bits = max(bits, self.bits(one.right))
+        elif one.right >> bits:
+            bits = WIDEST
+        return f"{self.value(one.left, bits)} {one.relation} {self.value(one.right, bits)}"
+
+
+def tables_in(body: Body) -> Iterator[str]:
+    """Tables that a body applies, in order."""
+    for statement in body:
+        match statement:
+            case Apply(table):
+                yield table
+            case If(_, then, otherwise):
+                yield from tables_in(then)
+                yield from tables_in(otherwise)
+
+
+def registers_in(body: Body) -> Iterator[str]:
+    """Registers that a body reads or writes."""
+    for statement in body:
+        match statement:
+            case Count(registers) | TakeNumber(registers):
+                yield registers
+            case If(_, then, otherwise):
+                yield from registers_in(then)
+                yield from registers_in(otherwise)
+
+
+def exclusive_tables(body: Body) -> Iterator[tuple[str, str]]:
+    """Pairs of tables of which a packet meets at most one, the one that stands first in front."""
+    for statement in body:
+        if isinstance(statement, If):
+            others = [*tables_in(statement.otherwise)]
+            yield from ((table, other) for table in tables_in(statement.then) for other in others)
+            yield from exclusive_tables(statement.then)
+            yield from exclusive_tables(statement.otherwise)
+
+
+# Updates of checksums as arithmetic: P4 has no operator for them.
+
+
+SUM, CARRY = "m.sum", "m.carry"
+METADATA: Mapping[str, int] = {"sum": 32, "carry": 32}
+
+
+def with_arithmetic(program: SwitchProgram) -> SwitchProgram:
+    """The same program without `UpdateChecksum`."""
+    control = _lower(program.control)
+    actions = tuple(replace(action, body=_lower(action.body)) for action in program.actions)
+    if (control, actions) == (program.control, tuple(program.actions)):
+        return program
+    return replace(program, control=control, actions=actions, metadata={**program.metadata, **METADATA})
+
+
+def _lower(body: Body) -> Body:
+    found: Body = ()
+    for statement in body:
+        match statement:
+            case If(condition, then, otherwise, note):
+                found += (If(condition, _lower(then), _lower(otherwise), note),)
+            case UpdateChecksum():
+                found += _update(statement)
+            case _:
+                found += (statement,)
+    return found
+
+
+def _update(one: UpdateChecksum) -> Body:
+    """~(~checksum + ~before + after), by words of 16 bits (RFC 1624, equation 3)."""
+    checksum = one.checksum
+    fold: Body = (
+        Assign(CARRY, SUM),
+        Compute(Operation.SHIFT_RIGHT, CARRY, 16),
+        Compute(Operation.AND, SUM, 0xFFFF),
+        Compute(Operation.ADD, SUM, CARRY),
+    )
+    body: Body = (
+        Assign(SUM, checksum),
+        Compute(Operation.XOR, SUM, 0xFFFF),
+        *_add(one.before, inverted=True, high=True),
+        *_add(one.before, inverted=True, high=False),
+        *_add(one.after, inverted=False, high=True),
+        *_add(one.after, inverted=False, high=False),
+        *fold,
+        *fold,
+        Compute(Operation.XOR, SUM, 0xFFFF),
+        Assign(checksum, SUM),
+    )
+    if one.never_zero:
+        body += (If(FieldComparison(checksum, "==", 0), (Assign(checksum, 0xFFFF),)),)
+    return body
+
+
+def _add(value: str, *, inverted: bool, high: bool) -> Body:
+    """Adds half of a value of 32 bits; one of 16 bits has zeros in its upper half, whose inverse is 0, too."""
+    half = Compute(Operation.SHIFT_RIGHT, CARRY, 16) if high else Compute(Operation.AND, CARRY, 0xFFFF)
+    inverse = (Compute(Operation.XOR, CARRY, 0xFFFF),) if inverted else ()
+    return (Assign(CARRY, value), half, *inverse, Compute(Operation.ADD, SUM, CARRY))

@@ -1,0 +1,246 @@
+"""The chain file of a server: its subgroups, where packets enter and leave them, and which cores run what.
+
+A demultiplexer takes the label off each packet and gives the packet to the subgroup of the NF that is next; a subgroup
+on several cores is copied, and flows are split over the copies. Behind a subgroup packets get the label of the next NF.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from placer.rack.compiler.graph import Place, RackNf, Way
+from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.routing import Label, Routing
+from placer.rack.compiler.traffic.pcap import pcap_filter
+from profiles import Fault, InputError
+
+MOST_FUNCTIONS, MOST_EDGES, MOST_CORES, MOST_WAYS = 256, 1024, 32, 32
+"""Of the chain runtime (`nfs/core/chain.h`)."""
+MOST_ON_LINE = 16
+"""Functions of a core; a line of a chain file has few words, and a core may have several lines."""
+SORTS = "Match"
+"""The function that sorts packets by filters."""
+
+
+@dataclass(frozen=True)
+class ServerProgram:
+    """What a server runs.
+
+    Parameters
+    ----------
+    chain
+        The text of its chain file.
+    files
+        Files that functions read, by name.
+    functions
+        By the name of each function the NF that it is, or whose packets it sorts; none for rate limits.
+    cores
+        How many it uses.
+    """
+
+    chain: str
+    files: Mapping[str, str]
+    functions: Mapping[str, str]
+    cores: int
+
+
+@dataclass(frozen=True)
+class _Subgroup:
+    """NFs on the same cores; `first_core` is the number of the first one."""
+
+    nfs: tuple[RackNf, ...]
+    cores: int
+    first_core: int
+
+    @property
+    def copies(self) -> Sequence[str]:
+        """What is behind the names of functions: the number of the copy, if there are several."""
+        return [""] if self.cores == 1 else [f".{copy}" for copy in range(self.cores)]
+
+    @property
+    def salt(self) -> int:
+        return zlib.crc32(f"{self.nfs[0].name}/replicas".encode())
+
+
+@dataclass
+class _Writer:
+    """Collects the lines of a chain file."""
+
+    routing: Routing
+    place: Place
+    instances: Mapping[int, NfInstance]
+    lines: list[str] = field(default_factory=list)
+    edges: list[str] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    on_core: dict[int, list[str]] = field(default_factory=dict)
+
+    def subgroup(self, group: _Subgroup) -> None:
+        for copy, end in enumerate(group.copies):
+            for nf in group.nfs:
+                self.function(nf, end, group.first_core + copy)
+                self.ways(nf, end, group)
+        for nf in group.nfs:
+            if nf.number in self.routing.entered:
+                self.entry(nf, group)
+
+    def function(self, nf: RackNf, end: str, core: int) -> None:
+        """The function of an NF, and the one that sorts packets behind it."""
+        instance = self.instances[nf.number]
+        name = nf.identifier + end
+        settings = dict(instance.kind.server_settings(instance.parameters, self.files_of(instance)))
+        sorting = _sorting(nf)
+        if sorting and nf.kind == SORTS:
+            settings = sorting
+        self.add(name, nf.kind, settings, core, nf.name)
+        if sorting and nf.kind != SORTS:
+            self.add(f"{nf.identifier}__sort{end}", SORTS, sorting, core, nf.name)
+            self.edges.append(f"{name} -> {nf.identifier}__sort{end}")
+
+    def files_of(self, instance: NfInstance) -> dict[str, str]:
+        names = {}
+        for suffix, text in instance.kind.server_files(instance.data).items():
+            names[suffix] = f"{instance.nf.identifier}.{suffix}"
+            self.files[names[suffix]] = text
+        return names
+
+    def add(self, name: str, kind: str, settings: Mapping[str, str], core: int, of: str) -> None:
+        words = [f"{name}: {kind}", *(f"{key}={value}" for key, value in settings.items())]
+        self.lines.append(" ".join(words))
+        self.on_core.setdefault(core, []).append(name)
+        if of:
+            self.functions[name] = of
+
+    def ways(self, nf: RackNf, end: str, group: _Subgroup) -> None:
+        """The edges behind an NF."""
+        matched = [way for way in nf.ways if way.match is not None]
+        others = [way for way in nf.ways if way.match is None]
+        tail = nf.identifier if not matched or nf.kind == SORTS else f"{nf.identifier}__sort"
+        numbered = len(matched) + bool(others) > 1
+        for gate, way in enumerate(matched):
+            self.edges.append(f"{tail}{end}{f'[{gate}]' if numbered else ''} -> {self.target(nf, way, end, group)}")
+        total = sum((way.share for way in others), Fraction(0))
+        for way in others:
+            gate_text = f"[{len(matched)}]" if matched else ""
+            share = f" {way.share / total}" if len(others) > 1 else ""
+            self.edges.append(f"{tail}{end}{gate_text} -> {self.target(nf, way, end, group)}{share}")
+        if len(others) > 1:
+            self.edges.append(f"split {tail}{end} {nf.split_salt}")
+
+    def target(self, nf: RackNf, way: Way, end: str, group: _Subgroup) -> str:
+        """Where an edge leads: to an NF of the same subgroup, or away with a label."""
+        if way.target is None:
+            return _nsh(self.routing.exits[nf.number])
+        if any(nf.number == way.target for nf in group.nfs):
+            return self.routing.graph.nfs[way.target].identifier + end
+        return _nsh(self.routing.labels[way.target])
+
+    def entry(self, nf: RackNf, group: _Subgroup) -> None:
+        """Where packets enter a subgroup: through its rate limit, if it has one, into one of its copies."""
+        label = _nsh(self.routing.labels[nf.number])
+        tail = label
+        if (rate := _rate_limit(self.routing, nf)) is not None:
+            tail = f"{nf.identifier}__limit"
+            self.add(tail, "Limiter", {"rate_mbps": f"{float(rate):.12g}"}, group.first_core, "")
+            self.edges.append(f"{label} -> {tail}")
+        for end in group.copies:
+            share = f" 1/{group.cores}" if group.cores > 1 else ""
+            self.edges.append(f"{tail} -> {nf.identifier}{end}{share}")
+        if group.cores > 1:
+            self.edges.append(f"split {tail} {group.salt}")
+
+    def text(self) -> str:
+        cores = [
+            f"core {core}: {' '.join(names[at : at + MOST_ON_LINE])}"
+            for core, names in sorted(self.on_core.items())
+            for at in range(0, len(names), MOST_ON_LINE)
+        ]
+        return "".join(f"{line}\n" for line in [f"# server {self.place.name}", *self.lines, *self.edges, *cores])
+
+
+def server_program(routing: Routing, place: Place, instances: Mapping[int, NfInstance]) -> ServerProgram | None:
+    """What a server runs; None if it runs no NF.
+
+    Raises
+    ------
+    InputError
+        When it has more functions than the chain runtime takes.
+    """
+    writer = _Writer(routing, place, instances)
+    for group in _subgroups(routing, place):
+        writer.subgroup(group)
+    if not writer.lines:
+        return None
+    arrows = [edge.partition(" -> ")[0] for edge in writer.edges if " -> " in edge]
+    counts = (
+        ("functions", len(writer.lines), MOST_FUNCTIONS),
+        ("edges", len(arrows), MOST_EDGES),
+        ("ways behind one NF, by shares,", max(Counter(arrows).values(), default=0), MOST_WAYS),
+        ("cores", len(writer.on_core), MOST_CORES),
+    )
+    faults = [
+        Fault(place.name, None, None, f"{count} {what} are more than the chain runtime takes, {most}")
+        for what, count, most in counts
+        if count > most
+    ]
+    if faults:
+        raise InputError(faults)
+    return ServerProgram(writer.text(), writer.files, writer.functions, len(writer.on_core))
+
+
+def _subgroups(routing: Routing, place: Place) -> Iterator[_Subgroup]:
+    """The subgroups of a server as the plan names them, else connected NFs with one core each."""
+    graph = routing.graph
+    planned = [(numbers, cores) for numbers, cores in graph.cores.get(place.name, ())]
+    known = {number for numbers, _ in planned for number in numbers}
+    left = [nf.number for nf in graph.of(place) if nf.number not in known]
+    while left:
+        group = _connect(routing, left[0], set(left))
+        planned.append((tuple(sorted(group)), 1))
+        left = [number for number in left if number not in group]
+    first = 0
+    for numbers, cores in planned:
+        yield _Subgroup(tuple(graph.nfs[number] for number in numbers), cores, first)
+        first += cores
+
+
+def _connect(routing: Routing, start: int, among: set[int]) -> set[int]:
+    graph = routing.graph
+    found, waiting = {start}, [start]
+    while waiting:
+        nf = waiting.pop()
+        for other in {*graph.nfs[nf].targets, *graph.before[nf]} & among - found:
+            found.add(other)
+            waiting.append(other)
+    return found
+
+
+def _sorting(nf: RackNf) -> dict[str, str]:
+    """Settings of the Match that sorts packets behind an NF; none if no way has a match."""
+    filters = [pcap_filter(way.match) for way in nf.ways if way.match is not None]
+    if not filters:
+        return {}
+    others = any(way.match is None for way in nf.ways)
+    return {"filters": ";".join(filters), "drop_unmatched": "0" if others else "1"}
+
+
+def _rate_limit(routing: Routing, nf: RackNf) -> Fraction | None:
+    """The rate in Mbps at which packets may enter a chain here; None where no limit is kept.
+
+    t_max is kept where packets of the chain come to a server for the first time, all of them at one NF; it is not
+    where the NIC carries less.
+    """
+    graph = routing.graph
+    entry = next((entry for entry in graph.entries if entry.nf == nf.number), None)
+    server = next(server for server in graph.rack.servers if server.name == nf.place.server)
+    if entry is None or entry.t_max_mbps >= server.nic_mbps:
+        return None
+    return entry.t_max_mbps
+
+
+def _nsh(label: Label) -> str:
+    return f"nsh {label.path} {label.index}"

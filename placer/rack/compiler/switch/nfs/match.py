@@ -1,0 +1,13 @@
+"""Match on the switch: packets are sorted by the edges behind it."""
+
+from __future__ import annotations
+
+from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.switch.flow import BLOCKS, Block
+from placer.rack.compiler.switch.headers import PLAIN
+
+
+@BLOCKS.register("Match")
+def match_block(instance: NfInstance) -> Block:
+    """Nothing but what sorts packets behind it."""
+    return Block((), PLAIN)

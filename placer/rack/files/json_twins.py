@@ -1,0 +1,352 @@
+"""The JSON twins of `.chains` and `rack.toml`, which programs write (docs/formats/chains.md and rack.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from placer.rack.chain import Chain, ChainEdge, ChainNf, Slo
+from placer.rack.files.table_twins import MemoryTwin, TableTwins
+from placer.rack.rack import (
+    SRAM,
+    TCAM,
+    CoreCost,
+    NfCosts,
+    Overheads,
+    Rack,
+    RackTestbed,
+    Server,
+    SmartNic,
+    Switch,
+    SwitchKind,
+)
+from profiles import Fault, InputError
+from profiles.chain import NfStage
+from profiles.faults import suggestion
+from profiles.text import read_text
+from profiles.validation import worded
+
+LARGEST_FILE = 100_000_000
+LARGEST = 10**12
+SWITCH_NAME = "switch"
+SHARE_TOLERANCE = Fraction(1, 10**9)
+"""By which shares that leave an NF may miss 1: a third cannot be written as a decimal number."""
+
+
+def _exact(value: object) -> object:
+    """The fraction that a number, or a text such as "1/3", stands for; a decimal number is taken as it is written."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{value!r} is not a number")
+    try:
+        exact = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{value!r} is not a number") from None
+    if abs(exact) > LARGEST:
+        raise ValueError(f"{value!r} is too large")
+    return exact
+
+
+def _number(value: object) -> object:
+    if isinstance(value, str):
+        raise ValueError(f"{value!r} is not a number")
+    return _exact(value)
+
+
+Share = Annotated[Fraction, BeforeValidator(_exact), Field(gt=0, le=1)]
+Positive = Annotated[Fraction, BeforeValidator(_number), Field(gt=0)]
+NotNegative = Annotated[Fraction, BeforeValidator(_number), Field(ge=0)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Whole = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
+
+
+class _Nf(_Part):
+    id: Name
+    nf: Name
+    parameters: dict[str, float] = {}
+
+
+class _Chain(_Part):
+    name: Name
+    packet_size: Annotated[int, Field(ge=1, le=65_535)] = 1500
+    t_min_mbps: NotNegative
+    t_max_mbps: Positive
+    d_max_us: Positive | None = None
+    aggregates: list[str] = []
+    nfs: list[_Nf] = Field(min_length=1, max_length=200)
+    edges: list[list[Any]] = []
+
+
+class _Chains(_Part):
+    chains: list[_Chain] = Field(min_length=1, max_length=100_000)
+
+
+class _Switch(_Part):
+    stages: Whole | None = None
+    reserved_stages: Whole = 0
+    blocks_per_stage: Whole = 1
+    kind: str = SwitchKind.PISA.value
+    table_order: list[str] = []
+    tcam: MemoryTwin = MemoryTwin(**vars(TCAM))
+    sram: MemoryTwin = MemoryTwin(**vars(SRAM))
+
+
+class _SmartNic(_Part):
+    name: Name
+    cores: Whole
+    clock_mhz: Positive
+
+
+class _Server(_Part):
+    name: Name
+    cores: Whole
+    reserved_cores: Whole = 0
+    clock_mhz: Positive
+    nic_mbps: NotNegative
+    smartnic: _SmartNic | None = None
+
+
+class _CoreCost(_Part):
+    cycles: NotNegative
+    replicable: bool = True
+    testbed_nf: Name | None = None
+    testbed_parameters: dict[str, float] = {}
+
+
+class _OnSwitch(_Part):
+    blocks: Whole
+    tables: TableTwins | None = None
+
+
+class _Costs(_Part):
+    server: _CoreCost | None = None
+    switch: _OnSwitch | None = None
+    smartnic: _CoreCost | None = None
+
+
+class _Overheads(_Part):
+    subgroup_cycles: NotNegative = Fraction(0)
+    replica_cycles: NotNegative = Fraction(0)
+    stages: Whole = 0
+
+
+class _Testbed(_Part):
+    spec: Name | None = None
+    flows: Annotated[float, Field(gt=0)] | None = None
+    mtbr: Annotated[float, Field(ge=0)] | None = None
+
+
+class _Rack(_Part):
+    switch: _Switch = _Switch()
+    crossing_us: NotNegative = Fraction(0)
+    servers: list[_Server] = Field(max_length=10_000)
+    nfs: dict[str, _Costs]
+    overheads: _Overheads = _Overheads()
+    testbed: _Testbed = _Testbed()
+
+
+_Message = TypeVar("_Message", bound=_Part)
+
+
+def read_chains(path: Path) -> tuple[Chain, ...]:
+    """The chains of a JSON file.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    return chains_of(parse_json(read_text(path, LARGEST_FILE), str(path)), str(path))
+
+
+def read_rack(path: Path) -> Rack:
+    """The rack of a JSON file.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    return rack_of(parse_json(read_text(path, LARGEST_FILE), str(path)), str(path))
+
+
+def chains_of(content: object, file: str) -> tuple[Chain, ...]:
+    """Chains from parsed JSON; faults name `file`."""
+    parsed = _validate(_Chains, content, file).chains
+    faults = _repeat((one.name for one in parsed), "chains", file)
+    readings = [_ChainReading(one, f"chains.{at}", file) for at, one in enumerate(parsed)]
+    chains = [reading.chain() for reading in readings]
+    faults += [fault for reading in readings for fault in reading.faults]
+    if faults:
+        raise InputError(faults)
+    return tuple(chain for chain in chains if chain)
+
+
+def rack_of(content: object, file: str) -> Rack:
+    """A rack from parsed JSON; faults name `file`."""
+    parsed = _validate(_Rack, content, file)
+    names = [server.name for server in parsed.servers]
+    names += [server.smartnic.name for server in parsed.servers if server.smartnic]
+    faults = _repeat(names, "servers", file)
+    if SWITCH_NAME in names:
+        faults.append(Fault(file, None, "servers", f"{SWITCH_NAME!r} is how plans name the switch, and no device"))
+    kinds = [kind.value for kind in SwitchKind]
+    if parsed.switch.kind not in kinds:
+        message = f"{parsed.switch.kind!r} is not one of {', '.join(kinds)}"
+        faults.append(Fault(file, None, "switch.kind", message))
+    faults += _repeat(parsed.switch.table_order, "switch.table_order", file)
+    for nf in parsed.switch.table_order:
+        if nf not in parsed.nfs:
+            faults.append(Fault(file, None, "switch.table_order", f"{nf!r} is no NF of the rack"))
+    if faults:
+        raise InputError(faults)
+    return _rack(parsed)
+
+
+def parse_json(text: str, file: str) -> object:
+    """The content of a JSON file; faults name `file`."""
+    try:
+        return json.loads(text, parse_constant=_not_finite)
+    except RecursionError:
+        raise InputError.of(file, "is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise InputError.of(file, f"is not JSON: {error.msg}", line=error.lineno) from None
+    except ValueError as error:
+        raise InputError.of(file, str(error)) from None
+
+
+def _not_finite(name: str) -> float:
+    raise ValueError(f"{name} is not a finite number")
+
+
+def _validate(model: type[_Message], content: object, file: str) -> _Message:
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
+
+
+def _repeat(names: Iterable[str], place: str, file: str) -> list[Fault]:
+    names = list(names)
+    repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    return [Fault(file, None, place, f"the name {name!r} is there twice") for name in sorted(repeated)]
+
+
+@dataclass
+class _ChainReading:
+    """Turns one parsed chain into a Chain, and collects what is wrong with it."""
+
+    parsed: _Chain
+    place: str
+    file: str
+
+    def __post_init__(self) -> None:
+        self.faults: list[Fault] = []
+
+    def chain(self) -> Chain | None:
+        parsed = self.parsed
+        ids = [nf.id for nf in parsed.nfs]
+        self.faults += _repeat(ids, f"{self.place}.nfs", self.file)
+        if parsed.t_min_mbps > parsed.t_max_mbps:
+            self._fault("t_min_mbps", f"{float(parsed.t_min_mbps):g} is above t_max_mbps")
+        edges = [self._edge(at, edge, ids) for at, edge in enumerate(parsed.edges)]
+        if self.faults:
+            return None
+        chain = Chain(
+            parsed.name,
+            parsed.packet_size,
+            Slo(parsed.t_min_mbps, parsed.t_max_mbps, parsed.d_max_us),
+            tuple(ChainNf(nf.id, nf.nf, nf.parameters) for nf in parsed.nfs),
+            tuple(edge for edge in edges if edge),
+            tuple(parsed.aggregates),
+        )
+        self._check_graph(chain)
+        return None if self.faults else chain
+
+    def _edge(self, at: int, edge: list[Any], ids: list[str]) -> ChainEdge | None:
+        where = f"edges.{at}"
+        if len(edge) not in (2, 3, 4) or not all(isinstance(end, str) for end in edge[:2]):
+            self._fault(where, "an edge is [from, to], [from, to, share] or [from, to, share, match]")
+            return None
+        for end in edge[:2]:
+            if end not in ids:
+                self._fault(where, f"there is no NF {end!r}", suggestion(end, ids))
+                return None
+        try:
+            share = Fraction(1) if len(edge) == 2 else _exact(edge[2])
+        except ValueError as error:
+            self._fault(where, str(error))
+            return None
+        assert isinstance(share, Fraction)
+        if not 0 < share <= 1:
+            self._fault(where, f"the share {edge[2]} is not above 0 and at most 1")
+            return None
+        return ChainEdge(ids.index(edge[0]), ids.index(edge[1]), share, str(edge[3]) if len(edge) == 4 else "")
+
+    def _check_graph(self, chain: Chain) -> None:
+        entries = [nf.id for at, nf in enumerate(chain.nfs) if not chain.edges_into(at)]
+        pairs = [(edge.tail, edge.head) for edge in chain.edges]
+        for tail, head in sorted({pair for pair in pairs if pairs.count(pair) > 1}):
+            self._fault("edges", f"there are parallel edges from {chain.nfs[tail].id} to {chain.nfs[head].id}")
+        if len(chain.order) < len(chain.nfs):
+            left = [nf.id for at, nf in enumerate(chain.nfs) if at not in chain.order]
+            self._fault("edges", f"there is a cycle: {', '.join(left)}")
+        elif len(entries) > 1:
+            self._fault("edges", f"a chain has one entry, not {len(entries)}: {', '.join(entries)}")
+        for at, nf in enumerate(chain.nfs):
+            total = sum((edge.share for edge in chain.edges_from(at)), Fraction(0))
+            if chain.edges_from(at) and abs(total - 1) > SHARE_TOLERANCE:
+                self._fault("edges", f"the shares that leave {nf.id} add up to {float(total):g}, not to 1")
+
+    def _fault(self, column: str, message: str, hint: str | None = None) -> None:
+        self.faults.append(Fault(self.file, None, f"{self.place}.{column}", message, hint))
+
+
+def _rack(parsed: _Rack) -> Rack:
+    switch = parsed.switch
+    return Rack(
+        Switch(
+            switch.stages,
+            switch.reserved_stages,
+            switch.blocks_per_stage,
+            SwitchKind(switch.kind),
+            tuple(switch.table_order),
+            switch.tcam.memory(),
+            switch.sram.memory(),
+        ),
+        tuple(_server(server) for server in parsed.servers),
+        parsed.crossing_us,
+        {name: _costs(name, one) for name, one in parsed.nfs.items()},
+        Overheads(**dict(parsed.overheads)),
+        RackTestbed(**dict(parsed.testbed)),
+    )
+
+
+def _server(parsed: _Server) -> Server:
+    nic = parsed.smartnic
+    smartnic = SmartNic(nic.name, nic.cores, nic.clock_mhz) if nic else None
+    return Server(parsed.name, parsed.cores, parsed.clock_mhz, parsed.nic_mbps, parsed.reserved_cores, smartnic)
+
+
+def _costs(name: str, parsed: _Costs) -> NfCosts:
+    def core(cost: _CoreCost | None) -> CoreCost | None:
+        if cost is None:
+            return None
+        named = cost.testbed_nf or cost.testbed_parameters
+        testbed_nf = NfStage.of(cost.testbed_nf or name, cost.testbed_parameters) if named else None
+        return CoreCost(cost.cycles, cost.replicable, testbed_nf)
+
+    if parsed.switch is None:
+        return NfCosts(core(parsed.server), core(parsed.smartnic))
+    tables = None if parsed.switch.tables is None else tuple(table.table() for table in parsed.switch.tables)
+    return NfCosts(core(parsed.server), core(parsed.smartnic), parsed.switch.blocks, tables)

@@ -1,0 +1,135 @@
+"""Plans of chains as `placer chain place --plan` writes them, read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from placer.rack.chain import Chain
+from placer.rack.files.json_twins import LARGEST_FILE, chains_of, parse_json, rack_of
+from placer.rack.rack import Rack
+from placer.rack.replanning.moves import SWITCH_NAME, OldPlaces, PlacedNf
+from profiles import Fault, InputError
+from profiles.text import read_text
+from profiles.validation import worded
+
+
+class _Subgroup(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    on: str
+    nfs: list[str]
+    cores: int
+
+
+class _PlacedChain(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: str
+    rate_mbps: float
+    placement: dict[str, str]
+    subgroups: list[_Subgroup] = []
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    chains: list[_PlacedChain]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    answer: _Answer
+    chains: dict[str, Any]
+    rack: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SubgroupCores:
+    """NFs that share cores of a device, and how many cores."""
+
+    on: str
+    nfs: tuple[str, ...]
+    cores: int
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan: chains and rack as they were, and where each NF is.
+
+    Parameters
+    ----------
+    places
+        Of the chains that are placed; none where the plan is infeasible.
+    subgroups
+        By the name of the chain; none for those whose file names none.
+    rates_mbps
+        By the name of the chain, what enters it.
+    """
+
+    chains: Sequence[Chain]
+    rack: Rack
+    places: OldPlaces
+    subgroups: Mapping[str, Sequence[SubgroupCores]] = field(default_factory=dict)
+    rates_mbps: Mapping[str, float] = field(default_factory=dict)
+
+
+def read_plan(path: Path) -> PlanFile:
+    """A plan from its file.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    document = _document(path)
+    file = str(path)
+    chains, rack = chains_of(document.chains, file), rack_of(document.rack, file)
+    kinds = {chain.name: {nf.id: nf.nf for nf in chain.nfs} for chain in chains}
+    faults = list(_faults(document.answer, kinds, rack, file))
+    if faults:
+        raise InputError(faults)
+    places = {
+        chain.name: {nf: PlacedNf(kinds[chain.name][nf], on) for nf, on in chain.placement.items()}
+        for chain in document.answer.chains
+    }
+    subgroups = {
+        chain.name: [SubgroupCores(group.on, tuple(group.nfs), group.cores) for group in chain.subgroups]
+        for chain in document.answer.chains
+    }
+    return PlanFile(chains, rack, places, subgroups, {chain.name: chain.rate_mbps for chain in document.answer.chains})
+
+
+def _document(path: Path) -> _Document:
+    content = parse_json(read_text(path, LARGEST_FILE), str(path))
+    try:
+        return _Document.model_validate(content)
+    except ValidationError as error:
+        hint = "a plan is what `placer chain place --plan FILE` writes"
+        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        raise InputError([Fault(str(path), None, place or None, message, hint) for place, message in found]) from None
+
+
+def _faults(answer: _Answer, kinds: Mapping[str, Mapping[str, str]], rack: Rack, file: str) -> Iterator[Fault]:
+    """Where the answer does not go with the chains and the rack beside it."""
+    devices = {SWITCH_NAME, *(device.name for device in rack.devices)}
+    for at, one in enumerate(answer.chains):
+        where = f"answer.chains.{at}"
+        if one.name not in kinds:
+            yield Fault(file, None, f"{where}.name", f"there is no chain {one.name!r}")
+            continue
+        if wrong := sorted(kinds[one.name].keys() ^ one.placement.keys()):
+            yield Fault(file, None, f"{where}.placement", f"the NFs are not those of the chain: {', '.join(wrong)}")
+        for nf, on in one.placement.items():
+            if on not in devices:
+                yield Fault(file, None, f"{where}.placement.{nf}", f"there is no device {on!r}")
+        for number, group in enumerate(one.subgroups):
+            if wrong := [nf for nf in group.nfs if one.placement.get(nf) != group.on]:
+                yield Fault(file, None, f"{where}.subgroups.{number}", f"not on {group.on}: {', '.join(wrong)}")
+            if group.cores < 1:
+                yield Fault(file, None, f"{where}.subgroups.{number}.cores", "a subgroup has at least one core")

@@ -1,0 +1,120 @@
+"""Chains, racks and plans as JSON (docs/formats/chains.md and rack-plan.md): what `json_twins.py` reads again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+
+from placer.rack.chain import Chain
+from placer.rack.plan import RackPlan, answer
+from placer.rack.rack import SRAM, TCAM, CoreCost, NfCosts, Rack, RackTestbed, Server, SwitchTable
+
+
+def plan_document(plan: RackPlan, chains: Sequence[Chain]) -> Mapping[str, object]:
+    """A plan as one JSON object: `answer`, `chains` and `rack`."""
+    return {"answer": answer(plan), "chains": write_chains(chains), "rack": write_rack(plan.rack)}
+
+
+def write_chains(chains: Sequence[Chain]) -> Mapping[str, object]:
+    """The JSON of chains."""
+    return {"chains": [_write_chain(chain) for chain in chains]}
+
+
+def _write_chain(chain: Chain) -> dict[str, object]:
+    edges = [
+        [chain.nfs[edge.tail].id, chain.nfs[edge.head].id, str(edge.share), *([edge.match] if edge.match else [])]
+        for edge in chain.edges
+    ]
+    nfs = [
+        {"id": nf.id, "nf": nf.nf} | ({"parameters": dict(nf.parameters)} if nf.parameters else {}) for nf in chain.nfs
+    ]
+    return {
+        "name": chain.name,
+        "packet_size": chain.packet_size,
+        "t_min_mbps": _number(chain.slo.t_min_mbps),
+        "t_max_mbps": _number(chain.slo.t_max_mbps),
+        "d_max_us": None if chain.slo.d_max_us is None else _number(chain.slo.d_max_us),
+        **({"aggregates": list(chain.aggregates)} if chain.aggregates else {}),
+        "nfs": nfs,
+        "edges": edges,
+    }
+
+
+def write_rack(rack: Rack) -> Mapping[str, object]:
+    """The JSON of a rack."""
+    switch, overheads = rack.switch, rack.overheads
+    return {
+        "switch": {
+            "stages": switch.stages,
+            "reserved_stages": switch.reserved_stages,
+            "blocks_per_stage": switch.blocks_per_stage,
+            "kind": switch.kind.value,
+            "table_order": list(switch.table_order),
+            **({} if switch.tcam == TCAM else {"tcam": vars(switch.tcam)}),
+            **({} if switch.sram == SRAM else {"sram": vars(switch.sram)}),
+        },
+        "crossing_us": _number(rack.crossing_us),
+        "servers": [_server(server) for server in rack.servers],
+        "nfs": {name: _costs(costs) for name, costs in rack.costs.items()},
+        "overheads": {
+            "subgroup_cycles": _number(overheads.subgroup_cycles),
+            "replica_cycles": _number(overheads.replica_cycles),
+            "stages": overheads.stages,
+        },
+        **({"testbed": testbed} if (testbed := _testbed(rack.testbed)) else {}),
+    }
+
+
+def _testbed(testbed: RackTestbed) -> Mapping[str, object]:
+    return {key: value for key, value in asdict(testbed).items() if value is not None}
+
+
+def _server(server: Server) -> Mapping[str, object]:
+    written: dict[str, object] = {
+        "name": server.name,
+        "cores": server.cores,
+        "reserved_cores": server.reserved_cores,
+        "clock_mhz": _number(server.clock_mhz),
+        "nic_mbps": _number(server.nic_mbps),
+    }
+    if nic := server.smartnic:
+        written["smartnic"] = {"name": nic.name, "cores": nic.cores, "clock_mhz": _number(nic.clock_mhz)}
+    return written
+
+
+def _costs(costs: NfCosts) -> Mapping[str, object]:
+    written: dict[str, object] = {}
+    if costs.server:
+        written["server"] = _core_cost(costs.server)
+    if costs.switch_blocks is not None:
+        written["switch"] = {"blocks": costs.switch_blocks}
+    if costs.switch_blocks is not None and costs.switch_tables is not None:
+        written["switch"] = {
+            "blocks": costs.switch_blocks,
+            "tables": [_table(switch_table) for switch_table in costs.switch_tables],
+        }
+    if costs.smartnic:
+        written["smartnic"] = _core_cost(costs.smartnic)
+    return written
+
+
+def _table(table: SwitchTable) -> Mapping[str, object]:
+    return {
+        "name": table.name,
+        "key": dict(table.key),
+        "match": table.match.value,
+        "entries": table.entries,
+        "writes": list(table.writes),
+    }
+
+
+def _core_cost(cost: CoreCost) -> Mapping[str, object]:
+    written: dict[str, object] = {"cycles": _number(cost.cycles), "replicable": cost.replicable}
+    if nf := cost.testbed_nf:
+        written |= {"testbed_nf": nf.nf} | ({"testbed_parameters": dict(nf.parameters)} if nf.parameters else {})
+    return written
+
+
+def _number(value: Fraction) -> float | int:
+    return value.numerator if value.denominator == 1 else float(value)

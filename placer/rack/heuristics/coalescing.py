@@ -1,0 +1,198 @@
+"""Subgroups of a chain that become one when the NFs between them leave the switch (Lemur, section 3.2, step 2).
+
+A layout bounces where packets leave a server for an NF on the switch and return. With that NF on the server both
+subgroups are one, which may do with fewer cores but takes more cycles for a packet. Three rules say when to do so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import permutations
+
+from placer.rack.chain import Chain
+from placer.rack.heuristics.fixed_layouts import LayoutChoice, most_on_hardware
+from placer.rack.layout import SWITCH, Layout, Subgroup
+from placer.rack.layouts import TOLERANCE
+from placer.rack.rack import CoreCost, Device, Rack
+from placer.rack.stages.stage_oracles import stage_oracle
+
+
+@dataclass(frozen=True)
+class Joining:
+    """Two subgroups that become one.
+
+    Parameters
+    ----------
+    before, after
+        Layouts of the chain.
+    parts
+        The two, in the layout before.
+    """
+
+    before: Layout
+    after: Layout
+    parts: tuple[Subgroup, Subgroup]
+
+    @property
+    def joined(self) -> Subgroup:
+        """What they become."""
+        return next(group for group in self.after.subgroups if self.parts[0].nfs[0] in group.nfs)
+
+
+Rule = Callable[[Joining], bool]
+"""Whether to join."""
+
+
+def coalesce(layout: Layout, rules: Sequence[Rule]) -> Layout:
+    """The layout after joining subgroups, two at a time, while one of the rules allows it."""
+    while joining := next((found for found in joinings(layout) if any(rule(found) for rule in rules)), None):
+        layout = joining.after
+    return layout
+
+
+def strict(joining: Joining) -> bool:
+    """Two cores for the joined subgroup make it faster than a core for each part; one core, if it has no replicas."""
+    layout = joining.before
+    return _rate(layout, joining.joined, 2) > min(_rate(layout, part, 1) for part in joining.parts)
+
+
+def conservative(joining: Joining) -> bool:
+    """The chain does not become slower, with a core for each subgroup."""
+    return _slowest(joining.after) >= _slowest(joining.before) and keeps_latency(joining)
+
+
+def aggressive(joining: Joining) -> bool:
+    """The SLO is not violated: all cores that the chain could have reach its t_min."""
+    layout, joined = joining.after, joining.joined
+    others = sum(group.device == joined.device for group in layout.subgroups) - 1
+    most = layout.rack.devices[joined.device].cores - others
+    return _reaches(layout, joined, most) and keeps_latency(joining)
+
+
+def aggressive_with_one_core(joining: Joining) -> bool:
+    """As `aggressive`, where no subgroup gets more than one core."""
+    return _reaches(joining.after, joining.joined, 1) and keeps_latency(joining)
+
+
+def keeps_latency(joining: Joining) -> bool:
+    """Whether the chain keeps its largest latency, or comes nearer to it."""
+    limit = joining.after.chain.slo.d_max_us
+    if limit is None:
+        return True
+    return joining.after.latency_us <= max(limit * (1 + Fraction(TOLERANCE)), joining.before.latency_us)
+
+
+def joinings(layout: Layout) -> Iterator[Joining]:
+    """All ways to join two subgroups by NFs on one path between them; long paths first, as in the authors' program."""
+    found: dict[tuple[int, ...], Joining] = {}
+    for one, other in permutations(layout.subgroups, 2):
+        if one.device == other.device:
+            for path in _paths(layout, one, other):
+                sites = tuple(one.device if at in path else site for at, site in enumerate(layout.sites))
+                found.setdefault(sites, Joining(layout, replace(layout, sites=sites), (one, other)))
+    moved = {sites: sum(site == SWITCH for site in sites) for sites in found}
+    return (found[sites] for sites in sorted(found, key=lambda sites: (moved[sites], sites)))
+
+
+def _paths(layout: Layout, one: Subgroup, other: Subgroup) -> Iterator[frozenset[int]]:
+    """The NFs on each path from one subgroup to another that passes only NFs that could leave the switch for them."""
+    device = layout.rack.devices[one.device]
+    waiting = [(at, frozenset[int]()) for at in one.nfs]
+    while waiting:
+        at, passed = waiting.pop()
+        for edge in layout.chain.edges_from(at):
+            if passed and edge.head in other.nfs:
+                yield passed
+            elif layout.sites[edge.head] == SWITCH and _runs_on(layout, edge.head, device):
+                waiting.append((edge.head, passed | {edge.head}))
+
+
+def _runs_on(layout: Layout, at: int, device: Device) -> bool:
+    return layout.rack.cost_on(layout.chain.nfs[at].nf, device) is not None
+
+
+def _reaches(layout: Layout, group: Subgroup, cores: int) -> bool:
+    return _rate(layout, group, cores) >= layout.chain.slo.t_min_mbps * (1 - Fraction(TOLERANCE))
+
+
+def _slowest(layout: Layout) -> Fraction | float:
+    return min(_rate(layout, group, 1) for group in layout.subgroups)
+
+
+def _rate(layout: Layout, group: Subgroup, cores: int) -> Fraction | float:
+    """Mbps on cores, of which a subgroup without replicas uses one; infinite without cycles."""
+    usable = cores if group.cycles_of_replicas is not None else 1
+    rate = group.rate(usable, layout.rack.devices[group.device], layout.chain.packet_bits)
+    return float("inf") if rate is None else rate
+
+
+# The placements between which Lemur's heuristic chooses (section 3.2): a baseline, and two ways to coalesce it.
+
+
+Notify = Callable[[str], None]
+Placement = list[Layout]
+"""A layout for each chain."""
+
+
+def placements(
+    chains: Sequence[Chain], rack: Rack, time_limit: float, notify: Notify, aggressively: Rule = aggressive
+) -> list[Placement]:
+    """The baseline, and it with strict and aggressive, and with strict and conservative coalescing, where they differ.
+
+    Parameters
+    ----------
+    time_limit, notify
+        As of `LayoutChoice`.
+    aggressively
+        The rule of aggressive coalescing.
+    """
+    first = baseline(chains, rack, time_limit, notify)
+    if first is None:
+        return []
+    every_rule = ((), (strict, aggressively), (strict, conservative))
+    found: list[Placement] = []
+    for rules in every_rule:
+        placement = [coalesce(layout, rules) for layout in first]
+        if placement not in found:
+            found.append(placement)
+    return found
+
+
+def baseline(chains: Sequence[Chain], rack: Rack, time_limit: float, notify: Notify) -> Placement | None:
+    """As many NFs on the switch as possible; while they exceed its stages, the one with fewest cycles leaves it.
+
+    Cycles count as often as packets reach the NF, as for subgroups.
+    """
+    layouts = LayoutChoice(rack, most_on_hardware, time_limit, notify).layouts(chains)
+    if layouts is None:
+        return None
+    stages = stage_oracle(rack, chains)
+    while not stages.fits(frozenset((chain, nf) for chain, layout in enumerate(layouts) for nf in layout.on_switch)):
+        leaving = [
+            (chains[number].reach[nf] * cost.cycles, number, nf, device)
+            for number, layout in enumerate(layouts)
+            for nf in layout.on_switch
+            for device, cost in [_server_of(layout, nf, layouts)]
+            if cost is not None
+        ]
+        if not leaving:
+            return None
+        _, number, nf, device = min(leaving)
+        sites = layouts[number].sites
+        layouts[number] = replace(layouts[number], sites=(*sites[:nf], device, *sites[nf + 1 :]))
+    return layouts
+
+
+def _server_of(layout: Layout, nf: int, layouts: Placement) -> tuple[int, CoreCost | None]:
+    """The server of a chain, or the one with most cores left, and what an NF costs there."""
+    rack = layout.rack
+    servers = [number for number, device in enumerate(rack.devices) if not device.is_smartnic and device.cores]
+    own = {rack.devices[site].server for site in layout.sites if site != SWITCH}
+    usable = [number for number in servers if not own or rack.devices[number].server in own]
+    if not usable:
+        return SWITCH, None
+    used = [sum(group.device == number for layout in layouts for group in layout.subgroups) for number in usable]
+    device = max(zip(usable, used, strict=True), key=lambda pair: (rack.devices[pair[0]].cores - pair[1], -pair[0]))[0]
+    return device, rack.cost_on(layout.chain.nfs[nf].nf, rack.devices[device])

@@ -1,0 +1,91 @@
+"""Replanning: a plan for changed chains that keeps every SLO, moves as few NFs as possible, and then is the fastest.
+
+A move is an NF of a chain that stays and changes its device; NFs of new chains move nothing, and cores may change
+hands freely. On few servers the answer is exact. On many, `replan_servers.py` looks at the servers that a change
+touches first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from placer.rack.chain import Chain
+from placer.rack.place import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
+from placer.rack.plan import RackPlan, Status
+from placer.rack.rack import Rack
+from placer.rack.replanning.moves import NfMove, OldPlaces, kept_sites, moved
+from placer.rack.replanning.replan_search import Replanning
+from placer.rack.replanning.replan_servers import ServerReplanning
+from placer.rack.stages.stage_oracles import stage_oracle
+
+Notify = Callable[[str], None]
+PROVEN = (Status.OPTIMAL, Status.INFEASIBLE)
+
+
+@dataclass(frozen=True)
+class Replanned:
+    """A plan after a change.
+
+    Parameters
+    ----------
+    plan
+        Its bound, and `optimal`, are for plans with as few moves.
+    moves
+        NFs that change their device.
+    least_moves
+        No plan that keeps the SLOs makes fewer, proven.
+    enough_moves
+        Where no plan keeps within the limit: so many moves would do, if that is known.
+    """
+
+    plan: RackPlan
+    moves: tuple[NfMove, ...]
+    least_moves: int
+    enough_moves: int | None = None
+
+    @property
+    def fewest_proven(self) -> bool:
+        """Whether no plan needs fewer moves."""
+        return bool(self.plan.chains) and len(self.moves) <= self.least_moves
+
+
+def replan(
+    chains: Sequence[Chain],
+    rack: Rack,
+    old: OldPlaces,
+    *,
+    most_moves: int | None = None,
+    time_limit: float = 60.0,
+    notify: Notify = lambda message: None,
+) -> Replanned:
+    """The plan that keeps all SLOs with the fewest moves, and of those the one with the largest marginal throughput.
+
+    Parameters
+    ----------
+    old
+        Where the NFs were.
+    most_moves
+        None: any number.
+    time_limit
+        Seconds; after them the best plan so far is returned.
+    notify
+        Called with messages on progress.
+    """
+    begin = time.perf_counter()
+    until = time.monotonic() + time_limit
+    kept = [kept_sites(chain, rack, old) for chain in chains]
+    if len(rack.servers) <= FEW_SERVERS:
+        found = Replanning(chains, rack, kept, stage_oracle(rack, chains)).fewest(until=until)
+    else:
+        found = ServerReplanning(chains, rack, kept, until, notify).fewest()
+        if found.plan.status not in PROVEN and layouts_in_all(chains, rack) <= FEW_LAYOUTS:
+            exact = Replanning(chains, rack, kept, stage_oracle(rack, chains)).fewest(first=found.least, until=until)
+            found = exact if exact.plan.status in PROVEN else found
+    plan = replace(found.plan, rack=rack, seconds=time.perf_counter() - begin)
+    moves = tuple(moved(plan, old))
+    if not plan.chains or most_moves is None or len(moves) <= most_moves:
+        return Replanned(plan, moves, found.least)
+    status = Status.INFEASIBLE if found.least > most_moves else Status.UNKNOWN
+    return Replanned(RackPlan(rack, status, seconds=plan.seconds), (), found.least, len(moves))

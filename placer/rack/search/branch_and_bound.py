@@ -1,0 +1,213 @@
+"""Branch and bound over the options of all chains: the best plan, and a bound that proves how good it is.
+
+Each node allows some options of each chain; its linear relaxation bounds what they can give. A node whose relaxation
+mixes options is split in two, by the cores of one chain on one device or by the site of one NF.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+
+from placer.rack.options import Options
+from placer.rack.rack import Rack
+from placer.rack.search.relaxation import Mixture, MixtureProgram
+from placer.rack.stages.block_stages import StageOracle, TableId, conflict
+from profiles.arrays import Bools, Floats
+
+WHOLE = 1e-7
+"""How far a weight may be from 0 or 1."""
+RELATIVE_GAP = 1e-9
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Parameters
+    ----------
+    chosen
+        Per chain the index of its option; None without a plan.
+    rates
+        Per chain, Mbps; shape (chains,).
+    marginal, bound
+        Of the plan, and of every plan, Mbps; the bound is minus infinity where no plan is possible.
+    nodes
+        Relaxations that were solved.
+    """
+
+    chosen: tuple[int, ...] | None
+    rates: Floats
+    marginal: float
+    bound: float
+    nodes: int
+
+    @property
+    def proven(self) -> bool:
+        return self.bound <= self.marginal + RELATIVE_GAP * max(abs(self.marginal), 1.0)
+
+
+@dataclass(order=True)
+class _Node:
+    negative_bound: float
+    number: int
+    allowed: tuple[Bools, ...] = field(compare=False)
+    mixture: Mixture = field(compare=False)
+
+
+@dataclass
+class Search:
+    """Finds the best choice of options.
+
+    Parameters
+    ----------
+    options
+        Per chain.
+    stages
+        Whether NFs fit the switch.
+    time_limit
+        Seconds after which the best plan and the bound so far are returned.
+    """
+
+    rack: Rack
+    options: Sequence[Options]
+    stages: StageOracle
+    time_limit: float = 60.0
+
+    def __post_init__(self) -> None:
+        self.relaxation = MixtureProgram(self.rack, self.options)
+        self.nodes = 0
+        self.numbers = count()
+        self.best: tuple[float, tuple[int, ...], Floats] | None = None
+        self.until = time.monotonic() + self.time_limit
+
+    def run(self) -> Found:
+        """Search until the best plan is proven, or the time is over."""
+        everything = tuple(np.ones(len(option), dtype=bool) for option in self.options)
+        waiting: list[_Node] = []
+        self._take_all_on_switch()
+        self._add(waiting, everything)
+        while waiting and time.monotonic() < self.until:
+            node = heapq.heappop(waiting)
+            if not self._may_improve(-node.negative_bound):
+                waiting = []
+                break
+            for allowed in self._split(node):
+                self._add(waiting, allowed)
+        bounds = [-node.negative_bound for node in waiting]
+        return self._found(max(bounds, default=-np.inf))
+
+    def _found(self, open_bound: float) -> Found:
+        if self.best is None:
+            return Found(None, np.empty(0), -np.inf, open_bound, self.nodes)
+        marginal, chosen, rates = self.best
+        return Found(chosen, rates, marginal, max(open_bound, marginal), self.nodes)
+
+    def _may_improve(self, bound: float) -> bool:
+        return self.best is None or bound > self.best[0] + RELATIVE_GAP * max(abs(self.best[0]), 1.0)
+
+    def _add(self, waiting: list[_Node], allowed: tuple[Bools, ...]) -> None:
+        """Solve a node; keep it if it may hold a better plan than the best so far."""
+        while mixture := self._solved(allowed):
+            if not self._may_improve(mixture.bound):
+                return
+            chosen = tuple(int(weights.argmax()) for weights in mixture.weights)
+            whole = all(weights.max() > 1 - WHOLE for weights in mixture.weights)
+            tables = self.tables(chosen)
+            fits = self.stages.fits(tables)
+            if not fits and self._cut(tables):
+                continue
+            keeps = fits and self.relaxation.carries_least(chosen)
+            if whole and keeps:
+                self._take(mixture.bound, chosen, mixture.rates)
+                return
+            if all(mask.sum() == 1 for mask in allowed):
+                return
+            if keeps:
+                self._try(chosen)
+            heapq.heappush(waiting, _Node(-mixture.bound, next(self.numbers), allowed, mixture))
+            return
+
+    def _cut(self, tables: frozenset[TableId]) -> bool:
+        """Forbid a part of tables that does not fit; False if it was forbidden before: a mixture keeps it by halves."""
+        cut = conflict(self.stages, tables)
+        if cut in self.relaxation.cuts:
+            return False
+        self.relaxation.cuts.append(cut)
+        return True
+
+    def _solved(self, allowed: Sequence[Bools]) -> Mixture | None:
+        self.nodes += 1
+        return self.relaxation.solve(allowed)
+
+    def tables(self, chosen: Sequence[int]) -> frozenset[TableId]:
+        """The NFs on the switch, by chain and NF."""
+        return frozenset(
+            (chain, int(nf))
+            for chain, (options, row) in enumerate(zip(self.options, chosen, strict=True))
+            for nf in np.flatnonzero(options.on_switch[row])
+        )
+
+    def _try(self, chosen: tuple[int, ...]) -> None:
+        """Take a rounded mixture as a plan, if it is one."""
+        allowed = []
+        for options, row in zip(self.options, chosen, strict=True):
+            allowed.append(np.zeros(len(options), dtype=bool))
+            allowed[-1][row] = True
+        if mixture := self._solved(allowed):
+            self._take(mixture.bound, chosen, mixture.rates)
+
+    def _take_all_on_switch(self) -> None:
+        """Take the plan with all NFs on the switch, if it fits.
+
+        It needs nothing else, so none is better. It alone may use the stages for encapsulation: parts of its tables may
+        not fit, and be cut off, where all of them do.
+        """
+        rows = [np.flatnonzero(option.on_switch.all(axis=1)) for option in self.options]
+        if all(len(row) for row in rows):
+            chosen = tuple(int(row[0]) for row in rows)
+            if self.stages.fits(self.tables(chosen)):
+                rates = np.array([one.rate[row] for one, row in zip(self.options, chosen, strict=True)])
+                self._take(float((rates - self.relaxation.least).sum()), chosen, rates)
+
+    def _take(self, marginal: float, chosen: tuple[int, ...], rates: Floats) -> None:
+        if self.best is None or marginal > self.best[0]:
+            self.best = (marginal, chosen, rates)
+
+    def _split(self, node: _Node) -> list[tuple[Bools, ...]]:
+        """Two parts of a node that share no option of one chain, such that its mixture is in neither."""
+        mixed = [
+            float(weights.max()) if mask.sum() > 1 else np.inf
+            for weights, mask in zip(node.mixture.weights, node.allowed, strict=True)
+        ]
+        chain = int(np.argmin(mixed))
+        first = _first_part(self.options[chain], node.mixture.weights[chain])
+        parts = []
+        for part in (first, ~first):
+            allowed = list(node.allowed)
+            allowed[chain] = allowed[chain] & part
+            parts.append(tuple(allowed))
+        return parts
+
+
+def _first_part(options: Options, weights: Floats) -> Bools:
+    """Options on one side of a split that separates those with weight: by cores of a device, else by sites."""
+    used = np.flatnonzero(weights > WHOLE)
+    cores = options.cores[used]
+    spread = cores.max(axis=0) - cores.min(axis=0)
+    if spread.max(initial=0) > 0:
+        device = int(spread.argmax())
+        mean = float(weights[used] @ cores[:, device] / weights[used].sum())
+        limit = min(max(np.floor(mean), cores[:, device].min()), cores[:, device].max() - 1)
+        return np.asarray(options.cores[:, device] <= limit)
+    sites = options.layouts.sites[options.layout]
+    differing = np.flatnonzero((sites[used] != sites[used[0]]).any(axis=0))
+    if len(differing):
+        nf = int(differing[0])
+        return np.asarray(sites[:, nf] == sites[used[0], nf])
+    return np.asarray(np.arange(len(options)) == used[0])

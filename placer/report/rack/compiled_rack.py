@@ -1,0 +1,121 @@
+"""A compiled rack as text and JSON: what each device runs, and how packets travel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placer.report.text.table import text_table
+
+if TYPE_CHECKING:
+    from placer.rack.compiler.compile import CompiledRack
+    from placer.rack.compiler.ebpf.limits import NicUse
+    from placer.rack.compiler.server.chain_file import ServerProgram
+if TYPE_CHECKING:
+    from placer.rack.compiler.execute import RackRun
+
+
+def rack_document(rack: CompiledRack, uses: Mapping[str, NicUse]) -> Mapping[str, Any]:
+    """What `placer chain compile --format json` prints.
+
+    Parameters
+    ----------
+    uses
+        What the program of each SmartNIC takes of the card, where it was compiled.
+    """
+    routing = rack.routing
+    found: dict[str, Any] = {
+        "paths": [[routing.graph.nfs[nf].name for nf in path] for path in routing.paths],
+        "nfs": [{"name": nf.name, "nf": nf.kind, "on": nf.place.name} for nf in routing.graph.nfs],
+        "labels": {routing.graph.nfs[nf].name: str(routing.labels[nf]) for nf in sorted(routing.entered)},
+        "switch": _switch(rack),
+        "servers": {name: _server(one) for name, one in rack.servers.items()},
+        "nics": {name: {"nfs": [step.name for step in one.steps]} for name, one in rack.nics.items()},
+    }
+    if rack.tables is not None:
+        for name, (tables, stages) in (("per_nf", rack.tables.apart), ("per_kind", rack.tables.shared)):
+            found["switch"][name] = {"tables": tables, "stages": stages}
+    for name, use in uses.items():
+        found["nics"][name] |= {"instructions": use.instructions, "stack_bytes": use.stack}
+    return found
+
+
+def _server(program: ServerProgram) -> dict[str, Any]:
+    """An NF on several cores is several functions, and one that sorts packets is one more."""
+    nfs = len(set(program.functions.values()))
+    return {"nfs": nfs, "functions": len(program.functions), "cores": program.cores}
+
+
+def _switch(rack: CompiledRack) -> dict[str, Any]:
+    if rack.switch is not None:
+        return {"kind": "pisa", "nfs": list(rack.switch.functions), "tables": len(rack.switch.tables)}
+    assert rack.openflow is not None
+    nfs = [nf.name for nf in rack.routing.graph.nfs if nf.place.name == "switch"]
+    return {"kind": "openflow", "nfs": nfs, "rules": len(rack.openflow.program.rules)}
+
+
+def compiled_report(document: Mapping[str, Any], out: Path) -> str:
+    """What `placer chain compile` prints."""
+    places = {one["name"]: one["on"] for one in document["nfs"]}
+    lines = []
+    for number, path in enumerate(document["paths"], 1):
+        lines.append(f"  {number}: " + " -> ".join(f"{name} ({places[name]})" for name in path))
+    switch = document["switch"]
+    program = f"{switch['tables']} tables" if "tables" in switch else f"{switch['rules']} OpenFlow rules"
+    rows = [("switch, emulated", len(switch["nfs"]), program)]
+    rows += [(name, one["nfs"], f"{one['cores']} cores") for name, one in document["servers"].items()]
+    rows += [(f"{name}, emulated", len(one["nfs"]), _card(one)) for name, one in document["nics"].items()]
+    parts = ["Service paths:", *lines, "", text_table(("device", "NFs", "program"), rows, words=1)]
+    return "\n".join(parts) + _stages(document["switch"]) + f"\nWritten to {out}.\n"
+
+
+def _card(nic: Mapping[str, Any]) -> str:
+    if "instructions" not in nic:
+        return "XDP, not compiled"
+    return f"{nic['instructions']:,} instructions of XDP"
+
+
+def _stages(switch: Mapping[str, Any]) -> str:
+    """Stages by our packer, and what a table per kind of NF saves."""
+    if "per_nf" not in switch or switch["per_nf"]["stages"] is None:
+        return ""
+    apart, shared = switch["per_nf"], switch["per_kind"]
+    text = f"\nStages of the switch, by our packer: {apart['stages']} with one table per NF"
+    if shared["tables"] == apart["tables"]:
+        return f"{text}; no two NFs can share one.\n"
+    taken = "taken" if shared["stages"] < apart["stages"] else "not taken"
+    saved = f"{shared['stages']} with {shared['tables']} tables in place of {apart['tables']}, one per kind ({taken})"
+    return f"{text}, {saved}.\n"
+
+
+# What became of packets in a compiled rack, as text and JSON.
+
+
+def executed_document(result: RackRun) -> Mapping[str, Any]:
+    """What `placer chain exec --format json` prints."""
+    return {
+        "received": result.received,
+        "sent": result.sent,
+        "dropped_by_nfs": result.dropped_by_nfs,
+        "dropped": dict(sorted(result.dropped.items())),
+        "explained": result.is_explained,
+        "nfs": {
+            name: {"entered": one.entered, "sent": one.sent, "dropped": one.dropped} for name, one in result.nfs.items()
+        },
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def executed_report(document: Mapping[str, Any]) -> str:
+    """What `placer chain exec` prints."""
+    rows = [(name, one["entered"], one["sent"], one["dropped"]) for name, one in document["nfs"].items()]
+    table = text_table(("NF", "entered", "sent", "dropped"), rows, words=1)
+    drops = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in document["dropped"].items()]
+    by_nfs = document["dropped_by_nfs"]
+    drops += [f"{by_nfs:,} by NFs"] if by_nfs else []
+    lines = [f"{document['received']:,} packets came from the world, {document['sent']:,} went to it."]
+    lines += [f"Dropped: {', '.join(drops)}."] if drops else ["None was dropped."]
+    if not document["explained"]:
+        lines.append("Some packets are missing: what came in is not what went out and what was dropped.")
+    return table + "\n" + "\n".join(lines) + "\n"

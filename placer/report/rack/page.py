@@ -1,0 +1,426 @@
+"""The page of `placer chain place`: the rack and its use, and each chain as a path through devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pandas as pd
+
+from placer.rack.layout import SWITCH
+from placer.rack.plan import ChainPlan, RackPlan, Status
+from placer.rack.rack import Device
+from placer.rack.reasons.layout_verdicts import bottlenecks, rack_use
+from placer.rack.stages.stage_oracles import stage_oracle
+from placer.report.html import charts, theme
+from placer.report.html.page import Figure, Page, Picture, Section, Tile
+from placer.report.html.svg import Drawing, text_width
+from placer.report.rack.plan import rack_report
+
+MOST_CHAINS = 24
+"""That are drawn."""
+CYCLES = "Rates follow from the cycles of the rack; contention is not part of them. Nothing was measured."
+CONTENTION = (
+    "Rates are predicted for subgroups that slow one another down; what limits a chain is said by cycles alone, and so "
+    "is the bound. Nothing was measured."
+)
+
+
+def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: bool = False) -> Page:
+    """The page of a plan.
+
+    Parameters
+    ----------
+    strategy
+        That made it.
+    chains
+        Name of the file of chains.
+    predicted
+        Whether rates are predicted with contention, not by cycles alone.
+    """
+    if not plan.chains:
+        summary = tuple(rack_report(plan, strategy, "table").splitlines())
+        return Page(f"Chains on a rack: {chains}", summary, (), ())
+    aggregate = sum(chain.rate_mbps for chain in plan.chains) / 1000
+    proven = plan.status is Status.OPTIMAL
+    tiles = (
+        Tile(f"{aggregate:,.2f} Gbps", "all chains together"),
+        Tile(f"{plan.marginal_mbps / 1000:,.2f} Gbps", "beyond the least rates"),
+        Tile("proven" if proven else _gap(plan), "optimal" if proven else "gap to the bound"),
+        Tile(f"{len(plan.chains):,}", "chains"),
+        Tile(f"{sum(rack_use(plan).cores):,} of {sum(device.cores for device in plan.rack.devices):,}", "cores in use"),
+    )  # fmt: skip
+    return Page(
+        f"Chains on a rack: {chains}",
+        (*_verdict(plan, strategy, aggregate), CONTENTION if predicted else CYCLES, *plan.notes),
+        tiles,
+        (_rack(plan), _use(plan), _chains(plan), *_paths(plan)),
+    )
+
+
+def _gap(plan: RackPlan) -> str:
+    return "unknown" if plan.gap is None else f"{100 * plan.gap:.2f} %"
+
+
+def _verdict(plan: RackPlan, strategy: str, aggregate: float) -> Iterator[str]:
+    marginal = plan.marginal_mbps / 1000
+    yield f"{strategy} places {len(plan.chains):,} chains, which carry {aggregate:,.2f} Gbps and keep their SLOs."
+    if plan.status is Status.OPTIMAL:
+        yield f"{marginal:,.2f} Gbps are beyond the least rates. No plan gives more, which is proven."
+    elif plan.bound_mbps is not None:
+        yield (
+            f"{marginal:,.2f} Gbps are beyond the least rates; no plan gives more than {plan.bound_mbps / 1000:,.2f} "
+            f"Gbps. The gap is {_gap(plan)}."
+        )
+    else:
+        yield f"{marginal:,.2f} Gbps are beyond the least rates. How much more is possible is not known."
+
+
+def _rack(plan: RackPlan) -> Section:
+    drawn, servers = len(draw_servers(plan)), len(plan.rack.servers)
+    text = "Cores and links in the colour of the chain that uses them; grey cores are reserved, empty ones idle."
+    if drawn < servers:
+        text += f" The {drawn} of {servers} servers with most cores in use are drawn; the table below has all."
+    picture = Picture("rack", "The switch, and below it each server with its link and its cores.",
+                      rack_drawing(plan, _stages(plan)))  # fmt: skip
+    return Section("rack", "The rack", text, (picture,))
+
+
+def _stages(plan: RackPlan) -> str:
+    """What the NFs on the switch need of its stages, in words; a compiler, which may be slow, is not asked again."""
+    usable = plan.rack.switch.usable_stages
+    if usable is None:
+        return "its stages are without a bound"
+    if plan.rack.stage_oracle.startswith("exec:"):
+        return f"they fit its {usable} stages"
+    return f"they need {least_stages(plan)} of its {usable} stages"
+
+
+def least_stages(plan: RackPlan) -> int:
+    """The fewest stages that the NFs on the switch fit, with those for encapsulation."""
+    rack = plan.rack
+    tables = frozenset((chain, nf) for chain, one in enumerate(plan.chains) for nf in one.layout.on_switch)
+    usable = rack.switch.usable_stages or 0
+    for stages in range(usable):
+        fewer = replace(rack, switch=replace(rack.switch, stages=stages, reserved_stages=0))
+        if stage_oracle(fewer, [chain.chain for chain in plan.chains]).fits(tables):
+            return stages
+    return usable
+
+
+def _use(plan: RackPlan) -> Section:
+    table = use_table(plan)
+    bars = table.rename(columns={"used, %": "pct"})[["resource", "pct"]].head(3 * MOST_CHAINS)
+    chart = charts.percentages(bars, "in use, %", "resource")
+    text = "Cores, links in each direction, and stages of the switch."
+    return Section("use", "Utilisation", text, (Figure("use", "What is in use of each resource.", chart),), table)
+
+
+def use_table(plan: RackPlan) -> pd.DataFrame:
+    """A row per resource: what it has, what is used, and the share of it."""
+    rack, use = plan.rack, rack_use(plan)
+    rows: list[tuple[str, float, float, str]] = [
+        (f"{device.name}: cores", float(used), float(device.cores), "cores")
+        for device, used in zip(rack.devices, use.cores, strict=True)
+    ]
+    for number, server in enumerate(rack.servers):
+        rows.append((f"{server.name}: link in", use.nic_in[number] / 1000, float(server.nic_mbps) / 1000, "Gbps"))
+        rows.append((f"{server.name}: link out", use.nic_out[number] / 1000, float(server.nic_mbps) / 1000, "Gbps"))
+    if (stages := rack.switch.usable_stages) and not rack.stage_oracle.startswith("exec:"):
+        rows.append(("switch: stages", float(least_stages(plan)), float(stages), "stages"))
+    table = pd.DataFrame(rows, columns=["resource", "used", "of", "unit"])
+    return table.assign(**{"used, %": (100 * table["used"] / table["of"]).where(table["of"] > 0, 0.0)})
+
+
+def _chains(plan: RackPlan) -> Section:
+    use = rack_use(plan)
+    rows = []
+    for chain in plan.chains:
+        slo, latency = chain.chain.slo, float(chain.layout.latency_us)
+        rows.append(
+            {
+                "chain": chain.chain.name,
+                "rate, Mbps": chain.rate_mbps,
+                "t_min, Mbps": float(slo.t_min_mbps),
+                "t_max, Mbps": float(slo.t_max_mbps),
+                "latency, us": latency,
+                "slack, us": None if slo.d_max_us is None else float(slo.d_max_us) - latency,
+                "cores": sum(chain.cores),
+                "limited by": "; ".join(bottlenecks(chain, use)) or "–",
+            }
+        )
+    table = pd.DataFrame(rows)
+    return Section(
+        "chains", "Chains", "Rates, latencies, and what keeps each chain from more.", (), table, expanded=True
+    )
+
+
+def _paths(plan: RackPlan) -> Iterator[Section]:
+    left_out = len(plan.chains) - MOST_CHAINS
+    pictures = []
+    for number, one in enumerate(plan.chains[:MOST_CHAINS]):
+        visits = ", ".join(f"{nf.id} on {one.site_name(at)}" for at, nf in enumerate(one.chain.nfs))
+        caption = f"{one.chain.name}: {one.rate_mbps:,.1f} Mbps, {float(one.layout.latency_us):.2f} us. {visits}."
+        pictures.append(Picture(f"path-{number}", caption, chain_drawing(one, colour_of(number))))
+    text = "Packets go from left to right. Filled NFs run on cores; thick lines join those that share them."
+    if left_out > 0:
+        text += f" {left_out:,} more chains are not drawn."
+    yield Section("paths", "Paths", text, tuple(pictures))
+
+
+# A chain as a path through devices: a lane for each device, its NFs from left to right.
+
+
+LEFT, PAD = 90.0, 12.0
+BOX, STEP = 24.0, 34.0
+"""Heights of an NF, and of an NF with the space to the next one in its lane."""
+BADGE = 20.0
+BETWEEN = 46.0
+"""Width between NFs, for lines and shares."""
+TURN = 36.0
+"""Width in which a line that passes other NFs leaves its lane."""
+LEAST_WIDTH = 1000.0
+
+
+def chain_drawing(one: ChainPlan, colour: str) -> bytes:
+    """The chain as SVG. Thick lines join NFs of one subgroup; a mark above its first NF has its cores."""
+    return _ChainDrawing(one, colour).svg()
+
+
+@dataclass
+class _ChainDrawing:
+    one: ChainPlan
+    colour: str
+    places: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Per NF the left end and the middle of its box."""
+    edges: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Per NF where its lane begins and ends."""
+
+    def svg(self) -> bytes:
+        chain = self.one.chain
+        self.drawing = Drawing(max(self.columns[-1] + PAD, LEAST_WIDTH))
+        self._lanes()
+        for edge in chain.edges:
+            self._edge(edge.tail, edge.head, str(edge.share) if edge.share != 1 else "")
+        for at in range(len(chain.nfs)):
+            self._nf(at)
+        return self.drawing.svg()
+
+    @cached_property
+    def depth(self) -> Mapping[int, int]:
+        """Per NF the number of NFs on the longest way to it."""
+        depth: dict[int, int] = {}
+        for at in self.one.chain.order:
+            depth[at] = max((depth[edge.tail] + 1 for edge in self.one.chain.edges_into(at)), default=0)
+        return depth
+
+    @cached_property
+    def columns(self) -> list[float]:
+        """Left ends of the columns, and where the last one ends."""
+        found = [LEFT]
+        for column in range(max(self.depth.values()) + 1):
+            widest = max(self._width(at) for at, depth in self.depth.items() if depth == column)
+            found.append(found[-1] + widest + BETWEEN)
+        return [*found[:-1], found[-1] - BETWEEN]
+
+    @cached_property
+    def sites(self) -> list[int]:
+        """The switch, then the other devices that the chain uses, a SmartNIC above its server."""
+        devices = self.one.layout.rack.devices
+        used = {site for site in self.one.layout.sites if site != SWITCH}
+        return [SWITCH, *sorted(used, key=lambda site: (devices[site].server, not devices[site].is_smartnic))]
+
+    def _width(self, at: int) -> float:
+        return max(text_width(self.one.chain.nfs[at].id) + 14, 48.0)
+
+    def _lanes(self) -> None:
+        y = 0.0
+        for site in self.sites:
+            cells: dict[int, list[int]] = {}
+            for at in self.one.chain.order:
+                if self.one.layout.sites[at] == site:
+                    cells.setdefault(self.depth[at], []).append(at)
+            rows = max((len(nfs) for nfs in cells.values()), default=0)
+            height = rows * STEP + BADGE + 8 if rows else BOX + 8
+            name = "switch" if site == SWITCH else self.one.layout.rack.devices[site].name
+            self.drawing.box(0, y, self.drawing.width, height, theme.on_paper("raised"))
+            self.drawing.text(8, y + height / 2 + 4, name, bold=True)
+            for column, nfs in cells.items():
+                for row, at in enumerate(nfs):
+                    self.edges[at] = y - 3, y + height + 3
+                    self.places[at] = self.columns[column], y + BADGE + row * STEP + BOX / 2
+            y += height + 6
+
+    def _edge(self, tail: int, head: int, share: str) -> None:
+        (x1, y1), (x2, y2) = self.places[tail], self.places[head]
+        x1 += self._width(tail)
+        inside = any({tail, head} <= set(group.nfs) for group, _ in self.one.subgroups)
+        colour, width = (self.colour, 4.0) if inside else (theme.on_paper("soft"), 1.5)
+        if self.depth[head] - self.depth[tail] > 1:
+            y = y1 - BOX / 2 - 6 if abs(y1 - y2) < 1 else self.edges[tail][y2 > y1]
+            self._bend(x1, y1, x1 + TURN, y, colour, width)
+            self.drawing.line(x1 + TURN, y, x2 - TURN, y, colour, width)
+            self._bend(x2 - TURN, y, x2, y2, colour, width)
+            place = x1 + TURN + 4, y - 3
+        else:
+            self._bend(x1, y1, x2, y2, colour, width)
+            place = x2 - 22, y2 - 5
+        self.drawing.text(*place, share, size=10, colour=theme.on_paper("soft"))
+
+    def _bend(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> None:
+        """A curve that begins and ends level."""
+        middle = (x1 + x2) / 2
+        self.drawing.curve([(x1, y1), (middle, y1), (middle, y2), (x2, y2)], colour, width)
+
+    def _nf(self, at: int) -> None:
+        x, y = self.places[at]
+        on_switch = self.one.layout.sites[at] == SWITCH
+        fill = theme.on_paper("ground") if on_switch else self.colour
+        nf = self.one.chain.nfs[at]
+        self.drawing.box(x, y - BOX / 2, self._width(at), BOX, fill, self.colour)
+        ink = theme.on_paper("ink" if on_switch else "ground")
+        self.drawing.text(x + self._width(at) / 2, y + 4, nf.id, colour=ink, anchor="middle")
+        for group, cores in self.one.subgroups:
+            if group.nfs[0] == at:
+                words = f"{cores} core" if cores == 1 else f"{cores} cores"
+                self.drawing.text(x, y - BOX / 2 - 4, words, size=10, bold=True)
+
+
+# The rack as a drawing: the switch, the links, and the cores of servers and SmartNICs, coloured by chain.
+
+
+WIDTH = 1000.0
+PER_ROW = 4
+GAP = 16.0
+CELL, ROW = 17.0, 20.0
+LABEL = 130.0
+"""Width of what is said of a link."""
+MOST_SERVERS = 16
+"""That are drawn: those with most cores in use."""
+
+
+def colour_of(chain: int) -> str:
+    """The colour of a chain, by its number in the plan; after some they begin again."""
+    return theme.on_paper(f"c{chain % len(theme.CATEGORIES) + 1}")
+
+
+def draw_servers(plan: RackPlan) -> list[int]:
+    """The servers that are drawn, in the rack's order."""
+    use = rack_use(plan)
+    used = [0] * len(plan.rack.servers)
+    for device, cores in zip(plan.rack.devices, use.cores, strict=True):
+        used[device.server] += cores
+    most = sorted(range(len(used)), key=lambda one: (-used[one], one))[:MOST_SERVERS]
+    return sorted(most)
+
+
+def rack_drawing(plan: RackPlan, stages: str) -> bytes:
+    """The rack as SVG.
+
+    Parameters
+    ----------
+    stages
+        What is said of the switch's stages.
+    """
+    return _RackDrawing(plan, stages).svg()
+
+
+@dataclass
+class _RackDrawing:
+    plan: RackPlan
+    stages: str
+
+    def svg(self) -> bytes:
+        self.drawing, self.use = Drawing(WIDTH), rack_use(self.plan)
+        top = self._switch(self._legend())
+        servers = draw_servers(self.plan)
+        columns = max(min(len(servers), PER_ROW), 1)
+        width = min((WIDTH - (columns - 1) * GAP) / columns, 480.0)
+        for begin in range(0, len(servers), columns):
+            row = servers[begin : begin + columns]
+            bottoms = [self._server(at * (width + GAP), top, width, server) for at, server in enumerate(row)]
+            top = max(bottoms) + 2 * GAP
+        return self.drawing.svg()
+
+    def _legend(self) -> float:
+        x, y = 0.0, 12.0
+        for number, one in enumerate(self.plan.chains[: 3 * len(theme.CATEGORIES)]):
+            needs = 22 + text_width(one.chain.name) + GAP
+            if x + needs > WIDTH:
+                x, y = 0.0, y + ROW
+            self.drawing.box(x, y - 10, 12, 12, colour_of(number))
+            self.drawing.text(x + 18, y, one.chain.name)
+            x += needs
+        return y + GAP
+
+    def _switch(self, top: float) -> float:
+        on_switch = [len(chain.layout.on_switch) for chain in self.plan.chains]
+        self.drawing.box(0, top, WIDTH, 54, theme.on_paper("raised"), theme.on_paper("line"))
+        self.drawing.text(12, top + 20, "switch", bold=True)
+        self.drawing.text(66, top + 20, f"{sum(on_switch)} NFs; {self.stages}", colour=theme.on_paper("soft"))
+        step = min(CELL, (WIDTH - 24) / max(sum(on_switch), 1))
+        x = 12.0
+        for number, count in enumerate(on_switch):
+            for _ in range(count):
+                self.drawing.box(x, top + 30, max(step - 2, 0.5), 14, colour_of(number))
+                x += step
+        return top + 54
+
+    def _server(self, x: float, top: float, width: float, server: int) -> float:
+        middle = x + width / 2
+        self.drawing.line(middle, top, middle, top + GAP, theme.on_paper("soft"), 2)
+        y = top + GAP
+        rack = self.plan.rack
+        of = rack.servers[server]
+        devices = [(number, one) for number, one in enumerate(rack.devices) if one.server == server]
+        height = 2 * ROW + 22 + sum(26 + ROW * _rows(self._cells(number, one), width) for number, one in devices)
+        self.drawing.box(x, y, width, height, theme.on_paper("raised"), theme.on_paper("line"))
+        y += 8
+        for direction in ("in", "out"):
+            self._link(x + 12, y, width - 24, server, direction, float(of.nic_mbps))
+            y += ROW
+        for number, one in sorted(devices, key=lambda pair: not pair[1].is_smartnic):
+            y = self._cores(x + 12, y + 6, width - 24, number, one)
+        return top + GAP + height
+
+    def _link(self, x: float, y: float, width: float, server: int, direction: str, limit: float) -> None:
+        carried = (self.use.nic_in if direction == "in" else self.use.nic_out)[server]
+        label = f"{direction} {carried / 1000:,.1f} of {limit / 1000:,.3g} Gbps"
+        self.drawing.text(x, y + 12, label)
+        at, scale = x + LABEL, (width - LABEL) / max(limit, 1e-9)
+        self.drawing.box(at, y + 2, width - LABEL, 12, theme.on_paper("ground"), theme.on_paper("line"))
+        for number, one in enumerate(self.plan.chains):
+            mbps = one.rate_mbps * float(one.layout.nic_shares.get((server, direction), 0))
+            if mbps:
+                self.drawing.box(at, y + 3, mbps * scale, 10, colour_of(number))
+                at += mbps * scale
+
+    def _cores(self, x: float, y: float, width: float, number: int, device: Device) -> float:
+        cells = self._cells(number, device)
+        kind = "SmartNIC" if device.is_smartnic else "server"
+        self.drawing.text(x, y + 12, device.name, bold=True)
+        label = f"{kind}: {self.use.cores[number]} of {device.cores} cores"
+        self.drawing.text(x + text_width(device.name) + 12, y + 12, label, colour=theme.on_paper("soft"))
+        per_row = _per_row(width + 24)
+        for at, colour in enumerate(cells):
+            place = x + at % per_row * CELL, y + 20 + at // per_row * ROW
+            self.drawing.box(*place, CELL - 3, CELL - 3, colour, theme.on_paper("line"))
+        return y + 20 + ROW * _rows(cells, width + 24)
+
+    def _cells(self, number: int, device: Device) -> Sequence[str]:
+        """The colour of each core: those of chains first, then idle ones, then reserved ones."""
+        cells: list[str] = []
+        for at, one in enumerate(self.plan.chains):
+            cells += [colour_of(at)] * sum(cores for group, cores in one.subgroups if group.device == number)
+        cells += [theme.on_paper("ground")] * (device.cores - len(cells))
+        reserved = 0 if device.is_smartnic else self.plan.rack.servers[device.server].reserved_cores
+        return [*cells, *[theme.on_paper("line")] * reserved]
+
+
+def _per_row(width: float) -> int:
+    return max(int((width - 24) // CELL), 1)
+
+
+def _rows(cells: Sequence[object], width: float) -> int:
+    return -(-len(cells) // _per_row(width))

@@ -1,1 +1,0 @@
-"""Sweeps: from what `profiler.sweeps` measured to fitted models."""

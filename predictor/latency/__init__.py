@@ -1,1 +1,0 @@
-"""The latency of NFs on SmartNICs and servers, against the share of their throughput that is used."""

@@ -1,0 +1,144 @@
+"""The auditor: recomputes a fleet from its log of events and decisions alone, and lists what is wrong with each.
+
+It shares nothing with the engine but the events and the oracle, and computes everything the simple, slow way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from placer.fleet.events import Arrive, Change, Decision, Depart, Drain, Fail, FleetEvent, Rebalance, Return
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
+
+
+class Auditor:
+    """Follows a fleet that began empty.
+
+    Parameters
+    ----------
+    kinds, oracles
+        The kinds of NIC, and the oracle of each.
+    exhaustive
+        Whether a tenant may be turned away only if no NIC fits.
+    """
+
+    def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, exhaustive: bool = True) -> None:
+        self.kinds = kinds
+        self.oracles = oracles
+        self.exhaustive = exhaustive
+        self.tenants: dict[str, Tenant] = {}
+        self.places: dict[str, str] = {}
+        self.waiting: set[str] = set()
+        self.closed: dict[str, bool] = {}
+        self.at_risk: set[str] = set()
+
+    def follow(self, event: FleetEvent, decision: Decision, kind_of: Mapping[str, int]) -> list[str]:
+        """What is wrong with the decision, one sentence per fault; `kind_of` is the index of every NIC's kind."""
+        self._apply(event)
+        faults = list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
+        self._conclude(event, decision)
+        faults += [*self._overfull(kind_of), *self._violations(decision, kind_of)]
+        if isinstance(event, Arrive) and decision.nic != self.places.get(event.tenant.id):
+            faults.append(f"{event.tenant.id} is not on {decision.nic}")
+        if isinstance(event, Fail) and event.nic in self.places.values():
+            faults.append(f"{event.nic} failed and still has tenants")
+        if self.exhaustive and self.waiting:
+            for identity in sorted(self.waiting):
+                faults += self._turned_away(self.tenants[identity], kind_of)
+        if self.exhaustive and isinstance(event, Arrive) and decision.status == "rejected":
+            faults += self._turned_away(event.tenant, kind_of)
+        return faults
+
+    def violating(self, kind: int, tenants: Sequence[Tenant]) -> list[str]:
+        """Ids of the tenants that violate their SLA when all of these share a NIC of that kind."""
+        co_location = tuple(sorted(tenant.workload for tenant in tenants))
+        answer = self.oracles[kind].throughput([co_location])[0]
+        below = []
+        for tenant in tenants:
+            alone = self.oracles[kind].throughput([(tenant.workload,)])[0][0]
+            got = min(kpps for workload, kpps in zip(co_location, answer, strict=True) if workload == tenant.workload)
+            if not tenant.sla.is_met(got, alone):
+                below.append(tenant.id)
+        return below
+
+    def fits(self, kind: int, tenants: Sequence[Tenant]) -> bool:
+        """Whether these can share a NIC of that kind: all are hosted, cores suffice, and every SLA is met."""
+        cores_of = self.kinds[kind].cores_of
+        if any(tenant.workload.nf not in cores_of for tenant in tenants):
+            return False
+        taken = sum(cores_of[tenant.workload.nf] for tenant in tenants)
+        return taken <= self.kinds[kind].cores and not self.violating(kind, tenants)
+
+    def _apply(self, event: FleetEvent) -> None:
+        if isinstance(event, Arrive):
+            self.tenants[event.tenant.id] = event.tenant
+        elif isinstance(event, Change):
+            before = self.tenants[event.id]
+            self.tenants[event.id] = Tenant(event.id, event.workload or before.workload, event.sla or before.sla)
+        elif isinstance(event, Fail | Drain):
+            self.closed[event.nic] = True
+        elif isinstance(event, Return):
+            del self.closed[event.nic]
+
+    def _moves(self, decision: Decision, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:
+        """Replay the moves; with `each`, the fleet must be sound after every single one."""
+        for move in decision.moves:
+            if self.places.get(move.id) != move.source:
+                yield f"{move.id} moved from {move.source}, but was on {self.places.get(move.id)}"
+            if move.target is None:
+                self.places.pop(move.id, None)
+            else:
+                self.places[move.id] = move.target
+                self.waiting.discard(move.id)
+                if move.target in self.closed:
+                    yield f"{move.id} moved to {move.target}, which is out of service"
+            if each:
+                yield from (*self._overfull(kind_of), *self._violations(decision, kind_of))
+
+    def _conclude(self, event: FleetEvent, decision: Decision) -> None:
+        if isinstance(event, Arrive) and decision.status == "queued":
+            self.waiting.add(event.tenant.id)
+        self.waiting.update(decision.queued)
+        if isinstance(event, Depart):
+            self.waiting.discard(event.id)
+            del self.tenants[event.id]
+        if isinstance(event, Arrive) and decision.status == "rejected":
+            del self.tenants[event.tenant.id]
+        for identity in decision.rejected:
+            del self.tenants[identity]
+
+    def _overfull(self, kind_of: Mapping[str, int]) -> Iterator[str]:
+        in_use = Counter(kind_of[nic] for nic in set(self.places.values()) | set(self.closed))
+        for index, kind in enumerate(self.kinds):
+            if kind.count is not None and in_use[index] > kind.count:
+                yield f"{in_use[index]} NICs of kind {index}, there are {kind.count}"
+        for nic, tenants in self._by_nic().items():
+            kind = self.kinds[kind_of[nic]]
+            taken = sum(kind.cores_of[tenant.workload.nf] for tenant in tenants)
+            if taken > kind.cores:
+                yield f"{nic}: {taken} of {kind.cores} cores taken"
+
+    def _violations(self, decision: Decision, kind_of: Mapping[str, int]) -> Iterator[str]:
+        """Only tenants that were reported as at risk may violate their SLA, until it is met again."""
+        below = {one for nic, tenants in self._by_nic().items() for one in self.violating(kind_of[nic], tenants)}
+        self.at_risk = (self.at_risk | set(decision.at_risk)) & below
+        for identity in sorted(below - self.at_risk):
+            yield f"{identity} on {self.places[identity]} violates its SLA"
+
+    def _turned_away(self, tenant: Tenant, kind_of: Mapping[str, int]) -> Iterator[str]:
+        by_nic = self._by_nic()
+        for nic, tenants in by_nic.items():
+            if nic not in self.closed and self.fits(kind_of[nic], [*tenants, tenant]):
+                yield f"{tenant.id} was turned away, but fits on {nic}"
+        in_use = Counter(kind_of[nic] for nic in set(by_nic) | set(self.closed))
+        for index, kind in enumerate(self.kinds):
+            if (kind.count is None or in_use[index] < kind.count) and self.fits(index, [tenant]):
+                yield f"{tenant.id} was turned away, but a NIC of kind {index} could be opened"
+
+    def _by_nic(self) -> dict[str, list[Tenant]]:
+        by_nic: dict[str, list[Tenant]] = defaultdict(list)
+        for identity, nic in self.places.items():
+            by_nic[nic].append(self.tenants[identity])
+        return by_nic

@@ -1,0 +1,61 @@
+"""A predictor of the toy world: right, but for a usual error of 3 %."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from placer.testing.strategies import ToyOracle
+from predictor import Predictor
+from predictor.contention.nf_model import NfModel
+from predictor.registry import Prediction, Warn
+from profiles import Workload
+from profiles.profile import Profile
+
+SPREAD = 0.03
+SIGMAS = 2.0
+
+
+class ToyPredictor(Predictor):
+    """Predicts what a toy oracle says; at risk, two usual errors less beside others."""
+
+    def __init__(self) -> None:
+        self._oracle = ToyOracle()
+
+    @classmethod
+    def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def load(cls, folder: Path, nfs: Mapping[str, NfModel]) -> Self:
+        raise NotImplementedError
+
+    def solo(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
+        return np.array([self._oracle.solo(one) for one in workloads])
+
+    def throughput(
+        self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None
+    ) -> list[NDArray[np.float64]]:
+        found = self._oracle.throughput([tuple(one) for one in co_locations])
+        less = [np.exp(-SIGMAS * SPREAD) if risk is not None and len(one) > 1 else 1.0 for one in found]
+        return [np.array(one) * factor for one, factor in zip(found, less, strict=True)]
+
+    def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
+        return [
+            [
+                Prediction(kpps, self._oracle.solo(one), {}, "memory", low_kpps=0.95 * kpps, high_kpps=1.05 * kpps)
+                for one, kpps in zip(co_location, found.tolist(), strict=True)
+            ]
+            for co_location, found in zip(co_locations, self.throughput(co_locations), strict=True)
+        ]
+
+    def predict_contention(self, nf: str, table: pd.DataFrame) -> NDArray[np.float64]:
+        raise NotImplementedError

@@ -1,0 +1,188 @@
+"""Requests on a connection: none is read otherwise than it was meant, and each gets its answer in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from placer.fleet.service.http.tokens import OPEN, new_token, read_tokens
+from tests.placer.fleet.service.http.sockets import EVENT, HEAD, sent, serving
+
+LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+
+def request(*headers: str, body: bytes = EVENT) -> bytes:
+    """A request with these headers besides its length."""
+    return b"".join(
+        (b"POST /v1/events HTTP/1.1\r\n", *(f"{one}\r\n".encode("latin-1") for one in headers),
+         b"Content-Length: %d\r\n\r\n" % len(body), body)
+    )  # fmt: skip
+
+
+def event(identity: str, **more: object) -> bytes:
+    """A departure of nobody, which is refused, or what is asked for."""
+    return json.dumps({"event": "depart", "id": identity} | more).encode()
+
+
+REQUESTS = {
+    "an event": (request("Host: x"), 200),
+    "a key": (request("Host: x", "Idempotency-Key: one"), 200),
+    "an empty key": (request("Host: x", "Idempotency-Key:"), 422),
+    "a key of blanks": (request("Host: x", "Idempotency-Key:   "), 422),
+    "a key beyond ASCII": (request("Host: x", "Idempotency-Key: \xe9"), 200),
+    "two keys": (request("Idempotency-Key: one", "Idempotency-Key: two"), 200),
+    "a version that is none": (request("If-Version: new"), 422),
+    "nobody departs": (request("Host: x", body=event("nobody")), 409),
+    "a NIC fails": (request("Host: x", body=event("x", event="fail", nic="nic-1")), 422),
+    "no JSON": (request("Host: x", body=b"{"), 422),
+    "no body": (request("Host: x", body=b""), 422),
+    "too large an event": (request("Host: x", body=b"x" * 1_000_001), 413),
+    "keep-alive": (request("Connection: Keep-Alive"), 200),
+    "no host": (request(), 200),
+    "chunks": (request("Host: x").replace(b"Content-Length: %d\r\n\r\n%b" % (len(EVENT), EVENT),
+        b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(EVENT), EVENT)), 200),
+    "another method": (request("Host: x").replace(b"POST", b"PUT"), 405),
+    "another path": (request("Host: x").replace(b"/v1/events", b"/v1/event"), 404),
+    "a query": (request("Host: x").replace(b"/v1/events", b"/v1/events?x=1"), 200),
+}  # fmt: skip
+"""Requests that are understood, and their statuses."""
+
+AMBIGUOUS = {
+    "a header without a colon": request("Host: x", "What"),
+    "a blank before the colon": request("Host : x"),
+    "a header that goes on": request("Host: x", "X: one", " two"),
+    "a null": request("X: a\0b"),
+    "two lengths": request("Content-Length: 3"),
+    "two equal lengths": request(f"Content-Length: {len(EVENT)}"),
+    "a length with a sign": request("Host: x").replace(b"Length: ", b"Length: +"),
+    "a length and chunks": request("Transfer-Encoding: chunked"),
+    "chunks that are not the last coding": request("Host: x").replace(
+        b"Content-Length: %d" % len(EVENT), b"Transfer-Encoding: chunked, gzip"
+    ),
+    "lines without a carriage return": request("Host: x").replace(b"\r\n", b"\n"),
+}
+"""Requests that a proxy may read otherwise: what one takes for the body, the other takes for the next request."""
+
+
+@pytest.mark.parametrize("guarded", [False, True], ids=["open", "with tokens"])
+def test_every_request_that_is_understood_gets_its_answer_and_so_does_the_next(tmp_path: Path, guarded: bool) -> None:
+    """A wrong token is refused, whatever it asks for; without tokens it does not matter."""
+    token, table = new_token("one", ["decide"])
+    (tmp_path / "tokens.toml").write_text(table, encoding="utf-8")
+
+    async def study() -> None:
+        known = read_tokens(tmp_path / "tokens.toml") if guarded else OPEN
+        async with serving(tmp_path / "s.db", tokens=known) as (port, engine):
+
+            async def statuses(whole: bytes) -> list[int]:
+                found = await sent(port, whole, LAST, pause=0.05)
+                return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", found)]
+
+            for name, (whole, status) in REQUESTS.items():
+                authorised = whole.replace(b"\r\n", f"\r\nAuthorization: Bearer {token}\r\n".encode(), 1)
+                assert await statuses(authorised if guarded else whole) == [status, 404], name
+            assert engine.events == 1
+            refused = await statuses(request("Authorization: Bearer nothing"))
+            assert refused == ([401, 404] if guarded else [200, 404])
+
+    asyncio.run(study())
+
+
+@pytest.mark.parametrize("whole", AMBIGUOUS.values(), ids=AMBIGUOUS)
+def test_a_request_that_may_be_read_in_two_ways_ends_its_connection_and_changes_nothing(
+    tmp_path: Path, whole: bytes
+) -> None:
+    """It is refused before it is decided on, and nothing after it is answered: no request can be smuggled in."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            found = await sent(port, whole + LAST)
+            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"400"]
+            assert engine.events == 0
+
+    asyncio.run(study())
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["with what follows", "alone"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_request_for_another_protocol_is_the_last_of_its_connection(tmp_path: Path, method: str, whole: bool) -> None:
+    """It is answered, but its body is not read as a request of its own, which the parser does."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            asked = request("Connection: Upgrade", "Upgrade: h2c", body=request("Host: x"))
+            head, end, body = asked.replace(b"POST", method.encode(), 1).partition(b"\r\n\r\n")
+            parts = [head + end + body + LAST] if whole else [head + end, body + LAST]
+            found = await sent(port, *parts, pause=0.05)
+            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"422" if method == "POST" else b"405"]
+            assert engine.events == 0
+
+    asyncio.run(study())
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.002], ids=["at once", "one after the other"])
+def test_a_client_that_does_not_wait_gets_its_answers_in_turn(tmp_path: Path, pause: float) -> None:
+    """However its requests are cut, and whether they come before the answers to earlier ones."""
+
+    async def study() -> None:
+        parts = [request("Host: x", body=event(f"x{number}")) for number in range(20)]
+        joined = b"".join(parts)
+        for cuts in (parts, [joined], [joined[at : at + 100] for at in range(0, len(joined), 100)]):
+            async with serving(tmp_path / f"{len(cuts)}-{pause}.db") as (port, _):
+                found = await sent(port, *cuts, LAST, pause=pause)
+                assert re.findall(rb"'(x\d+)'", found) == [b"x%d" % number for number in range(20)]
+
+    asyncio.run(study())
+
+
+def test_a_service_that_stops_answers_what_it_has_read(tmp_path: Path) -> None:
+    """And then closes the connection."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            answer = asyncio.create_task(sent(port, HEAD + EVENT))
+            while not engine.events:
+                await asyncio.sleep(0)
+        assert b'"placed"' in await answer
+
+    asyncio.run(study())
+
+
+def test_a_client_that_leaves_disturbs_nobody(tmp_path: Path) -> None:
+    """What it asked for is done."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            for _ in range(5):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(HEAD + EVENT)
+                await writer.drain()
+                writer.transport.abort()
+            found = await sent(port, request("Host: x", body=event("nobody")), LAST, pause=0.1)
+            assert b"409" in found
+            assert engine.fleet.nic_of("x") is not None
+
+    asyncio.run(study())
+
+
+def test_answers_leave_no_cycle_of_objects_behind(tmp_path: Path) -> None:
+    """The service searches for such cycles only among young objects."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, _):
+            ask = [request("Host: x", body=event(f"x{number}")) for number in range(200)]
+            await sent(port, *ask[:20], LAST, pause=0.001)
+            gc.collect()
+            gc.disable()
+            try:
+                await sent(port, *ask, LAST, pause=0.001)
+                assert gc.collect() < len(ask)
+            finally:
+                gc.enable()
+
+    asyncio.run(study())

@@ -1,0 +1,206 @@
+"""Events over HTTP: one answer for each, kept by key, and nothing that is decided on old knowledge."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from placer.fleet.state.store import State
+from placer.testing.strategies import catalogue
+from tests.placer.fleet.service.http.toy_http import service
+
+ARRIVAL = {"event": "arrive", "id": "a", "nf": "d", "sla_drop": 0.5}
+
+
+def test_an_event_is_answered_as_a_line_is_with_its_version(place: Path | str) -> None:
+    """The first event is version 1, and it is on disk when it is answered."""
+    with service(place) as one:
+        answer = one.event(**ARRIVAL)
+        assert answer.status_code == 200
+        assert answer.json() == {
+            "ok": True, "event": "arrive", "id": "a", "status": "placed", "nic": "nic-1",
+            "moves": [{"id": "a", "from": None, "to": "nic-1"}], "version": 1,
+        }  # fmt: skip
+        assert [row["number"] for row in one.log()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"{", 422, "is not JSON"),
+        (b"", 422, "is not JSON"),
+        (b'{"event": "arrive", "id": "a", "nf": "x", "sla_drop": 0.1}', 409, "'x' is not profiled"),
+        (b'{"event": "arrive", "id": "a", "nf": "d"}', 422, "no SLA"),
+        (b'{"event": "depart", "id": "a"}', 409, "'a' is not placed or queued"),
+        (b'{"event": "change", "id": "a", "sla_drop": 0.2}', 409, "'a' is not placed or queued"),
+        (b'{"event": "fail", "nic": "nic-1"}', 409, "never in use"),
+        (b'{"event": "arrive", "id": "a", "nf": "x", "sla_drop": 7}', 422, "'x' is not profiled"),
+        (b'{"event": "arrive", "id": "", "nf": "d", "sla_drop": 7}', 422, "sla_drop: "),
+        (b'{"event": "arrive", "id": "a", "nf": "d", "sla_drop": NaN}', 422, "sla_drop: "),
+        (b'{"event": "arrive", "id": "a", "nf": "d", "sla_drop": 1e999}', 422, "sla_drop: "),
+        (b"[" * 100_000, 422, "is not JSON"),
+    ],
+)
+def test_a_malformed_event_is_422_and_an_impossible_one_409(
+    place: Path | str, body: bytes, status: int, message: str
+) -> None:
+    """Neither changes anything."""
+    with service(place) as one:
+        answer = one.client.post("/v1/events", content=body)
+        assert answer.status_code == status
+        assert answer.json()["ok"] is False
+        assert message in answer.json()["error"]
+        assert one.engine.events == 0
+
+
+def test_the_same_key_and_request_get_the_same_answer_also_after_a_restart(place: Path | str) -> None:
+    """Refusals are kept, too; another request with the key is refused."""
+    with service(place) as one:
+        first = one.event({"Idempotency-Key": "k"}, **ARRIVAL)
+        refused = one.event({"Idempotency-Key": "r"}, event="depart", id="b")
+        one.arrive("b")
+        assert one.event({"Idempotency-Key": "k"}, **ARRIVAL).text == first.text
+    with service(place) as one:
+        assert one.event({"Idempotency-Key": "k"}, **ARRIVAL).text == first.text
+        again = one.event({"Idempotency-Key": "r"}, event="depart", id="b")
+        assert (again.status_code, again.text) == (409, refused.text)
+        other = one.event({"Idempotency-Key": "k"}, **{**ARRIVAL, "id": "c"})
+        assert other.status_code == 422
+        assert "another request" in other.json()["error"]
+        assert one.engine.events == 2
+
+
+def test_many_clients_with_one_key_are_decided_once(place: Path | str) -> None:
+    """Sixteen threads send the same."""
+    with service(place) as one, ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: one.event({"Idempotency-Key": "k"}, **ARRIVAL).text, range(16)))
+        assert len(set(answers)) == 1
+        assert one.engine.events == 1
+
+
+def test_a_batch_is_answered_line_by_line_in_order(place: Path | str) -> None:
+    """A line that is refused does not keep the others off."""
+    lines = [{**ARRIVAL, "id": str(number)} for number in range(300)] + [{"event": "depart", "id": "x"}]
+    body = "\n".join(map(json.dumps, lines))
+    with service(place, count=None) as one:
+        first = one.client.post("/v1/events:batch", content=body, headers={"Idempotency-Key": "b"})
+        answers = [json.loads(line) for line in first.text.splitlines()]
+        assert [answer.get("id") for answer in answers] == [*map(str, range(300)), None]
+        assert [answer.get("version") for answer in answers[:300]] == list(range(1, 301))
+        again = one.client.post("/v1/events:batch", content=body, headers={"Idempotency-Key": "b"})
+        assert again.text == first.text
+
+
+def test_an_arrival_on_a_nic_that_changed_since_the_version_is_412(place: Path | str) -> None:
+    """Changes of another NIC do not matter."""
+    with service(place) as one:
+        one.arrive("a")
+        version = one.ask(nf="a", sla_drop=0.5)["version"]
+        one.event(event="join", nic="rack-1", nic_model="toy-0")
+        pinned = {"event": "arrive", "nf": "a", "sla_drop": 0.9, "nic": "nic-1"}
+        assert one.event({"If-Version": str(version)}, id="b", **pinned).status_code == 200
+        stale = one.event({"If-Version": str(version)}, id="c", **pinned)
+        assert stale.status_code == 412
+        assert one.event({"If-Version": str(one.engine.events)}, id="c", **pinned).status_code == 200
+        assert one.event({"If-Version": "x"}, id="d", **pinned).status_code == 422
+
+
+def test_the_log_waits_for_the_next_event(place: Path | str) -> None:
+    """A question that waits is answered when the event is committed, long before its time is over."""
+    with service(place) as one, ThreadPoolExecutor(2) as pool:
+        one.arrive("a")
+        waiting = pool.submit(one.log, 1, 30)
+        one.arrive("b")
+        assert [(row["number"], row["event"]["id"]) for row in waiting.result(10)] == [(2, "b")]
+        assert [row["number"] for row in one.log()] == [1, 2]
+        assert one.log(2) == []
+
+
+def test_a_state_that_cannot_be_written_ends_the_service_and_nothing_is_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit fails as on a full disk."""
+    with service(tmp_path / "s.db") as one:
+        one.arrive("a")
+
+        def full() -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+        monkeypatch.setattr(one.writer.state, "commit", full)
+        assert one.event(**{**ARRIVAL, "id": "b"}).status_code == 503
+        assert one.client.get("/healthz").status_code == 503
+        assert one.client.get("/v1/tenants/b").status_code == 503
+        monkeypatch.undo()
+    with State(tmp_path / "s.db", catalogue((3, 1.0)).kinds) as state:
+        assert [tenant.id for tenant in state.fleet.all_tenants()] in (["a"], ["a", "b"])
+
+
+def test_more_requests_than_may_wait_are_turned_away(place: Path | str) -> None:
+    """With room for none, every event is 429 and says when to come again."""
+    with service(place) as one:
+        one.writer._most_waiting = 0
+        answer = one.event(**ARRIVAL)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "1")
+        batch = one.client.post("/v1/events:batch", content=json.dumps(ARRIVAL))
+        assert batch.status_code == 429
+        assert "placer_overload_total 2.0" in one.client.get("/metrics").text
+        assert one.engine.events == 0
+
+
+def test_a_request_of_too_many_or_too_large_events_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole: the events before the limit are not taken either."""
+    line = json.dumps(ARRIVAL).encode()
+    with service(tmp_path / "s.db") as one:
+        monkeypatch.setattr("placer.fleet.service.http.routes.MOST_EVENTS", 2)
+        large = json.dumps({**ARRIVAL, "id": "x" * 1_000_001}).encode()
+        for body in (b"\n".join([line] * 3), b"\n".join([line, large])):
+            assert one.client.post("/v1/events:batch", content=body).status_code == 413
+        assert one.client.post("/v1/events", content=large).status_code == 413
+        assert one.client.post("/v1/events", content=b" " * 16 * 1024 * 1024 + line).status_code == 413
+        assert one.engine.events == 0
+        assert one.client.post("/v1/events:batch", content=b"\n".join([line] * 2)).status_code == 200
+
+
+def test_every_refusal_is_counted_by_its_status(tmp_path: Path) -> None:
+    """Also those that never reach the engine; one that is repeated by its key is counted once."""
+    with service(tmp_path / "s.db") as one:
+        one.arrive("a")
+        pinned = {"event": "arrive", "id": "b", "nf": "a", "sla_drop": 0.9, "nic": "nic-1"}
+        assert one.event({"If-Version": "0"}, **pinned).status_code == 412
+        for _ in range(2):
+            assert one.event({"Idempotency-Key": "k"}, event="depart", id="x").status_code == 409
+        assert one.event({"Idempotency-Key": "k"}, event="depart", id="y").status_code == 422
+        shown = one.client.get("/metrics").text
+        for status in (409, 412, 422):
+            assert f'placer_refused_total{{status="{status}"}} 1.0' in shown
+
+
+def test_who_reads_does_not_wait_until_no_event_waits(place: Path | str) -> None:
+    """Reads between the batches of a long request see what was committed until then."""
+    total = 3_000
+    body = "\n".join(json.dumps({**ARRIVAL, "id": f"a{number}"}) for number in range(total))
+    with service(place) as one, ThreadPoolExecutor(1) as pool:
+        deciding = pool.submit(one.client.post, "/v1/events:batch", content=body)
+        seen = {one.client.get("/v1/nics").json()["version"]}
+        while not deciding.done():
+            seen.add(one.client.get("/v1/nics").json()["version"])
+    assert any(0 < version < total for version in seen)
+
+
+def test_a_long_request_lets_others_through(place: Path | str) -> None:
+    """An event that comes while 3,000 lines are decided is not behind all of them."""
+    total = 3_000
+    body = "\n".join(json.dumps({**ARRIVAL, "id": f"a{number}"}) for number in range(total))
+    with service(place) as one, ThreadPoolExecutor(1) as pool:
+        deciding = pool.submit(one.client.post, "/v1/events:batch", content=body)
+        while not one.engine.events:
+            pass
+        assert one.arrive("b")["version"] <= total
+        answers = deciding.result().text.splitlines()
+    assert [json.loads(answer)["id"] for answer in answers] == [f"a{number}" for number in range(total)]

@@ -1,0 +1,171 @@
+"""Clients that are slow, endless or cut off: they are sent away, others are served, and nothing changes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from placer.fleet.service.http import app, server
+from placer.fleet.service.http.tokens import OPEN
+from tests.placer.fleet.service.http.sockets import EVENT, HEAD, sent, serving
+
+HEADERS_WITHOUT_END = (b"GET / HTTP/1.1\r\n", *[b"X: %d\r\n" % number for number in range(40)])
+A_LARGE_HEADER = (b"GET / HTTP/1.1\r\n", *[b"X: " + b"x" * 8_000 + b"\r\n"] * 12)
+
+
+@pytest.mark.parametrize("parts", [(b"",), HEADERS_WITHOUT_END, A_LARGE_HEADER], ids=["silent", "endless", "large"])
+def test_a_request_that_never_begins_is_cut_off_and_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
+) -> None:
+    """Without an answer, within the seconds that its head may take."""
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            slow = asyncio.create_task(sent(port, *parts, pause=0.02))
+            assert b'"placed"' in await sent(port, HEAD.replace(b"Host", b"Connection: close\r\nHost") + EVENT)
+            assert await slow == b""
+            assert engine.events == 1
+
+    asyncio.run(study())
+
+
+def test_a_body_that_dribbles_is_refused_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, but not all of them."""
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.3)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            dribbled = [HEAD.replace(b"Host", b"Connection: close\r\nHost"), *(EVENT[at : at + 1] for at in range(40))]
+            assert b" 408 " in (await sent(port, *dribbled, pause=0.02)).splitlines()[0]
+            assert engine.events == 0
+
+    asyncio.run(study())
+
+
+def test_the_refusal_of_a_slow_body_reaches_a_client_that_goes_on_sending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads only after it has sent more; a connection that were closed at once would be reset by that."""
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.1)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+            writer.write(HEAD + EVENT[:5])
+            for at in range(5, 8):
+                await asyncio.sleep(0.2)
+                writer.write(EVENT[at : at + 1])
+            await asyncio.sleep(0.1)
+            assert (await reader.read(100)).startswith(b"HTTP/1.1 408 ")
+            writer.close()
+
+    asyncio.run(study())
+
+
+def test_a_request_that_is_cut_in_the_middle_changes_nothing_and_pipelined_ones_are_answered_in_order(
+    tmp_path: Path,
+) -> None:
+    """Of a request, less or more than a whole arrives."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(HEAD + EVENT[:20])
+            await writer.drain()
+            writer.close()
+            await asyncio.sleep(0.1)
+            assert engine.events == 0
+            again = HEAD.replace(b"Host", b"Connection: close\r\nHost") + EVENT
+            answer = await sent(port, HEAD + EVENT + again)
+            assert answer.count(b" 200 OK") == 2 and answer.index(b'"placed"') < answer.rindex(b'"placed"')
+            assert engine.events == 1
+
+    asyncio.run(study())
+
+
+LIVE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+LAST = HEAD.replace(b"Host: x", b"Host: x\r\nConnection: close") + EVENT
+
+
+@pytest.mark.parametrize(
+    ("parts", "answers"),
+    [
+        ((HEAD + EVENT, LAST), [429, 429]),
+        ((HEAD, EVENT[:3], EVENT[3:] + LIVE, LAST), [429, 404, 429]),
+        ((LIVE + HEAD + EVENT + LIVE, LAST), [404, 429, 404, 429]),
+        ((HEAD.replace(b"Host: x", b"Expect: 100-continue") + EVENT, LAST), [429, 429]),
+        ((LAST.replace(b"HTTP/1.1", b"HTTP/1.0"),), [429]),
+    ],
+    ids=["twice", "in parts", "at once", "expecting", "old"],
+)
+def test_events_are_turned_away_while_too_many_wait(
+    tmp_path: Path, parts: tuple[bytes, ...], answers: list[int]
+) -> None:
+    """Each gets its answer in turn, on a connection that goes on as long as its client wants."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db", full=True) as (port, engine):
+            found = await sent(port, *parts, pause=0.05)
+            assert [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", found)] == answers
+            assert found.lower().count(b"retry-after: 1") == answers.count(429)
+            assert engine.events == 0
+
+    asyncio.run(study())
+
+
+def test_an_event_that_is_turned_away_and_does_not_come_whole_ends_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the answer, once the time for its body is over."""
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.2)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db", full=True) as (port, _):
+            assert (await sent(port, HEAD + EVENT[:3], pause=0.5)).startswith(b"HTTP/1.1 429 ")
+
+    asyncio.run(study())
+
+
+def test_a_connection_stays_open_while_its_events_are_turned_away(tmp_path: Path) -> None:
+    """And is closed some time after the last one, as after any answer."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db", full=True, idle_s=1) as (port, _):
+            begun = asyncio.get_running_loop().time()
+            found = await sent(port, *[HEAD + EVENT] * 4, pause=0.5)
+            assert found.count(b"HTTP/1.1 429") == 4
+            assert asyncio.get_running_loop().time() - begun >= 2.4
+
+    asyncio.run(study())
+
+
+def test_a_refusal_waits_the_longer_the_more_of_them_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that come again at once cannot take all the time of the service; afterwards all is as before."""
+    waits: list[float] = []
+
+    async def record(seconds: float) -> None:
+        waits.append(seconds)
+        await asyncio.sleep(0)
+
+    async def study() -> None:
+        writer: Any = SimpleNamespace(full=True, metrics=SimpleNamespace(overloaded=lambda: None))
+        guard, scope = app.Guard(None, [], OPEN, writer), {"type": "http", "path": app.EVENTS}  # type: ignore[arg-type]
+        statuses = []
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status"))
+
+        for count in (100, 1):
+            await asyncio.gather(*(guard(scope, None, send) for _ in range(count)))  # type: ignore[arg-type]
+        assert statuses.count(429) == 101
+
+    monkeypatch.setattr(app, "asyncio", SimpleNamespace(sleep=record))
+    asyncio.run(study())
+    assert waits[0] == waits[-1] == app.OVERLOAD_SECONDS
+    assert waits[99] == 100 * app.SECONDS_PER_REFUSAL > app.OVERLOAD_SECONDS

@@ -1,0 +1,78 @@
+"""The HTTP service over toy NICs, in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from placer.fleet.engine import Engine
+from placer.fleet.protocol import Reader
+from placer.fleet.service.http.app import make_app
+from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
+from placer.fleet.service.http.server import make_writer
+from placer.fleet.service.http.tokens import OPEN, Tokens
+from placer.fleet.service.http.writer import Writer
+from placer.fleet.state.open_state import open_state
+from placer.fleet.what_if import WhatIf
+from placer.model.fleet import Fleet
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from profiles import Workload
+
+NFS = "abcd"
+
+
+def check(workload: Workload) -> list[tuple[str, str]]:
+    """What is wrong with a workload: the toy world knows four NFs."""
+    return [] if workload.nf in NFS else [("nf", f"'{workload.nf}' is not profiled")]
+
+
+@dataclass
+class Service:
+    """A service, and a client of it."""
+
+    client: TestClient
+    writer: Writer
+    engine: Engine
+
+    def event(self, headers: dict[str, str] | None = None, **event: Any) -> httpx.Response:
+        """The answer to one event."""
+        return self.client.post("/v1/events", json=event, headers=headers)
+
+    def arrive(self, identity: str, nf: str = "d", drop: float = 0.9, **more: Any) -> dict[str, Any]:
+        """The answer to an arrival."""
+        found: dict[str, Any] = self.event(event="arrive", id=identity, nf=nf, sla_drop=drop, **more).json()
+        return found
+
+    def ask(self, **question: Any) -> dict[str, Any]:
+        """The answer to a question."""
+        found: dict[str, Any] = self.client.post("/v1/ask", json=question).json()
+        return found
+
+    def log(self, after: int = 0, wait_s: float = 0) -> list[dict[str, Any]]:
+        """The log after an event."""
+        text = self.client.get("/v1/log", params={"after": after, "wait_s": wait_s}).text
+        return [json.loads(line) for line in text.splitlines()]
+
+
+@contextmanager
+def service(
+    path: Path | str, count: int | None = 3, tokens: Tokens = OPEN, routes: list[Route] | None = None
+) -> Iterator[Service]:
+    """A service over this many toy NICs, with a state in a file or a database."""
+    kinds = catalogue((count, 1.0)).kinds
+    with open_state(path, kinds) as state:
+        fleet = state.fleet if state.events else Fleet(kinds)
+        engine = Engine(fleet, [ToyOracle()], waiting=state.waiting, events=state.events)
+        writer = make_writer(engine, Reader(TRAFFIC, check, engine.workload_of), state)
+        questions = QuestionRoutes(writer, WhatIf(engine))
+        app = make_app([*EventRoutes(writer).routes(), *questions.routes(), *(routes or ())], writer, tokens)
+        with TestClient(app, raise_server_exceptions=False) as client:
+            yield Service(client, writer, engine)

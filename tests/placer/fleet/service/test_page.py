@@ -1,0 +1,242 @@
+"""The page of the service in a browser: by keyboard, with hostile names, errors and a token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.placer.fleet.service.fake_service import SCRIPT, Fake
+from tests.placer.fleet.service.page_steps import focused, wait_for
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+HIDDEN = """value => {
+  Object.defineProperty(document, "visibilityState", { value, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everything_fits_and_is_readable(tab: Page, fake: Fake, console: list[str], width: int, theme: str) -> None:
+    """In both themes, wide and narrow: nothing is cut off, text has contrast, and no name runs as a script."""
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.set_viewport_size({"width": width, "height": 800})
+    tab.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    tab.goto(fake.url)
+    wait_for(tab, "#events li", SCRIPT)
+    tab.click("#ask button[type=submit]")
+    wait_for(tab, "#ask-answer li", SCRIPT)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.evaluate(LOW_CONTRAST) == []
+    tab.locator("#nics tbody button").first.click()
+    wait_for(tab, "#nic-answer td", "below SLA")
+    assert tab.locator("#nic").evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
+    assert tab.evaluate(LOW_CONTRAST) == []
+    assert tab.title() == "Fleet - nf-placer"
+    assert console == []
+    assert [url for url in asked if not url.startswith(fake.url)] == []
+
+
+LOW_CONTRAST = """() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => parts(colour).slice(0, 3)
+    .map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+  const ground = (element) => {
+    const colour = getComputedStyle(element).backgroundColor;
+    return parts(colour)[3] === 0 && element.parentElement ? ground(element.parentElement) : colour;
+  };
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const words = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!words || !element.checkVisibility()) continue;
+    const [one, other] = [light(getComputedStyle(element).color), light(ground(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) found.push(`${element.outerHTML.slice(0, 80)}: ${ratio}`);
+  }
+  return found;
+}"""
+
+
+def test_the_summary_adds_up_the_fleet(opened: Page, fake: Fake) -> None:
+    """Tiles have the sums over all NIC models, and the models are listed."""
+    tiles = dict(
+        zip(
+            opened.locator("#tiles dt").all_text_contents(),
+            opened.locator("#tiles dd").all_text_contents(),
+            strict=True,
+        )
+    )
+    failed = sum(nic["service"] == "failed" for nic in fake.nics)
+    assert tiles["NICs failed"] == str(failed) == "6"
+    assert tiles["Queued"] == "2"
+    assert tiles["SLA violations seen"] == "5"
+    assert tiles["Model version"] == "3"
+    assert opened.locator("#models tbody tr").count() == 3
+    assert opened.locator("#nics-count").text_content() == "NICs 1 to 100 of 300."
+
+
+def test_nics_are_paged_by_keyboard(opened: Page) -> None:
+    """Next follows the cursor to the last page and keeps the focus; Previous returns."""
+    opened.locator("#on").focus()
+    for shown in ("101 to 200", "201 to 300"):
+        opened.keyboard.press("Enter")
+        wait_for(opened, "#nics-count", f"NICs {shown} of 300.")
+    assert focused(opened) == "on"
+    assert opened.locator("#on").get_attribute("aria-disabled") == "true"
+    opened.locator("#back").press("Enter")
+    wait_for(opened, "#nics tbody th", "nic-101")
+
+
+def test_the_filter_searches_the_whole_fleet(opened: Page) -> None:
+    """By NIC on a later page, by NF, by state and by SLA."""
+    opened.fill("#filter-text", "NIC-283")
+    wait_for(opened, "#nics-count", "1 match among NICs 1 to 300.")
+    assert opened.locator("#nics tbody th").all_text_contents() == ["nic-283"]
+    opened.fill("#filter-text", "failed")
+    wait_for(opened, "#nics-count", "6 matches")
+    assert set(opened.locator("#nics tbody td:nth-child(3)").all_text_contents()) == {"✕ failed"}
+    opened.fill("#filter-text", "below sla")
+    wait_for(opened, "#nics tbody td", "of 4 below SLA")
+    opened.fill("#filter-text", "no such NF")
+    wait_for(opened, "#nics-count", "0 matches among NICs 1 to 300.")
+
+
+def test_a_nic_is_opened_and_closed_by_keyboard(opened: Page) -> None:
+    """Its tenants are listed, those below their SLA in words; then the focus is where it was."""
+    button = opened.locator("#nics button", has_text="nic-3").first
+    button.focus()
+    opened.keyboard.press("Enter")
+    wait_for(opened, "#nic-said", "2 of 4 tenants are below their SLA.")
+    assert focused(opened) == "nic-title"
+    rows = opened.locator("#nic-answer tbody tr").all_inner_texts()
+    assert [("below SLA" in row, "met" in row) for row in rows] == [(False, True), (False, True)] + [(True, False)] * 2
+    assert "580.3" in rows[2]
+    assert "16,000 flows" in rows[2]
+    opened.keyboard.press("Escape")
+    assert focused(opened) == "nic-3"
+
+
+def test_places_are_asked_for(opened: Page, fake: Fake) -> None:
+    """The form sends what was filled in; places, a new NIC and reasons are shown; a place opens its NIC."""
+    opened.select_option("#ask-nf", "NAT")
+    opened.fill("#ask-flows", "4000")
+    opened.fill("#ask-drop", "12.5")
+    opened.locator("#ask-top").press("Enter")
+    wait_for(opened, "#ask-said", "5 places for NAT; the best is")
+    sent = {"nf": "NAT", "traffic": {"flows": 4000}, "sla_drop": 0.125, "count": 1, "top": 5, "explain": True}
+    assert fake.questions == [sent]
+    assert opened.locator("#ask-answer tbody tr").last.inner_text().split("\t") == [
+        "a new NIC",
+        "bluefield-2",
+        "yes",
+        "-",
+    ]
+    assert "the SLA of a tenant would be violated: 41 NICs (bluefield-2) with 2 NAT, 1 NIDS" in opened.inner_text(
+        "#ask-answer"
+    )
+    opened.locator("#ask-answer button").nth(1).click()
+    wait_for(opened, "#nic-answer caption", "Tenants")
+
+
+def test_a_tenant_is_found(opened: Page) -> None:
+    """By its id, with its NIC; an unknown one is reported in words, and so is a hostile one."""
+    opened.fill("#tenant-id", "t3-2")
+    opened.keyboard.press("Enter")
+    wait_for(opened, "#tenant-said", "t3-2 is placed on nic-3.")
+    assert "below SLA" in opened.inner_text("#tenant-answer")
+    opened.fill("#tenant-id", "x?/#")
+    opened.keyboard.press("Enter")
+    wait_for(opened, "#tenant-said", "No tenant x?/# is placed or queued.")
+    opened.fill("#tenant-id", SCRIPT)
+    opened.keyboard.press("Enter")
+    wait_for(opened, "#tenant-said", f"{SCRIPT} is placed on {SCRIPT}.")
+
+
+def test_an_event_updates_the_page(opened: Page, fake: Fake) -> None:
+    """It is listed first and announced, the NICs are read again, and the focused NIC keeps the focus."""
+    opened.locator("#nics button", has_text="nic-5").first.focus()
+    fake.nics[4]["service"] = "draining"
+    moves = [{"id": "t5-0", "from": "nic-5", "to": "nic-8"}]
+    fake.add_event({"event": "drain", "nic": "nic-5"}, {"ok": True, "status": "draining", "moves": moves})
+    wait_for(opened, "#nics tr:has(button:focus) td", "draining")
+    assert opened.locator("#events li").first.inner_text() == "2 nic-5 is drained: draining, 1 tenant moved"
+    wait_for(opened, "#events-said", "1 new event. The last: nic-5 is drained")
+
+
+def test_the_token_is_asked_for(tab: Page, fake: Fake) -> None:
+    """On 401, again for a wrong one; it is kept for the tab. Without one, the page says so and can try again."""
+    fake.token = "right"
+    tab.goto(fake.url)
+    wait_for(tab, "#token-why", "The service asks for a token.")
+    assert focused(tab) == "token-text"
+    tab.keyboard.press("Escape")
+    wait_for(tab, "#state", "none was given")
+    tab.locator("#again").press("Enter")
+    for typed, words in (("wrong", "did not accept"), ("right", "")):
+        tab.locator("#token-text").fill(typed)
+        tab.keyboard.press("Enter")
+        wait_for(tab, "#token-why" if words else "#state", words or "Up to date.")
+    tab.wait_for_selector("#nics tbody tr")
+    assert not tab.locator("#token").is_visible()
+    tab.reload()
+    tab.wait_for_selector("#nics tbody tr")
+    assert tab.evaluate("localStorage.length") == 0
+
+
+def test_failures_are_said_in_words(opened: Page, fake: Fake) -> None:
+    """A failing service is reported with its error, an unreachable one too; the next try brings the page back."""
+    fake.broken = 500
+    wait_for(opened, "#state", "The service failed (500): disk is full Trying again in 2 seconds.")
+    opened.click("#ask button[type=submit]")
+    wait_for(opened, "#ask-said", "The service failed (500): disk is full")
+    opened.route("**/v1/**", lambda route: route.abort())
+    opened.click("#again")
+    wait_for(opened, "#state", "The service cannot be reached. Trying again in 2 seconds.")
+    assert opened.locator("#nics tbody tr").count() == 100
+    opened.unroute("**/v1/**")
+    fake.broken = 0
+    opened.click("#again")
+    wait_for(opened, "#state", "Up to date.")
+    assert focused(opened) == "pause"
+
+
+def test_nothing_is_asked_while_hidden_or_paused(opened: Page, fake: Fake) -> None:
+    """A hidden tab and a paused one send no requests; when shown again, it goes on."""
+    opened.evaluate(HIDDEN, "hidden")
+    opened.wait_for_timeout(100)
+    before = len(fake.requests)
+    opened.wait_for_timeout(1_500)
+    assert len(fake.requests) == before
+    opened.locator("#pause").press("Space")
+    opened.evaluate(HIDDEN, "visible")
+    wait_for(opened, "#state", "Updates are paused.")
+    assert len(fake.requests) == before
+    fake.nics[2]["service"] = "failed"
+    fake.add_event({"event": "fail", "nic": "nic-3"}, {"ok": True, "status": "failed", "moves": []})
+    opened.locator("#pause").press("Space")
+    wait_for(opened, "#nics tr:has(button:text-is('nic-3')) td", "failed")
+
+
+def test_the_page_is_structured_for_screen_readers(opened: Page) -> None:
+    """The first stop skips to the content; sections, tables and fields have names, headers have a scope."""
+    opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.textContent") == "Skip to the content"
+    opened.click("#ask button[type=submit]")
+    opened.wait_for_selector("#ask-answer table")
+    assert [opened.locator(landmark).count() for landmark in ("h1", "main", "header")] == [1, 1, 1]
+    unnamed = "section:not([aria-labelledby]), table:not(:has(caption)), th:not([scope]), dialog:not([aria-labelledby])"
+    assert opened.locator(unnamed).count() == 0
+    fields = opened.locator("input, select")
+    assert fields.evaluate_all("all => all.filter(one => !one.labels.length).map(one => one.id)") == ["ask-nf-text"]
+    assert opened.locator("[role=status]").count() >= 5
+
+
+def test_text_cannot_become_markup(opened: Page) -> None:
+    """The policy of the page forbids it, whatever a script tries."""
+    script = "() => { try { document.body.innerHTML = '<b>'; } catch (error) { return error.name; } }"
+    assert opened.evaluate(script) == "TypeError"

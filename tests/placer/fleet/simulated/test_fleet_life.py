@@ -1,0 +1,133 @@
+"""The life of a fleet: the same events, the same bytes; what drifts, who knows it and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from placer.evaluate.evaluation import evaluate
+from placer.fleet.simulated.monitor import TrueDrift
+from placer.fleet.simulated.outcome import BY_HAND, LATE_AFTER, WITH, WITHOUT
+from placer.inputs.production import PROMISED, RELATIVE, MonitorTable
+from placer.model.arrival import Arrival
+from placer.model.plan import Placement, Plan
+from placer.testing.strategies import ToyOracle, arrival
+from profiles import CoLocation
+from tests.placer.fleet.simulated.toy_world import KINDS, life_of, play
+
+SLOW = TrueDrift("c", 40, None, 0.8)
+
+
+def arrivals_of(count: int, *, stay: float | None = None, drop: float = 0.1) -> list[Arrival]:
+    """One arrival a second, of each NF in turn."""
+    return [
+        arrival(str(one), float(one), "abcd"[one % 4], drop, None if stay is None else one + stay)
+        for one in range(count)
+    ]
+
+
+@pytest.mark.parametrize("stay", [None, 7.5, 7.0])
+def test_without_drift_exact_predictions_violate_nothing(stay: float | None) -> None:
+    """Measured or not, with departures or without; every fleet places alike."""
+    for name in (WITHOUT, BY_HAND):
+        outcome = play(name, arrivals_of(60, stay=stay))
+        assert (outcome.violated, outcome.placed, outcome.rejected) == (0, 60, 0)
+        assert outcome.late_placed is None and outcome.late_violations_pct is None
+
+
+class SlowOracle(ToyOracle):
+    """`c` has four fifths of its throughput."""
+
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return [
+            [kpps * (0.8 if one.nf == "c" else 1.0) for one, kpps in zip(co_location, found, strict=True)]
+            for co_location, found in zip(co_locations, super()._query(co_locations), strict=True)
+        ]
+
+
+def test_violations_are_those_of_the_evaluation_of_the_same_plan() -> None:
+    """A drift that holds from the first event on: promises are relative to what the slower NF does alone."""
+    arrivals = arrivals_of(200)
+    life = life_of(WITHOUT, arrivals, TrueDrift("c", 1, None, 0.8))
+    outcome = life.play(WITHOUT, lambda done, total: None)
+    homes = [life.engine.fleet.nic_of(one.id) for one in arrivals]
+    placements = [Placement(one, home.id, home.kind) for one, home in zip(arrivals, homes, strict=True) if home]
+    evaluation = evaluate(Plan(WITHOUT, None, tuple(placements), 0.0), KINDS, [SlowOracle()])
+    assert outcome.violated == evaluation.violated and outcome.violated > 5
+    assert outcome.nics == evaluation.nics
+
+
+def test_drops_relative_to_what_an_nf_does_now_are_not_violated_by_its_drift() -> None:
+    """Alone it slows as much as beside others; what was promised in kpps before is violated."""
+    kept, broken = (life_of(WITHOUT, arrivals_of(60), SLOW, sla=sla) for sla in (RELATIVE, PROMISED))
+    assert kept.play(WITHOUT, lambda done, total: None).violated == 0
+    assert broken.play(WITHOUT, lambda done, total: None).violated > 0
+
+
+def test_a_drift_violates_promises_of_before_although_nothing_moves() -> None:
+    """Every `c` that was placed before has less than 90 % of what was promised; `a`, `b` and `d` do as before."""
+    outcome = play(BY_HAND, arrivals_of(60), SLOW)
+    before = sum(number % 4 == 2 for number in range(39))
+    assert outcome.violated == before
+    assert outcome.points[-1].violating == before
+
+
+def test_who_does_not_know_of_a_drift_predicts_too_much_for_those_who_come_later() -> None:
+    """A `c` is promised 90 % of the 320 kpps that it has alone since, and is placed as if it had 400."""
+    arrivals = arrivals_of(400)
+    without, by_hand = play(WITHOUT, arrivals, SLOW), play(BY_HAND, arrivals, SLOW)
+    late = sum(number + 1 >= SLOW.start + LATE_AFTER for number in range(400))
+    assert without.late_placed == by_hand.late_placed == late
+    assert by_hand.late_violated == 0
+    assert (without.late_violated or 0) > 10
+
+
+def test_points_hold_what_is_believed() -> None:
+    """The true factor by hand, none without feedback; the last point is that of the last event."""
+    by_hand, without = (play(name, arrivals_of(60), SLOW) for name in (BY_HAND, WITHOUT))
+    assert [point.believed["c"] for point in by_hand.points] == pytest.approx([1.0] * 39 + [0.8] * 21)
+    assert {point.believed["c"] for point in without.points} == {1.0}
+    assert by_hand.points[-1].event == 60 and by_hand.points[-1].tenants == 60
+
+
+def test_a_drift_that_ends_is_undone_by_hand() -> None:
+    """From its end on, predictions are those of before."""
+    outcome = play(BY_HAND, arrivals_of(60), TrueDrift("c", 20, 40, 0.8))
+    believed = [point.believed["c"] for point in outcome.points]
+    assert believed == pytest.approx([1.0] * 19 + [0.8] * 20 + [1.0] * 21)
+
+
+def test_a_measured_fleet_reads_every_instance_it_should() -> None:
+    """All tenants of all NICs after each of eight arrivals: 1 + 2 + ... + 8 readings."""
+    outcome = play(WITH, arrivals_of(8), measure=MonitorTable(share=1.0))
+    assert outcome.readings == 36
+    assert play(WITHOUT, arrivals_of(8)).readings == 0
+
+
+def test_same_seed_same_outcome() -> None:
+    """To the last figure, with noise, outliers and drift."""
+    rough = MonitorTable(share=0.3, noise_pct=3, lost_pct=10, outliers_pct=10, unsaturated_pct=20)
+    first, second = (play(WITH, arrivals_of(60, stay=30.5), SLOW, measure=rough) for _ in range(2))
+    assert first == second and first.readings > 50
+
+
+@pytest.mark.long
+def test_feedback_without_noise_places_no_worse_than_none() -> None:
+    """Of arrivals after the drift, fewer violate their SLA than without."""
+    quiet = MonitorTable(share=0.2, noise_pct=0.0)
+    arrivals = arrivals_of(300)
+    learned, without = play(WITH, arrivals, SLOW, measure=quiet), play(WITHOUT, arrivals, SLOW)
+    assert (learned.late_violated or 0) < (without.late_violated or 0)
+
+
+@pytest.mark.long
+def test_a_found_drift_is_an_alarm_that_is_right() -> None:
+    """In the order of readings; what is believed from then on is close to the truth."""
+    quiet = MonitorTable(share=0.2, noise_pct=1.0)
+    outcome = play(WITH, arrivals_of(160), SLOW, measure=quiet)
+    found = outcome.found_after(SLOW)
+    assert found is not None and found < 60
+    assert outcome.false_alarms == 0
+    assert outcome.points[-1].believed["c"] == pytest.approx(0.8, rel=0.05)
+    assert outcome.found_after(TrueDrift("b", 40, None, 0.8)) is None

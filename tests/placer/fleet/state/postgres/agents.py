@@ -1,0 +1,64 @@
+"""Agents over toy NICs that share a state, each with a fleet of its own in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from placer.fleet.engine import REJECT, Engine
+from placer.fleet.events import Decision, FleetEvent, Refused
+from placer.fleet.state.postgres.state import SharedState
+from placer.model.fleet import Fleet, NicKind
+from placer.model.pools import WHOLE
+from placer.testing.strategies import ToyOracle
+
+
+@dataclass
+class Agent:
+    """One agent."""
+
+    state: SharedState
+    engine: Engine
+
+    @classmethod
+    def of(cls, address: str, kinds: tuple[NicKind, ...], when_full: str = REJECT, *, picky: bool = False) -> Agent:
+        """An agent that begins with what is in the state; one that is not `picky` prefers no NIC."""
+        state = SharedState(address, kinds)
+        engine = Engine(
+            state.fleet, [ToyOracle() for _ in kinds], when_full=when_full, waiting=state.waiting, events=state.events
+        )
+        if not picky:
+            state.pool = WHOLE
+        state.attach(engine)
+        return cls(state, engine)
+
+    def decide(self, *events: FleetEvent) -> list[Decision | Refused]:
+        """What is decided on events, in one batch."""
+        decisions: list[Decision | Refused] = []
+
+        def work() -> None:
+            decisions.clear()
+            decisions.extend(self.handle(event) for event in events)
+
+        self.state.agreement.decide(self.engine, work)
+        return decisions
+
+    def handle(self, event: FleetEvent) -> Decision | Refused:
+        """What is decided on an event of the batch under way."""
+        try:
+            decision = self.engine.handle(event)
+        except Refused as refused:
+            return refused
+        self.state.record(event, decision, self.engine.fleet)
+        return decision
+
+    def follow(self) -> None:
+        """Learn what others have done."""
+        self.state.agreement.follow(self.engine, self.state.agreement.fetch().batches)
+
+
+def picture(fleet: Fleet, engine: Engine | None = None) -> dict[str, Any]:
+    """All that is in a fleet, and in the queue of its engine."""
+    nics = {nic.id: (nic.kind.index, nic.number, nic.service.value, frozenset(nic.tenants)) for nic in fleet.all_nics()}
+    kinds = [(fleet.in_use(kind), fleet.idle(kind), kind in fleet.available()) for kind in fleet.kinds]
+    return {"nics": nics, "kinds": kinds, "waiting": list(engine.waiting.values()) if engine else []}

@@ -1,0 +1,167 @@
+"""The engine and its indexes, in cases computed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, Join, Lookup, Refused, Return, Where
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
+from placer.policy.rejection import Cause
+from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, WORST_FIT, Rule, rule_of
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from profiles import InputError, TrafficProfile, Workload
+
+
+def engine(count: int | None = None, rule: Rule = FIRST_FIT, **options: object) -> Engine:
+    """An engine over this many toy NICs, without limit by default."""
+    return Engine(Fleet(catalogue((count, 1.0)).kinds), [ToyOracle()], rule, **options)  # type: ignore[arg-type]
+
+
+def arrive(one: Engine, identity: str, nf: str, drop: float = 0.5, flows: float = 1000) -> str | None:
+    """The NIC that an arrival gets."""
+    traffic = TRAFFIC if flows == TRAFFIC.flows else TrafficProfile(flows, 1500)
+    decision = one.handle(Arrive(Tenant(identity, Workload(nf, traffic), Sla(max_drop=drop))))
+    return decision.moves[0].target if decision.moves else None
+
+
+@pytest.mark.parametrize(
+    ("rule", "nic"),
+    [
+        (FIRST_FIT, "nic-1"),  # opened first
+        (BEST_FIT, "nic-2"),  # two cores free, none with b
+        (WORST_FIT, "nic-1"),  # three cores free with b
+    ],
+)
+def test_rules_differ_in_the_nic_that_they_prefer(rule: Rule, nic: str) -> None:
+    """Next to one `d` five cores are free, next to two `d` two."""
+    one = engine(rule=FIRST_FIT)
+    arrive(one, "1", "d")
+    fleet = one.fleet
+    second = fleet.open(fleet.kinds[0])
+    for identity in ("3", "4"):
+        fleet.place(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5)), second)
+    again = Engine(fleet, [ToyOracle()], rule)
+    assert arrive(again, "5", "b") == nic
+
+
+def test_every_rule_has_a_name_and_others_are_refused() -> None:
+    """`look-ahead` is the default."""
+    assert next(iter(RULES.values())) is LOOK_AHEAD
+    assert [rule_of(name) for name in RULES] == list(RULES.values())
+    with pytest.raises(InputError, match="'dice' is not a rule"):
+        rule_of("dice")
+
+
+def test_a_rejection_gives_the_reason_for_every_class_of_nics() -> None:
+    """One NIC has too few cores next to two `d`; on the other the SLA of `c` would be violated by `b`."""
+    one = engine(2)
+    arrive(one, "1", "c", 0.04)
+    arrive(one, "2", "d")
+    arrive(one, "3", "d", 0.5)
+    arrive(one, "4", "b", 0.5)
+    decision = one.handle(Arrive(Tenant("5", Workload("b", TRAFFIC), Sla(max_drop=0.5))))
+    assert decision.status == "rejected"
+    assert {(reason.nics, reason.cause) for reason in decision.reasons} == {
+        (1, Cause.CORES),
+        (1, Cause.TENANT_SLA),
+        (0, Cause.NONE_LEFT),
+    }
+
+
+def test_a_waiting_tenant_is_placed_when_it_fits() -> None:
+    """First come first; one that fits nowhere does not block the others."""
+    one = engine(1, when_full=QUEUE)
+    arrive(one, "1", "d")
+    arrive(one, "2", "d")
+    assert [arrive(one, identity, nf) for identity, nf in (("3", "d"), ("4", "b"), ("5", "b"))] == [None, "nic-1", None]
+    left = one.handle(Depart("4"))
+    assert [(move.id, move.target) for move in left.moves] == [("4", None), ("5", "nic-1")]
+    assert [(move.id, move.target) for move in one.handle(Depart("1")).moves] == [("1", None), ("3", "nic-1")]
+
+
+def test_a_failed_nic_loses_its_tenants_and_takes_no_arrivals() -> None:
+    """Its tenants go to another NIC; with a count of two, no third NIC can be opened until it returns."""
+    one = engine(2)
+    for identity in "12":
+        arrive(one, identity, "d", 0.04)
+    failed = one.handle(Fail("nic-1"))
+    assert [(move.id, move.target) for move in failed.moves] == [("1", "nic-2"), ("2", "nic-2")]
+    assert arrive(one, "3", "d", 0.04) is None
+    one.handle(Return("nic-1"))
+    assert arrive(one, "3", "d", 0.04) == "nic-1"
+    with pytest.raises(Refused, match="was never in use"):
+        one.handle(Fail("nic-7"))
+
+
+def test_a_draining_nic_keeps_tenants_that_fit_nowhere_else() -> None:
+    """With one NIC there is no other; it takes no arrivals, and is drained when its tenant has left."""
+    one = engine(1)
+    arrive(one, "1", "a")
+    assert one.handle(Drain("nic-1")).status == "draining"
+    assert arrive(one, "2", "a") is None
+    one.handle(Depart("1"))
+    assert one.handle(Drain("nic-1")).status == "drained"
+    one.handle(Return("nic-1"))
+    assert arrive(one, "2", "a") == "nic-1"
+
+
+def test_a_change_moves_a_tenant_only_if_it_cannot_stay() -> None:
+    """`c` loses 10 % next to `b`: it moves when it accepts 9 %, and is at risk when it requires more than alone."""
+    one = engine(2)
+    arrive(one, "1", "b")
+    arrive(one, "2", "c", 0.1)
+    assert one.handle(Change("2", sla=Sla(max_drop=0.12))).status == "kept"
+    moved = one.handle(Change("2", sla=Sla(max_drop=0.09)))
+    assert (moved.status, moved.moves[0].target) == ("moved", "nic-2")
+    risked = one.handle(Change("2", sla=Sla(min_kpps=500.0)))
+    assert (risked.status, risked.at_risk) == ("at-risk", ("2",))
+
+
+def test_sampled_and_class_index_find_the_same_nics() -> None:
+    """With one co-location predicted in advance at most, NICs are sampled."""
+    for most_patterns in (1, 4_000):
+        one = engine(2, most_patterns=most_patterns)
+        homes = [arrive(one, str(number), "c", 0.4, flows=number + 1) for number in range(7)]
+        # the SLA of each is met next to two of its kind, not next to three
+        assert sorted(map(str, homes)) == ["None", *["nic-1"] * 3, *["nic-2"] * 3]
+
+
+def test_a_repeated_arrival_is_answered_with_its_placement() -> None:
+    """The same NF, traffic and SLA: nothing moves. Others are refused, also once a change was made."""
+    one = engine(1, when_full=QUEUE)
+    for identity in "123":
+        arrive(one, identity, "d")
+    placed, queued = (one.handle(Arrive(Tenant(i, Workload("d", TRAFFIC), Sla(max_drop=0.5)))) for i in "13")
+    assert (placed.status, placed.nic, placed.moves) == ("placed", "nic-1", ())
+    assert (queued.status, queued.nic, queued.moves) == ("queued", None, ())
+    for workload, drop in ((Workload("a", TRAFFIC), 0.5), (Workload("d", TRAFFIC), 0.4)):
+        with pytest.raises(Refused, match="'1' already exists"):
+            one.handle(Arrive(Tenant("1", workload, Sla(max_drop=drop))))
+
+
+def test_where_names_the_nic_and_changes_nothing() -> None:
+    """Placed, waiting, or unknown."""
+    one = engine(1, when_full=QUEUE)
+    for identity in "123":
+        arrive(one, identity, "d")
+    found = [one.handle(Where(identity)) for identity in "134"]
+    assert [(where.status, where.nic) for where in found] == [("placed", "nic-1"), ("queued", None), ("unknown", None)]
+    assert all(isinstance(where, Lookup) for where in found)
+
+
+def test_a_nic_that_the_fleet_file_names_is_there_before_it_is_used() -> None:
+    """An arrival may name it, it can be drained and return, and it joins as the one that it is."""
+    kind = replace(catalogue((2, 1.0)).kinds[0], names=("east", "west"))
+    one = Engine(Fleet([kind]), [ToyOracle()], FIRST_FIT)
+    decision = one.handle(Arrive(Tenant("1", Workload("a", TRAFFIC), Sla(max_drop=0.5)), "west"))
+    assert decision.moves[0].target == "west"
+    assert one.handle(Drain("east")).status == "drained"
+    assert arrive(one, "2", "c", drop=0.0) is None
+    one.handle(Return("east"))
+    assert arrive(one, "3", "c", drop=0.0) == "east"
+    assert one.handle(Join("west", "toy-0")).status == "joined"
+    assert one.fleet.count_of(kind) == 2

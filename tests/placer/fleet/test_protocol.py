@@ -1,0 +1,112 @@
+"""Lines that are not an event are refused with what is wrong, and change nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.events import Arrive, Change, Rebalance, Refused, Where
+from placer.fleet.protocol import LONGEST_ERROR, Reader, decision_line, event_line, refusal_line
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from profiles import TrafficProfile, Workload
+
+ARRIVE = '{"event": "arrive", "id": "x", "nf": "a", %s}'
+
+
+def reader_of(engine: Engine) -> Reader:
+    """A reader that accepts every workload."""
+    return Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("nonsense", "is not JSON"),
+        ('{"event": "dance"}', "'dance'"),
+        ("[" * 100_000 + "]" * 100_000, "recursion limit"),
+        ('{"event":' * 100_000, "recursion limit"),
+        (b"\xff\xfe", "is not JSON"),
+        ('{"event": "arrive", "id": "x", "nf": "a"}', "no SLA"),
+        ('{"event": "where", "id": "x", "id": "y"}', "id: is given twice"),
+        (ARRIVE % '"sla_drop": 0.5, "traffic": {"flows": 1, "flows": 2}', "flows: is given twice"),
+        (ARRIVE % '"sla_drop": 1.5', "sla_drop: 1.5 is not below 1"),
+        (ARRIVE % '"sla_drop": "0.1"', "sla_drop: '0.1' is not a number"),
+        (ARRIVE % '"sla_drop": true', "sla_drop: True is not a number"),
+        (ARRIVE % '"sla_drop": NaN', "nan is not a finite number"),
+        (ARRIVE % '"sla_min_kpps": 1e400', "inf is not a finite number"),
+        (ARRIVE % '"sla_min_kpps": 1e308', "is above"),
+        (ARRIVE % '"sla_drop": 0.1, "sla_min_kpps": 5', "two SLAs"),
+        (ARRIVE % '"sla_drop": 0.1, "traffic": {"flows": "4000"}', "traffic.flows: '4000' is not a number"),
+        (ARRIVE % '"sla_drop": 0.1, "traffic": {"flows": 1e308}', "traffic.flows: 1e[+]308 is above"),
+        (ARRIVE % '"sla_drop": 0.1, "traffic": {"flows": -5}', "traffic.flows: -5 is below 0"),
+        (ARRIVE % '"sla_drop": 0.1, "colour": 3', "colour: unknown key"),
+        (ARRIVE % '"sla_drop": 0.1, "nic": "nic-1", "kind": 0', "kind: unknown key"),
+        ('{"event": "arrive", "id": "", "nf": "a", "sla_drop": 0.1}', "id: is empty"),
+        ('{"event": "arrive", "id": "  ", "nf": "a", "sla_drop": 0.1}', "id: is empty"),
+        ('{"event": "depart", "id": "\\u00a0"}', "id: is empty"),
+        ("{}", "is missing its 'event'"),
+        ("[]", r"\[\] is not an object"),
+        ('{"event": ["arrive"]}', "is not one of 'arrive', 'change'"),
+        ('{"event": "arrive", "id": "x\\ny", "nf": "a", "sla_drop": 0.1}', "id: .*control character"),
+        ('{"event": "arrive", "id": "\\u001b[31m", "nf": "a", "sla_drop": 0.1}', "id: .*control character"),
+        ('{"event": "arrive", "id": "\\u0000", "nf": "a", "sla_drop": 0.1}', "id: .*control character"),
+        (
+            '{"event": "arrive", "id": "%s", "nf": "a", "sla_drop": 0.1}' % ("x" * 300),
+            "id: is longer than 256 characters",
+        ),
+        ('{"event": "arrive", "id": "x", "nf": "z", "sla_drop": 0.1}', "no NIC hosts 'z'"),
+        ('{"event": "depart", "id": "unknown"}', "'unknown' is not placed or queued"),
+        ('{"event": "change", "id": "unknown", "sla_drop": 0.1}', "'unknown' is not placed or queued"),
+        ('{"event": "fail", "nic": "nic-9"}', "'nic-9' was never in use"),
+        ('{"event": "return", "nic": "nic-1"}', "not out of service"),
+        ('{"event": "rebalance", "budget": 1.5}', "budget: 1.5 is not a whole number"),
+        ('{"event": "rebalance", "budget": %s}' % ("9" * 3000), "budget: .* is above"),
+        ('{"event": "rebalance", "budget": %s}' % ("9" * 5000), "number out of range"),
+        ('{"event": "rebalance", "budget": 1, "risk_worth": 1e308}', "risk_worth: .* is above"),
+    ],
+)
+def test_a_line_that_is_not_an_event_is_refused(line: str | bytes, message: str) -> None:
+    """Each with what is wrong, and nothing is changed."""
+    engine = Engine(Fleet(catalogue().kinds), [ToyOracle()], when_full=QUEUE)
+    with pytest.raises(Refused, match=message) as refused:
+        engine.handle(reader_of(engine).read(line))
+    assert list(engine.fleet.all_nics()) == []
+    answer = refusal_line(refused.value)
+    assert json.loads(answer)["ok"] is False
+    assert len(answer) < 2 * LONGEST_ERROR
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Arrive(Tenant("x", Workload("a", TrafficProfile(5, 64, 1)), Sla(min_kpps=5.0))),
+        Change("x", Workload("a", TrafficProfile(7, 64, 1)), Sla(max_drop=0.3)),
+        Rebalance(3, 0.1, 2.0),
+        Where("x"),
+    ],
+)
+def test_an_event_is_read_as_it_was_written(event: Arrive | Change | Rebalance | Where) -> None:
+    """The log and the reader agree."""
+    engine = Engine(Fleet(catalogue().kinds), [ToyOracle()])
+    engine.handle(Arrive(Tenant("x", Workload("a", TrafficProfile(5, 64, 1)), Sla(max_drop=0.5))))
+    assert reader_of(engine).read(event_line(event)) == event
+
+
+def test_where_reports_the_nic_of_an_instance() -> None:
+    """Placed, waiting, or unknown."""
+    engine = Engine(Fleet(catalogue((1, 1.0)).kinds), [ToyOracle()], when_full=QUEUE)
+    reader, answers = reader_of(engine), []
+    for identity in "123":
+        engine.handle(Arrive(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5))))
+    for identity in "134":
+        event = reader.read(json.dumps({"event": "where", "id": identity}))
+        answers.append(json.loads(decision_line(event, engine.handle(event))))
+    assert answers == [
+        {"ok": True, "event": "where", "id": "1", "status": "placed", "nic": "nic-1", "moves": []},
+        {"ok": True, "event": "where", "id": "3", "status": "queued", "nic": None, "moves": []},
+        {"ok": True, "event": "where", "id": "4", "status": "unknown", "nic": None, "moves": []},
+    ]

@@ -1,0 +1,80 @@
+"""Rebalancing, in cases computed by hand."""
+
+from __future__ import annotations
+
+from placer.fleet.engine import Engine
+from placer.fleet.events import Decision, Rebalance, RebalanceMove
+from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.sla import Sla
+from placer.policy.rules import FIRST_FIT
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from profiles import Workload
+
+KIND = catalogue().kinds[0]
+
+
+def tenant(identity: str, nf: str, drop: float) -> Tenant:
+    """A tenant that accepts a drop."""
+    return Tenant(identity, Workload(nf, TRAFFIC), Sla(max_drop=drop))
+
+
+def engine_with(*nics: list[Tenant]) -> Engine:
+    """An engine whose NICs have these tenants."""
+    fleet = Fleet([KIND])
+    for number, tenants in enumerate(nics, start=1):
+        fleet.adopt(Nic(f"nic-{number}", KIND, number), tenants)
+    return Engine(fleet, [ToyOracle()], FIRST_FIT)
+
+
+def moves(decision: Decision) -> list[tuple[str, str | None, str | None, str]]:
+    """Which tenant moves from where to where, and why."""
+    return [(one.id, one.source, one.target, one.why) for one in decision.moves if isinstance(one, RebalanceMove)]
+
+
+def test_a_nic_is_emptied_when_all_its_tenants_fit_elsewhere() -> None:
+    """The last NIC has the fewest tenants; its `a` fits on the first NIC, and then there is nothing more to do."""
+    engine = engine_with(
+        [tenant("1", "d", 0.5), tenant("2", "d", 0.5)], [tenant(str(n), "b", 0.5) for n in (3, 4, 5, 6)],
+        [tenant("7", "a", 0.5)],
+    )  # fmt: skip
+    assert moves(engine.handle(Rebalance(10))) == [("7", "nic-3", "nic-1", "empties a NIC")]
+    assert engine.handle(Rebalance(10)) == Decision("as-it-was")
+
+
+def test_no_tenant_moves_if_the_nic_cannot_be_emptied() -> None:
+    """Of two tenants on the last NIC one fits elsewhere, and the other does not: both stay."""
+    engine = engine_with(
+        [tenant("1", "d", 0.5), tenant("2", "d", 0.5)],
+        [tenant("3", "d", 0.5), tenant("4", "d", 0.5)],
+        [tenant("5", "a", 0.5), tenant("6", "d", 0.5)],
+    )
+    assert engine.handle(Rebalance(10)).status == "as-it-was"
+    assert [len(nic.tenants_by_id) for nic in engine.fleet.nics.values()] == [2, 2, 2]
+
+
+def test_a_budget_that_is_too_small_to_empty_a_nic_is_not_spent() -> None:
+    """Two moves would empty the second NIC; one alone would gain nothing."""
+    nics = [[tenant(str(n), "b", 0.5) for n in (1, 2)], [tenant(str(n), "b", 0.5) for n in (3, 4)]]
+    assert engine_with(*nics).handle(Rebalance(1)).moves == ()
+    assert len(engine_with(*nics).handle(Rebalance(2)).moves) == 2
+
+
+def test_moves_that_cost_more_than_a_nic_are_not_made() -> None:
+    """Two moves at 0.5 each cost as much as the NIC that they empty."""
+    nics = [[tenant(str(n), "b", 0.5) for n in (1, 2)], [tenant(str(n), "b", 0.5) for n in (3, 4)]]
+    assert engine_with(*nics).handle(Rebalance(10, move_cost=0.5)).moves == ()
+    assert len(engine_with(*nics).handle(Rebalance(10, move_cost=0.49)).moves) == 2
+
+
+def test_a_risk_is_ended_by_the_move_that_helps() -> None:
+    """The SLA of `c` is violated next to two `b`, and met next to one `d`."""
+    engine = engine_with([tenant("1", "c", 0.1), tenant("2", "b", 0.5), tenant("3", "b", 0.5)], [tenant("4", "d", 0.5)])
+    assert moves(engine.handle(Rebalance(1))) == [("1", "nic-1", "nic-2", "ends a risk")]
+    assert engine.handle(Rebalance(1, move_cost=2.0)).moves == ()
+
+
+def test_a_risk_that_is_not_worth_a_nic_stays() -> None:
+    """Where no other NIC fits, ending the risk takes a new NIC at cost 1; it is opened when the gain is higher."""
+    crowded = [tenant("1", "c", 0.1), tenant("2", "b", 0.5), tenant("3", "b", 0.5)]
+    assert engine_with(crowded).handle(Rebalance(10)).moves == ()
+    assert moves(engine_with(crowded).handle(Rebalance(10, risk_worth=3.0)))[0][3] == "ends a risk"

@@ -1,0 +1,63 @@
+"""Waits for the bus, worked by hand."""
+
+from __future__ import annotations
+
+from math import inf
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placer.gpu.bus import one_shot_wait, sporadic_wait
+
+
+def test_one_shot_waits_for_all_earlier_transfers() -> None:
+    """Three transfers of 10, 20 and 5 us delay the fourth by 35 us."""
+    assert one_shot_wait([10, 20, 5]) == 35
+
+
+def test_the_first_waits_for_the_largest_later_transfer_only() -> None:
+    """Without earlier ones, the wait is the blocking."""
+    assert sporadic_wait(1.0, 10.0, [], [], 7.0) == 7.0
+
+
+def test_the_whole_busy_period_is_searched() -> None:
+    """The example of Davis et al. (2007), section 3: the second instance of C waits longest, 3.5 - 1 us."""
+    assert sporadic_wait(1.0, 3.5, [1.0, 1.0], [2.5, 3.5], 0.0) == pytest.approx(2.5)
+    first_instance_alone = 1.0 + 1.0
+    assert first_instance_alone < 2.5
+
+
+def test_a_transfer_that_arrives_as_another_would_start_goes_first() -> None:
+    """floor(4 / 4) + 1 = 2 earlier arrivals of 2 us: from a wait of 4 us on."""
+    assert sporadic_wait(1.0, 100.0, [2.0], [4.0], 2.0) == pytest.approx(6.0)
+
+
+def test_a_full_bus_makes_waits_infinite() -> None:
+    """Utilisation 0.5 + 0.5 is not below 1."""
+    assert sporadic_wait(5.0, 10.0, [5.0], [10.0], 0.0) == inf
+
+
+@given(st.integers(0, 10_000))
+def test_the_wait_is_the_largest_over_a_long_run_of_instances(seed: int) -> None:
+    """Searching far beyond the busy period, instance by instance, finds no longer wait."""
+    rng = Random(seed)
+    count = rng.randint(1, 4)
+    periods = [rng.randint(5, 30) for _ in range(count)]
+    times = [rng.randint(1, 4) for _ in range(count)]
+    blocking = rng.randint(0, 5)
+    expected = inf
+    if sum(time / period for time, period in zip(times, periods, strict=True)) < 1:
+        expected = max(wait_of(k, times, periods, blocking) for k in range(200))
+    assert sporadic_wait(times[0], periods[0], times[1:], periods[1:], blocking) == pytest.approx(expected)
+
+
+def wait_of(instance: int, times: list[int], periods: list[int], blocking: int) -> int:
+    """How long one instance waits; whole numbers."""
+    start, before = 0, -1
+    while start > before:
+        before = start
+        start = blocking + instance * times[0]
+        start += sum((before // period + 1) * time for time, period in zip(times[1:], periods[1:], strict=True))
+    return start - instance * periods[0]

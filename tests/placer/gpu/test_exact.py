@@ -1,0 +1,158 @@
+"""Exact admission: cases worked by hand, and random ones beside an exhaustive search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placer.gpu.device import Arbitration
+from placer.gpu.exact import admit_exactly
+from placer.gpu.latency import violations
+from placer.gpu.plan import LatencySlo
+from placer.inputs.gpu.slos import device_of
+from tests.placer.gpu.devices import slos_of, small_device
+from tests.placer.gpu.exhaustive import most_admitted
+from tests.placer.gpu.random_instances import ARBITRATIONS, Generator, contended, unseen
+
+LONG_S = 30.0
+"""More than any of these cases needs."""
+
+
+def test_the_later_deadline_goes_second() -> None:
+    """Alone each takes 35 us; b has 10 us for a's transfer, so a goes first."""
+    admission = admit_exactly(small_device(), slos_of(35, 45), LONG_S)
+    assert [(one.slo.id, one.batch, one.order) for one in admission.admitted] == [("a", 1, 0), ("b", 1, 1)]
+    assert (admission.bound, admission.proven, admission.rejected) == (2, True, ())
+
+
+def test_what_the_bus_cannot_serve_in_time_is_rejected() -> None:
+    """Three cannot all start within 10 us."""
+    admission = admit_exactly(small_device(), slos_of(45, 45, 45), LONG_S)
+    assert len(admission.admitted) == admission.bound == 2
+    assert [one.cause for one in admission.rejected] == ["pcie"]
+
+
+def test_recurring_transfers_admit_fewer() -> None:
+    """The first is blocked for 10 us by the second, so both need 45 us."""
+    device = small_device(arbitration=Arbitration.SPORADIC)
+    assert len(admit_exactly(device, slos_of(35, 45), LONG_S).admitted) == 1
+    assert len(admit_exactly(device, slos_of(45, 45), LONG_S).admitted) == 2
+
+
+def test_a_larger_batch_saves_bus_time_where_transfers_recur() -> None:
+    """At 50 kpps, a packet at a time takes half of the bus, so two take all; two packets a quarter each."""
+    device = small_device(arbitration=Arbitration.SPORADIC, kernel_us=(0.0, 1.0), pre_post_us=1.0)
+    slos = slos_of(100, 100, rate_kpps=50.0)
+    admission = admit_exactly(device, slos, LONG_S)
+    assert len(admission.admitted) == 2
+    assert max(one.batch for one in admission.admitted) > 1
+    pinned = [replace(slo, batch=1) for slo in slos]
+    assert len(admit_exactly(device, pinned, LONG_S).admitted) == 1
+
+
+def test_a_batch_is_split_where_one_sm_is_too_slow() -> None:
+    """Twenty packets take 40 us on one SM, 20 us on two."""
+    device = small_device(kernel_us=(20.0, 0.0))
+    slo = LatencySlo("a", "ids", 1000.0, 19.0 + 5.0 + 10.0 + 20.0, 20)
+    one = admit_exactly(device, [slo], LONG_S).admitted[0]
+    assert sorted((share.sm, share.packets) for share in one.minibatches) == [(0, 10), (1, 10)]
+    shorter = replace(slo, latency_us=slo.latency_us - 1.0)
+    assert admit_exactly(device, [shorter], LONG_S).admitted == ()
+
+
+def test_penalties_keep_slos_apart() -> None:
+    """Nobody has time for a penalty of 4 us: one SLO per SM."""
+    admission = admit_exactly(small_device(beta_us=4.0), slos_of(35, 45, 55), LONG_S)
+    assert len(admission.admitted) == admission.bound == 2
+    assert len({one.minibatches[0].sm for one in admission.admitted}) == 2
+    assert [one.cause for one in admission.rejected] == ["kernel"]
+
+
+@pytest.mark.parametrize(
+    ("device", "slos", "cause"),
+    [
+        (small_device(workers=0), slos_of(100), "workers"),
+        (small_device(), slos_of(4), "batching"),
+        # 900 us to collect ten packets.
+        (small_device(), slos_of(500, batch=10), "batching"),
+        (small_device(), slos_of(24), "kernel"),
+        # A packet every 10 us, a kernel of 20 us.
+        (small_device(), slos_of(500, rate_kpps=100.0, batch=1), "kernel"),
+        (small_device(), slos_of(34), "pcie"),
+        (small_device(sms=1, executors=1), slos_of(100_000, rate_kpps=1.0, batch=11), "executors"),
+    ],
+)
+def test_causes_name_what_is_in_the_way_of_one_slo(device, slos, cause) -> None:  # type: ignore[no-untyped-def]
+    """Alone on an empty GPU."""
+    admission = admit_exactly(device, slos, LONG_S)
+    assert [one.cause for one in admission.rejected] == [cause]
+    assert (admission.bound, admission.proven) == (0, True)
+
+
+def test_executors_limit_who_joins() -> None:
+    """Two SMs with one executor each serve two SLOs."""
+    admission = admit_exactly(small_device(executors=1), slos_of(100, 100, 100), LONG_S)
+    assert len(admission.admitted) == admission.bound == 2
+    assert [one.cause for one in admission.rejected] == ["executors"]
+
+
+@pytest.mark.parametrize("arbitration", ARBITRATIONS)
+def test_whether_everybody_fits_is_the_same_question(arbitration: str) -> None:
+    """With `everybody`, all are admitted where they can be, and the bound is below their number where not."""
+    for number in range(10):
+        rng = Random(f"{number} {arbitration} everybody")
+        written, requests = contended(rng, arbitration, 3)
+        device, slos = device_of(written, "DEVICE"), [LatencySlo(**one) for one in requests]
+        most = len(admit_exactly(device, slos, LONG_S).admitted)
+        admission = admit_exactly(device, slos, LONG_S, everybody=True)
+        assert (len(admission.admitted) == len(slos)) == (most == len(slos))
+        assert most <= admission.bound
+        assert (admission.bound < len(slos)) == (most < len(slos))
+
+
+def test_no_slos_are_all_admitted() -> None:
+    """Nothing to do."""
+    admission = admit_exactly(small_device(), [], LONG_S)
+    assert (admission.admitted, admission.rejected, admission.bound, admission.proven) == ((), (), 0, True)
+
+
+@pytest.mark.parametrize("arbitration", ARBITRATIONS)
+@pytest.mark.parametrize("generator", [contended, unseen])
+def test_as_many_as_an_exhaustive_search(generator: Generator, arbitration: str) -> None:
+    """Up to four SLOs: as many, the bound says so, and the plan keeps the model."""
+    for number in range(15):
+        rng = Random(f"{number} {arbitration}")
+        written, requests = generator(rng, arbitration, rng.randint(1, 4))
+        device, slos = device_of(written, "DEVICE"), [LatencySlo(**one) for one in requests]
+        admission = admit_exactly(device, slos, LONG_S)
+        assert len(admission.admitted) == admission.bound == most_admitted(written, requests), (written, requests)
+        assert violations(device, admission.admitted) == []
+        assert len(admission.admitted) + len(admission.rejected) == len(slos)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(ARBITRATIONS), st.integers(6, 40))
+@settings(max_examples=10, deadline=None)
+def test_larger_sets_keep_the_model_and_the_bound(seed: int, arbitration: str, count: int) -> None:
+    """On 8 SMs; nobody is lost, and no more are admitted than the bound says."""
+    rng = Random(seed)
+    written, requests = contended(rng, arbitration, count)
+    written |= {"sms": 8, "executors_per_sm": 4}
+    device, slos = device_of(written, "DEVICE"), [LatencySlo(**one) for one in requests]
+    admission = admit_exactly(device, slos, 0.1)
+    assert violations(device, admission.admitted) == []
+    assert len(admission.admitted) <= admission.bound
+    assert admission.proven == (len(admission.admitted) == admission.bound)
+    ids = [one.slo.id for one in (*admission.admitted, *admission.rejected)]
+    assert sorted(ids) == sorted(slo.id for slo in slos)
+
+
+def test_equal_calls_return_equal_plans() -> None:
+    """Where the time limit is not reached."""
+    written, requests = contended(Random(3), "sporadic", 5)
+    device, slos = device_of(written, "DEVICE"), [LatencySlo(**one) for one in requests]
+    first, second = (admit_exactly(device, slos, LONG_S) for _ in range(2))
+    assert (first.admitted, first.rejected, first.bound) == (second.admitted, second.rejected, second.bound)

@@ -1,0 +1,152 @@
+"""What `planned` calls proven, and its bounds, against all plans of small instances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from placer.evaluate.checks import check_plan
+from placer.evaluate.expected_violations import expected_violations
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind
+from placer.model.oracle import co_location_of
+from placer.model.plan import Placement, Plan
+from placer.model.sla import Sla
+from placer.optimal.planned.certificate import certificate
+from placer.optimal.planned.reserve import reserve_pct
+from placer.optimal.planned.strategy import Planned
+from placer.testing.strategies import CORES, SOLO, TRAFFIC
+from placer.verify import budget_faults, read_certificate
+from profiles import Workload
+from tests.placer.optimal.planned.instances import NAME, ErringPredictor, Instance, catalogue_of, instances
+
+LIKELIEST = 0.5
+EXAMPLES = settings(
+    max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def planned(given: Instance) -> Plan:
+    """The plan of `planned`."""
+    return Planned(given.catalogue, NAME, seconds=20.0).place(given.arrivals)
+
+
+class AllPlans:
+    """All plans of a few arrivals that stay, without a reserve.
+
+    `values` has of each what it rejects and costs, if the violations that it expects keep the budget.
+    """
+
+    def __init__(self, arrivals: Sequence[Arrival], catalogue: Catalogue) -> None:
+        self.arrivals, self.catalogue = arrivals, catalogue
+        together = [part for size in range(1, len(arrivals) + 1) for part in combinations(range(len(arrivals)), size)]
+        self._violations = {
+            (kind.index, part): violations
+            for kind in catalogue.kinds
+            for part in together
+            if (violations := self._of_nic(kind, [arrivals[at] for at in part])) is not None
+        }
+        budget = (catalogue.budget_pct or 100.0) / 100.0
+        self.values = set()
+        for left_out in range(len(arrivals) + 1):
+            for without in combinations(range(len(arrivals)), left_out):
+                rest = tuple(at for at in range(len(arrivals)) if at not in without)
+                self.values |= {
+                    (left_out, cost)
+                    for cost, violations in self._of(rest)
+                    if violations <= budget * len(rest) * (1 + 1e-9) + 1e-12
+                }
+
+    def _of_nic(self, kind: NicKind, tenants: Sequence[Arrival]) -> float | None:
+        """The violations to expect on one NIC; None where it cannot carry these tenants."""
+        if sum(kind.cores_of[tenant.workload.nf] for tenant in tenants) > kind.cores:
+            return None
+        predictor = self.catalogue.models[kind.index].predictors[NAME]
+        ordered = sorted(tenants, key=lambda tenant: tenant.workload)
+        co_location = co_location_of(tenant.workload for tenant in tenants)
+        solo = predictor.solo(co_location)
+        required = [tenant.sla.required_kpps(alone) for tenant, alone in zip(ordered, solo.tolist(), strict=True)]
+        if max(predictor.shortfall([co_location], [required])[0]) > LIKELIEST:
+            return None
+        alone = Plan("by hand", NAME, tuple(Placement(tenant, "nic-1", kind) for tenant in tenants), 0.0)
+        return expected_violations(alone, self.catalogue, NAME).mean_pct * len(tenants) / 100.0
+
+    def _of(self, rest: tuple[int, ...]) -> Iterator[tuple[float, float]]:
+        """Cost and violations of every way to place these arrivals."""
+        for parts in _partitions(rest):
+            for kinds in product(self.catalogue.kinds, repeat=len(parts)):
+                violations = [self._violations.get((kind.index, part)) for kind, part in zip(kinds, parts, strict=True)]
+                few = all(kind.count is None or kinds.count(kind) <= kind.count for kind in self.catalogue.kinds)
+                if few and None not in violations:
+                    yield sum(kind.cost for kind in kinds), sum(one for one in violations if one is not None)
+
+
+def _partitions(rest: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
+    """Every way to divide these."""
+    if not rest:
+        yield []
+        return
+    first, others = rest[0], rest[1:]
+    for size in range(len(others) + 1):
+        for beside in combinations(others, size):
+            remaining = tuple(at for at in others if at not in beside)
+            for parts in _partitions(remaining):
+                yield [(first, *beside), *parts]
+
+
+@pytest.mark.long
+@given(instances())
+@EXAMPLES
+def test_bounds_and_proofs_hold_of_all_plans(given: Instance) -> None:
+    """No plan within the budget is below the bound, and none is better than what is called proven."""
+    plan = planned(given)
+    assert plan.within is not None
+    values = AllPlans(given.arrivals, given.catalogue).values
+    as_few = [cost for rejected, cost in values if rejected <= plan.rejected]
+    assert plan.within.lower_bound <= min(as_few) + 1e-6
+    if plan.within.proven:
+        nics = {placement.nic: placement.kind for placement in plan.placed}
+        cost = sum(kind.cost for kind in nics.values() if kind is not None)
+        assert min(values) >= (plan.rejected, cost - 1e-6)
+
+
+@pytest.mark.long
+@given(instances(most=10))
+@EXAMPLES
+def test_certificates_are_accepted_and_true(tmp_path_factory: pytest.TempPathFactory, given: Instance) -> None:
+    """The certificate of any plan has no fault, and no plan is below its bound."""
+    plan = planned(given)
+    file = tmp_path_factory.mktemp("c") / "certificate.json"
+    file.write_text(json.dumps(certificate(given.arrivals, given.catalogue, plan)), encoding="utf-8")
+    claims = read_certificate(file)
+    assert claims.budget is not None
+    errors = [models.predictors[NAME] for models in given.catalogue.models]
+    assert list(budget_faults(claims, claims.budget, errors)) == []
+    if len(given.arrivals) <= 6:
+        values = AllPlans(given.arrivals, given.catalogue).values
+        assert float(claims.lower_bound) <= min(cost for rejected, cost in values if rejected <= plan.rejected) + 1e-9
+
+
+@pytest.mark.long
+@given(instances(most=12, departures=True))
+@EXAMPLES
+def test_plans_are_valid_and_keep_the_budget(given: Instance) -> None:
+    """With departures, limited NICs and SLAs that nothing meets, too, reserve included."""
+    plan = planned(given)
+    check_plan(plan, given.arrivals, given.catalogue.kinds)
+    expected = expected_violations(plan, given.catalogue, NAME)
+    assert expected.mean_pct + reserve_pct(expected) <= (given.catalogue.budget_pct or 100.0) + 1e-6
+
+
+def test_what_no_nic_can_carry_is_rejected() -> None:
+    """An NF whose SLA is above its throughput alone has no place, and neither a plan nor its bound needs a NIC."""
+    workload = Workload("a", TRAFFIC)
+    arrivals = [Arrival("t0", 0.0, workload, Sla(min_kpps=1.1 * SOLO["a"]))]
+    kind = NicKind(0, "toy-0", 4, CORES, None, 1.0)
+    plan = planned(Instance(arrivals, catalogue_of([kind], [ErringPredictor()], 5.0)))
+    assert plan.rejected == 1 and plan.within is not None and plan.within.lower_bound == 0.0

@@ -1,0 +1,207 @@
+"""Rules for an OpenFlow switch, run by the emulated one, do what the reference does."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from placer.rack.chain import Chain
+from placer.rack.compiler.graph import graph_of
+from placer.rack.compiler.openflow.emulated_switch import read_groups, read_rules
+from placer.rack.compiler.openflow.headers import TYPE_NSH
+from placer.rack.compiler.openflow.labels import VlanLabels, vlan_labels, with_service_header, with_vlan_label
+from placer.rack.compiler.openflow.rules import FLOWS_TABLE
+from placer.rack.compiler.routing import Label
+from placer.rack.files.plan_file import PlanFile
+from placer.rack.rack import CoreCost, NfCosts, Rack, Server, Switch, SwitchKind
+from placer.rack.replanning.moves import PlacedNf
+from profiles.faults import InputError
+from tests.placer.rack.compiler import random_racks
+from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
+from tests.placer.rack.compiler.made_chains import made_chain
+from tests.placer.rack.compiler.openflow.labelled_rack import LabelledRack, ServedRack
+from tests.placer.rack.compiler.random_racks import SAME_BYTES, random_chain
+from tests.reference.compare import ReferenceRun
+from tests.reference.interpret import Interpreter
+from tests.reference.nfs.monitor import MonitorModel
+
+ORDER = ("Detunnel", "ACL", "Monitor", "IPv4Fwd", "Tunnel")
+SERVERS = ("s0", "s1")
+
+
+def plan_of(chains: list[Chain], places: list[dict[str, str]], order: tuple[str, ...] = ORDER) -> PlanFile:
+    """Chains on a rack with an OpenFlow switch and two servers."""
+    costs = NfCosts(CoreCost(Fraction(100)), None, 1)
+    servers = tuple(Server(name, 8, Fraction(2000), Fraction(40000)) for name in SERVERS)
+    rack = Rack(
+        Switch(kind=SwitchKind.OPENFLOW, table_order=order), servers, Fraction(6), dict.fromkeys(SAME_BYTES, costs)
+    )
+    placed = {
+        chain.name: {nf.id: PlacedNf(nf.nf, on[nf.id]) for nf in chain.nfs}
+        for chain, on in zip(chains, places, strict=True)
+    }
+    subgroups = {
+        chain.name: random_racks._subgroups(Random(1), chain, rack, {at: on[nf.id] for at, nf in enumerate(chain.nfs)})
+        for chain, on in zip(chains, places, strict=True)
+    }
+    return PlanFile(tuple(chains), rack, placed, subgroups)
+
+
+def random_places(random: Random, chain: Chain) -> dict[str, str]:
+    """Servers anywhere, the switch where the order of its tables allows."""
+    on: dict[int, str] = {}
+    for at in chain.order:
+        kind = chain.nfs[at].nf
+        before = [chain.nfs[edge.tail].nf for edge in chain.edges_into(at) if on[edge.tail] == "switch"]
+        allowed = kind in ORDER and all(ORDER.index(one) < ORDER.index(kind) for one in before)
+        on[at] = "switch" if allowed and random.random() < 0.7 else random.choice(SERVERS)
+    return {chain.nfs[at].id: where for at, where in on.items()}
+
+
+def rack_of(plan: PlanFile) -> LabelledRack:
+    return LabelledRack(graph_of(plan, "plan"))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_chains_do_what_the_reference_does(seed: int) -> None:
+    """Branches by matches and by shares, merges, strays, several chains; frames, order, counters and drops."""
+    random = Random(seed)
+    chains = [random_chain(random, f"c{at}", SAME_BYTES, at) for at in range(random.choice((1, 2, 3)))]
+    rack = rack_of(plan_of(chains, [random_places(random, chain) for chain in chains]))
+    packets = [(1000 * at, frame) for at, frame in enumerate(random_frames(seed, 120))]
+    assert ReferenceRun(chains, packets).differences(rack.outcome(packets)) == []
+
+
+@pytest.mark.parametrize(
+    ("nf", "parameters"),
+    [
+        ("ACL", {"rules": 150, "seed": 2}),
+        ("ACL", {"rules": 150, "seed": 3}),
+        ("IPv4Fwd", {"routes": 150, "seed": 2}),
+        ("Tunnel", {"vlan": 4094}),
+        ("Detunnel", {}),
+    ],
+)
+def test_each_kind_alone_does_what_its_model_does(nf: str, parameters: dict[str, float]) -> None:
+    """Long lists, all kinds of frames."""
+    chain = made_chain([(nf, parameters)])
+    rack = rack_of(plan_of([chain], [{"f0": "switch"}]))
+    packets = list(enumerate(random_frames(31, 1500)))
+    assert ReferenceRun([chain], packets).differences(rack.outcome(packets)) == []
+
+
+@pytest.mark.parametrize("seed", range(40, 55))
+def test_servers_with_generated_chain_files_do_what_the_reference_does(seed: int) -> None:
+    """VLAN labels become service headers in front of them, and come back."""
+    random = Random(seed)
+    chains = [random_chain(random, f"c{at}", SAME_BYTES, at) for at in range(random.choice((1, 2, 3)))]
+    rack = ServedRack(graph_of(plan_of(chains, [random_places(random, chain) for chain in chains]), "plan"))
+    packets = [(1000 * at, frame) for at, frame in enumerate(random_frames(seed, 120))]
+    assert ReferenceRun(chains, packets).differences(rack.outcome(packets)) == []
+
+
+def test_packets_keep_tags_of_their_own_behind_the_label() -> None:
+    """Two tags of its own and the label: each comes back as it was."""
+    chain = made_chain(["Monitor", "Match", "Monitor"])
+    rack = rack_of(plan_of([chain], [{"f0": "switch", "f1": "s0", "f2": "switch"}]))
+    frame = ipv4_frame(tags=(0xF123, 0x0456), tag_type=0x88A8)
+    [(port, labelled)] = rack.switch.process(frame, 1)
+    assert port == 2 and len(labelled) == len(frame) + 4
+    assert labelled[12:16] == b"\x88\xa8\x00\x01" and labelled[16:] == frame[12:]
+    assert rack.enter(frame, 0) == [frame]
+
+
+def test_rules_are_written_as_ovs_ofctl_reads_them() -> None:
+    """A chain of three tables: the tables are in order, and each packet carries the next NF in its metadata."""
+    chain = made_chain(
+        [("ACL", {"rules": 1, "seed": 4}), "IPv4Fwd", ("Tunnel", {"vlan": 7})],
+        [(0, 1, "1/3", ""), (0, 2, "2/3", "")],
+        aggregates=["udp port 53, vlan 3"],
+    )
+    rack = rack_of(plan_of([chain], [dict.fromkeys(("f0", "f1", "f2"), "switch")]))
+    lines = rack.program.flows_text().splitlines()
+    assert lines[0].startswith("# ovs-ofctl add-flows")
+    assert (
+        "cookie=0x1,table=0,priority=4,in_port=1,udp,ip_frag=no,vlan_tci=0x1003/0x1fff,tp_src=0x35/0xffff "
+        "actions=load:0->NXM_OF_IN_PORT[],write_metadata:0x1,goto_table:3"
+    ) in lines
+    assert any(
+        line.endswith("actions=push_vlan:0x8100,set_field:0x1007->vlan_vid,set_field:0->vlan_pcp,goto_table:10")
+        for line in lines
+    )
+    [group] = rack.program.groups_text().splitlines()
+    assert group.startswith("group_id=1,type=select,selection_method=hash,selection_method_param=")
+    assert "bucket=bucket_id:0,weight:21845,actions=set_field:0x2->metadata,resubmit(,7)" in group
+    assert "bucket=bucket_id:1,weight:43691,actions=set_field:0x3->metadata,resubmit(,9)" in group
+    assert len(read_rules(rack.program.flows_text())) == len(rack.program.rules)
+    assert read_groups(rack.program.groups_text())[1].buckets[1][0] == 43691
+
+
+def test_no_two_rules_of_a_table_with_one_priority_fit_the_same_packets() -> None:
+    """OpenFlow leaves open which of them would run. Rules of different NFs differ in their metadata."""
+    chain = made_chain(["Detunnel", ("ACL", {"rules": 20}), "Monitor", "IPv4Fwd", "Tunnel"])
+    rack = rack_of(plan_of([chain], [dict.fromkeys(("f0", "f1", "f2", "f3", "f4"), "switch")]))
+    rules = [(rule.table, rule.priority, tuple(rule.match.items())) for rule in rack.program.rules]
+    assert len(set(rules)) == len(rules)
+    assert [rule for rule in rack.program.rules if rule.priority == 0 and rule.match] == []
+
+
+def test_an_nf_whose_table_is_not_behind_that_of_the_one_before_is_refused() -> None:
+    chain = made_chain(["Tunnel", "Detunnel", "LB"])
+    with pytest.raises(InputError, match="c/f1: it follows c/f0, but its table is not behind that of Tunnel"):
+        rack_of(plan_of([chain], [{"f0": "switch", "f1": "switch", "f2": "s0"}]))
+    with pytest.raises(InputError, match="c/f0: the OpenFlow switch has no table for Tunnel"):
+        rack_of(plan_of([chain], [{"f0": "switch", "f1": "s0", "f2": "s0"}], order=("Detunnel",)))
+
+
+def test_only_labels_that_travel_take_a_vlan_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = made_chain(["ACL", "LB", "Match", "LB", "Tunnel"])
+    places = {"f0": "switch", "f1": "s0", "f2": "s0", "f3": "s1", "f4": "switch"}
+    rack = rack_of(plan_of([chain], [places]))
+    assert sorted(rack.labels.vlans.values()) == [1, 2, 3]
+    monkeypatch.setattr("placer.rack.compiler.openflow.labels.MOST_LABELS", 2)
+    with pytest.raises(InputError, match="3 labels are too many for an OpenFlow switch: a VLAN tag names 2"):
+        vlan_labels(rack.routing)
+
+
+def test_a_label_becomes_a_service_header_and_comes_back() -> None:
+    """What stands between an OpenFlow switch and a server that knows service headers."""
+    labels = VlanLabels({Label(3, 254): 9})
+    frame = ipv4_frame(tags=(5,))
+    tagged = frame[:12] + b"\x88\xa8\x00\x09" + frame[12:]
+    served = with_service_header(tagged, labels)
+    assert served is not None and served[12:14] == TYPE_NSH.to_bytes(2, "big")
+    assert served[:12] == frame[:12] and served[14:22].hex() == "0fc20203000003fe" and served[22:] == frame
+    assert with_vlan_label(served, labels) == tagged
+    assert with_service_header(frame, labels) is None
+    assert with_vlan_label(frame, labels) is None
+    assert with_vlan_label(served, VlanLabels({})) is None
+    assert labels.text() == "9 3 254\n"
+
+
+def test_the_monitor_counts_packets_and_bytes_of_each_flow() -> None:
+    """The rules that the switch learns have the counts of the model."""
+    chain = made_chain(["Monitor", ("Tunnel", {"vlan": 9})])
+    rack = rack_of(plan_of([chain], [{"f0": "switch", "f1": "switch"}]))
+    frames = random_frames(21, 400) + [ipv4_frame(payload=bytes(at)) for at in range(5)]
+    interpreter = Interpreter([chain])
+    for at, frame in enumerate(frames):
+        rack.enter(frame, at)
+        interpreter.enter(frame, at)
+    model = interpreter.models["c/f0"]
+    assert isinstance(model, MonitorModel)
+    learnt = rack.switch.learnt(FLOWS_TABLE)
+    names = ("nw_src", "nw_dst", "nw_proto", "tp_src", "tp_dst")
+    found = {tuple(int(rule.match.get(name, 0)) for name in names): (rule.packets, rule.bytes) for rule in learnt}
+    assert found == {flow: (packets, model.bytes[flow]) for flow, packets in model.packets.items()}
+    assert max(packets for packets, _ in found.values()) >= 5
+
+
+def test_a_rule_learns_as_ovs_ofctl_writes_it() -> None:
+    rack = rack_of(plan_of([made_chain(["Monitor"])], [{"f0": "switch"}]))
+    assert (
+        "metadata=0x1,udp actions=learn(table=250,priority=1,OXM_OF_METADATA[],eth_type=0x0800,nw_proto=17,"
+        "NXM_OF_IP_SRC[],NXM_OF_IP_DST[],NXM_OF_UDP_SRC[],NXM_OF_UDP_DST[]),resubmit(,250),goto_table:6"
+    ) in rack.program.flows_text()

@@ -1,0 +1,126 @@
+"""Programs that run as processes, joined by links, do what the reference does: random chains and placements."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from placer.rack.compiler.compile import CompiledRack
+from placer.rack.compiler.directory import write_files
+from placer.rack.compiler.ebpf.limits import CLANG
+from placer.rack.compiler.execute import RackRun, executed, find_programs
+from placer.rack.files.plan_file import PlanFile
+from profiles import InputError
+from tests.nfs.captures import read_capture, write_capture
+from tests.placer.rack.compiler.ebpf.kernel import require_clang, require_kernel
+from tests.placer.rack.compiler.rack_packets import GAP_US, rack_packets, timed
+from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none
+from tests.placer.rack.compiler.random_racks import ALL_KINDS, random_plan
+from tests.reference.compare import RackOutcome, ReferenceRun
+
+FIRST_SEED, MANY = 20_000, 300
+WORKERS = int(os.environ.get("TEST_WORKERS") or 2)
+SMARTNICS = 0.35
+
+
+@dataclass(frozen=True)
+class ExecutedRack:
+    """A run of processes beside the reference, and what is wrong with it."""
+
+    rack: CompiledRack
+    reference: ReferenceRun
+    execution: RackRun
+    differences: list[str]
+
+
+def require_programs(*, smartnics: bool) -> None:
+    """Skip the test without what it runs."""
+    try:
+        find_programs(smartnics)
+    except InputError as error:
+        pytest.skip(f"{error}".splitlines()[0])
+    if smartnics:
+        require_clang()
+        require_kernel()
+
+
+def run_rack(plan: PlanFile, rack: CompiledRack, seed: int, folder: Path) -> ExecutedRack:
+    """Send packets of all chains, and strays, through the processes of a rack."""
+    frames = rack_packets(plan.chains, seed, of_each=3, others=40)
+    directory = folder / "rack"
+    for name, text in write_files(rack).items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    source, target = write_capture(folder / "in.pcap", frames, GAP_US), folder / "out.pcap"
+    execution = executed(directory, source, target)
+    out = read_capture(target)
+    reference = ReferenceRun(plan.chains, timed(frames))
+    wrong = reference.differences(RackOutcome(out, execution.nfs, execution.dropped))
+    if (execution.received, execution.sent) != (len(frames), len(out)):
+        wrong.append(f"counted {execution.received} received and {execution.sent} sent")
+    if not execution.is_explained:
+        wrong.append("frames that nothing explains")
+    return ExecutedRack(rack, reference, execution, wrong)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_processes_of_random_racks_do_what_chains_say(seed: int, tmp_path: Path) -> None:
+    """Switch and servers: bytes, order per flow, counters, and a reason for each packet that did not leave."""
+    require_programs(smartnics=False)
+    plan = random_plan(FIRST_SEED + seed, ALL_KINDS, smartnics=0)
+    rack = compiled_or_none(plan, Coverage())
+    assert rack is not None
+    assert run_rack(plan, rack, seed, tmp_path).differences == []
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_processes_of_random_racks_with_smartnics_do_what_chains_say(seed: int, tmp_path: Path) -> None:
+    """The same with the emulated SmartNIC between switch and server."""
+    require_programs(smartnics=True)
+    plan = random_plan(FIRST_SEED + 500 + seed, ALL_KINDS, smartnics=1)
+    rack = compiled_or_none(plan, Coverage())
+    assert rack is not None
+    assert rack.nics
+    assert run_rack(plan, rack, seed, tmp_path).differences == []
+
+
+@pytest.mark.slow
+def test_processes_of_three_hundred_random_racks_do_what_chains_say() -> None:
+    """All 14 kinds of NFs; without root only racks without SmartNICs."""
+    with_nics = os.geteuid() == 0 and shutil.which(CLANG) is not None
+    require_programs(smartnics=with_nics)
+    total, wrong, dropped, processes = Coverage(), dict[int, list[str]](), Counter[str](), Counter[str]()
+    seeds = iter(range(FIRST_SEED, FIRST_SEED + 2 * MANY))
+
+    def run(made: tuple[int, PlanFile, CompiledRack]) -> tuple[int, ExecutedRack]:
+        seed, plan, rack = made
+        with tempfile.TemporaryDirectory() as folder:
+            return seed, run_rack(plan, rack, seed, Path(folder))
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        while total.pairs < MANY:
+            part = []
+            for seed in islice(seeds, min(4 * WORKERS, MANY - total.pairs)):
+                plan = random_plan(seed, ALL_KINDS, smartnics=SMARTNICS * with_nics)
+                rack = compiled_or_none(plan, total)
+                part += [(seed, plan, rack)] if rack else []
+            for seed, one in pool.map(run, part):
+                total.add(one.rack.routing, one.reference)
+                dropped.update(one.execution.dropped)
+                dropped["by NFs"] += one.execution.dropped_by_nfs
+                processes.update({"switch": 1, "servers": len(one.rack.servers), "SmartNICs": len(one.rack.nics)})
+                if one.differences:
+                    wrong[seed] = one.differences
+                    print(f"\nseed {seed}: {one.differences}", flush=True)
+    print(f"\n{total.text()}\nprocesses: {dict(processes)}\ndropped: {dict(dropped)}\ndifferences: {wrong or 'none'}")
+    assert not wrong
+    assert not with_nics or processes["SmartNICs"] > MANY // 10

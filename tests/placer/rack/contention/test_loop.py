@@ -1,0 +1,166 @@
+"""Contention in the loop, with predictors whose answers can be worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from placer.rack.chain import Chain
+from placer.rack.contention.co_location import CycleGrowth, Member
+from placer.rack.contention.loop import ROUNDS, ContendedPlan, contended_plan
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.place import best_plan
+from placer.rack.plan import Status, answer
+from placer.rack.rack import Device, Rack
+from tests.placer.rack import small
+from tests.placer.rack.checker import faults
+from tests.placer.rack.contention.by_hand import beside_another, nil
+
+NFS = {"A": small.ON_SERVER, "B": {"server": {"cycles": 1700}}}
+TWO: dict[str, Any] = {"t_min_mbps": 10_000, "t_max_mbps": 12_000}
+
+
+def contended(growth: CycleGrowth, *, rack: Rack | None = None, least: float = 10_000, **changes: Any) -> ContendedPlan:
+    """Two chains of one NF each, with rates from 10,000 to 12,000 Mbps, which is what a core carries."""
+    slo = TWO | {"t_min_mbps": least} | changes
+    chains = chains_of({"chains": [small.chain("c0", "A", **slo), small.chain("c1", "B", **slo)]}, "chains")
+    return contended_plan(chains, rack or one_server(), growth, best_plan)
+
+
+def one_server(cores: int = 4, servers: int = 1) -> Rack:
+    return rack_of(small.rack(NFS, *(small.server(f"s{at}", cores=cores) for at in range(servers))), "rack")
+
+
+def rates(found: ContendedPlan) -> list[float]:
+    return [one.rate_mbps for one in found.plan.chains]
+
+
+def test_without_contention_the_plan_is_the_plain_one() -> None:
+    """A predictor that says that nothing grows changes nothing."""
+    found = contended(nil)
+    assert found.rounds == 1 and found.agreed
+    assert found.plan.chains == found.by_cycles.chains
+    assert found.plan.bound_mbps == found.by_cycles.bound_mbps
+    assert found.plan.status is Status.OPTIMAL
+
+
+def test_cycles_that_double_take_a_second_core() -> None:
+    """By cycles alone a core carries 12,000 Mbps; beside each other 6,000, so that each chain needs two."""
+    found = contended(beside_another(2.0))
+    assert [one.cores for one in found.by_cycles.chains] == [(1,), (1,)]
+    assert [one.cores for one in found.plan.chains] == [(2,), (2,)]
+    assert rates(found) == pytest.approx([12_000, 12_000])
+    assert found.factors == ((2.0,), (2.0,))
+    assert found.rounds == 2 and found.agreed
+
+
+def test_rates_are_lowered_to_what_is_predicted() -> None:
+    """With one core each and 1.2 times the cycles, 10,000 of 12,000 Mbps are left."""
+    found = contended(beside_another(1.2), rack=one_server(cores=2))
+    assert rates(found) == pytest.approx([10_000, 10_000])
+    assert found.plan.bound_mbps == pytest.approx(4000)
+    assert found.plan.gap == pytest.approx(1.0)
+    assert found.plan.status is Status.FEASIBLE
+
+
+def test_chains_that_need_it_are_set_apart() -> None:
+    """On two servers of three cores, cycles that grow threefold leave each chain a server of its own."""
+    found = contended(beside_another(3.0), rack=one_server(cores=3, servers=2))
+    assert len({one.layout.sites for one in found.plan.chains}) == 2
+    assert rates(found) == pytest.approx([12_000, 12_000])
+
+
+def test_says_that_no_plan_was_found() -> None:
+    """With four times the cycles, two cores carry 6,000 of 10,000 Mbps; the note names chain and rate."""
+    found = contended(beside_another(4.0))
+    assert found.plan.status is Status.UNKNOWN and not found.plan.chains
+    assert found.plan.bound_mbps == pytest.approx(4000)
+    assert "c0 reaches 6,000.0 Mbps of its t_min, 10,000.0 Mbps" in found.plan.notes[0]
+
+
+def test_an_infeasible_instance_stays_infeasible() -> None:
+    """What cannot be placed by cycles alone is not predicted: contention only takes away."""
+    found = contended(nil, rack=one_server(cores=1))
+    assert found.plan.status is Status.INFEASIBLE and found.rounds == 0
+
+
+def test_latency_is_kept_with_grown_cycles() -> None:
+    """1 us of cycles and 2 us of crossings are within 3.5 us; with cycles doubled they are not."""
+    assert contended(nil, d_max_us=3.5).plan.chains
+    found = contended(beside_another(2.0), d_max_us=3.5)
+    assert not found.plan.chains and "latency of 4 us" in found.plan.notes[0]
+
+
+def test_predicted_latency_has_the_grown_cycles() -> None:
+    """The plan states latency by cycles alone, as checkers expect it, and the prediction beside it."""
+    found = contended(beside_another(2.0))
+    assert float(found.plan.chains[0].layout.latency_us) == 3
+    assert float(found.predicted.chains[0].layout.latency_us) == 4
+
+
+def test_an_nf_in_the_way_moves_to_the_switch() -> None:
+    """An NF whose cycles grow is placed where they do not."""
+    nfs = {"A": {"server": {"cycles": 1}, "switch": {"blocks": 1}}, "B": small.ON_SERVER}
+    rack = rack_of(small.rack(nfs, small.server("s0", cores=2), switch={"stages": 1, "blocks_per_stage": 1}), "rack")
+    assert contended(beside_another(1.5), rack=rack, least=0, t_max_mbps=12_000).plan.chains[0].layout.sites == (-1,)
+
+
+def test_an_openflow_switch_keeps_the_order_of_its_tables() -> None:
+    """Packets pass a table once: of two A that follow one another, one is on the server, however its cycles grow."""
+    nfs = {"A": {"server": {"cycles": 100}, "switch": {"blocks": 1}}, "B": small.ON_SERVER}
+    rack = small.rack(nfs, small.server("s0", nic_mbps=100_000), switch={"kind": "openflow", "table_order": ["A"]})
+    asked = {"chains": [small.chain("c0", "AAB")]}
+
+    def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
+        return [[2.0 if nf.nf == "A" else 1.0 for nf in one.kinds] for one in members]
+
+    found = contended_plan(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
+    assert found.plan.chains and faults(asked, rack, dict(answer(found.plan))) == []
+
+
+def test_predictions_that_go_in_a_circle_end() -> None:
+    """A predictor that dislikes every device ends within the bound on rounds, with rates as predicted."""
+    names: list[str] = []
+
+    def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
+        names.append(device.name)
+        return [[1.0 + 0.01 * len(names)] * len(one.nfs) for one in members]
+
+    found = contended(growth, rack=one_server(cores=2, servers=2), least=1000)
+    assert found.rounds <= ROUNDS
+    assert found.plan.chains
+    for one, (factor,) in zip(found.plan.chains, found.factors, strict=True):
+        assert one.rate_mbps <= sum(one.cores) * 12_000 / factor * (1 + 1e-6)
+
+
+def test_equal_chains_stay_equal() -> None:
+    """Chains that differ in their names only share the larger factor, so that the program may exchange them."""
+    chains = chains_of({"chains": [small.chain(name, "A", **TWO) for name in ("c0", "c1")]}, "chains")
+
+    def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
+        return [[1.1 if one.chain.name == "c0" else 1.2] for one in members]
+
+    found = contended_plan(chains, one_server(cores=2), growth, best_plan)
+    assert found.factors == ((1.2,), (1.2,))
+
+
+@pytest.mark.parametrize("factor", [0.9, float("nan"), float("inf")])
+def test_refuses_factors_that_make_no_sense(factor: float) -> None:
+    """A factor below 1 would raise the bound, which is that of cycles alone."""
+    with pytest.raises(ValueError, match="cannot grow by a factor of"):
+        contended(beside_another(factor))
+
+
+def test_a_time_limit_ends_the_loop_after_the_first_prediction() -> None:
+    """The plan by cycles alone is always predicted, so that nothing is returned unpredicted."""
+    chains: Sequence[Chain] = [replace(one) for one in chains_of({"chains": [small.chain("c0", "A")]}, "chains")]
+
+    def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
+        return [[1.5] for _ in members]
+
+    found = contended_plan(chains, one_server(), growth, best_plan, time_limit=0)
+    assert found.rounds == 1 and not found.agreed
+    assert found.plan.chains[0].rate_mbps == pytest.approx(32_000)

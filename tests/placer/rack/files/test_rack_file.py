@@ -1,0 +1,153 @@
+"""`rack.toml`: what it describes, and every fault with its line."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placer.rack.files.json_twins import rack_of
+from placer.rack.files.rack_file import rack_of_toml, read_rack_file
+from placer.rack.files.written_twins import write_rack
+from placer.rack.rack import CoreCost, NfCosts
+from profiles import InputError
+from tests.placer.rack.lemur import rack as lemurs_rack
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "rack.toml"
+SERVER = '[[server]]\nname = "s"\ncores = 4\nclock_mhz = 1000\nnic_mbps = 40000\n'
+SECOND = SERVER.replace('"s"', '"s1"')
+NF = "[nf]\nACL = {server = {cycles = 985}}\n"
+WHOLE = """crossing_us = 6.5
+[switch]
+stages = 12
+reserved_stages = 2
+blocks_per_stage = 24
+kind = "openflow"
+table_order = ["ACL", "NAT"]
+[overheads]
+subgroup_cycles = 220
+replica_cycles = 180
+stages = 2
+[[server]]
+name = "s"
+count = 2
+cores = 16
+reserved_cores = 2
+clock_mhz = 1700
+nic_mbps = 40_000
+smartnic = {cores = 3, clock_mhz = 1000}
+[[server]]
+name = "big"
+cores = 32
+clock_mhz = 2400.5
+nic_mbps = 1e5
+smartnic = {name = "n9", cores = 1, clock_mhz = 800}
+[nf.ACL]
+server = {cycles = 985}
+switch = {blocks = 3}
+smartnic = {cycles = 300, replicable = false}
+[nf]
+NAT.switch.blocks = 1
+"""
+
+
+def faults(text: str) -> str:
+    with pytest.raises(InputError) as error:
+        rack_of_toml(text, "x")
+    return str(error.value)
+
+
+def test_every_key_is_read() -> None:
+    rack = rack_of_toml(WHOLE, "x")
+    assert (rack.crossing_us, rack.switch.usable_stages, rack.switch.table_order) == (
+        Fraction("6.5"),
+        10,
+        ("ACL", "NAT"),
+    )
+    assert [one.name for one in rack.devices] == ["s0", "s0-nic", "s1", "s1-nic", "big", "n9"]
+    assert [one.cores for one in rack.devices] == [14, 3, 14, 3, 32, 1]
+    assert rack.servers[2].clock_mhz == Fraction("2400.5") and rack.servers[2].nic_mbps == 100_000
+    assert (rack.overheads.subgroup_cycles, rack.overheads.stages) == (220, 2)
+    core, nic = CoreCost(Fraction(985)), CoreCost(Fraction(300), False)
+    assert rack.costs == {"ACL": NfCosts(core, nic, 3), "NAT": NfCosts(switch_blocks=1)}
+
+
+def test_the_written_twin_is_the_same_rack() -> None:
+    rack = rack_of_toml(WHOLE, "x")
+    assert rack_of(json.loads(json.dumps(write_rack(rack))), "x") == rack
+
+
+def test_a_hundred_equal_servers_are_one_table() -> None:
+    rack = rack_of_toml(SERVER.replace("cores", "count = 100\ncores", 1) + NF, "x")
+    assert [one.name for one in rack.servers] == [f"s{number}" for number in range(100)]
+    assert len({one.cores for one in rack.servers}) == 1
+
+
+def test_the_example_is_lemurs_rack() -> None:
+    """With a SmartNIC's cost for FastEncrypt and an ACL of 1,024 rules more."""
+    rack, lemurs = read_rack_file(EXAMPLE), lemurs_rack()
+    assert rack.servers == lemurs.servers and rack.crossing_us == lemurs.crossing_us
+    assert rack.switch.usable_stages is lemurs.switch.usable_stages is None
+    for nf, costs in lemurs.costs.items():
+        assert (rack.costs[nf].server, rack.costs[nf].switch_blocks) == (costs.server, costs.switch_blocks)
+    assert set(rack.costs) - set(lemurs.costs) == {"ACL_1024"}
+
+
+def test_the_json_twin_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "rack"
+    path.write_text(json.dumps(write_rack(rack_of_toml(WHOLE, "x"))), encoding="utf-8")
+    assert read_rack_file(path) == rack_of_toml(WHOLE, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (f"crossing_us = -6\n{SERVER}{NF}", "x:1: crossing_us: -6 is below 0"),
+        (f"colour = 3\n{SERVER}{NF}", "x:1: colour: unknown key\nhint: one of crossing_us, switch"),
+        (f"[switch]\nstages = 1.5\n{SERVER}{NF}", "x:2: switch.stages: 1.5 is not a whole number"),
+        (f'[switch]\nkind = "p4"\n{SERVER}{NF}', "x:2: switch.kind: 'p4' is not one of pisa, openflow"),
+        (f'[switch]\ntable_order = ["B"]\n{SERVER}{NF}', "x:2: switch.table_order: 'B' is no NF of the rack"),
+        (f"[switch]\nstage = 1\n{SERVER}{NF}", "x:2: switch.stage: unknown key\nhint: did you mean stages?"),
+        (SERVER.replace("4", '"many"', 1) + NF, "x:3: server.cores: 'many' is not a whole number"),
+        (SERVER.replace("cores", "core") + NF, "x:3: server.core: unknown key\nhint: did you mean cores?"),
+        (SERVER.replace("cores", "core") + NF, "x:1: server.cores: is missing"),
+        (SERVER.replace("1000", "nan") + NF, "x:4: server.clock_mhz: nan is not a number"),
+        (SERVER.replace('"s"', '""') + NF, "x:2: server.name: is empty"),
+        (f"{SERVER}smartnic = {{cores = 1}}\n{NF}", "x:6: server.smartnic.clock_mhz: is missing"),
+        (f"{SERVER}count = -1\n{NF}", "x:6: server.count: -1 is not a whole number from 0 to 10,000"),
+        (f"{SERVER}count = true\n{NF}", "x:6: server.count: True is not a whole number"),
+        (f"{SERVER}count = 0\n{NF}", "x:6: server.count: the rack has no server: every count is 0"),
+        (f"{SERVER}count = 9000\n{SERVER}count = 9000\n{NF}", "18,000 servers are more than 10,000"),
+        (f"{SERVER}{SERVER}{NF}", "x:7: server.name: the name 's' is there twice"),
+        (SERVER.replace('"s"', '"switch"') + NF, "x:2: server.name: the name 'switch' is there twice"),
+        (f"{SERVER}count = 2\n{SECOND}{NF}", "x:8: server.name: the name 's1' is there twice"),
+        (NF, "x: server: no [[server]] table"),
+        (f"server = 3\n{NF}", "x:1: server: servers are written as [[server]] tables"),
+        (SERVER, "x: nf: no [nf] table"),
+        (f"{SERVER}[nf]\nACL = {{}}\n", "x:7: nf.ACL: ACL runs nowhere"),
+        (f"{SERVER}[nf]\nACL = {{server = {{cycle = 1}}}}\n", "x:7: nf.ACL.server.cycle: unknown key"),
+        (f"{SERVER}[nf.ACL.server]\ncycles = -1\n", "x:7: nf.ACL.server.cycles: -1 is below 0"),
+        (f"{SERVER}{NF}[servers]\n", "x:8: servers: unknown key\nhint: did you mean server?"),
+        (f"{SERVER}[nf\n", "x:6: is not TOML"),
+    ],
+)
+def test_a_fault_is_named_with_line_and_key(text: str, fault: str) -> None:
+    assert fault in faults(text)
+
+
+def test_all_faults_of_a_file_are_named_at_once() -> None:
+    text = f"crossing_us = -6\n{SERVER.replace('1000', '0')}count = 1.5\n[nf.ACL]\nserver = {{}}\n"
+    assert [line.split(": ")[0] for line in faults(text).splitlines()] == ["x:1", "x:5", "x:7", "x:9"]
+
+
+@given(st.lists(st.sampled_from([*WHOLE.splitlines(), "[[nf]]", "[server]", "cores = {}", 'name = "s"', "nf = 1"])))
+def test_any_toml_is_read_or_refused(lines: list[str]) -> None:
+    """Nothing but InputError is raised."""
+    try:
+        rack_of_toml("\n".join(lines), "x")
+    except InputError as error:
+        assert error.faults

@@ -1,0 +1,59 @@
+"""Rivals on random instances, judged by a checker that shares no code with placing, and by the best plan."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.plan import answer
+from placer.rack.strategies import CHAIN_STRATEGIES
+from tests.placer.rack import instances
+from tests.placer.rack.checker import faults
+from tests.placer.rack.exhaustive import best_rates
+
+RIVALS = [name for name in CHAIN_STRATEGIES if name != "optimal"]
+GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
+IN_CHUNKS = [range(begin, begin + 100) for begin in range(1000, 1300, 100)]
+NEAR = 1e-7
+
+
+def faults_of_rivals(chains: instances.Json, rack: instances.Json) -> dict[str, list[str]]:
+    """By strategy, what is wrong with its plan."""
+    best = best_rates(chains, rack)
+    found = {}
+    for name in RIVALS:
+        plan = CHAIN_STRATEGIES[name](
+            chains_of(chains, "chains"), rack_of(rack, "rack"), time_limit=5.0, notify=lambda message: None
+        )
+        given: dict[str, Any] = json.loads(json.dumps(answer(plan)))
+        if not given["chains"]:
+            continue
+        wrong = faults(chains, rack, given | {"bound_mbps": given["marginal_mbps"]})  # rivals give no bound
+        if best is None or given["marginal_mbps"] > float(best.marginal) * (1 + NEAR) + NEAR:
+            wrong.append(f"{given['marginal_mbps']} is better than the best plan")
+        if wrong:
+            found[name] = wrong
+    return found
+
+
+def faulty(generator: instances.Generator, seeds: range) -> dict[int, dict[str, list[str]]]:
+    """What is wrong, by seed."""
+    each = {seed: faults_of_rivals(*generator(seed)) for seed in seeds}
+    return {seed: wrong for seed, wrong in each.items() if wrong}
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_rivals_keep_all_limits_and_are_never_better(generator: instances.Generator) -> None:
+    """On one server and several, with programmable and OpenFlow switches."""
+    assert faulty(generator, range(6)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", IN_CHUNKS, ids=str)
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_rivals_on_hundreds_of_instances(generator: instances.Generator, seeds: range) -> None:
+    """As above, for instances that no other test draws."""
+    assert faulty(generator, seeds) == {}

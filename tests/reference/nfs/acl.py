@@ -1,0 +1,104 @@
+"""ACL: an ordered list of filters by addresses, protocol and ports; the first that matches decides."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+from tests.reference.nfs.headers import Flow, flow_of, read_headers
+from tests.reference.nfs.model import FunctionModel, Left
+from tests.reference.nfs.traffic import PORTS, Mix, Sent
+
+NUMBERS = {"ip": 0, "icmp": 1, "tcp": 6, "udp": 17}
+ALL_PORTS = (0, 65535)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A line of the list."""
+
+    permit: bool
+    protocol: int
+    source: IPv4Network
+    sources: tuple[int, int]
+    destination: IPv4Network
+    destinations: tuple[int, int]
+
+    def matches(self, flow: Flow) -> bool:
+        """Whether it is about a flow."""
+        source, destination, protocol, source_port, destination_port = flow
+        return (
+            self.protocol in (0, protocol)
+            and (source & int(self.source.netmask)) == int(self.source.network_address)
+            and (destination & int(self.destination.netmask)) == int(self.destination.network_address)
+            and self.sources[0] <= source_port <= self.sources[1]
+            and self.destinations[0] <= destination_port <= self.destinations[1]
+        )
+
+
+def make_line(rng: random.Random) -> str:
+    """A filter that some of the traffic matches, in the syntax of the file."""
+    protocol = rng.choice(("ip", "tcp", "tcp", "udp", "udp", "icmp", "47"))
+    words = [rng.choice(("permit", "deny")), protocol]
+    for first in (10, rng.randrange(11, 120)) if rng.random() < 0.8 else (rng.randrange(11, 120), 10):
+        depth = rng.choice((0, 8, 8, 13, 16, 24, 32))
+        address = IPv4Network((first << 24 | rng.getrandbits(10) << 8 | rng.getrandbits(8), depth), strict=False)
+        words.append("any" if depth == 0 else str(address) if depth < 32 else str(address.network_address))
+        if protocol in ("tcp", "udp") and rng.random() < 0.5:
+            low = rng.choice((*PORTS, 1024, 30000))
+            words.append(str(low) if rng.random() < 0.5 else f"{low}-{rng.randrange(low, 65536)}")
+    return " ".join(words)
+
+
+def parse_filter(line: str) -> Filter:
+    """Read a line: permit|deny PROTOCOL SOURCE [PORTS] DESTINATION [PORTS]."""
+    action, protocol, *words = line.split()
+    ends: list[tuple[IPv4Network, tuple[int, int]]] = []
+    while words:
+        word = words.pop(0)
+        network = IPv4Network("0.0.0.0/0" if word == "any" else word)
+        ports = ALL_PORTS
+        if words and words[0].replace("-", "").isdigit():
+            low, _, high = words.pop(0).partition("-")
+            ports = int(low), int(high or low)
+        ends.append((network, ports))
+    (source, sources), (destination, destinations) = ends
+    number = NUMBERS[protocol] if protocol in NUMBERS else int(protocol)
+    return Filter(action == "permit", number, source, sources, destination, destinations)
+
+
+class AclModel(FunctionModel):
+    """Later fragments match as if both ports were 0; packets without a match get the default; all but IPv4 passes."""
+
+    nf = "ACL"
+    variants = ({"file": "{folder}/filters", "default_permit": "0"}, {"file": "{folder}/filters"})
+    looks_at_source = True
+
+    @classmethod
+    def made_files(cls) -> dict[str, str]:
+        rng = random.Random(1)
+        return {"filters": "\n".join(["# filters", *(make_line(rng) for _ in range(400)), ""])}
+
+    def prepare(self) -> None:
+        self.filters = [parse_filter(line) for line in self.lines_of("file")]
+        self.known: dict[Flow, bool | None] = {}
+
+    def mix(self) -> Mix:
+        return Mix(flows=20000)
+
+    def verdict(self, flow: Flow) -> bool | None:
+        """Whether the first filter that matches permits the flow; None without one."""
+        if flow not in self.known:
+            self.known[flow] = next((rule.permit for rule in self.filters if rule.matches(flow)), None)
+        return self.known[flow]
+
+    def take(self, sent: Sent) -> Left:
+        headers = read_headers(sent.frame)
+        if headers.kind != "ipv4":
+            return [sent.frame] * self.passes(headers.kind), []
+        verdict = self.verdict(flow_of(sent.frame, headers))
+        self.counted["unmatched"] += verdict is None
+        permits = self.number("default_permit", 1) == 1 if verdict is None else verdict
+        self.counted["permitted" if permits else "denied"] += 1
+        return [sent.frame] * permits, []

@@ -1,0 +1,73 @@
+"""Monitor: packets and bytes by protocol, and bounds of the flows with the most bytes."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from tests.reference.nfs.headers import ICMP, TCP, UDP, Flow, flow_of, read_headers
+from tests.reference.nfs.model import Bounds, FunctionModel, Left
+from tests.reference.nfs.traffic import Mix, Sent
+
+NAMES = {TCP: "tcp", UDP: "udp", ICMP: "icmp"}
+
+
+class MonitorModel(FunctionModel):
+    """Counters are exact. Which flows have one of the k counters is free, within what Space-Saving promises.
+
+    Of N bytes (Metwally, Agrawal and El Abbadi, ICDT 2005): a flow with more than N/k is reported, no error is above
+    N/k, and the bytes of a reported flow are within its bounds.
+    """
+
+    nf = "Monitor"
+    variants = (
+        {"talkers": "500", "report": "{folder}/report.csv", "reported": "500"},
+        {"talkers": "65536", "report": "{folder}/report.csv", "reported": "65536"},
+    )
+
+    def prepare(self) -> None:
+        self.bytes: Counter[Flow] = Counter()
+        self.packets: Counter[Flow] = Counter()
+
+    def mix(self) -> Mix:
+        return Mix(flows=8000)
+
+    def take(self, sent: Sent) -> Left:
+        headers, length = read_headers(sent.frame), len(sent.frame)
+        if headers.kind != "ipv4":
+            passes = self.passes(headers.kind)
+            self.counted["other_bytes"] += length * passes
+            return [sent.frame] * passes, []
+        name, key = NAMES.get(headers.protocol, "rest"), flow_of(sent.frame, headers)
+        self.counted[f"{name}_packets"] += 1
+        self.counted[f"{name}_bytes"] += length
+        self.bytes[key] += length
+        self.packets[key] += 1
+        return [sent.frame], []
+
+    def counters(self) -> dict[str, int | Bounds]:
+        counters: dict[str, int | Bounds] = dict(self.counted)
+        if len(self.bytes) <= self.number("talkers", 1024):
+            counters["replaced"] = 0
+        return counters
+
+    def finish(self) -> list[str]:
+        """What is wrong with the report."""
+        with Path(self.settings["report"]).open(encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
+        share = sum(self.bytes.values()) / self.number("talkers", 1024)
+        wrong, reported, before = [], set[Flow](), None
+        for line in lines:
+            ends = int(IPv4Address(line["source"])), int(IPv4Address(line["destination"]))
+            key = (*ends, int(line["protocol"]), int(line["source_port"]), int(line["destination_port"]))
+            least, most = int(line["bytes_at_least"]), int(line["bytes_at_most"])
+            if key in reported or not least <= self.bytes[key] <= most or most - least > share:
+                wrong.append(f"report: {line}, but the flow has {self.bytes[key]} bytes")
+            if int(line["packets_at_least"]) > self.packets[key] or (before is not None and most > before):
+                wrong.append(f"report: {line}, but the flow has {self.packets[key]} packets, or is not in order")
+            reported.add(key)
+            before = most
+        missing = [key for key, size in self.bytes.items() if size > share and key not in reported]
+        return wrong + [f"report: no {key} with {self.bytes[key]} bytes" for key in missing]

@@ -1,0 +1,331 @@
+"""NAT: inside hosts share a few external addresses (RFC 4787, RFC 5382, RFC 5508)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+
+from tests.reference.nfs.fragments import Reassembly, cut_datagram, join_marks
+from tests.reference.nfs.headers import (
+    ACK,
+    DESTINATION,
+    FIN,
+    ICMP,
+    ICMP_ERRORS,
+    INSIDE,
+    OUTSIDE,
+    RST,
+    SOURCE,
+    SYN,
+    TCP,
+    UDP,
+    End,
+    Headers,
+    addresses,
+    end_of,
+    header_is_right,
+    read_headers,
+    with_address,
+    with_end,
+)
+from tests.reference.nfs.icmp_errors import find_quoted, with_icmp_checksum
+from tests.reference.nfs.model import Bounds, Contract, FirstRun, FunctionModel, differences
+from tests.reference.nfs.nat_traffic import NatTraffic
+from tests.reference.nfs.traffic import Mix, Sent
+
+REQUESTS, REPLIES = (8, 13, 17), (0, 14, 18)
+FIRST_PORT, LAST_PORT = 1024, 65535
+LEAST_MTU = 68
+TIMEOUTS = {"udp": 300, "icmp": 60, "transitory": 240, "established": 7440}
+PHASES = {UDP: "udp", ICMP: "icmp", TCP: "transitory"}
+
+
+@dataclass(slots=True)
+class Session:
+    """What a mapping has with one remote end."""
+
+    phase: str
+    last_us: int = 0
+    acked: set[int] = field(default_factory=set)
+    """Sides that have acknowledged."""
+    closed: set[int] = field(default_factory=set)
+    reset: bool = False
+
+    def see(self, side: int, flags: int, now_us: int) -> None:
+        """Refresh it: UDP and queries by packets from inside only (REQ-6), TCP by both ends (RFC 5382, REQ-5)."""
+        if self.phase in ("udp", "icmp"):
+            self.last_us = now_us if side == INSIDE else self.last_us
+            return
+        opens = flags & (SYN | ACK) == SYN
+        if opens and (self.phase == "transitory" or (side == INSIDE and INSIDE in self.closed)):
+            self.acked, self.closed, self.reset = set(), set(), False
+        if flags & ACK:
+            self.acked.add(side)
+        if flags & FIN:
+            self.closed.add(side)
+        self.reset |= bool(flags & RST)
+        established = len(self.acked) == 2 and len(self.closed) < 2 and not self.reset
+        self.phase = "established" if established else "transitory"
+        self.last_us = now_us
+
+
+@dataclass(slots=True)
+class Mapping:
+    """An inside end and the external one that stands for it, with sessions by their remote end."""
+
+    inside: End
+    outside: End
+    sessions: dict[End, Session] = field(default_factory=dict)
+
+
+class NatModel(FunctionModel):
+    """Which port a new mapping gets is the NAT's choice; `judge` learns it from what comes out, and checks it.
+
+    In a chain, where nothing came out before, each host gets the next address, and each of its ends the next port.
+
+    A port of a live mapping is given to no other one; a host keeps one external address, of those set (REQ-2); ports
+    are from 1024 on, with the parity of the inside one (REQ-4); a mapping stays while one of its sessions does (REQ-1).
+    When a mapping has timed out its end may get the same port or another one; so which packets a host's limit of ports
+    stops is exact only while none has. All else is exact: addresses, ports,
+    checksums, fragments, errors of ICMP, what is dropped and why.
+    """
+
+    nf = "NAT"
+    contract = Contract.NAT
+    variants = (
+        {"udp_s": "20", "icmp_s": "8", "transitory_s": "15", "established_s": "60", "pending_s": "1"},
+        {"udp_s": "0.5", "icmp_s": "0.3", "transitory_s": "0.4", "established_s": "2", "pending_s": "0.01"},
+        {"addresses": "1", "host_ports": "3"},
+    )
+
+    def prepare(self) -> None:
+        self.first = self.number("first_address", int(IPv4Address("203.0.113.0")))
+        self.addresses = self.number("addresses", 16)
+        self.timeouts = {phase: self.seconds(f"{phase}_s", default) for phase, default in TIMEOUTS.items()}
+        self.reassembly = Reassembly(self.seconds("pending_s", 30))
+        self.mappings: dict[tuple[int, End], Mapping] = {}
+        self.outside: dict[tuple[int, End], Mapping] = {}
+        self.address_of: dict[int, int] = {}
+        self.ports_of: Counter[tuple[int, int]] = Counter()
+        self.next_port: dict[tuple[int, int, int], int] = {}
+        self.now_us, self.wrong = 0, list[str]()
+        self.left: list[bytes] | None = None
+
+    def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
+        return NatTraffic(seed, n, Mix(flows=6000, jumbo=0.0), run).frames()
+
+    def owns(self, address: int) -> bool:
+        """Whether an address is one of the external ones."""
+        return 0 <= address - self.first < self.addresses
+
+    def is_live(self, mapping: Mapping | None) -> bool:
+        """Whether one of a mapping's sessions has not timed out."""
+        if mapping is None:
+            return False
+        return any(self.session_lives(session) for session in reversed(mapping.sessions.values()))
+
+    def session_lives(self, session: Session) -> bool:
+        """Whether a session has not timed out."""
+        return self.now_us - session.last_us < self.timeouts[session.phase]
+
+    def judge(self, burst: list[Sent], out: list[bytes], back: list[bytes]) -> list[str]:
+        """Frames whose receiver is inside leave at the back, wherever they came from."""
+        self.now_us, self.left, self.wrong = burst[0].time_us, out + back, []
+        expected: tuple[list[bytes], list[bytes]] = ([], [])
+        for sent in burst:
+            side, frames = self.cross(sent)
+            expected[0 if side == OUTSIDE else 1].extend(frames)
+        wrong = differences("out", expected[0], out) + differences("back", expected[1], back)
+        return self.wrong + wrong
+
+    def process(self, frame: bytes, time_us: int) -> list[bytes]:
+        """In a chain traffic goes outward only; fragments and errors, which a switch cannot translate, are dropped."""
+        headers = read_headers(frame)
+        if headers.kind != "ipv4" or headers.l4 == 0 or headers.fragment or self.owns(addresses(frame, headers)[1]):
+            return []
+        if headers.protocol == ICMP and frame[headers.l4] not in REQUESTS:
+            return []
+        self.now_us = time_us
+        made = self.translate(frame, headers, INSIDE)[1]
+        return [] if made is None else [made]
+
+    def cross(self, sent: Sent) -> tuple[int, list[bytes]]:
+        """The side where a packet leaves, and its frames."""
+        frame, headers, largest = sent.frame, read_headers(sent.frame), 0
+        if headers.fragment:
+            why = self.fragment_fault(frame, headers, sent.side)
+            if why:
+                return OUTSIDE, self.drop(why)[0]
+            self.counted["fragments"] += 1
+            whole = self.reassembly.add(frame, headers, sent.side, sent.time_us)
+            if whole is None:
+                return OUTSIDE, []
+            joined = join_marks(whole, headers.l3)
+            if joined is None:
+                return OUTSIDE, self.drop("congested")[0]
+            self.counted["reassembled"] += 1
+            frame, largest = joined, whole.largest
+            headers = read_headers(frame)
+        if headers.kind != "ipv4" or headers.l4 == 0:
+            return OUTSIDE, self.drop({"ipv4": "unsupported", "malformed": "malformed"}.get(headers.kind, "other"))[0]
+        side, made = self.translate(frame, headers, sent.side)
+        if made is None or not largest:
+            return side, [] if made is None else [made]
+        parts = cut_datagram(made, read_headers(made), max(largest, LEAST_MTU)) or []
+        self.counted["fragments_sent"] += len(parts)
+        return side, parts
+
+    def fragment_fault(self, frame: bytes, headers: Headers, side: int) -> str | None:
+        """The counter of a fragment that is freed before it is held."""
+        if headers.protocol not in PHASES:
+            return "unsupported"
+        if not header_is_right(frame, headers.l3):
+            return "malformed"
+        return "unmapped" if side == OUTSIDE and not self.owns(addresses(frame, headers)[1]) else None
+
+    def translate(self, frame: bytes, headers: Headers, side: int) -> tuple[int, bytes | None]:
+        """The side where a whole packet leaves, and its frame."""
+        if headers.protocol == ICMP:
+            kind = frame[headers.l4]
+            if kind in ICMP_ERRORS:
+                return self.error(frame, headers, side)
+            if kind not in (REQUESTS if side == INSIDE else REPLIES):
+                self.counted["unsupported"] += 1
+                return OUTSIDE, None
+        flags = frame[headers.l4 + 13] if headers.protocol == TCP else 0
+        if side == INSIDE:
+            return self.outward(frame, headers, flags)
+        mapping = self.outside.get((headers.protocol, end_of(frame, headers.l3, headers.l4, DESTINATION)))
+        if mapping is None or not self.is_live(mapping):
+            self.counted["unmapped"] += 1
+            return OUTSIDE, None
+        self.counted["inward"] += 1
+        return INSIDE, self.inward(frame, headers, mapping, flags)
+
+    def inward(self, frame: bytes, headers: Headers, mapping: Mapping, flags: int) -> bytes:
+        """A packet to the inside end of a mapping; without a session it passes, too (REQ-8)."""
+        session = mapping.sessions.get(self.remote(frame, headers, SOURCE))
+        if session is not None and self.session_lives(session):
+            session.see(OUTSIDE, flags, self.now_us)
+        return with_end(frame, headers.l3, headers.l4, DESTINATION, mapping.inside)
+
+    def remote(self, frame: bytes, headers: Headers, end: int) -> End:
+        """The remote end of a session; queries have none but the address."""
+        address, port = end_of(frame, headers.l3, headers.l4, end)
+        return address, 0 if headers.protocol == ICMP else port
+
+    def outward(self, frame: bytes, headers: Headers, flags: int) -> tuple[int, bytes | None]:
+        """A packet from inside, perhaps to an external end of ours (REQ-9)."""
+        protocol, l3, l4 = headers.protocol, headers.l3, headers.l4
+        target = None
+        if self.owns(addresses(frame, headers)[1]):
+            target = self.outside.get((protocol, end_of(frame, l3, l4, DESTINATION)))
+            if target is None or protocol == ICMP or not self.is_live(target):
+                self.counted["unmapped"] += 1
+                return OUTSIDE, None
+        mapping = self.mapping_for(frame, headers)
+        if mapping is None:
+            self.counted["exhausted"] += 1
+            return OUTSIDE, None
+        remote = self.remote(frame, headers, DESTINATION)
+        session = mapping.sessions.get(remote)
+        if session is None or not self.session_lives(session):
+            self.counted["started"] += 1
+            mapping.sessions.pop(remote, None)
+            session = mapping.sessions[remote] = Session(PHASES[protocol])
+        session.see(INSIDE, flags, self.now_us)
+        self.counted["outward"] += 1
+        made = with_end(frame, l3, l4, SOURCE, mapping.outside)
+        if target is None:
+            return OUTSIDE, made
+        self.counted["hairpinned"] += 1
+        return INSIDE, self.inward(made, headers, target, flags)
+
+    def mapping_for(self, frame: bytes, headers: Headers) -> Mapping | None:
+        """The mapping of a packet's source; a new one has the end with which the packet left. None beyond the limit."""
+        inside = end_of(frame, headers.l3, headers.l4, SOURCE)
+        key = headers.protocol, inside
+        mapping = self.mappings.get(key)
+        if mapping is not None and self.is_live(mapping):
+            return mapping
+        if mapping is None:
+            if self.ports_of[headers.protocol, inside[0]] == self.number("host_ports", 4096):
+                return None
+            self.ports_of[headers.protocol, inside[0]] += 1
+        outside = self.choose(headers.protocol, inside) if self.left is None else self.learn(frame, headers, self.left)
+        if outside is None:
+            return None
+        if mapping is None or mapping.outside != outside:
+            if mapping is not None and self.outside.get((headers.protocol, mapping.outside)) is mapping:
+                del self.outside[headers.protocol, mapping.outside]
+            mapping = self.mappings[key] = Mapping(inside, outside)
+        self.check(headers.protocol, mapping)
+        self.outside[headers.protocol, outside] = mapping
+        return mapping
+
+    def choose(self, protocol: int, inside: End) -> End | None:
+        """A free external end with the parity of the inside one; None if no port is left."""
+        address = self.address_of.setdefault(inside[0], self.first + len(self.address_of) % self.addresses)
+        key = protocol, address, inside[1] & 1
+        port = self.next_port.get(key, FIRST_PORT + key[2])
+        self.next_port[key] = port + 2
+        return (address, port) if port <= LAST_PORT else None
+
+    def learn(self, frame: bytes, headers: Headers, left: list[bytes]) -> End:
+        """The external end with which a packet left, known by its identification."""
+        number = frame[headers.l3 + 4 : headers.l3 + 6]
+        ends = {
+            end_of(other, found.l3, found.l4, SOURCE)
+            for other in left
+            if (found := read_headers(other)).l4 and found.protocol == headers.protocol
+            if other[found.l3 + 4 : found.l3 + 6] == number and self.owns(addresses(other, found)[0])
+        }
+        taken = {end for end in ends if self.is_live(self.outside.get((headers.protocol, end)))}
+        return min(ends - taken or ends, default=(0, 0))
+
+    def check(self, protocol: int, mapping: Mapping) -> None:
+        """Note what is wrong with the external end of a mapping that begins."""
+        address, port = mapping.outside
+        other = self.outside.get((protocol, mapping.outside))
+        if self.address_of.setdefault(mapping.inside[0], address) != address:
+            self.wrong.append(f"{mapping}: the host has another external address")
+        if port < FIRST_PORT or (port ^ mapping.inside[1]) & 1:
+            self.wrong.append(f"{mapping}: another parity, or below {FIRST_PORT}")
+        if other is not None and other is not mapping and self.is_live(other):
+            self.wrong.append(f"{mapping}: the port is that of {other}")
+
+    def error(self, frame: bytes, headers: Headers, side: int) -> tuple[int, bytes | None]:
+        """An ICMP error about a translated packet: both it and the packet that it quotes are translated (RFC 5508)."""
+        made = self.translate_error(frame, headers, side)
+        self.counted["unmapped" if made is None else "errors"] += 1
+        inward = side == OUTSIDE or self.owns(addresses(frame, headers)[1])
+        return INSIDE if inward else OUTSIDE, made
+
+    def translate_error(self, frame: bytes, headers: Headers, side: int) -> bytes | None:
+        """The frame of an error; None if it is invalid, or quotes no packet of a mapping."""
+        found = find_quoted(frame, headers)
+        if found is None or frame[found[0] + 9] not in PHASES:
+            return None
+        (inner, l4), l3, end, protocol = found, headers.l3, headers.end, frame[found[0] + 9]
+        to = addresses(frame, headers)[1]
+        source, destination = end_of(frame, inner, l4, SOURCE), end_of(frame, inner, l4, DESTINATION)
+        made = frame
+        if side == INSIDE:
+            receiver = self.mappings.get((protocol, destination))
+            if receiver is None or not self.is_live(receiver):
+                return None
+            made = with_end(made, inner, l4, DESTINATION, receiver.outside, end)
+            made = with_address(made, l3, SOURCE, receiver.outside[0])
+        if side == OUTSIDE or self.owns(to):
+            sender = self.outside.get((protocol, source))
+            if sender is None or source[0] != to or not self.is_live(sender):
+                return None
+            made = with_end(made, inner, l4, SOURCE, sender.inside, end)
+            made = with_address(made, l3, DESTINATION, sender.inside[0])
+        return with_icmp_checksum(made, headers)
+
+    def counters(self) -> dict[str, int | Bounds]:
+        own: dict[str, int | Bounds] = {"exhausted": 0, **self.counted, **self.reassembly.counters()}
+        return {**own, "aged": (0, self.counted["started"]), "full": 0, "no_room": 0}

@@ -1,0 +1,219 @@
+"""PacketFilter, FlowMonitor and NIDS: what payloads match, decided by Python's own engine.
+
+The expressions are data: they stand nowhere but in the table of nfs/core/rules.c, and are read from there. What they
+match is decided here by `re`, not by the function's engine.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+from tests.reference.nfs.flows import FlowTable
+from tests.reference.nfs.headers import Headers, flow_of, read_headers
+from tests.reference.nfs.model import Bounds, FunctionModel, Left
+from tests.reference.nfs.traffic import Mix, Sent, random_payload
+
+TABLE = Path(__file__).resolve().parents[3] / "nfs" / "core" / "rules.c"
+CLASSES = ("peer_to_peer", "remote", "chat", "mail", "media", "store", "web", "network")
+ENTRY = re.compile(r'\{"([\w-]+)", RULE_(\w+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\}')
+BUFFER = 2048
+"""Bytes of a frame in its first buffer: of a longer frame only these are scanned."""
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An expression, its class, and bytes that match it."""
+
+    name: str
+    kind: str
+    expression: re.Pattern[bytes]
+    witness: bytes
+
+
+def read_strings(strings: str) -> bytes:
+    """The bytes of string literals in C, one behind the other."""
+    return b"".join(ast.literal_eval("b" + string) for string in STRING.findall(strings))
+
+
+def find_literal(expression: bytes) -> bytes:
+    """The longest run of plain characters outside of groups, classes and repetitions."""
+    best = run = b""
+    at, depth = 0, 0
+    while at < len(expression):
+        char = expression[at : at + 1]
+        step, plain = 1, char.isalnum() or char in b" -_/:=<>,;@\"'!~%&"
+        if char == b"\\":
+            step = 4 if expression[at + 1 : at + 2] == b"x" else 2
+            escaped = expression[at + 1 : at + step]
+            plain = step == 4 or not escaped.isalnum()
+            char = bytes([int(escaped[1:], 16)]) if step == 4 else escaped
+        elif char == b"[":
+            step, plain = expression.index(b"]", at + 2) - at + 1, False
+        elif char == b"{":
+            step, plain = expression.index(b"}", at) - at + 1, False
+        elif char in b"()":
+            depth, plain = depth + (1 if char == b"(" else -1), False
+        if expression[at + step : at + step + 1] in (b"?", b"*", b"{"):
+            plain = False
+        run = run + char if plain and depth == 0 else b""
+        best = max(best, run, key=len)
+        at += step
+    return best
+
+
+def find_literals(expression: bytes) -> list[bytes]:
+    """Bytes of which every match has at least one: a run outside of groups, or one from each choice of a group."""
+    if b"|" in re.sub(rb"\([^()]*\)|\[[^]]*\]|\\.", b"", expression):
+        return [b""]
+    groups = re.findall(rb"(?<!\\)\(((?!\?)[^()\\]*)\)(?![?*{])", expression)
+    choices = [[find_literal(choice) for choice in group.split(b"|")] for group in groups]
+    return max([[find_literal(expression)], *choices], key=lambda literals: min(len(literal) for literal in literals))
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All rules of the table."""
+    return tuple(
+        Rule(name, kind.lower(), re.compile(read_strings(expression), re.DOTALL), read_strings(witness))
+        for name, kind, expression, witness in ENTRY.findall(TABLE.read_text(encoding="utf-8"))
+    )
+
+
+@cache
+def searches() -> tuple[list[tuple[bytes, Rule]], list[tuple[bytes, Rule]]]:
+    """Literals and their rules; those of rules that ignore case are in lower case, and come second."""
+    found: tuple[list[tuple[bytes, Rule]], list[tuple[bytes, Rule]]] = [], []
+    for rule in rules():
+        ignores = bool(rule.expression.flags & re.IGNORECASE)
+        for literal in find_literals(rule.expression.pattern):
+            found[ignores].append((literal.lower() if ignores else literal, rule))
+    return found
+
+
+def find_matches(payload: bytes) -> list[Rule]:
+    """The rules that a payload matches."""
+    exact, ignoring = searches()
+    lower = payload.lower()
+    likely = [rule for literal, rule in exact if literal in payload]
+    likely += [rule for literal, rule in ignoring if literal in lower]
+    return [rule for rule in dict.fromkeys(likely) if rule.expression.search(payload)]
+
+
+def scan_payload(rng: random.Random) -> bytes:
+    """A payload that often matches a rule, or is close to one."""
+    chance, payload = rng.random(), random_payload(rng)
+    if chance < 0.6:
+        return payload
+    rule = rng.choice(rules()).witness
+    if chance < 0.7:
+        at = rng.randrange(len(rule))
+        rule = rule[:at] + bytes([rule[at] ^ 1 << rng.randrange(8)]) + rule[at + 1 :]
+    if chance > 0.95:
+        rule += rng.choice(rules()).witness
+    at = rng.randrange(len(payload) + 1)
+    return payload[:at] + rule + payload[at:]
+
+
+class ScanModel(FunctionModel):
+    """What functions that scan UDP, TCP and ICMP payloads have in common: all but IPv4 passes."""
+
+    def prepare(self) -> None:
+        self.counted.update(dict.fromkeys(("other", "malformed", "scanned", "partial", "fragments", "matches"), 0))
+
+    def mix(self) -> Mix:
+        return Mix(flows=20000, payload=scan_payload)
+
+    def scan(self, frame: bytes, headers: Headers) -> tuple[list[Rule], bool]:
+        """The rules that an IPv4 packet matches, and whether bytes of it were not scanned."""
+        self.counted["fragments"] += headers.later
+        if headers.payload == 0:
+            return [], headers.later
+        whole = frame[headers.payload : headers.end]
+        scanned = frame[headers.payload : min(headers.end, BUFFER)]
+        partial = len(scanned) < len(whole)
+        self.counted["partial"] += partial
+        self.counted["scanned"] += len(scanned) > 0
+        matched = find_matches(scanned) if scanned else []
+        self.counted["matches"] += len(matched)
+        return matched, headers.later or partial
+
+    def take(self, sent: Sent) -> Left:
+        headers = read_headers(sent.frame)
+        if headers.kind != "ipv4":
+            return [sent.frame] * self.passes(headers.kind), []
+        return [sent.frame] * self.lets_pass(sent, headers), []
+
+    def lets_pass(self, sent: Sent, headers: Headers) -> bool:
+        """Scan an IPv4 packet; whether it passes."""
+        raise NotImplementedError
+
+    def counters(self) -> dict[str, int | Bounds]:
+        return {**self.counted, "failed": 0}
+
+
+class PacketFilterModel(ScanModel):
+    """Drops packets whose payload matches a rule, and those that could not be scanned completely."""
+
+    nf = "PacketFilter"
+
+    def lets_pass(self, sent: Sent, headers: Headers) -> bool:
+        matched, missed = self.scan(sent.frame, headers)
+        drops = bool(matched) or missed
+        self.counted["dropped"] += drops
+        return not drops
+
+
+class FlowMonitorModel(ScanModel):
+    """Counts packets, bytes and rule matches of every flow, with aging."""
+
+    nf = "FlowMonitor"
+    variants: ClassVar[tuple[dict[str, str], ...]] = ({"timeout_s": "2"},)
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.flows = FlowTable.of(self)
+
+    def lets_pass(self, sent: Sent, headers: Headers) -> bool:
+        seen = self.flows.count(flow_of(sent.frame, headers), len(sent.frame), sent.time_us)
+        if self.scan(sent.frame, headers)[0] and not seen.mark:
+            seen.mark = 1
+            self.counted["matching_flows"] += 1
+        return True
+
+    def counters(self) -> dict[str, int | Bounds]:
+        return {**super().counters(), **self.flows.counters()}
+
+
+class NidsModel(FlowMonitorModel):
+    """Alerts about flows whose payloads match rules, once per flow and class.
+
+    A packet that matches a rule of the class to drop is dropped. A flow that is removed may raise alerts again.
+    """
+
+    nf = "NIDS"
+    variants = ({"timeout_s": "2", "dropped_class": "7"}, {"timeout_s": "0.05", "flows": "32768"}, {"flows": "900"})
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.counted.update({"alerts": 0, "dropped": 0, **{f"alerts_{kind}": 0 for kind in CLASSES}})
+
+    def lets_pass(self, sent: Sent, headers: Headers) -> bool:
+        seen = self.flows.count(flow_of(sent.frame, headers), len(sent.frame), sent.time_us)
+        kinds = {rule.kind for rule in self.scan(sent.frame, headers)[0]}
+        for kind in kinds:
+            bit = 1 << CLASSES.index(kind)
+            if not seen.mark & bit:
+                seen.mark |= bit
+                self.counted["alerts"] += 1
+                self.counted[f"alerts_{kind}"] += 1
+        dropped = self.number("dropped_class", 0)
+        drops = dropped > 0 and CLASSES[dropped - 1] in kinds
+        self.counted["dropped"] += drops
+        return not drops

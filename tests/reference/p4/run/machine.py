@@ -1,0 +1,243 @@
+"""A P4 program that runs: its parser, control and deparser, its tables and registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.reference.p4.checker import parse_program, tree
+from tests.reference.p4.run.expressions import ExpressionRun, PacketRun, Step, Value, fits
+
+MAX_STATES = 100
+"""That a packet passes in the parser."""
+
+ChosenAction = tuple[str, Mapping[str, int]]
+"""An action and its arguments."""
+
+
+@dataclass(frozen=True)
+class _RunTable:
+    """A table as it is looked up: by `exact` if that is not empty, else by the first of the entries that fits."""
+
+    keys: Sequence[Value]
+    entries: Sequence[tuple[Sequence[tree.ValueSet], ChosenAction]]
+    exact: Mapping[tuple[int, ...], ChosenAction]
+    default: ChosenAction
+    learns: bool
+
+
+class P4Machine(ExpressionRun):
+    """A program with its tables and registers.
+
+    Parameters
+    ----------
+    text
+        That the checker accepts.
+    unset
+        The bits that metadata has, and fields of headers that are not valid, until they are written: P4 leaves them
+        open, so a program must do the same whatever they are.
+
+    Raises
+    ------
+    P4SyntaxError
+        When the text is no program that is emitted.
+    """
+
+    def __init__(self, text: str, unset: int = 0) -> None:
+        program = parse_program(text)
+        super().__init__(program, unset)
+        self.learnt: dict[str, dict[tuple[int, ...], ChosenAction]] = {}
+        self._headers = {header.name: self.types[header.type] for header in program.headers}
+        self.widths |= {f"meta.{each.name}": each.width for each in program.metadata}
+        for header, declared in self._headers.items():
+            self.widths |= {f"hdr.{header}.{each.name}": each.width for each in declared}
+        self._states = {state.name: self._state(state) for state in program.states}
+        self._parameters = {action.name: [each.name for each in action.parameters] for action in program.actions}
+        self._actions = {action.name: self._action(action) for action in program.actions}
+        self._tables = {table.name: self._table(table) for table in program.tables}
+        self._apply = self._block(program.body)
+        self._emitted = [emit.header for emit in program.emits]
+
+    def process(self, frame: bytes, port: int) -> tuple[int, bytes] | None:
+        """What becomes of a frame from a port: the port where it leaves, and the frame; None if it is dropped."""
+        packet = PacketRun(frame, port)
+        self._parse(packet)
+        self._apply(packet)
+        if packet.sent_to is None:
+            return None
+        parts = [self._bytes(packet, header) for header in self._emitted if header in packet.valid]
+        return packet.sent_to, b"".join(parts) + frame[packet.at :]
+
+    # the parser and the deparser
+
+    def _parse(self, packet: PacketRun) -> None:
+        state = "start"
+        for _ in range(MAX_STATES):
+            if state == "accept" or packet.short:
+                return
+            extract, transition = self._states[state]
+            if extract is not None:
+                extract(packet)
+            state = transition(packet)
+        raise AssertionError("the parser does not end")
+
+    def _state(self, state: tree.StateDeclaration) -> tuple[Step | None, Callable[[PacketRun], str]]:
+        keys = [self.value(key)[0] for key in state.keys]
+
+        def transition(packet: PacketRun) -> str:
+            found = [key(packet) for key in keys]
+            for case in state.cases:
+                if all(map(fits, case.values, found)):
+                    return case.state
+            return state.otherwise
+
+        return None if state.extract is None else self._extract(state.extract), transition
+
+    def _extract(self, of: tree.HeaderExtract) -> Step:
+        header = of.header
+        length = None if of.length is None else self.value(of.length)[0]
+
+        def step(packet: PacketRun) -> None:
+            if length is not None:
+                size = length(packet) // 8
+                packet.varying[header] = packet.frame[packet.at : packet.at + size]
+            else:
+                size = packet.read(self._headers[header], f"hdr.{header}.")
+            packet.short = packet.at + size > len(packet.frame)
+            if not packet.short:
+                packet.at += size
+                packet.valid.add(header)
+
+        return step
+
+    def _bytes(self, packet: PacketRun, header: str) -> bytes:
+        word, total = 0, 0
+        for each in self._headers[header]:
+            if each.varies:
+                return packet.varying.get(header, b"")
+            unset = self.unset & ((1 << each.width) - 1)
+            word = word << each.width | packet.fields.get(f"hdr.{header}.{each.name}", unset)
+            total += each.width
+        return word.to_bytes(total // 8, "big")
+
+    # the control
+
+    def _action(self, action: tree.ActionDeclaration) -> Step:
+        outside = self.widths
+        self.widths = outside | {each.name: each.width for each in action.parameters}
+        found = self._block(action.body)
+        self.widths = outside
+        return found
+
+    def _table(self, table: tree.TableDeclaration) -> _RunTable:
+        entries = [(entry.values, self._choose(entry.action)) for entry in table.entries]
+        kinds = [element.match_kind for element in table.key]
+        if kinds == ["lpm"]:
+            entries.sort(key=lambda entry: entry[0][0].prefix_length, reverse=True)
+        exact = {tuple(values.value for values in sets): chosen for sets, chosen in entries}
+        return _RunTable(
+            [self.value(element.field)[0] for element in table.key],
+            entries,
+            exact if set(kinds) == {"exact"} else {},
+            self._choose(table.default),
+            table.learns,
+        )
+
+    def _choose(self, call: tree.ActionCall) -> ChosenAction:
+        values = [argument.value for argument in call.arguments]
+        return call.name, dict(zip(self._parameters[call.name], values, strict=True))
+
+    def _look_up(self, name: str) -> Step:
+        def step(packet: PacketRun) -> None:
+            table = self._tables[name]
+            key = tuple(value(packet) for value in table.keys)
+            packet.missed = name, key
+            action, packet.arguments = self._find(name, table, key)
+            self._actions[action](packet)
+
+        return step
+
+    def _find(self, name: str, table: _RunTable, key: tuple[int, ...]) -> ChosenAction:
+        if table.learns:
+            return self.learnt.get(name, {}).get(key, table.default)
+        if table.exact:
+            return table.exact.get(key, table.default)
+        for sets, chosen in table.entries:
+            if all(map(fits, sets, key)):
+                return chosen
+        return table.default
+
+    def _block(self, body: tree.Body) -> Step:
+        steps = [self._statement(statement) for statement in body]
+
+        def step(packet: PacketRun) -> None:
+            for inner in steps:
+                inner(packet)
+
+        return step
+
+    def _statement(self, statement: tree.Statement) -> Step:
+        match statement:
+            case tree.Assignment(target=target, value=value):
+                return self._assign(target.path, self.value(value)[0])
+            case tree.ValidityChange(header=header, valid=valid):
+                return self._validate(header, valid)
+            case tree.RegisterWrite(register=register, index=index, value=value):
+                return self._write(self.registers[register], self.value(index)[0], self.value(value)[0])
+            case tree.EntryLearning():
+                return self._learn(statement.action, [self.value(value)[0] for value in statement.values])
+            case tree.TableApply(table=table):
+                return self._look_up(table)
+            case tree.PacketDrop():
+                return lambda packet: None
+            case tree.PacketSend(port=port):
+                return self._send(self.value(port)[0])
+            case tree.IfStatement(condition=condition, yes=yes, no=no):
+                return self._if(self.value(condition)[0], self._block(yes), self._block(no))
+
+    def _assign(self, to: str, value: Value) -> Step:
+        mask = (1 << self.widths[to]) - 1
+
+        def step(packet: PacketRun) -> None:
+            packet.fields[to] = value(packet) & mask
+
+        return step
+
+    def _if(self, condition: Value, yes: Step, no: Step) -> Step:
+        def step(packet: PacketRun) -> None:
+            (yes if condition(packet) else no)(packet)
+
+        return step
+
+    def _validate(self, header: str, valid: bool) -> Step:
+        """What a header held before it became valid, or invalid, is gone."""
+        paths = [f"hdr.{header}.{each.name}" for each in self._headers[header]]
+
+        def step(packet: PacketRun) -> None:
+            if valid == (header in packet.valid):
+                return
+            for path in paths:
+                packet.fields.pop(path, None)
+            packet.valid ^= {header}
+
+        return step
+
+    def _send(self, port: Value) -> Step:
+        def step(packet: PacketRun) -> None:
+            packet.sent_to = port(packet)
+
+        return step
+
+    def _write(self, numbers: list[int], place: Value, value: Value) -> Step:
+        def step(packet: PacketRun) -> None:
+            numbers[place(packet)] = value(packet)
+
+        return step
+
+    def _learn(self, action: str, items: Sequence[Value]) -> Step:
+        def step(packet: PacketRun) -> None:
+            table, key = packet.missed
+            arguments = dict(zip(self._parameters[action], (item(packet) for item in items), strict=True))
+            self.learnt.setdefault(table, {})[key] = action, arguments
+
+        return step
