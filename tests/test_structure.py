@@ -26,7 +26,7 @@ NOT_PLAIN = re.compile(
 )
 """Words that a network engineer would not use for what is meant."""
 
-FIXED = re.compile(r"""["'`]compan(?:y|ies)["'`]|companies\.csv""")
+FIXED = re.compile(r"""["'`]compan(?:y|ies)["'`]|companies\.csv|^    company: """)
 """Keys and file names that other programs read."""
 
 

@@ -28,7 +28,7 @@ Cell = Callable[[Compared, Evaluation], str]
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """One figure of a plan.
 
     Parameters
@@ -141,8 +141,10 @@ def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float |
 
 
 COLUMNS = (
-    Column("strategy", lambda compared, judged: judged.plan.strategy, "which rule placed", "strategy", page="strategy"),
-    Column(
+    TableColumn(
+        "strategy", lambda compared, judged: judged.plan.strategy, "which rule placed", "strategy", page="strategy"
+    ),
+    TableColumn(
         "predictor",
         lambda compared, judged: judged.plan.predictor,
         "which predictor it used; strategies that predict nothing have none",
@@ -151,7 +153,7 @@ COLUMNS = (
         page="predictor",
         page_value=lambda compared, judged: judged.plan.predictor or "-",
     ),
-    Column(
+    TableColumn(
         "nics",
         lambda compared, judged: judged.nics,
         "NICs at the peak",
@@ -159,7 +161,7 @@ COLUMNS = (
         lambda compared, judged: f"{judged.nics:,}",
         "NICs",
     ),
-    Column(
+    TableColumn(
         "wastage_pct",
         lambda compared, judged: rounded(compared.wastage_pct(judged)),
         "NICs beyond the reference, %",
@@ -168,19 +170,19 @@ COLUMNS = (
         "wastage, %",
         lambda compared, judged: compared.wastage_pct(judged),
     ),
-    Column(
+    TableColumn(
         "wastage_against",
         lambda compared, judged: reference(compared).replace(" ", "_"),
         "the reference of wastage: `optimum`, or `lower_bound` where the optimum is not proven",
     ),
-    Column(
+    TableColumn(
         "",
         lambda compared, judged: None,
         "",
         page="note",
         page_value=lambda compared, judged: MEANINGS.get(mark_of(compared, judged)),
     ),
-    Column(
+    TableColumn(
         "sla_violations_pct",
         lambda compared, judged: rounded(judged.violations_pct),
         "instances that violate their SLA by the ground truth, per 100 placed",
@@ -189,7 +191,7 @@ COLUMNS = (
         "SLA violations, %",
         lambda compared, judged: judged.violations_pct,
     ),
-    Column(
+    TableColumn(
         "expected_violations_pct",
         lambda compared, judged: rounded(judged.expected_violations_pct),
         "the same as the predictor expects it, by its measured errors",
@@ -199,13 +201,13 @@ COLUMNS = (
         lambda compared, judged: judged.expected_violations_pct,
         where=expects_violations,
     ),
-    Column(
+    TableColumn(
         "violated",
         lambda compared, judged: judged.violated,
         "number of instances that violate their SLA",
         page="SLA violations",
     ),
-    Column(
+    TableColumn(
         "rejected",
         lambda compared, judged: judged.plan.rejected,
         "arrivals without a NIC",
@@ -213,15 +215,15 @@ COLUMNS = (
         lambda compared, judged: f"{judged.plan.rejected:,}",
         "rejected",
     ),
-    Column("seconds", lambda compared, judged: round(judged.plan.seconds, 4), "time of placing, s"),
-    Column(
+    TableColumn("seconds", lambda compared, judged: round(judged.plan.seconds, 4), "time of placing, s"),
+    TableColumn(
         "decisions_per_s",
         lambda compared, judged: round(decisions_per_s(judged), 1),
         "arrivals decided per second",
         "decisions/s",
         lambda compared, judged: f"{decisions_per_s(judged):,.0f}",
     ),
-    Column(
+    TableColumn(
         "cost",
         lambda compared, judged: whole(judged.cost),
         "cost of the NICs at the peak",
@@ -231,7 +233,7 @@ COLUMNS = (
         lambda compared, judged: judged.cost,
         where=costs_differ,
     ),
-    Column(
+    TableColumn(
         "cost_wastage_pct",
         lambda compared, judged: rounded(compared.cost_wastage_pct(judged)),
         "cost beyond the reference, %",
@@ -241,48 +243,54 @@ COLUMNS = (
         lambda compared, judged: compared.cost_wastage_pct(judged),
         where=costs_differ,
     ),
-    Column("to_buy", lambda compared, judged: to_buy(judged.plan, compared.catalogue.kinds), "NICs to buy, by model"),
-    Column("budget_pct", lambda compared, judged: compared.catalogue.budget_pct, "SLA violations to accept, %"),
-    Column(
+    TableColumn(
+        "to_buy", lambda compared, judged: to_buy(judged.plan, compared.catalogue.kinds), "NICs to buy, by model"
+    ),
+    TableColumn("budget_pct", lambda compared, judged: compared.catalogue.budget_pct, "SLA violations to accept, %"),
+    TableColumn(
         "keeps_budget",
         lambda compared, judged: None if compared.catalogue.budget_pct is None else keeps_budget(compared, judged),
         "whether it has no more SLA violations than that",
     ),
-    Column("risk", lambda compared, judged: judged.plan.risk, "the chance that an NF is slower than placement assumes"),
-    Column(
+    TableColumn(
+        "risk", lambda compared, judged: judged.plan.risk, "the chance that an NF is slower than placement assumes"
+    ),
+    TableColumn(
         "comparable",
         lambda compared, judged: not is_marked(compared, judged),
         "whether its wastage can be compared with that of the optimum",
     ),
-    Column(
+    TableColumn(
         "short_by_pct",
         lambda compared, judged: rounded(judged.short_by_pct),
         "how far the worst instance is below the throughput of its SLA, %",
     ),
-    Column(
+    TableColumn(
         "spare_cores_pct",
         lambda compared, judged: spare_cores_pct(compared.catalogue.kinds, judged),
         "cores that no NF uses when most NICs are in use, %",
         page="spare cores, %",
         in_studies=spare_cores_pct,
     ),
-    Column("reserve_pct", _of_budget("reserve_pct"), "what was kept back of the budget, %", in_json=_has_budget),
-    Column(
+    TableColumn("reserve_pct", _of_budget("reserve_pct"), "what was kept back of the budget, %", in_json=_has_budget),
+    TableColumn(
         "bound_nics", _of_budget("nics_lower_bound"), "no plan within the budget uses fewer NICs", in_json=_has_budget
     ),
-    Column("lower_bound", _of_budget("lower_bound"), "no plan within the budget costs less", in_json=_has_budget),
-    Column("proven", _of_budget("proven"), "whether it is the cheapest plan within the budget", in_json=_has_budget),
-    Column("scope", _of_budget("scope"), "among which plans", in_json=_has_budget),
-    Column(
+    TableColumn("lower_bound", _of_budget("lower_bound"), "no plan within the budget costs less", in_json=_has_budget),
+    TableColumn(
+        "proven", _of_budget("proven"), "whether it is the cheapest plan within the budget", in_json=_has_budget
+    ),
+    TableColumn("scope", _of_budget("scope"), "among which plans", in_json=_has_budget),
+    TableColumn(
         "measured_runs", lambda compared, judged: judged.measured_runs, "runs that were measured", in_json=_measured
     ),
-    Column(
+    TableColumn(
         "measured_pct",
         lambda compared, judged: rounded(judged.measured_pct),
         "instances all of whose co-locations were measured, %",
         in_json=_measured,
     ),
-    Column(
+    TableColumn(
         "unmeasured",
         lambda compared, judged: None if judged.measured_runs is None else [list(nfs) for nfs in judged.unmeasured],
         "the NFs of each co-location that was not measured",
@@ -305,13 +313,13 @@ PAGE = (
 """First of the columns of the HTML report; others with a page heading follow."""
 
 
-def table_columns(compared: Compared) -> list[Column]:
+def table_columns(compared: Compared) -> list[TableColumn]:
     """The columns of the text table, in their order."""
     keys = dict.fromkeys([*TABLE, *(column.key for column in COLUMNS if column.heading)])
     return [BY_KEY[key] for key in keys if BY_KEY[key].where(compared)]
 
 
-def page_columns() -> list[Column]:
+def page_columns() -> list[TableColumn]:
     """The columns of the HTML report, in their order; cost wastage is left out where all NICs cost the same."""
     return [BY_KEY[key] for key in dict.fromkeys([*PAGE, *(column.key for column in COLUMNS if column.page)])]
 

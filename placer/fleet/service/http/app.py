@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from placer.fleet.service.http.openapi import JSON, LINES, DescribedRoute, Operation, describe, documentation_page
+from placer.fleet.service.http.openapi import JSON, LINES, DescribedRoute, RouteOperation, describe, documentation_page
 from placer.fleet.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
 from placer.fleet.service.http.writer import Overloaded, Stopped, Writer
 from placer.fleet.service.log import log
@@ -142,7 +142,7 @@ async def _read_body(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-def posted_route(path: str, handler: Handler, operation: Operation) -> DescribedRoute:
+def posted_route(path: str, handler: Handler, operation: RouteOperation) -> DescribedRoute:
     """`POST` of a path."""
     return DescribedRoute(path, PostedEndpoint(handler), operation, "POST")
 

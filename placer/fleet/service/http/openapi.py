@@ -53,7 +53,7 @@ Move = TypedDict(
 )
 
 
-class JudgedInstance(TypedDict):
+class JudgedInstanceJson(TypedDict):
     """What was predicted of a measured instance (kpps), and whether its SLA is violated."""
 
     id: str
@@ -72,7 +72,7 @@ class ClassOfNics(TypedDict):
     cause: str
 
 
-class Decision(TypedDict):
+class DecisionJson(TypedDict):
     """The answer to an event. `version` is the number of the last event."""
 
     ok: Literal[True]
@@ -85,7 +85,7 @@ class Decision(TypedDict):
     status: str
     nic: NotRequired[str | None]
     model: NotRequired[int]
-    instances: NotRequired[list[JudgedInstance]]
+    instances: NotRequired[list[JudgedInstanceJson]]
     moves: list[Move]
     at_risk: NotRequired[list[str]]
     queued: NotRequired[list[str]]
@@ -95,7 +95,7 @@ class Decision(TypedDict):
     version: int
 
 
-class Place(TypedDict):
+class PlaceJson(TypedDict):
     """Where an arrival would go, whether that opens the NIC, and its score, the lower the better."""
 
     nic: str
@@ -108,11 +108,11 @@ class Places(TypedDict):
     """The answer to a question."""
 
     version: int
-    places: list[Place]
+    places: list[PlaceJson]
     verdicts: list[ClassOfNics]
 
 
-class Tenant(TypedDict):
+class TenantJson(TypedDict):
     """An instance, with its SLA and what is predicted of it."""
 
     id: str
@@ -125,7 +125,7 @@ class Tenant(TypedDict):
     solo_kpps: NotRequired[float]
 
 
-class FoundTenant(Tenant):
+class FoundTenant(TenantJson):
     """An instance, and where it is."""
 
     version: int
@@ -133,7 +133,7 @@ class FoundTenant(Tenant):
     nic: str | None
 
 
-class Nic(TypedDict):
+class NicJson(TypedDict):
     """A NIC with its tenants; `changed` is the number of the last event that changed it."""
 
     version: NotRequired[int]
@@ -144,14 +144,14 @@ class Nic(TypedDict):
     free_cores: int
     cost: float
     changed: int
-    tenants: list[Tenant]
+    tenants: list[TenantJson]
 
 
 class Nics(TypedDict):
     """A page of NICs, and where the next one begins."""
 
     version: int
-    nics: list[Nic]
+    nics: list[NicJson]
     cursor: str | None
 
 
@@ -196,7 +196,7 @@ REFUSALS = {
 
 
 @dataclass(frozen=True)
-class Operation:
+class RouteOperation:
     """What a route does.
 
     Parameters
@@ -223,14 +223,17 @@ class Operation:
 class DescribedRoute(Route):
     """A route that the document describes."""
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], operation: Operation, method: str = "GET") -> None:
+    def __init__(self, path: str, endpoint: Callable[..., Any], operation: RouteOperation, method: str = "GET") -> None:
         super().__init__(path, endpoint, methods=[method])
         self.method = method.lower()
         self.operation = operation
 
 
 class _Schemas(GenerateJsonSchema):
-    """Schemas whose properties have no titles, which would only repeat their names."""
+    """Schemas whose properties have no titles, which would only repeat their names; `TenantJson` is named `Tenant`."""
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(name.removesuffix("Json"))
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

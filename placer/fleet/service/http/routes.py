@@ -16,7 +16,7 @@ from placer.fleet.protocol import SHOWN, AnyEvent, Malformed, Wanted, Whole, fau
 from placer.fleet.service.http import openapi
 from placer.fleet.service.http.app import EVENTS, Posted, answer, lines, posted_route, refusal
 from placer.fleet.service.http.metrics import model_of, nics_by_service
-from placer.fleet.service.http.openapi import JSON, LINES, TEXT, DescribedRoute, Operation
+from placer.fleet.service.http.openapi import JSON, LINES, TEXT, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.what_if import ClassVerdict, WhatIf
 from placer.model.fleet import Nic, Tenant
@@ -68,8 +68,8 @@ class EventRoutes:
         """Both."""
         refusals = (401, 403, 408, 409, 412, 413, 422, 429, 503)
         headers = {"Idempotency-Key": Key, "If-Version": Since}
-        one = Operation("decide", "Decide on one event.", openapi.Decision, refusals, AnyEvent, headers)
-        batch = Operation(
+        one = RouteOperation("decide", "Decide on one event.", openapi.DecisionJson, refusals, AnyEvent, headers)
+        batch = RouteOperation(
             "decideMany", "Decide on a line each; answers come in the same order.", LINES, refusals, LINES,
             {"Idempotency-Key": Key},
         )  # fmt: skip
@@ -135,20 +135,22 @@ class QuestionRoutes:
         usual: Any = Annotated[int, Field(ge=1, le=MOST_NICS, json_schema_extra={"default": USUAL_NICS})]
         log = {"after": Number, "wait_s": Annotated[float, Field(ge=0, le=LONGEST_WAIT)]}
         found = (
-            ("/v1/summary", self.summary, Operation("summary", "The fleet in numbers.", openapi.Summary, wrong)),
-            ("/v1/nics", self.nics, Operation(
+            ("/v1/summary", self.summary, RouteOperation("summary", "The fleet in numbers.", openapi.Summary, wrong)),
+            ("/v1/nics", self.nics, RouteOperation(
                 "nics", "NICs with their tenants.", openapi.Nics, wrong, query={"limit": usual, "cursor": Number}
             )),
-            ("/v1/nics/{nic}", self.nic, Operation("nic", "One NIC.", openapi.Nic, (*wrong, 404))),
-            ("/v1/tenants/{id:path}", self.tenant, Operation(
+            ("/v1/nics/{nic}", self.nic, RouteOperation("nic", "One NIC.", openapi.NicJson, (*wrong, 404))),
+            ("/v1/tenants/{id:path}", self.tenant, RouteOperation(
                 "tenant", "One instance.", openapi.FoundTenant, (*wrong, 404)
             )),
-            ("/v1/log", self.log, Operation("log", "Events after one, with their answers.", LINES, wrong, query=log)),
-            ("/healthz", self.alive, Operation("alive", "Whether it works.", openapi.Good, health)),
-            ("/readyz", self.ready, Operation("ready", "Whether it takes requests.", openapi.Good, health)),
-            ("/metrics", self.metrics, Operation("metrics", "For Prometheus.", TEXT, (401, 403))),
+            ("/v1/log", self.log, RouteOperation("log", "Events, with their answers.", LINES, wrong, query=log)),
+            ("/healthz", self.alive, RouteOperation("alive", "Whether it works.", openapi.Good, health)),
+            ("/readyz", self.ready, RouteOperation("ready", "Whether it takes requests.", openapi.Good, health)),
+            ("/metrics", self.metrics, RouteOperation("metrics", "For Prometheus.", TEXT, (401, 403))),
         )  # fmt: skip
-        asked = Operation("ask", "Where it would go.", openapi.Places, (401, 403, 408, 409, 413, 422, 503), Question)
+        asked = RouteOperation(
+            "ask", "Where it would go.", openapi.Places, (401, 403, 408, 409, 413, 422, 503), Question
+        )
         return [posted_route("/v1/ask", self.ask, asked), *(DescribedRoute(*route) for route in found)]
 
     async def ask(self, posted: Posted) -> Response:
@@ -201,7 +203,7 @@ class QuestionRoutes:
         nic = self.writer.engine.fleet.find(request.path_params["nic"])
         if nic is None:
             return refusal(404, f"'{request.path_params['nic']}' was never in use")
-        found: openapi.Nic = {"version": self.writer.version, **self._nic(nic)}
+        found: openapi.NicJson = {"version": self.writer.version, **self._nic(nic)}
         return answer(found)
 
     async def nics(self, request: Request) -> Response:
@@ -288,7 +290,7 @@ class QuestionRoutes:
         """`GET /metrics`."""
         return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    def _nic(self, nic: Nic) -> openapi.Nic:
+    def _nic(self, nic: Nic) -> openapi.NicJson:
         free = nic.kind.cores - nic.kind.cores_taken(tenant.workload for tenant in nic.tenants)
         return {
             "nic": nic.id, "nic_model": nic.kind.model, "service": nic.service.value, "cores": nic.kind.cores,
@@ -296,7 +298,7 @@ class QuestionRoutes:
             "tenants": list(self._tenants(nic)),
         }  # fmt: skip
 
-    def _tenants(self, nic: Nic) -> Iterator[openapi.Tenant]:
+    def _tenants(self, nic: Nic) -> Iterator[openapi.TenantJson]:
         """The tenants of a NIC, with what is predicted of them."""
         if not nic.tenants_by_id:
             return
@@ -322,8 +324,8 @@ def _show_verdict(verdict: ClassVerdict) -> openapi.ClassOfNics:
     return {"nic_model": verdict.nic_model, "company": nfs, "nics": verdict.nics, "cause": verdict.cause}
 
 
-def _show_tenant(tenant: Tenant) -> openapi.Tenant:
-    shown: openapi.Tenant = {
+def _show_tenant(tenant: Tenant) -> openapi.TenantJson:
+    shown: openapi.TenantJson = {
         "id": tenant.id,
         "nf": tenant.workload.nf,
         "traffic": dict(tenant.workload.traffic.as_dict()),

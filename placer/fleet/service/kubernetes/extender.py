@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from placer.fleet.events import Arrive, Refused
 from placer.fleet.service.http.app import Background, Posted, answer, posted_route, refusal
-from placer.fleet.service.http.openapi import JSON, DescribedRoute, Operation
+from placer.fleet.service.http.openapi import JSON, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.service.kubernetes.api import KubernetesApi
 from placer.fleet.service.kubernetes.pods import Pod, WrongPod, pod_of
@@ -70,7 +70,7 @@ class Extender:
             ("bind", self.bind, "Bind a pod to a node."),
         )
         return [
-            posted_route(f"/k8s/v1/{name}", handler, Operation(name, summary, Any, REFUSALS, dict[str, Any]))
+            posted_route(f"/k8s/v1/{name}", handler, RouteOperation(name, summary, Any, REFUSALS, dict[str, Any]))
             for name, handler, summary in verbs
         ]
 
