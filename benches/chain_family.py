@@ -17,7 +17,7 @@ from predictor.chains.chain_model import Correction, StageCosts, improves, stage
 from predictor.chains.placed_chain import ChainStage, CostsByCore, PlacedChain
 from predictor.chains.process import Assumptions, Typical
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.settings import ENOUGH, Settings, settings_of
+from predictor.chains.settings import ENOUGH_REPEATS, Settings, settings_of
 from profiles.arrays import Floats
 
 ASSUMED = Assumptions(
@@ -131,7 +131,7 @@ class ChainFamily:
         settings = measured.settings
         noise = float(np.median([profile.settings.spread for profile in self.profiles.values()]))
         repeated = settings.measurements > len(settings)
-        doubtful = np.array([len(one) < ENOUGH for one in settings.repeats])
+        doubtful = np.array([len(one) < ENOUGH_REPEATS for one in settings.repeats])
         variance = (settings.spread if repeated else noise) ** 2 / settings.count
         factors, features = self._factors(measured)
         return replace(self, correction=Correction.fit(features, factors, variance, doubtful, ASSUMED))

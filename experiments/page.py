@@ -14,10 +14,10 @@ from placer.report.html import Page, Picture, Section, Tile
 FEW_ROWS = 32
 """Tables with at most this many rows are shown, longer ones are folded."""
 
-UNITS = {"pct": ", %", "kpps": ", kpps"}
-ABBREVIATIONS = {"mape": "MAPE", "nf": "NF", "sla": "SLA"}
+UNIT_TEXTS = {"pct": ", %", "kpps": ", kpps"}
+WORD_SPELLINGS = {"mape": "MAPE", "nf": "NF", "sla": "SLA"}
 
-VERDICTS = (
+VERDICT_TEXT = (
     "The column verdict compares our number with the published one at the published precision, for the paper's method "
     "and its baselines alike: 'worse' names the metrics that are worse, 'differs' marks an effect of another size. An "
     "empty cell means as good as published, or no published number."
@@ -48,7 +48,7 @@ def page_of_outcomes(outcomes: Sequence[Outcome], setting: Setting, out: Path) -
         summary=(
             f"{ran} of {len(outcomes)} experiments ran. Rows that are worse than published or different: {marked:,} of "
             f"{rows:,}. The others are as good as published or have no published number.",
-            VERDICTS,
+            VERDICT_TEXT,
             f"{runs_made(setting)} Papers: {'; '.join(map(str, papers_of(outcomes)))}.",
         ),
         tiles=tuple(tiles),
@@ -98,8 +98,8 @@ def _section(one: Outcome, out: Path) -> Section:
 def _heading(column: object) -> str:
     """The heading of a column: `published_mape_pct` becomes `published MAPE, %`."""
     *words, unit = str(column).split("_")
-    unit = UNITS.get(unit, f" {unit}" if words else unit)
-    return " ".join(ABBREVIATIONS.get(word, word) for word in words) + ABBREVIATIONS.get(unit, unit)
+    unit = UNIT_TEXTS.get(unit, f" {unit}" if words else unit)
+    return " ".join(WORD_SPELLINGS.get(word, word) for word in words) + WORD_SPELLINGS.get(unit, unit)
 
 
 def notes_of(result: Result) -> Iterator[str]:

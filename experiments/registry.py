@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from profiles import InputError
 
-MEASUREMENTS = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "flowmon-bf2"
+MEASUREMENTS_FOLDER = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "flowmon-bf2"
 """Default folder of the measurements on a real BlueField-2; it may be missing."""
 
 
@@ -75,7 +75,7 @@ class Setting:
 
     seed: int = 0
     scale: float = 1.0
-    measurements: Path = MEASUREMENTS
+    measurements: Path = MEASUREMENTS_FOLDER
     chains: Path | None = None
     sweep: Path | None = None
     say: Callable[[str], None] = lambda message: None
@@ -124,7 +124,7 @@ class Experiment:
     run: Callable[[Setting], Result]
 
 
-KINDS = ("table", "figure")
+EXPERIMENT_KINDS = ("table", "figure")
 
 _registered: dict[str, Experiment] = {}
 
@@ -207,5 +207,5 @@ def _unknown(name: str, known: Sequence[Experiment]) -> InputError:
 
 def _order(one: Experiment) -> tuple[str, int, int, str]:
     match = re.match(r"(table|figure)(\d+)", one.name)
-    kind, number = (KINDS.index(match[1]), int(match[2])) if match else (len(KINDS), 0)
+    kind, number = (EXPERIMENT_KINDS.index(match[1]), int(match[2])) if match else (len(EXPERIMENT_KINDS), 0)
     return one.paper.name, kind, number, one.name

@@ -14,14 +14,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.outcome import Outcome
-from experiments.page import VERDICTS, notes_of, page_of_outcomes, papers_of, runs_made, title_of
+from experiments.page import VERDICT_TEXT, notes_of, page_of_outcomes, papers_of, runs_made, title_of
 from experiments.registry import Experiment, Result, Setting
 from placer.report.html import write_page
 from profiles.table import write_table
 
-INDEX = "index"
-INCHES = (8.0, 4.5)
-STYLE: dict[Any, Any] = {
+INDEX_PAGE = "index"
+FIGURE_INCHES = (8.0, 4.5)
+FIGURE_STYLE: dict[Any, Any] = {
     "svg.hashsalt": "nf-placer",
     "font.size": 9,
     "axes.spines.top": False,
@@ -53,8 +53,8 @@ def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path
     with _all_or_none(out) as folder:
         for name, table in tables.items():
             write_table(table, folder / f"{name}.csv")
-        with mpl.rc_context(STYLE):
-            figure = Figure(figsize=INCHES, layout="constrained")
+        with mpl.rc_context(FIGURE_STYLE):
+            figure = Figure(figsize=FIGURE_INCHES, layout="constrained")
             result.draw(figure)
             figure.savefig(folder / f"{experiment.name}.svg", dpi=120, metadata={"Date": None})
             figure.savefig(folder / f"{experiment.name}.png", dpi=120, metadata={"Software": None})
@@ -66,7 +66,7 @@ def write_index(outcomes: Sequence[Outcome], setting: Setting, out: Path) -> lis
 
     The Markdown page links to the plots in the same folder, the HTML page contains them.
     """
-    names = [f"{INDEX}.md", f"{INDEX}.html"]
+    names = [f"{INDEX_PAGE}.md", f"{INDEX_PAGE}.html"]
     with _all_or_none(out) as folder:
         (folder / names[0]).write_text("\n".join(_markdown_page(outcomes, setting)) + "\n", encoding="utf-8")
         write_page(page_of_outcomes(outcomes, setting, out), folder / names[1])
@@ -84,7 +84,7 @@ def _all_or_none(out: Path) -> Iterator[Path]:
 
 
 def _markdown_page(outcomes: Sequence[Outcome], setting: Setting) -> Iterator[str]:
-    yield from (f"# {title_of(outcomes)}", "", VERDICTS, "", runs_made(setting), "")
+    yield from (f"# {title_of(outcomes)}", "", VERDICT_TEXT, "", runs_made(setting), "")
     yield from (f"- {paper}" for paper in papers_of(outcomes))
     yield ""
     for outcome in outcomes:

@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 Warn = Callable[[str], None]
 """Called with one sentence for the user."""
 
-ALONE = 0.005
+SOLO_ERROR = 0.005
 """How far throughput alone errs where a predictor does not know: the standard deviation of its logarithm."""
 
 
@@ -114,7 +114,7 @@ class Predictor(ABC):
 
     def alone_spread(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
         """The standard deviation of the logarithm of throughput alone around `solo`, shape (len(workloads),)."""
-        return np.full(len(workloads), ALONE)
+        return np.full(len(workloads), SOLO_ERROR)
 
     def left_out(self, default: TrafficProfile) -> Mapping[CoLocation, LeftOutCoLocation]:
         """Measured co-locations at default traffic, each as predicted from the others; empty where none is known."""

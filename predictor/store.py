@@ -17,14 +17,14 @@ from predictor.contention.memory import MemoryModel
 from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import MeasuredAlone, SoloFit, SoloModel
-from predictor.latency import FOLDER, NfLatency, load_latencies, save_latencies
+from predictor.latency import LATENCY_FOLDER, NfLatency, load_latencies, save_latencies
 from predictor.model_folder import TRAIN_AGAIN, check_files, read_arrays, read_manifest, replace_models, write_arrays
 from predictor.registry import PREDICTORS, Predictor
 from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.profile import write_json
 
-FORMAT = 6
-READABLE = (4, 5, FORMAT)
+MODEL_FORMAT = 6
+READABLE_FORMATS = (4, 5, MODEL_FORMAT)
 """Format 4 has no corrections by neighbours, formats 4 and 5 no fitted curves of solo throughput."""
 SOLO_FIT = "solo-fit.json"
 MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
@@ -45,7 +45,7 @@ def save(
 ) -> None:
     """Write everything aside, then rename; other files in the folder stay."""
     manifest = {
-        "format": FORMAT,
+        "format": MODEL_FORMAT,
         "made_with": {"python": platform.python_version(), **{name: _version(name) for name in MADE_WITH}},
         "seed": seed,
         "predictors": list(predictors),
@@ -58,7 +58,7 @@ def save(
         for name, predictor in predictors.items():
             (aside / f"predictor-{name}").mkdir()
             predictor.save(aside / f"predictor-{name}")
-        save_latencies(aside / FOLDER, latencies)
+        save_latencies(aside / LATENCY_FOLDER, latencies)
         if testbed:
             write_json(testbed.model_dump(mode="json"), aside / "testbed.json")
 
@@ -69,7 +69,7 @@ def load(directory: Path) -> Loaded:
     if manifest.get("kind") is not None:
         hint = "`placer predict --scenarios` and `placer admit` use them"
         raise InputError.of(str(directory), f"holds models of another kind: {manifest['kind']}", hint=hint)
-    check_files(directory, manifest, READABLE)
+    check_files(directory, manifest, READABLE_FORMATS)
     try:
         models = {name: _load_nf(directory / name) for name in manifest["nfs"]}
         predictors = {
@@ -78,7 +78,7 @@ def load(directory: Path) -> Loaded:
         described = directory / "testbed.json"
         testbed = TestbedDescription.model_validate_json(described.read_bytes()) if described.exists() else None
         traffic = TrafficProfile.from_mapping(manifest["default_traffic"])
-        latencies = load_latencies(directory / FOLDER, models)
+        latencies = load_latencies(directory / LATENCY_FOLDER, models)
         return predictors, testbed, traffic, models, manifest["seed"], latencies
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise InputError.of(

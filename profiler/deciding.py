@@ -2,13 +2,13 @@
 
 Most NFs run at default traffic, and a placement packs them as long as each keeps its SLA, a share of its solo
 throughput. So the co-locations that matter are those in which every NF keeps about three quarters or more, and they are
-few: throughput does not rise with one more NF, so a co-location is run only if all its parts kept `KEEP`.
+few: throughput does not rise with one more NF, so a co-location is run only if all its parts kept `KEPT_SHARE`.
 
 1. *Alone*: each NF, repeated until the standard error is `SOLO_ERROR`, since every SLA is relative to it.
-2. *Level by level*: all pairs, then each co-location of k + 1 NFs whose parts of k NFs all kept `KEEP`, until no
+2. *Level by level*: all pairs, then each co-location of k + 1 NFs whose parts of k NFs all kept `KEPT_SHARE`, until no
    further one fits the cores. If a level has more than there are runs left, those expected to keep most are run.
-3. *Repeats* of co-locations in which the slowest NF keeps `BAND`, with the runs that are left: where a repeat reduces
-   most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location.
+3. *Repeats* of co-locations in which the slowest NF keeps `DECIDING_BAND`, with the runs that are left: where a repeat
+   reduces most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from profiler.runs.co_location_runs import CoLocationRuns, without
 from profiler.runs.outliers import ConfirmedTestbed
 from profiles import CoLocation, TestbedDescription, Workload
 
-KEEP = 0.75
-BAND = (0.75, 0.97)
+KEPT_SHARE = 0.75
+DECIDING_BAND = (0.75, 0.97)
 """The share that the slowest NF keeps where SLAs are decided."""
 SOLO_ERROR = 0.001
 """Relative standard error of solo throughput."""
@@ -32,7 +32,7 @@ OTHERS_SOLO_RUNS = 3
 """Solo runs of an NF that is not profiled now, and only runs beside those that are."""
 SOLO_SHARE = 0.25
 """Of all runs, at most for NFs alone."""
-ROUNDS = 8
+DECIDING_ROUNDS = 8
 """The share of the co-locations that is repeated before it is decided again which are worth most."""
 MOST_REPEATS = 40
 """Runs of one co-location: by then, errors are smaller than those of solo throughput."""
@@ -72,7 +72,7 @@ def measure_deciding(
     description = testbed.describe()
     workloads = sorted(Workload(nf.name, description.traffic) for nf in description.fitting_nfs)
     known = next(one for one in workloads if one.nf in targets)
-    runs = CoLocationRuns(testbed, known=known, most=most, seed=seed, done=done, crowded=KEEP)
+    runs = CoLocationRuns(testbed, known=known, most=most, seed=seed, done=done, crowded=KEPT_SHARE)
     alone: list[CoLocation] = [(one,) for one in workloads]
     _measure_alone(runs, [one for one in alone if _has(one, targets)], [one for one in alone if not _has(one, targets)])
     level = [one for one in alone if runs.count(one)]
@@ -144,7 +144,7 @@ def _has(co_location: CoLocation, targets: Collection[str]) -> bool:
 
 def _keeps(runs: CoLocationRuns, co_location: CoLocation) -> bool:
     slowest = runs.slowest(co_location)
-    return slowest is not None and slowest >= KEEP
+    return slowest is not None and slowest >= KEPT_SHARE
 
 
 def _expected_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
@@ -160,7 +160,7 @@ def _repeat(runs: CoLocationRuns) -> None:
     A run more reduces the variance of a mean of n by 1 / (n (n + 1)). The same runs follow from Neyman's allocation:
     as many as the square root of the weight.
     """
-    low, high = BAND
+    low, high = DECIDING_BAND
     measured = {one: runs.slowest(one) for one in dict.fromkeys(one for one, _ in runs.all()) if len(one) > 1}
     weights = {one: _chance(runs, one) for one, share in measured.items() if share is not None and low <= share <= high}
     while runs.left > 0:
@@ -171,11 +171,11 @@ def _repeat(runs: CoLocationRuns) -> None:
         }
         if not worth:
             return
-        runs.measure(sorted(worth, key=lambda one: (-worth[one], one))[: max(len(worth) // ROUNDS, 1)])
+        runs.measure(sorted(worth, key=lambda one: (-worth[one], one))[: max(len(worth) // DECIDING_ROUNDS, 1)])
 
 
 def _chance(runs: CoLocationRuns, co_location: CoLocation) -> float:
-    """The probability that SLAs drawn evenly up to a drop of 1 - `KEEP` allow the co-location."""
+    """The probability that SLAs drawn evenly up to a drop of 1 - `KEPT_SHARE` allow the co-location."""
     kept = runs.throughputs(co_location).mean(axis=0)
     solo = [runs.throughputs((one,)).mean() for one in co_location]
-    return float(np.prod(np.clip((kept / solo - KEEP) / (1.0 - KEEP), 0.0, 1.0)))
+    return float(np.prod(np.clip((kept / solo - KEPT_SHARE) / (1.0 - KEPT_SHARE), 0.0, 1.0)))

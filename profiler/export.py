@@ -17,24 +17,24 @@ from profiler.runs.nf_runs import NfRuns, least_work
 from profiler.testbed import Measurement, Run, TestbedError
 from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile, Workload
 from profiles.aside import files_aside
-from profiles.best_effort import BEST_EFFORT, COLUMNS, best_effort_summary
+from profiles.best_effort import BEST_EFFORT, BEST_EFFORT_COLUMNS, best_effort_summary
 from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
 from profiles.profile import (
     CO_LOCATIONS,
     COUNTER_COLUMNS,
     FIRST_RATE,
     FIRST_SERVICE,
-    NF,
+    NF_COLUMN,
     NOT_ACCELERATORS,
-    RUN,
-    THROUGHPUT,
+    RUN_COLUMN,
+    THROUGHPUT_COLUMN,
     TRAFFIC_COLUMNS,
     NfProfile,
     rate_column,
     service_column,
     write_json,
 )
-from profiles.table import SIGNIFICANT, write_table
+from profiles.table import SIGNIFICANT_DIGITS, write_table
 
 _Measured = tuple[TrafficProfile, Contention, Sequence[Measurement]]
 
@@ -146,25 +146,28 @@ def _with_co_locations(nf: NfProfile, runs: Sequence[RecordedRun]) -> NfProfile:
     new = [run for run in runs if (run[0], rounded(run[1])) not in there]
     if not new:
         return nf
-    names = [str(name) for name in known[RUN]] if len(known) else []
+    names = [str(name) for name in known[RUN_COLUMN]] if len(known) else []
     first = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
     joined = pd.concat([known, _co_location_table(new, first)], ignore_index=True)
-    return replace(nf, co_locations=joined.assign(**{RUN: joined[RUN].astype(str)}))  # users may name runs
+    return replace(
+        nf, co_locations=joined.assign(**{RUN_COLUMN: joined[RUN_COLUMN].astype(str)})
+    )  # users may name runs
 
 
 def recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
     """The runs in an NF's `co-locations.csv`, rounded as they are written."""
-    for _, rows in nf.co_locations.groupby(RUN, sort=False) if len(nf.co_locations) else ():
+    for _, rows in nf.co_locations.groupby(RUN_COLUMN, sort=False) if len(nf.co_locations) else ():
         traffics = rows[TRAFFIC_COLUMNS].to_numpy(dtype=float).tolist()
         workloads = (
-            Workload(str(name), TrafficProfile(*traffic)) for name, traffic in zip(rows[NF], traffics, strict=True)
+            Workload(str(name), TrafficProfile(*traffic))
+            for name, traffic in zip(rows[NF_COLUMN], traffics, strict=True)
         )
-        yield tuple(workloads), rounded(rows[THROUGHPUT])
+        yield tuple(workloads), rounded(rows[THROUGHPUT_COLUMN])
 
 
 def rounded(kpps: Iterable[float]) -> tuple[float, ...]:
     """Throughputs as files have them."""
-    return tuple(float(SIGNIFICANT % one) for one in kpps)
+    return tuple(float(SIGNIFICANT_DIGITS % one) for one in kpps)
 
 
 def memory_table(points: Iterable[OperatingPoint]) -> pd.DataFrame:
@@ -175,18 +178,24 @@ def memory_table(points: Iterable[OperatingPoint]) -> pd.DataFrame:
 def bench_table(benches: BenchLevels) -> pd.DataFrame:
     """`benches.csv`: each setting measured alone. A parameter named like another column gets its bench's name, too."""
     levels = benches.all()
-    taken = {"bench", *COUNTERS, THROUGHPUT, *(service_column(name) for name in benches.accelerators)}
+    taken = {"bench", *COUNTERS, THROUGHPUT_COLUMN, *(service_column(name) for name in benches.accelerators)}
     rows: list[dict[str, object]] = []
     for level in levels:
         name = level.load.name
         parameters = {key if key not in taken else f"{name}.{key}": value for key, value in level.load.parameters}
         demand = {service_column(one): level.service_ms for one in [level.accelerator] if one}
         rows.append(
-            {"bench": name, **parameters, **level.counters.as_dict(), THROUGHPUT: level.throughput_kpps, **demand}
+            {
+                "bench": name,
+                **parameters,
+                **level.counters.as_dict(),
+                THROUGHPUT_COLUMN: level.throughput_kpps,
+                **demand,
+            }
         )
     settings = dict.fromkeys(key for row in rows for key in row if key not in taken)
     services = [service_column(name) for name in benches.accelerators]
-    return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT, *services])
+    return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT_COLUMN, *services])
 
 
 def report_runs(
@@ -225,7 +234,7 @@ def best_effort_table(runs: Iterable[tuple[str, str, Run]]) -> pd.DataFrame:
         for number, (purpose, request, run) in enumerate(runs)
         for row in _best_effort_rows(json.loads(request)["workloads"], run)
     ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=BEST_EFFORT_COLUMNS)
 
 
 def _recorded(runs: NfRuns) -> Iterator[RecordedRun]:
@@ -236,7 +245,7 @@ def _recorded(runs: NfRuns) -> Iterator[RecordedRun]:
 def _co_location_table(runs: Iterable[RecordedRun], first: int = 0) -> pd.DataFrame:
     """`co-locations.csv`: a row per NF of each run; runs are numbered from `first`."""
     rows = [
-        {RUN: number, NF: workload.nf, **workload.traffic.as_dict(), THROUGHPUT: one}
+        {RUN_COLUMN: number, NF_COLUMN: workload.nf, **workload.traffic.as_dict(), THROUGHPUT_COLUMN: one}
         for number, (co_location, kpps) in enumerate(runs, first)
         for workload, one in zip(co_location, kpps, strict=True)
     ]
@@ -249,10 +258,16 @@ _Columns = Callable[[_Measured], dict[str, float]]
 def _table(measured: Sequence[_Measured], contention_columns: _Columns) -> pd.DataFrame:
     """Traffic, `contention_columns`, throughput."""
     rows = [
-        {**one[0].as_dict(), **contention_columns(one), THROUGHPUT: _mean([run.throughput_kpps for run in one[2]])}
+        {
+            **one[0].as_dict(),
+            **contention_columns(one),
+            THROUGHPUT_COLUMN: _mean([run.throughput_kpps for run in one[2]]),
+        }
         for one in measured
     ]
-    return pd.DataFrame(rows, columns=list(rows[0]) if rows else [*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT])
+    return pd.DataFrame(
+        rows, columns=list(rows[0]) if rows else [*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT_COLUMN]
+    )
 
 
 def _own_counters(one: _Measured) -> dict[str, float]:

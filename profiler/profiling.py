@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from profiler.contention import (
-    ALONE,
+    NO_CONTENTION,
     AcceleratorLevels,
     BenchLevel,
     BenchLevels,
@@ -41,10 +41,10 @@ from profiler.export import (
     with_co_locations,
 )
 from profiler.journal.journal import Journal
-from profiler.journal.records import BENCHES, TOGETHER
-from profiler.methods import QUOTA, Method, find_method
+from profiler.journal.records import BENCHES_PART, TOGETHER_PART
+from profiler.methods import DEFAULT_QUOTA, Method, find_method
 from profiler.quota import SOLO_REPEATS, QuotaShares, divide, refuse_large
-from profiler.runs.co_runs import TIMES, draw_co_locations
+from profiler.runs.co_runs import RUNS_PER_CO_LOCATION, draw_co_locations
 from profiler.runs.nf_runs import NfRuns, QuotaSpent, solo_points
 from profiler.runs.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
@@ -129,7 +129,7 @@ def profile(
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
         steps = Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
-        confirmed = stack.part(BENCHES)
+        confirmed = stack.part(BENCHES_PART)
         benches = measure_benches(confirmed, seed, steps.done)
         neighbours = measure_neighbours(confirmed, seed, steps.done)
         shares = {}
@@ -139,7 +139,7 @@ def profile(
                 nf.name, quota or chosen.quota, len(_bench_points(description, nf, benches, memory))
             )
         together = sum(one.deciding for one in shares.values())
-        journal.plan([*((nf, method, one.own) for nf, one in shares.items()), (TOGETHER, "", together)])
+        journal.plan([*((nf, method, one.own) for nf, one in shares.items()), (TOGETHER_PART, "", together)])
         profiles = []
         for nf in targets:
             profiles.append(
@@ -158,9 +158,9 @@ def profile(
             )
             journal.finished(nf.name)
         deciding = measure_deciding(
-            stack.part(TOGETHER), list(shares), together, seed=seed, done=steps.done, notify=notify
+            stack.part(TOGETHER_PART), list(shares), together, seed=seed, done=steps.done, notify=notify
         )
-        journal.finished(TOGETHER)
+        journal.finished(TOGETHER_PART)
         cycles = measure_part_of_cycles(stack, journal, targets, seed=seed, done=steps.done, notify=notify)
         kept = journal.kept()
         best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)
@@ -219,15 +219,17 @@ def profile_nf(
     of_nf = [seed, zlib.crc32(nf.name.encode())]
     rng = np.random.default_rng(of_nf)
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
-    co_locations = draw_co_locations(description, nf, shares.random // TIMES, np.random.default_rng([*of_nf, 1]))
-    for_benches = None if shares.own is None else shares.own - TIMES * len(co_locations)
+    co_locations = draw_co_locations(
+        description, nf, shares.random // RUNS_PER_CO_LOCATION, np.random.default_rng([*of_nf, 1])
+    )
+    for_benches = None if shares.own is None else shares.own - RUNS_PER_CO_LOCATION * len(co_locations)
     runs = NfRuns(testbed, nf, memory, quota=for_benches, seed=seed, done=done, notify=notify)
     if suggest is not None:
         runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
     points = _bench_points(description, nf, benches, memory)
-    runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
+    runs.repeat((description.traffic, NO_CONTENTION), SOLO_REPEATS)
     runs.measure(points, confirm=True)
-    runs.measure(solo_points(_solo_traffics(description, int(min(runs.left, QUOTA) * method.alone), rng)))
+    runs.measure(solo_points(_solo_traffics(description, int(min(runs.left, DEFAULT_QUOTA) * method.alone), rng)))
     with contextlib.suppress(QuotaSpent):
         method.profile(runs, rng)
     runs.replace_outliers()
@@ -324,11 +326,11 @@ def pattern_points(
     free = description.nic.cores - nf.cores
     used = [strengths for levels in used_levels(nf, benches) if (strengths := _strengths(levels, free - 1))]
     mediums = [medium for _, medium, _ in used]
-    together = [sum(mediums, start=ALONE)] if len(mediums) > 1 else []
+    together = [sum(mediums, start=NO_CONTENTION)] if len(mediums) > 1 else []
     pressures = [pressure for heavy, medium, _ in used for pressure in (heavy, medium)] + together
     points: list[OperatingPoint] = []
     for traffic in _work(description)[:3]:
-        for pressure in [ALONE, *pressures] if pressures else []:
+        for pressure in [NO_CONTENTION, *pressures] if pressures else []:
             left = free - _cores(pressure)
             memories = [memory.strongest(cores) for cores in (max(left // 2, 1), left)]
             points += [(traffic, pressure + contention) for contention in memories if contention.levels]

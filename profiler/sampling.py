@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from profiles import ATTRIBUTES, TestbedDescription, TrafficProfile
 
-WIDE = 100.0
+WIDE_RANGE_FACTOR = 100.0
 """A range whose ends differ by this factor is searched on a logarithmic scale."""
 
 Range = tuple[float, float]
@@ -85,7 +85,7 @@ def traffic_with(base: TrafficProfile, values: Mapping[str, float]) -> TrafficPr
 
 
 def _wide(bounds: Range) -> bool:
-    return bounds[0] > 0 and bounds[1] / bounds[0] >= WIDE
+    return bounds[0] > 0 and bounds[1] / bounds[0] >= WIDE_RANGE_FACTOR
 
 
 def traffic_ranges(description: TestbedDescription) -> dict[str, Range]:

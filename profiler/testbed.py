@@ -82,7 +82,7 @@ GPU_STAGES = ("batching", "pre_post", "transfer_wait", "transfer", "kernel_wait"
 """Names of the stages in the protocol, in the order of the fields of `GpuStages`."""
 
 
-LATENCIES = tuple(field.name for field in fields(PacketLatency))
+LATENCY_NAMES = tuple(field.name for field in fields(PacketLatency))
 """Names of the latencies, in the order of every file."""
 
 
@@ -220,7 +220,7 @@ class TestbedWrapper(Testbed):
 # Best-effort answers: what a testbed measured although other work disturbed the run (docs/host-testbed.md).
 
 
-WIDE = 1.96
+WIDE_ERRORS = 1.96
 """Standard errors on each side that hold the truth in 95 % of all runs."""
 
 
@@ -263,4 +263,4 @@ def difference_by_error(one: BestEffort | None, other: BestEffort | None) -> flo
     0 where neither is best effort, or its error is not known: a testbed accepts other runs only with small errors.
     """
     errors = [effort.standard_error_pct[0] or 0.0 for effort in (one, other) if effort and effort.standard_error_pct]
-    return WIDE * math.hypot(*errors) / 100 if errors else 0.0
+    return WIDE_ERRORS * math.hypot(*errors) / 100 if errors else 0.0

@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import median
 
 from profiler.journal.journal import Journal, JournaledTestbed
-from profiler.journal.records import REFERENCE, REPEATS, of_co_locations
+from profiler.journal.records import REFERENCE_PART, REPEATS_PART, of_co_locations
 from profiler.runs.outliers import ConfirmedTestbed
 from profiler.testbed import (
     Measurement,
@@ -54,11 +54,11 @@ class TestbedStack:
     def part(self, purpose: str) -> ConfirmedTestbed:
         """The testbed for the benches, which come first, for one NF, or for co-locations of several."""
         prefix = purpose if of_co_locations(purpose) else ""
-        readings = self._journaled(prefix + REFERENCE)
+        readings = self._journaled(prefix + REFERENCE_PART)
         reference = DriftReference(readings, self._seed, self._notify, since=self._first, part=purpose)
         self._first = self._first or reference
         first = SteadyTestbed(self._journaled(purpose), reference)
-        repeats = SteadyTestbed(self._journaled(prefix + REPEATS), reference)
+        repeats = SteadyTestbed(self._journaled(prefix + REPEATS_PART), reference)
         self._confirmed.append(ConfirmedTestbed(first, repeats))
         return self._confirmed[-1]
 
@@ -78,9 +78,9 @@ class TestbedStack:
 # `EVERY_S` seconds, whichever is first. Drift is the median of its last five readings over the median of the first five
 # of all, so that neither noise nor an outlier is taken for drift.
 #
-# - Up to `NOISE` nothing is done.
-# - Up to `MOST` throughputs are divided by it, and it is reported. Counters stay as read: most of them are rates that
-#   do not depend on the NF alone.
+# - Up to `REFERENCE_NOISE` nothing is done.
+# - Up to `MOST_DRIFT` throughputs are divided by it, and it is reported. Counters stay as read: most of them are rates
+#   that do not depend on the NF alone.
 #   What is left of a drift of 10 % an hour is below 5 %: 3 % that count as noise, and the drift since the middle
 # reading.
 # - Beyond, the profiling ends: after so large a change, one factor for all workloads would be a guess.
@@ -92,12 +92,12 @@ class TestbedStack:
 
 EVERY_RUNS = 50
 EVERY_S = 120.0
-WINDOW = 5
-NOISE = 0.03
-MOST = 0.2
+REFERENCE_WINDOW = 5
+REFERENCE_NOISE = 0.03
+MOST_DRIFT = 0.2
 REPORTED_AGAIN = 0.05
 REFERENCE_SEEDS = 101
-PARTS = 1_000_000_007
+SEED_STRIDE = 1_000_000_007
 
 
 class DriftReference:
@@ -128,7 +128,7 @@ class DriftReference:
     ) -> None:
         self._testbed = testbed
         self._co_location = _reference(testbed.describe())
-        self._seed = seed + zlib.crc32(part.encode()) % PARTS
+        self._seed = seed + zlib.crc32(part.encode()) % SEED_STRIDE
         self._notify = notify
         self._since = since or self
         self._readings: list[float] = []
@@ -154,7 +154,7 @@ class DriftReference:
             return
         if self._since is not self:
             self._since.begin()
-        self._read(WINDOW)
+        self._read(REFERENCE_WINDOW)
         self._compare()
 
     def passed(self, runs: Sequence[Run]) -> None:
@@ -179,14 +179,15 @@ class DriftReference:
         self._runs, self._elapsed_s = 0, 0.0
 
     def _compare(self) -> None:
-        drift = median(self._readings[-WINDOW:]) / median(self._since._readings[:WINDOW])
+        drift = median(self._readings[-REFERENCE_WINDOW:]) / median(self._since._readings[:REFERENCE_WINDOW])
         shown = f"the reference run is {100 * (drift - 1):+.1f} % off its beginning"
-        if abs(drift - 1) > MOST:
+        if abs(drift - 1) > MOST_DRIFT:
             raise TestbedChanged(
-                f"testbed drifts: {shown}, more than the {100 * MOST:g} % that can be corrected; let it settle, then "
+                f"testbed drifts: {shown}, more than the {100 * MOST_DRIFT:g} % that can be corrected; let it "
+                f"settle, then "
                 "profile into another --out"
             )
-        self.factor = drift if abs(drift - 1) > NOISE else 1.0
+        self.factor = drift if abs(drift - 1) > REFERENCE_NOISE else 1.0
         if abs(self.factor - self._reported) >= REPORTED_AGAIN or (self._reported == 1.0 and self.factor != 1.0):
             self._reported = self.factor
             self._notify(f"testbed drifts: {shown}; throughputs are corrected by it")
@@ -259,7 +260,7 @@ def _reference(description: TestbedDescription) -> list[Load]:
 # Retries: a run that fails is repeated on a restarted testbed, a limited number of times.
 
 
-ATTEMPTS = 3
+RETRY_ATTEMPTS = 3
 PAUSES_S = (0.5, 2.0)
 """Before the second and the third attempt."""
 
@@ -321,8 +322,8 @@ class RetryingTestbed(Testbed):
             except TestbedError as error:
                 self.close()
                 if pause is None:
-                    raise TestbedError(f"gave up after {ATTEMPTS} attempts at one run: {error}") from None
-                self._notify(f"attempt {attempt} of {ATTEMPTS} failed, restarting the testbed: {error}")
+                    raise TestbedError(f"gave up after {RETRY_ATTEMPTS} attempts at one run: {error}") from None
+                self._notify(f"attempt {attempt} of {RETRY_ATTEMPTS} failed, restarting the testbed: {error}")
                 self._pause(pause)
         raise AssertionError("the last attempt returns or raises")
 

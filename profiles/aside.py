@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-UNFINISHED = ".unfinished."
+UNFINISHED_PREFIX = ".unfinished."
 """Begins the name of the folder in which `files_aside` collects files."""
 
 AT_FDCWD = -100
@@ -94,10 +94,10 @@ def files_aside(target: Path, outdated: Iterable[Path] = ()) -> Iterator[Path]:
         with directory_aside(target) as aside:
             yield aside
         return
-    for abandoned in target.glob(f"{UNFINISHED}*"):  # by a process that was killed
+    for abandoned in target.glob(f"{UNFINISHED_PREFIX}*"):  # by a process that was killed
         shutil.rmtree(abandoned)
     with _faults_named(target):
-        aside = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target))
+        aside = Path(tempfile.mkdtemp(prefix=UNFINISHED_PREFIX, dir=target))
     try:
         yield aside
         for path in outdated:

@@ -98,20 +98,21 @@ class ChainLoad:
 # Stages are separated by commas, parameters follow their NF after colons, and `|` begins the next core.
 
 
-NEXT, NEXT_CORE, PARAMETER = ",", "|", ":"
+NEXT_STAGE, NEXT_CORE, PARAMETER_MARK = ",", "|", ":"
 
 Cores = tuple[tuple[int, ...], ...]
 
 
 def writable(nf: str) -> bool:
     """Whether an NF can be named in the text of a chain: its name holds no separator."""
-    return nf == nf.strip() and not any(separator in nf for separator in (NEXT, NEXT_CORE, PARAMETER))
+    return nf == nf.strip() and not any(separator in nf for separator in (NEXT_STAGE, NEXT_CORE, PARAMETER_MARK))
 
 
 def stages_text(stages: Sequence[NfStage]) -> str:
     """The stages as text, in order."""
-    return NEXT.join(
-        PARAMETER.join([stage.nf, *(f"{name}={value:.10g}" for name, value in stage.parameters)]) for stage in stages
+    return NEXT_STAGE.join(
+        PARAMETER_MARK.join([stage.nf, *(f"{name}={value:.10g}" for name, value in stage.parameters)])
+        for stage in stages
     )
 
 
@@ -128,7 +129,7 @@ def parse_chain(text: str) -> tuple[tuple[NfStage, ...], Cores | None]:
     cores: list[tuple[int, ...]] = []
     for core in text.split(NEXT_CORE):
         first = len(stages)
-        stages += [_stage(part.strip(), faults) for part in core.split(NEXT)]
+        stages += [_stage(part.strip(), faults) for part in core.split(NEXT_STAGE)]
         cores.append(tuple(range(first, len(stages))))
     if faults:
         raise ValueError("; ".join(faults))
@@ -136,7 +137,7 @@ def parse_chain(text: str) -> tuple[tuple[NfStage, ...], Cores | None]:
 
 
 def _stage(text: str, faults: list[str]) -> NfStage:
-    nf, *parameters = text.split(PARAMETER)
+    nf, *parameters = text.split(PARAMETER_MARK)
     if not nf:
         faults.append("a stage is empty")
     values = {}

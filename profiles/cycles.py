@@ -13,7 +13,7 @@ from profiles.profile import write_json
 from profiles.traffic import TrafficProfile
 
 CYCLES_FILE = "cycles.json"
-SERVER = "server"
+SERVER_DEVICE = "server"
 """The device of testbeds that do not describe their kind."""
 
 
@@ -97,7 +97,7 @@ class MeasuredCycles:
 
 def write_cycles(measured: MeasuredCycles, description: TestbedDescription, path: Path, known: Path) -> None:
     """Write the cycles to `path`; NFs that the file `known` has of the same testbed stay, unless measured again."""
-    device = description.nic.kind or SERVER
+    device = description.nic.kind or SERVER_DEVICE
     nfs = {name: {device: nf.as_dict()} for name, nf in measured.nfs.items()}
     write_json(
         {

@@ -32,7 +32,7 @@ MOST_NAME_BYTES = 200
 MOST_SMS = 10_000
 MOST_EXECUTORS = 1024
 MOST_PACKETS = 1_000_000
-LARGEST = 1e15
+LARGEST_NUMBER = 1e15
 
 
 def _number(value: object) -> object:
@@ -54,7 +54,7 @@ def _short(name: str) -> str:
     return name
 
 
-_Value = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST), BeforeValidator(_number)]
+_Value = Annotated[FiniteFloat, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER), BeforeValidator(_number)]
 Cores = Annotated[int, Field(gt=0, le=MOST_CORES), BeforeValidator(_number)]
 ValueRange = Annotated[tuple[_Value, _Value], AfterValidator(_ordered)]
 Label = Annotated[str, StringConstraints(min_length=1, pattern=r"^\P{Cc}*$"), AfterValidator(_short)]
@@ -101,7 +101,7 @@ class NicModel(_Described):
     cores: Cores
     kind: Literal["smartnic", "server", "gpu"] | None = None
     clock_mhz: Annotated[_Value, Field(gt=0), AfterValidator(_same_clock)] | None = None
-    llc_bytes: Annotated[int, Field(gt=0, le=int(LARGEST)), BeforeValidator(_number)] | None = None
+    llc_bytes: Annotated[int, Field(gt=0, le=int(LARGEST_NUMBER)), BeforeValidator(_number)] | None = None
     accelerators: tuple[Label, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
     sms: Annotated[int, Field(gt=0, le=MOST_SMS), BeforeValidator(_number)] | None = None
     executors_per_sm: Annotated[int, Field(gt=0, le=MOST_EXECUTORS), BeforeValidator(_number)] | None = None

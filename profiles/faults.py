@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-SHOWN = 20
+MOST_SHOWN_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class InputError(Exception):
 
     def render(self) -> str:
         """At most twenty faults, a line each, then how many more, then each distinct hint once."""
-        lines = [str(fault) for fault in self.faults[:SHOWN]]
-        if len(self.faults) > SHOWN:
-            lines.append(f"... and {len(self.faults) - SHOWN} more")
-        hints = dict.fromkeys(fault.hint for fault in self.faults[:SHOWN] if fault.hint)
+        lines = [str(fault) for fault in self.faults[:MOST_SHOWN_FAULTS]]
+        if len(self.faults) > MOST_SHOWN_FAULTS:
+            lines.append(f"... and {len(self.faults) - MOST_SHOWN_FAULTS} more")
+        hints = dict.fromkeys(fault.hint for fault in self.faults[:MOST_SHOWN_FAULTS] if fault.hint)
         return "\n".join(lines + [f"hint: {hint}" for hint in hints])
 
 

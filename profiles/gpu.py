@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SCHEDULERS = ("temporal", "spatial")
+GPU_SCHEDULERS = ("temporal", "spatial")
 """How a GPU without executors runs kernels: one at a time, or side by side while there is room."""
 
 
@@ -32,7 +32,7 @@ class GpuSettings:
     flush_us
         The worker sends fewer packets than a batch when the first of them has waited this long; None: never.
     scheduler
-        Of `SCHEDULERS`; only without minibatches, where None is `spatial`.
+        Of `GPU_SCHEDULERS`; only without minibatches, where None is `spatial`.
     """
 
     batch: int

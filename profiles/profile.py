@@ -18,7 +18,7 @@ from profiles.counters import COUNTERS
 from profiles.description import NfDescription, TestbedDescription
 from profiles.faults import Fault, InputError
 from profiles.files.json import read_model
-from profiles.latency_table import LATENCY, no_latencies, read_latencies
+from profiles.latency_table import LATENCY_FILE, no_latencies, read_latencies
 from profiles.table import read_table, write_table
 from profiles.traffic import ATTRIBUTES, TrafficProfile
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 TRAFFIC_COLUMNS = list(ATTRIBUTES)
 COUNTER_COLUMNS = list(COUNTERS)
-THROUGHPUT = "throughput_kpps"
+THROUGHPUT_COLUMN = "throughput_kpps"
 FIRST_SERVICE = "competitor_service_ms"
 FIRST_RATE = "competitor_kpps"
-RUN, NF = "run", "nf"
+RUN_COLUMN, NF_COLUMN = "run", "nf"
 CO_LOCATIONS, FORMER_CO_LOCATIONS = "co-locations", "companies"
 """The file of measured co-locations, and its name in profiles written by earlier versions."""
-NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS, LATENCY)
+NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS, LATENCY_FILE)
 
 
 def service_column(accelerator: str) -> str:
@@ -202,9 +202,9 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
     description = read_model(described, NfDescription, faults) if described.exists() else None
 
     def table(path: Path, columns: Sequence[str], defaults: dict[str, float], text: Sequence[str] = ()) -> pd.DataFrame:
-        required = [*columns, "flows", "packet_size", THROUGHPUT]
+        required = [*columns, "flows", "packet_size", THROUGHPUT_COLUMN]
         read, wrong = read_table(
-            path, required, {"mtbr": 0.0, **defaults}, text=text, positive=["flows", "packet_size", THROUGHPUT]
+            path, required, {"mtbr": 0.0, **defaults}, text=text, positive=["flows", "packet_size", THROUGHPUT_COLUMN]
         )
         faults.extend(wrong)
         return read
@@ -228,7 +228,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         for stem in ("pattern", "co-runs")
         if (folder / f"{stem}.csv").exists()
     }
-    latency, wrong = read_latencies(folder / f"{LATENCY}.csv")
+    latency, wrong = read_latencies(folder / f"{LATENCY_FILE}.csv")
     faults += wrong
     return NfProfile(
         name=folder.name,
@@ -238,7 +238,9 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         accelerators=accelerators,
         pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
         co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
-        co_locations=table(co_locations, [RUN, NF], {}, text=[RUN, NF]) if co_locations.exists() else _no_table(),
+        co_locations=table(co_locations, [RUN_COLUMN, NF_COLUMN], {}, text=[RUN_COLUMN, NF_COLUMN])
+        if co_locations.exists()
+        else _no_table(),
         latency=latency,
     )
 
@@ -257,7 +259,7 @@ def _no_table() -> pd.DataFrame:
 def _nothing(columns: Iterable[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, THROUGHPUT]})
+    return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, THROUGHPUT_COLUMN]})
 
 
 def _joined(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:

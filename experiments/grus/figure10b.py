@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
 from experiments.grus.methodology.printed_laws import line
 from experiments.grus.methodology.simulated_server import (
+    NAMED_TRAFFICS,
     TRAFFIC_NOTE,
-    TRAFFICS,
     measured,
     on_sms,
     stages_of,
@@ -25,8 +25,8 @@ from predictor.gpu.models import GpuModels
 from profiler.testbed import GpuStages
 from profiles.arrays import Floats
 
-BATCHES = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-CLASSES = {"ACL": "header", "NIDS": "payload", "IPSec": "both"}
+BATCH_SIZES = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+NF_CLASSES = {"ACL": "header", "NIDS": "payload", "IPSec": "both"}
 """One NF for each class of what is moved."""
 PRINTED_FOR = "Traffic-A"
 PUBLISHED_PCT = {"ACL": 2.2, "NIDS": 3.5, "IPSec": 4.1}
@@ -36,25 +36,25 @@ PUBLISHED_PCT = {"ACL": 2.2, "NIDS": 3.5, "IPSec": 4.1}
 def run(setting: Setting) -> Result:
     """One NF of each class, every traffic, eleven batches."""
     models = trained_models(setting.say)
-    laws = {(name, nf): _law(setting, name, nf) for name, nf in product(TRAFFICS, CLASSES)}
+    laws = {(name, nf): _law(setting, name, nf) for name, nf in product(NAMED_TRAFFICS, NF_CLASSES)}
     runs = pd.DataFrame(one for name, nf in laws for one in _runs(setting, models, name, nf, laws))
     keys = ["traffic", "nf"]
     table = pd.DataFrame([_row(str(key[0]), str(key[1]), of) for key, of in runs.groupby(keys, sort=False)])
-    return Result(table, (SIMULATED,), lambda figure: _draw(figure, runs), NOTES, {"runs": runs})
+    return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
 
 
 def _law(setting: Setting, traffic: str, nf: str) -> Floats:
     """The straight line through short runs."""
-    loads = [on_sms(nf, TRAFFICS[traffic], [(0, batch)]) for batch in BATCHES]
-    return line(BATCHES, [_both_ways(stages_of(measured([load], seed=setting.seed)[0])) for load in loads])
+    loads = [on_sms(nf, NAMED_TRAFFICS[traffic], [(0, batch)]) for batch in BATCH_SIZES]
+    return line(BATCH_SIZES, [_both_ways(stages_of(measured([load], seed=setting.seed)[0])) for load in loads])
 
 
 def _runs(
     setting: Setting, models: GpuModels, traffic: str, nf: str, laws: Mapping[tuple[str, str], Floats]
 ) -> Iterator[dict[str, object]]:
-    setting.say(f"{traffic}, {nf}: {len(BATCHES)} batches")
-    for batch in BATCHES:
-        load = on_sms(nf, TRAFFICS[traffic], [(0, batch)])
+    setting.say(f"{traffic}, {nf}: {len(BATCH_SIZES)} batches")
+    for batch in BATCH_SIZES:
+        load = on_sms(nf, NAMED_TRAFFICS[traffic], [(0, batch)])
         truth = _both_ways(stages_of(measured([load])[0]))
         stages = models.predict([load])[0].stages_us
         predicted = {
@@ -76,7 +76,7 @@ def _row(traffic: str, nf: str, of: pd.DataFrame) -> dict[str, object]:
     return {
         "traffic": traffic,
         "nf": nf,
-        "moves": CLASSES[nf],
+        "moves": NF_CLASSES[nf],
         "runs": len(of),
         "error_pct": round(error, 2),
         "most_pct": round(float(of["error_pct"].max()), 2),
@@ -87,9 +87,11 @@ def _row(traffic: str, nf: str, of: pd.DataFrame) -> dict[str, object]:
     }
 
 
-NOTES = (
-    f"Errors of the predicted time on the bus to the GPU and back, without waiting, over batches of {min(BATCHES)} to "
-    f"{max(BATCHES):,} packets at 2 Gb/s, against long runs whose packets no model was trained on; neither seed nor "
+FIGURE_NOTES = (
+    f"Errors of the predicted time on the bus to the GPU and back, without waiting, over batches of "
+    f"{min(BATCH_SIZES)} to "
+    f"{max(BATCH_SIZES):,} packets at 2 Gb/s, against long runs whose packets no model was trained on; neither "
+    f"seed nor "
     "scale changes these runs. Published are means over batches for three NFs on Traffic-A.",
     "line_error_pct is that of the straight line over the batch that the paper fits for each class, here to short runs "
     "of the same NF, traffic and batches (by seed); line_of_a_error_pct is that of the line of Traffic-A, whose "

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
 from experiments.grus.methodology.kernel_groups import busy_group, busy_load, executors_of, random_shares
 from experiments.grus.methodology.printed_laws import line, penalties_us
-from experiments.grus.methodology.simulated_server import NFS, measured, stages_of, trained_models
+from experiments.grus.methodology.simulated_server import SERVER_NFS, measured, stages_of, trained_models
 from experiments.registry import Result, Setting, experiment
 from predictor.gpu.models import GpuModels
 
-ALONE = "alone"
-GROUPS = {1: "beside one", 2: "beside two", 3: "beside three"}
-DRAWS = 20
+ALONE_GROUP = "alone"
+GROUP_NAMES = {1: "beside one", 2: "beside two", 3: "beside three"}
+GROUPS_PER_SIZE = 20
 """Groups of each size for each NF."""
 LINEAR_WITHIN_PCT = 5.0
 """A mean error of the line up to which times are called linear, as in the paper."""
@@ -51,27 +51,27 @@ class KernelRun(NamedTuple):
 def run(setting: Setting) -> Result:
     """Every NF alone on 1 to 15 executors, and beside one to three others at random."""
     models, rng = trained_models(setting.say), Random(f"figure8 {setting.seed}")
-    runs = pd.DataFrame(one for nf in NFS for one in _runs(setting, models, nf, rng))
+    runs = pd.DataFrame(one for nf in SERVER_NFS for one in _runs(setting, models, nf, rng))
     for name in ("predicted", "printed"):
         runs[f"{name}_error_pct"] = 100 * (runs[f"{name}_us"] / runs["measured_us"] - 1).abs()
     keys = ["nf", "sharing"]
     table = pd.DataFrame([row(str(key[0]), str(key[1]), of) for key, of in runs.groupby(keys, sort=False)])
-    return Result(table, (SIMULATED,), lambda figure: _draw(figure, runs), NOTES, {"runs": runs})
+    return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
 
 
 def _runs(setting: Setting, models: GpuModels, nf: str, rng: Random) -> Iterator[KernelRun]:
-    most, draws = executors_of(models), setting.count(DRAWS, least=2)
+    most, draws = executors_of(models), setting.count(GROUPS_PER_SIZE, least=2)
     setting.say(f"{nf}: alone on 1 to {most} executors, then {draws} groups of each size")
     loads = {used: busy_load(models, nf, used) for used in range(1, most + 1)}
     alone = {used: stages_of(measured([load])[0]).kernel for used, load in loads.items()}
     law, penalties = line(list(alone), list(alone.values())), penalties_us(models, nf)
     for used, load in loads.items():
         ours = models.predict([load])[0].stages_us["kernel"]
-        yield KernelRun(nf, ALONE, used, alone[used], alone[used], ours, float(np.polyval(law, used)))
-    for others, sharing in GROUPS.items():
+        yield KernelRun(nf, ALONE_GROUP, used, alone[used], alone[used], ours, float(np.polyval(law, used)))
+    for others, sharing in GROUP_NAMES.items():
         for _ in range(draws):
             used, *rest = random_shares(rng, others + 1, most)
-            group = busy_group(models, [nf, *rng.choices(NFS, k=others)], [used, *rest])
+            group = busy_group(models, [nf, *rng.choices(SERVER_NFS, k=others)], [used, *rest])
             if group is None:
                 continue
             truth = stages_of(measured(group)[0]).kernel
@@ -94,12 +94,12 @@ def row(nf: str, sharing: str, of: pd.DataFrame) -> dict[str, object]:
         "error_pct": round(float(of["predicted_error_pct"].mean()), 2),
         "most_pct": round(float(of["predicted_error_pct"].max()), 2),
         "printed_law_error_pct": round(printed, 2),
-        "published": "linear" if sharing == ALONE else NOT_PRINTED,
-        "verdict": "differs" if sharing == ALONE and printed > LINEAR_WITHIN_PCT else "",
+        "published": "linear" if sharing == ALONE_GROUP else NOT_PRINTED,
+        "verdict": "differs" if sharing == ALONE_GROUP and printed > LINEAR_WITHIN_PCT else "",
     }
 
 
-NOTES = (
+FIGURE_NOTES = (
     "Mean times of kernels in long runs at default traffic, in full executors of 128 packets. longer_pct is by how "
     "much the kernel takes longer than alone; error_pct is the mean absolute error of what our models predict, "
     "most_pct the largest; no model was trained on these runs.",
@@ -117,13 +117,13 @@ NOTES = (
 
 def _draw(figure: Figure, runs: pd.DataFrame) -> None:
     left, right = figure.subplots(1, 2)
-    for nf, of in runs[runs["sharing"] == ALONE].groupby("nf", sort=False):
+    for nf, of in runs[runs["sharing"] == ALONE_GROUP].groupby("nf", sort=False):
         (drawn,) = left.plot(of["executors"], of["measured_us"], ".", label=str(nf))
         left.plot(of["executors"], of["predicted_us"], color=drawn.get_color(), linewidth=0.8)
     left.set_xlabel("executors, alone")
     left.set_ylabel("time of the kernel (us)")
     left.legend(frameon=False)
-    for nf, of in runs[runs["sharing"] != ALONE].groupby("nf", sort=False):
+    for nf, of in runs[runs["sharing"] != ALONE_GROUP].groupby("nf", sort=False):
         right.plot(of["measured_us"], of["predicted_us"], ".", label=str(nf))
     right.axline((0, 0), slope=1, color="gray", linewidth=0.8)
     right.set_xlabel("measured beside others (us)")

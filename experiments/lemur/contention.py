@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from experiments.lemur import PAPER
 from experiments.lemur.methodology.contention_instances import (
-    FLOWS,
-    MTBR,
-    RECORDED,
+    RECORDED_PROFILE,
+    WORST_FLOWS,
+    WORST_MTBR,
     ContentionInstance,
     lemur_sets,
     random_mixes,
@@ -26,16 +26,16 @@ from placer.rack.contention.modelled_growth import ModelledGrowth
 from placer.rack.contention.run_contended import run_contended
 from placer.rack.plan import RackPlan
 from profiler.simulated import SimulatedServer
-from profiler.simulated.server import SERVER
+from profiler.simulated.server import SERVER_CARD
 from profiler.testbed import Testbed
 
 NOISE_PCT = 0.6
 """By so much below t_min may be due to the rack's cycles: two standard errors of means of 12 runs of 1 % noise."""
-MIXES = 60
-PATHS = 64
+MIX_COUNT = 60
+PATH_CORES = 64
 """Cores by which the testbed counts: the paths of a branched subgroup share a core, but count as one each."""
-SECONDS = 10.0
-NONE = float("nan")
+SEARCH_SECONDS = 10.0
+NO_VALUE = float("nan")
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class Truth:
 def run(setting: Setting) -> Result:
     """Both plans of each instance, run on the simulated server."""
     rack = simulated_rack()
-    growth = ModelledGrowth(rack, open_models(None, setting.say, RECORDED))
-    server = SimulatedServer(card=replace(SERVER, cores=PATHS))
-    instances = [*lemur_sets(), *random_mixes(setting.count(MIXES), setting.rng("mixes"))]
+    growth = ModelledGrowth(rack, open_models(None, setting.say, RECORDED_PROFILE))
+    server = SimulatedServer(card=replace(SERVER_CARD, cores=PATH_CORES))
+    instances = [*lemur_sets(), *random_mixes(setting.count(MIX_COUNT), setting.rng("mixes"))]
     rows = []
     for number, one in enumerate(instances):
         setting.say(f"{one.group}, {one.name}: {number + 1} of {len(instances)}")
-        found = run_contended("optimal", one.chains, rack, growth, time_limit=SECONDS)
+        found = run_contended("optimal", one.chains, rack, growth, time_limit=SEARCH_SECONDS)
         rows.append(_row(one, found, server))
     plans = pd.DataFrame(rows)
     table = pd.DataFrame([_counts(str(group), of) for group, of in plans.groupby("group", sort=False)])
@@ -85,7 +85,8 @@ def run(setting: Setting) -> Result:
             "two standard errors of the rack's cycles. violated_alone counts those that would do so with every "
             "subgroup alone on the server: there, cycles are wrong, not contention.",
             f"The rack has the cycles that `placer profile` measured on the simulated server, and its source as "
-            f"overhead of each subgroup; traffic has {FLOWS:,} flows and {MTBR} matches/MB. t_min is delta times what "
+            f"overhead of each subgroup; traffic has {WORST_FLOWS:,} flows and {WORST_MTBR} matches/MB. t_min "
+            f"is delta times what "
             "one core gives the slowest function of the chain.",
             "Lemur's sets are its five sets of chains at eight deltas; random mixes are four chains of one to three "
             "functions. Each subgroup is measured at what it can beside neighbours that run at the rates of the plan.",
@@ -114,19 +115,19 @@ def _row(one: ContentionInstance, found: ContendedPlan, server: Testbed) -> dict
         "violated": beside.violated,
         "error_by_cycles_pct": round(alone.error_pct, 3),
         "error_pct": round(beside.error_pct, 3),
-        "gap_pct": NONE if found.plan.gap is None else round(100 * found.plan.gap, 3),
+        "gap_pct": NO_VALUE if found.plan.gap is None else round(100 * found.plan.gap, 3),
         "rounds": found.rounds,
         "agreed": found.agreed,
     }
 
 
 def _aggregate(plan: RackPlan) -> float:
-    return round(sum(chain.rate_mbps for chain in plan.chains), 1) if plan.chains else NONE
+    return round(sum(chain.rate_mbps for chain in plan.chains), 1) if plan.chains else NO_VALUE
 
 
 def _truth(plan: RackPlan, server: Testbed) -> Truth:
     if not plan.chains:
-        return Truth(NONE, NONE, NONE)
+        return Truth(NO_VALUE, NO_VALUE, NO_VALUE)
     found = capacities(plan, server)
     alone = [replace(one, mbps=one.alone_mbps) for one in found]
     return Truth(_shortfall(plan, found), _shortfall(plan, alone), _error(plan, found))

@@ -11,8 +11,8 @@ import pandas as pd
 
 from experiments.methodology.accuracy import is_worse
 
-UNPUBLISHED = float("nan")
-TOLERANCE = 0.25
+NOT_PUBLISHED = float("nan")
+EFFECT_TOLERANCE = 0.25
 """An effect may differ from the published one by this share and still count as the same."""
 TOLERANCE_PCT = 2.0
 """The same in percentage points, for effects near zero."""
@@ -34,7 +34,7 @@ class Finding:
 
     quantity: str
     ours: float
-    published: float = UNPUBLISHED
+    published: float = NOT_PUBLISHED
     unit: str = "%"
     kind: Literal["error", "effect"] = "effect"
 
@@ -45,7 +45,7 @@ class Finding:
             return ""
         if self.kind == "error":
             return "worse" if is_worse(self.ours, self.published) else ""
-        tolerance = max(TOLERANCE * abs(self.published), TOLERANCE_PCT if self.unit == "%" else 0.0)
+        tolerance = max(EFFECT_TOLERANCE * abs(self.published), TOLERANCE_PCT if self.unit == "%" else 0.0)
         return "differs" if abs(self.ours - self.published) > tolerance else ""
 
 

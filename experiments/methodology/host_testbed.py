@@ -13,7 +13,7 @@ from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
 from profiles import InputError, Load
 
-REPEATS = 5
+HOST_REPEATS = 5
 """Measurements of every co-location: their standard error is the error bar."""
 STANDARD_ERROR_PCT = 2
 """Largest standard error of one measurement; that of the mean of five is less than half."""
@@ -63,7 +63,7 @@ def open_host_testbed(setting: Setting, *options: str) -> Testbed:
 
 
 def measure(
-    testbed: Testbed, co_locations: Sequence[Sequence[Load]], setting: Setting, repeats: int = REPEATS
+    testbed: Testbed, co_locations: Sequence[Sequence[Load]], setting: Setting, repeats: int = HOST_REPEATS
 ) -> list[RepeatedRuns]:
     """Measure every co-location `repeats` times; the throughputs (kpps) of each.
 

@@ -13,7 +13,7 @@ from experiments.registry import Result, Setting, experiment
 from experiments.tomur import PAPER
 from profiles import BenchLoad, Load, TestbedDescription, TrafficProfile, Workload
 
-FLOWS = (1_000, 16_000, 256_000)
+FLOW_COUNTS = (1_000, 16_000, 256_000)
 WORKING_SETS_MB = (0.5, 2.0, 8.0, 16.0, 32.0)
 RATES_MOPS = (100.0, 250.0, 490.0)
 PACKET_SIZE = 1500
@@ -30,11 +30,11 @@ def run(setting: Setting) -> Result:
         # measure each flow count alone right before its co-locations, so that slow drift affects both
         co_locations: list[list[Load]] = [
             [_flow_stats(flows), *co_location]
-            for flows in FLOWS
+            for flows in FLOW_COUNTS
             for co_location in ((), *((_bench(mb, mops),) for mb, mops in benches))
         ]
         measured = measure(testbed, co_locations, setting)
-    of_flows = dict(zip(FLOWS, _parts(measured, len(benches) + 1), strict=True))
+    of_flows = dict(zip(FLOW_COUNTS, _parts(measured, len(benches) + 1), strict=True))
     solo = {flows: alone for flows, (alone, *_) in of_flows.items()}
     table = pd.DataFrame(
         [

@@ -21,7 +21,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.oracle import DEFAULT_RISK
 from predictor import PREDICTORS, Models, train
 from predictor.contention.intervals import ErrorModel
-from predictor.model_folder import MANIFEST
+from predictor.model_folder import MANIFEST_FILE
 from predictor.training.calibrate import calibrated
 from predictor.training.measurements import measurements_of
 from predictor.training.recorded import noise_of_a_run, profiled, recorded_runs
@@ -240,7 +240,7 @@ def _refuse_unprofiled(arrivals: Sequence[Arrival], profile: Profile, out: Path)
 
 def _key(arrivals: Sequence[Arrival], models: Path, budget_pct: float | None) -> str:
     digest = hashlib.sha256(repr(list(arrivals)).encode())
-    digest.update((models / MANIFEST).read_bytes())
+    digest.update((models / MANIFEST_FILE).read_bytes())
     if budget_pct is not None:
         digest.update(repr(budget_pct).encode())
     return digest.hexdigest()[:16]

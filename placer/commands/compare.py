@@ -60,12 +60,12 @@ def command(
     from placer.placing import DIVISORS
     from placer.progress import Progress
     from placer.report.files import write_files
-    from placer.report.text.study import FORMATS, misses_budget
+    from placer.report.text.study import STUDY_FORMATS, misses_budget
     from placer.studies import BY, cluster_executor, execute, local_executor, read_study, summarize, tasks_of_study
     from placer.studies.execute import RESULTS
 
     refuse_bad_budget(budget)
-    render = FORMATS[one_of("--format", format, FORMATS)]
+    render = STUDY_FORMATS[one_of("--format", format, STUDY_FORMATS)]
     folder = results_folder(out, study)
     refuse_unwritable("--out", folder / RESULTS)
     refuse_unwritable("--report", report)

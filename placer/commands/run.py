@@ -128,11 +128,11 @@ def command(
     from placer.progress import Progress
     from placer.report.files import write_files
     from placer.report.text.plan import plans_csv
-    from placer.report.text.run import FORMATS
+    from placer.report.text.run import RUN_FORMATS
     from placer.run import CERTIFIED, RunRequest, run
     from profiles import InputError
 
-    render = FORMATS[one_of("--format", format, FORMATS)]
+    render = RUN_FORMATS[one_of("--format", format, RUN_FORMATS)]
     one_of("--of", of, CERTIFIED)
     if of != CERTIFIED[0] and certificate is None:
         raise InputError.of("--of", "is for --certificate")

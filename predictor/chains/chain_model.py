@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.chains.placed_chain import ChainStage, CompositionRule, PlacedChain
-from predictor.chains.process import ITERATIONS, Assumptions, SmoothProcess, Typical
+from predictor.chains.process import TUNING_ITERATIONS, Assumptions, SmoothProcess, Typical
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.settings import NORMAL, Settings
+from predictor.chains.settings import DEVIATION_OF_MAD, Settings
 from profiles.arrays import Floats
 
 UNKNOWN_WORSE, UNKNOWN_BETTER = 0.35, 0.12
 """Relative standard deviation of what the weakest link predicts without any measured run of the chain, in the direction
 of worse and of better performance. Assumed: a chain is more often worse (van Rossem et al., section 5.3)."""
-WEAK = 4.0
+COST_POWER = 4.0
 """Power of a stage's relative cost in features: stages that cost much less than the weakest hardly matter."""
 HIGHEST_LEVEL = 0.998
 """Of the interval without outliers that together with them has the coverage that was asked for."""
-COVERAGE = 0.9
+INTERVAL_COVERAGE = 0.9
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ChainModel:
     widening: float = 1.0
     misfit: float = 0.0
 
-    def predict(self, columns: Columns, *, coverage: float = COVERAGE) -> ChainPredictions:
+    def predict(self, columns: Columns, *, coverage: float = INTERVAL_COVERAGE) -> ChainPredictions:
         """What the chain reaches at each row of `columns`, with intervals of this coverage for single measurements."""
         from scipy.stats import norm
 
@@ -153,7 +153,7 @@ def features_of(stages: StageCosts, shares: Floats) -> Floats:
     """
     reached = stages.costs * shares
     largest = reached.max(axis=1, keepdims=True)
-    several = (reached / largest) ** WEAK if reached.shape[1] > 1 else np.empty((len(reached), 0))
+    several = (reached / largest) ** COST_POWER if reached.shape[1] > 1 else np.empty((len(reached), 0))
     return np.column_stack([stages.inputs, several, np.log(largest)])
 
 
@@ -269,7 +269,7 @@ def _inputs_of(profile: ProfiledNf, stage: ChainStage, columns: Columns) -> Floa
 # The factor is learnt in logarithms by a process that assumes little: without evidence, it stays at 1.
 
 
-ASSUMED = Assumptions(
+CHAIN_ERROR_PRIOR = Assumptions(
     constant=Typical(0.3, 0.0),
     slope=Typical(0.05, 1.0),
     amplitude=Typical(0.05, 1.0),
@@ -278,9 +278,9 @@ ASSUMED = Assumptions(
 )
 """A chain is off by a constant factor of typically 0.3, and by little that depends on its setting."""
 
-FAR, FAR_FACTOR = 4.5, 2.2
+FAR_DEVIATIONS, FAR_FACTOR = 4.5, 2.2
 """How far (standard deviations, and as a factor) a run is from the others to be left out."""
-ROUNDS = 3
+OUTLIER_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -305,9 +305,9 @@ class Correction:
         factor: Floats,
         variance: Floats,
         doubtful: NDArray[np.bool_],
-        assumed: Assumptions = ASSUMED,
+        assumed: Assumptions = CHAIN_ERROR_PRIOR,
         *,
-        iterations: int = ITERATIONS,
+        iterations: int = TUNING_ITERATIONS,
     ) -> Correction:
         """The correction by some runs.
 
@@ -327,12 +327,12 @@ class Correction:
             Of the search for the most likely parameters.
         """
         centre = float(np.median(factor))
-        unit = max(NORMAL * float(np.median(np.abs(factor - centre))), float(np.sqrt(np.median(variance))))
-        kept = ~doubtful | (np.abs(factor - centre) <= max(FAR * unit, np.log(FAR_FACTOR)))
-        for _ in range(ROUNDS):
+        unit = max(DEVIATION_OF_MAD * float(np.median(np.abs(factor - centre))), float(np.sqrt(np.median(variance))))
+        kept = ~doubtful | (np.abs(factor - centre) <= max(FAR_DEVIATIONS * unit, np.log(FAR_FACTOR)))
+        for _ in range(OUTLIER_ROUNDS):
             process = SmoothProcess.fit(features[kept], factor[kept], variance[kept], assumed, iterations=iterations)
             error, deviation = _errors(process, features, factor, variance, kept)
-            far = (np.abs(error) > np.maximum(FAR * deviation, np.log(FAR_FACTOR))) & doubtful
+            far = (np.abs(error) > np.maximum(FAR_DEVIATIONS * deviation, np.log(FAR_FACTOR))) & doubtful
             if (kept == ~far).all():
                 break
             kept = ~far

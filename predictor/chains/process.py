@@ -23,13 +23,13 @@ ROOT5 = 5**0.5
 TUNED_ON = 150
 """Measurements on which lengths and amplitudes are tuned; more hardly change them."""
 SOLVED_AT_ONCE = 1000
-NEAREST = 64
+NEAREST_MEASUREMENTS = 64
 """With more measurements than `SOLVED_AT_ONCE`, a prediction uses this many of the nearest."""
-ITERATIONS = 60
-WIDEST = 8.0
+TUNING_ITERATIONS = 60
+MOST_PRIOR_SPREADS = 8.0
 """Parameters stay within this many of their prior's spreads."""
 LEAST_VARIANCE = 1e-8
-SAME = 1e-18
+SAME_POINT_DISTANCE = 1e-18
 """Squared distance, in lengths, below which two points are the same one."""
 
 
@@ -97,7 +97,13 @@ class SmoothProcess:
 
     @classmethod
     def fit(
-        cls, points: Floats, outputs: Floats, variance: Floats, assumed: Assumptions, *, iterations: int = ITERATIONS
+        cls,
+        points: Floats,
+        outputs: Floats,
+        variance: Floats,
+        assumed: Assumptions,
+        *,
+        iterations: int = TUNING_ITERATIONS,
     ) -> SmoothProcess:
         """The process with the most likely parameters; fewer iterations find less likely ones."""
         # at random, since every n-th point of a grid may be one value of an input
@@ -165,7 +171,7 @@ class SmoothProcess:
         distance = ROOT5 * np.sqrt(squared)
         smooth = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
         covariance: Floats = constant**2 + slope**2 * (left @ right.T) + amplitude**2 * smooth
-        covariance += nugget**2 * (squared < SAME)
+        covariance += nugget**2 * (squared < SAME_POINT_DISTANCE)
         return covariance
 
     def _own_variance(self, inputs: Floats) -> Floats:
@@ -177,7 +183,7 @@ class SmoothProcess:
         from scipy.spatial import cKDTree
 
         lengths = self.parameters[4:]
-        near = np.asarray(cKDTree(self.points / lengths).query(inputs / lengths, NEAREST + skip)[1])
+        near = np.asarray(cKDTree(self.points / lengths).query(inputs / lengths, NEAREST_MEASUREMENTS + skip)[1])
         values, errors = np.empty(len(inputs)), np.empty(len(inputs))
         for row, chosen in enumerate(near[:, skip:]):
             local = self.with_measurements(self.points[chosen], self.outputs[chosen], self.variance[chosen])
@@ -237,7 +243,9 @@ def _tuned(
         away = (free_logarithms - start[free]) / spread
         return float(value + 0.5 * (away**2).sum()), gradient[free] + away / spread
 
-    bounds = list(zip(start[free] - WIDEST * spread, start[free] + WIDEST * spread, strict=True))
+    bounds = list(
+        zip(start[free] - MOST_PRIOR_SPREADS * spread, start[free] + MOST_PRIOR_SPREADS * spread, strict=True)
+    )
     found = minimize(cost, start[free], jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": iterations})
     parameters = start.copy()
     parameters[free] = found.x

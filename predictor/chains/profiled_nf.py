@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.chains.regressor import REGRESSORS, Regressor
-from predictor.chains.settings import NORMAL, InputScale, Settings, settings_of, without_strange
+from predictor.chains.settings import DEVIATION_OF_MAD, InputScale, Settings, settings_of, without_strange
 from profiles.arrays import Floats
 
-FOLLOWS = "smooth"
+DEFAULT_REGRESSOR = "smooth"
 """The regressor of profiles with too few settings to compare any."""
 UNKNOWN_ERROR = 0.1
 """Relative standard deviation of a prediction between settings when there are too few to measure it."""
-NEAR, NEAR_ENOUGH = 2.0, 0.02
+NEAR_DEVIATIONS, NEAR_ENOUGH = 2.0, 0.02
 """How near to the measured values a regressor must come at the median: in standard deviations of their noise, or
 relative."""
-BEYOND = 2.0
+EXTRAPOLATION_FACTOR = 2.0
 """How many times larger errors are assumed outside of the measured range."""
 
 
@@ -75,7 +75,7 @@ class ProfiledNf:
         settings = without_strange(settings_of(inputs, measured_at, measured))
         errors = _errors(settings, regressor)
         if regressor is not None or not errors:
-            chosen = regressor or FOLLOWS
+            chosen = regressor or DEFAULT_REGRESSOR
             return cls(name, settings, chosen, REGRESSORS.find(chosen)().fit(settings), tuple(errors))
         chosen, fitted = _chosen(settings, errors)
         return cls(name, settings, chosen, fitted, tuple(errors))
@@ -87,7 +87,9 @@ class ProfiledNf:
     def error(self, inputs: Floats) -> Floats:
         """Relative standard deviation of the error of `predict`, without the noise of a measurement, shape (N,)."""
         error = np.where(self._measured_at(inputs), self._error_at_settings, self._error_between)
-        return np.asarray(np.where(self.extrapolated(inputs), np.maximum(BEYOND * error, UNKNOWN_ERROR), error))
+        return np.asarray(
+            np.where(self.extrapolated(inputs), np.maximum(EXTRAPOLATION_FACTOR * error, UNKNOWN_ERROR), error)
+        )
 
     def extrapolated(self, inputs: Floats) -> NDArray[np.bool_]:
         """Whether any input is outside its measured range, shape (N,)."""
@@ -118,7 +120,7 @@ class ProfiledNf:
 
 
 def _errors(settings: Settings, regressor: str | None) -> list[RegressorError]:
-    if len(settings) < FEWEST:
+    if len(settings) < FEWEST_SETTINGS:
         return []
     names: Iterable[str] | None = None if regressor is None else [regressor]
     return compared(settings, names, race=regressor is None)
@@ -135,7 +137,7 @@ def _chosen(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, 
         fitted = REGRESSORS.find(name)().fit(settings)
         best = best or (name, fitted)
         misfit = np.median(np.abs(np.log(settings.value) - fitted.predict(settings.inputs)))
-        if misfit <= max(NEAR * float(np.sqrt(np.median(settings.variance))), NEAR_ENOUGH):
+        if misfit <= max(NEAR_DEVIATIONS * float(np.sqrt(np.median(settings.variance))), NEAR_ENOUGH):
             return name, fitted
         left = [one for one in left if one.regressor != name]
     assert best is not None
@@ -146,14 +148,14 @@ def _robust(errors: Floats) -> float:
     """Standard deviation by the median, and at least half of the root mean square."""
     if not len(errors):
         return 0.0
-    return max(NORMAL * float(np.median(np.abs(errors))), float(np.sqrt((errors**2).mean())) / 2)
+    return max(DEVIATION_OF_MAD * float(np.median(np.abs(errors))), float(np.sqrt((errors**2).mean())) / 2)
 
 
 # The choice of a regressor: the one that predicts settings it did not learn from best.
 
 
-FOLDS = 5
-FEWEST = 5
+CROSS_VALIDATION_FOLDS = 5
+FEWEST_SETTINGS = 5
 """Settings below which nothing is compared."""
 LEARNT_FROM = 400
 """Settings of a comparison; with more, these are drawn at random."""
@@ -161,7 +163,7 @@ LARGEST_ERROR = float(np.log(7.0))
 """Errors count up to this factor, so that one far extrapolation does not decide."""
 FAR_BEHIND = 1.5
 """A regressor whose error on the first fold is this many times the smallest is not tried on the others."""
-CLOSE = 1.02
+CLOSE_ERROR_FACTOR = 1.02
 """The first regressor in order is chosen when its error is at most this many times the smallest."""
 
 
@@ -216,7 +218,7 @@ def compared(
         Of the folds.
     """
     order = np.random.default_rng(seed).permutation(len(settings))[:LEARNT_FROM]
-    count = min(FOLDS, len(order))
+    count = min(CROSS_VALIDATION_FOLDS, len(order))
     folds = [order[start::count] for start in range(count)]
     names = list(REGRESSORS if names is None else names)
     errors = {name: np.full(len(settings), np.nan) for name in names}
@@ -243,7 +245,7 @@ def _error_of(name: str, settings: Settings, errors: Floats) -> RegressorError:
 
 
 def best_of(errors: Sequence[RegressorError]) -> RegressorError:
-    """The first of those tried on every fold whose error is as small as the smallest, within `CLOSE`."""
+    """The first of those tried on every fold whose error is as small as the smallest, within `CLOSE_ERROR_FACTOR`."""
     complete = [one for one in errors if one.complete]
     least = min(one.size for one in complete)
-    return next(one for one in complete if one.size <= CLOSE * least + 1e-12)
+    return next(one for one in complete if one.size <= CLOSE_ERROR_FACTOR * least + 1e-12)

@@ -22,9 +22,9 @@ Allocation = Mapping[str, float]
 MOST_COMBINATIONS = 1_000_000
 """Allocations that are compared where NFs cannot be allocated one by one."""
 AT_ONCE = 5000
-ROUNDING = 1e-9
+TARGET_ROUNDING = 1e-9
 """Relative difference to the target that counts as none."""
-LIMITING = 0.9
+LIMITING_SHARE = 0.9
 """An NF limits the chain when its cost is at least this share of the largest (algorithm 1: 90 % of its CPU is used)."""
 
 
@@ -58,8 +58,8 @@ class ScalingTarget:
     def met_by(self, measure: Floats, *, higher_is_better: bool) -> NDArray[np.bool_]:
         """Whether each value of the measure meets it, shape (N,)."""
         if higher_is_better:
-            return np.asarray(measure >= self.measure * (1 - ROUNDING))
-        return np.asarray(measure <= self.measure * (1 + ROUNDING))
+            return np.asarray(measure >= self.measure * (1 - TARGET_ROUNDING))
+        return np.asarray(measure <= self.measure * (1 + TARGET_ROUNDING))
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _met(
 def _limiting(model: ChainModel, columns: Mapping[str, Floats]) -> list[str]:
     """The NFs that limit the chain."""
     reached = (model.stage_costs(columns).costs * model.chain.shares)[0]
-    limits = reached >= LIMITING * reached.max()
+    limits = reached >= LIMITING_SHARE * reached.max()
     return list(dict.fromkeys(stage.nf for stage, limit in zip(model.chain.stages, limits, strict=True) if limit))
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from predictor.regression.compiled import compiled
 from profiles.arrays import Floats
 
-TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
-HEADERS = 100.0
+SERVICE_TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
+HEADER_BYTES = 100.0
 """About the most header bytes in a packet; nothing matches in headers."""
 
 
@@ -26,8 +26,8 @@ class ServiceTime:
     Parameters
     ----------
     coefficients
-        Per name in `TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times the
-        bytes of the packet beyond `HEADERS`. A missing term is zero.
+        Per name in `SERVICE_TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times the
+        bytes of the packet beyond `HEADER_BYTES`. A missing term is zero.
     """
 
     coefficients: tuple[tuple[str, float], ...]
@@ -57,9 +57,9 @@ def term_values(term: str, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
         case "matches":
             values = traffic[:, 1] * traffic[:, 2]
         case "payload_matches":
-            values = np.maximum(traffic[:, 1] - HEADERS, 0.0) * traffic[:, 2]
+            values = np.maximum(traffic[:, 1] - HEADER_BYTES, 0.0) * traffic[:, 2]
         case _:
-            raise ValueError(f"service time term '{term}' not understood, one of {', '.join(TERMS)}")
+            raise ValueError(f"service time term '{term}' not understood, one of {', '.join(SERVICE_TERMS)}")
     return values
 
 

@@ -19,10 +19,10 @@ from profiles.arrays import Floats
 from profiles.shown import Shown
 
 LEAST_ROWS = 5
-NOISE = 0.1
+CORRECTION_NOISE = 0.1
 """Typical share of the errors that is measurement noise."""
-NEAR = 0.5
-SURE = 1.5
+NEAR_LENGTH = 0.5
+SURE_ERRORS = 1.5
 """Standard errors of the mean gain below which a correction is not applied at all."""
 
 
@@ -108,7 +108,7 @@ class Calibration(Shown):
         """
         if len(error) < LEAST_ROWS:
             return None
-        correction = GaussianProcess.fit(conditions.inputs(), error[:, None], anchored=True, noise=NOISE)
+        correction = GaussianProcess.fit(conditions.inputs(), error[:, None], anchored=True, noise=CORRECTION_NOISE)
         left = correction.left_out(error[:, None], co_location)[:, 0]
         share = _trusted(error**2 - left**2)
         if not share:
@@ -126,7 +126,7 @@ class Calibration(Shown):
 
     def applies(self, conditions: Conditions) -> NDArray[np.bool_]:
         """Whether a prediction is near a measured row, shape (N,)."""
-        near: NDArray[np.bool_] = self.correction.nearness(conditions.inputs()) >= NEAR
+        near: NDArray[np.bool_] = self.correction.nearness(conditions.inputs()) >= NEAR_LENGTH
         return near
 
     def as_arrays(self) -> dict[str, Floats]:
@@ -147,4 +147,4 @@ def _trusted(gains: Floats) -> float:
     Few rows, or few of many that gain, leave the mean gain uncertain; a certain gain is applied in full.
     """
     mean, deviation = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    return max(1.0 - (SURE * deviation / mean) ** 2, 0.0) if mean > 0 else 0.0
+    return max(1.0 - (SURE_ERRORS * deviation / mean) ** 2, 0.0) if mean > 0 else 0.0

@@ -7,14 +7,14 @@ import math
 from predictor.regression.compiled import compiled, copy_into, fill
 from profiles import ATTRIBUTES
 
-WIDTH = len(ATTRIBUTES)
-DISTANCES = 3
-FAR = 0.3
+ATTRIBUTE_COUNT = len(ATTRIBUTES)
+DISTANCE_COUNT = 3
+FAR_CONDITION = 0.3
 """Distance from default traffic, as a share of the ranges on a logarithmic scale, from which it counts as far."""
-NEGLIGIBLE, TYPICAL = 0.01, 0.05
+NEGLIGIBLE_SHARE, TYPICAL_SHARE = 0.01, 0.05
 """Drops (as a fraction) that are negligible, and that are typical."""
 USUAL_COMPETITORS = 3.0
-LEAST, MOST = 1e-4, 1.0
+LEAST_SHARE, MOST_SHARE = 1e-4, 1.0
 """Smallest and largest plausible spread of the logarithm."""
 
 
@@ -44,9 +44,9 @@ def write_neighbours(nf, deviation, nfs, member, place, inputs):  # type: ignore
         if other != place and member[other] >= 0:
             row = member[other]
             inputs[nf[row]] += 1.0
-            for at in range(WIDTH):
-                inputs[nfs + WIDTH * nf[row] + at] += deviation[row, at]
-    copy_into(inputs[nfs * (1 + WIDTH) :], deviation[member[place]])
+            for at in range(ATTRIBUTE_COUNT):
+                inputs[nfs + ATTRIBUTE_COUNT * nf[row] + at] += deviation[row, at]
+    copy_into(inputs[nfs * (1 + ATTRIBUTE_COUNT) :], deviation[member[place]])
 
 
 @compiled
@@ -64,10 +64,10 @@ def write_inputs(traffic, kept, pressure, inputs):  # type: ignore[no-untyped-de
 def write_distance(deviation, kept, competitors, distance):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write what the spread of one prediction grows with."""
     away = 0.0
-    for at in range(WIDTH):
+    for at in range(ATTRIBUTE_COUNT):
         away += deviation[at] ** 2
-    distance[0] = min(math.sqrt(away) / FAR, 1.0)
-    distance[1] = math.log((NEGLIGIBLE + max(1.0 - kept, 0.0)) / TYPICAL)
+    distance[0] = min(math.sqrt(away) / FAR_CONDITION, 1.0)
+    distance[1] = math.log((NEGLIGIBLE_SHARE + max(1.0 - kept, 0.0)) / TYPICAL_SHARE)
     distance[2] = math.log(max(competitors, 1.0) / USUAL_COMPETITORS)
 
 
@@ -75,9 +75,9 @@ def write_distance(deviation, kept, competitors, distance):  # type: ignore[no-u
 def spread_at(usual, growth, distance):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The spread of a prediction at that distance."""
     logarithm = math.log(usual)
-    for at in range(DISTANCES):
+    for at in range(DISTANCE_COUNT):
         logarithm += growth[at] * distance[at]
-    return math.exp(min(max(logarithm, math.log(LEAST)), math.log(MOST)))
+    return math.exp(min(max(logarithm, math.log(LEAST_SHARE)), math.log(MOST_SHARE)))
 
 
 @compiled

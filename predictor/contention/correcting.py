@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.conditions_of_members import (
-    DISTANCES,
-    WIDTH,
+    ATTRIBUTE_COUNT,
+    DISTANCE_COUNT,
     spread_at,
     write_distance,
     write_inputs,
@@ -31,7 +31,7 @@ from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import Processes, write_similarity
 from profiles.arrays import Floats
 
-UNSEEN = 4.0
+UNSEEN_FACTOR = 4.0
 """How much larger the spread is per competitor beyond the most that were measured, as a multiple.
 
 What each further competitor costs was not seen there: on a testbed measured up to six NFs per NIC, throughput was 5 %
@@ -142,7 +142,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
                 at, place = where[position]
                 if sizes[at] > 1 and corrections.by_neighbours[nf]:
                     left = deviation[position - start]
-                    left *= 1.0 + UNSEEN * max(sizes[at] - 1.0 - corrections.most[nf], 0.0)
+                    left *= 1.0 + UNSEEN_FACTOR * max(sizes[at] - 1.0 - corrections.most[nf], 0.0)
                     # an SLA is relative to the throughput alone, so its error counts, too
                     alone = table.alone_spread[member[at, place]] / usual[position - start]
                     corrected.left[at, place] = math.hypot(left, alone)
@@ -158,7 +158,7 @@ def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, so
     written into the last of `arrays`.
     """
     (pressure, inputs, similar, near), row, logarithm, own = arrays, rows[place], 0.0, 0.0
-    nf, kept, distance = table.nf[row], equilibrium / solo, np.empty(DISTANCES)
+    nf, kept, distance = table.nf[row], equilibrium / solo, np.empty(DISTANCE_COUNT)
     write_distance(table.deviation[row], kept, len(rows) - 1.0, distance)
     usual = spread_at(corrections.usual[nf], corrections.growth[nf], distance)
     if len(rows) > 1 and corrections.calibrated[nf]:
@@ -171,7 +171,7 @@ def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, so
             corrected.near[at, place] = max(corrected.near[at, place], similar[point])
     if len(rows) > 1 and corrections.by_neighbours[nf]:
         nfs = len(corrections.usual)
-        neighbours = np.empty(nfs * (1 + WIDTH) + WIDTH)
+        neighbours = np.empty(nfs * (1 + ATTRIBUTE_COUNT) + ATTRIBUTE_COUNT)
         write_neighbours(table.nf, table.deviation, nfs, rows, place, neighbours)
         error, own = expected_error(corrections.neighbours, nf, neighbours, near)
         logarithm += error * usual

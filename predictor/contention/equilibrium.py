@@ -101,7 +101,7 @@ class EquilibriumModel:
 # The equilibrium of co-locations in compiled code, one co-location after the other.
 
 
-SETTLED = 1e-6
+SETTLED_CHANGE = 1e-6
 MOST_ROUNDS = 20
 BY_PATTERN = -1
 """The number of no composition: each NF's own."""
@@ -175,7 +175,7 @@ def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  #
             changed, fastest = max(changed, abs(after - before)), max(fastest, after)
             # half steps: of two NFs that wait for each other, neither jumps ahead
             rates[place] = after if turn == 0 else (after + before) / 2.0
-        if changed <= SETTLED * fastest:
+        if changed <= SETTLED_CHANGE * fastest:
             return
 
 

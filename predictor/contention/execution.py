@@ -77,9 +77,9 @@ class Execution:
 Pattern = Literal["pipeline", "run-to-completion"]
 PIPELINE: Pattern = "pipeline"
 RUN_TO_COMPLETION: Pattern = "run-to-completion"
-PATTERNS: tuple[Pattern, ...] = (PIPELINE, RUN_TO_COMPLETION)
+EXECUTION_PATTERNS: tuple[Pattern, ...] = (PIPELINE, RUN_TO_COMPLETION)
 
-SLOWEST_STAGE, ADDED_WAITS, SUMMED = range(3)
+SLOWEST_STAGE, ADDED_WAITS, SUMMED_DROPS = range(3)
 """How compiled code numbers the compositions."""
 
 
@@ -87,7 +87,7 @@ SLOWEST_STAGE, ADDED_WAITS, SUMMED = range(3)
 class Composition:
     """A function of solo throughput and the drop on each resource alone to throughput.
 
-    `number` is one of `SLOWEST_STAGE`, `ADDED_WAITS` and `SUMMED`.
+    `number` is one of `SLOWEST_STAGE`, `ADDED_WAITS` and `SUMMED_DROPS`.
     """
 
     number: int
@@ -102,7 +102,7 @@ class Composition:
 COMPOSITIONS: dict[str, Composition] = {
     PIPELINE: Composition(SLOWEST_STAGE),
     RUN_TO_COMPLETION: Composition(ADDED_WAITS),
-    "sum": Composition(SUMMED),
+    "sum": Composition(SUMMED_DROPS),
     "min": Composition(SLOWEST_STAGE),
 }
 """By name. The strawman `min`, the lowest of the single-resource predictions, equals the composition of a pipeline."""

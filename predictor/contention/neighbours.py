@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.conditions_of_members import WIDTH, write_all_neighbours
+from predictor.contention.conditions_of_members import ATTRIBUTE_COUNT, write_all_neighbours
 from predictor.regression.compiled import compiled, copy_into, dot, fill, padded, reducing
 from predictor.regression.processes import ROOT5 as ROOT5
 from predictor.regression.processes import factorise, matern, matern_exactly, solve, squared_distances
@@ -101,7 +101,7 @@ class NeighbourCorrection(Shown):
             blocks = np.linalg.inv(columns @ columns.transpose(0, 2, 1))
             error[rows] = (blocks @ weights[rows][:, :, None])[:, :, 0]
             variance[rows] = blocks.diagonal(axis1=1, axis2=2)
-        return error, np.maximum(variance - self.noise, SAME)
+        return error, np.maximum(variance - self.noise, SAME_DISTANCE)
 
     @cached_property
     def most_competitors(self) -> float:
@@ -115,7 +115,7 @@ class NeighbourCorrection(Shown):
         points = self.inputs / self.lengths
         squared = squared_distances(points, points)
         covariance = self.smooth * matern_exactly(squared)
-        covariance += self.own * loneliness(self.inputs) * (squared < SAME**2)
+        covariance += self.own * loneliness(self.inputs) * (squared < SAME_DISTANCE**2)
         covariance[np.diag_indices(len(covariance))] += np.maximum(self.noise, LEAST_NOISE)
         inverse_factor = factorise(covariance)
         return SolvedErrors(solve(inverse_factor, self.errors), inverse_factor)
@@ -208,7 +208,7 @@ class NeighbourInputs:
 
     def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Floats:
         """One row per position (co-location, place) of the workloads `member`, -1 where there is none."""
-        inputs = np.empty((len(positions[0]), self.nfs * (1 + WIDTH) + WIDTH))
+        inputs = np.empty((len(positions[0]), self.nfs * (1 + ATTRIBUTE_COUNT) + ATTRIBUTE_COUNT))
         write_all_neighbours(self.nf, self.deviation, self.nfs, member, np.column_stack(positions), inputs)
         return inputs
 
@@ -216,7 +216,7 @@ class NeighbourInputs:
 # Corrections by measured co-locations in compiled code: the expected error of one prediction, and its uncertainty.
 
 
-SAME = 1e-9
+SAME_DISTANCE = 1e-9
 """Distance below which two rows are the same co-location."""
 SIDE_BY_SIDE = 4
 """Errors whose deviations are computed at the same time."""
@@ -271,7 +271,7 @@ def write_covariance(at, which, row, near):  # type: ignore[no-untyped-def]  # p
     """Write the covariance of the error at the inputs `row` with each measured one; return its own variance."""
     size, width = at.size[which], len(row)
     points, competitors, squared = at.points[which], 0.0, 0.0
-    for nf in range((width - WIDTH) // (1 + WIDTH)):
+    for nf in range((width - ATTRIBUTE_COUNT) // (1 + ATTRIBUTE_COUNT)):
         competitors += row[nf]
     own = at.own[which] * (2.0 / max(competitors, 1.0)) ** 2
     copy_into(near[:size], at.norms[which])
@@ -284,12 +284,12 @@ def write_covariance(at, which, row, near):  # type: ignore[no-untyped-def]  # p
     for point in range(size):
         near[point] += squared
         # differences of large sums round: what is nearly zero is computed again, term by term
-        if near[point] < SAME * 1e3:
+        if near[point] < SAME_DISTANCE * 1e3:
             near[point] = 0.0
             for column in range(width):
                 near[point] += (row[column] / at.lengths[which, column] - points[column, point]) ** 2
     for point in range(size):
-        same = own if near[point] < SAME**2 else 0.0
+        same = own if near[point] < SAME_DISTANCE**2 else 0.0
         near[point] = at.smooth[which] * matern(near[point]) + same
     return own
 
@@ -310,7 +310,7 @@ def write_deviations(models, which, near, own, deviation):  # type: ignore[no-un
     fill(deviation, 0.0)
     add_explained(models.inverse_factor[which], models.at.size[which], near, deviation)
     for at in range(len(deviation)):
-        deviation[at] = math.sqrt(max(models.at.smooth[which] + own[at] - deviation[at], SAME))
+        deviation[at] = math.sqrt(max(models.at.smooth[which] + own[at] - deviation[at], SAME_DISTANCE))
 
 
 @reducing

@@ -24,8 +24,8 @@ from profiles.shown import Shown
 # "Input Warping for Bayesian Optimization of Non-stationary Functions", ICML 2014).
 
 
-TINY = 1e-6
-STRETCH = 10.0
+TINY_DIFFERENCE = 1e-6
+MOST_STRETCH = 10.0
 """Factor on the curve's logarithm as an input: changes of 0.5 % count, as an input of smaller range would be noise."""
 
 
@@ -97,7 +97,7 @@ class SoloThroughput(Shown):
 
 def traffic_axes(traffic: Floats) -> Floats:
     """Inputs: flows and packet size on a logarithmic scale, matches on a linear one."""
-    return np.column_stack([np.log(np.maximum(traffic[:, :2], TINY)), traffic[:, 2]])
+    return np.column_stack([np.log(np.maximum(traffic[:, :2], TINY_DIFFERENCE)), traffic[:, 2]])
 
 
 def _inputs(attributes: tuple[int, ...], traffic: Floats, curve: SoloCurve | None) -> tuple[Floats, Floats]:
@@ -107,7 +107,7 @@ def _inputs(attributes: tuple[int, ...], traffic: Floats, curve: SoloCurve | Non
         return axes, np.zeros(len(traffic))
     along = np.clip(traffic[:, ATTRIBUTES.index(curve.x)], curve.start, curve.end)
     mean = np.log(curve.predict(along))
-    return np.column_stack([axes, STRETCH * mean]), mean
+    return np.column_stack([axes, MOST_STRETCH * mean]), mean
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class SoloModel(Shown):
         """
         return cls(
             SoloThroughput.fit(attributes, traffic, throughput),
-            GaussianProcess.fit(traffic_axes(counters_at), np.log(np.maximum(counters, TINY))),
+            GaussianProcess.fit(traffic_axes(counters_at), np.log(np.maximum(counters, TINY_DIFFERENCE))),
         )
 
     def kpps(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -176,7 +176,7 @@ class SoloModel(Shown):
     def own_counters(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
         """Its seven counters at each row of `traffic`, shape (N, 7)."""
         readings: NDArray[np.float64] = np.exp(self.counters(traffic_axes(traffic)))
-        return np.where(readings <= 2 * TINY, 0.0, readings)
+        return np.where(readings <= 2 * TINY_DIFFERENCE, 0.0, readings)
 
     def working_set(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
         """Its working set (MB) at each row of `traffic`, shape (N,)."""
@@ -203,8 +203,8 @@ class SoloModel(Shown):
 # counts, each weighed against the model by the noise of the one and the misfit of the other.
 
 
-DECIMALS = 9
-MISFIT = 0.005
+POSITION_DECIMALS = 9
+NEGLIGIBLE_MISFIT = 0.005
 """Least misfit of a smooth model (standard deviation of the logarithm) that is taken for possible."""
 
 
@@ -239,7 +239,7 @@ class MeasuredAlone(Shown):
         if not freedom:
             return None
         noise = float(((errors - mean[setting]) ** 2).sum() / freedom)
-        misfit = max(float((mean**2).mean()) - float((noise / times).mean()), MISFIT**2)
+        misfit = max(float((mean**2).mean()) - float((noise / times).mean()), NEGLIGIBLE_MISFIT**2)
         trusted = misfit / (misfit + noise / times)
         return cls(distinct, trusted * mean, np.sqrt(trusted * noise / times))
 
@@ -269,4 +269,4 @@ class MeasuredAlone(Shown):
 
 
 def _keys(traffic: Floats) -> list[tuple[float, ...]]:
-    return [tuple(row) for row in np.round(traffic, DECIMALS).tolist()]
+    return [tuple(row) for row in np.round(traffic, POSITION_DECIMALS).tolist()]

@@ -188,7 +188,7 @@ class WorkloadTable:
 # Co-locations as arrays: one row per co-location, one column per member.
 
 
-EMPTY = -1
+EMPTY_PLACE = -1
 
 
 @dataclass(frozen=True)
@@ -268,19 +268,19 @@ class WorkloadIndex:
         """
         numbers = self.numbers([workload for co_location in co_locations for workload in co_location])
         sizes = np.array([len(co_location) for co_location in co_locations], dtype=np.intp)
-        given = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY, dtype=np.intp)
+        given = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY_PLACE, dtype=np.intp)
         given[np.arange(given.shape[1]) < sizes[:, None]] = numbers
         distinct = sorted(set(numbers.tolist()), key=self._keys.__getitem__)
         rank = np.empty(len(self) + 1, dtype=np.intp)
-        rank[[*distinct, EMPTY]] = np.arange(len(distinct) + 1)
+        rank[[*distinct, EMPTY_PLACE]] = np.arange(len(distinct) + 1)
         order = np.argsort(rank[given], axis=1, kind="stable")
         return CoLocationBatch(np.take_along_axis(given, order, axis=1), order, sizes)
 
     def _number(self, workload: Workload, by_identity: dict[int, int]) -> int:
         number = by_identity.get(id(workload))
         if number is None:
-            number = self._numbers.get(workload, EMPTY)
-            if number == EMPTY:
+            number = self._numbers.get(workload, EMPTY_PLACE)
+            if number == EMPTY_PLACE:
                 number = self._numbers[workload] = len(self._workloads)
                 self._workloads.append(workload)
                 self._keys.append((workload.nf, *workload.traffic.as_tuple()))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from predictor.fitting.family import FAMILIES, values
 from profiles.arrays import Floats
 
-DIGITS = (4, 6, 9, 12, 15, 17)
+DIGITS_TRIED = (4, 6, 9, 12, 15, 17)
 """Significant digits that are tried for the numbers of a formula."""
-READABLE = 1e-4
+READABLE_ERROR = 1e-4
 """A formula is shown with as many digits as keep its values within this share of the model's."""
 
 
@@ -54,8 +54,8 @@ class CurveSegment:
         """The parameters as text, with as many digits as the values need."""
         at = np.linspace(self.start, self.end, 50)
         exact = self.predict(at)
-        near = READABLE * np.abs(exact).max()
-        for digits in DIGITS:
+        near = READABLE_ERROR * np.abs(exact).max()
+        for digits in DIGITS_TRIED:
             numbers = [f"{number:.{digits}g}" for number in self.parameters]
             if np.all(np.abs(values(self.family, [float(n) for n in numbers], at) - exact) <= near):
                 break

@@ -51,7 +51,7 @@ def comment_text(name: str) -> str:
 # Names of columns as identifiers of a programming language.
 
 
-LONGEST = 60
+LONGEST_NAME = 60
 
 
 def identifier(text: str, avoided: Collection[str], empty: str = "x") -> str:
@@ -67,7 +67,7 @@ def identifier(text: str, avoided: Collection[str], empty: str = "x") -> str:
         What stands for a text without letters and digits.
     """
     letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    name = re.sub(r"[^0-9A-Za-z]+", "_", letters).strip("_")[:LONGEST].rstrip("_") or empty
+    name = re.sub(r"[^0-9A-Za-z]+", "_", letters).strip("_")[:LONGEST_NAME].rstrip("_") or empty
     if name[0].isdigit():
         name = f"{empty}_{name}"
     while name in avoided:
@@ -91,7 +91,7 @@ def _spelled(value: float) -> str:
 # The formula of a segment as a sympy expression, from the family's own definition, and as code.
 
 
-DIGITS = 17
+DOUBLE_DIGITS = 17
 """Decimal digits that hold every double exactly enough to give it back."""
 
 
@@ -107,7 +107,7 @@ def expression(segment: CurveSegment, x: str, parameters: Sequence[float] | None
     parameters
         Others to use instead.
     """
-    numbers = [sympy.Float(float(one), DIGITS) for one in parameters or segment.parameters]
+    numbers = [sympy.Float(float(one), DOUBLE_DIGITS) for one in parameters or segment.parameters]
     return sympy.sympify(FAMILIES[segment.family].value(numbers, sympy.Symbol(x, real=True), sympy))
 
 

@@ -18,24 +18,24 @@ from predictor.fitting.fitted_model import FittedModel
 from profiles import InputError
 from profiles.arrays import Floats
 
-BOUND = 0.01
+DEFAULT_ERROR_BOUND = 0.01
 """Relative error that is allowed if there are few enough ranges for it."""
 MOST_RANGES = 1_023
-GROWTH = 1.25
+SPAN_GROWTH = 1.25
 """By which the bound grows, until there are few enough ranges."""
 
 ROUNDING_SHARE = 0.02
 """Rounding to whole values may take this share of the bound."""
-WIDEST = 63
+WIDEST_BITS = 63
 SMALLEST_SHARE = 1e-9
 """If values change sign, or come closer to 0 than this share of the largest, errors near 0 cannot be relative..."""
 FLOOR_SHARE = 1e-3
 """...to the values, and are relative to this share of the largest."""
 
 AT_ONCE = 64
-ENUMERATED = 10_000_000
-CHUNK = 1_000_000
-SAMPLES = 200
+MOST_ENUMERATED = 10_000_000
+ENUMERATION_CHUNK = 1_000_000
+RANGE_SAMPLES = 200
 """Places per range that the mean error is taken from where not every whole number is looked at."""
 
 
@@ -77,7 +77,7 @@ class IntegerTable:
     enumerated: bool
 
 
-def integer_table(model: FittedModel, bound: float = BOUND, most: int = MOST_RANGES) -> IntegerTable:
+def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: int = MOST_RANGES) -> IntegerTable:
     """The table of fewest ranges within a relative error.
 
     Parameters
@@ -100,10 +100,10 @@ def integer_table(model: FittedModel, bound: float = BOUND, most: int = MOST_RAN
     is_relative = _is_relative(ends)
     floor = float(np.abs(ends).min() if is_relative else FLOOR_SHARE * np.abs(ends).max())
     bits = max(0, math.ceil(-math.log2(2 * ROUNDING_SHARE * bound * floor))) if floor else 0
-    if float(np.abs(ends).max()) * 2.0**bits >= 2.0**WIDEST:
+    if float(np.abs(ends).max()) * 2.0**bits >= 2.0**WIDEST_BITS:
         raise InputError.of("--code", "the values are too large, or too different, for whole numbers of 64 bits")
     while (ranges := _ranges(pieces, bound, floor, bits, most)) is None:
-        bound = min(1.0, bound * GROWTH)
+        bound = min(1.0, bound * SPAN_GROWTH)
     largest, mean, enumerated = _errors(model, pieces, ranges, floor, bits)
     return IntegerTable(tuple(ranges), bits, bound, largest, mean, 0.0 if is_relative else floor, enumerated)
 
@@ -205,16 +205,16 @@ def _errors(
         difference = np.abs(values[np.searchsorted(starts, x, side="right") - 1] - exact)
         return np.divide(difference, size, out=np.zeros_like(size), where=size > 0)
 
-    if last - first < ENUMERATED:
+    if last - first < MOST_ENUMERATED:
         largest = total = 0.0
-        for begin in range(first, last + 1, CHUNK):
-            found = errors(np.arange(begin, min(begin + CHUNK, last + 1), dtype=float))
+        for begin in range(first, last + 1, ENUMERATION_CHUNK):
+            found = errors(np.arange(begin, min(begin + ENUMERATION_CHUNK, last + 1), dtype=float))
             largest, total = max(largest, float(found.max())), total + float(found.sum())
         return largest, total / (last - first + 1), True
     edges = {edge for one in pieces for edge in (one.first, one.last)}
     edges |= {edge for one in ranges for edge in (one.first, one.last)}
     largest = float(errors(np.array(sorted(edges), dtype=float)).max())
-    means = [float(errors(np.rint(np.linspace(one.first, one.last, SAMPLES))).mean()) for one in ranges]
+    means = [float(errors(np.rint(np.linspace(one.first, one.last, RANGE_SAMPLES))).mean()) for one in ranges]
     lengths = [one.last - one.first + 1 for one in ranges]
     return largest, float(np.average(means, weights=lengths)), False
 
@@ -225,9 +225,9 @@ def _errors(
 LARGEST_X = 2**53
 LOOKED_AT = 4097
 """Places of a segment, evenly and geometrically spaced, between which it is assumed to turn at most once."""
-FLAT = 1e-12
+FLAT_SLOPE = 1e-12
 """A smaller relative difference is rounding, and no turn."""
-CANDIDATES = 64
+CUT_CANDIDATES = 64
 """Places at a time of the search for a turn."""
 
 
@@ -306,15 +306,15 @@ def _turns(function: Callable[[Floats], Floats], first: int, last: int) -> list[
 def _directions(values: Floats) -> NDArray[np.int8]:
     """Whether values rise (1), fall (-1), or neither but for rounding (0)."""
     change = np.diff(values)
-    small = FLAT * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
+    small = FLAT_SLOPE * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
     return np.where(np.abs(change) <= small, 0, np.sign(change)).astype(np.int8)
 
 
 def _extreme(function: Callable[[Floats], Floats], low: int, high: int, rising: int, first: int) -> int:
     """The whole number of a range at which a function is largest (`rising` 1) or smallest (-1), by golden section."""
     low = max(low, first)
-    while high - low > CANDIDATES:
-        x = np.unique(np.rint(np.linspace(low, high, CANDIDATES)))
+    while high - low > CUT_CANDIDATES:
+        x = np.unique(np.rint(np.linspace(low, high, CUT_CANDIDATES)))
         best = int(np.argmax(rising * function(x)))
         low, high = int(x[max(best - 1, 0)]), int(x[min(best + 1, len(x) - 1)])
     x = np.arange(low, high + 1, dtype=float)

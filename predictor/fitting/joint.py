@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import STEP, LocalCurve
+from predictor.fitting.residuals import DERIVATIVE_STEP, LocalCurve
 from profiles.arrays import Floats
 
-ROUNDING = 1e-12
+VALUE_ROUNDING = 1e-12
 """Of a value, as a share of the largest."""
-FAR = 1e6
+FAR_COST = 1e6
 """A residual, in standard deviations, of what is not defined."""
 
 
@@ -64,7 +64,7 @@ class JointFit:
 
 def with_exact_zeros(fit: JointFit, largest: float) -> JointFit:
     """The fit, in which a constant that is zero but for rounding is zero; `largest` is the largest |y|."""
-    near = ROUNDING * largest
+    near = VALUE_ROUNDING * largest
     curves = [
         replace(one, numbers=(0.0,)) if one.name == "constant" and abs(one.numbers[0]) < near else one
         for one in fit.curves
@@ -176,7 +176,9 @@ class _Problem:
         predicted = _predicted(self.points, curves, places, self.points.x)
         with np.errstate(all="ignore"):
             scaled = (self.points.y - predicted) / self.deviation
-        return np.asarray(np.clip(np.nan_to_num(scaled, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR))
+        return np.asarray(
+            np.clip(np.nan_to_num(scaled, nan=FAR_COST, posinf=FAR_COST, neginf=-FAR_COST), -FAR_COST, FAR_COST)
+        )
 
     def slopes(self, vector: Floats) -> Floats:
         """Derivatives of the residuals, shape (points, parameters)."""
@@ -229,7 +231,7 @@ class _Slopes:
 
 def _turn(points: FitPoints, left: LocalCurve, right: LocalCurve, place: float) -> float:
     """By how much the left curve is steeper than the right one, along the axis."""
-    step = STEP * float(points.on_axis(points.x[-1]) - points.on_axis(points.x[0]))
+    step = DERIVATIVE_STEP * float(points.on_axis(points.x[-1]) - points.on_axis(points.x[0]))
     x = points.off_axis(np.array([place - step, place + step]))
     return float(np.diff(left(x))[0] - np.diff(right(x))[0]) / (2 * step)
 
@@ -239,11 +241,11 @@ def _turn(points: FitPoints, left: LocalCurve, right: LocalCurve, place: float) 
 # SciPy has it, too, but takes longer to import than a curve takes to fit.
 
 
-ROUNDS = 40
+SOLVER_ROUNDS = 40
 """Most steps that are tried."""
-CLOSE = 1e-7
+CLOSE_STEP = 1e-7
 """Relative change of the sum of squares at which it has settled."""
-DAMPING, LESS, MORE, MOST = 1e-3, 0.2, 5.0, 1e10
+FIRST_DAMPING, DAMPING_DECREASE, DAMPING_INCREASE, MOST_DAMPING = 1e-3, 0.2, 5.0, 1e10
 """Of the first step, factors after a step that helps and one that does not, and where to give up."""
 
 
@@ -260,23 +262,23 @@ def least_squares(residuals: Callable[[Floats], Floats], slopes: Callable[[Float
         Where to begin.
     """
     at, rest = begin, residuals(begin)
-    squares, table, damping = float(rest @ rest), slopes(begin), DAMPING
+    squares, table, damping = float(rest @ rest), slopes(begin), FIRST_DAMPING
     unit = np.zeros(len(begin))
-    for _ in range(ROUNDS):
+    for _ in range(SOLVER_ROUNDS):
         unit = np.maximum(unit, np.linalg.norm(table, axis=0))
         trial = at - _step(table, rest, np.where(unit > 0, unit, 1.0), damping)
         rest_there = residuals(trial)
         squares_there = float(rest_there @ rest_there)
         if not squares_there < squares:
-            damping *= MORE
-            if damping > MOST:
+            damping *= DAMPING_INCREASE
+            if damping > MOST_DAMPING:
                 break
             continue
-        settled = squares - squares_there <= CLOSE * squares
+        settled = squares - squares_there <= CLOSE_STEP * squares
         at, rest, squares = trial, rest_there, squares_there
         if settled:
             break
-        table, damping = slopes(at), damping * LESS
+        table, damping = slopes(at), damping * DAMPING_DECREASE
     return at
 
 

@@ -21,7 +21,7 @@ from profiles.faults import printable
 from profiles.files.json import parsed_json
 from profiles.validation import faults_of
 
-VERSION = 1
+MODEL_VERSION = 1
 LARGEST_FILE = 100_000_000
 MOST_SEGMENTS = 10_000
 LONGEST_NAME = 1_000
@@ -41,9 +41,9 @@ def models_text(models: Sequence[FittedModel]) -> str:
     """One model without setting as its JSON object; several as a table of fits. Ends with a line end."""
     first = models[0]
     if len(models) == 1 and not first.setting:
-        return _lines({"fit": VERSION, **model_document(first)})
+        return _lines({"fit": MODEL_VERSION, **model_document(first)})
     fits = [{**model_document(model), "setting": _setting(model)} for model in models]
-    return _lines({"fit": VERSION, "x": first.x, "y": first.y, "settings": list(first.setting), "fits": fits})
+    return _lines({"fit": MODEL_VERSION, "x": first.x, "y": first.y, "settings": list(first.setting), "fits": fits})
 
 
 def model_document(model: FittedModel) -> dict[str, Any]:
@@ -167,8 +167,12 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
     if not isinstance(document, dict):
         raise InputError.of(file, "is no fitted model: it must be a JSON object")
     table = "fits" in document
-    if document.get("fit") != VERSION or isinstance(document.get("fit"), bool):
-        found = f"is {document['fit']!r}, not {VERSION}" if "fit" in document else "is missing: this is no fitted model"
+    if document.get("fit") != MODEL_VERSION or isinstance(document.get("fit"), bool):
+        found = (
+            f"is {document['fit']!r}, not {MODEL_VERSION}"
+            if "fit" in document
+            else "is missing: this is no fitted model"
+        )
         raise InputError.of(file, printable(found)[:200], column="fit", hint="`placer fit DATA.csv --out MODEL.json`")
     try:
         read = _Table.model_validate(document) if table else _OneModel.model_validate(document)

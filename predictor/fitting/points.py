@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from profiles.arrays import Floats
 
-OUTLYING, FAR_OFF = 8.0, 1e3
+OUTLYING_DEVIATIONS, FAR_OFF = 8.0, 1e3
 """A single point so many times as far off as those around it hardly counts: its noise is taken to be so much larger."""
-RESOLVED = 1e-5
+RESOLVED_CHANGE = 1e-5
 """Noise below this share of y is like none: a bend of exact data is known no better."""
-DECIMALS = 9
+POINT_DECIMALS = 9
 """Most decimals of what counts as rounded."""
-WINDOW = 5
+NOISE_WINDOW = 5
 """Points whose median is taken for how large y is."""
-LARGEST = 700.0
+LARGEST_LOGARITHM = 700.0
 """The largest logarithm of x."""
-MARGIN = 10.0
+RANGE_MARGIN = 10.0
 """Noise is taken to be absolute where that makes the differences so much more likely (natural logarithm)."""
 
 
@@ -83,7 +83,7 @@ class FitPoints:
 
     def off_axis(self, place: Floats | float) -> Floats:
         """x at places on the axis."""
-        return np.exp(np.minimum(place, LARGEST)) if self.logarithmic else np.asarray(place, dtype=float)
+        return np.exp(np.minimum(place, LARGEST_LOGARITHM)) if self.logarithmic else np.asarray(place, dtype=float)
 
     def noise_of_repeats(self) -> tuple[float, int]:
         """Variance of a row by repeats, in units of `scale` squared, and its degrees of freedom."""
@@ -96,7 +96,7 @@ class FitPoints:
 
     def resolved_noise(self) -> float:
         """The least variance that can be distinguished from none, in the same unit."""
-        return max((RESOLVED * float(np.median(np.abs(self.y) / self.scale))) ** 2, 1e-24)
+        return max((RESOLVED_CHANGE * float(np.median(np.abs(self.y) / self.scale))) ** 2, 1e-24)
 
     def noise_of_neighbours(self) -> float:
         """Variance of a row by how much each point differs from the line through its neighbours, in the same unit."""
@@ -108,31 +108,31 @@ class FitPoints:
 def _scale(x: Floats, y: Floats) -> Floats:
     """|y|, smoothed, where that explains the noise better than a constant does."""
     size = _running_median(np.abs(y))
-    if np.any(y <= 0) or np.any(size <= 0) or len(x) < WINDOW:
+    if np.any(y <= 0) or np.any(size <= 0) or len(x) < NOISE_WINDOW:
         return np.ones_like(y) if np.any(y <= 0) else size
     difference = np.abs(_off_neighbours(x, y)[0])
     relative = np.log(np.mean(difference / size[1:-1])) + np.log(size[1:-1]).mean() if difference.any() else 0.0
     absolute = np.log(np.mean(difference)) if difference.any() else 0.0
-    return np.ones_like(y) if len(difference) * (relative - absolute) > MARGIN else size
+    return np.ones_like(y) if len(difference) * (relative - absolute) > RANGE_MARGIN else size
 
 
 def _is_outlier(x: Floats, y: Floats) -> NDArray[np.bool_]:
     """Which points are far from the line through their neighbours, while those are near a line without them."""
     outlier = np.zeros(len(x), dtype=bool)
-    if len(x) < 2 * WINDOW:
+    if len(x) < 2 * NOISE_WINDOW:
         return outlier
     off = np.abs(_off_neighbours(x, y)[0])
     typical = float(np.median(off))
-    for at in np.flatnonzero(off > OUTLYING * typical) + 1:
+    for at in np.flatnonzero(off > OUTLYING_DEVIATIONS * typical) + 1:
         if 3 <= at < len(x) - 3:
             around = np.array([at - 3, at - 2, at - 1, at + 1, at + 2, at + 3])
             beside = np.abs(_off_neighbours(x[around], y[around])[0]).max()
-            outlier[at] = off[at - 1] > OUTLYING * max(beside, typical)
+            outlier[at] = off[at - 1] > OUTLYING_DEVIATIONS * max(beside, typical)
     return outlier
 
 
 def _rounded_to(y: Floats) -> float:
-    for decimals in range(DECIMALS):
+    for decimals in range(POINT_DECIMALS):
         step = 10.0**-decimals
         if np.all(np.abs(y / step - np.round(y / step)) <= 1e-9 * np.maximum(np.abs(y / step), 1.0)):
             return step
@@ -147,9 +147,9 @@ def _off_neighbours(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _running_median(values: Floats) -> Floats:
-    half = WINDOW // 2
+    half = NOISE_WINDOW // 2
     padded = np.pad(values, half, mode="edge")
-    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), axis=1))
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, NOISE_WINDOW), axis=1))
 
 
 def _is_logarithmic(x: Floats) -> bool:

@@ -17,9 +17,9 @@ from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.points import FitPoints
 from profiles.arrays import Floats
 
-SHORTEST, SHORTEST_OF_FEW, FEW = 5, 4, 20
+SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 5, 4, 20
 """Fewest points of a segment, also where there are few points in all."""
-TINY = 1e-13
+TINY_RESIDUAL = 1e-13
 """What is left of a sum of squares below this share of it is rounding."""
 
 
@@ -51,7 +51,7 @@ def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, 
 
 def shortest_segment(points: int) -> int:
     """Fewest distinct x of a segment, of so many in all."""
-    return min(points, SHORTEST if points >= FEW else SHORTEST_OF_FEW)
+    return min(points, SHORTEST_SEGMENT if points >= FEW_POINTS else SHORTEST_OF_FEW)
 
 
 def _is_defined(family: Family, points: FitPoints) -> bool:
@@ -92,7 +92,7 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
         product = np.cumsum(weighted * centred, axis=1) - sums * of_target[:begun] / total[:begun]
         with np.errstate(invalid="ignore", divide="ignore"):
             left = squares[:begun] - np.where(spread > 0, product**2 / spread, 0.0)
-            least = TINY * squares[:begun]
+            least = TINY_RESIDUAL * squares[:begun]
         left[~family.is_sound(points.x[:begun, None], points.x, rate)] = np.inf
         best[:begun] = np.fmin(best[:begun], np.maximum(left, least))
     return squares, np.where(later, best, np.inf)
@@ -179,7 +179,7 @@ class _Growing:
 # The curve of one segment, by parameters that are sound near it, and its fit to the segment's points alone.
 
 
-STEP = 1e-4
+DERIVATIVE_STEP = 1e-4
 """Of a derivative, as a share of the span."""
 
 
@@ -224,9 +224,9 @@ class LocalCurve:
         columns = self.family.local_columns(x, self.start, self.span, self.rate)
         slopes = [np.broadcast_to(column, x.shape) for column in columns]
         if self.family.has_rate:
-            step = STEP / self.span
+            step = DERIVATIVE_STEP / self.span
             moved = [replace(self, rate=self.rate + sign * step).sum(x) for sign in (1, -1)]
-            slopes.append((moved[0] - moved[1]) / (2 * STEP))
+            slopes.append((moved[0] - moved[1]) / (2 * DERIVATIVE_STEP))
         table = np.stack(slopes, axis=1)
         values = table[:, : len(columns)] @ np.array(self.numbers)
         if not self.family.reciprocal:

@@ -15,8 +15,8 @@ segments, more of them only where the data look like a split. The slides leave m
   the best: of what is within kappa of it, the fewest parameters; of equally many, the smallest error.
 - The simplest of several numbers of segments has the fewest parameters in all, a breakpoint counted as one.
 - Points weigh by one over the square of their noise in least squares, and by their repeats in sMAPE.
-- Local derivatives are those of parabolas through `WINDOW` points, along the axis, of y in units of its noise; a
-  segment may start near what they mark, within half a window.
+- Local derivatives are those of parabolas through `DERIVATIVE_WINDOW` points, along the axis, of y in units of its
+  noise; a segment may start near what they mark, within half a window.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from profiles.arrays import Floats
 
 Numbers = NDArray[np.intp]
 
-GAMMA = 1e-3
+LEAST_TERM_SHARE = 1e-3
 """Least share of a term in a segment."""
-KAPPA = 0.8
+MARGIN_KAPPA = 0.8
 """The margin, as a share of the noise's sMAPE."""
 LEAST_KAPPA = 1e-3
 """The margin of data without noise, %."""
-EXHAUSTIVE = 3
+EXHAUSTIVE_SEGMENTS = 3
 """Most segments whose splits are all tried."""
-EXTREMA = 16
+MOST_EXTREMA = 16
 """How many extrema of the second derivative may begin a segment (the paper's l)."""
-MOST = 9
+MOST_SEGMENTS = 9
 """Most segments."""
-WINDOW = 5
+DERIVATIVE_WINDOW = 5
 """Points of a local derivative."""
 LOOKED_AT = 50
 """Places of a segment where its curve must be defined."""
@@ -70,7 +70,7 @@ def tum_structure(
     prior: NoisePrior,
     *,
     kappa: float | None = None,
-    gamma: float = GAMMA,
+    gamma: float = LEAST_TERM_SHARE,
 ) -> Structured:
     """The segments; all breakpoints are jumps, halfway between two points.
 
@@ -105,7 +105,7 @@ def noise_margin(points: FitPoints, prior: NoisePrior) -> float:
     with np.errstate(divide="ignore"):
         deviation = np.sqrt(prior.variance / points.rows) * points.scale / np.abs(points.y)
     noise = 50.0 * MEAN_OF_NORMAL * float(np.average(np.minimum(deviation, 1.0), weights=points.rows))
-    return max(KAPPA * noise, LEAST_KAPPA)
+    return max(MARGIN_KAPPA * noise, LEAST_KAPPA)
 
 
 def chosen_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
@@ -134,8 +134,8 @@ def _chosen_split(points: FitPoints, errors: Mapping[str, Floats], kappa: float)
     of_runs, best = chosen_families(np.stack(list(errors.values())), sizes, kappa)
     total = np.cumsum(points.rows)
     cost = of_runs * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
-    few = _splits(cost, range(len(points)), EXHAUSTIVE)
-    splits = [*few, *_splits(cost, split_candidates(points), MOST)[EXHAUSTIVE:]]
+    few = _splits(cost, range(len(points)), EXHAUSTIVE_SEGMENTS)
+    splits = [*few, *_splits(cost, split_candidates(points), MOST_SEGMENTS)[EXHAUSTIVE_SEGMENTS:]]
     starts = _simplest(splits, cost, sizes[best], kappa)
     ends = (*starts[1:], len(points))
     families = tuple(names[best[first, end - 1]] for first, end in zip(starts, ends, strict=True))
@@ -145,26 +145,26 @@ def _chosen_split(points: FitPoints, errors: Mapping[str, Floats], kappa: float)
 def split_candidates(points: FitPoints) -> list[int]:
     """Numbers of points at which a segment may start, where there are more than three segments; 0 is the first."""
     count = len(points)
-    if count < WINDOW + 2:
+    if count < DERIVATIVE_WINDOW + 2:
         return list(range(count))
     slope, second = _derivatives(points)
     size = np.abs(second)
     peaks = 1 + np.flatnonzero((size[1:-1] >= size[:-2]) & (size[1:-1] >= size[2:]))
-    largest = peaks[np.argsort(-size[peaks], kind="stable")[:EXTREMA]]
+    largest = peaks[np.argsort(-size[peaks], kind="stable")[:MOST_EXTREMA]]
     turns = np.flatnonzero(slope[:-1] * slope[1:] < 0)
     near = {0}
     for place in (*largest, *turns):
-        near |= set(range(int(place), int(place) + WINDOW))
+        near |= set(range(int(place), int(place) + DERIVATIVE_WINDOW))
     return sorted(near)
 
 
 def _derivatives(points: FitPoints) -> tuple[Floats, Floats]:
     """First and second, in the middle of each window; shape (points - WINDOW + 1,)."""
     windows = np.lib.stride_tricks.sliding_window_view
-    axis = windows(points.on_axis(points.x), WINDOW)
-    y = windows(points.y, WINDOW) / points.scale[WINDOW // 2 : -(WINDOW // 2), None]
+    axis = windows(points.on_axis(points.x), DERIVATIVE_WINDOW)
+    y = windows(points.y, DERIVATIVE_WINDOW) / points.scale[DERIVATIVE_WINDOW // 2 : -(DERIVATIVE_WINDOW // 2), None]
     length = (axis[:, -1:] - axis[:, :1]) / 2
-    share = (axis - axis[:, WINDOW // 2, None]) / length
+    share = (axis - axis[:, DERIVATIVE_WINDOW // 2, None]) / length
     table = np.stack([np.ones_like(share), share, share**2], axis=2)
     numbers = np.linalg.solve(np.swapaxes(table, 1, 2) @ table, np.swapaxes(table, 1, 2) @ y[..., None])[..., 0]
     return numbers[:, 1] / length[:, 0], 2 * numbers[:, 2] / length[:, 0] ** 2
@@ -254,9 +254,9 @@ def _unsound(points: FitPoints, chosen: Structured) -> list[tuple[str, int, int]
 # of its rates, the best by squares counts.
 
 
-ZERO = 1e-12
+ZERO_TERM_SHARE = 1e-12
 """A smaller share of a term is rounding."""
-RIDGE = 1e-13
+RIDGE_SHARE = 1e-13
 
 
 def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict[str, Floats]:
@@ -299,7 +299,7 @@ def at_least(numbers: Floats, ranges: Floats, size: Floats | float, gamma: float
     """
     with np.errstate(all="ignore"):
         unit = np.asarray(size)[..., None] / ranges
-        small = (np.abs(numbers) < gamma * unit) & (np.abs(numbers) > ZERO * unit) & np.isfinite(unit)
+        small = (np.abs(numbers) < gamma * unit) & (np.abs(numbers) > ZERO_TERM_SHARE * unit) & np.isfinite(unit)
         return np.asarray(np.where(small, np.sign(numbers) * gamma * unit, numbers))
 
 
@@ -347,7 +347,7 @@ def _least_squares(columns: Floats, target: Floats, weights: Floats, terms: Sequ
     right, unit = (right / unit).T, unit.T
     factors = np.zeros((len(terms), *right.shape))
     for numbers, k in zip(factors, terms, strict=True):
-        system = products[:, :k, :k] + RIDGE * np.eye(k)
+        system = products[:, :k, :k] + RIDGE_SHARE * np.eye(k)
         numbers[:, :k] = np.linalg.solve(system, right[:, :k, None])[..., 0] / unit[:, :k]
     return factors
 

@@ -9,9 +9,9 @@ from predictor.gpu.sharing import KernelShare, Sharer
 from predictor.gpu.tandem import BatchDemand
 from profiles import PacedWorkload
 
-FULL = 1.0
+FULL_UTILISATION = 1.0
 """The share of its time from which a resource is overloaded."""
-TAILS = ("pre_post", "transfer", "kernel", "returned")
+TAIL_STAGES = ("pre_post", "transfer", "kernel", "returned")
 
 
 def demands(
@@ -26,16 +26,16 @@ def overload(loads: Sequence[PacedWorkload], taken: Sequence[BatchDemand]) -> li
     found = []
     for name, stage in (("bus to the GPU", "transfer"), ("bus back", "returned")):
         share = sum(getattr(one, stage) / one.period_us for one in taken)
-        if share >= FULL:
+        if share >= FULL_UTILISATION:
             found.append(f"the {name} is needed for {share:.2f} of the time")
     for load, one in zip(loads, taken, strict=True):
         always = one.kernel.time([True] * len(loads))
         for name, time in (("worker", one.pre_post + one.receive), ("kernel", one.kernel.longest_us)):
-            if time >= FULL * one.period_us:
+            if time >= FULL_UTILISATION * one.period_us:
                 found.append(
                     f"the {name} of {load.label} takes {time:.4g} us, batches come every {one.period_us:.4g} us"
                 )
-        if one.kernel.longest_us < FULL * one.period_us <= always:
+        if one.kernel.longest_us < FULL_UTILISATION * one.period_us <= always:
             found.append(
                 f"the kernel of {load.label} takes {always:.4g} us beside its sharers, batches come every "
                 f"{one.period_us:.4g} us"
@@ -52,7 +52,7 @@ def _demand(
     whole = rows(load.traffic, [gpu.batch])
     parts = rows(load.traffic, [one.packets for one in gpu.minibatches])
     means = {name: float(nf.stage(name).mean(whole)[0]) for name in ("pre_post", "transfer", "returned")}
-    tails = {name: float(nf.stage(name).tail_ratio(parts if name == "kernel" else whole).max()) for name in TAILS}
+    tails = {name: float(nf.stage(name).tail_ratio(parts if name == "kernel" else whole).max()) for name in TAIL_STAGES}
     return BatchDemand(
         batch=gpu.batch,
         rate_kpps=load.rate_kpps,

@@ -14,11 +14,11 @@ from predictor.gpu.prediction import GpuPrediction, LatencyErrors, Overload
 from predictor.gpu.tandem import sample
 from profiles import InputError, PacedWorkload, TestbedDescription, TrafficProfile
 from profiles.faults import suggestion
-from profiles.gpu_tables import STAGES
+from profiles.gpu_tables import STAGE_NAMES
 
 Fault = tuple[str, str]
-COVERAGE = 0.9
-WAITS = ("transfer_wait", "kernel_wait")
+INTERVAL_COVERAGE = 0.9
+WAIT_STAGES = ("transfer_wait", "kernel_wait")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class GpuModels:
         return [] if extrapolate else [("gpu", fault) for fault in self.models[load.nf].faults(load)]
 
     def predict(
-        self, loads: Sequence[PacedWorkload], *, coverage: float = COVERAGE, extrapolate: bool = False
+        self, loads: Sequence[PacedWorkload], *, coverage: float = INTERVAL_COVERAGE, extrapolate: bool = False
     ) -> list[GpuPrediction]:
         """The latency of each load of a co-location.
 
@@ -106,8 +106,8 @@ class GpuModels:
             raise Overload(causes)
         found = []
         for load, one in zip(loads, sample(taken, window=self.worker.window), strict=True):
-            stages = dict(zip(STAGES, one.stages, strict=True))
-            share = sum(stages[name] for name in WAITS) / one.mean
+            stages = dict(zip(STAGE_NAMES, one.stages, strict=True))
+            share = sum(stages[name] for name in WAIT_STAGES) / one.mean
             found.append(
                 GpuPrediction(
                     one.mean,

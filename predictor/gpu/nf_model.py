@@ -74,11 +74,11 @@ def batching_rows(loads: list[PacedWorkload]) -> Floats:
 # How the workers of a GPU server serve their NFs: what a testbed does not say, found from NFs alone.
 
 
-WINDOWS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 1_000_000)
+WINDOWS_TRIED = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 1_000_000)
 """Numbers of batches on their way that are tried."""
 RECEIVE_US = (0.0, 0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
 """Times per packet that are tried."""
-BETTER = 0.98
+BETTER_ERROR_FACTOR = 0.98
 """A value is taken instead of the simplest one if the error becomes smaller by this factor."""
 
 
@@ -94,7 +94,7 @@ class WorkerModel:
         What it does per packet besides pre- and post-processing, such as taking it from the NIC.
     """
 
-    window: int = WINDOWS[-1]
+    window: int = WINDOWS_TRIED[-1]
     receive_us: float = 0.0
 
     @classmethod
@@ -104,11 +104,11 @@ class WorkerModel:
         least = error(best)
         for _ in range(2):
             for candidates in (
-                [cls(window, best.receive_us) for window in WINDOWS],
+                [cls(window, best.receive_us) for window in WINDOWS_TRIED],
                 [cls(best.window, receive_us) for receive_us in RECEIVE_US],
             ):
                 for one in candidates:
-                    if one != best and (found := error(one)) < BETTER * least:
+                    if one != best and (found := error(one)) < BETTER_ERROR_FACTOR * least:
                         best, least = one, found
         return best
 

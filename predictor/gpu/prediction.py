@@ -68,9 +68,9 @@ class Overload(Exception):
 # co-locations (split conformal prediction, Lei et al. 2018).
 
 
-ENOUGH = 20
+ENOUGH_LATENCIES = 20
 """Measured latencies without which there are no intervals."""
-BANDS = 3
+INTERVAL_BANDS = 3
 """Intervals are of the same width among predictions whose share of waiting for others is similar."""
 
 LEAST_DISTANCE = 0.05
@@ -99,7 +99,7 @@ class LatencyErrors:
     def interval(self, what: str, predicted: float, share: float, coverage: float) -> tuple[float, float] | None:
         """The interval that holds a measured `mean` or `p99` with this probability; None if too little was measured."""
         errors = getattr(self, what)
-        if len(errors) < ENOUGH:
+        if len(errors) < ENOUGH_LATENCIES:
             return None
         near = errors[self._near(share)]
         # the rank of split conformal prediction: one more than measured
@@ -114,7 +114,7 @@ class LatencyErrors:
         """
         errors, order = getattr(self, what), np.argsort(self.shares, kind="stable")
         # the nearest of sorted shares are a window, which begins where both of its ends are equally far
-        most = min(max(ENOUGH, len(order) // BANDS), len(order))
+        most = min(max(ENOUGH_LATENCIES, len(order) // INTERVAL_BANDS), len(order))
         ascending = self.shares[order]
         starts = np.searchsorted(ascending[:-most] + ascending[most:], 2 * shares) if most < len(order) else 0 * shares
         rank = min(int(np.ceil((most + 1) * (1.0 - risk))), most) - 1
@@ -127,7 +127,7 @@ class LatencyErrors:
         The error of a p99 grows with how far above the mean it is: p99s of heavy tails rest on few packets. So errors
         count in units of that distance (normalized conformal prediction, Papadopoulos et al. 2002).
         """
-        if len(self.tails) < ENOUGH:
+        if len(self.tails) < ENOUGH_LATENCIES:
             return None
         scores = self.p99 / _distance(self.tails)
         rank = min(np.ceil((len(scores) + 1) * kept) / len(scores), 1.0)
@@ -141,7 +141,7 @@ class LatencyErrors:
 
     def _near(self, share: float) -> NDArray[np.intp]:
         """The errors of about as large a share."""
-        most = max(ENOUGH, len(self.shares) // BANDS)
+        most = max(ENOUGH_LATENCIES, len(self.shares) // INTERVAL_BANDS)
         found: NDArray[np.intp] = np.argsort(np.abs(self.shares - share), kind="stable")[:most]
         return found
 

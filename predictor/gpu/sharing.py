@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from predictor.regression.gaussian_process import GaussianProcess
 from profiles.arrays import Floats
 
-ENOUGH = 12
-NOISE = 0.05
+ENOUGH_MEASUREMENTS = 12
+TYPICAL_NOISE = 0.05
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class SharingModel:
         at = _coordinates(own, loads)
         rest = np.log(ratio / (1.0 + loads @ law))[:, None]
         correction, left = GaussianProcess.none(at.shape[1]), rest
-        if len(rest) >= ENOUGH:
-            correction = GaussianProcess.fit(at, rest, anchored=True, noise=NOISE)
+        if len(rest) >= ENOUGH_MEASUREMENTS:
+            correction = GaussianProcess.fit(at, rest, anchored=True, noise=TYPICAL_NOISE)
             left = correction.left_out(rest)
         most = max(len(group) for group in groups)
         return cls(nfs, law, correction, most, 100 * np.expm1(left[:, 0]))

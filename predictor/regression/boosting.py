@@ -19,11 +19,11 @@ from profiles.shown import Shown
 
 Rows = NDArray[np.intp]
 
-STAGES = 80
-SUBSAMPLE, LEAST_IN_LEAF = 0.7, 2
-SEEDS = 3
-FOLDS = 4
-ENOUGH = 10
+BOOSTING_STAGES = 80
+SUBSAMPLE_SHARE, LEAST_IN_LEAF = 0.7, 2
+ENSEMBLE_SEEDS = 3
+CROSS_VALIDATION_FOLDS = 4
+ENOUGH_RUNS = 10
 """Runs below which there are no trees."""
 
 
@@ -63,17 +63,17 @@ def boost(
         Residuals of every row when the other model learns from some rows only, shape (N,); None where it does not
         learn from these rows at all.
     """
-    missed, added = np.empty((len(left), STAGES + 1)), np.zeros((len(left), STAGES + 1))
-    folds = list(_folds(settings, seed)) if len(left) >= ENOUGH else []
+    missed, added = np.empty((len(left), BOOSTING_STAGES + 1)), np.zeros((len(left), BOOSTING_STAGES + 1))
+    folds = list(_folds(settings, seed)) if len(left) >= ENOUGH_RUNS else []
     for kept, out in folds:
         target = left if left_by is None else left_by(kept)
-        fitted = _fit(features[kept], target[kept], STAGES, seed)
+        fitted = _fit(features[kept], target[kept], BOOSTING_STAGES, seed)
         added[out, 1:] = np.column_stack(list(fitted.predictions(features[out])))
         missed[out] = target[out, None] - added[out]
     stages = _best(missed**2, settings) if folds else 0
     if not stages:
         return Boosted(Trees.none(features.shape[1]), 0, added[:, 0])
-    models = [_fit(features, left, stages, seed * SEEDS + offset) for offset in range(SEEDS)]
+    models = [_fit(features, left, stages, seed * ENSEMBLE_SEEDS + offset) for offset in range(ENSEMBLE_SEEDS)]
     return Boosted(Trees.of(models), stages, added[:, stages])
 
 
@@ -89,13 +89,13 @@ def _best(squared: Floats, settings: Rows) -> int:
 
 
 def _fit(features: Floats, target: Floats, stages: int, seed: int) -> Stages:
-    return fit_stages(features, target, stages, seed=seed, subsample=SUBSAMPLE, min_samples_leaf=LEAST_IN_LEAF)
+    return fit_stages(features, target, stages, seed=seed, subsample=SUBSAMPLE_SHARE, min_samples_leaf=LEAST_IN_LEAF)
 
 
 def _folds(settings: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:
     """Rows to learn from and rows left out, each setting as a whole."""
     _, setting = np.unique(settings, return_inverse=True)
-    fold = np.random.default_rng(seed).permutation(np.arange(setting.max() + 1) % FOLDS)[setting]
+    fold = np.random.default_rng(seed).permutation(np.arange(setting.max() + 1) % CROSS_VALIDATION_FOLDS)[setting]
     for at in np.unique(fold):
         if (fold != at).any():
             yield np.flatnonzero(fold != at), np.flatnonzero(fold == at)
@@ -108,9 +108,9 @@ def _folds(settings: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:
 # bit.
 
 
-RATE = 0.1
+LEARNING_RATE = 0.1
 """The share of each tree that is added."""
-DEPTH = 3
+TREE_DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def fit_stages(
             left, kept = target - predicted, np.arange(count)
             if subsample < 1.0:
                 kept = _sample(random.uniform(size=count), max(1, int(subsample * count)))
-            model = DecisionTreeRegressor(max_depth=DEPTH, min_samples_leaf=min_samples_leaf, random_state=random)
+            model = DecisionTreeRegressor(max_depth=TREE_DEPTH, min_samples_leaf=min_samples_leaf, random_state=random)
             tree = model.fit(rows[kept], left[kept], check_input=False).tree_
             predicted += _added(tree, rows)
             trees.append(tree)
@@ -174,7 +174,7 @@ def fit_stages(
 
 
 def _added(tree: Any, rows: NDArray[np.float32]) -> Floats:
-    added: Floats = RATE * tree.value[:, 0, 0].take(tree.apply(rows))
+    added: Floats = LEARNING_RATE * tree.value[:, 0, 0].take(tree.apply(rows))
     return added
 
 
@@ -194,7 +194,7 @@ def _sample(draws: Floats, size: int) -> NDArray[np.intp]:
 # of comparisons for every row, which the compiler turns into vector instructions over blocks of rows.
 
 
-NODES, LEAVES = 2**DEPTH - 1, 2**DEPTH
+TREE_NODES, TREE_LEAVES = 2**TREE_DEPTH - 1, 2**TREE_DEPTH
 ROWS_AT_ONCE = 256
 
 
@@ -230,20 +230,20 @@ class Trees(Shown):
         fitted = [tree for model in models for tree in model.trees]
         trees = cls(
             float(np.mean([model.base for model in models])),
-            np.zeros((len(fitted), NODES), dtype=np.int64),
-            np.full((len(fitted), NODES), np.inf),
-            np.zeros((len(fitted), LEAVES)),
+            np.zeros((len(fitted), TREE_NODES), dtype=np.int64),
+            np.full((len(fitted), TREE_NODES), np.inf),
+            np.zeros((len(fitted), TREE_LEAVES)),
             models[0].features,
         )
         for index, tree in enumerate(fitted):
-            trees._lay_out(index, tree, RATE / len(models))
+            trees._lay_out(index, tree, LEARNING_RATE / len(models))
         return trees
 
     @classmethod
     def none(cls, features: int) -> Trees:
         """No trees: zero everywhere."""
-        tested = np.zeros((0, NODES), dtype=np.int64)
-        return cls(0.0, tested, np.zeros((0, NODES)), np.zeros((0, LEAVES)), features)
+        tested = np.zeros((0, TREE_NODES), dtype=np.int64)
+        return cls(0.0, tested, np.zeros((0, TREE_NODES)), np.zeros((0, TREE_LEAVES)), features)
 
     def predict(self, rows: Floats) -> Floats:
         """The prediction for each of `rows`, shape (N, features); equal to scikit-learn's to rounding."""
@@ -276,7 +276,7 @@ class Trees(Shown):
         tested, features = arrays["tested"].astype(np.int64), int(arrays["features"][0])
         thresholds, leaves = (np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("thresholds", "leaves"))
         shapes = (tested.shape[1:], thresholds.shape, leaves.shape)
-        if shapes != ((NODES,), tested.shape, (len(tested), LEAVES)):
+        if shapes != ((TREE_NODES,), tested.shape, (len(tested), TREE_LEAVES)):
             raise ValueError(f"arrays of shape {tested.shape}, {thresholds.shape} and {leaves.shape} do not form trees")
         # compiled code checks no bounds
         if ((tested < 0) | (tested >= features)).any():
@@ -285,14 +285,14 @@ class Trees(Shown):
 
     def _lay_out(self, index: int, tree: Any, weight: float) -> None:
         """Write a fitted tree into row `index`; a leaf above the lowest level fills all places below it."""
-        if tree.max_depth > DEPTH:
-            raise ValueError(f"a tree of depth {tree.max_depth}, at most {DEPTH} can be evaluated")
+        if tree.max_depth > TREE_DEPTH:
+            raise ValueError(f"a tree of depth {tree.max_depth}, at most {TREE_DEPTH} can be evaluated")
         below = [(0, 0)]
         while below:
             node, place = below.pop()
             inner = tree.children_left[node] >= 0
-            if place >= NODES:
-                self.leaves[index, place - NODES] = weight * tree.value[node, 0, 0]
+            if place >= TREE_NODES:
+                self.leaves[index, place - TREE_NODES] = weight * tree.value[node, 0, 0]
                 continue
             if inner:
                 self.tested[index, place] = tree.feature[node]

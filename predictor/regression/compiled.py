@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
 
-FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
+KERNEL_FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
 """Where kernels are."""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 """The natural logarithm of 2 in two parts, so that multiples of it subtract without rounding."""
-ROUNDS = 1.5 * 2**52
+ROUNDING_SUMMAND = 1.5 * 2**52
 """Adding and subtracting it rounds to an integer, which then is in the lowest bits."""
-LEAST = -708.0
+LEAST_EXPONENT = -708.0
 """The exponent of about the smallest normal number."""
 
 
@@ -47,7 +47,7 @@ def exact(kernel: Kernel) -> Kernel:
 
 
 def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
-    return cached(njit(error_model="numpy", fastmath=fastmath)(kernel), FOLDERS)
+    return cached(njit(error_model="numpy", fastmath=fastmath)(kernel), KERNEL_FOLDERS)
 
 
 def cached(made: Any, folders: tuple[Path, ...]) -> Kernel:
@@ -121,9 +121,9 @@ def exponential(exponent):  # type: ignore[no-untyped-def]  # pragma: no cover -
     The C library's function is called number by number; this one becomes vector instructions: e^x = 2^n e^r, where n is
     an integer and e^r, with r between -0.35 and 0.35, its Taylor series.
     """
-    exponent = max(exponent, LEAST)
-    shifted = exponent * LOG2_E + ROUNDS
-    times = shifted - ROUNDS
+    exponent = max(exponent, LEAST_EXPONENT)
+    shifted = exponent * LOG2_E + ROUNDING_SUMMAND
+    times = shifted - ROUNDING_SUMMAND
     rest = (exponent - times * LN2_HIGH) - times * LN2_LOW
     series = 1.0 / 6227020800.0
     series = series * rest + 1.0 / 479001600.0

@@ -22,20 +22,20 @@ from predictor.regression.significant import PARAMETER_BITS, significant
 from profiles.arrays import Floats
 from profiles.shown import Shown
 
-ENOUGH = 4
-FLAT = 0.05
+ENOUGH_MEASUREMENTS = 4
+FLAT_RANGE = 0.05
 """A range of an input below which it is noise; inputs are logarithms, or far wider."""
-STILL = 1e-9
+STILL_SPREAD = 1e-9
 """A spread of an output below which it is constant; outputs are logarithms."""
 TUNED_ON = 300
-LENGTH, LENGTHS, LENGTH_SPREAD = 1.0, (0.03, 30.0), 1.5
+TYPICAL_LENGTH, LENGTH_BOUNDS, LENGTH_SPREAD = 1.0, (0.03, 30.0), 1.5
 """Typical length in which functions change, as a share of the measured range; its bounds; its spread (natural log)."""
-NOISE, NOISES, NOISE_SPREAD = 1e-2, (1e-6, 1.0), 5.0
+TYPICAL_NOISE, NOISE_BOUNDS, NOISE_SPREAD = 1e-2, (1e-6, 1.0), 5.0
 """Typical noise variance as a share of the function's; its bounds; its spread (natural log)."""
-SHARED, SHARED_SPREAD = 1e-3, 2.0
+SHARED_VARIANCE, SHARED_SPREAD = 1e-3, 2.0
 """Typical variance that measurements of one setting share, and its spread (natural log)."""
-ITERATIONS = 60
-ARRAYS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
+TUNING_ITERATIONS = 60
+ARRAY_FIELDS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +77,7 @@ class GaussianProcess(Shown):
         settings: NDArray[np.intp] | None = None,
         *,
         anchored: bool = False,
-        noise: float = NOISE,
+        noise: float = TYPICAL_NOISE,
     ) -> GaussianProcess:
         """Fit functions to noisy measurements.
 
@@ -95,10 +95,10 @@ class GaussianProcess(Shown):
         inputs, outputs = significant(inputs, of=1.0), significant(outputs, of=1.0)
         low, high = inputs.min(axis=0), inputs.max(axis=0)
         centre = np.zeros(outputs.shape[1]) if anchored else outputs.mean(axis=0)
-        varying, spread = high - low > FLAT, np.sqrt(((outputs - centre) ** 2).mean(axis=0))
+        varying, spread = high - low > FLAT_RANGE, np.sqrt(((outputs - centre) ** 2).mean(axis=0))
         empty = cls(low, high, np.zeros(len(low)), np.zeros(2), inputs[:0], outputs[:0], centre, anchored)
-        moving = spread > STILL
-        if len(inputs) < ENOUGH or not varying.any() or not moving.any():
+        moving = spread > STILL_SPREAD
+        if len(inputs) < ENOUGH_MEASUREMENTS or not varying.any() or not moving.any():
             return empty
         unit, every = np.where(varying, high - low, 1.0), -(-len(inputs) // TUNED_ON)
         same = _same(settings, len(inputs))
@@ -109,7 +109,7 @@ class GaussianProcess(Shown):
             noise,
         )
         # the effect of an input that did not vary is unknown: an anchored function fades along it
-        scale = np.full(len(low), 1.0 / LENGTH if anchored else 0.0)
+        scale = np.full(len(low), 1.0 / TYPICAL_LENGTH if anchored else 0.0)
         scale[varying] = 1.0 / (lengths * unit[varying])
         tuned = replace(empty, scale=scale, noise=noises, points=(inputs - low) * scale)
         return tuned.refitted(inputs, outputs, settings)
@@ -169,7 +169,7 @@ class GaussianProcess(Shown):
 
     def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""
-        return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in ARRAYS}
+        return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in ARRAY_FIELDS}
 
     @classmethod
     def none(cls, inputs: int) -> GaussianProcess:
@@ -180,7 +180,7 @@ class GaussianProcess(Shown):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Floats]) -> GaussianProcess:
         """The functions that `as_arrays` returned."""
-        low, high, scale, noise, points, weights, mean, anchored = (arrays[name] for name in ARRAYS)
+        low, high, scale, noise, points, weights, mean, anchored = (arrays[name] for name in ARRAY_FIELDS)
         return cls(low, high, scale, noise, points, weights, mean, bool(anchored))
 
 
@@ -247,9 +247,11 @@ def _tune(inputs: Floats, outputs: Floats, same: Floats | None, noise: float) ->
         return float(value + 0.5 * (away**2).sum()), np.array(gradient) + away / spread
 
     noises = 1 if same is None else 2
-    typical = np.log([LENGTH] * width + [noise, SHARED][:noises])
+    typical = np.log([TYPICAL_LENGTH] * width + [noise, SHARED_VARIANCE][:noises])
     spread = np.array([LENGTH_SPREAD] * width + [NOISE_SPREAD, SHARED_SPREAD][:noises])
-    bounds = [tuple(np.log(LENGTHS))] * width + [tuple(np.log(NOISES))] * noises
-    found = minimize(cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
+    bounds = [tuple(np.log(LENGTH_BOUNDS))] * width + [tuple(np.log(NOISE_BOUNDS))] * noises
+    found = minimize(
+        cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": TUNING_ITERATIONS}
+    ).x
     likely = significant(np.exp(found), PARAMETER_BITS)
     return likely[:width], np.append(likely[width:], 0.0)[:2]

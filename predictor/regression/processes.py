@@ -8,11 +8,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import LEAST, LN2_HIGH, LN2_LOW, LOG2_E, compiled, dot, exact, exponential, fill
+from predictor.regression.compiled import (
+    LEAST_EXPONENT,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2_E,
+    compiled,
+    dot,
+    exact,
+    exponential,
+    fill,
+)
 from profiles.arrays import Floats
 
 ROOT5 = 5**0.5
-THIRD = 1 / 3
+ONE_THIRD = 1 / 3
 
 
 class Processes(NamedTuple):
@@ -49,7 +59,7 @@ def matern(squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs 
     """Matérn covariance of smoothness 5/2 at a squared distance."""
     distance = ROOT5 * math.sqrt(squared)
     # a division would take as long as the root
-    return (1.0 + distance * (1.0 + distance * THIRD)) * exponential(-distance)
+    return (1.0 + distance * (1.0 + distance * ONE_THIRD)) * exponential(-distance)
 
 
 @compiled
@@ -116,7 +126,7 @@ def write_nearness(processes, rows, nearness):  # type: ignore[no-untyped-def]  
 # operation is one that rounds correctly, and sums are added in the order written.
 
 
-TERMS = 13
+TAYLOR_TERMS = 13
 """Terms of the Taylor series of e^x for x between -0.35 and 0.35."""
 
 
@@ -132,11 +142,11 @@ def squared_distances(left: Floats, right: Floats) -> Floats:
 def matern_exactly(squared: Floats) -> Floats:
     """Matérn covariance of smoothness 5/2 at squared distances; at most 2e-16 from that of `processes.matern`."""
     distance = ROOT5 * np.sqrt(squared)
-    exponent = np.maximum(-distance, LEAST)
+    exponent = np.maximum(-distance, LEAST_EXPONENT)
     times = np.rint(exponent * LOG2_E)
     rest = (exponent - times * LN2_HIGH) - times * LN2_LOW
     series = np.ones_like(rest)
-    for term in range(TERMS, 0, -1):
+    for term in range(TAYLOR_TERMS, 0, -1):
         series = series * rest / term + 1.0
     covariance: Floats = (1 + distance * (1 + distance / 3)) * np.ldexp(series, times.astype(np.int32))
     return covariance

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from predictor.contention.calibration import Conditions
 from predictor.contention.equilibrium import EquilibriumModel
-from predictor.contention.intervals import ABSURD
+from predictor.contention.intervals import ABSURD_QUANTILE
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.significant import significant
 from predictor.training.measurements import Measurements, Runs
 from profiles import CoLocation, InputError
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT
+from profiles.profile import THROUGHPUT_COLUMN
 
 USUAL_REPEATS = 10
 """Repeats of an NF from which its own noise counts as much as that of the median NF."""
@@ -130,16 +130,16 @@ def _compared_by_sums(runs: Mapping[str, Runs], models: Mapping[str, NfModel]) -
 def _refuse_absurd(name: str, rows: ComparedRuns) -> None:
     typical = float(np.exp(np.median(rows.error)))
     fastest = float((np.exp(rows.error) * rows.conditions.kept).max())
-    if fastest > ABSURD:
+    if fastest > ABSURD_QUANTILE:
         wrong = f"in one run {fastest:.3g} times as fast as alone"
-    elif not 1 / ABSURD <= typical <= ABSURD:
+    elif not 1 / ABSURD_QUANTILE <= typical <= ABSURD_QUANTILE:
         wrong = f"typically {typical:.3g} times as fast as predicted"
     else:
         return
     raise InputError.of(
         f"{name}/co-locations.csv, co-runs.csv, or those of the NFs in its co-locations",
         f"in co-locations {name} is {wrong}",
-        column=THROUGHPUT,
+        column=THROUGHPUT_COLUMN,
         hint="throughput_kpps are thousands of packets per second",
     )
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from predictor.contention.accelerators import TERMS, ServiceTime, term_values
+from predictor.contention.accelerators import SERVICE_TERMS, ServiceTime, term_values
 from predictor.contention.memory import access_rate
 from predictor.regression.significant import significant
 from predictor.tables import contention_of, counters_of, traffic_of
 from predictor.training.recorded import left_out, profiled, recorded_runs
 from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF, RUN, THROUGHPUT, service_column
+from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF_COLUMN, RUN_COLUMN, THROUGHPUT_COLUMN, service_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class Runs:
         """The rows of a table of `NfProfile`; counters that it does not have are zero."""
         service, rate = contention_of(table, accelerators)
         counters = counters_of(table) if COUNTERS[0] in table else np.zeros((len(table), len(COUNTERS)))
-        throughput = table[THROUGHPUT].to_numpy(dtype=np.float64) if len(table) else np.zeros(0)
+        throughput = table[THROUGHPUT_COLUMN].to_numpy(dtype=np.float64) if len(table) else np.zeros(0)
         return cls(traffic_of(table), counters, service, rate, throughput)
 
     @classmethod
@@ -150,7 +150,7 @@ class NfMeasurements:
             memory=contended[first],
             from_solo=(np.arange(len(contended)) >= len(memory))[first],
             queues=queues,
-            queue_terms={term: term_values(term, queues.traffic) for term in TERMS},
+            queue_terms={term: term_values(term, queues.traffic) for term in SERVICE_TERMS},
             pattern=Runs.of(nf.pattern, uses),
             co_runs=Runs.of(nf.co_runs, uses),
             ranges={
@@ -261,13 +261,13 @@ def _overfull_runs(profile: Profile, nf: NfProfile) -> Iterator[Fault]:
         return
     most = profile.testbed.nic.cores
     described = {name: one.description.cores for name, one in profile.nfs.items() if one.description}
-    names = nf.co_locations[NF].astype(str).to_numpy()
+    names = nf.co_locations[NF_COLUMN].astype(str).to_numpy()
     # the rows of each run: tables by run would copy the lines of the whole file for each
-    for rows in nf.co_locations.groupby(RUN, sort=False).indices.values():
+    for rows in nf.co_locations.groupby(RUN_COLUMN, sort=False).indices.values():
         cores = sum(described.get(name, 0) for name in names[rows])
         if len(rows) > 1 and cores > most:
             message = f"a run of {len(rows)} NFs takes {cores} cores of a NIC with {most}"
-            yield Fault(f"{nf.name}/co-locations.csv", None, RUN, message, "give runs different numbers")
+            yield Fault(f"{nf.name}/co-locations.csv", None, RUN_COLUMN, message, "give runs different numbers")
 
 
 def _too_few_runs(nf: NfProfile) -> Iterator[Fault]:
@@ -285,7 +285,7 @@ def _too_few_runs(nf: NfProfile) -> Iterator[Fault]:
 
 
 BENCH_TERMS = ("constant", "packet_size", "mtbr", "matches")
-STRAY = 0.03
+STRAY_ERROR = 0.03
 SETTLED_BITS = 15
 """Binary digits of the parts of a service time, of the longest: 2e-5, where runs scatter by 5e-3."""
 
@@ -307,7 +307,7 @@ def _service(traffic: Floats, time: Floats) -> ServiceTime:
         return relative
 
     start = np.concatenate([[0.9 * time.min()], np.linalg.lstsq(design / units, time, rcond=None)[0]])
-    found = least_squares(errors, start, loss="soft_l1", f_scale=STRAY, x_scale=time.max()).x
+    found = least_squares(errors, start, loss="soft_l1", f_scale=STRAY_ERROR, x_scale=time.max()).x
     times = significant(found[1:], SETTLED_BITS, of=time.max())
     return ServiceTime(tuple(zip(terms, (times / units).tolist(), strict=True)))
 
@@ -316,7 +316,7 @@ def _service(traffic: Floats, time: Floats) -> ServiceTime:
 
 
 CO_LOCATIONS = 4000
-LIKELY = 0.995
+LIKELY_QUANTILE = 0.995
 
 
 def most_accesses(measured: Measurements, nf: str, seed: int) -> float:
@@ -338,4 +338,4 @@ def most_accesses(measured: Measurements, nf: str, seed: int) -> float:
         for at, name in enumerate(names):
             rows = drawn == at
             exerted[rows] += rng.choice(solo[name], size=int(rows.sum()))
-    return float(np.quantile(exerted, LIKELY))
+    return float(np.quantile(exerted, LIKELY_QUANTILE))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from predictor.tables import traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import NF, RUN, THROUGHPUT
+from profiles.profile import NF_COLUMN, RUN_COLUMN, THROUGHPUT_COLUMN
 
 if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
@@ -58,9 +58,11 @@ def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
     table = nf.co_locations
     members = [
         (Workload(str(name), TrafficProfile(*traffic)), kpps)
-        for name, traffic, kpps in zip(table[NF], traffic_of(table).tolist(), table[THROUGHPUT], strict=True)
+        for name, traffic, kpps in zip(
+            table[NF_COLUMN], traffic_of(table).tolist(), table[THROUGHPUT_COLUMN], strict=True
+        )
     ]
-    for rows in table.groupby(RUN, sort=False).indices.values():
+    for rows in table.groupby(RUN_COLUMN, sort=False).indices.values():
         run = sorted(members[row] for row in rows)
         yield tuple(workload for workload, _ in run), tuple(kpps for _, kpps in run)
 
@@ -68,9 +70,9 @@ def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
 # The noise of a run, by repeats.
 
 
-NOISE = 0.01
+ASSUMED_NOISE = 0.01
 """Relative standard deviation of a run that is assumed before anything was repeated."""
-ASSUMED = 4
+ASSUMED_REPEATS = 4
 """The weight of that assumption, in repeats: few repeats that happen to agree do not make noise vanish."""
 
 
@@ -82,7 +84,7 @@ def noise_of_a_run(logarithms: Iterable[NDArray[np.float64]]) -> float:
     logarithms
         Per co-location the logarithms of its throughputs, shape (runs, members).
     """
-    squares, repeats = [ASSUMED * NOISE**2], ASSUMED
+    squares, repeats = [ASSUMED_REPEATS * ASSUMED_NOISE**2], ASSUMED_REPEATS
     for runs in logarithms:
         if len(runs) > 1:
             squares.append(float(((runs - runs.mean(axis=0)) ** 2).mean(axis=1).sum()))

@@ -54,7 +54,9 @@ def placed_chains(request: ChainRequest, description: TestbedDescription, seed: 
     most = min(request.most_cores or description.nic.cores, description.nic.cores)
     named = [_named(text, description, most) for text in request.chains]
     pool = _pool(request, description)
-    orders = [order for length in request.drawn for order in drawn_orders(pool, SIZES[length], request.count, seed)]
+    orders = [
+        order for length in request.drawn for order in drawn_orders(pool, CHAIN_LENGTHS[length], request.count, seed)
+    ]
     several = [*named, *((tuple(map(NfStage, order)), None) for order in orders)]
     alone = dict.fromkeys(stage for stages, _ in several for stage in stages)
     placed = [ChainOnCores((stage,), ((0,),)) for stage in alone]
@@ -131,16 +133,18 @@ def _pool(request: ChainRequest, description: TestbedDescription) -> list[str]:
         raise InputError.of("--nf", f"the testbed has no {', '.join(unknown)}", hint=suggestion(unknown[0], known))
     pool = [name for name in known if not request.nfs or name in request.nfs]
     for length in request.drawn:
-        if len(pool) < SIZES[length]:
-            raise InputError.of("--chains", f"{length} need {SIZES[length]} different NFs, there are {len(pool)}")
+        if len(pool) < CHAIN_LENGTHS[length]:
+            raise InputError.of(
+                "--chains", f"{length} need {CHAIN_LENGTHS[length]} different NFs, there are {len(pool)}"
+            )
     return pool
 
 
 def _refuse_bad_numbers(request: ChainRequest) -> None:
     faults = [
-        Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(SIZES)}")
+        Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(CHAIN_LENGTHS)}")
         for name in request.drawn
-        if name not in SIZES
+        if name not in CHAIN_LENGTHS
     ]
     faults += [
         Fault("--share", None, None, f"{share:g} is not above 0 and at most 1")
@@ -154,9 +158,9 @@ def _refuse_bad_numbers(request: ChainRequest) -> None:
 # What a user requests to be measured of chains.
 
 
-SIZES = {"pairs": 2, "triples": 3}
+CHAIN_LENGTHS = {"pairs": 2, "triples": 3}
 """Names of chain lengths from which orders are drawn."""
-COUNT = 20
+ORDERS_PER_LENGTH = 20
 """Orders of each length that are drawn unless the user gives another number."""
 
 
@@ -182,7 +186,7 @@ class ChainRequest:
 
     chains: Sequence[str] = ()
     drawn: Sequence[str] = ()
-    count: int = COUNT
+    count: int = ORDERS_PER_LENGTH
     nfs: Sequence[str] = ()
     most_cores: int | None = None
     shares: Sequence[float] = (1.0,)
@@ -191,11 +195,11 @@ class ChainRequest:
 # What is measured of each placed chain: traffic and offered loads, several times each.
 
 
-TRAFFICS = 4
+TRAFFICS_PER_CHAIN = 4
 """Traffic profiles of each chain: the default, and others evenly over all attributes."""
-LOADS = (0.5, 0.9)
+OPEN_LOOP_LOADS = (0.5, 0.9)
 """Offered loads of an open loop at default traffic, as shares of what the chain reached in a closed loop."""
-REPEATS = 2
+CHAIN_REPEATS = 2
 
 Row = dict[str, object]
 
@@ -222,7 +226,7 @@ class MeasuredChain:
 
 def point_runs(chains: Sequence[ChainOnCores], repeats: int) -> int:
     """How many runs `measure_points` takes."""
-    return len(chains) * (TRAFFICS + len(LOADS)) * repeats
+    return len(chains) * (TRAFFICS_PER_CHAIN + len(OPEN_LOOP_LOADS)) * repeats
 
 
 def measure_points(
@@ -230,7 +234,7 @@ def measure_points(
     chains: Sequence[ChainOnCores],
     description: TestbedDescription,
     *,
-    repeats: int = REPEATS,
+    repeats: int = CHAIN_REPEATS,
     seed: int = 0,
 ) -> list[MeasuredChain]:
     """Each chain in a closed loop at every traffic, then in an open loop at default traffic.
@@ -249,7 +253,7 @@ def measure_points(
         replace(load, rate_kpps=neat(share * fmean(one.throughput_kpps for one in found)))
         for load, found in reached.items()
         if load.traffic == description.traffic
-        for share in LOADS
+        for share in OPEN_LOOP_LOADS
     ]
     measured = reached | runs.measure(opened, repeats)
     order = {chain: place for place, chain in enumerate(chains)}
@@ -260,7 +264,9 @@ def measure_points(
 def chain_traffics(description: TestbedDescription, seed: int) -> list[TrafficProfile]:
     """The traffic of every chain, so that chains can be compared with their NFs alone."""
     ranges = traffic_ranges(description)
-    others = EvenPoints(len(ranges), np.random.default_rng([seed, TRAFFICS])).take(TRAFFICS - 1).tolist()
+    others = (
+        EvenPoints(len(ranges), np.random.default_rng([seed, TRAFFICS_PER_CHAIN])).take(TRAFFICS_PER_CHAIN - 1).tolist()
+    )
     spots = [dict(zip(ranges, spot, strict=True)) for spot in others]
     traffics = [
         traffic_with(description.traffic, {name: at(ranges[name], position) for name, position in spot.items()})

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from profiler.chains.plan import REPEATS, ChainRequest, MeasuredChain, measure_points, placed_chains, point_runs
+from profiler.chains.plan import CHAIN_REPEATS, ChainRequest, MeasuredChain, measure_points, placed_chains, point_runs
 from profiler.cycles import cycle_runs, measure_part_of_cycles, offers_null
 from profiler.export import refuse_taken, report_runs, write_best_efforts
 from profiler.journal.journal import Journal
-from profiler.journal.records import BENCHES, CHAINS
+from profiler.journal.records import BENCHES_PART, CHAINS_PART
 from profiler.profiling import journal_of
 from profiler.runs.co_runs import SoloRepeats
 from profiler.steps import Done, Notify, Steps
@@ -33,7 +33,7 @@ def profile_chains(
     out: Path,
     request: ChainRequest,
     *,
-    repeats: int = REPEATS,
+    repeats: int = CHAIN_REPEATS,
     seed: int = 0,
     progress: Done | None = None,
     notify: Notify = lambda message: None,
@@ -89,13 +89,13 @@ def profile_chains(
         journal.claim(description, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
-        stack.part(BENCHES)  # drift counts from there
+        stack.part(BENCHES_PART)  # drift counts from there
         steps = Steps(progress, cycle_runs(description, nfs) + point_runs(chains, repeats))
         cycles = measure_part_of_cycles(stack, journal, nfs, seed=seed, done=steps.done, notify=notify)
-        journal.plan([(CHAINS, "", point_runs(chains, repeats))])
-        runs = SoloRepeats(stack.part(CHAINS), _known(description), seed, steps.done)
+        journal.plan([(CHAINS_PART, "", point_runs(chains, repeats))])
+        runs = SoloRepeats(stack.part(CHAINS_PART), _known(description), seed, steps.done)
         measured = measure_points(runs, chains, description, repeats=repeats, seed=seed)
-        journal.finished(CHAINS)
+        journal.finished(CHAINS_PART)
         if runs.refused:
             notify(f"{_counted(runs)} do not run here; left out")
         best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)

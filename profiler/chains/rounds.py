@@ -17,7 +17,7 @@ from profiler.chains.plan import MeasuredChain
 from profiler.chains.profiling import write_chains
 from profiler.export import refuse_taken, report_runs
 from profiler.journal.journal import Journal, JournaledTestbed
-from profiler.journal.records import CHAINS, REPEATS
+from profiler.journal.records import CHAINS_PART, REPEATS_PART
 from profiler.profiling import journal_of
 from profiler.runs.co_runs import SoloRepeats
 from profiler.runs.outliers import ConfirmedTestbed
@@ -73,7 +73,8 @@ class ChainRounds:
         counted = _CountedTestbed(testbed)
         self._counted = counted
         self._testbed = ConfirmedTestbed(
-            JournaledTestbed(counted, self._journal, CHAINS), JournaledTestbed(counted, self._journal, CHAINS + REPEATS)
+            JournaledTestbed(counted, self._journal, CHAINS_PART),
+            JournaledTestbed(counted, self._journal, CHAINS_PART + REPEATS_PART),
         )
         self._measured: dict[ChainLoad, MeasuredChain] = {}
 

@@ -143,11 +143,11 @@ def _at_rate(load: PacedWorkload, rate_kpps: float) -> PacedWorkload:
 
 FIRST_PERIOD_US = 2000.0
 """Time from batch to batch of the first runs, before anything is known of the NF."""
-LOADS = (0.03, 0.85)
+BUSIEST_LOADS = (0.03, 0.85)
 """Of the busiest stage."""
 LONGEST_PERIOD_US = 20_000.0
 """A batch that takes longer to collect is not one that anybody uses."""
-SPLITS = (2, 3, 4, 8, 16)
+SM_SPLITS = (2, 3, 4, 8, 16)
 """Over how many SMs a batch is split."""
 SHARE_SPLIT = 0.15
 """Share of the runs with such a batch."""
@@ -192,7 +192,7 @@ def spread_runs(
     most, sms = sm_packets(description), description.nic.sms
     assert sms
     ranges = traffic_ranges(description)
-    splits = [one for one in SPLITS if one <= sms]
+    splits = [one for one in SM_SPLITS if one <= sms]
     of_several = round(SHARE_SPLIT * count) if splits else 0
     loads = []
     points = EvenPoints(2 + len(ranges), rng).take(count).tolist()
@@ -209,6 +209,6 @@ def spread_runs(
 def rate_at(times: StageEstimate, batch: int, packets: int, traffic: TrafficProfile, position: float) -> float:
     """The rate (kpps) at a position in [0, 1] between a low and a high load of the busiest stage."""
     most = times.most_kpps(batch, packets, traffic)
-    low, high = LOADS[0] * most, LOADS[1] * most
+    low, high = BUSIEST_LOADS[0] * most, BUSIEST_LOADS[1] * most
     low = min(max(low, 1000.0 * batch / LONGEST_PERIOD_US), high)
     return float(low * (high / low) ** position)

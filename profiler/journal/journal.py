@@ -23,7 +23,7 @@ from profiler.journal.records import journal_faults, merge
 from profiler.protocol.protocol import written
 from profiler.testbed import (
     GPU_STAGES,
-    LATENCIES,
+    LATENCY_NAMES,
     BestEffort,
     GpuStages,
     Measurement,
@@ -36,16 +36,16 @@ from profiler.testbed import (
 )
 from profiles import CoLocation, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
 
-SCHEMA = 2
-DECIDING = ("schema", "seed", "testbed")
-SWEEP = "sweep"
+SCHEMA_VERSION = 2
+DECIDING_ORIGINS = ("schema", "seed", "testbed")
+SWEEP_ORIGIN = "sweep"
 """Recorded at the first claim of a sweep."""
-BATCH = 64
+COMMIT_BATCH = 64
 
 RecordedRun = tuple[CoLocation, tuple[float, ...]]
 """A run of NFs: the workloads, and the throughput (kpps) of each, as in co-locations.csv."""
 
-TABLES = """
+CREATE_TABLES = """
 CREATE TABLE IF NOT EXISTS origin (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs
     (request TEXT PRIMARY KEY, answer TEXT NOT NULL, measured_at REAL NOT NULL, purpose TEXT NOT NULL);
@@ -84,7 +84,7 @@ class Journal:
                 self._database.execute("PRAGMA journal_mode = WAL")
                 self._database.execute("PRAGMA synchronous = NORMAL")
             with self._transaction() as database:
-                for statement in TABLES.split(";\n"):
+                for statement in CREATE_TABLES.split(";\n"):
                     database.execute(statement)
         except BaseException:
             self.close()
@@ -109,22 +109,22 @@ class Journal:
             where a profile is wanted, and the reverse.
         """
         origin = {
-            "schema": str(SCHEMA),
+            "schema": str(SCHEMA_VERSION),
             "seed": str(seed),
             "testbed": json.dumps(description.model_dump(mode="json"), sort_keys=True),
             **(sweep or {}),
         }
         known = self.origin()
-        of_one_kind = (SWEEP in known) == (SWEEP in origin)
-        names = (*DECIDING, SWEEP) if of_one_kind else (SWEEP,)
+        of_one_kind = (SWEEP_ORIGIN in known) == (SWEEP_ORIGIN in origin)
+        names = (*DECIDING_ORIGINS, SWEEP_ORIGIN) if of_one_kind else (SWEEP_ORIGIN,)
         wrong = [name for name in names if known and known.get(name) != origin.get(name)]
         if wrong:
             name = wrong[0]
             shown = f"{name} {known.get(name)}, not {origin.get(name)}"
             if name == "testbed":
                 shown = "another testbed"
-            elif name == SWEEP:
-                shown = "a sweep" if sweep is None else "another sweep" if SWEEP in known else "a profile"
+            elif name == SWEEP_ORIGIN:
+                shown = "a sweep" if sweep is None else "another sweep" if SWEEP_ORIGIN in known else "a profile"
             raise InputError.of(
                 str(self.path),
                 f"journal holds runs of {shown}",
@@ -263,7 +263,7 @@ class JournaledTestbed(TestbedWrapper):
         requested = {canonical(loads, noise, seed): loads for loads in co_locations}
         known = {request: run for request in requested if (run := self._journal.get(request))}
         missing = [request for request in requested if request not in known]
-        step = BATCH if self._inner.batches else 1
+        step = COMMIT_BATCH if self._inner.batches else 1
         for start in range(0, len(missing), step):
             requests = missing[start : start + step]
             runs = self._inner.run_many([requested[request] for request in requests], noise=noise, seed=seed)
@@ -310,7 +310,7 @@ def _measurement(fields: dict[str, Any]) -> Measurement:
         StageMeasurement(float(one["throughput_kpps"]), float(one["dropped_pct"])) for one in fields.get("stages", ())
     ]
     latency = fields.get("latency_us")
-    latency_us = PacketLatency(*(float(latency[name]) for name in LATENCIES)) if latency else None
+    latency_us = PacketLatency(*(float(latency[name]) for name in LATENCY_NAMES)) if latency else None
     return replace(
         measured,
         stages=tuple(stages),

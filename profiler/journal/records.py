@@ -16,7 +16,7 @@ DIFFERENCES = {
     "seed": "another seed",
     "sweep": "another sweep",
 }
-HINT = (
+FIRST_NF_HINT = (
     "bench levels are measured once per testbed: profile one NF on the first machine, copy its journal to the second, "
     "and continue with other NFs on each"
 )
@@ -51,7 +51,10 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     ]
     if conflicts:
         raise InputError(
-            [Fault(str(other), None, None, f"another answer than in {path}: {_shown(r)}", HINT) for r in conflicts]
+            [
+                Fault(str(other), None, None, f"another answer than in {path}: {_shown(r)}", FIRST_NF_HINT)
+                for r in conflicts
+            ]
         )
     database.executemany("INSERT OR IGNORE INTO origin VALUES (?, ?)", origin.items())
     database.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", runs)
@@ -88,18 +91,32 @@ def _shown(request: str) -> str:
 # co-locations of several NFs carry both purposes, that of the co-locations first.
 
 
-BENCHES, TOGETHER, FURTHER, REPEATS, REFERENCE = "/benches", "/together", "/further", "/again", "/reference"
-CYCLES, CHAINS, SWEEP, SHARING, LATENCY = "/cycles", "/chains", "/sweep", "/sharing", "/latency"
+BENCHES_PART, TOGETHER_PART, FURTHER_PART, REPEATS_PART, REFERENCE_PART = (
+    "/benches",
+    "/together",
+    "/further",
+    "/again",
+    "/reference",
+)
+CYCLES_PART, CHAINS_PART, SWEEP_PART, SHARING_PART, LATENCY_PART = (
+    "/cycles",
+    "/chains",
+    "/sweep",
+    "/sharing",
+    "/latency",
+)
 
 
 def further(number: int) -> str:
     """The purpose of the further runs of this number, counted from 1."""
-    return f"{FURTHER}-{number}"
+    return f"{FURTHER_PART}-{number}"
 
 
 def of_co_locations(purpose: str) -> bool:
     """Whether a run was made for several NFs together, cycles, chains, latency or a sweep; no other depends on it."""
-    return purpose.startswith((TOGETHER, FURTHER, CYCLES, CHAINS, SWEEP, SHARING, LATENCY))
+    return purpose.startswith(
+        (TOGETHER_PART, FURTHER_PART, CYCLES_PART, CHAINS_PART, SWEEP_PART, SHARING_PART, LATENCY_PART)
+    )
 
 
 # What goes wrong with a journal, as the user reads it.

@@ -11,30 +11,30 @@ from pathlib import Path
 
 from profiler.contention import alone_runs
 from profiler.journal.records import (
-    BENCHES,
-    CHAINS,
-    CYCLES,
-    FURTHER,
-    LATENCY,
-    REFERENCE,
-    REPEATS,
-    SHARING,
-    SWEEP,
-    TOGETHER,
+    BENCHES_PART,
+    CHAINS_PART,
+    CYCLES_PART,
+    FURTHER_PART,
+    LATENCY_PART,
+    REFERENCE_PART,
+    REPEATS_PART,
+    SHARING_PART,
+    SWEEP_PART,
+    TOGETHER_PART,
     journal_faults,
     of_co_locations,
 )
 from profiles import InputError, TestbedDescription
 
 SHOWN_PARTS = {
-    TOGETHER: "co-locations",
-    CYCLES: "cycles",
-    CHAINS: "chains",
-    SWEEP: "sweep",
-    SHARING: "sharers",
-    LATENCY: "latency",
+    TOGETHER_PART: "co-locations",
+    CYCLES_PART: "cycles",
+    CHAINS_PART: "chains",
+    SWEEP_PART: "sweep",
+    SHARING_PART: "sharers",
+    LATENCY_PART: "latency",
 }
-SHOWN_ALONE = (CYCLES, CHAINS, SWEEP, LATENCY)
+SHOWN_ALONE = (CYCLES_PART, CHAINS_PART, SWEEP_PART, LATENCY_PART)
 """Parts that need no benches."""
 PAUSE_S = 600.0
 """A longer time between two records is no run: the profiling was interrupted."""
@@ -152,8 +152,8 @@ def read_status(journal: Path) -> ProfilingStatus:
                 for part, method, quota, done in sorted(plan, key=lambda row: of_co_locations(str(row[0])))
             ),
         ),
-        sum(runs for purpose, runs in counts.items() if purpose.endswith(REPEATS)),
-        sum(runs for purpose, runs in counts.items() if purpose.endswith(REFERENCE)),
+        sum(runs for purpose, runs in counts.items() if purpose.endswith(REPEATS_PART)),
+        sum(runs for purpose, runs in counts.items() if purpose.endswith(REFERENCE_PART)),
         _run_s(times),
     )
 
@@ -183,11 +183,11 @@ def _has_benches(description: TestbedDescription, plan: Sequence[Sequence[object
 def _benches(description: TestbedDescription, counts: Mapping[str, int], plan: Sequence[object]) -> ProfilingPart:
     """Benches come first, so they are done as soon as an NF has runs of its own."""
     started = any(counts.get(nf.name) for nf in description.nfs)
-    return ProfilingPart("benches", "", counts.get(BENCHES, 0), alone_runs(description), bool(plan) and started)
+    return ProfilingPart("benches", "", counts.get(BENCHES_PART, 0), alone_runs(description), bool(plan) and started)
 
 
 def _shown_part(part: str) -> str:
-    return SHOWN_PARTS.get(part) or part.replace(f"{FURTHER}-", "for arrivals ")
+    return SHOWN_PARTS.get(part) or part.replace(f"{FURTHER_PART}-", "for arrivals ")
 
 
 def _run_s(times: Sequence[tuple[float, float]]) -> float:

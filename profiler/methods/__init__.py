@@ -14,7 +14,7 @@ from numpy.random import Generator
 from profiler.runs.nf_runs import NfRuns
 from profiles.registry import Registry
 
-QUOTA = 400
+DEFAULT_QUOTA = 400
 """Runs per NF, chosen by measurement.
 
 Mean error (%) on the simulated card with random neighbours, at random and at default traffic: 1.6 and 0.7 after 120
@@ -34,7 +34,7 @@ class Method(ABC):
         The share of the quota that goes, before the method's own runs, to the NF alone over all traffic.
     """
 
-    quota: ClassVar[int | None] = QUOTA
+    quota: ClassVar[int | None] = DEFAULT_QUOTA
     alone: ClassVar[float] = 0.2
 
     @abstractmethod

@@ -25,9 +25,9 @@ from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import EvenPoints
 from profiles import InputError
 
-EVENLY = 0.5
-ROUNDS = 4
-GROUP = 8
+EVEN_SHARE = 0.5
+ACTIVE_ROUNDS = 4
+CANDIDATE_GROUP = 8
 """Candidates of which one is run."""
 
 
@@ -40,14 +40,14 @@ class Active(Adaptive):
             raise InputError.of("--method", "active needs a model to query, and `suggest` is None")
         if not np.isfinite(runs.left):
             raise InputError.of("--method", "active needs a quota")
-        spread(runs, lines, rng, keep=int(runs.left * (1 - EVENLY)))
+        spread(runs, lines, rng, keep=int(runs.left * (1 - EVEN_SHARE)))
         positions = EvenPoints(len(lines), rng)
-        each = -(-int(runs.left) // ROUNDS)
+        each = -(-int(runs.left) // ACTIVE_ROUNDS)
         left = None
         while left != runs.left and runs.left > 0:
             left = runs.left
             count = min(each, int(runs.left))
-            candidates = spread_points(runs, lines, positions, count * GROUP)
+            candidates = spread_points(runs, lines, positions, count * CANDIDATE_GROUP)
             runs.measure(_least_certain(candidates, runs.uncertainty(candidates), count))
 
 

@@ -34,7 +34,7 @@ LAST_OUTPUT_S = 0.2
 WAIT_S = 0.5
 """Of one wait: a signal that comes between Python's check for signals and the wait is seen only after it."""
 KILL_ROUNDS = 20
-MARK = "PLACER_PROGRAM_"
+PROCESS_MARK = "PLACER_PROGRAM_"
 
 
 class Program:
@@ -61,7 +61,7 @@ class Program:
     """
 
     def __init__(self, command: str, on_stderr: Callable[[str], None] = lambda line: None) -> None:
-        self._mark = f"{MARK}{uuid.uuid4().hex}"
+        self._mark = f"{PROCESS_MARK}{uuid.uuid4().hex}"
         self._abandoned = weakref.finalize(self, _kill_marked, self._mark)
         self._process = _start(command, self._mark)
         # simple queues hold no lock that an interrupt in the middle of `receive` would leave locked

@@ -29,10 +29,10 @@ from profiles import (
 from profiles.description import MOST_CORES, MOST_PACKETS, MOST_SMS
 from profiles.validation import worded
 
-PROTOCOL = 1
+PROTOCOL_VERSION = 1
 BAD_REQUEST = "bad-request"
 """The error code of a request that would be refused again."""
-LARGEST = 1e18
+LARGEST_NUMBER = 1e18
 """Of a counter or throughput; what is larger is no measurement, and sums of it might not be finite."""
 SHOWN_FAULTS = 20
 MOST_STAGES = 100
@@ -58,7 +58,7 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-_Reading = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
+_Reading = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 
 
 class _Counters(_Message):
@@ -97,7 +97,7 @@ class _GpuStages(_Message):
 
 
 class _Measurement(_Message):
-    throughput_kpps: FiniteFloat = Field(gt=0, le=LARGEST)
+    throughput_kpps: FiniteFloat = Field(gt=0, le=LARGEST_NUMBER)
     counters: _Counters
     standard_error_pct: _Reading | None = None
     stages: list[_Stage] | None = None
@@ -162,7 +162,7 @@ class _GpuMessage(_Message):
     batch: int = Field(gt=0, le=MOST_PACKETS)
     order: int | None = Field(default=None, ge=0, le=MOST_ORDER)
     minibatches: list[_MinibatchMessage] = Field(default=[], max_length=MOST_SMS)
-    flush_us: FiniteFloat | None = Field(default=None, gt=0, le=LARGEST)
+    flush_us: FiniteFloat | None = Field(default=None, gt=0, le=LARGEST_NUMBER)
     scheduler: Literal["temporal", "spatial"] | None = None
 
     def settings(self) -> GpuSettings:
@@ -175,7 +175,7 @@ class _NfMessage(_Message):
     name: str
     traffic: dict[str, FiniteFloat]
     parameters: dict[str, FiniteFloat] = {}
-    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST)
+    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST_NUMBER)
     gpu: _GpuMessage | None = None
 
 
@@ -195,7 +195,7 @@ class _ChainMessage(_Message):
     stages: list[_StageMessage] = Field(min_length=1, max_length=MOST_STAGES)
     cores: list[list[int]] = Field(max_length=MOST_CORES)
     traffic: dict[str, FiniteFloat]
-    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST)
+    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST_NUMBER)
     shares: list[FiniteFloat] | None = Field(default=None, min_length=1, max_length=MOST_CORES)
 
 

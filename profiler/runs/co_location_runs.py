@@ -2,9 +2,11 @@
 
 A co-location is run once, and again where its noise matters. A run is doubted when
 
-- it differs by more than `AGREE` from the mean of the earlier runs of the co-location,
-- an NF is faster than in a part of the co-location by more than `AGREE`: throughput does not rise with one more NF,
-- an NF of three or more is slower by more than `AGREE` than its throughput in the parts leads to expect, or
+- it differs by more than `AGREEING_DIFFERENCE` from the mean of the earlier runs of the co-location,
+- an NF is faster than in a part of the co-location by more than `AGREEING_DIFFERENCE`: throughput does not rise
+  with one more NF,
+- an NF of three or more is slower by more than `AGREEING_DIFFERENCE` than its throughput in the parts leads to
+  expect, or
 - it is the first of a pair that would exclude every co-location with this pair.
 
 A doubted run is repeated; if the repeat disagrees, a second one decides. The repeats do not count and are not kept,
@@ -20,7 +22,7 @@ from itertools import combinations
 import numpy as np
 
 from profiler.journal.journal import RecordedRun
-from profiler.runs.outliers import AGREE, REPEAT_SEEDS, ConfirmedTestbed, WorkingRuns
+from profiler.runs.outliers import AGREEING_DIFFERENCE, REPEAT_SEEDS, ConfirmedTestbed, WorkingRuns
 from profiler.testbed import Measurement, Run
 from profiles import CoLocation, Counters, Workload
 from profiles.arrays import Floats
@@ -169,12 +171,12 @@ class CoLocationRuns:
         if co_location in self._means:
             return any(_differ(kpps, self._means[co_location][one]) for one, kpps in measured.items())
         most = self._most(co_location)
-        if any(kpps > most[one] * (1 + AGREE) for one, kpps in measured.items() if one in most):
+        if any(kpps > most[one] * (1 + AGREEING_DIFFERENCE) for one, kpps in measured.items() if one in most):
             return True
         if len(co_location) == 2:
             alone = (self._means.get((one,), {}).get(one, 0.0) for one in measured)
             return any(kpps < self._crowded * solo for kpps, solo in zip(measured.values(), alone, strict=True))
-        return any(measured[one] < (1 - AGREE) * kpps for one, kpps in self.expected(co_location).items())
+        return any(measured[one] < (1 - AGREEING_DIFFERENCE) * kpps for one, kpps in self.expected(co_location).items())
 
     def _most(self, co_location: CoLocation) -> dict[Workload, float]:
         """The lowest throughput (kpps) of each NF in the parts that have one NF less."""
@@ -203,13 +205,13 @@ def _by_workload(co_location: CoLocation, kpps: Floats) -> dict[Workload, float]
 
 
 def _differ(one: float, other: float) -> bool:
-    return abs(one - other) > AGREE * max(one, other)
+    return abs(one - other) > AGREEING_DIFFERENCE * max(one, other)
 
 
 def _alike(runs: Sequence[Run]) -> bool:
     kpps = np.array([_kpps(run) for run in runs])
     low, high = kpps.min(axis=0), kpps.max(axis=0)
-    return bool((high - low <= AGREE * high).all())
+    return bool((high - low <= AGREEING_DIFFERENCE * high).all())
 
 
 def _without_outliers(known: Sequence[Run], counted: Sequence[Run], repeats: Sequence[Run]) -> list[Run]:
@@ -218,5 +220,5 @@ def _without_outliers(known: Sequence[Run], counted: Sequence[Run], repeats: Seq
     kpps = np.array([_kpps(run) for run in everything])
     middle = np.median([*kpps, *map(_kpps, known)], axis=0)
     away = (abs(kpps - middle) / np.maximum(kpps, middle)).max(axis=1)
-    near = [run for run, distance in zip(everything, away, strict=True) if distance <= AGREE]
+    near = [run for run, distance in zip(everything, away, strict=True) if distance <= AGREEING_DIFFERENCE]
     return near[: len(counted)] or [everything[int(away.argmin())]]

@@ -21,8 +21,8 @@ from profiler.sampling import at, traffic_ranges, traffic_with, whole
 from profiler.testbed import Measurement, Run, difference_by_error
 from profiles import CoLocation, Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
-TIMES = 2
-AGREE = 0.1
+RUNS_PER_CO_LOCATION = 2
+AGREEING_DIFFERENCE = 0.1
 """Relative difference of two runs of a co-location from which a third is made."""
 
 
@@ -71,7 +71,7 @@ def _traffic(description: TestbedDescription, by_magnitude: bool, rng: Generator
 
 def agree(one: Run, other: Run) -> bool:
     """Whether two runs of a co-location agree on every NF."""
-    return disagreement(one, other) <= AGREE
+    return disagreement(one, other) <= AGREEING_DIFFERENCE
 
 
 def disagreement(one: Run, other: Run) -> float:
@@ -157,7 +157,9 @@ class SoloRepeats:
 def _agree(found: Sequence[Run]) -> bool:
     """Whether the least and the most throughput differ by little, or by what the errors of best-effort runs explain."""
     least, most = min(found, key=_kpps), max(found, key=_kpps)
-    return 1 - _kpps(least) / _kpps(most) <= max(AGREE, difference_by_error(least.best_effort, most.best_effort))
+    return 1 - _kpps(least) / _kpps(most) <= max(
+        AGREEING_DIFFERENCE, difference_by_error(least.best_effort, most.best_effort)
+    )
 
 
 def _kpps(run: Run) -> float:

@@ -2,8 +2,9 @@
 
 There are two reasons for a repeat. Runs on which the whole profiling depends (bench levels, accelerator co-runs, the
 ends by which an attribute is pruned) are always made twice. Of the many other runs, those are repeated that differ from
-what the others lead to expect: a Gaussian process through all other runs misses them by more than `DOUBTED` (Rasmussen
-& Williams, 2006, section 5.4.2). The process only selects runs to repeat; its values never replace a measurement.
+what the others lead to expect: a Gaussian process through all other runs misses them by more than `DOUBTED_DIFFERENCE`
+(Rasmussen & Williams, 2006, section 5.4.2). The process only selects runs to repeat; its values never replace a
+measurement.
 
 Two runs that agree are accepted, three where there was doubt, because two outliers may agree. The earliest of them
 counts, so a run that was doubted wrongly stays.
@@ -31,15 +32,15 @@ from profiler.testbed import (
 from profiles import COUNTERS, Load, Workload
 from profiles.arrays import Floats
 
-AGREE = 0.1
+AGREEING_DIFFERENCE = 0.1
 MOST_RUNS = 5
-DOUBTED = 0.12
+DOUBTED_DIFFERENCE = 0.12
 """Difference of logarithms: half the error of a typical outlier, because expectations have errors, too."""
 REPEAT_SEEDS = 7_000_003
 AT_ONCE = 500
-LENGTHS = (0.5, 1.0, 2.0, 4.0)
-NOISES = (1e-4, 1e-3, 1e-2)
-STRAY = 0.2
+LENGTHS_TRIED = (0.5, 1.0, 2.0, 4.0)
+NOISES_TRIED = (1e-4, 1e-3, 1e-2)
+STRAY_SHARE = 0.2
 CHOSEN_ON = 150
 
 
@@ -93,7 +94,7 @@ def _agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
 
 def _agree(one: Run, other: Run) -> bool:
     here, there = one.measurements[0], other.measurements[0]
-    most = max(AGREE, difference_by_error(one.best_effort, other.best_effort))
+    most = max(AGREEING_DIFFERENCE, difference_by_error(one.best_effort, other.best_effort))
     if not _near(here.throughput_kpps, there.throughput_kpps, most):
         return False
     return len(one.measurements) > 1 or _counters_agree(here, there, most)
@@ -128,7 +129,7 @@ def doubtful(inputs: Floats, logarithm: Floats) -> list[int]:
     parts = math.ceil(len(inputs) / AT_ONCE)
     for part in range(parts):
         away[part::parts] = _missed_by(unit[part::parts], logarithm[part::parts])
-    found = np.flatnonzero(away > DOUBTED)
+    found = np.flatnonzero(away > DOUBTED_DIFFERENCE)
     return [int(index) for index in found[np.argsort(-away[found], kind="stable")]]
 
 
@@ -138,9 +139,9 @@ def _missed_by(unit: Floats, logarithm: Floats) -> Floats:
     sample = slice(None, None, -(-len(unit) // CHOSEN_ON))
 
     def cost(length: float, noise: float) -> float:
-        return float(np.minimum(_left_out(unit[sample], centred[sample], length, noise), STRAY).mean())
+        return float(np.minimum(_left_out(unit[sample], centred[sample], length, noise), STRAY_SHARE).mean())
 
-    length, noise = min(product(LENGTHS, NOISES), key=lambda chosen: cost(*chosen))
+    length, noise = min(product(LENGTHS_TRIED, NOISES_TRIED), key=lambda chosen: cost(*chosen))
     return _left_out(unit, centred, length, noise)
 
 

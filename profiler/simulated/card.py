@@ -251,7 +251,7 @@ def payload(pool_mb: float, touches: float, overlap: float) -> Structure:
     return Structure(fixed_bytes=pool_mb * MB, accesses_per_byte=touches / LINE_BYTES, writes=0.5, overlap=overlap)
 
 
-NFS: tuple[NfSpec, ...] = (
+CARD_NFS: tuple[NfSpec, ...] = (
     NfSpec("FlowStats", 1950, (headers(), per_flow(105, 3.9, writes=0.5))),
     NfSpec("IPRouter", 1300, (headers(), shared_table(1.4, 0.6))),
     NfSpec(

@@ -22,7 +22,7 @@ from operator import mul
 
 from profiler.simulated.card import HEADER_BYTES, LINE_BYTES, Card
 from profiler.simulated.demand import Access, LoadDemand, Touched, filtered, private_hits
-from profiler.simulated.solve import UNBOUNDED
+from profiler.simulated.solve import UNBOUNDED_RATE
 from profiles import ChainLoad, TrafficProfile
 
 
@@ -122,7 +122,7 @@ def chain_demand(load: ChainLoad, specs: Mapping[str, StageSpec], card: Card, pa
             core.remote(path.header_lines * flow.share, writes=0.3)
         holder = core.stage(flow, holder)
     parts[core_of[len(flows) - 1]].sink(leaving[-1])
-    offered = [load.rate_kpps / 1e3 or UNBOUNDED] + [UNBOUNDED] * (len(parts) - 1)
+    offered = [load.rate_kpps / 1e3 or UNBOUNDED_RATE] + [UNBOUNDED_RATE] * (len(parts) - 1)
     demands = [part.demand(card, one, core > 0) for core, (part, one) in enumerate(zip(parts, offered, strict=True))]
     visits = tuple(dict.fromkeys(core_of[at] for at in range(len(flows))))
     batch_us = tuple(part.batch_us(card) for part in parts)
@@ -236,8 +236,8 @@ class _Core:
 # What a network function on a server needs per packet, and what it does to the packets.
 
 
-FLOWS = "flows"
-ENTRIES, DENIED, REDUNDANCY = "entries", "denied_pct", "redundancy_pct"
+FLOWS_ATTRIBUTE = "flows"
+ENTRIES_PARAMETER, DENIED_PARAMETER, REDUNDANCY_PARAMETER = "entries", "denied_pct", "redundancy_pct"
 """Parameters with one meaning for every NF: the most flows of its table, packets that it denies, repeated payload."""
 LEAST_PACKET = 64.0
 
@@ -270,7 +270,7 @@ class Table:
     accesses_each: float = 0.0
     fixed_bytes: float = 0.0
     bytes_each: float = 0.0
-    of: str = FLOWS
+    of: str = FLOWS_ATTRIBUTE
     writes: float = 0.0
     overlap: float = 1.0
 
@@ -329,18 +329,18 @@ class StageSpec:
 
     def entries(self, table: Table, packets: TrafficProfile, values: Mapping[str, float]) -> float:
         """How many entries a table has in use."""
-        if table.of != FLOWS:
+        if table.of != FLOWS_ATTRIBUTE:
             return values[table.of]
-        return min(packets.flows, values.get(ENTRIES, math.inf))
+        return min(packets.flows, values.get(ENTRIES_PARAMETER, math.inf))
 
     def kept(self, packets: TrafficProfile, values: Mapping[str, float]) -> float:
         """The share of the packets that it passes on."""
         clean = math.exp(-self.blocked_per_match * matches(packets))
-        return clean * (1 - values.get(DENIED, 0.0) / 100)
+        return clean * (1 - values.get(DENIED_PARAMETER, 0.0) / 100)
 
     def changed(self, packets: TrafficProfile, values: Mapping[str, float]) -> TrafficProfile:
         """The packets that it passes on: their size may differ."""
-        size = packets.packet_size - payload(packets) * values.get(REDUNDANCY, 0.0) / 100 + self.added_bytes
+        size = packets.packet_size - payload(packets) * values.get(REDUNDANCY_PARAMETER, 0.0) / 100 + self.added_bytes
         return TrafficProfile(packets.flows, max(size, LEAST_PACKET), packets.mtbr)
 
 

@@ -139,7 +139,7 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
 
 
 NEWTON_STEPS_ALONE = 30
-LEAST = 1e-300
+LEAST_DEMAND = 1e-300
 
 
 def private_hits(lines: Sequence[float], accesses: Sequence[float], capacity: float) -> list[float]:
@@ -177,7 +177,7 @@ def pressure_step(pressure: Floats, lines: Floats, rates: Floats, capacity: floa
     present = lines * share
     held = functools.reduce(np.add, present)
     slope = functools.reduce(np.add, present**2 / rates)
-    step: Floats = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST), 0.0)
+    step: Floats = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST_DEMAND), 0.0)
     return step
 
 
@@ -248,7 +248,7 @@ def _engine_bench(engine: str) -> Callable[[Mapping[str, float], Card], LoadDema
     return demand
 
 
-BENCHES: tuple[BenchSpec, ...] = (
+CARD_BENCHES: tuple[BenchSpec, ...] = (
     BenchSpec("mem-bench", {"wss_mb": (0.1, 24), "access_mops": (1, 180)}, mem_bench),
     BenchSpec(
         "regex-bench",

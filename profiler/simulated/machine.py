@@ -23,8 +23,8 @@ from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiles import BenchLoad, Counters, Load, TestbedDescription, Workload
 from profiles.arrays import Floats
 
-DIGITS = 6
-CHUNK = 2048
+READING_DIGITS = 6
+CO_LOCATION_CHUNK = 2048
 MOST_PREPARED = 100_000
 
 
@@ -109,8 +109,8 @@ class SimulatedMachine(Testbed):
             When a co-location cannot run: unknown names, values out of range, too many cores.
         """
         runs: list[Run] = []
-        for first in range(0, len(co_locations), CHUNK):
-            runs += self._run_chunk(co_locations[first : first + CHUNK], noise, seed)
+        for first in range(0, len(co_locations), CO_LOCATION_CHUNK):
+            runs += self._run_chunk(co_locations[first : first + CO_LOCATION_CHUNK], noise, seed)
         return runs
 
     @abstractmethod
@@ -185,7 +185,7 @@ def _run(answers: Floats, order: Sequence[int]) -> Run:
 
 def rounded_reading(value: float) -> float:
     """The value with the digits that a testbed reports."""
-    return float(f"{value:.{DIGITS - 1}e}")
+    return float(f"{value:.{READING_DIGITS - 1}e}")
 
 
 # Measurement noise that depends only on a seed and on the loads.
@@ -226,7 +226,7 @@ def factors(keys: Sequence[bytes], loads: int) -> Floats:
 
 
 POLLING_IPC = 1.02
-THROUGHPUT, IPC = 0, 1
+THROUGHPUT_PLACE, IPC = 0, 1
 """Places in an answer: the throughput comes first, then the seven counters."""
 
 
@@ -279,6 +279,6 @@ def of_loads(answers: Floats, cores: Floats, parts: Sequence[Sequence[int]]) -> 
         for at, (first, end) in enumerate(zip(ends - counts, ends, strict=True)):
             of_load = answers[:, first:end, c]
             joined[:, at, c] = of_load.sum(axis=1)
-            joined[THROUGHPUT, at, c] = of_load[THROUGHPUT, 0]
+            joined[THROUGHPUT_PLACE, at, c] = of_load[THROUGHPUT_PLACE, 0]
             joined[IPC, at, c] = np.average(of_load[IPC], weights=cores[first:end, c])
     return joined

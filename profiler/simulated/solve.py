@@ -23,10 +23,10 @@ from profiler.simulated.card import LINE_BYTES, Card
 from profiler.simulated.demand import LoadDemand, hits, pressure_step
 from profiles.arrays import Floats
 
-ITERATIONS = 80
+SOLVER_ITERATIONS = 80
 NEWTON_STEPS = 2
-SETTLED = 1e-9
-UNBOUNDED = 1e6
+SETTLED_CHANGE = 1e-9
+UNBOUNDED_RATE = 1e6
 """Packets/us of a stage without a limit."""
 
 
@@ -91,13 +91,13 @@ def batch_of(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> Batch:
                 rows.append(_row(demand, structures, len(card.engines)))
             index[i, c] = distinct[id(demand)]
     table = np.ascontiguousarray(np.array(rows).T[:, index])
-    scalars, rest = table[:SCALARS], table[SCALARS:]
+    scalars, rest = table[:SCALAR_COUNT], table[SCALAR_COUNT:]
     parts = rest[: 5 * structures].reshape(5, structures, loads, len(co_locations)).swapaxes(1, 2)
     engines = rest[5 * structures :].reshape(2, len(card.engines), loads, len(co_locations))
     return Batch(*scalars, *np.ascontiguousarray(parts), *engines)
 
 
-SCALARS = 9
+SCALAR_COUNT = 9
 NO_LOAD = LoadDemand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
 
 
@@ -126,11 +126,11 @@ def solve(batch: Batch, card: Card) -> SteadyState:
     co_locations = batch.active.shape[1]
     throughput = _together(batch, np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns), card) * batch.active
     pressure, waiting = np.zeros(co_locations), np.zeros(co_locations)
-    turns = np.full(batch.queues.shape, UNBOUNDED)
-    core_rate = np.full(throughput.shape, UNBOUNDED)
+    turns = np.full(batch.queues.shape, UNBOUNDED_RATE)
+    core_rate = np.full(throughput.shape, UNBOUNDED_RATE)
     stall_ns = np.zeros((3, *throughput.shape))
     moving = np.ones(co_locations, dtype=np.bool_)
-    for _ in range(ITERATIONS):
+    for _ in range(SOLVER_ITERATIONS):
         before = throughput, core_rate
         new_pressure, missed = _misses(batch, throughput, pressure, card)
         pressure = np.where(moving, new_pressure, pressure)
@@ -149,7 +149,7 @@ def solve(batch: Batch, card: Card) -> SteadyState:
 
 def _moved(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> NDArray[np.bool_]:
     """The co-locations in which the throughput or core rate of a load still changes."""
-    changes = [np.abs(new - old) > SETTLED * new for old, new in zip(before, after, strict=True)]
+    changes = [np.abs(new - old) > SETTLED_CHANGE * new for old, new in zip(before, after, strict=True)]
     moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
     return moved
 
@@ -222,12 +222,14 @@ def _turns(batch: Batch, throughput: Floats, core_rate: Floats, turns: Floats, c
 
 def _stages(batch: Batch, core_rate: Floats, turns: Floats) -> list[Floats]:
     """Rates of the stages that packets pass; for a run-to-completion load all of them are one stage."""
-    rates = [np.where(queues > 0, queues * turn, UNBOUNDED) for queues, turn in zip(batch.queues, turns, strict=True)]
+    rates = [
+        np.where(queues > 0, queues * turn, UNBOUNDED_RATE) for queues, turn in zip(batch.queues, turns, strict=True)
+    ]
     in_turn = 1 / core_rate
     for queues, rate in zip(batch.queues, rates, strict=True):
         in_turn = in_turn + np.where(queues > 0, 1 / rate, 0.0)
     serial = batch.serial > 0
-    return [np.where(serial, 1 / in_turn, core_rate), *(np.where(serial, UNBOUNDED, rate) for rate in rates)]
+    return [np.where(serial, 1 / in_turn, core_rate), *(np.where(serial, UNBOUNDED_RATE, rate) for rate in rates)]
 
 
 def _narrowest(stages: Sequence[Floats], window: int) -> Floats:

@@ -7,8 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profiler.simulated.card import BLUEFIELD_2, NFS, Card, NfSpec, Structure, headers, payload, per_flow, shared_table
-from profiler.simulated.demand import BENCHES, LoadDemand, nf_demand
+from profiler.simulated.card import (
+    BLUEFIELD_2,
+    CARD_NFS,
+    Card,
+    NfSpec,
+    Structure,
+    headers,
+    payload,
+    per_flow,
+    shared_table,
+)
+from profiler.simulated.demand import CARD_BENCHES, LoadDemand, nf_demand
 from profiler.simulated.machine import PreparedLoad, SimulatedMachine, bench_text, nf_text
 from profiler.simulated.solve import Batch, SteadyState, batch_of, reached, solve
 from profiles import (
@@ -22,7 +32,7 @@ from profiles import (
 )
 from profiles.arrays import Floats
 
-ATTRIBUTES = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
+TRAFFIC_BOUNDS = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
 
 
@@ -39,7 +49,7 @@ class SimulatedTestbed(SimulatedMachine):
         The NFs that it can run.
     """
 
-    def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2, nfs: Sequence[NfSpec] = NFS) -> None:
+    def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2, nfs: Sequence[NfSpec] = CARD_NFS) -> None:
         super().__init__(seed, card, _describe(card, nfs))
         self._nfs = {nf.name: nf for nf in nfs}
 
@@ -56,7 +66,7 @@ class SimulatedTestbed(SimulatedMachine):
 
     def _prepare(self, load: Load) -> PreparedLoad:
         if isinstance(load, BenchLoad):
-            bench = next(spec for spec in BENCHES if spec.name == load.name)
+            bench = next(spec for spec in CARD_BENCHES if spec.name == load.name)
             return PreparedLoad(bench_text(load), (bench.demand(dict(load.parameters), self._card),), 1)
         assert isinstance(load, Workload)  # chains and parameters are not described, so they are refused
         spec = self._nfs[load.nf]
@@ -68,13 +78,13 @@ def _describe(card: Card, nfs: Sequence[NfSpec]) -> TestbedDescription:
         name=f"simulated-{card.model}",
         simulated=True,
         nic=NicModel(model=card.model, cores=card.cores, llc_bytes=card.llc_bytes, accelerators=tuple(card.engines)),
-        attributes=ATTRIBUTES,
+        attributes=TRAFFIC_BOUNDS,
         default_traffic=DEFAULT_TRAFFIC,
         nfs=tuple(
             NfDescription(name=nf.name, cores=nf.cores, accelerators=tuple(name for name, _ in nf.queues)) for nf in nfs
         ),
         benches=tuple(
-            BenchDescription(name=bench.name, cores=1, parameters=dict(bench.parameters)) for bench in BENCHES
+            BenchDescription(name=bench.name, cores=1, parameters=dict(bench.parameters)) for bench in CARD_BENCHES
         ),
     )
 
@@ -82,7 +92,7 @@ def _describe(card: Card, nfs: Sequence[NfSpec]) -> TestbedDescription:
 # Where each load spends its time: what a hotspot analysis would show on a real card (Tomur, section 7.5.2).
 
 
-SLOWED = 0.99
+SLOWED_SHARE = 0.99
 """Cores that memory contention slows to less than this share of their solo speed are bound by memory."""
 
 
@@ -155,7 +165,7 @@ def _account(
     used = [k for k in range(len(card.engines)) if batch.queues[k][at] > 0]
     names = list(card.engines)
     between = {names[k]: float(1 / (batch.queues[k][at] * here.turns[k][at])) for k in used}
-    memory = "memory" if here.core_rate[at] < SLOWED * alone.core_rate[at] else "cpu"
+    memory = "memory" if here.core_rate[at] < SLOWED_SHARE * alone.core_rate[at] else "cpu"
     times = {memory: float(1 / here.core_rate[at])} | between
     stalls = dict(zip(("l2", "l3", "dram"), (float(stall[at]) for stall in here.stall_ns), strict=True))
     return Account(
@@ -203,13 +213,13 @@ def _account(
 # others' lie below 30 %. Two facts that hold for `BLUEFIELD_2` do not hold here: FlowMonitor does not follow the
 # throughput measured on a real card, and FlowStats does not follow Tomur's figures 6 and 9.
 #
-# All values below that differ from `BLUEFIELD_2` and `NFS` are fitted to the first five rows, none is from a data
+# All values below that differ from `BLUEFIELD_2` and `CARD_NFS` are fitted to the first five rows, none is from a data
 # sheet.
 
 
 BLUEFIELD_2_CONTENDED = replace(BLUEFIELD_2, model="bluefield-2-contended", dram_ns=145.0)
 
-_STRUCTURES: Mapping[str, tuple[Structure, ...]] = {
+_CONTENDED_TABLES: Mapping[str, tuple[Structure, ...]] = {
     "FlowStats": (headers(), per_flow(72, 15.5, writes=0.5)),
     "IPRouter": (headers(), shared_table(1.2, 5.7)),
     "IPTunnel": (headers(), per_flow(24, 1), payload(0.65, touches=2, overlap=9)),
@@ -224,9 +234,9 @@ _STRUCTURES: Mapping[str, tuple[Structure, ...]] = {
 
 def _contended(nf: NfSpec) -> NfSpec:
     """The NF with its tables of this card. NIDS, with three queues, spends most of its time on the accelerator."""
-    nf = replace(nf, structures=_STRUCTURES.get(nf.name, nf.structures))
+    nf = replace(nf, structures=_CONTENDED_TABLES.get(nf.name, nf.structures))
     return replace(nf, instructions=600, queues=(("regex", 3),)) if nf.name == "NIDS" else nf
 
 
-CONTENDED_NFS: tuple[NfSpec, ...] = tuple(map(_contended, NFS))
-"""The NFs of `NFS`. The nine that Tomur places (tables 2 and 6) have other tables and access them more often."""
+CONTENDED_NFS: tuple[NfSpec, ...] = tuple(map(_contended, CARD_NFS))
+"""The NFs of `CARD_NFS`. The nine that Tomur places (tables 2 and 6) have other tables and access them more often."""

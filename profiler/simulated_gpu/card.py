@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-LANES = 32
+WARP_LANES = 32
 """Threads of a warp, which issue together."""
 
 
@@ -151,7 +151,7 @@ SMALL_CARD = GpuCard(
 
 # NFs of the simulated GPUs: what a packet costs the worker, the buses and an SM.
 #
-# Everything here is simulated. `NFS` on `TITAN` is calibrated to the few numbers that Grus
+# Everything here is simulated. `GPU_NFS` on `TITAN` is calibrated to the few numbers that Grus
 # prints (Zheng et al., figures 1, 3, 9 and 10); its other curves have none. Batches have 256 packets.
 #
 # ===========================================================  =============  =========================================
@@ -231,7 +231,7 @@ class GpuNfSpec:
     burst_shape: float = 1.0
 
 
-NFS: Sequence[GpuNfSpec] = (
+GPU_NFS: Sequence[GpuNfSpec] = (
     GpuNfSpec(
         "IPRouter", "header", instructions=700, reads=4, table_kb=900, bytes_per_flow=2, locality=0.6,
         pre_packet_us=0.025,

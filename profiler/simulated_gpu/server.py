@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from profiler.simulated.arrivals import arrivals, mean_burst, wire_us
 from profiler.simulated_gpu import columns as of
-from profiler.simulated_gpu.card import ETHERNET_BYTES, HEADER_BYTES, LANES, VERDICT_BYTES, GpuCard, GpuNfSpec
+from profiler.simulated_gpu.card import ETHERNET_BYTES, HEADER_BYTES, VERDICT_BYTES, WARP_LANES, GpuCard, GpuNfSpec
 from profiler.simulated_gpu.columns import EXECUTORS, SPATIAL, TEMPORAL, World
 from profiler.simulated_gpu.loop import simulate
 from profiles import GpuSettings, TrafficProfile
@@ -135,7 +135,7 @@ def _card(card: GpuCard, mode: int) -> Floats:
     """`World.card`."""
     return np.array(
         [
-            mode, card.sms, LANES, card.schedulers, card.packets_per_executor, card.cache_kb, card.cache_us,
+            mode, card.sms, WARP_LANES, card.schedulers, card.packets_per_executor, card.cache_kb, card.cache_us,
             card.memory_us, card.memory_bytes_per_us, card.memory_wait, card.dispatch_us, card.executor_us,
             card.launch_us, card.switch_us, card.ring, card.in_flight, 0, 0, 0, card.sms, -1,
         ],
@@ -150,9 +150,9 @@ def _parts(card: GpuCard, loads: Sequence[GpuLoad]) -> Ints:
         if load.gpu.minibatches:
             rows += [(i, one.sm, one.packets, 0) for one in load.gpu.minibatches]
         else:
-            warps = -(-load.gpu.batch // LANES)
+            warps = -(-load.gpu.batch // WARP_LANES)
             each, more = divmod(warps, min(warps, card.sms))
-            rows += [(i, len(rows) + sm, LANES * (each + (sm < more)), 0) for sm in range(min(warps, card.sms))]
+            rows += [(i, len(rows) + sm, WARP_LANES * (each + (sm < more)), 0) for sm in range(min(warps, card.sms))]
     return np.array(rows, dtype=np.int64)
 
 

@@ -10,22 +10,22 @@ import numpy as np
 
 from profiler.protocol.request_checks import refusals
 from profiler.simulated_gpu import columns as of
-from profiler.simulated_gpu.card import NFS, TITAN, GpuCard, GpuNfSpec
+from profiler.simulated_gpu.card import GPU_NFS, TITAN, GpuCard, GpuNfSpec
 from profiler.simulated_gpu.server import GpuLoad, Timeline, run_server
 from profiler.testbed import GpuStages, Measurement, PacketLatency, Run, RunRefused, Testbed, TestbedError
 from profiles import Counters, Load, NfDescription, NicModel, PacedWorkload, TestbedDescription
 from profiles.arrays import Floats, Ints
 
-ATTRIBUTES = {"flows": (1.0, 500_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
+TRAFFIC_BOUNDS = {"flows": (1.0, 500_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16_000.0, "packet_size": 850.0, "mtbr": 100.0}
 
-BATCHES, EXACT_BATCHES = 200, 1500
+RUN_BATCHES, EXACT_BATCHES = 200, 1500
 """Batches of the slowest NF in a run, and in one without noise."""
-PACKETS, EXACT_PACKETS = 1_500_000, 8_000_000
+RUN_PACKETS, EXACT_PACKETS = 1_500_000, 8_000_000
 """Packets of all NFs together in a run, at most, and in one without noise, ..."""
 LEAST_BATCHES, MOST_PACKETS = 20, 20_000_000
 """... unless the slowest NF would have fewer batches than that; it has them while there are at most so many packets."""
-TRUTH = "truth"
+TRUTH_SETTING = "truth"
 
 
 class SimulatedGpu(Testbed):
@@ -44,7 +44,7 @@ class SimulatedGpu(Testbed):
         The NFs that it can run.
     """
 
-    def __init__(self, *, seed: int = 0, card: GpuCard = TITAN, nfs: Sequence[GpuNfSpec] = NFS) -> None:
+    def __init__(self, *, seed: int = 0, card: GpuCard = TITAN, nfs: Sequence[GpuNfSpec] = GPU_NFS) -> None:
         self._seed = seed
         self._card = card
         self._nfs = {nf.name: nf for nf in nfs}
@@ -104,7 +104,7 @@ class SimulatedGpu(Testbed):
     def _origin(self, loads: Sequence[GpuLoad], noise: bool, seed: int | None) -> str:
         """What the packets of a run are drawn from."""
         if not noise:
-            return TRUTH
+            return TRUTH_SETTING
         if seed is not None:
             return str(seed)
         key = tuple(f"{load.text} {load.gpu}" for load in loads)
@@ -126,8 +126,8 @@ def _duration_us(loads: Sequence[GpuLoad], *, exact: bool) -> float:
     """How long packets come: long enough for the slowest NF, and not so long that the fastest has too many."""
     slowest = max(load.period_us for load in loads)
     total = sum(load.rate_kpps for load in loads) / 1e3
-    wanted = (EXACT_BATCHES if exact else BATCHES) * slowest
-    most = (EXACT_PACKETS if exact else PACKETS) / total
+    wanted = (EXACT_BATCHES if exact else RUN_BATCHES) * slowest
+    most = (EXACT_PACKETS if exact else RUN_PACKETS) / total
     duration = max(min(wanted, most), LEAST_BATCHES * slowest)
     if duration * total > MOST_PACKETS:
         raise RunRefused(
@@ -150,7 +150,7 @@ def _describe(card: GpuCard, nfs: Sequence[GpuNfSpec]) -> TestbedDescription:
             executors_per_sm=card.executors_per_sm,
             packets_per_executor=card.packets_per_executor,
         ),
-        attributes=ATTRIBUTES,
+        attributes=TRAFFIC_BOUNDS,
         default_traffic=DEFAULT_TRAFFIC,
         nfs=tuple(NfDescription(name=nf.name, cores=1, moves=nf.moves) for nf in nfs),
         workers=card.workers,
@@ -161,9 +161,9 @@ def _describe(card: GpuCard, nfs: Sequence[GpuNfSpec]) -> TestbedDescription:
 # From what happened to what a testbed reports: throughput, latency of packets, and time in each stage.
 
 
-SETTLING, ENDING = 0.1, 0.03
+SETTLING_SHARE, ENDING_SHARE = 0.1, 0.03
 """Shares of the time, first and last, whose batches are left out: queues fill, and packets stop coming."""
-DIGITS = 6
+READING_DIGITS = 6
 LEAST_LOSS = 2e-3
 """Fewer packets missing than that are under way, not lost."""
 NO_COUNTERS = Counters()
@@ -190,7 +190,7 @@ class SettledBatches:
 def settled(timeline: Timeline, until_us: float) -> SettledBatches:
     """The batches from which a run on packets until `until_us` is measured."""
     taken = timeline.times[:, of.TAKEN]
-    kept = (taken >= SETTLING * until_us) & (taken <= (1 - ENDING) * until_us)
+    kept = (taken >= SETTLING_SHARE * until_us) & (taken <= (1 - ENDING_SHARE) * until_us)
     count = timeline.count[kept]
     place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     return SettledBatches(
@@ -237,7 +237,7 @@ def _tail(values: Floats, count: Ints) -> float:
 
 def _throughput_kpps(timeline: Timeline, rate_kpps: float, until_us: float, exact: bool) -> float:
     """Packets that leave while the server is settled, of those that are offered meanwhile."""
-    begin, end = SETTLING * until_us, until_us
+    begin, end = SETTLING_SHARE * until_us, until_us
     times, count = timeline.times, timeline.count
     done = times[:, of.POSTED] + count * times[:, of.POST_PACKET]
     left = float(count[(done >= begin) & (done <= end)].sum())
@@ -252,4 +252,4 @@ def _throughput_kpps(timeline: Timeline, rate_kpps: float, until_us: float, exac
 
 def rounded(value: float) -> float:
     """The value with the digits that a testbed reports; no time is negative."""
-    return float(f"{max(value, 0.0):.{DIGITS}g}")
+    return float(f"{max(value, 0.0):.{READING_DIGITS}g}")

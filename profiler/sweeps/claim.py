@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from profiler.journal.journal import SWEEP, Journal
+from profiler.journal.journal import SWEEP_ORIGIN, Journal
 from profiler.sweeps.spec import SweepSpec
 from profiles import Fault, InputError, TestbedDescription
 
-MACHINE = "machine"
+MACHINE_ORIGIN = "machine"
 
 
 def claim(
@@ -32,13 +32,15 @@ def claim(
     written = spec.model_dump(mode="json", by_alias=True, exclude={"testbed"})
     written["measure"]["metrics"] = written["measure"]["metrics"][:1]
     known = journal.origin()
-    if SWEEP in known and not len(journal):  # nothing ran: the file was wrong
+    if SWEEP_ORIGIN in known and not len(journal):  # nothing ran: the file was wrong
         journal.forget()
-    elif SWEEP in known and (differing := [*_differing(json.loads(known[SWEEP]), written)]):
+    elif SWEEP_ORIGIN in known and (differing := [*_differing(json.loads(known[SWEEP_ORIGIN]), written)]):
         hint = f"choose another --out, or remove {journal.path} to measure everything again"
         raise InputError([Fault("--out", None, None, f"holds another sweep: {one}", hint) for one in differing])
-    journal.claim(description, spec.seed, {SWEEP: json.dumps(written), MACHINE: json.dumps(dict(machine))})
-    facts: dict[str, Any] = json.loads(journal.origin()[MACHINE])
+    journal.claim(
+        description, spec.seed, {SWEEP_ORIGIN: json.dumps(written), MACHINE_ORIGIN: json.dumps(dict(machine))}
+    )
+    facts: dict[str, Any] = json.loads(journal.origin()[MACHINE_ORIGIN])
     return facts
 
 
@@ -61,9 +63,9 @@ def _shown(value: Any) -> str:
 # The machine that a sweep ran on, as far as this process can see it: only where it is the testbed itself.
 
 
-HOST = "host"
+HOST_KIND = "host"
 """The kind of testbed that is this machine."""
-DATE = "began"
+DATE_ORIGIN = "began"
 
 
 def machine_facts(testbed: str) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def machine_facts(testbed: str) -> dict[str, Any]:
     testbed
         As `--testbed` names it.
     """
-    if testbed.partition(":")[0] != HOST:
+    if testbed.partition(":")[0] != HOST_KIND:
         return {}
     return {
         "processor": _processor(),
@@ -83,7 +85,7 @@ def machine_facts(testbed: str) -> dict[str, Any]:
         "memory_mb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6),
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        DATE: datetime.now(UTC).isoformat(timespec="seconds"),
+        DATE_ORIGIN: datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from profiler.sweeps.spec import CYCLES, Competitor, Path, SpecFault, SweepSpec, SweptWorkload
+from profiler.sweeps.spec import CYCLES_METRIC, Competitor, Path, SpecFault, SweepSpec, SweptWorkload
 from profiles import (
     ATTRIBUTES,
     BenchLoad,
@@ -18,7 +18,7 @@ from profiles import (
 )
 from profiles.faults import suggestion
 
-PARAMETERS = "parameters"
+PARAMETERS_KIND = "parameters"
 Range = tuple[float, float]
 
 
@@ -39,7 +39,7 @@ def target_of(key: str, workload: SweptWorkload) -> KeyTarget:
     rest = key.removeprefix(f"{owner}.") if owner else key
     if rest in ATTRIBUTES and owner not in benches:
         return KeyTarget(owner, "traffic", rest)
-    return KeyTarget(owner, "parameters", rest.removeprefix(f"{PARAMETERS}."))
+    return KeyTarget(owner, "parameters", rest.removeprefix(f"{PARAMETERS_KIND}."))
 
 
 def loads_at(spec: SweepSpec, description: TestbedDescription, point: Mapping[str, float]) -> tuple[Load, ...]:
@@ -83,9 +83,9 @@ def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[
     for number, one in enumerate(spec.vary):
         faults += _of_varied(spec, description, number, one.key)
     nf = description.nf(spec.workload.nf)
-    if CYCLES in spec.measure.metrics and not description.nic.clock_mhz:
+    if CYCLES_METRIC in spec.measure.metrics and not description.nic.clock_mhz:
         hint = f"{description.name} does not describe its clock_mhz; measure throughput_kpps"
-        faults.append(SpecFault(("measure", "metrics"), f"{CYCLES} is not known", hint))
+        faults.append(SpecFault(("measure", "metrics"), f"{CYCLES_METRIC} is not known", hint))
     cores = nf.cores + sum(_cores(one, description) * one.count for one in spec.workload.competitors)
     if cores > description.nic.cores:
         message = f"needs {cores} cores, the NIC of {description.name} has {description.nic.cores}"
@@ -113,7 +113,7 @@ def _of_fixed_values(spec: SweepSpec, description: TestbedDescription) -> Iterat
             yield from _outside((*path, name), KeyTarget(owner, "traffic", name), value, spec, description)
         for name, value in member.parameters.items():
             yield from _outside(
-                (*path, PARAMETERS, name), KeyTarget(owner, "parameters", name), value, spec, description
+                (*path, PARAMETERS_KIND, name), KeyTarget(owner, "parameters", name), value, spec, description
             )
 
 

@@ -18,21 +18,21 @@ import pandas as pd
 
 from profiler.export import refuse_taken
 from profiler.journal.journal import Journal, JournaledTestbed
-from profiler.journal.records import SWEEP
+from profiler.journal.records import SWEEP_PART
 from profiler.profiling import journal_of
 from profiler.steps import Done, Notify, Steps
-from profiler.sweeps.claim import MACHINE, claim
+from profiler.sweeps.claim import MACHINE_ORIGIN, claim
 from profiler.sweeps.loads import loads_at, target_of
 from profiler.sweeps.refinement import TO_SIGMA, further_points
 from profiler.sweeps.runs import Point, SweepRun, SweepRuns, agree, kpps, without_farthest
-from profiler.sweeps.spec import METRICS, RUN_COLUMNS, SweepSpec, cycles_per_ms
+from profiler.sweeps.spec import METRIC_OF_NAME, RUN_COLUMNS, SweepSpec, cycles_per_ms
 from profiler.testbed import Testbed
 from profiles import InputError, TestbedDescription, Workload
 
 FIRST_SHARE = 0.6
 """Of the points of the first key: evenly over its range. The others follow the curve."""
 FEWEST_FIRST = 5
-ROUNDS = 8
+REFINEMENT_ROUNDS = 8
 """Rounds in which further points are chosen."""
 
 
@@ -63,7 +63,7 @@ class MeasuredSweep:
     def as_json(self, testbed: str) -> dict[str, Any]:
         """`machine.json`: the testbed as `--testbed` names it, as it describes itself, and the machine."""
         written = {"testbed": testbed, "description": self.description.model_dump(mode="json")}
-        return written | ({MACHINE: dict(self.machine)} if self.machine else {})
+        return written | ({MACHINE_ORIGIN: dict(self.machine)} if self.machine else {})
 
 
 def measure_sweep(
@@ -111,20 +111,20 @@ def measure_sweep(
         steps = Steps(progress, spec.runs)
         keys = tuple(one.key for one in spec.vary)
         runs = SweepRuns(
-            JournaledTestbed(testbed, journal, SWEEP),
+            JournaledTestbed(testbed, journal, SWEEP_PART),
             lambda point: loads_at(spec, description, dict(zip(keys, point, strict=True))),
             Workload(spec.workload.nf, description.traffic),
             spec.seed,
             steps.done,
         )
-        journal.plan([(SWEEP, "", spec.runs)])
+        journal.plan([(SWEEP_PART, "", spec.runs)])
         try:
             outliers = _Sweep(spec, description, runs).measure()
         except InputError:
             if len(journal) <= 1:  # the file was wrong, and may change
                 journal.forget()
             raise
-        journal.finished(SWEEP)
+        journal.finished(SWEEP_PART)
         for message in messages(runs, keys, outliers):
             notify(message)
         if len(journal) == known:
@@ -171,7 +171,7 @@ class _Sweep:
         """The points of each further round, which depend on what was measured before."""
         axis = self._spec.vary[0].axis
         left = self._planned - measured if axis else 0
-        share = max(1, round(left / ROUNDS))
+        share = max(1, round(left / REFINEMENT_ROUNDS))
         while axis and left > 0:
             new = [
                 (value, *setting)
@@ -218,12 +218,14 @@ class _Sweep:
     def _refuse_missing_metrics(self) -> None:
         for one, *_ in self._runs.measured.values():
             measured = one.run.measurements[0]
-            if missing := [name for name in self._metrics if METRICS[name](measured, self._cycles_per_ms) is None]:
+            if missing := [
+                name for name in self._metrics if METRIC_OF_NAME[name](measured, self._cycles_per_ms) is None
+            ]:
                 hint = "leave it out of metrics"
                 raise InputError.of("--testbed", f"does not measure {', '.join(missing)}", hint=hint)
 
     def _value(self, metric: str, one: SweepRun) -> float:
-        value = METRICS[metric](one.run.measurements[0], self._cycles_per_ms)
+        value = METRIC_OF_NAME[metric](one.run.measurements[0], self._cycles_per_ms)
         return math.nan if value is None else value
 
     def _decide_between_repeats(self) -> int:
@@ -299,5 +301,5 @@ def _row(point: Point, one: SweepRun, metrics: Sequence[str], cycles: float) -> 
     measurement = one.run.measurements[0]
     effort = one.run.best_effort
     error = effort.standard_error_pct[0] if effort and effort.standard_error_pct else None
-    values = [METRICS[name](measurement, cycles) for name in metrics]
+    values = [METRIC_OF_NAME[name](measurement, cycles) for name in metrics]
     return [*point, one.repeat, one.number, *values, error, effort.disturbed_pct if effort else None]

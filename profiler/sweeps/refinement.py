@@ -18,16 +18,16 @@ import numpy as np
 
 from profiles.arrays import Floats
 
-SIGMAS = 3.0
+SIGNIFICANT_SIGMAS = 3.0
 """A deviation counts from so many of its standard deviations on."""
 LEAST_NOISE = 1e-4
 """Relative; a smaller one is not distinguished from none."""
 TO_SIGMA = 1.4826
 """Standard deviation of a normal variable over the median of its absolute values."""
-NARROWEST = 1 / 8
+NARROWEST_INTERVAL = 1 / 8
 """The narrowest interval that is halved because the curve bends there, in even shares of the axis."""
 
-APART = (1, 2, 4)
+NEIGHBOUR_DISTANCES = (1, 2, 4)
 """Through which neighbours lines are drawn: the next ones, and those that many places away."""
 
 Runs = Mapping[float, Sequence[float]]
@@ -51,7 +51,7 @@ def further_points(axis: Axis, runs: Runs, count: int, planned: int) -> list[flo
     x = sorted(runs)
     left = [_Interval(axis, low, high) for low, high in pairwise(x)]
     scores = _scores(axis, runs) if len(x) > 2 else [0.0] * len(left)
-    narrowest = NARROWEST / planned
+    narrowest = NARROWEST_INTERVAL / planned
     bending = [
         (score * one.width, one)
         for score, one in zip(scores, left, strict=True)
@@ -95,9 +95,9 @@ def _scores(axis: Axis, runs: Runs) -> list[float]:
     y = np.array([median(runs[one]) for one in x])
     sigma = relative_noise(runs) * np.maximum(np.abs(y), 1e-300) / np.sqrt([len(runs[one]) for one in x])
     beyond = np.zeros(len(x))
-    for apart in APART:
+    for apart in NEIGHBOUR_DISTANCES:
         if len(x) > 2 * apart:
-            beyond[apart:-apart] += np.maximum(_deviations(at, y, sigma, apart) - SIGMAS, 0.0) / apart
+            beyond[apart:-apart] += np.maximum(_deviations(at, y, sigma, apart) - SIGNIFICANT_SIGMAS, 0.0) / apart
     together: list[float] = (beyond[:-1] + beyond[1:]).tolist()
     return together
 
@@ -118,7 +118,7 @@ def _deviations(at: Floats, y: Floats, sigma: Floats, apart: int) -> Floats:
 # The range of a varied key, even on a linear or logarithmic scale.
 
 
-DIGITS = 6
+VALUE_DIGITS = 6
 """Significant digits of a value, more where the range is short beside its ends."""
 
 
@@ -180,4 +180,4 @@ class Axis:
     @property
     def _digits(self) -> int:
         largest = max(abs(self.start), abs(self.end))
-        return DIGITS + math.floor(math.log10(largest / (self.end - self.start)) + 1)
+        return VALUE_DIGITS + math.floor(math.log10(largest / (self.end - self.start)) + 1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from profiler.runs.co_runs import AGREE
+from profiler.runs.co_runs import AGREEING_DIFFERENCE
 from profiler.runs.outliers import MOST_FAILURES, PROBE_SEEDS
 from profiler.testbed import Run, RunRefused, Testbed, TestbedChanged, TestbedError, difference_by_error
 from profiles import Load, Workload
@@ -120,7 +120,7 @@ def agree(found: Sequence[SweepRun]) -> bool:
     """Whether the least and the most throughput differ by little, or by what the errors of best-effort runs explain."""
     least, most = min(found, key=kpps), max(found, key=kpps)
     explained = difference_by_error(least.run.best_effort, most.run.best_effort)
-    return 1 - kpps(least) / kpps(most) <= max(AGREE, explained)
+    return 1 - kpps(least) / kpps(most) <= max(AGREEING_DIFFERENCE, explained)
 
 
 def without_farthest(found: Sequence[SweepRun], further: SweepRun) -> tuple[list[SweepRun], bool]:

@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 from profiler.sweeps.refinement import Axis
-from profiler.testbed import LATENCIES, Measurement
+from profiler.testbed import LATENCY_NAMES, Measurement
 from profiles import COUNTERS, NfDescription, TestbedDescription
 from profiles.faults import suggestion
 
 # What a sweep can record of the NF that it measures.
 
 
-THROUGHPUT, CYCLES = "throughput_kpps", "cycles_per_packet"
+THROUGHPUT_METRIC, CYCLES_METRIC = "throughput_kpps", "cycles_per_packet"
 
 _Metric = Callable[[Measurement, float], float | None]
 
@@ -39,10 +39,10 @@ def _latency(name: str) -> _Metric:
     return lambda one, _: float(getattr(one.latency_us, name)) if one.latency_us else None
 
 
-METRICS: dict[str, _Metric] = {
-    THROUGHPUT: _throughput,
-    CYCLES: _cycles,
-    **{f"latency_{name}_us": _latency(name) for name in LATENCIES},
+METRIC_OF_NAME: dict[str, _Metric] = {
+    THROUGHPUT_METRIC: _throughput,
+    CYCLES_METRIC: _cycles,
+    **{f"latency_{name}_us": _latency(name) for name in LATENCY_NAMES},
     **{name: _counter(name) for name in COUNTERS},
 }
 """By name; each gets a measurement and the cycles per ms of the NF's cores, and returns None where it is not known."""
@@ -57,9 +57,9 @@ MOST_POINTS = 10_000
 MOST_REPEATS = 1_000
 MOST_RUNS = 1_000_000
 MOST_COPIES = 1_024
-LARGEST = 1e15
+LARGEST_VALUE = 1e15
 LARGEST_SEED = 2**53
-REPEATS = 3
+DEFAULT_REPEATS = 3
 """Runs at each point unless the file gives another number."""
 RUN_COLUMNS = ("repeat", "run")
 """Columns of measurements.csv that are neither varied nor measured."""
@@ -88,8 +88,8 @@ def _number(value: object) -> float:
     """The number as it is written: whole numbers stay whole."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r:.80} is not a number")
-    if not math.isfinite(value) or abs(value) > LARGEST:
-        raise ValueError(f"{value:.80g} is not a number up to {LARGEST:g}")
+    if not math.isfinite(value) or abs(value) > LARGEST_VALUE:
+        raise ValueError(f"{value:.80g} is not a number up to {LARGEST_VALUE:g}")
     return value
 
 
@@ -163,10 +163,10 @@ class VariedKey(_Table):
 
 
 class MeasureTable(_Table):
-    """Names of `METRICS`, of which the first places adaptive points, and runs at each point."""
+    """Names of `METRIC_OF_NAME`, of which the first places adaptive points, and runs at each point."""
 
-    metrics: Annotated[tuple[Name, ...], Field(min_length=1)] = (THROUGHPUT,)
-    repeats: Annotated[Whole, Field(ge=1, le=MOST_REPEATS)] = REPEATS
+    metrics: Annotated[tuple[Name, ...], Field(min_length=1)] = (THROUGHPUT_METRIC,)
+    repeats: Annotated[Whole, Field(ge=1, le=MOST_REPEATS)] = DEFAULT_REPEATS
 
 
 class SweepSpec(_Table):
@@ -234,8 +234,8 @@ def _of_competitor(number: int, one: Competitor) -> Iterator[SpecFault]:
 def _of_metrics(spec: SweepSpec) -> Iterator[SpecFault]:
     metrics = spec.measure.metrics
     for name in dict.fromkeys(metrics):
-        if name not in METRICS:
-            yield SpecFault(("measure", "metrics"), f"'{name}' is not a metric", suggestion(name, METRICS))
+        if name not in METRIC_OF_NAME:
+            yield SpecFault(("measure", "metrics"), f"'{name}' is not a metric", suggestion(name, METRIC_OF_NAME))
         elif metrics.count(name) > 1:
             yield SpecFault(("measure", "metrics"), f"{name} is named twice")
     for number, one in enumerate(spec.vary):

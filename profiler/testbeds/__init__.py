@@ -21,7 +21,7 @@ Opener = Callable[[str, float], Testbed]
 
 TESTBEDS: Registry[Opener] = Registry("testbed", "profiler.testbeds", "placer.testbeds", "--testbed")
 
-ARGUMENTS = {
+SPEC_FORMS = {
     "exec": "exec:COMMAND",
     "replay": "replay:PROFILE",
     "simulated": "simulated, simulated:contended, simulated:server, simulated:gpu, simulated:gpu-b",
@@ -56,4 +56,4 @@ def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
 
 def known_testbeds() -> str:
     """The SPEC of every kind of testbed, without importing any, for help texts and hints."""
-    return ", ".join(ARGUMENTS.get(kind, kind) for kind in TESTBEDS.file_names())
+    return ", ".join(SPEC_FORMS.get(kind, kind) for kind in TESTBEDS.file_names())

@@ -9,7 +9,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from profiler.protocol.program import LONGEST_LINE, Program, shortened
-from profiler.protocol.protocol import BAD_REQUEST, PROTOCOL, describe_request, faults_of, parse_run, run_request
+from profiler.protocol.protocol import (
+    BAD_REQUEST,
+    PROTOCOL_VERSION,
+    describe_request,
+    faults_of,
+    parse_run,
+    run_request,
+)
 from profiler.protocol.request_checks import gpu_refusals
 from profiler.testbed import Run, RunRefused, Testbed, TestbedError
 from profiler.testbeds import TESTBEDS, TIMEOUT_S
@@ -104,9 +111,9 @@ class ExecTestbed(Testbed):
         return answer
 
     def _checked(self, described: object) -> TestbedDescription:
-        protocol = described.get("protocol", PROTOCOL) if isinstance(described, dict) else PROTOCOL
-        if type(protocol) is not int or protocol != PROTOCOL:
-            raise self._failed(f"speaks protocol {shortened(repr(protocol))}; {PROTOCOL} is understood")
+        protocol = described.get("protocol", PROTOCOL_VERSION) if isinstance(described, dict) else PROTOCOL_VERSION
+        if type(protocol) is not int or protocol != PROTOCOL_VERSION:
+            raise self._failed(f"speaks protocol {shortened(repr(protocol))}; {PROTOCOL_VERSION} is understood")
         try:
             return TestbedDescription.model_validate(described)
         except ValidationError as error:

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from profiler.contention import RATE
+from profiler.contention import RATE_SETTING
 from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiler.testbeds import TESTBEDS
 from profiles import (
@@ -39,16 +39,16 @@ from profiles import (
 from profiles.profile import (
     FIRST_RATE,
     FIRST_SERVICE,
-    NF,
-    RUN,
-    THROUGHPUT,
+    NF_COLUMN,
+    RUN_COLUMN,
+    THROUGHPUT_COLUMN,
     Profile,
     rate_column,
     read_profile,
     service_column,
 )
 
-MATCHES = 1e-6
+MATCHING_DIFFERENCE = 1e-6
 """Relative difference up to which sums are the same: files keep ten digits."""
 
 
@@ -121,7 +121,7 @@ class ReplayTestbed(Testbed):
             return None
         for one in self._co_runs.get(loads[0].nf, ()):
             if one.workload == loads[0] and np.allclose(
-                one.contention, contention, rtol=MATCHES, atol=0, equal_nan=True
+                one.contention, contention, rtol=MATCHING_DIFFERENCE, atol=0, equal_nan=True
             ):
                 return one.throughput_kpps
         return None
@@ -207,7 +207,7 @@ def _bench_demands(profile: Profile, accelerators: Sequence[str]) -> dict[Load, 
     demands: dict[Load, NDArray[np.float64]] = {}
     for load, row in _bench_rows(profile):
         service = [row.get(service_column(name), math.nan) for name in accelerators]
-        rate = dict(load.parameters).get(RATE, 0.0) or math.nan
+        rate = dict(load.parameters).get(RATE_SETTING, 0.0) or math.nan
         demands[load] = np.array([np.nan_to_num(service), [rate] * len(accelerators)])
     return demands
 
@@ -226,7 +226,7 @@ def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str
                     [row.get(name, 0.0) for name in COUNTERS]
                     + [v for name in accelerators for v in (row.get(service_column(name), 0.0), _rate(row, name))]
                 ),
-                float(row[THROUGHPUT]),
+                float(row[THROUGHPUT_COLUMN]),
             )
             for table in tables
             for row in _rows(table)
@@ -238,12 +238,12 @@ def _recorded_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load,
     """The mean throughput of every NF in each recorded co-location, by its sorted loads as text."""
     found: dict[tuple[str, ...], dict[Load, list[float]]] = defaultdict(lambda: defaultdict(list))
     for nf in profile.nfs.values():
-        for _, table in nf.co_locations.groupby(RUN, sort=False) if len(nf.co_locations) else ():
+        for _, table in nf.co_locations.groupby(RUN_COLUMN, sort=False) if len(nf.co_locations) else ():
             rows = _rows(table)
-            members = [Workload(str(row[NF]), TrafficProfile.from_mapping(row)) for row in rows]
+            members = [Workload(str(row[NF_COLUMN]), TrafficProfile.from_mapping(row)) for row in rows]
             co_location = found[tuple(sorted(map(shown, members)))]
             for member, row in zip(members, rows, strict=True):
-                co_location[member].append(float(row[THROUGHPUT]))
+                co_location[member].append(float(row[THROUGHPUT_COLUMN]))
     return {key: {load: fmean(kpps) for load, kpps in co_location.items()} for key, co_location in found.items()}
 
 
@@ -256,7 +256,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, float]]:
 
 
 def _measurement(row: dict[str, float]) -> Measurement:
-    return Measurement(float(row[THROUGHPUT]), Counters.from_mapping({name: row[name] for name in COUNTERS}))
+    return Measurement(float(row[THROUGHPUT_COLUMN]), Counters.from_mapping({name: row[name] for name in COUNTERS}))
 
 
 def _values(load: Load) -> dict[str, float]:

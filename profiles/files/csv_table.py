@@ -16,7 +16,7 @@ from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
 
 MOST_ROWS = 1_000_000
-LARGEST = 1e15
+LARGEST_NUMBER = 1e15
 """Above every measurement; arithmetic with larger numbers overflows."""
 
 
@@ -62,10 +62,10 @@ class CsvTable:
         values = np.full(len(self.rows), np.nan)
         for row, cell in enumerate(self.cells(column)):
             value = number_of(cell)
-            if value is not None and abs(value) <= LARGEST:
+            if value is not None and abs(value) <= LARGEST_NUMBER:
                 values[row] = value
             elif value is not None:
-                self._fault(row, column, f"{cell} is above {LARGEST:g}")
+                self._fault(row, column, f"{cell} is above {LARGEST_NUMBER:g}")
             elif cell:
                 self._fault(row, column, not_a_number(cell), comma_hint(cell))
             elif not optional:

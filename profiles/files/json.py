@@ -21,7 +21,7 @@ MOST_DIGITS = 300
 Place = tuple[str | int, ...]
 """Keys and list indices that lead to a value."""
 
-BLANK = re.compile(r"[ \t\n\r]*")
+BLANK_TEXT = re.compile(r"[ \t\n\r]*")
 
 
 def read_model(path: Path, model: type[Model], faults: list[Fault]) -> Model | None:
@@ -133,6 +133,6 @@ def _walk(text: str, at: int, place: Place, lines: dict[Place, int], decoder: js
 
 
 def _past_blank(text: str, at: int) -> int:
-    found = BLANK.match(text, at)
+    found = BLANK_TEXT.match(text, at)
     assert found is not None
     return found.end()

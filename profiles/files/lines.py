@@ -17,7 +17,7 @@ from profiles import InputError
 STDIN = "-"
 LONGEST_LINE = 65_536
 
-GZIP = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = "\ufeff"
 Readable: TypeAlias = "io.BufferedReader[Any] | gzip.GzipFile"
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -65,7 +65,7 @@ def open_lines(source: str | TextIO, stack: ExitStack, limit: LineLimit) -> tupl
     try:
         file = io.BufferedReader(sys.stdin.buffer if source == STDIN else io.FileIO(source))  # type: ignore[type-var]
         stack.callback(file.detach if source == STDIN else file.close)
-        compressed = file.peek(2)[:2] == GZIP
+        compressed = file.peek(2)[:2] == GZIP_MAGIC
     except OSError as error:
         raise InputError.of(name, error.strerror or str(error)) from error
     return name, _lines(stack.enter_context(gzip.open(file)) if compressed else file, name, limit, stack)

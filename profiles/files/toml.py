@@ -62,7 +62,7 @@ def line_of(text: str, table: str, number: int, key: str) -> int | None:
 
 Key = str | int
 
-PART = re.compile(r"""\s*(?:"([^"\n]*)"|'([^'\n]*)'|([\w-]+))\s*(\.)?""")
+KEY_PART = re.compile(r"""\s*(?:"([^"\n]*)"|'([^'\n]*)'|([\w-]+))\s*(\.)?""")
 
 
 class TomlLines:
@@ -111,7 +111,7 @@ class TomlLines:
 def _parts(text: str, *, assigned: bool = False) -> list[str]:
     """The parts of a dotted key; empty where the text is none, or no `=` follows and one should."""
     parts, at = [], 0
-    while found := PART.match(text, at):
+    while found := KEY_PART.match(text, at):
         parts.append(next(part for part in found.groups()[:3] if part is not None))
         at = found.end()
         if not found[4]:

@@ -28,11 +28,11 @@ from experiments import (
 from experiments.data_planes import PAPER as DATA_PLANES
 from experiments.grus import PAPER as GRUS
 from experiments.lemur import PAPER as LEMUR
-from experiments.methodology.accuracy import METRICS, PUBLISHED
+from experiments.methodology.accuracy import ACCURACY_METRICS, PUBLISHED_PREFIX
 from experiments.registry import experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology import synthetic_nfs
-from experiments.tomur.methodology.bluefield2 import MISSING
+from experiments.tomur.methodology.bluefield2 import MISSING_NOTE
 
 NOWHERE = Path("nowhere")
 TINY = Setting(scale=0.02, measurements=NOWHERE)
@@ -59,7 +59,7 @@ def quick_training() -> Iterator[None]:
     Predictors are as they are: models of the recorded profiles may be trained here, for other tests, too.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(synthetic_nfs, "QUOTA", 100)
+        patch.setattr(synthetic_nfs, "RUNS_PER_NF", 100)
         patch.setattr(synthetic_nfs, "_cached", {})
         yield
 
@@ -114,7 +114,7 @@ def test_a_table_has_published_numbers_verdicts_and_both_testbeds(name: str, res
     assert "verdict" in result.table
     published = [column for column in result.table if column.startswith("published")]
     assert result.table[published].notna().any(axis=None)
-    assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED, HARDWARE]
+    assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED_CARD, HARDWARE_CARD]
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -129,8 +129,8 @@ def test_tables_of_errors_have_the_three_metrics(name: str, results: Results) ->
     """MAPE and both accuracies; ours are complete, and each has a column of published numbers."""
     table = results(name)[1].table
     assert {"nf", "predictor", "testbed", "runs"} <= set(table)
-    assert table[list(METRICS)].notna().all(axis=None)
-    assert all(PUBLISHED + metric in table for metric in METRICS)
+    assert table[list(ACCURACY_METRICS)].notna().all(axis=None)
+    assert all(PUBLISHED_PREFIX + metric in table for metric in ACCURACY_METRICS)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -183,7 +183,7 @@ def test_the_text_has_dashes_for_unpublished_numbers(results: Results) -> None:
     """An unknown number is a dash; the reason for missing runs is below the table."""
     text = as_text(*results("table3"))
     assert text.startswith("Tomur, table3: ")
-    assert f"Testbed: {MISSING}\n" in text
+    assert f"Testbed: {MISSING_NOTE}\n" in text
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -195,7 +195,7 @@ def test_missing_measurements_are_reported_at_once() -> None:
     """The message comes while the experiment runs, not only with the result."""
     messages: list[str] = []
     find_experiment("table3").run(Setting(scale=0.02, measurements=NOWHERE, say=messages.append))
-    assert MISSING in messages
+    assert MISSING_NOTE in messages
 
 
 def test_two_experiments_cannot_have_the_same_name() -> None:

@@ -19,7 +19,7 @@ from profiler.profiling import profile
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import TestbedError
 from profiles import InputError, NfDescription
-from profiles.profile import COUNTER_COLUMNS, THROUGHPUT, TRAFFIC_COLUMNS, NfProfile
+from profiles.profile import COUNTER_COLUMNS, THROUGHPUT_COLUMN, TRAFFIC_COLUMNS, NfProfile
 from tests.profiler.folders import bytes_of
 from tests.profiler.toy_testbed import ToyTestbed, description
 
@@ -66,7 +66,9 @@ def test_a_kill_while_a_profile_is_written_again_loses_nothing(tmp_path: Path, r
 def test_tables_of_an_earlier_description_are_removed(tmp_path: Path) -> None:
     """A table that this profile no longer has, also under its former name, would be read as a measurement of it."""
     accelerated = NfDescription(name="NF", cores=1, accelerators=("crypto",))
-    rows = pd.DataFrame([[1.0, 64.0, 0.0, *range(7), 5.0]], columns=[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT])
+    rows = pd.DataFrame(
+        [[1.0, 64.0, 0.0, *range(7), 5.0]], columns=[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT_COLUMN]
+    )
     earlier = NfProfile("NF", accelerated, rows, rows, {"crypto": rows}, pattern=rows)
     earlier.write(tmp_path / "NF")
     (tmp_path / "NF" / "companies.csv").write_text("former name")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.methods import QUOTA
-from profiler.quota import DECIDING, divide
+from profiler.methods import DEFAULT_QUOTA
+from profiler.quota import DECIDING_SHARES, divide
 from profiles import InputError
 
 
@@ -14,7 +14,7 @@ def test_a_fifth_to_a_half_of_a_usual_quota_is_for_deciding_co_locations(quota: 
     """All shares together are the quota; what is more than enough for benches goes to co-locations."""
     shares = divide("NAT", quota, 20)
     assert shares.own is not None and shares.own + shares.deciding == quota
-    least, most = DECIDING
+    least, most = DECIDING_SHARES
     assert least * quota <= shares.deciding <= most * quota
     assert shares.random == quota // 10 // 2 * 2
 
@@ -32,4 +32,4 @@ def test_small_quotas_leave_what_every_method_needs() -> None:
 
 def test_a_method_without_quota_has_the_usual_co_locations() -> None:
     shares = divide("NAT", None, 10)
-    assert shares.own is None and (shares.random, shares.deciding) == (40, divide("NAT", QUOTA, 10).deciding)
+    assert shares.own is None and (shares.random, shares.deciding) == (40, divide("NAT", DEFAULT_QUOTA, 10).deciding)

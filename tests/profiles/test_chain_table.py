@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from profiles import ChainLoad, InputError, TrafficProfile
-from profiles.chain_table import KEY, key_of, read_chains, with_rows
+from profiles.chain_table import KEY_COLUMNS, key_of, read_chains, with_rows
 from profiles.table import write_table
 
 TRAFFIC = TrafficProfile(10, 64, 0)
@@ -26,7 +26,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     write_table(table, tmp_path / "chains.csv")
     read = read_chains(tmp_path / "chains.csv")
     assert list(read.columns) == list(table.columns)
-    assert read[KEY].to_dict("records") == table[KEY].to_dict("records")
+    assert read[KEY_COLUMNS].to_dict("records") == table[KEY_COLUMNS].to_dict("records")
     assert read.stage1_kpps.isna().tolist() == [False, True]
     write_table(with_rows(read, []), tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "chains.csv").read_bytes()

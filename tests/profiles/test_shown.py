@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from profiles.shown import LONGEST, Shown
+from profiles.shown import LONGEST_TEXT, Shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +59,7 @@ def test_no_object_is_longer_than_the_longest() -> None:
     """However many fields it has."""
     fields = {f"field_{number}": "x" * 300 for number in range(40)}
     wide = dataclass(frozen=True, repr=False)(type("Wide", (Shown,), {"__annotations__": dict.fromkeys(fields, str)}))
-    assert len(repr(wide(**fields))) == LONGEST
+    assert len(repr(wide(**fields))) == LONGEST_TEXT
 
 
 def test_a_notebook_shows_a_row_per_field_and_no_markup_of_the_user() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from experiments.grus.methodology.simulated_server import (
-    FIREWALL,
+    FIREWALL_NF,
     FIREWALL_TRAFFIC,
     by_scheduler,
     latency_of,
@@ -76,5 +76,5 @@ def runs_beside(
 
 def scheduled_firewalls(scheduler: str, others: Sequence[int]) -> Iterator[FirewallRun]:
     """Firewalls as the scheduler of the GPU places them (`temporal` or `spatial`)."""
-    load = by_scheduler(FIREWALL, FIREWALL_TRAFFIC, scheduler)
+    load = by_scheduler(FIREWALL_NF, FIREWALL_TRAFFIC, scheduler)
     return runs_beside(scheduler, others, lambda number: [load] * (1 + number))

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from experiments.grus.methodology.simulated_server import latency_of, measured, stages_of
-from experiments.grus.methodology.slo_sets import TRAFFIC, SloCoLocation
+from experiments.grus.methodology.slo_sets import SET_TRAFFIC, SloCoLocation
 from placer.gpu.plan import LatencySlo
 from profiler.testbed import Measurement
 from profiles import GpuSettings, PacedWorkload, Workload
 
-SCHEDULERS = {"g-net": "spatial", "baymax": "temporal"}
+SCHEDULER_OF_METHOD = {"g-net": "spatial", "baymax": "temporal"}
 """NFs side by side on SMs of their own, or one kernel at a time; transfers in no order."""
-BATCHES = (128, 192, 256)
+BATCHES_TRIED = (128, 192, 256)
 """Of the schedulers, the same for all SLOs; the best one counts."""
-CARRIED = 0.99
+CARRIED_SHARE = 0.99
 """The share of the offered packets that must come back."""
 
 
@@ -39,7 +39,7 @@ def kept_of(co_location: SloCoLocation) -> KeptSlos:
 
 def most_kept(slos: Sequence[LatencySlo], scheduler: str) -> KeptSlos:
     """The most SLOs found that a scheduler keeps all at once: as if its admission knew the server itself."""
-    plans = [_all_kept(slos, scheduler, batch) for batch in BATCHES]
+    plans = [_all_kept(slos, scheduler, batch) for batch in BATCHES_TRIED]
     best = max(plans, key=len)
     return KeptSlos(len(best), len(best), sum(slo.rate_kpps for slo in best))
 
@@ -58,8 +58,8 @@ def _all_kept(slos: Sequence[LatencySlo], scheduler: str, batch: int) -> list[La
 
 
 def _load(slo: LatencySlo, scheduler: str, batch: int) -> PacedWorkload:
-    return PacedWorkload(Workload(slo.nf, TRAFFIC), slo.rate_kpps, GpuSettings(batch, None, scheduler=scheduler))
+    return PacedWorkload(Workload(slo.nf, SET_TRAFFIC), slo.rate_kpps, GpuSettings(batch, None, scheduler=scheduler))
 
 
 def _is_kept(load: PacedWorkload, slo_us: float, one: Measurement) -> bool:
-    return latency_of(one).p99 <= slo_us and one.throughput_kpps >= CARRIED * load.rate_kpps
+    return latency_of(one).p99 <= slo_us and one.throughput_kpps >= CARRIED_SHARE * load.rate_kpps

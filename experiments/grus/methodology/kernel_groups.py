@@ -11,7 +11,7 @@ from predictor.gpu.nf_model import rows
 from predictor.gpu.prediction import Overload
 from profiles import GpuSettings, PacedWorkload, Workload
 
-BUSY = (0.6, 0.45, 0.3, 0.2, 0.1)
+BUSY_SHARES = (0.6, 0.45, 0.3, 0.2, 0.1)
 """Shares of the time for which each kernel would run alone: the first that the server carries, by prediction."""
 MOST_KPPS = 4000.0
 """Of one NF, so that its worker keeps up."""
@@ -24,7 +24,9 @@ def executors_of(models: GpuModels) -> int:
     return found
 
 
-def busy_load(models: GpuModels, nf: str, executors: int, busy: float = BUSY[0], order: int = 0) -> PacedWorkload:
+def busy_load(
+    models: GpuModels, nf: str, executors: int, busy: float = BUSY_SHARES[0], order: int = 0
+) -> PacedWorkload:
     """The NF with full executors of SM 0, at the rate at which its kernel alone would be as busy."""
     packets, traffic = executors * models.per_executor, models.default_traffic
     alone_us = float(models.models[nf].kernel.mean(rows(traffic, [packets]))[0])
@@ -33,8 +35,8 @@ def busy_load(models: GpuModels, nf: str, executors: int, busy: float = BUSY[0],
 
 
 def busy_group(models: GpuModels, nfs: Sequence[str], executors: Sequence[int]) -> list[PacedWorkload] | None:
-    """NFs on SM 0, as busy as the server carries them; None where it carries none of `BUSY`."""
-    for busy in BUSY:
+    """NFs on SM 0, as busy as the server carries them; None where it carries none of `BUSY_SHARES`."""
+    for busy in BUSY_SHARES:
         each = enumerate(zip(nfs, executors, strict=True))
         loads = [busy_load(models, nf, used, busy, order) for order, (nf, used) in each]
         try:

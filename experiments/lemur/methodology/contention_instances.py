@@ -12,29 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from experiments.lemur.methodology.paper_rack import CYCLES, DELTAS, SETS, server
+from experiments.lemur.methodology.paper_rack import CHAIN_SETS, NF_CYCLES, RATE_DELTAS, server
 from placer.rack.chain import Chain
 from placer.rack.files.chains_file import chains_of_text
 from placer.rack.files.json_twins import rack_of
 from placer.rack.rack import Rack
 
-RECORDED = "server-simulated"
-ON_SWITCH = tuple(name for name, (_, _, where) in CYCLES.items() if "P" in where)
+RECORDED_PROFILE = "server-simulated"
+ON_SWITCH = tuple(name for name, (_, _, where) in NF_CYCLES.items() if "P" in where)
 """What the programmable switch runs, too (Lemur, table 3); IPv4Fwd runs there only."""
-FLOWS, MTBR = 100_000, 600
+WORST_FLOWS, WORST_MTBR = 100_000, 600
 """The traffic at which functions take most cycles: that for which a rack has its numbers."""
-GRAPHS = {
+CHAIN_TEXTS = {
     1: "Match -> [1/2 ACL -> Limiter -> Match -> [1/2 UrlFilter | 1/2 -] | 1/2 -] -> Detunnel -> Encrypt -> IPv4Fwd",
     2: "Encrypt -> LB -> 3 x 1/3 NAT -> IPv4Fwd",
     3: "Dedup -> ACL -> Limiter -> LB -> IPv4Fwd",
     4: "Dedup -> first=ACL -> Monitor -> Tunnel -> Match -> 3 x 1/3 (LB -> Limiter -> ACL) -> IPv4Fwd",
 }
 """As `.chains` writes them; t_min is a delta times what one core gives the slowest function of the chain."""
-MIXED = ("ACL", "Decrypt", "Dedup", "Encrypt", "FastEncrypt", "LB", "Match", "Monitor", "NAT", "UrlFilter")
-SOFTWARE = ("Decrypt", "Dedup", "Encrypt", "FastEncrypt", "UrlFilter")
+MIXED_NFS = ("ACL", "Decrypt", "Dedup", "Encrypt", "FastEncrypt", "LB", "Match", "Monitor", "NAT", "UrlFilter")
+SOFTWARE_NFS = ("Decrypt", "Dedup", "Encrypt", "FastEncrypt", "UrlFilter")
 """Those that servers alone run; a chain of a random mix has one at least."""
 MIXED_DELTAS = (1.0, 1.5, 2.0)
-CHAINS, MORE = 4, (0, 1, 2)
+CHAINS_PER_MIX, FURTHER_NFS = 4, (0, 1, 2)
 """Of a random mix: how many chains, and of how many further functions each."""
 
 
@@ -58,7 +58,7 @@ class ContentionInstance:
 @cache
 def simulated_rack() -> Rack:
     """A server as the simulated one, with the cycles that were measured on it, and a switch without a bound."""
-    measured = json.loads((files("traces") / RECORDED / "cycles.json").read_text(encoding="utf-8"))
+    measured = json.loads((files("traces") / RECORDED_PROFILE / "cycles.json").read_text(encoding="utf-8"))
     nfs: dict[str, Any] = {"IPv4Fwd": {"switch": {"blocks": 1}}}
     for name, costs in measured["nfs"].items():
         if name not in nfs:
@@ -72,7 +72,7 @@ def simulated_rack() -> Rack:
             "servers": [server() | {"clock_mhz": measured["clock_mhz"]}],
             "nfs": nfs,
             "overheads": {"subgroup_cycles": measured["source_cycles"]},
-            "testbed": {"spec": "simulated:server", "flows": FLOWS, "mtbr": MTBR},
+            "testbed": {"spec": "simulated:server", "flows": WORST_FLOWS, "mtbr": WORST_MTBR},
         },
         "rack",
     )
@@ -80,10 +80,10 @@ def simulated_rack() -> Rack:
 
 def lemur_sets() -> Iterator[ContentionInstance]:
     """The sets of chains 1 to 4 at each delta."""
-    for chosen in SETS:
+    for chosen in CHAIN_SETS:
         name = "".join(map(str, chosen))
-        for delta in DELTAS:
-            graphs = {f"chain{number}": (GRAPHS[number], delta) for number in chosen}
+        for delta in RATE_DELTAS:
+            graphs = {f"chain{number}": (CHAIN_TEXTS[number], delta) for number in chosen}
             yield ContentionInstance("Lemur's sets", f"{name} at delta {delta:g}", _chains(graphs))
 
 
@@ -91,9 +91,11 @@ def random_mixes(count: int, random: np.random.Generator) -> Iterator[Contention
     """Chains of random functions, each with a random delta."""
     for number in range(count):
         graphs = {}
-        for at in range(CHAINS):
-            first = str(random.choice(SOFTWARE))
-            others = random.choice([nf for nf in MIXED if nf != first], size=random.choice(MORE), replace=False)
+        for at in range(CHAINS_PER_MIX):
+            first = str(random.choice(SOFTWARE_NFS))
+            others = random.choice(
+                [nf for nf in MIXED_NFS if nf != first], size=random.choice(FURTHER_NFS), replace=False
+            )
             nfs = random.permutation([first, *others])
             graphs[f"c{at}"] = (" -> ".join([*nfs, "IPv4Fwd"]), float(random.choice(MIXED_DELTAS)))
         yield ContentionInstance("random mixes", f"mix {number}", _chains(graphs))

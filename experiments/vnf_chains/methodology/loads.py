@@ -19,25 +19,34 @@ import numpy as np
 import pandas as pd
 
 from experiments.registry import CannotRun, Setting
-from experiments.vnf_chains.methodology.recorded import REPEATS, testbed_of
+from experiments.vnf_chains.methodology.recorded import SHARE_REPEATS, testbed_of
 from experiments.vnf_chains.methodology.scaling import AT_SIZE
-from experiments.vnf_chains.methodology.shares import PAIRS
+from experiments.vnf_chains.methodology.shares import NF_PAIRS
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
 from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile
 from profiles.arrays import Bools, Floats
 from profiles.chain import parse_chain
-from profiles.chain_table import CHAIN_KPPS, CHAINS_FILE, CORES, ORDER, REPEAT, SHARES, dropped_column, read_chains
+from profiles.chain_table import (
+    CHAIN_KPPS,
+    CHAINS_FILE,
+    CORES_COLUMN,
+    ORDER_COLUMN,
+    REPEAT_COLUMN,
+    SHARES_COLUMN,
+    dropped_column,
+    read_chains,
+)
 
-MOST, STEP = 100_000.0, 500.0
+MOST_FLOWS, FLOW_STEP = 100_000.0, 500.0
 """Flows at the highest load, and by how many it rises from sample to sample: a two-hundredth, as in the paper."""
-PLACED = (((0, 1), (0.5, 1.0)), ((0, 1), (1.0, 1.0)), ((0, 0), (1.0,)))
+PAIR_PLACEMENTS = (((0, 1), (0.5, 1.0)), ((0, 1), (1.0, 1.0)), ((0, 0), (1.0,)))
 """Of pairs: the core of each function, and the share of each core's time. On one core functions slow one another down,
 which their measurements alone do not show."""
-ALONE = (0.5, 1.0)
-FOLDER = "loads"
+SHARES_ALONE = (0.5, 1.0)
+LOADS_FOLDER = "loads"
 """Of a folder of measured chains: those at rising load."""
-ENTRIES = "entries"
+ENTRIES_PARAMETER = "entries"
 """The parameter of functions with a table of flows: here, their tables hold all flows."""
 
 
@@ -126,7 +135,7 @@ class LoadRuns:
         return np.asarray(np.max(costs, axis=0))
 
 
-def rising_loads(description: TestbedDescription, step: float = STEP) -> list[ChainLoad]:
+def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and load; tables of flows hold all of them.
 
     Parameters
@@ -136,21 +145,24 @@ def rising_loads(description: TestbedDescription, step: float = STEP) -> list[Ch
     step
         Flows by which the load rises.
     """
-    tables = {nf.name for nf in description.nfs if ENTRIES in nf.parameters}
+    tables = {nf.name for nf in description.nfs if ENTRIES_PARAMETER in nf.parameters}
     traffics = [
-        TrafficProfile(flows, AT_SIZE, description.traffic.mtbr) for flows in np.arange(step, MOST + 1, step).tolist()
+        TrafficProfile(flows, AT_SIZE, description.traffic.mtbr)
+        for flows in np.arange(step, MOST_FLOWS + 1, step).tolist()
     ]
 
     def loads(nfs: Sequence[str], cores: Sequence[int], shares: Sequence[float]) -> Iterator[ChainLoad]:
-        stages = [NfStage.of(nf, {ENTRIES: MOST} if nf in tables else None) for nf in nfs]
+        stages = [NfStage.of(nf, {ENTRIES_PARAMETER: MOST_FLOWS} if nf in tables else None) for nf in nfs]
         of_cores = [[at for at, core in enumerate(cores) if core == number] for number in range(len(shares))]
         given = shares if set(shares) != {1.0} else ()
         return (ChainLoad.of(stages, of_cores, traffic, shares=given) for traffic in traffics)
 
-    nfs = dict.fromkeys(nf for pair in PAIRS for nf in pair)
-    chains = [one for pair in PAIRS for one in (pair, pair[::-1])]
-    singles = [load for nf, share in product(nfs, ALONE) for load in loads([nf], [0], [share])]
-    return singles + [load for pair, (cores, shares) in product(chains, PLACED) for load in loads(pair, cores, shares)]
+    nfs = dict.fromkeys(nf for pair in NF_PAIRS for nf in pair)
+    chains = [one for pair in NF_PAIRS for one in (pair, pair[::-1])]
+    singles = [load for nf, share in product(nfs, SHARES_ALONE) for load in loads([nf], [0], [share])]
+    return singles + [
+        load for pair, (cores, shares) in product(chains, PAIR_PLACEMENTS) for load in loads(pair, cores, shares)
+    ]
 
 
 def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
@@ -162,10 +174,10 @@ def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
         Of `profiles.chain_table`; each load has as many runs as the next.
     """
     found = []
-    for (order, cores, shares), rows in table.groupby([ORDER, CORES, SHARES], sort=False):
+    for (order, cores, shares), rows in table.groupby([ORDER_COLUMN, CORES_COLUMN, SHARES_COLUMN], sort=False):
         stages, _ = parse_chain(str(order))
         core_of = {at: core for core, of_core in enumerate(json.loads(str(cores))) for at in of_core}
-        runs = rows.pivot_table(index="flows", columns=REPEAT, values=CHAIN_KPPS).dropna()
+        runs = rows.pivot_table(index="flows", columns=REPEAT_COLUMN, values=CHAIN_KPPS).dropna()
         passes = 1 - float(rows[dropped_column(0)].mean()) / 100
         nfs = tuple(stage.nf for stage in stages)
         placed = tuple(core_of[at] for at in range(len(nfs)))
@@ -185,14 +197,14 @@ def load_runs(setting: Setting) -> LoadRuns:
         When its files are wrong.
     """
     if setting.chains is not None:
-        folder = setting.chains / FOLDER
+        folder = setting.chains / LOADS_FOLDER
         if not folder.is_dir():
-            raise CannotRun(f"{setting.chains} has no folder {FOLDER} of chains at rising load")
+            raise CannotRun(f"{setting.chains} has no folder {LOADS_FOLDER} of chains at rising load")
         name, simulated = testbed_of(folder)
         found = load_chains(read_chains(folder / CHAINS_FILE))
         runs = sum(one.kpps.size for one in found)
         return LoadRuns(found, f"{name}: {runs:,} runs in {folder.name}, {'simulated' if simulated else 'measured'}.")
-    return _simulated(setting.count(REPEATS, least=2), STEP, setting.seed)
+    return _simulated(setting.count(SHARE_REPEATS, least=2), FLOW_STEP, setting.seed)
 
 
 @cache

@@ -18,7 +18,7 @@ from profiler.simulated import SimulatedServer
 from profiles.chain_table import CHAINS_FILE, read_chains
 
 SCALING_FILE = "scaling.csv"
-REPEATS = 5
+SHARE_REPEATS = 5
 """As in the paper."""
 
 
@@ -67,7 +67,7 @@ def share_runs(setting: Setting) -> ShareRuns:
         When its files are wrong.
     """
     if setting.chains is None:
-        return _simulated(setting.count(REPEATS, least=2), setting.seed)
+        return _simulated(setting.count(SHARE_REPEATS, least=2), setting.seed)
     table = read_chains(setting.chains / CHAINS_FILE)
     name, simulated = testbed_of(setting.chains)
     found = topologies(table)

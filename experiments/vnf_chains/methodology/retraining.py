@@ -29,10 +29,10 @@ OF_THE_PAPER = (
     "interpolation", "gaussian-process", "neural-network", "lasso-1", "lasso-2", "lasso-3", "elastic-net-3"
 )  # fmt: skip
 """Without Multi Lasso: with the load as the only input, it is `lasso-2`."""
-OURS = ("smooth", "monotone")
-NAMES = OF_THE_PAPER + OURS
+OUR_REGRESSORS = ("smooth", "monotone")
+ALL_REGRESSORS = OF_THE_PAPER + OUR_REGRESSORS
 RMSE, MAPE = "rmse_ms", "mape_pct"
-EVERYWHERE = 1_000_000
+ALL_SAMPLES = 1_000_000
 """Samples: as many as there are loads."""
 LOAD_NOTE = (
     "The load is a number of flows that each wait for one packet; the response time is that number over the measured "
@@ -155,5 +155,5 @@ def _inputs(name: str, chain: LoadedChain) -> Floats:
     load is a line.
     """
     half = chain.load.max() / 2
-    load = chain.load if name in OURS else (chain.load - half) / half
+    load = chain.load if name in OUR_REGRESSORS else (chain.load - half) / half
     return np.asarray(load)[:, None]

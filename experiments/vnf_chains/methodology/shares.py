@@ -21,20 +21,20 @@ from predictor.chains.settings import Settings, settings_of
 from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
 from profiles.arrays import Floats
 from profiles.chain import parse_chain
-from profiles.chain_table import CHAIN_KPPS, CORES, ORDER, RATE, SHARES, dropped_column
+from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, dropped_column
 
-PAIRS = (("NAT", "LB"), ("ACL", "Match"))
+NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))
 """Each is measured in both orders, as the paper's two pairs are."""
-ALONE = (0.25, 0.5, 0.75, 1.0)
-TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
-SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
-FLOWS = 1000.0
-CPU, SIZE = "cpu", "packet_size"
-FEWEST = 5
+SHARES_ALONE = (0.25, 0.5, 0.75, 1.0)
+SHARES_TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
+PACKET_SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
+FLOW_COUNT = 1000.0
+CPU_INPUT, SIZE_INPUT = "cpu", "packet_size"
+FEWEST_SETTINGS = 5
 """Settings of a topology for five-fold cross-validation."""
 
 
-def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = PAIRS) -> list[ChainLoad]:
+def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = NF_PAIRS) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and packet size.
 
     Raises
@@ -47,11 +47,13 @@ def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]
         raise InputError.of("--testbed", f"{description.name} runs no {', '.join(missing)} on one core")
     if description.nic.cores < 2:
         raise InputError.of("--testbed", f"{description.name} has one core, pipelines need two")
-    traffics = [TrafficProfile(FLOWS, size, description.traffic.mtbr) for size in SIZES]
+    traffics = [TrafficProfile(FLOW_COUNT, size, description.traffic.mtbr) for size in PACKET_SIZES]
     nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
-    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, ALONE, traffics)]
+    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, SHARES_ALONE, traffics)]
     chains = [one for pair in pairs for one in (pair, pair[::-1])]
-    return alone + [share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, TOGETHER, traffics)]
+    return alone + [
+        share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, SHARES_TOGETHER, traffics)
+    ]
 
 
 def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[float]) -> ChainLoad:
@@ -109,22 +111,22 @@ def topologies(table: pd.DataFrame) -> dict[str, Topology]:
         Of `profiles.chain_table`.
     """
     found: dict[str, Topology] = {}
-    closed = table[table[RATE] == 0]
-    for (order, cores), rows in closed.groupby([ORDER, CORES], sort=False):
+    closed = table[table[RATE_COLUMN] == 0]
+    for (order, cores), rows in closed.groupby([ORDER_COLUMN, CORES_COLUMN], sort=False):
         stages, _ = parse_chain(str(order))
         nfs = tuple(stage.nf for stage in stages)
         if json.loads(str(cores)) != [[at] for at in range(len(nfs))] or any(stage.parameters for stage in stages):
             continue
-        shares = np.array([json.loads(one) for one in rows[SHARES]], dtype=np.float64)
+        shares = np.array([json.loads(one) for one in rows[SHARES_COLUMN]], dtype=np.float64)
         flows = rows["flows"].to_numpy(float)
         kept = np.isin(flows, flows[(shares < 1).any(axis=1)])
         if not kept.any():
             continue
-        of_shares = [CPU] if len(nfs) == 1 else [f"{nf}.{CPU}" for nf in nfs]
-        at = np.column_stack([shares, rows[SIZE].to_numpy(float)])[kept]
+        of_shares = [CPU_INPUT] if len(nfs) == 1 else [f"{nf}.{CPU_INPUT}" for nf in nfs]
+        at = np.column_stack([shares, rows[SIZE_INPUT].to_numpy(float)])[kept]
         kpps, dropped = rows[CHAIN_KPPS].to_numpy(float)[kept], rows[dropped_column(0)].to_numpy(float)[kept]
-        one = Topology(nfs, (*of_shares, SIZE), at, kpps, float(dropped.mean()))
-        if len(one.settings) >= FEWEST:
+        one = Topology(nfs, (*of_shares, SIZE_INPUT), at, kpps, float(dropped.mean()))
+        if len(one.settings) >= FEWEST_SETTINGS:
             found[one.name] = one
     return dict(sorted(found.items(), key=lambda item: len(item[1].nfs)))
 

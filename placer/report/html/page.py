@@ -22,10 +22,10 @@ from placer.report.html import theme
 
 Chart = alt.Chart | alt.LayerChart
 
-DISTRIBUTION = "nf-placer"
+DISTRIBUTION_NAME = "nf-placer"
 """Whose version a page names, and no date: the same program and input give the same bytes."""
 
-LIBRARY = "window.vegaEmbed = vegaEmbed;"
+VEGA_LIBRARY = "window.vegaEmbed = vegaEmbed;"
 """The part of Vega, Vega-Lite and Vega-Embed that a page uses."""
 
 
@@ -132,7 +132,7 @@ def render(page: Page) -> str:
             dark=theme.variables(dark=True),
             css=_part("page.css"),
             js=_part("page.js"),
-            version=version(DISTRIBUTION),
+            version=version(DISTRIBUTION_NAME),
             charts=_charts_library() if any(section.charts for section in page.sections) else "",
         )
     )
@@ -161,7 +161,7 @@ def _part(name: str) -> Markup:
 @cache
 def _charts_library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script, from the package of the converter."""
-    return Markup(vl_convert.javascript_bundle(LIBRARY).replace("</script", "<\\/script"))  # a library # noqa: S704
+    return Markup(vl_convert.javascript_bundle(VEGA_LIBRARY).replace("</script", "<\\/script"))  # a library # noqa: S704
 
 
 def _spec(chart: Chart) -> Markup:

@@ -9,18 +9,18 @@ import pandas as pd
 
 from placer.fleet.simulated.outcome import BY_HAND, WITH, WITHOUT, FleetOutcome, Production
 from placer.report.html import Figure, Page, Section, Tile
-from placer.report.html.charts import TALL, layers, sized
+from placer.report.html.charts import TALL_HEIGHT, layers, sized
 from placer.report.html.page import Chart
 from placer.report.text.production import found_text, notes
 from placer.report.text.table import counted_nics
 from profiles.files.lines import STDIN
 
-INPUT = "standard input"
+STANDARD_INPUT = "standard input"
 
 
 def page_of_production(production: Production, trace: str) -> Page:
     """The page of a simulation; `trace` is the name of the trace."""
-    trace = INPUT if trace == STDIN else trace
+    trace = STANDARD_INPUT if trace == STDIN else trace
     learned = production.fleet(WITH)
     return Page(
         title=f"Production, simulated: {production.arrivals:,} arrivals, {trace}",
@@ -126,10 +126,10 @@ def _curves(production: Production) -> pd.DataFrame:
 def _turns(production: Production) -> pd.DataFrame:
     rows = []
     for drift in production.drifts:
-        rows.append({TURN: drift.start, "what": f"{drift.nf}: {drift.factor:g} times its throughput"})
+        rows.append({TURN_COLUMN: drift.start, "what": f"{drift.nf}: {drift.factor:g} times its throughput"})
         if drift.end is not None:
-            rows.append({TURN: drift.end, "what": f"{drift.nf}: as before"})
-    return pd.DataFrame(rows, columns=[TURN, "what"])
+            rows.append({TURN_COLUMN: drift.end, "what": f"{drift.nf}: as before"})
+    return pd.DataFrame(rows, columns=[TURN_COLUMN, "what"])
 
 
 def _beliefs(production: Production) -> pd.DataFrame:
@@ -161,7 +161,7 @@ def _alarms(production: Production) -> pd.DataFrame | None:
 # Charts of a simulated production over the events of its trace.
 
 
-TURN = "turn"
+TURN_COLUMN = "turn"
 """The column of events at which an NF changes."""
 
 
@@ -181,5 +181,5 @@ def over_events(curves: pd.DataFrame, figure: str, title: str, by: str, turns: p
             tooltip=[f"{by}:N", alt.Tooltip("event:Q", format=","), alt.Tooltip(f"{figure}:Q", format=",.2~f")],
         )
     )
-    marks = alt.Chart(turns).mark_rule(style="guide").encode(x=f"{TURN}:Q", tooltip=["what:N"])
-    return sized(layers(lines, marks) if len(turns) else layers(lines), TALL, names)
+    marks = alt.Chart(turns).mark_rule(style="guide").encode(x=f"{TURN_COLUMN}:Q", tooltip=["what:N"])
+    return sized(layers(lines, marks) if len(turns) else layers(lines), TALL_HEIGHT, names)

@@ -34,7 +34,7 @@ from placer.strategies.contention_aware import ContentionAware
 from profiles import CoLocation
 from profiles.files.lines import STDIN
 
-INPUT = "standard input"
+STANDARD_INPUT = "standard input"
 
 
 def page_of_run(comparison: Comparison, trace: str) -> Page:
@@ -47,7 +47,7 @@ def page_of_run(comparison: Comparison, trace: str) -> Page:
     trace
         Name of the trace.
     """
-    trace = INPUT if trace == STDIN else trace
+    trace = STANDARD_INPUT if trace == STDIN else trace
     chosen = recommended_plan(comparison)
     return Page(
         title=f"Placement of {len(comparison.arrivals):,} NFs: {trace}",
@@ -263,7 +263,7 @@ def _reference_line(comparison: Comparison) -> tuple[int, str]:
 # A comparison as tables: the numbers behind every chart of its page.
 
 
-STEPS = 400
+MOST_CURVE_POINTS = 400
 """Points at most that a curve over time has."""
 
 NicStates = Mapping[str, tuple[NicKind, CoLocation]]
@@ -285,7 +285,7 @@ def nics_over_time(comparison: Comparison) -> pd.DataFrame:
         fleet = _empty_fleet(plan.plan)
         moments = [(max(time, 0.0), len(fleet.nics)) for time, _ in replay_plan(plan.plan, fleet)]
         curve = pd.DataFrame(moments, columns=["time", "nics"])
-        interval = max(-(-len(curve) // STEPS), 1)
+        interval = max(-(-len(curve) // MOST_CURVE_POINTS), 1)
         maxima = curve.groupby(curve.index // interval)["nics"].idxmax()
         curves.append(curve.loc[maxima].assign(strategy=plan_name(plan)))
     return pd.concat([curve for curve in curves if len(curve)] or curves[:1], ignore_index=True)

@@ -6,9 +6,9 @@ import pandas as pd
 
 from placer.evaluate.wastage import MEANINGS
 from placer.report.html import Figure, Page, Section, Tile, charts
-from placer.report.text.sizing import AXES, curves_of, fleet_option_name, further_lines, recommendation_line
+from placer.report.text.sizing import AXIS_TEXTS, curves_of, fleet_option_name, further_lines, recommendation_line
 from placer.report.text.study import (
-    UNKNOWN,
+    UNKNOWN_TEXT,
     interval_text,
     marked_notes,
     marks,
@@ -20,9 +20,14 @@ from placer.studies.sizing import Sizing, options_of, recommendation_of
 from placer.studies.statistics import MIDDLE
 from placer.studies.study import UNLIMITED
 
-HEADINGS = {"nics": "NICs", "wastage_pct": "wastage, %", "violations_pct": "SLA violations, %", "rejected": "rejected"}
+COLUMN_HEADINGS = {
+    "nics": "NICs",
+    "wastage_pct": "wastage, %",
+    "violations_pct": "SLA violations, %",
+    "rejected": "rejected",
+}
 
-CAPTIONS = {
+CHART_CAPTIONS = {
     "wastage_pct": "Wastage: the median, and the range of at least four draws in five.",
     "violations_pct": "SLA violations: the mean, and the range of at least four draws in five.",
 }
@@ -62,8 +67,8 @@ def study_section(number: int, rows: pd.DataFrame) -> Section:
     slug = "".join(letter if letter.isalnum() else "-" for letter in f"{number}-{trace}-{fleet}".lower())
     title = f"{trace}" if fleet == UNLIMITED else f"{trace}, fleet {fleet}"
     figures = [
-        Figure(f"{slug}-{figure}", caption, charts.intervals(middle, figure, HEADINGS[figure]))
-        for figure, caption in CAPTIONS.items()
+        Figure(f"{slug}-{figure}", caption, charts.intervals(middle, figure, COLUMN_HEADINGS[figure]))
+        for figure, caption in CHART_CAPTIONS.items()
         if named[figure].notna().all()
     ]
     draws = int(rows["draws"].max())
@@ -80,7 +85,7 @@ def _proven(results: pd.DataFrame) -> str:
 def _numbers(middle: pd.DataFrame) -> pd.DataFrame:
     """A row per strategy: the middle of every figure, and as text its range where draws differ."""
     table = middle[["strategy"]].copy()
-    for figure, heading in HEADINGS.items():
+    for figure, heading in COLUMN_HEADINGS.items():
         table[heading] = middle[figure]
         if figure == "wastage_pct" and any(marks(middle)):
             table["note"] = [MEANINGS.get(mark, "") for mark in marks(middle)]
@@ -97,7 +102,7 @@ def _numbers(middle: pd.DataFrame) -> pd.DataFrame:
 def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
     """The page of a sizing; `results` as of `size`."""
     recommendation, curves = recommendation_of(results, sizing), curves_of(results, sizing)
-    violations = UNKNOWN if recommendation.violations_pct is None else f"{recommendation.violations_pct:.1f} %"
+    violations = UNKNOWN_TEXT if recommendation.violations_pct is None else f"{recommendation.violations_pct:.1f} %"
     return Page(
         title=f"NICs to buy: {sizing.arrivals}",
         summary=(
@@ -145,7 +150,7 @@ def options_section(options: pd.DataFrame, sizing: Sizing) -> Section:
 
 def axis_section(axis: str, rows: pd.DataFrame) -> Section:
     """NICs along one axis; `rows` of `curves_of`."""
-    title = AXES[axis]
+    title = AXIS_TEXTS[axis]
     table = rows.rename(columns={"nics": "middle", "nics_low": "low", "nics_high": "high"})
     table = table[["option", "factor", "low", "middle", "high", "violations_mean_pct"]]
     caption = "The median of the draws; the band holds at least four in five."

@@ -17,7 +17,7 @@ from placer.rack.replanning.replan import Replanned
 from placer.report.text.table import counted, text_table
 
 CHAIN_HEADINGS = ["chain", "rate Mbps", "t_min", "t_max", "latency us", "slack us", "cores"]
-LIMITS = {"cores": "cores", "nic_mbps": "NIC", "blocks": "blocks per stage"}
+LIMIT_NAMES = {"cores": "cores", "nic_mbps": "NIC", "blocks": "blocks per stage"}
 """Limits in words, by kind; others are named as they are."""
 RACK_HEADINGS = ["device", "cores", "used", "NIC Mbps", "in", "out"]
 
@@ -128,7 +128,7 @@ def _conflict(plan: RackPlan) -> list[str]:
     if not plan.conflict:
         return []
     # the stages of an oracle that does not count blocks
-    names = LIMITS if plan.rack.stage_oracle == "blocks" else LIMITS | {"blocks": "stages"}
+    names = LIMIT_NAMES if plan.rack.stage_oracle == "blocks" else LIMIT_NAMES | {"blocks": "stages"}
     limits = ", ".join(f"{names.get(one.kind, one.kind)} of {one.of}" for one in plan.conflict)
     return [f"These limits cannot be kept together: {limits}."]
 
@@ -159,7 +159,7 @@ def _mbps(rate: float) -> str:
 # Plans with contention in the loop as text tables and JSON: what is predicted beside what cycles alone say.
 
 
-HEADINGS = ["chain", "Mbps", "these cores by cycles", "plan by cycles", "t_min", "cycles grow by"]
+CONTENDED_HEADINGS = ["chain", "Mbps", "these cores by cycles", "plan by cycles", "t_min", "cycles grow by"]
 
 
 def contended_report(found: ContendedPlan, strategy: str, form: str) -> str:
@@ -203,7 +203,7 @@ def _predicted_chains(found: ContendedPlan) -> str:
         ]
         for one, alone, factors in zip(found.plan.chains, found.by_cycles.chains, found.factors, strict=True)
     ]
-    return text_table(HEADINGS, rows, words=1).rstrip("\n")
+    return text_table(CONTENDED_HEADINGS, rows, words=1).rstrip("\n")
 
 
 def _most(one: ChainPlan) -> float:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from predictor.chains.scaling import ScalingResult, ScalingTarget
 
 
-ADDED = ("predicted", "low", "high", "weakest", "extrapolated")
+ADDED_COLUMNS = ("predicted", "low", "high", "weakest", "extrapolated")
 
 
 def describe(model: ChainModel) -> Iterator[str]:
@@ -45,9 +45,9 @@ def describe(model: ChainModel) -> Iterator[str]:
 
 def predictions(model: ChainModel, asked: CsvTable, predicted: ChainPredictions, measure: str, form: str) -> str:
     """The rows that were asked for, with what is predicted."""
-    kept = [at for at, column in enumerate(asked.header) if column not in ADDED]
+    kept = [at for at, column in enumerate(asked.header) if column not in ADDED_COLUMNS]
     marked = bool(predicted.extrapolated.any())
-    header = [*(asked.header[at] for at in kept), *(ADDED if marked else ADDED[:-1])]
+    header = [*(asked.header[at] for at in kept), *(ADDED_COLUMNS if marked else ADDED_COLUMNS[:-1])]
     rows = [
         [*(row[at] for at in kept), *added[: len(header) - len(kept)]]
         for row, added in zip(asked.rows, _add(predicted), strict=True)

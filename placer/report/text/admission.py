@@ -13,15 +13,15 @@ from placer.gpu.latency import LatencyParts, latency_of
 from placer.gpu.plan import Admission, Admitted, Rejected, SmShare
 from placer.report.text.table import text_table
 
-ADMITTED = [
+ADMITTED_HEADINGS = [
     "admitted", "NF", "rate kpps", "SLO us", "latency", "batching", "pre/post", "wait", "transfer", "kernel",
     "batch", "order", "packets on SMs",
 ]  # fmt: skip
-REJECTED = ["rejected", "NF", "rate kpps", "SLO us", "cause"]
-EXPLAINED = [
+REJECTED_HEADINGS = ["rejected", "NF", "rate kpps", "SLO us", "cause"]
+EXPLAINED_HEADINGS = [
     "rejected", "SLO us", "latency", "batching", "pre/post", "wait", "transfer", "kernel", "cause", "enough would be"
 ]  # fmt: skip
-CAUSES = {
+CAUSE_TEXTS = {
     "batching": "batching",
     "pcie": "PCIe bus",
     "executors": "executors",
@@ -109,7 +109,7 @@ def _admit(device: GpuDevice, admitted: Sequence[Admitted]) -> str:
         rows.append(
             [*slo, f"{parts.total:,.1f}{exceeds}", *_us(parts), one.batch, one.order, sms_text(one.minibatches)]
         )
-    return text_table(ADMITTED, rows, words=2)
+    return text_table(ADMITTED_HEADINGS, rows, words=2)
 
 
 def _us(parts: LatencyParts) -> list[str]:
@@ -130,7 +130,7 @@ def sms_text(shares: Sequence[SmShare]) -> str:
 def rejected_table(rejected: Sequence[Rejected]) -> str:
     """What is rejected, with its causes."""
     return text_table(
-        REJECTED,
+        REJECTED_HEADINGS,
         [
             [one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}", _cause(one)]
             for one in rejected
@@ -140,7 +140,7 @@ def rejected_table(rejected: Sequence[Rejected]) -> str:
 
 
 def _cause(rejected: Rejected) -> str:
-    return CAUSES.get(rejected.cause, rejected.cause)
+    return CAUSE_TEXTS.get(rejected.cause, rejected.cause)
 
 
 def _explain(reasons: Sequence[RejectionReason]) -> str:
@@ -151,7 +151,7 @@ def _explain(reasons: Sequence[RejectionReason]) -> str:
         enough = " or ".join(_change(change.kind, change.to) for change in reason.enough)
         rows.append([slo.id, f"{slo.latency_us:,.1f}", *times, _cause(reason.rejected), enough or "-"])
     note = "Each beside all that are admitted, at its best place; what would be enough is enough alone.\n"
-    return text_table(EXPLAINED, rows, words=1) + note
+    return text_table(EXPLAINED_HEADINGS, rows, words=1) + note
 
 
 def _change(kind: str, to: float) -> str:
@@ -180,7 +180,7 @@ def _seconds(seconds: float) -> str:
 # What a GPU admits by predictions of whole plans, as a text table.
 
 
-COLUMNS = ["admitted", "NF", "rate kpps", "SLO us", "p99", "batch", "order", "packets on SMs"]
+PREDICTED_HEADINGS = ["admitted", "NF", "rate kpps", "SLO us", "p99", "batch", "order", "packets on SMs"]
 
 
 def predicted_table(admission: Admission, p99_us: Sequence[float]) -> str:
@@ -192,7 +192,7 @@ def predicted_table(admission: Admission, p99_us: Sequence[float]) -> str:
         ]
         for one, latency in zip(admission.admitted, p99_us, strict=True)
     ]
-    parts = [text_table(COLUMNS, rows, words=2)] if rows else []
+    parts = [text_table(PREDICTED_HEADINGS, rows, words=2)] if rows else []
     parts += [rejected_table(admission.rejected)] if admission.rejected else []
     total = len(admission.admitted) + len(admission.rejected)
     verdict = f"{len(admission.admitted):,} of {total:,} SLOs admitted by predicted p99 in {admission.seconds:.3f} s.\n"

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from profiles.files.csv_table import CsvTable
 
 
-ROWS = 6
+PLOT_ROWS = 6
 WIDEST_CURVE = 72
 """Characters of the widest curve."""
 NARROWEST_CURVE = 8
 """A terminal too narrow for it shows no curve."""
-WIDE = 50.0
+WIDE_RANGE_FACTOR = 50.0
 """A curve whose largest x is more than so many times its smallest has a logarithmic axis."""
 
 
@@ -59,7 +59,7 @@ def shown(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding
 
 def wide_axis(x: np.ndarray) -> bool:
     """Whether an axis of these values is logarithmic."""
-    return bool(len(x)) and float(x.min()) > 0 and float(x.max()) > WIDE * float(x.min())
+    return bool(len(x)) and float(x.min()) > 0 and float(x.max()) > WIDE_RANGE_FACTOR * float(x.min())
 
 
 def _segment(fit: FittedModel, segment: CurveSegment) -> str:
@@ -92,8 +92,8 @@ def _curve(fit: FittedModel, curve: MeasuredCurve, width: int, braille: bool) ->
         return
     log = wide_axis(curve.x)
     scale = np.log if log else np.asarray
-    rows = draw_curve(scale(curve.x), curve.y, columns, ROWS, braille=braille)
-    for label, row in zip([top, *[""] * (ROWS - 2), bottom], rows, strict=True):
+    rows = draw_curve(scale(curve.x), curve.y, columns, PLOT_ROWS, braille=braille)
+    for label, row in zip([top, *[""] * (PLOT_ROWS - 2), bottom], rows, strict=True):
         yield f"{label:>{margin - 1}} {row}".rstrip(" \u2800")
     ends = scale(np.array([curve.x.min(), curve.x.max()]))
     carets = [" "] * columns
@@ -117,11 +117,11 @@ def _ends(fit: FittedModel, curve: MeasuredCurve, columns: int, log: bool) -> st
 # What is said of a fitted model, in terminals and on pages.
 
 
-DIGITS = 4
+SENTENCE_DIGITS = 4
 """Significant digits of a number in a sentence."""
-SAME = 1.25
+SAME_ERROR_FACTOR = 1.25
 """An error of at most this many times the noise is as small as the measurements allow."""
-UNKNOWN = "unknown"
+UNKNOWN_TEXT = "unknown"
 LARGEST_SPELLED, SMALLEST_SPELLED = 1e15, 1e-4
 """Numbers outside are written with an exponent."""
 
@@ -130,10 +130,10 @@ def number_text(value: float) -> str:
     """A number with the digits that it needs: `4,096`, `12.1`, `0.00021`, `3.2e-09`; whole ones keep all digits."""
     size = abs(value)
     if size and not SMALLEST_SPELLED <= size < LARGEST_SPELLED:
-        return f"{value:.{DIGITS}g}"
-    if float(value).is_integer() or size >= 10**DIGITS:
+        return f"{value:.{SENTENCE_DIGITS}g}"
+    if float(value).is_integer() or size >= 10**SENTENCE_DIGITS:
         return f"{value:,.0f}"
-    return f"{value:,.{DIGITS}g}"
+    return f"{value:,.{SENTENCE_DIGITS}g}"
 
 
 def setting_text(setting: Mapping[str, float]) -> str:
@@ -159,7 +159,7 @@ def break_text(point: CurveBreak) -> str:
 
 def error_text(pct: float | None) -> str:
     """An error; one that is not known says so."""
-    return UNKNOWN if pct is None else f"{pct:.2f} %"
+    return UNKNOWN_TEXT if pct is None else f"{pct:.2f} %"
 
 
 def errors_text(fit: FittedModel) -> str:
@@ -172,7 +172,7 @@ def errors_text(fit: FittedModel) -> str:
 
 def explains(fit: FittedModel) -> bool:
     """Whether the error at points that were left out is known, and no larger than noise explains."""
-    return fit.left_out_smape_pct is not None and fit.left_out_smape_pct <= SAME * fit.noise_pct
+    return fit.left_out_smape_pct is not None and fit.left_out_smape_pct <= SAME_ERROR_FACTOR * fit.noise_pct
 
 
 def errors_verdict(fit: FittedModel) -> str:
@@ -205,10 +205,10 @@ def parts_text(fit: FittedModel) -> str:
 # A curve in the characters of a terminal: Braille dots, or plain ASCII.
 
 
-BRAILLE = 0x2800
-BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+BRAILLE_START = 0x2800
+BRAILLE_BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Of the dots of a Braille character, by column and row."""
-ASCII = " '-|.:||"
+ASCII_DOTS = " '-|.:||"
 """By which thirds of a character have points: the first bit is the upper one."""
 ASCII_ROWS = 3
 
@@ -229,9 +229,12 @@ def draw_curve(x: Floats, y: Floats, columns: int, rows: int, *, braille: bool) 
     at = _places(x, columns * across)
     depth = rows * down - 1 - _places(y, rows * down)
     characters = np.zeros((rows, columns), dtype=int)
-    bits = np.array(BITS if braille else [[1, 2, 4]])
+    bits = np.array(BRAILLE_BITS if braille else [[1, 2, 4]])
     np.bitwise_or.at(characters, (depth // down, at // across), bits[at % across, depth % down])
-    return ["".join(chr(BRAILLE + bits) if braille else ASCII[bits] for bits in row) for row in characters.tolist()]
+    return [
+        "".join(chr(BRAILLE_START + bits) if braille else ASCII_DOTS[bits] for bits in row)
+        for row in characters.tolist()
+    ]
 
 
 def _places(values: Floats, count: int) -> NDArray[np.int_]:
@@ -246,15 +249,15 @@ def _places(values: Floats, count: int) -> NDArray[np.int_]:
 # Points as they were written, with what a fitted model predicts there, as CSV.
 
 
-ADDED = ("predicted", "extrapolated")
+ADDED_COLUMNS = ("predicted", "extrapolated")
 
 
 def fitted_points(table: CsvTable, predicted: NDArray[np.float64], extrapolated: NDArray[np.bool_]) -> str:
     """The rows of a table with two columns more; `predicted` is empty where the formula has no finite value."""
-    kept = [at for at, column in enumerate(table.header) if column not in ADDED]
+    kept = [at for at, column in enumerate(table.header) if column not in ADDED_COLUMNS]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*(table.header[at] for at in kept), *ADDED])
+    writer.writerow([*(table.header[at] for at in kept), *ADDED_COLUMNS])
     for row, value, outside in zip(table.rows, predicted.tolist(), extrapolated.tolist(), strict=True):
         shown = f"{value:.15g}" if math.isfinite(value) else ""
         writer.writerow([*(row[at] for at in kept), shown, str(outside).lower()])

@@ -54,7 +54,7 @@ def as_csv(production: Production) -> str:
     return text.getvalue()
 
 
-FORMATS: dict[str, Callable[[Production], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+PRODUCTION_FORMATS: dict[str, Callable[[Production], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 

@@ -21,7 +21,7 @@ from placer.placing import BudgetVariation
 from placer.report.text.table import counted, counted_nics
 from placer.run import Comparison
 
-PLANNED = "planned"
+PLANNED_PREFIX = "planned"
 """The first word of strategies that know all arrivals in advance."""
 
 THIS_TRACE = "On this very trace"
@@ -334,7 +334,7 @@ def co_locations_of(comparison: Comparison, evaluation: Evaluation) -> int:
 
 def _knows_all(evaluation: Evaluation) -> bool:
     """Whether the plan was made with all arrivals known."""
-    return evaluation.plan.strategy.split()[0] == PLANNED
+    return evaluation.plan.strategy.split()[0] == PLANNED_PREFIX
 
 
 def _between(ends: tuple[float, float] | None, noun: str, digits: str) -> str:

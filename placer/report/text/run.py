@@ -25,7 +25,7 @@ from placer.report.text.recommendation import (
 from placer.report.text.table import counted, counted_nics, text_table
 from placer.run import Comparison
 
-SHOWN = 5
+MOST_LISTED = 5
 """Co-locations that a sentence lists at most."""
 
 
@@ -74,7 +74,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if not isinstance(value, dict)}
 
 
-FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+RUN_FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 
@@ -103,8 +103,8 @@ def measured_notes(comparison: Comparison) -> list[str]:
 def _unmeasured(evaluation: Evaluation) -> str:
     """The co-locations of the plan that were not measured, if any."""
     names = [" + ".join(nfs) for nfs in evaluation.unmeasured]
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return f"; not measured: {', '.join(names[:SHOWN])}{more}" if names else ""
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+    return f"; not measured: {', '.join(names[:MOST_LISTED])}{more}" if names else ""
 
 
 def risk_notes(comparison: Comparison) -> list[str]:

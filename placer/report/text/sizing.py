@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from placer.evaluate.wastage import MARK
-from placer.report.text.study import UNKNOWN, option_name, truth_sentence
+from placer.report.text.study import UNKNOWN_TEXT, option_name, truth_sentence
 from placer.report.text.table import counted, counted_nics, text_table
 from placer.studies.sizing import (
     OPTION,
@@ -27,7 +27,7 @@ from placer.studies.study import UNLIMITED
 WITHOUT_MARGIN = "without a safety margin"
 """What plans by the median prediction are called."""
 
-AXES = {
+AXIS_TEXTS = {
     "arrivals": "arrivals, times today's",
     "sla": "allowed drop, times today's",
     "flows": "flows, times today's",
@@ -93,7 +93,7 @@ def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
     points, recommendation = points_of(results), recommendation_of(results, sizing)
     rows = [
         [
-            AXES[row["axis"]],
+            AXIS_TEXTS[row["axis"]],
             f"{row['factor']:g}",
             row["option"],
             f"{row['nics_high']:,}",
@@ -120,7 +120,7 @@ def _violations(row: pd.Series[Any], sizing: Sizing) -> str:
     """The mean, marked where it is above the budget."""
     mean = row["violations_mean_pct"]
     if pd.isna(mean):
-        return UNKNOWN
+        return UNKNOWN_TEXT
     return f"{mean:.1f} {MARK if mean > sizing.budget_pct else ' '}"
 
 
@@ -164,7 +164,7 @@ def as_csv(results: pd.DataFrame, sizing: Sizing) -> str:
     return summarize(results, (*POINT, *OPTION)).to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
-FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+SIZING_FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 

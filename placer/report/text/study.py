@@ -13,9 +13,11 @@ from placer.model.plan import OPTIMAL
 from placer.report.text.table import counted, text_table
 from placer.studies.statistics import BY, MIDDLE
 
-UNKNOWN = "unknown"
+UNKNOWN_TEXT = "unknown"
 
-INTERVALS = "Medians over the draws, means of SLA violations; in parentheses the range of at least four draws in five."
+INTERVALS_NOTE = (
+    "Medians over the draws, means of SLA violations; in parentheses the range of at least four draws in five."
+)
 
 
 def as_table(statistics: pd.DataFrame) -> str:
@@ -36,7 +38,7 @@ def as_table(statistics: pd.DataFrame) -> str:
         for (_, row), mark in zip(statistics.iterrows(), marks(statistics), strict=True)
     ]
     notes = [recommendation(statistics), *marked_notes(statistics)]
-    notes += [INTERVALS] if (statistics["draws"] > 1).any() else []
+    notes += [INTERVALS_NOTE] if (statistics["draws"] > 1).any() else []
     notes += [truth_sentence(statistics)] if "truth" in statistics and len(statistics) else []
     return text_table(headings, rows, words=len(columns)) + "".join(f"\n{note}" for note in notes) + "\n" * bool(notes)
 
@@ -51,7 +53,7 @@ def as_csv(statistics: pd.DataFrame) -> str:
     return statistics.to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
-FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+STUDY_FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 
@@ -180,7 +182,7 @@ def _expected(row: pd.Series[Any]) -> str:
 
 def _figure(row: pd.Series[Any], figure: str, mark: str) -> str:
     if pd.isna(row[MIDDLE[figure]]):
-        return UNKNOWN
+        return UNKNOWN_TEXT
     middle = f"{row[MIDDLE[figure]]:,.{1 if figure.endswith('pct') else 0}f}"
     interval = interval_text(row, figure)
     text = middle if interval == middle else f"{middle} ({interval})"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from placer.model.catalogue import Catalogue
 
-WIDEST = 400
+WIDEST_TABLE = 400
 """Width limit of a table, characters."""
 
 
@@ -31,7 +31,7 @@ def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, wor
     for row in rows:
         table.add_row(*map(str, row))
     shown = io.StringIO()
-    Console(file=shown, width=WIDEST, no_color=True).print(table)
+    Console(file=shown, width=WIDEST_TABLE, no_color=True).print(table)
     return "\n".join(line.rstrip() for line in shown.getvalue().splitlines()) + "\n"
 
 

@@ -10,13 +10,13 @@ import pytest
 from experiments import Result, Setting, find_experiment
 from experiments.lemur import contention
 from experiments.lemur.methodology.contention_instances import (
-    GRAPHS,
-    SOFTWARE,
+    CHAIN_TEXTS,
+    SOFTWARE_NFS,
     lemur_sets,
     random_mixes,
     simulated_rack,
 )
-from experiments.lemur.methodology.paper_rack import DELTAS, SETS
+from experiments.lemur.methodology.paper_rack import CHAIN_SETS, RATE_DELTAS
 from profiler.simulated import server_testbed
 from tests.placer.rack.contention.fake_models import FakeSolo, fake_models
 
@@ -30,8 +30,10 @@ def result() -> Iterator[Result]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contention, "open_models", lambda *given: models)
         patch.setattr(contention, "lemur_sets", lambda: [one for one in lemur_sets() if one.name in FEW])
-        patch.setattr(contention, "MIXES", 1)
-        patch.setattr(server_testbed, "FOLLOWED", 64)  # packets of which the latency is measured: it does not matter
+        patch.setattr(contention, "MIX_COUNT", 1)
+        patch.setattr(
+            server_testbed, "FOLLOWED_PACKETS", 64
+        )  # packets of which the latency is measured: it does not matter
         yield find_experiment("lemur-contention").run(Setting(seed=3))
 
 
@@ -64,13 +66,13 @@ def test_least_rates_are_multiples_of_what_one_core_gives() -> None:
     rack = simulated_rack()
     source = float(rack.overheads.subgroup_cycles)
     found = {one.name: one for one in lemur_sets()}
-    assert len(found) == len(SETS) * len(DELTAS)
+    assert len(found) == len(CHAIN_SETS) * len(RATE_DELTAS)
     chains = found["1234 at delta 2"].chains
     for chain, nf in zip(chains, ("Encrypt", "Encrypt", "Dedup", "Dedup"), strict=True):
         cycles = float(rack.costs[nf].server.cycles) + source  # type: ignore[union-attr]
         assert float(chain.slo.t_min_mbps) == pytest.approx(2 * 1700 * 12_000 / cycles, rel=1e-6)
     assert [len(chain.nfs) for chain in chains] == [8, 6, 5, 15]
-    assert len(GRAPHS) == 4
+    assert len(CHAIN_TEXTS) == 4
 
 
 def test_the_rack_is_the_simulated_server() -> None:
@@ -86,4 +88,4 @@ def test_mixes_are_the_same_for_the_same_seed() -> None:
     one, same, other = (list(random_mixes(3, np.random.default_rng(seed))) for seed in (1, 1, 2))
     assert one == same != other
     for mix in one:
-        assert all({nf.nf for nf in chain.nfs} & set(SOFTWARE) for chain in mix.chains)
+        assert all({nf.nf for nf in chain.nfs} & set(SOFTWARE_NFS) for chain in mix.chains)

@@ -30,9 +30,9 @@ NAMES = [
 def results() -> dict[str, tuple[Experiment, Result]]:
     """Every experiment with its result, on one set of chains where it has several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compared, "SETS", ((1, 2, 3),))
-        patch.setattr(errors, "PERCENTAGES", (1, 10))
-        patch.setattr(speed, "DELTAS", (0.5,))
+        patch.setattr(compared, "CHAIN_SETS", ((1, 2, 3),))
+        patch.setattr(errors, "ERROR_PERCENTAGES", (1, 10))
+        patch.setattr(speed, "RATE_DELTAS", (0.5,))
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
 
@@ -87,7 +87,7 @@ def test_a_tighter_bound_on_latency_never_gives_more(results: dict[str, tuple[Ex
 def test_small_errors_of_the_cycles_change_no_plan(results: dict[str, tuple[Experiment, Result]]) -> None:
     """At 1 % all too low; same and violated plans are never more than those placed."""
     table = results["lemur-errors"][1].table
-    low = table[(table["cycles"] == errors.ALL) & (table["error_pct"] == 1)]
+    low = table[(table["cycles"] == errors.ALL_TOO_LOW) & (table["error_pct"] == 1)]
     assert (low["same"] == low["placed"]).all() and (low["placed"] == 2).all()
     assert (table["same"] + table["violated"] <= table["placed"]).all()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.methodology.findings import UNPUBLISHED, Finding, findings_table
+from experiments.methodology.findings import NOT_PUBLISHED, Finding, findings_table
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from experiments.methodology.findings import UNPUBLISHED, Finding, findings_tabl
         (Finding("an effect", 20.0, 30.0), "differs"),
         (Finding("no effect", 1.5, 0.0), ""),  # within two points
         (Finding("no effect", 2.5, 0.0), "differs"),
-        (Finding("drawn only", 5.0, UNPUBLISHED), ""),
+        (Finding("drawn only", 5.0, NOT_PUBLISHED), ""),
     ],
 )
 def test_an_error_may_be_smaller_and_an_effect_must_be_the_same(finding: Finding, verdict: str) -> None:

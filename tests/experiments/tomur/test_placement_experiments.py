@@ -8,10 +8,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments.tomur import budget, table6_online, table6_optimal
-from experiments.tomur.methodology.simulated_card import TESTBEDS
+from experiments.tomur.methodology.simulated_card import CARD_SPECS
 from placer.policy.rules import RULES
 
-FIRST = TESTBEDS[0]
+FIRST = CARD_SPECS[0]
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,8 @@ def at_budgets() -> dict[budget.Key, budget.Score]:
 @pytest.mark.long
 def test_a_sequence_is_placed_at_every_budget_on_both_cards(at_budgets: dict[budget.Key, budget.Score]) -> None:
     """Also with exact throughputs, which violate no SLA and expect none."""
-    assert set(at_budgets) == {(testbed, at) for testbed in TESTBEDS for at in (None, *budget.BUDGETS_PCT)}
-    for testbed in TESTBEDS:
+    assert set(at_budgets) == {(testbed, at) for testbed in CARD_SPECS for at in (None, *budget.BUDGETS_PCT)}
+    for testbed in CARD_SPECS:
         assert at_budgets[testbed, None].violations_pct == 0
         assert np.isnan(at_budgets[testbed, None].expected_pct)
 
@@ -32,7 +32,7 @@ def test_a_sequence_is_placed_at_every_budget_on_both_cards(at_budgets: dict[bud
 @pytest.mark.long
 def test_a_much_larger_budget_chooses_a_larger_risk(at_budgets: dict[budget.Key, budget.Score]) -> None:
     """The budget determines the risk; budgets near one another may find either's, since plans of 12 NFs leap."""
-    for testbed in TESTBEDS:
+    for testbed in CARD_SPECS:
         risks = [at_budgets[testbed, at].risk for at in budget.BUDGETS_PCT]
         assert max(risks[:2]) <= min(risks[3:])
 
@@ -59,20 +59,20 @@ def test_the_plot_shows_both_cards(draw: object) -> None:
     exact = np.array([[3.0, 0.0, np.nan, np.nan]])
     two = np.array([[4.0, 1.0, 1.5, 0.1], [6.0, 3.0, 1.7, 0.1]])
     rows: dict[object, list[dict[str, object]]] = {
-        budget._draw: [budget._row(card, at, two, exact) for card in TESTBEDS for at in budget.BUDGETS_PCT],
+        budget._draw: [budget._row(card, at, two, exact) for card in CARD_SPECS for at in budget.BUDGETS_PCT],
         table6_online._draw: [
             table6_online._row(table6_online.Key(card, "look-ahead", oracle), two[:, :2], _exact(card))
-            for card in TESTBEDS
+            for card in CARD_SPECS
             for oracle in ("noise-free", "tomur")
         ],
-        table6_optimal._draw: [table6_optimal._row((card, "greedy", "-"), two[:, :3]) for card in TESTBEDS],
+        table6_optimal._draw: [table6_optimal._row((card, "greedy", "-"), two[:, :3]) for card in CARD_SPECS],
     }
     figure = Figure()
     draw(figure, table=pd.DataFrame(rows[draw]))  # type: ignore[operator]
     texts = [axes.get_title() for axes in figure.axes]
     legends = [legend for axes in figure.axes if (legend := axes.get_legend())]
     texts += [text.get_text() for legend in legends for text in legend.get_texts()]
-    assert all(any(card in text for text in texts) for card in TESTBEDS)
+    assert all(any(card in text for text in texts) for card in CARD_SPECS)
 
 
 @pytest.mark.long
@@ -80,9 +80,9 @@ def test_a_sequence_is_placed_by_every_rule_on_both_cards() -> None:
     """With exact throughputs no SLA is violated; the first sequence is also placed at every risk."""
     scores = table6_online._scores(0, count=8)
     asked = {(key.testbed, key.rule, key.oracle) for key in scores if key.risk is None}
-    oracles = (table6_online.NOISE_FREE, table6_online.PREDICTOR)
-    assert asked == {(card, rule, oracle) for card in TESTBEDS for rule in RULES for oracle in oracles}
-    assert {key.risk for key in scores if key.risk is not None} == set(table6_online.RISKS)
+    oracles = (table6_online.NOISE_FREE, table6_online.JUDGED_PREDICTOR)
+    assert asked == {(card, rule, oracle) for card in CARD_SPECS for rule in RULES for oracle in oracles}
+    assert {key.risk for key in scores if key.risk is not None} == set(table6_online.RISKS_TRIED)
     assert all(violated == 0 for key, (_, violated) in scores.items() if key.oracle == table6_online.NOISE_FREE)
 
 

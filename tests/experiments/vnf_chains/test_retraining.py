@@ -13,7 +13,7 @@ from experiments.vnf_chains import figure13, figure14
 from experiments.vnf_chains.methodology import loads
 from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns, load_chains, load_runs, rising_loads
 from experiments.vnf_chains.methodology.retraining import (
-    NAMES,
+    ALL_REGRESSORS,
     Retrained,
     all_others,
     canary_order,
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One pair in both orders at ten loads, as it is measured."""
     out = tmp_path_factory.mktemp("chains") / "here"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loads, "PAIRS", (("NAT", "LB"),))
+        patch.setattr(loads, "NF_PAIRS", (("NAT", "LB"),))
         with SimulatedServer() as server, ChainRounds(server, out / "loads") as rounds:
             rounds.measure(rising_loads(server.describe(), 10_000.0), 2)
             rounds.write()
@@ -50,8 +50,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def results(folder: Path) -> dict[str, Result]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figure13, "COUNTS", (3, 5))
-        patch.setattr(figure14, "COUNTS", (3, 5))
+        patch.setattr(figure13, "SAMPLE_COUNTS", (3, 5))
+        patch.setattr(figure14, "SAMPLE_COUNTS", (3, 5))
         setting = Setting(chains=folder, scale=0.1)
         return {name: find_experiment(name).run(setting) for name in ("chains-figure13", "chains-figure14")}
 
@@ -114,8 +114,8 @@ def test_a_folder_without_rising_loads_is_not_replaced_by_a_simulation(tmp_path:
 
 
 def test_by_default_loads_run_on_the_simulated_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loads, "PAIRS", (("ACL", "Match"),))
-    monkeypatch.setattr(loads, "STEP", 50_000.0)
+    monkeypatch.setattr(loads, "NF_PAIRS", (("ACL", "Match"),))
+    monkeypatch.setattr(loads, "FLOW_STEP", 50_000.0)
     found = load_runs(Setting(scale=0.1, seed=9))
     assert "all simulated" in found.testbed and len(found.chains) == 6
 
@@ -135,15 +135,17 @@ def test_what_the_figures_do_not_print_is_marked(name: str, results: dict[str, R
 def test_figure_13_improves_with_samples_of_the_chain(results: dict[str, Result]) -> None:
     """Of lines through a few runs, and not of the model before, which is wrong on one core."""
     table = results["chains-figure13"].table.set_index("regressor")
-    assert list(table.index) == list(NAMES)
+    assert list(table.index) == list(ALL_REGRESSORS)
     assert table["5_mape_pct"]["lasso-1"] < table["before_mape_pct"]["lasso-1"]
-    assert (table["published"][:-2] == figure13.PUBLISHED).all() and (table["published"][-2:] == NOT_PRINTED).all()
+    assert (table["published"][:-2] == figure13.PUBLISHED_TEXT).all() and (table["published"][-2:] == NOT_PRINTED).all()
 
 
 def test_ranks_mind_only_clear_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     """1.0 and 1.4 % are equal; 2.0 % is behind both."""
-    monkeypatch.setattr(figure13, "NAMES", ("a", "b", "c"))
-    errors = pd.Series([1.4, 1.0, 2.0], index=pd.MultiIndex.from_product([["a", "b", "c"], [figure13.COUNTS[-1]]]))
+    monkeypatch.setattr(figure13, "ALL_REGRESSORS", ("a", "b", "c"))
+    errors = pd.Series(
+        [1.4, 1.0, 2.0], index=pd.MultiIndex.from_product([["a", "b", "c"], [figure13.SAMPLE_COUNTS[-1]]])
+    )
     assert figure13.ranks(errors.to_frame("mape_pct")) == {"a": 0, "b": 0, "c": 2}
 
 
@@ -151,7 +153,7 @@ def test_ranks_mind_only_clear_differences(monkeypatch: pytest.MonkeyPatch) -> N
 def test_figure_14_has_every_regressor_before_and_after(results: dict[str, Result]) -> None:
     """Retrained chains on one core are no longer wrong by half; the chosen one keeps 10 % by runs of the lower half."""
     table = results["chains-figure14"].table
-    assert list(table["regressor"][:-1]) == list(NAMES)
+    assert list(table["regressor"][:-1]) == list(ALL_REGRESSORS)
     assert table["regressor"].iloc[-1].startswith("chosen: ")
     assert (table["before_mape_pct"] > 10).all()
     chosen = table.iloc[-1]

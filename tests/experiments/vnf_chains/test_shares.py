@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.vnf_chains.methodology.shares import TOGETHER, placed, share_loads, topologies
+from experiments.vnf_chains.methodology.shares import SHARES_TOGETHER, placed, share_loads, topologies
 from profiler.simulated import SimulatedServer
 from profiles import InputError
 from profiles.chain_table import key_of
@@ -37,7 +37,7 @@ ALONE = [("A", [share], size, 1000.0, 100 * share) for share in (0.5, 1.0) for s
 
 def test_both_orders_of_each_pair_are_measured_at_every_share() -> None:
     loads = share_loads(SimulatedServer().describe(), [("NAT", "LB")])
-    assert len(set(loads)) == len(loads) == 2 * 4 * 5 + 2 * len(TOGETHER) * 5
+    assert len(set(loads)) == len(loads) == 2 * 4 * 5 + 2 * len(SHARES_TOGETHER) * 5
     assert {load.label for load in loads} == {"NAT", "LB", "NAT,LB", "LB,NAT"}
     assert all(len(load.cores) == len(load.stages) for load in loads)
     assert {key_of(load, 0)["shares"] for load in loads if len(load.stages) == 1} == {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from predictor.chains import profiled_nf
-from predictor.chains.profiled_nf import FOLLOWS, ProfiledNf, best_of, compared
+from predictor.chains.profiled_nf import DEFAULT_REGRESSOR, ProfiledNf, best_of, compared
 from predictor.chains.regressor import REGRESSORS
 from predictor.chains.settings import settings_of
 from profiles import InputError
@@ -53,7 +53,7 @@ def test_errors_are_what_they_say() -> None:
 
 def test_few_settings_are_not_compared() -> None:
     profile = ProfiledNf.fit("nx", ("cpu",), np.array([[0.5], [1.0]]), np.array([50.0, 100.0]))
-    assert profile.regressor == FOLLOWS and profile.compared == ()
+    assert profile.regressor == DEFAULT_REGRESSOR and profile.compared == ()
     assert profile.predict(np.array([[1.0]]))[0] == pytest.approx(100, rel=0.05)
 
 

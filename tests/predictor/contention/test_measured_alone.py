@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predictor.contention.solo import MISFIT, MeasuredAlone
+from predictor.contention.solo import NEGLIGIBLE_MISFIT, MeasuredAlone
 
 DEFAULT, OTHER = (16_000.0, 1500.0, 600.0), (100.0, 64.0, 0.0)
 
@@ -23,7 +23,7 @@ def test_many_repeats_outweigh_the_model() -> None:
 def test_one_noisy_run_hardly_counts() -> None:
     """A single run with ten times the noise of the misfit moves the prediction by about a hundredth of its error."""
     rng = np.random.default_rng(1)
-    noise = 10 * MISFIT
+    noise = 10 * NEGLIGIBLE_MISFIT
     errors = np.concatenate([noise * rng.standard_normal(2000), [noise]])
     alone = MeasuredAlone.fit(np.array([DEFAULT] * 2000 + [OTHER]), errors)
     assert alone is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from predictor.gpu.device import line_above
-from predictor.gpu.prediction import ENOUGH, LatencyErrors
+from predictor.gpu.prediction import ENOUGH_LATENCIES, LatencyErrors
 from predictor.gpu.sharing import Sharer, SharingModel
 from predictor.gpu.stage_time import Law, StageTime
 
@@ -96,5 +96,5 @@ def test_an_interval_holds_the_share_that_it_names() -> None:
 
 
 def test_few_errors_make_no_interval() -> None:
-    few = np.zeros(ENOUGH - 1)
+    few = np.zeros(ENOUGH_LATENCIES - 1)
     assert LatencyErrors(few, few, few).interval("mean", 1.0, 0.0, 0.9) is None

@@ -9,7 +9,17 @@ import pytest
 
 from predictor.gpu.batching import Bursts
 from predictor.gpu.sharing import KernelShare, as_arrays
-from predictor.gpu.tandem import DONE, KERNEL, KERNEL_END, ON_BUS, RETURNED, TAKEN, BatchDemand, sample, serve
+from predictor.gpu.tandem import (
+    BATCH_DONE,
+    BATCH_RETURNED,
+    BATCH_TAKEN,
+    KERNEL_BEGIN,
+    KERNEL_END,
+    ON_BUS,
+    BatchDemand,
+    sample,
+    serve,
+)
 
 MANY = 1_000_000
 EVEN = Bursts(1.0, 0.0)
@@ -44,12 +54,12 @@ def test_batches_of_equal_order_are_served_as_they_come() -> None:
 def test_a_kernel_waits_for_the_one_before() -> None:
     """The second batch is on the card at 20, the first kernel ends at 40."""
     at = _serve([[0.0, 1.0]], [KernelShare((30.0,))], orders=[0])
-    assert at[KERNEL].tolist() == [10.0, 40.0] and at[KERNEL_END].tolist() == [40.0, 70.0]
+    assert at[KERNEL_BEGIN].tolist() == [10.0, 40.0] and at[KERNEL_END].tolist() == [40.0, 70.0]
 
 
 def test_a_worker_takes_no_more_batches_than_its_window() -> None:
     at = _serve([[0.0, 1.0, 2.0]], [KernelShare((30.0,))], orders=[0], window=1)
-    assert at[TAKEN].tolist() == [0.0, 40.0, 80.0] and at[DONE].tolist() == [40.0, 80.0, 120.0]
+    assert at[BATCH_TAKEN].tolist() == [0.0, 40.0, 80.0] and at[BATCH_DONE].tolist() == [40.0, 80.0, 120.0]
 
 
 def test_a_kernel_is_slowed_only_while_its_sharer_runs() -> None:
@@ -61,7 +71,7 @@ def test_a_kernel_is_slowed_only_while_its_sharer_runs() -> None:
 
 def test_the_longest_minibatch_ends_the_kernel() -> None:
     at = _serve([[0.0]], [KernelShare((20.0, 35.0, 5.0))], orders=[0])
-    assert at[RETURNED].tolist() == [45.0]
+    assert at[BATCH_RETURNED].tolist() == [45.0]
 
 
 def _demand(**changes: object) -> BatchDemand:

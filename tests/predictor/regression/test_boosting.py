@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 
-from predictor.regression.boosting import FOLDS, Stages, Trees, _folds, boost, fit_stages
+from predictor.regression.boosting import CROSS_VALIDATION_FOLDS, Stages, Trees, _folds, boost, fit_stages
 from tests.predictor.regression.gradient_boosting import stages_of
 
 ROWS = 200
@@ -60,7 +60,7 @@ def test_folds_keep_settings_together() -> None:
     assert sorted(np.concatenate(out)) == list(range(200))
     for setting in (*range(25), 99):
         assert sum((settings[rows] == setting).any() for rows in out) == 1
-    assert len(out) == FOLDS
+    assert len(out) == CROSS_VALIDATION_FOLDS
 
 
 # Flattened trees predict as scikit-learn does.

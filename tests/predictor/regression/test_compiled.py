@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from predictor.regression.compiled import FOLDERS, _sources, announce_compiling, dot, exponential, padded
+from predictor.regression.compiled import KERNEL_FOLDERS, _sources, announce_compiling, dot, exponential, padded
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import add_squared, value_at
 
@@ -56,7 +56,7 @@ def test_a_process_is_the_same_next_to_a_larger_one() -> None:
 
 def test_machine_code_is_of_all_sources_of_today() -> None:
     """The cache is compared by the digest of all of them: a kernel has others compiled into it."""
-    assert exponential._cache._cache_file._source_stamp == _sources(FOLDERS)  # type: ignore[attr-defined]
+    assert exponential._cache._cache_file._source_stamp == _sources(KERNEL_FOLDERS)  # type: ignore[attr-defined]
 
 
 def test_compiling_is_announced_once_to_who_asked_last() -> None:

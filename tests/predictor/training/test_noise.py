@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predictor.training.recorded import NOISE, noise_of_a_run
+from predictor.training.recorded import ASSUMED_NOISE, noise_of_a_run
 
 
 def test_noise_is_assumed_until_it_was_seen() -> None:
     """Without repeats, and hardly less after two runs that happen to agree."""
     once, twice = np.zeros((1, 2)), np.zeros((2, 2))
-    assert noise_of_a_run([]) == noise_of_a_run([once, once]) == pytest.approx(NOISE)
-    assert 0.8 * NOISE < noise_of_a_run([once, twice]) < NOISE
+    assert noise_of_a_run([]) == noise_of_a_run([once, once]) == pytest.approx(ASSUMED_NOISE)
+    assert 0.8 * ASSUMED_NOISE < noise_of_a_run([once, twice]) < ASSUMED_NOISE
 
 
 @pytest.mark.parametrize("scale", [0.002, 0.03])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from profiler.chains.plan import LOADS, TRAFFICS, ChainRequest
+from profiler.chains.plan import OPEN_LOOP_LOADS, TRAFFICS_PER_CHAIN, ChainRequest
 from profiler.chains.profiling import profile_chains
 from profiler.journal.status import as_text, read_status
 from profiler.profiling import journal_of, profile
@@ -52,12 +52,12 @@ def test_each_placement_has_its_traffic_loads_and_repeats(tmp_path: Path) -> Non
     """A closed loop at every traffic, an open one at default traffic, each run twice; the rows of a chain together."""
     table = measured(ToyServer(), tmp_path / "p")
     placed = table.groupby(["order", "cores"], sort=False)
-    assert (placed.size() == 2 * (TRAFFICS + len(LOADS))).all()
+    assert (placed.size() == 2 * (TRAFFICS_PER_CHAIN + len(OPEN_LOOP_LOADS))).all()
     assert (table.groupby((table.order + table.cores).ne((table.order + table.cores).shift()).cumsum()).ngroups) == 4
     for _, rows in placed:
         opened = rows[rows.rate_kpps > 0]
         reached = rows[(rows.rate_kpps == 0) & (rows.packet_size == 500)].throughput_kpps.mean()
-        assert opened.rate_kpps.unique() / reached == pytest.approx(LOADS, rel=1e-3)
+        assert opened.rate_kpps.unique() / reached == pytest.approx(OPEN_LOOP_LOADS, rel=1e-3)
         assert opened.latency_p99_us.eq(2).all() and rows[rows.rate_kpps == 0].latency_p99_us.isna().all()
         assert rows.repeat.unique().tolist() == [0, 1]
 
@@ -216,4 +216,4 @@ def test_best_effort_runs_of_chains_are_listed(tmp_path: Path) -> None:
     listed = read_best_effort(tmp_path / "p")
     assert set(listed["kind"]) == {"chain"} and set(listed["name"]) == {"coder"}
     assert listed["settings"].str.contains("cores=[[0]]", regex=False).all()
-    assert len(listed) == 2 * (TRAFFICS + len(LOADS))
+    assert len(listed) == 2 * (TRAFFICS_PER_CHAIN + len(OPEN_LOOP_LOADS))

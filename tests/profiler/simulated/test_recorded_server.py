@@ -21,7 +21,7 @@ from profiler.profiling import profile
 from profiler.simulated import SimulatedServer
 from profiler.testbeds import open_testbed
 from profiles import InputError, Workload
-from profiles.chain_table import ORDER, read_chains
+from profiles.chain_table import ORDER_COLUMN, read_chains
 from profiles.profile import read_profile
 
 RECORDED = Path(__file__).parents[3] / "traces" / "server-simulated"
@@ -44,7 +44,7 @@ def test_recorded_chains_are_those_of_the_server(tmp_path: Path) -> None:
     server = SimulatedServer()
     here = read_chains(profile_chains(server, tmp_path / "p", ChainRequest(["Limiter"])) / "chains.csv")
     there = read_chains(RECORDED / "chains.csv")
-    there = there[there[ORDER] == "Limiter"].reset_index(drop=True)
+    there = there[there[ORDER_COLUMN] == "Limiter"].reset_index(drop=True)
     pd.testing.assert_frame_equal(here, there[here.columns], check_exact=True)
 
 
@@ -58,7 +58,7 @@ def test_recorded_latencies_are_those_of_the_server(tmp_path: Path) -> None:
 
 def test_recorded_chains_are_pairs_and_triples_with_their_nfs() -> None:
     """Thirty pairs and twelve triples, and each of the fourteen functions alone."""
-    orders = read_chains(RECORDED / "chains.csv")[ORDER].unique()
+    orders = read_chains(RECORDED / "chains.csv")[ORDER_COLUMN].unique()
     lengths = np.bincount([1 + order.count(",") for order in orders])
     assert lengths.tolist() == [0, 14, 30, 12]
     assert not any("Null" in order for order in orders)

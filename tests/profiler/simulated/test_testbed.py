@@ -189,8 +189,8 @@ def test_thousands_of_runs_are_solved_together(monkeypatch: pytest.MonkeyPatch) 
         return solution
 
     monkeypatch.setattr(machine, "solve", counted)
-    TRUTH.run_many([[Workload("NAT", DEFAULT)]] * (2 * machine.CHUNK + 1), noise=False)
-    assert solved == [machine.CHUNK, machine.CHUNK, 1]
+    TRUTH.run_many([[Workload("NAT", DEFAULT)]] * (2 * machine.CO_LOCATION_CHUNK + 1), noise=False)
+    assert solved == [machine.CO_LOCATION_CHUNK, machine.CO_LOCATION_CHUNK, 1]
 
 
 def test_it_can_be_served_over_the_protocol() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from placer.testing import check_testbed
 from profiler.serve import answer
-from profiler.simulated_gpu import GPUS, NFS, TITAN, SimulatedGpu
+from profiler.simulated_gpu import GPU_NFS, SIMULATED_GPUS, TITAN, SimulatedGpu
 from profiler.testbed import Measurement, RunRefused
 from profiler.testbeds import open_testbed
 from profiler.testbeds.exec import ExecTestbed
@@ -26,7 +26,7 @@ def p99(one: Measurement) -> float:
     return one.latency_us.p99
 
 
-@pytest.mark.parametrize("name", GPUS)
+@pytest.mark.parametrize("name", SIMULATED_GPUS)
 def test_each_gpu_is_a_testbed(name: str) -> None:
     """By its SPEC; it keeps the protocol."""
     with open_testbed(f"simulated:{name}") as testbed:
@@ -133,6 +133,6 @@ def test_what_cannot_run_is_refused_by_name(loads: list[object], message: str) -
 def test_a_card_can_be_another() -> None:
     """A slower bus is slower for everybody."""
     bus = replace(TITAN.to_card, bytes_per_us=1e3)
-    slow = SimulatedGpu(card=replace(TITAN, to_card=bus), nfs=NFS).run([on_sms("NIDS")], seed=1).measurements[0]
+    slow = SimulatedGpu(card=replace(TITAN, to_card=bus), nfs=GPU_NFS).run([on_sms("NIDS")], seed=1).measurements[0]
     fast = GPU.run([on_sms("NIDS")], seed=1).measurements[0]
     assert p99(slow) > p99(fast) + 100

@@ -6,7 +6,7 @@ import pytest
 
 from experiments import Setting
 from experiments.tomur.methodology.arrival_sequences import each_sequence, fleet_of
-from experiments.tomur.methodology.simulated_card import TESTBED
+from experiments.tomur.methodology.simulated_card import CARD_SPEC
 from experiments.tomur.table6_online import _oracles
 from placer.strategies.contention_aware import ContentionAware
 
@@ -19,10 +19,10 @@ Score = tuple[float, float]
 
 def _scores(seed: int) -> list[tuple[list[str | None], Score]]:
     """NICs, wastage and SLA violations of a sequence on the first card, with exact and with predicted throughputs."""
-    fleet, scores = fleet_of(TESTBED), []
+    fleet, scores = fleet_of(CARD_SPEC), []
     arrivals = fleet.arrivals(seed, 16)
     fewest = fleet.fewest_nics(arrivals)
-    for oracles in (fleet.truth, _oracles(TESTBED, RISK)):
+    for oracles in (fleet.truth, _oracles(CARD_SPEC, RISK)):
         plan = ContentionAware(fleet.catalogue, oracles=oracles).place(arrivals)
         scores.append(([one.nic for one in plan.placements], fleet.score(plan, fewest)))
     return scores

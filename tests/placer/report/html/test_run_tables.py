@@ -17,7 +17,7 @@ def test_the_curve_over_time_peaks_at_the_nics_that_are_reported(comparison: Com
 
 def test_a_curve_of_many_moments_keeps_its_peak(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
     """A curve reduced to ten points still has its peak."""
-    monkeypatch.setattr(run, "STEPS", 10)
+    monkeypatch.setattr(run, "MOST_CURVE_POINTS", 10)
     curves = run.nics_over_time(comparison)
     assert curves.groupby("strategy").size().max() <= 11
     assert curves.groupby("strategy")["nics"].max().to_dict() == {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placer.report.text.fit import ROWS, draw_curve, errors_verdict, number_text, shown
+from placer.report.text.fit import PLOT_ROWS, draw_curve, errors_verdict, number_text, shown
 from predictor.fitting.points import MeasuredCurve
 from tests.effort import examples
 from tests.placer.report.fitted import bent_model, cache_model, curve_of, line_model
@@ -37,7 +37,7 @@ def test_the_curve_is_six_rows_with_its_ends_and_a_caret_below_the_breakpoint() 
     """A logarithmic axis: 4,096 of 1,048,576 is at 12/20 of it."""
     model = cache_model()
     lines = shown(model, curve_of(model), 60).splitlines()
-    carets, ends = lines[1 + ROWS], lines[2 + ROWS]
+    carets, ends = lines[1 + PLOT_ROWS], lines[2 + PLOT_ROWS]
     margin = len(ends) - len(ends.lstrip())
     assert ends.split() == ["1", "entries", "(log)", "1,048,576"]
     assert len(ends) == 60
@@ -59,7 +59,7 @@ def test_few_and_many_points_take_the_same_space(rows: int) -> None:
     model = line_model()
     curve = curve_of(model, repeats=1, rows=rows)
     lines = shown(model, curve, 80).splitlines()
-    assert len(lines) == ROWS + 5
+    assert len(lines) == PLOT_ROWS + 5
     assert max(map(len, lines)) <= 80
 
 
@@ -78,8 +78,8 @@ def test_a_narrow_terminal_shows_no_curve() -> None:
 def test_every_curve_fits_its_box(points: list[tuple[float, float]], columns: int, braille: bool) -> None:
     """Whatever the points are; each row and column has as many characters as asked for, and some have dots."""
     x, y = np.array(points).T
-    rows = draw_curve(x, y, columns, ROWS, braille=braille)
-    assert [len(row) for row in rows] == [columns] * ROWS
+    rows = draw_curve(x, y, columns, PLOT_ROWS, braille=braille)
+    assert [len(row) for row in rows] == [columns] * PLOT_ROWS
     assert any(row.strip(" \u2800") for row in rows)
 
 

@@ -19,7 +19,7 @@ from tests.placer.rack.small import ON_SERVER, ON_SWITCH, chain, rack, server
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 
 GENERATORS = [instances.everyday, instances.edges]
-ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.DELTAS]
+ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.RATE_DELTAS]
 
 
 def lemurs(numbers: tuple[int, ...], delta: float) -> tuple[Json, Json]:
