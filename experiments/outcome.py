@@ -65,7 +65,7 @@ def outcomes_of(
     save
         Called with each result before the next experiment begins; when it raises, the experiment has failed.
     """
-    return (_outcome_of(one, setting, save) for one in chosen)
+    return (_outcome_of(experiment, setting, save) for experiment in chosen)
 
 
 def _outcome_of(one: Experiment, setting: Setting, save: Callable[[Experiment, Result], None]) -> Outcome:

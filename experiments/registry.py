@@ -167,9 +167,9 @@ def find_experiment(name: str) -> Experiment:
         When there is none; the hint names the nearest, or all.
     """
     known = all_experiments()
-    for one in known:
-        if one.name == name:
-            return one
+    for experiment in known:
+        if experiment.name == name:
+            return experiment
     raise _unknown(name, known)
 
 
@@ -191,15 +191,15 @@ def find_experiments(name: str, known: Sequence[Experiment]) -> list[Experiment]
     """
     if name == "all":
         return list(known)
-    exact = [one for one in known if one.name == name]
-    found = exact or [one for one in known if one.name.startswith(f"{name}-")]
+    exact = [experiment for experiment in known if experiment.name == name]
+    found = exact or [experiment for experiment in known if experiment.name.startswith(f"{name}-")]
     if not found:
         raise _unknown(name, known)
     return found
 
 
 def _unknown(name: str, known: Sequence[Experiment]) -> InputError:
-    names = [one.name for one in known]
+    names = [experiment.name for experiment in known]
     without_variant = {name.partition("-")[0] for name in names}
     near = get_close_matches(name, sorted({*names, *without_variant}), n=3) or names
     return InputError.of("NAME", f"'{name}' is not an experiment", hint=f"one of {', '.join(near)}, or all")

@@ -91,15 +91,17 @@ def _markdown_page(outcomes: Sequence[Outcome], setting: Setting) -> Iterator[st
         rows = f"{outcome.rows_with_verdict} of {outcome.rows} rows worse or different"
         ended = rows if outcome.result else f"{outcome.status}: {outcome.reason}"
         yield f"- [{outcome.experiment.name}](#{outcome.experiment.name}): {outcome.experiment.title} ({ended})"
-    for one in outcomes:
-        name, title = one.experiment.name, one.experiment.title
+    for reported in outcomes:
+        name, title = reported.experiment.name, reported.experiment.title
         yield from ("", f"## {name}", "", f"{title}.", "")
-        if one.result is None:
-            yield f"{one.status.capitalize()}: {one.reason}"
+        if reported.result is None:
+            yield f"{reported.status.capitalize()}: {reported.reason}"
             continue
-        yield from (*_markdown_table(one.result.table), "")
-        yield from (f"- {note}" for note in notes_of(one.result))
-        csv = ", ".join(f"[{file}.csv]({file}.csv)" for file in [name, *(f"{name}-{of}" for of in one.result.data)])
+        yield from (*_markdown_table(reported.result.table), "")
+        yield from (f"- {note}" for note in notes_of(reported.result))
+        csv = ", ".join(
+            f"[{file}.csv]({file}.csv)" for file in [name, *(f"{name}-{of}" for of in reported.result.data)]
+        )
         yield from ("", f"![{title}]({name}.svg)", "", f"Data: {csv}")
 
 

@@ -122,7 +122,7 @@ class Models(Shown):
     def excess_cores(self, workloads: Sequence[Workload]) -> str | None:
         """By how many cores the co-location exceeds the NIC, in words; None where it fits, or cores are not known."""
         cores = [self.models[workload.nf].cores for workload in workloads]
-        known = [one for one in cores if one is not None]
+        known = [core_count for core_count in cores if core_count is not None]
         if self.testbed is None or len(known) < len(cores) or sum(known) <= self.testbed.nic.cores:
             return None
         return f"{len(cores)} NFs take {sum(known)} cores, a {self.testbed.nic.model} has {self.testbed.nic.cores}"

@@ -160,7 +160,7 @@ class Predictor(ABC):
                 low_kpps=None,
                 high_kpps=None,
             )
-            for kpps, (alone,) in zip(predicted, self.predict([[one] for one in workloads]), strict=True)
+            for kpps, (alone,) in zip(predicted, self.predict([[workload] for workload in workloads]), strict=True)
         ]
 
 

@@ -122,7 +122,7 @@ class BenchLevels:
 
     def all(self) -> list[BenchLevel]:
         """Every level, in the order of `benches.csv`."""
-        return [*self.memory, *(one for a in self.accelerators.values() for one in (*a.saturating, *a.light))]
+        return [*self.memory, *(level for a in self.accelerators.values() for level in (*a.saturating, *a.light))]
 
 
 def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) -> BenchLevels:

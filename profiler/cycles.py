@@ -87,18 +87,18 @@ def measure_cycles(
     runs = SoloRepeats(testbed, Workload(nfs[0].name, description.traffic), seed, done)
     traffics = _traffics(description)
     null = runs.measure([Workload(NULL_NF, traffic) for traffic in traffics], SEARCH_RUNS)
-    clock_mhz = _clock_mhz(description, [one for found in null.values() for one in found])
+    clock_mhz = _clock_mhz(description, [run for found in null.values() for run in found])
     if not clock_mhz:
         notify("cycles per packet are not known: the testbed neither describes its clock nor counts cycles")
         return None
     found = runs.measure([Workload(nf.name, traffic) for nf in nfs for traffic in traffics], SEARCH_RUNS)
     cores = {nf.name: nf.cores for nf in description.nfs}
     cycles = _Cycles(clock_mhz, cores, null | found)
-    worst = {nf.name: cycles.worst(nf.name, traffics) for nf in nfs if any(one.nf == nf.name for one in found)}
-    nulls = dict.fromkeys(Workload(NULL_NF, one.traffic) for one in worst.values())
+    worst = {nf.name: cycles.worst(nf.name, traffics) for nf in nfs if any(run.nf == nf.name for run in found)}
+    nulls = dict.fromkeys(Workload(NULL_NF, workload.traffic) for workload in worst.values())
     cycles.repeats |= runs.measure([*nulls, *worst.values()], WORST_REPEATS, first=SEARCH_RUNS)
     cycles.repeats |= runs.measure(
-        [one for nf in nfs if nf.name in worst for one in _with_rules(nf, worst)], SEARCH_RUNS
+        [workload for nf in nfs if nf.name in worst for workload in _with_rules(nf, worst)], SEARCH_RUNS
     )
     if left_out := [nf.name for nf in nfs if nf.name not in worst]:
         notify(f"{', '.join(left_out)}: not known in cycles, because they do not run alone here")
@@ -127,7 +127,7 @@ class _Cycles:
     def of_nf(self, nf: NfDescription, worst: Workload, default: TrafficProfile) -> NfCycles:
         """The cycles of an NF without the source."""
         source = fmean(self._of(NULL_NF, self.repeats[Workload(NULL_NF, worst.traffic)]))
-        own = [one - source for one in self._of(nf.name, self.repeats[worst])]
+        own = [cycles - source for cycles in self._of(nf.name, self.repeats[worst])]
         at_default = Workload(nf.name, default)
         return NfCycles(
             fmean(own),
@@ -158,7 +158,7 @@ class _Cycles:
 
     def _of(self, nf: str, found: Sequence[Measurement]) -> list[float]:
         """Cycles per packet of each run, with the source."""
-        return [self.cores[nf] * self.clock_mhz * 1e3 / one.throughput_kpps for one in found]
+        return [self.cores[nf] * self.clock_mhz * 1e3 / run.throughput_kpps for run in found]
 
 
 def _with_rules(nf: NfDescription, worst: Mapping[str, Workload]) -> list[ConfiguredWorkload]:
@@ -198,5 +198,5 @@ def _clock_mhz(description: TestbedDescription, null: Sequence[Measurement]) -> 
     """As the testbed describes it, else as counted: instructions per second / instructions per cycle; 0 if neither."""
     if description.nic.clock_mhz:
         return description.nic.clock_mhz
-    counted = [one.counters.irt / one.counters.ipc / 1e6 for one in null if one.counters.ipc > 0]
+    counted = [run.counters.irt / run.counters.ipc / 1e6 for run in null if run.counters.ipc > 0]
     return median(counted) / description.nf(NULL_NF).cores if counted else 0.0

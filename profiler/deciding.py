@@ -71,15 +71,19 @@ def measure_deciding(
     """
     description = testbed.describe()
     workloads = sorted(Workload(nf.name, description.traffic) for nf in description.fitting_nfs)
-    known = next(one for one in workloads if one.nf in targets)
+    known = next(workload for workload in workloads if workload.nf in targets)
     runs = CoLocationRuns(testbed, known=known, most=most, seed=seed, done=done, crowded=KEPT_SHARE)
-    alone: list[CoLocation] = [(one,) for one in workloads]
-    _measure_alone(runs, [one for one in alone if _has(one, targets)], [one for one in alone if not _has(one, targets)])
-    level = [one for one in alone if runs.count(one)]
+    alone: list[CoLocation] = [(workload,) for workload in workloads]
+    _measure_alone(
+        runs,
+        [co_location for co_location in alone if _has(co_location, targets)],
+        [co_location for co_location in alone if not _has(co_location, targets)],
+    )
+    level = [co_location for co_location in alone if runs.count(co_location)]
     refused = len(runs.refused)
     while runs.left > 0 and (level := _next_level(runs, level, workloads, targets, description)):
         runs.measure(level)
-        level = [one for one in level if _keeps(runs, one)]
+        level = [co_location for co_location in level if _keeps(runs, co_location)]
     if len(runs.refused) > refused:
         notify(f"{len(runs.refused) - refused} co-locations at default traffic do not run here; left out")
     _repeat(runs)
@@ -94,16 +98,17 @@ def _measure_alone(runs: CoLocationRuns, targets: Sequence[CoLocation], others: 
     wanted = list(targets)
     while wanted and runs.left - len(wanted) >= max(keep, 0):
         runs.measure(wanted)
-        wanted = [one for one in wanted if one not in runs.refused]
-        if any(runs.count(one) < fewest for one in wanted):
+        wanted = [co_location for co_location in wanted if co_location not in runs.refused]
+        if any(runs.count(co_location) < fewest for co_location in wanted):
             continue
-        noise = {one: _noise(runs, one) for one in wanted}
+        noise = {co_location: _noise(runs, co_location) for co_location in wanted}
         # the noise of few runs is itself uncertain: an NF is taken to have the usual noise at least
         usual = float(np.median(list(noise.values()))) if noise else 0.0
         wanted = [
-            one
-            for one in wanted
-            if runs.count(one) < largest and max(noise[one], usual) / runs.count(one) ** 0.5 > SOLO_ERROR
+            co_location
+            for co_location in wanted
+            if runs.count(co_location) < largest
+            and max(noise[co_location], usual) / runs.count(co_location) ** 0.5 > SOLO_ERROR
         ]
     for _ in range(OTHERS_SOLO_RUNS):
         runs.measure(others)
@@ -129,17 +134,17 @@ def _next_level(
     cores = {nf.name: nf.cores for nf in description.nfs}
 
     def wanted(co_location: CoLocation) -> bool:
-        if sum(cores[one.nf] for one in co_location) > description.nic.cores:
+        if sum(cores[workload.nf] for workload in co_location) > description.nic.cores:
             return False
         parts = {without(co_location, (at,)) for at in range(len(co_location))}
         return _has(co_location, targets) and all(part in kept or not _has(part, targets) for part in parts)
 
-    larger = {tuple(sorted((*one, other))) for one in level for other in workloads}
+    larger = {tuple(sorted((*co_location, other))) for co_location in level for other in workloads}
     return sorted(filter(wanted, larger), key=lambda one: (-_expected_slowest(runs, one), one))
 
 
 def _has(co_location: CoLocation, targets: Collection[str]) -> bool:
-    return any(one.nf in targets for one in co_location)
+    return any(workload.nf in targets for workload in co_location)
 
 
 def _keeps(runs: CoLocationRuns, co_location: CoLocation) -> bool:
@@ -149,7 +154,7 @@ def _keeps(runs: CoLocationRuns, co_location: CoLocation) -> bool:
 
 def _expected_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
     """The share of its solo throughput that the slowest NF is expected to keep, by the parts; 1 without any."""
-    solo = {one: runs.throughputs((one,)).mean() for one in co_location if runs.count((one,))}
+    solo = {workload: runs.throughputs((workload,)).mean() for workload in co_location if runs.count((workload,))}
     shares = [float(kpps / solo[one]) for one, kpps in runs.expected(co_location).items() if one in solo]
     return min(shares, default=1.0)
 
@@ -161,7 +166,11 @@ def _repeat(runs: CoLocationRuns) -> None:
     as many as the square root of the weight.
     """
     low, high = DECIDING_BAND
-    measured = {one: runs.slowest(one) for one in dict.fromkeys(one for one, _ in runs.all()) if len(one) > 1}
+    measured = {
+        co_location: runs.slowest(co_location)
+        for co_location in dict.fromkeys(one for one, _ in runs.all())
+        if len(co_location) > 1
+    }
     weights = {one: _chance(runs, one) for one, share in measured.items() if share is not None and low <= share <= high}
     while runs.left > 0:
         worth = {
@@ -177,5 +186,5 @@ def _repeat(runs: CoLocationRuns) -> None:
 def _chance(runs: CoLocationRuns, co_location: CoLocation) -> float:
     """The probability that SLAs drawn evenly up to a drop of 1 - `KEPT_SHARE` allow the co-location."""
     kept = runs.throughputs(co_location).mean(axis=0)
-    solo = [runs.throughputs((one,)).mean() for one in co_location]
+    solo = [runs.throughputs((workload,)).mean() for workload in co_location]
     return float(np.prod(np.clip((kept / solo - KEPT_SHARE) / (1.0 - KEPT_SHARE), 0.0, 1.0)))

@@ -51,13 +51,13 @@ def export(
 
     `best_efforts` are the runs of `best-effort.csv`; without any, there is no such file.
     """
-    outdated = [out / BEST_EFFORT, *(path for one in profiles for path in one.outdated(out / one.name))]
+    outdated = [out / BEST_EFFORT, *(path for profile in profiles for path in profile.outdated(out / profile.name))]
     with files_aside(out, outdated) as aside:
         write_best_efforts(best_efforts, aside)
         write_json(description.model_dump(mode="json"), aside / "testbed.json")
         write_table(bench_table(benches), aside / "benches.csv")
-        for one in profiles:
-            one.write_files(aside / one.name)
+        for profile in profiles:
+            profile.write_files(aside / profile.name)
         if cycles:
             write_cycles(cycles, description, aside / CYCLES_FILE, out / CYCLES_FILE)
 
@@ -97,17 +97,17 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
     def is_accelerator(one: _Measured) -> bool:
         return len(one[1].accelerators) == 1 and not one[1].loads_memory
 
-    solo = [one for one in measured if not one[1].levels]
+    solo = [run for run in measured if not run[1].levels]
     accelerators = {}
     for name in nf.accelerators:
-        loaded = [one for one in measured if is_accelerator(one) and name in one[1].accelerators]
+        loaded = [run for run in measured if is_accelerator(run) and name in run[1].accelerators]
         accelerators[name] = _table(loaded or solo, _demand_on(name))
-    mixed = [one for one in measured if one[1].levels and not is_memory(one) and not is_accelerator(one)]
+    mixed = [run for run in measured if run[1].levels and not is_memory(run) and not is_accelerator(run)]
     return NfProfile(
         name=nf.name,
         description=nf,
         solo=_table(solo, _own_counters),
-        memory=_table([one for one in measured if is_memory(one)], _competitors_counters),
+        memory=_table([run for run in measured if is_memory(run)], _competitors_counters),
         accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
         co_locations=_co_location_table(_recorded(runs)),
@@ -119,19 +119,19 @@ def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[RecordedRun]
 
     A run that is there already is not added again.
     """
-    found: dict[str, list[RecordedRun]] = {one.name: [] for one in profiles}
+    found: dict[str, list[RecordedRun]] = {profile.name: [] for profile in profiles}
     for co_location, kpps in runs:
-        if folder := next((one.nf for one in co_location if one.nf in found), None):
+        if folder := next((workload.nf for workload in co_location if workload.nf in found), None):
             found[folder].append((co_location, kpps))
-    return [_with_co_locations(one, found[one.name]) for one in profiles]
+    return [_with_co_locations(profile, found[profile.name]) for profile in profiles]
 
 
 def write_co_locations(out: Path, profiles: Sequence[NfProfile], best_efforts: pd.DataFrame) -> None:
     """Write `co-locations.csv` of each NF, and `best-effort.csv`, into `out`; all other files stay."""
     with files_aside(out) as aside:
         write_best_efforts(best_efforts, aside)
-        for one in profiles:
-            write_table(one.co_locations, aside / one.name / f"{CO_LOCATIONS}.csv")
+        for profile in profiles:
+            write_table(profile.co_locations, aside / profile.name / f"{CO_LOCATIONS}.csv")
 
 
 def write_best_efforts(best_efforts: pd.DataFrame, folder: Path) -> None:
@@ -167,7 +167,7 @@ def recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
 
 def rounded(kpps: Iterable[float]) -> tuple[float, ...]:
     """Throughputs as files have them."""
-    return tuple(float(SIGNIFICANT_DIGITS % one) for one in kpps)
+    return tuple(float(SIGNIFICANT_DIGITS % rate) for rate in kpps)
 
 
 def memory_table(points: Iterable[OperatingPoint]) -> pd.DataFrame:
@@ -183,7 +183,7 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
     for level in levels:
         name = level.load.name
         parameters = {key if key not in taken else f"{name}.{key}": value for key, value in level.load.parameters}
-        demand = {service_column(one): level.service_ms for one in [level.accelerator] if one}
+        demand = {service_column(name): level.service_ms for name in [level.accelerator] if name}
         rows.append(
             {
                 "bench": name,
@@ -239,7 +239,7 @@ def best_effort_table(runs: Iterable[tuple[str, str, Run]]) -> pd.DataFrame:
 
 def _recorded(runs: NfRuns) -> Iterator[RecordedRun]:
     for co_location, run in runs.co_locations:
-        yield co_location, tuple(one.throughput_kpps for one in run.measurements)
+        yield co_location, tuple(measurement.throughput_kpps for measurement in run.measurements)
 
 
 def _co_location_table(runs: Iterable[RecordedRun], first: int = 0) -> pd.DataFrame:
@@ -259,11 +259,11 @@ def _table(measured: Sequence[_Measured], contention_columns: _Columns) -> pd.Da
     """Traffic, `contention_columns`, throughput."""
     rows = [
         {
-            **one[0].as_dict(),
-            **contention_columns(one),
-            THROUGHPUT_COLUMN: _mean([run.throughput_kpps for run in one[2]]),
+            **measured_run[0].as_dict(),
+            **contention_columns(measured_run),
+            THROUGHPUT_COLUMN: _mean([run.throughput_kpps for run in measured_run[2]]),
         }
-        for one in measured
+        for measured_run in measured
     ]
     return pd.DataFrame(
         rows, columns=list(rows[0]) if rows else [*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT_COLUMN]

@@ -122,7 +122,7 @@ def with_runs(profile: Profile, runs: Iterable[RecordedRun]) -> Profile:
     former = list(profile.nfs.values())
     blank = [replace(nf, co_locations=nf.co_locations[:0]) for nf in former]
     nfs = [_appended(nf, one.co_locations) for nf, one in zip(former, with_co_locations(blank, runs), strict=True)]
-    return replace(profile, nfs={one.name: one for one in nfs})
+    return replace(profile, nfs={nf.name: nf for nf in nfs})
 
 
 def _appended(nf: NfProfile, new: pd.DataFrame) -> NfProfile:
@@ -170,7 +170,7 @@ def _begin(journal: Journal, key: str, most: int) -> tuple[str, int]:
 def _unwritten(profile: Profile, recorded: Sequence[RecordedRun], kept: Sequence[RecordedRun]) -> list[RecordedRun]:
     """The runs that the journal keeps, if the directory lacks any."""
     there = set(recorded)
-    return [run for run in kept if run not in there and any(one.nf in profile.nfs for one in run[0])]
+    return [run for run in kept if run not in there and any(workload.nf in profile.nfs for workload in run[0])]
 
 
 def _write(out: Path, profile: Profile, runs: Sequence[RecordedRun], best_efforts: pd.DataFrame) -> Profile:

@@ -68,16 +68,16 @@ class LatencyAtRate:
 
     def row(self) -> Row:
         """The row of `latency.csv`: medians of the repeats."""
-        p99s = [one.p99 for one in self.repeats]
+        p99s = [repeat.p99 for repeat in self.repeats]
         return {
             **self.setting.workload.traffic.as_dict(),
             COMPETITORS_COLUMN: competitors_text(other.nf for other in self.setting.others),
             CAPACITY_COLUMN: self.capacity_kpps,
             RATE_COLUMN: self.rate_kpps,
-            MEAN_COLUMN: median(one.mean for one in self.repeats),
-            P50_COLUMN: median(one.p50 for one in self.repeats),
+            MEAN_COLUMN: median(repeat.mean for repeat in self.repeats),
+            P50_COLUMN: median(repeat.p50 for repeat in self.repeats),
             P99_COLUMN: median(p99s),
-            MAX_COLUMN: max(one.max for one in self.repeats),
+            MAX_COLUMN: max(repeat.max for repeat in self.repeats),
             REPEATS_COLUMN: len(p99s),
             SPREAD_COLUMN: max(p99s) - min(p99s) if len(p99s) > 1 else None,
         }
@@ -123,10 +123,10 @@ class LatencyRuns:
         TestbedError
             When the testbed fails, or measures no latency.
         """
-        by_loads = {one.loads(self._description): one for one in settings}
+        by_loads = {setting.loads(self._description): setting for setting in settings}
         closed = self._closed.run(list(by_loads), self._seed + SEED_STRIDE * FIRST_SEED)
         capacities = {by_loads[loads]: run.measurements[0].throughput_kpps for loads, run in closed}
-        self.refused += [one for one in settings if one not in capacities]
+        self.refused += [setting for setting in settings if setting not in capacities]
         wanted = {
             one.loads(self._description, rate): (one, capacity, rate)
             for one, capacity in capacities.items()
@@ -138,7 +138,7 @@ class LatencyRuns:
     def _repeats(
         self, co_locations: Sequence[CoLocationLoads], times: int
     ) -> dict[CoLocationLoads, list[PacketLatency]]:
-        found: dict[CoLocationLoads, list[PacketLatency]] = {one: [] for one in co_locations}
+        found: dict[CoLocationLoads, list[PacketLatency]] = {co_location: [] for co_location in co_locations}
         for repeat in range(times):
             left = list(found)
             runs = dict(self._open.run(left, self._seed + SEED_STRIDE * (FIRST_SEED + 1 + repeat)))
@@ -232,7 +232,7 @@ def profile_latency(
         measured = {nf: measuring.measure(drawn, times) for nf, drawn in settings.items()}
         journal.finished(LATENCY_PART)
         if measuring.refused:
-            names = ", ".join(dict.fromkeys(one.workload.nf for one in measuring.refused))
+            names = ", ".join(dict.fromkeys(setting.workload.nf for setting in measuring.refused))
             notify(f"{len(measuring.refused)} co-locations of {names} do not run here; left out")
         if measuring.overloaded:
             notify(f"{measuring.overloaded} offered rates were not carried; left out")
@@ -248,7 +248,7 @@ def write_latencies(out: Path, description: TestbedDescription, measured: dict[s
         write_json(description.model_dump(mode="json"), aside / "testbed.json")
         for nf, found in measured.items():
             if found:
-                rows = pd.DataFrame([one.row() for one in found], columns=LATENCY_COLUMNS)
+                rows = pd.DataFrame([result.row() for result in found], columns=LATENCY_COLUMNS)
                 write_table(rows, aside / nf / f"{FILE}.csv")
 
 
@@ -331,7 +331,9 @@ def _others(description: TestbedDescription, nf: NfDescription, share: float, rn
     left = description.nic.cores - nf.cores
     free = max(round(share * left), min(left, 1))
     others = []
-    while fitting := [one for one in description.fitting_nfs if one.cores <= free and one.name != NULL_NF]:
+    while fitting := [
+        candidate for candidate in description.fitting_nfs if candidate.cores <= free and candidate.name != NULL_NF
+    ]:
         others.append(fitting[int(rng.integers(len(fitting)))])
         free -= others[-1].cores
-    return tuple(sorted(Workload(one.name, description.traffic) for one in others))
+    return tuple(sorted(Workload(other.name, description.traffic) for other in others))

@@ -138,7 +138,7 @@ def profile(
             shares[nf.name] = divide(
                 nf.name, quota or chosen.quota, len(_bench_points(description, nf, benches, memory))
             )
-        together = sum(one.deciding for one in shares.values())
+        together = sum(share.deciding for share in shares.values())
         journal.plan([*((nf, method, one.own) for nf, one in shares.items()), (TOGETHER_PART, "", together)])
         profiles = []
         for nf in targets:
@@ -280,8 +280,8 @@ def targets_of(description: TestbedDescription, names: Sequence[str] | None, not
     too_large = [f"{nf.name} needs {nf.cores} cores, the NIC has {cores}" for nf in wanted if nf.cores > cores]
     if too_large and (names or len(too_large) == len(wanted)):
         raise InputError.of("--nf" if names else "--testbed", "; ".join(too_large))
-    for one in too_large:
-        notify(f"{one}: left out")
+    for group in too_large:
+        notify(f"{group}: left out")
     return [nf for nf in wanted if nf.cores <= cores]
 
 

@@ -126,15 +126,17 @@ class Run:
 
 def refuse_invalid(run: Run) -> None:
     """TestbedError when a throughput or counter cannot be a measurement, so that no model learns from it."""
-    for one in run.measurements:
-        if not (math.isfinite(one.throughput_kpps) and one.throughput_kpps > 0):
-            raise TestbedError(f"testbed reports a throughput of {one.throughput_kpps} kpps")
-        if wrong := {name: value for name, value in one.counters.as_dict().items() if not 0 <= value < math.inf}:
+    for measurement in run.measurements:
+        if not (math.isfinite(measurement.throughput_kpps) and measurement.throughput_kpps > 0):
+            raise TestbedError(f"testbed reports a throughput of {measurement.throughput_kpps} kpps")
+        if wrong := {
+            name: value for name, value in measurement.counters.as_dict().items() if not 0 <= value < math.inf
+        }:
             raise TestbedError(f"testbed reports counters {wrong}")
-        for stage in one.stages:
+        for stage in measurement.stages:
             if not (0 <= stage.throughput_kpps < math.inf and 0 <= stage.dropped_pct <= 100):
                 raise TestbedError(f"testbed reports {stage}")
-        for times in (one.latency_us, one.stages_us, one.stages_p99_us):
+        for times in (measurement.latency_us, measurement.stages_us, measurement.stages_p99_us):
             if times and not all(0 <= value < math.inf for value in astuple(times)):
                 raise TestbedError(f"testbed reports {times}")
 
@@ -252,7 +254,7 @@ class BestEffort:
         KeyError, TypeError, ValueError
             When it is something else.
         """
-        errors = tuple(None if one is None else float(one) for one in fields["standard_error_pct"])
+        errors = tuple(None if error is None else float(error) for error in fields["standard_error_pct"])
         disturbed = fields["disturbed_pct"]
         return cls(errors, None if disturbed is None else float(disturbed))
 

@@ -221,7 +221,7 @@ class SteadyTestbed(TestbedWrapper):
         if not noise:
             return self._inner.run_many(co_locations, noise=noise, seed=seed)
         requests = [(tuple(loads), seed) for loads in co_locations]
-        new = [one for one in dict.fromkeys(requests) if one not in self._answers]
+        new = [request for request in dict.fromkeys(requests) if request not in self._answers]
         if new:
             self._reference.begin()
         while new:
@@ -231,7 +231,7 @@ class SteadyTestbed(TestbedWrapper):
             factor = self._reference.factor
             self._answers |= {one: _corrected(one[0], run, factor) for one, run in zip(now, runs, strict=True)}
             self._reference.passed(runs)
-        return [self._answers[one] for one in requests]
+        return [self._answers[request] for request in requests]
 
 
 def _corrected(loads: Sequence[Load], run: Run, factor: float) -> Run:

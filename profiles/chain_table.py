@@ -111,6 +111,6 @@ def _wrong(row: Mapping[str, object]) -> list[tuple[str, str]]:
         shares = json.loads(str(row[SHARES_COLUMN]))
     except ValueError:
         shares = None
-    if not isinstance(shares, list) or any(not isinstance(one, int | float) for one in shares):
+    if not isinstance(shares, list) or any(not isinstance(share, int | float) for share in shares):
         wrong.append((SHARES_COLUMN, f"'{row[SHARES_COLUMN]}' is not a list of shares"))
     return wrong

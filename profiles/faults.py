@@ -70,11 +70,11 @@ class InputError(Exception):
 
 def printable(text: str) -> str:
     """Text of the user, or of another program, as a message shows it: without control characters and line ends."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`did you mean X?` for the known name closest to `name`, whatever its case, else `one of X, Y, Z`."""
-    by_lower_case = {one.lower(): one for one in known}
+    by_lower_case = {word.lower(): word for word in known}
     near = get_close_matches(name.lower(), by_lower_case, n=1)
     return f"did you mean {by_lower_case[near[0]]}?" if near else f"one of {', '.join(by_lower_case.values())}"

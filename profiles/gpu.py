@@ -56,5 +56,7 @@ class GpuSettings:
         optional = {"order": self.order, "flush_us": self.flush_us, "scheduler": self.scheduler}
         written |= {name: value for name, value in optional.items() if value is not None}
         if self.minibatches:
-            written["minibatches"] = [{"sm": one.sm, "packets": one.packets} for one in self.minibatches]
+            written["minibatches"] = [
+                {"sm": minibatch.sm, "packets": minibatch.packets} for minibatch in self.minibatches
+            ]
         return written

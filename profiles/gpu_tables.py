@@ -140,14 +140,14 @@ def read_gpu_profile(directory: Path) -> GpuProfile:
         raise InputError(faults)
     if testbed.nic.kind != GPU_KIND:
         raise InputError.of(str(path), f"kind {testbed.nic.kind} is not {GPU_KIND}", column="nic.kind")
-    folders = sorted(one for one in directory.glob("[!.]*") if one.is_dir() and (one / "kernel.csv").exists())
+    folders = sorted(path for path in directory.glob("[!.]*") if path.is_dir() and (path / "kernel.csv").exists())
     known = {nf.name: nf for nf in testbed.nfs}
     faults += [
-        Fault(str(one), None, None, f"testbed.json describes no NF {one.name}")
-        for one in folders
-        if one.name not in known
+        Fault(str(folder), None, None, f"testbed.json describes no NF {folder.name}")
+        for folder in folders
+        if folder.name not in known
     ]
-    nfs = {one.name: _read_nf(one, known[one.name], faults) for one in folders if one.name in known}
+    nfs = {folder.name: _read_nf(folder, known[folder.name], faults) for folder in folders if folder.name in known}
     latency = _read_latency(directory / LATENCY_FILE, known, faults)
     if not nfs and not faults:
         faults.append(Fault(str(directory), None, None, "contains no NF: no folder with kernel.csv in it"))
@@ -185,7 +185,7 @@ def parse_busy(text: str, sharers: int) -> tuple[float, ...]:
     if not text:
         return (1.0,) * sharers
     found = tuple(float(part) for part in text.split(";"))
-    if len(found) != sharers or not all(0 < one <= 1 for one in found):
+    if len(found) != sharers or not all(0 < share <= 1 for share in found):
         raise ValueError(f"'{text}' does not have {sharers} shares above 0 and at most 1")
     return found
 
@@ -210,13 +210,21 @@ def _read_nf(folder: Path, description: NfDescription, faults: list[Fault]) -> G
 
 def _table(path: Path, name: str, faults: list[Fault]) -> pd.DataFrame:
     p99s = {column: np.nan for column in TIMES_OF_FILE[name] if "p99" in column}
-    required = ["flows", "packet_size", *KEYS_OF_FILE[name], *(one for one in TIMES_OF_FILE[name] if one not in p99s)]
+    required = [
+        "flows",
+        "packet_size",
+        *KEYS_OF_FILE[name],
+        *(column for column in TIMES_OF_FILE[name] if column not in p99s),
+    ]
     if name == "sharing" and not path.exists():
         return pd.DataFrame(
-            {one: pd.Series(dtype=np.float64) for one in [*TRAFFIC_COLUMNS, *required[2:], P99_COLUMN, BUSY_COLUMN]}
+            {
+                column: pd.Series(dtype=np.float64)
+                for column in [*TRAFFIC_COLUMNS, *required[2:], P99_COLUMN, BUSY_COLUMN]
+            }
         )
     text = [OTHERS_COLUMN, BUSY_COLUMN] if name == "sharing" else []
-    positive = [one for one in _POSITIVE_COLUMNS if one in required]
+    positive = [column for column in _POSITIVE_COLUMNS if column in required]
     defaults = {"mtbr": 0.0, REPEATS_COLUMN: 1.0, SPREAD_COLUMN: np.nan, **p99s}
     table, wrong = read_table(path, required, defaults, text=text, positive=positive)
     faults += wrong
@@ -235,7 +243,7 @@ def _table(path: Path, name: str, faults: list[Fault]) -> pd.DataFrame:
 
 def _read_latency(path: Path, known: Mapping[str, NfDescription], faults: list[Fault]) -> pd.DataFrame:
     if not path.exists():
-        return pd.DataFrame({one: pd.Series(dtype=np.float64) for one in LATENCY_COLUMNS})
+        return pd.DataFrame({column: pd.Series(dtype=np.float64) for column in LATENCY_COLUMNS})
     required = [
         RUN_COLUMN,
         NF_COLUMN,

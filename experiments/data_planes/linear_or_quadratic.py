@@ -131,18 +131,22 @@ def _findings(kind: str, sets: list[Example]) -> Iterator[Finding]:
     def share(hits: list[bool]) -> float:
         return 100.0 * float(np.mean(hits))
 
-    yield Finding(f"{kind}: p0 of the line", middle([one.slope for one in sets]), PUBLISHED_SLOPE, "")
-    yield Finding(f"{kind}: p1 of the line", middle([one.start for one in sets]), PUBLISHED_START, "")
-    yield Finding(f"{kind}: error of the line", middle([one.linear_pct for one in sets]), LINEAR_PCT)
+    yield Finding(f"{kind}: p0 of the line", middle([draw.slope for draw in sets]), PUBLISHED_SLOPE, "")
+    yield Finding(f"{kind}: p1 of the line", middle([draw.start for draw in sets]), PUBLISHED_START, "")
+    yield Finding(f"{kind}: error of the line", middle([draw.linear_pct for draw in sets]), LINEAR_PCT)
     both = kind == PUBLISHED_ERRORS
-    quadratic = middle([one.quadratic_pct for one in sets])
+    quadratic = middle([draw.quadratic_pct for draw in sets])
     yield Finding(f"{kind}: error of the quadratic", quadratic, QUADRATIC_PCT if both else NOT_PUBLISHED)
-    smaller = share([one.quadratic_pct < one.linear_pct for one in sets])
+    smaller = share([draw.quadratic_pct < draw.linear_pct for draw in sets])
     yield Finding(f"{kind}: the quadratic's is smaller in", smaller, 100.0 if both else NOT_PUBLISHED)
     for name in FIT_CRITERIA:
-        chosen = [one.chosen[name] for one in sets]
-        yield Finding(f"{kind}: {name} chooses the line in", share([one == LINEAR_FAMILY for one in chosen]), 100.0)
-        yield Finding(f"{kind}: {name} chooses a quadratic in", share([one == QUADRATIC_FAMILY for one in chosen]), 0.0)
+        chosen = [draw.chosen[name] for draw in sets]
+        yield Finding(
+            f"{kind}: {name} chooses the line in", share([family == LINEAR_FAMILY for family in chosen]), 100.0
+        )
+        yield Finding(
+            f"{kind}: {name} chooses a quadratic in", share([family == QUADRATIC_FAMILY for family in chosen]), 0.0
+        )
 
 
 def _choices(examples: Mapping[str, list[Example]]) -> pd.DataFrame:
@@ -151,12 +155,12 @@ def _choices(examples: Mapping[str, list[Example]]) -> pd.DataFrame:
         [
             {
                 "data": kind,
-                "linear_pct": round(one.linear_pct, 4),
-                "quadratic_pct": round(one.quadratic_pct, 4),
-                **{name: one.chosen[name] for name in FIT_CRITERIA},
+                "linear_pct": round(draw.linear_pct, 4),
+                "quadratic_pct": round(draw.quadratic_pct, 4),
+                **{name: draw.chosen[name] for name in FIT_CRITERIA},
             }
             for kind, sets in examples.items()
-            for one in sets
+            for draw in sets
         ]
     )
 

@@ -71,11 +71,11 @@ def simulated_sweep(setting: Setting) -> SweptCurve:
     flows = np.unique(np.geomspace(low, high, setting.count(SWEEP_POINTS, least=12)).round())
     setting.say(f"{description.name}: {SWEPT_NF}, {len(flows)} numbers of flows, {SWEEP_REPEATS} runs each")
     loads = [
-        (Workload(SWEPT_NF, TrafficProfile(flows=one, packet_size=SWEPT_PACKET_SIZE, mtbr=0.0)),)
-        for one in flows.tolist()
+        (Workload(SWEPT_NF, TrafficProfile(flows=flow_count, packet_size=SWEPT_PACKET_SIZE, mtbr=0.0)),)
+        for flow_count in flows.tolist()
     ]
     kpps = [
-        [one.measurements[0].throughput_kpps for one in card.run_many(loads, seed=setting.seed + repeat)]
+        [run.measurements[0].throughput_kpps for run in card.run_many(loads, seed=setting.seed + repeat)]
         for repeat in range(SWEEP_REPEATS)
     ]
     curve = MeasuredCurve(

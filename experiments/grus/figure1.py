@@ -28,7 +28,7 @@ def run(setting: Setting) -> Result:
     for scheduler in GPU_SCHEDULERS:
         setting.say(f"{scheduler} sharing: {len(OTHER_FIREWALLS)} runs")
         runs += scheduled_firewalls(scheduler, OTHER_FIREWALLS)
-    table = pd.DataFrame([_row(one) for one in runs])
+    table = pd.DataFrame([_row(run) for run in runs])
     return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, table), FIGURE_NOTES)
 
 

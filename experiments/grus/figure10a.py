@@ -40,7 +40,7 @@ def run(setting: Setting) -> Result:
     """Every NF and traffic, several rates and batches."""
     models = trained_models(setting.say)
     runs = pd.DataFrame(
-        one for name, traffic in NAMED_TRAFFICS.items() for one in _runs(setting, models, name, traffic)
+        run for name, traffic in NAMED_TRAFFICS.items() for run in _runs(setting, models, name, traffic)
     )
     table = pd.DataFrame([_row(str(traffic), of) for traffic, of in runs.groupby("traffic", sort=False)])
     return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})

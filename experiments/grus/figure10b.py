@@ -37,7 +37,7 @@ def run(setting: Setting) -> Result:
     """One NF of each class, every traffic, eleven batches."""
     models = trained_models(setting.say)
     laws = {(name, nf): _law(setting, name, nf) for name, nf in product(NAMED_TRAFFICS, NF_CLASSES)}
-    runs = pd.DataFrame(one for name, nf in laws for one in _runs(setting, models, name, nf, laws))
+    runs = pd.DataFrame(run for name, nf in laws for run in _runs(setting, models, name, nf, laws))
     keys = ["traffic", "nf"]
     table = pd.DataFrame([_row(str(key[0]), str(key[1]), of) for key, of in runs.groupby(keys, sort=False)])
     return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})

@@ -36,7 +36,9 @@ def run(setting: Setting) -> Result:
     """Four sets of ten SLOs as they are admitted, more of them, and co-locations on few SMs."""
     models = trained_models(setting.say)
     runs = pd.DataFrame(
-        one for group, number, loads in _co_locations(setting, models) for one in _errors(models, group, number, loads)
+        error
+        for group, number, loads in _co_locations(setting, models)
+        for error in _errors(models, group, number, loads)
     )
     table = pd.DataFrame([_row(str(group), of) for group, of in runs.groupby("group", sort=False)])
     return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), _notes(models), {"runs": runs})

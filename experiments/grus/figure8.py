@@ -51,7 +51,7 @@ class KernelRun(NamedTuple):
 def run(setting: Setting) -> Result:
     """Every NF alone on 1 to 15 executors, and beside one to three others at random."""
     models, rng = trained_models(setting.say), Random(f"figure8 {setting.seed}")
-    runs = pd.DataFrame(one for nf in SERVER_NFS for one in _runs(setting, models, nf, rng))
+    runs = pd.DataFrame(run for nf in SERVER_NFS for run in _runs(setting, models, nf, rng))
     for name in ("predicted", "printed"):
         runs[f"{name}_error_pct"] = 100 * (runs[f"{name}_us"] / runs["measured_us"] - 1).abs()
     keys = ["nf", "sharing"]

@@ -39,12 +39,12 @@ SHOWN_COLUMNS = ("mean_us", "increase_pct", "p99_increase_pct", "transfer_wait_u
 def run(setting: Setting) -> Result:
     """Zero to nine others: on SMs of their own, beside the first, and with larger transfers."""
     setting.say(f"without guarantees: {len(OTHER_FIREWALLS)} runs")
-    without = {one.others: one.increase_pct for one in scheduled_firewalls(IN_TURNS, OTHER_FIREWALLS)}
+    without = {run.others: run.increase_pct for run in scheduled_firewalls(IN_TURNS, OTHER_FIREWALLS)}
     runs: list[FirewallRun] = []
     for placement in PLACEMENT_NAMES:
         setting.say(f"{placement}: {len(OTHER_FIREWALLS)} runs")
         runs += runs_beside(placement, OTHER_FIREWALLS, partial(loads, placement))
-    table = pd.DataFrame([_row(one, without) for one in runs])
+    table = pd.DataFrame([_row(run, without) for run in runs])
     return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, table), FIGURE_NOTES)
 
 

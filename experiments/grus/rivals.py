@@ -113,7 +113,7 @@ def _row(key: tuple[str, ...], of: pd.DataFrame, runs: pd.DataFrame) -> dict[str
     same = runs[(runs["judge"] == judge) & (runs["baseline"] == baseline) & (runs["slos"] == int(slos))]
     row: dict[str, object] = {"judge": judge, "alone": baseline, "slos": int(slos), "method": method}
     for name in TOLERANCE_RANGES:
-        ours, grus = (one[one["tolerance"] == name] for one in (of, same[same["method"] == "grus"]))
+        ours, grus = (rows[rows["tolerance"] == name] for rows in (of, same[same["method"] == "grus"]))
         kept, admitted = float(ours["kept"].mean()), float(ours["admitted"].mean())
         row |= {
             f"kept_at_{name}": round(kept, 2),

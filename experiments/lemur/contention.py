@@ -129,7 +129,7 @@ def _truth(plan: RackPlan, server: Testbed) -> Truth:
     if not plan.chains:
         return Truth(NO_VALUE, NO_VALUE, NO_VALUE)
     found = capacities(plan, server)
-    alone = [replace(one, mbps=one.alone_mbps) for one in found]
+    alone = [replace(chain, mbps=chain.alone_mbps) for chain in found]
     return Truth(_shortfall(plan, found), _shortfall(plan, alone), _error(plan, found))
 
 

@@ -100,8 +100,8 @@ def _row(
     pct: int, kind: str, strategy: str, plans: Mapping[Instance, RackPlan], true: Mapping[Instance, RackPlan]
 ) -> dict[str, object]:
     placed = [one for one, plan in true.items() if plan.chains]
-    kept = [one for one in placed if plans[one].chains]
-    shares = [_share(plans[one], true[one]) for one in kept]
+    kept = [name for name in placed if plans[name].chains]
+    shares = [_share(plans[name], true[name]) for name in kept]
     same = sum(share >= 1 - SAME_THROUGHPUT for share in shares)
     published = len(placed) if (kind, strategy) == (ALL_TOO_LOW, "lemur") and pct <= PUBLISHED_SAME_PCT else None
     return {

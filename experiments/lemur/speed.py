@@ -63,9 +63,9 @@ def _seconds(name: str, setting: Setting) -> list[float]:
     on = rack()
     place(instances[0], on, time_limit=TIME_LIMIT_S, notify=setting.say)
     found = []
-    for one in instances * repeats:
+    for instance in instances * repeats:
         begin = time.perf_counter()
-        place(one, on, time_limit=TIME_LIMIT_S, notify=setting.say)
+        place(instance, on, time_limit=TIME_LIMIT_S, notify=setting.say)
         found.append(time.perf_counter() - begin)
     return found
 

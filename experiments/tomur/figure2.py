@@ -131,7 +131,9 @@ def _contended(nf: str, setting: Setting) -> list[list[Workload]]:
     drawn = co_locations_of(
         nf, OFFERED_PER_USED * setting.count(CO_LOCATIONS), setting.rng(f"figure2 {nf}"), others=list(hosted)
     )
-    return [one for one in drawn if any(hosted[other.nf] for other in one[1:])][: setting.count(CO_LOCATIONS)]
+    return [co_location for co_location in drawn if any(hosted[other.nf] for other in co_location[1:])][
+        : setting.count(CO_LOCATIONS)
+    ]
 
 
 def _first(predictor: Predictor, co_locations: Sequence[Sequence[Workload]]) -> Floats:

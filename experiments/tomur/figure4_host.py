@@ -34,7 +34,7 @@ def run(setting: Setting) -> Result:
     with open_host_testbed(setting, "--share-client-core --counters none") as testbed:
         machine = testbed.describe()
         fastest = measure(testbed, [[_bench(other, UNLIMITED_RATE)] for _, other in pairs], setting, repeats=1)
-        rates = [[*(round(share * float(one.mean[0]), 1) for share in shares), UNLIMITED_RATE] for one in fastest]
+        rates = [[*(round(share * float(run.mean[0]), 1) for share in shares), UNLIMITED_RATE] for run in fastest]
         # measure each pair alone right before it is measured together, so that slow drift affects both
         co_locations: list[list[Load]] = [
             co_location for pair, swept in zip(pairs, rates, strict=True) for co_location in _co_locations(*pair, swept)

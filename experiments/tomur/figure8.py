@@ -51,14 +51,14 @@ def run(setting: Setting) -> Result:
 
 
 def _row(method: str, share: float, by_seed: Sequence[GridErrors]) -> dict[str, object]:
-    mapes = [float(one.realistic.mean()) for one in by_seed]
+    mapes = [float(seed_errors.realistic.mean()) for seed_errors in by_seed]
     return {
         "method": method,
         "quota_share": share,
         "mape_pct": float(np.mean(mapes)),
         "std_dev": float(np.std(mapes, ddof=1)) if len(mapes) > 1 else np.nan,
-        "stronger_mape_pct": float(np.mean([one.stronger.mean() for one in by_seed])),
-        "median_pct": float(np.median(np.concatenate([one.realistic for one in by_seed]))),
+        "stronger_mape_pct": float(np.mean([seed_errors.stronger.mean() for seed_errors in by_seed])),
+        "median_pct": float(np.median(np.concatenate([seed_errors.realistic for seed_errors in by_seed]))),
         "published_mape_pct": PUBLISHED_MAPES.get((method, share), np.nan),
     }
 

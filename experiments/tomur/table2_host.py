@@ -41,7 +41,7 @@ def run(setting: Setting) -> Result:
     """NFs with large tables, co-located with mem-bench and with each other, at random traffic."""
     with open_host_testbed(setting, f"--standard-error {STANDARD_ERROR_PCT}") as testbed:
         machine = testbed.describe()
-        nfs = [nf for nf in HOST_NFS if any(one.name == nf for one in machine.nfs)]
+        nfs = [nf for nf in HOST_NFS if any(known.name == nf for known in machine.nfs)]
         if len(nfs) < 2:
             raise CannotRun(f"{machine.name} hosts fewer than two of {', '.join(HOST_NFS)}")
         try:

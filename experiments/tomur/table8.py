@@ -73,8 +73,8 @@ def run(setting: Setting) -> Result:
 def _row(
     nf: str, method: str, cost: float, by_seed: Sequence[GridErrors], published: Mapping[str, tuple[float, float]]
 ) -> dict[str, object]:
-    mapes = [float(one.realistic.mean()) for one in by_seed]
-    within = float(np.mean([100 * (one.realistic <= 10).mean() for one in by_seed]))
+    mapes = [float(seed_errors.realistic.mean()) for seed_errors in by_seed]
+    within = float(np.mean([100 * (seed_errors.realistic <= 10).mean() for seed_errors in by_seed]))
     theirs = published.get(method, (np.nan, np.nan))
     worse = [("MAPE", float(np.mean(mapes)), theirs[0], False), ("±10 %", within, theirs[1], True)]
     return {
@@ -84,7 +84,7 @@ def _row(
         "mape_pct": float(np.mean(mapes)),
         "std_dev": float(np.std(mapes, ddof=1)) if len(mapes) > 1 else np.nan,
         "acc10_pct": within,
-        "stronger_mape_pct": float(np.mean([one.stronger.mean() for one in by_seed])),
+        "stronger_mape_pct": float(np.mean([seed_errors.stronger.mean() for seed_errors in by_seed])),
         "published_mape_pct": theirs[0],
         "published_acc10_pct": theirs[1],
         "verdict": verdict_on(

@@ -71,7 +71,7 @@ def _beside(measured: Sequence[Topology]) -> list[str | None]:
     """The published topology beside each of ours: the next chain beside a chain, the next function beside one."""
     chains = iter([name for name in PUBLISHED_RMSE_MS if "-" in name])
     functions = iter([name for name in PUBLISHED_RMSE_MS if "-" not in name and name != AVERAGE_ROW])
-    return [next(chains if len(one.nfs) > 1 else functions, None) for one in measured]
+    return [next(chains if len(chain.nfs) > 1 else functions, None) for chain in measured]
 
 
 def _row(

@@ -73,9 +73,9 @@ def _row(
     weakest = fit_chain(profiles, placed(chain, functions)).predict(chain.columns).predicted
     wrong = np.abs(weakest - value)
     trained = [
-        compared(one.settings, [INTERPOLATION_METHOD], seed=seed)[0].rmse
-        for one in (chain, *map(functions.get, chain.nfs))
-        if one
+        compared(item.settings, [INTERPOLATION_METHOD], seed=seed)[0].rmse
+        for item in (chain, *map(functions.get, chain.nfs))
+        if item
     ]
     ours = (float(wrong.mean()), float(np.median(wrong)), float(np.sqrt((wrong**2).mean())), *trained)
     after = _after_ten(runs, chain)
@@ -104,7 +104,7 @@ def _after_ten(runs: ShareRuns, chain: Topology) -> Floats:
     profiles = {nf: profile_of(one) for nf, one in functions.items()}
     models = [correct(profiles, chain, functions, seed) for seed in range(RUN_DRAWS)]
     predicted = [model.predict(chain.columns).predicted for model in models]
-    return np.array([errors_pct(one, chain.settings.value).mean() for one in predicted])
+    return np.array([errors_pct(prediction, chain.settings.value).mean() for prediction in predicted])
 
 
 def _draw(figure: Figure, table: pd.DataFrame) -> None:

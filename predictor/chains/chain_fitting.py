@@ -74,7 +74,7 @@ def fit_chain(
     """
     measured_alone = [profile.settings for profile in profiles.values()]
     noise = float(np.median([settings.spread for settings in measured_alone]))
-    outliers = sum(one.left_out for one in measured_alone) / sum(one.measurements for one in measured_alone)
+    outliers = sum(nf.left_out for nf in measured_alone) / sum(nf.measurements for nf in measured_alone)
     known = cores_are_known and len(chain.stages) > 1
     rules = _by_core(chain.cores, source) if known else _rules(len(chain.stages), source)
     model = ChainModel(profiles, chain, higher_is_better, rules[0], None, None, noise, outliers, source)
@@ -128,14 +128,14 @@ class _Fitting:
 
     def _corrected(self, rule: CompositionRule, stages: StageCosts, iterations: int) -> Correction:
         factor = np.log(self.runs.value) - self.model.uncorrected(stages, rule)
-        doubtful = np.array([len(one) < ENOUGH_REPEATS for one in self.runs.repeats])
+        doubtful = np.array([len(repeat) < ENOUGH_REPEATS for repeat in self.runs.repeats])
         features = features_of(stages, self.model.chain.shares)
         variance = self._noise**2 / self.runs.count
         return Correction.fit(features, factor, variance, doubtful, iterations=iterations)
 
     @property
     def _noise(self) -> float:
-        repeated = any(len(one) > 1 for one in self.runs.repeats)
+        repeated = any(len(repeat) > 1 for repeat in self.runs.repeats)
         return self.runs.spread if repeated else self.model.noise
 
     def _with(self, rule: CompositionRule, correction: Correction, uncorrected: Floats) -> ChainModel:

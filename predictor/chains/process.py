@@ -211,9 +211,9 @@ def _tuned(
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize
 
-    start = np.log([one.value for one in typical])
-    free = np.array([one.spread > 0 for one in typical])
-    spread = np.array([one.spread for one in typical])[free]
+    start = np.log([parameter.value for parameter in typical])
+    free = np.array([parameter.spread > 0 for parameter in typical])
+    spread = np.array([parameter.spread for parameter in typical])[free]
     apart = [np.subtract.outer(column, column) ** 2 for column in points.T]
     products = points @ points.T
     count = len(points)

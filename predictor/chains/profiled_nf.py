@@ -108,7 +108,7 @@ class ProfiledNf:
 
     @cached_property
     def _error_between(self) -> float:
-        found = next((one for one in self.compared if one.regressor == self.regressor), None)
+        found = next((regressor for regressor in self.compared if regressor.regressor == self.regressor), None)
         if found is None:
             return max(UNKNOWN_ERROR, self._error_at_settings)
         errors = found.errors[np.isfinite(found.errors)]
@@ -132,14 +132,14 @@ def _chosen(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, 
     A polynomial may be best between few settings, because of the ends that it continues, and yet miss all of them.
     """
     left, best = list(errors), None
-    while any(one.complete for one in left):
+    while any(error.complete for error in left):
         name = best_of(left).regressor
         fitted = REGRESSORS.find(name)().fit(settings)
         best = best or (name, fitted)
         misfit = np.median(np.abs(np.log(settings.value) - fitted.predict(settings.inputs)))
         if misfit <= max(NEAR_DEVIATIONS * float(np.sqrt(np.median(settings.variance))), NEAR_ENOUGH):
             return name, fitted
-        left = [one for one in left if one.regressor != name]
+        left = [error for error in left if error.regressor != name]
     assert best is not None
     return best
 
@@ -246,6 +246,6 @@ def _error_of(name: str, settings: Settings, errors: Floats) -> RegressorError:
 
 def best_of(errors: Sequence[RegressorError]) -> RegressorError:
     """The first of those tried on every fold whose error is as small as the smallest, within `CLOSE_ERROR_FACTOR`."""
-    complete = [one for one in errors if one.complete]
-    least = min(one.size for one in complete)
-    return next(one for one in complete if one.size <= CLOSE_ERROR_FACTOR * least + 1e-12)
+    complete = [error for error in errors if error.complete]
+    least = min(error.size for error in complete)
+    return next(error for error in complete if error.size <= CLOSE_ERROR_FACTOR * least + 1e-12)

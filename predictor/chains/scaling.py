@@ -109,8 +109,8 @@ def smallest_allocation(
     if model.correction is None and model.rule.name == "weakest-link" and not target.safe:
         least = {nf: _least_sufficient(model, target, choices, nf) for nf in choices}
         return ScalingResult({nf: one for nf, one in least.items() if one is not None} if all(
-            one is not None for one in least.values()) else None)  # fmt: skip
-    count = int(np.prod([len(one) for one in choices.values()]))
+            amount is not None for amount in least.values()) else None)  # fmt: skip
+    count = int(np.prod([len(amount_range) for amount_range in choices.values()]))
     if count > MOST_COMBINATIONS:
         raise ValueError(f"{count:,} combinations of amounts are more than {MOST_COMBINATIONS:,}")
     for rows in _by_total(list(choices.values())):

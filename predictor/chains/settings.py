@@ -115,14 +115,14 @@ def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Set
     ends = np.searchsorted(of_row.reshape(-1)[order], np.arange(1, len(distinct)))
     repeats = tuple(logarithm[rows] for rows in np.split(order, ends))
     spread = _spread(repeats)
-    kept = [_without_outliers(one, spread) for one in repeats]
-    centre = np.array([_centre(one) for one in kept])
-    return Settings(names, distinct, np.exp(centre), np.array([float(len(one)) for one in kept]), spread, repeats)
+    kept = [_without_outliers(repeat, spread) for repeat in repeats]
+    centre = np.array([_centre(values) for values in kept])
+    return Settings(names, distinct, np.exp(centre), np.array([float(len(values)) for values in kept]), spread, repeats)
 
 
 def without_strange(settings: Settings) -> Settings:
     """Without outliers of settings with too few repeats to show them, by what neighbouring settings predict."""
-    doubtful = np.array([len(one) < ENOUGH_REPEATS for one in settings.repeats])
+    doubtful = np.array([len(repeat) < ENOUGH_REPEATS for repeat in settings.repeats])
     if not doubtful.any() or len(settings) < FEWEST_NEIGHBOURS:
         return settings
     points = InputScale.of(settings.inputs)(settings.inputs)
@@ -138,10 +138,17 @@ def without_strange(settings: Settings) -> Settings:
 
 def _spread(repeats: Sequence[Floats]) -> float:
     """Relative standard deviation of a measurement, by repeats."""
-    apart = [np.abs(one - np.median(one)) * np.sqrt(len(one) / (len(one) - 1)) for one in repeats if len(one) > 1]
+    apart = [
+        np.abs(repeat - np.median(repeat)) * np.sqrt(len(repeat) / (len(repeat) - 1))
+        for repeat in repeats
+        if len(repeat) > 1
+    ]
     if not apart:
         return ASSUMED_SPREAD
-    measured, count = DEVIATION_OF_MAD * float(np.median(np.concatenate(apart))), sum(len(one) - 1 for one in apart)
+    measured, count = (
+        DEVIATION_OF_MAD * float(np.median(np.concatenate(apart))),
+        sum(len(values) - 1 for values in apart),
+    )
     variance = (count * measured**2 + ASSUMED_REPEATS * ASSUMED_SPREAD**2) / (count + ASSUMED_REPEATS)
     return max(float(np.sqrt(variance)), LEAST_SPREAD)
 

@@ -103,14 +103,14 @@ def corrections_of(models: Sequence[NfModel], accelerators: Sequence[str], *, no
     neighbours = [None if none else model.neighbours for model in models]
     nothing = GaussianProcess.none(4)
     return Corrections(
-        calibrated=np.array([one is not None for one in calibrations], dtype=np.bool_),
-        by_neighbours=np.array([one is not None for one in neighbours], dtype=np.bool_),
-        calibration=side_by_side([one.correction if one else nothing for one in calibrations]),
+        calibrated=np.array([calibration is not None for calibration in calibrations], dtype=np.bool_),
+        by_neighbours=np.array([neighbour is not None for neighbour in neighbours], dtype=np.bool_),
+        calibration=side_by_side([calibration.correction if calibration else nothing for calibration in calibrations]),
         neighbours=neighbour_models(neighbours),
         accelerators=columns,
         usual=np.array([model.error_model.usual for model in models]),
         growth=np.array([model.error_model.growth for model in models]),
-        most=np.array([one.most_competitors if one else np.inf for one in neighbours]),
+        most=np.array([neighbour.most_competitors if neighbour else np.inf for neighbour in neighbours]),
     )
 
 

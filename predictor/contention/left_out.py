@@ -55,13 +55,13 @@ def throughputs(co_locations: Sequence[LeftOutCoLocation], risk: float) -> list[
     if not co_locations:
         return []
     spread, predicted = (
-        np.concatenate([getattr(one, name) for one in co_locations]) for name in ("spread", "predicted")
+        np.concatenate([getattr(co_location, name) for co_location in co_locations]) for name in ("spread", "predicted")
     )
     factors = np.empty(len(spread))
-    for model, rows in _by_model([model for one in co_locations for model in one.errors]):
+    for model, rows in _by_model([model for co_location in co_locations for model in co_location.errors]):
         factors[rows] = model.lower(spread[rows], risk)
     values = iter((predicted * np.minimum(factors, 1.0)).tolist())
-    return [list(islice(values, len(one.errors))) for one in co_locations]
+    return [list(islice(values, len(co_location.errors))) for co_location in co_locations]
 
 
 def shortfalls(members: Sequence[tuple[LeftOutCoLocation, int, float]]) -> list[tuple[float, float]]:
@@ -80,7 +80,7 @@ def shortfalls(members: Sequence[tuple[LeftOutCoLocation, int, float]]) -> list[
 
 def _by_model(errors: Sequence[ErrorModel]) -> Iterator[tuple[ErrorModel, NDArray[np.intp]]]:
     """Each error model, and where it is."""
-    numbers = np.array([id(one) for one in errors])
+    numbers = np.array([id(error) for error in errors])
     for number, first in dict(zip(numbers.tolist(), errors, strict=True)).items():
         yield first, np.flatnonzero(numbers == number)
 
@@ -124,5 +124,7 @@ def rows_left_out(models: Mapping[str, NfModel], default: TrafficProfile) -> dic
             others = [name for name, count in zip(correction.names, instances, strict=True) for _ in range(count)]
             co_location = tuple(map(workloads.__getitem__, sorted([nf, *others])))
             found.setdefault(co_location, {})[nf] = LeftOutRow(*row)
-    complete = {key: rows for key, rows in found.items() if len(key) > 1 and {one.nf for one in key} <= rows.keys()}
-    return {key: complete[key] for key in sorted(complete, key=lambda key: [one.nf for one in key])}
+    complete = {
+        key: rows for key, rows in found.items() if len(key) > 1 and {workload.nf for workload in key} <= rows.keys()
+    }
+    return {key: complete[key] for key in sorted(complete, key=lambda key: [workload.nf for workload in key])}

@@ -81,7 +81,7 @@ class MemoryRuns:
     def contiguous(self) -> tuple[Floats, Floats, Floats]:
         """Counters, traffic and working set as compiled code reads them."""
         counters, traffic, own_wss = (
-            np.ascontiguousarray(one, dtype=np.float64) for one in (self.counters, self.traffic, self.own_wss)
+            np.ascontiguousarray(array, dtype=np.float64) for array in (self.counters, self.traffic, self.own_wss)
         )
         return counters, traffic, own_wss
 

@@ -167,12 +167,14 @@ def competitors(inputs: Floats) -> Floats:
 
 def points_of(corrections: Sequence[NeighbourCorrection | None]) -> NeighbourPoints:
     """Where errors were measured, as compiled code reads it; nowhere where there is no correction."""
-    width = max((one.inputs.shape[1] for one in corrections if one), default=0)
-    scaled = [(one.inputs / one.lengths).T if one else np.zeros((width, 0)) for one in corrections]
+    width = max((correction.inputs.shape[1] for correction in corrections if correction), default=0)
+    scaled = [
+        (correction.inputs / correction.lengths).T if correction else np.zeros((width, 0)) for correction in corrections
+    ]
     return NeighbourPoints(
-        smooth=np.array([one.smooth if one else 0.0 for one in corrections]),
-        own=np.array([one.own if one else 0.0 for one in corrections]),
-        lengths=padded([one.lengths if one else np.ones(width) for one in corrections]),
+        smooth=np.array([correction.smooth if correction else 0.0 for correction in corrections]),
+        own=np.array([correction.own if correction else 0.0 for correction in corrections]),
+        lengths=padded([correction.lengths if correction else np.ones(width) for correction in corrections]),
         points=padded(scaled),
         norms=padded([(points**2).sum(axis=0) for points in scaled]),
         size=np.array([points.shape[1] for points in scaled], dtype=np.int64),
@@ -183,8 +185,10 @@ def neighbour_models(corrections: Sequence[NeighbourCorrection | None]) -> Neigh
     """The corrections as compiled code reads them; none where there is no correction."""
     return NeighbourModels(
         points_of(corrections),
-        weights=padded([one.solved.weights if one else np.zeros(0) for one in corrections]),
-        inverse_factor=padded([one.solved.inverse_factor if one else np.zeros(0) for one in corrections]),
+        weights=padded([correction.solved.weights if correction else np.zeros(0) for correction in corrections]),
+        inverse_factor=padded(
+            [correction.solved.inverse_factor if correction else np.zeros(0) for correction in corrections]
+        ),
     )
 
 

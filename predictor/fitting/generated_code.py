@@ -44,7 +44,7 @@ def facts(model: FittedModel) -> list[str]:
 
 def comment_text(name: str) -> str:
     """A user's text inside a comment of any language: nothing that could end the comment or continue its line."""
-    shown = "".join(one if one.isalnum() or one in SHOWN_IN_COMMENTS else "_" for one in name)
+    shown = "".join(character if character.isalnum() or character in SHOWN_IN_COMMENTS else "_" for character in name)
     return shown if len(shown) <= LONGEST_IN_COMMENTS else f"{shown[:LONGEST_IN_COMMENTS]}..."
 
 
@@ -107,7 +107,7 @@ def expression(segment: CurveSegment, x: str, parameters: Sequence[float] | None
     parameters
         Others to use instead.
     """
-    numbers = [sympy.Float(float(one), DOUBLE_DIGITS) for one in parameters or segment.parameters]
+    numbers = [sympy.Float(float(number), DOUBLE_DIGITS) for number in parameters or segment.parameters]
     return sympy.sympify(FAMILIES[segment.family].value(numbers, sympy.Symbol(x, real=True), sympy))
 
 
@@ -120,7 +120,7 @@ class DoublePrinter:
 
 def branches(model: FittedModel, x: str, printer: Any) -> Iterator[tuple[str, str | None]]:
     """The formula of each segment as code, and the breakpoint before which it holds; None for the last segment."""
-    ends = [*(double(one.at) for one in model.breakpoints), None]
+    ends = [*(double(curve_break.at) for curve_break in model.breakpoints), None]
     for segment, end in zip(model.segments, ends, strict=True):
         yield printer.doprint(expression(segment, x)), end
 

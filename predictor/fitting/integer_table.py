@@ -142,7 +142,7 @@ class _Span:
 
     def value(self) -> int:
         """The whole value of least error."""
-        sizes = [max(abs(one), self.floor) for one in (self.least, self.largest)]
+        sizes = [max(abs(bound), self.floor) for bound in (self.least, self.largest)]
         even = (self.least * sizes[1] + self.largest * sizes[0]) / sum(sizes) if sum(sizes) else 0.0
         low, high = self.limits(np.array([self.least]))
         return int(min(max(round(even * self.scale), int(low[0])), int(high[0])))
@@ -196,8 +196,8 @@ def _errors(
 ) -> tuple[float, float, bool]:
     """The largest error, the mean error, and whether these are of every whole number."""
     first, last = ranges[0].first, ranges[-1].last
-    starts = np.array([one.first for one in ranges], dtype=float)
-    values = np.array([one.value for one in ranges]) / 2.0**bits
+    starts = np.array([span.first for span in ranges], dtype=float)
+    values = np.array([span.value for span in ranges]) / 2.0**bits
 
     def errors(x: Floats) -> Floats:
         exact = model.predict(x)
@@ -211,11 +211,11 @@ def _errors(
             found = errors(np.arange(begin, min(begin + ENUMERATION_CHUNK, last + 1), dtype=float))
             largest, total = max(largest, float(found.max())), total + float(found.sum())
         return largest, total / (last - first + 1), True
-    edges = {edge for one in pieces for edge in (one.first, one.last)}
-    edges |= {edge for one in ranges for edge in (one.first, one.last)}
+    edges = {edge for piece in pieces for edge in (piece.first, piece.last)}
+    edges |= {edge for span in ranges for edge in (span.first, span.last)}
     largest = float(errors(np.array(sorted(edges), dtype=float)).max())
-    means = [float(errors(np.rint(np.linspace(one.first, one.last, RANGE_SAMPLES))).mean()) for one in ranges]
-    lengths = [one.last - one.first + 1 for one in ranges]
+    means = [float(errors(np.rint(np.linspace(span.first, span.last, RANGE_SAMPLES))).mean()) for span in ranges]
+    lengths = [span.last - span.first + 1 for span in ranges]
     return largest, float(np.average(means, weights=lengths)), False
 
 

@@ -66,8 +66,8 @@ def with_exact_zeros(fit: JointFit, largest: float) -> JointFit:
     """The fit, in which a constant that is zero but for rounding is zero; `largest` is the largest |y|."""
     near = VALUE_ROUNDING * largest
     curves = [
-        replace(one, numbers=(0.0,)) if one.name == "constant" and abs(one.numbers[0]) < near else one
-        for one in fit.curves
+        replace(curve, numbers=(0.0,)) if curve.name == "constant" and abs(curve.numbers[0]) < near else curve
+        for curve in fit.curves
     ]
     return replace(fit, curves=tuple(curves))
 
@@ -201,7 +201,7 @@ class _Problem:
         bend = bool(k) and self.joints[k - 1].is_bend
         units = np.r_[self._units[k], 1.0][: curve.family.size]
         own = np.zeros((curve.family.size, parameters))
-        at = sum(one.family.size for one in self.curves[:k]) - sum(
+        at = sum(earlier.family.size for earlier in self.curves[:k]) - sum(
             joint.is_bend for joint in self.joints[: max(k - 1, 0)]
         )
         numbers = np.arange(int(bend), curve.family.size)

@@ -56,8 +56,13 @@ def model_document(model: FittedModel) -> dict[str, Any]:
         "to": _number(model.end),
         "segments": [_segment(segment, model.x) for segment in model.segments],
         "breakpoints": [
-            {"at": _number(one.at), "low": _number(one.low), "high": _number(one.high), "jump": _number(one.jump)}
-            for one in model.breakpoints
+            {
+                "at": _number(curve_break.at),
+                "low": _number(curve_break.low),
+                "high": _number(curve_break.high),
+                "jump": _number(curve_break.jump),
+            }
+            for curve_break in model.breakpoints
         ],
         "smape_pct": _number(model.smape_pct),
         "left_out_smape_pct": None if model.left_out_smape_pct is None else _number(model.left_out_smape_pct),
@@ -95,7 +100,7 @@ def _lines(document: Mapping[str, Any]) -> str:
     for key, value in document.items():
         text = json.dumps(value, allow_nan=False)
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            text = "[\n  " + ",\n  ".join(json.dumps(one, allow_nan=False) for one in value) + "\n ]"
+            text = "[\n  " + ",\n  ".join(json.dumps(item, allow_nan=False) for item in value) + "\n ]"
         shown.append(f" {json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(shown) + "\n}\n"
 
@@ -184,7 +189,7 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
         faults += _table_faults(read, file)
     if faults:
         raise InputError(faults)
-    return tuple(_model(one) for one in parts)
+    return tuple(_model(part) for part in parts)
 
 
 def _faults(read: _Model, file: str, place: str) -> list[Fault]:
@@ -249,8 +254,11 @@ def _model(read: _Model) -> FittedModel:
         read.x,
         read.y,
         read.points,
-        tuple(_curve_segment(one) for one in read.segments),
-        tuple(CurveBreak(one.at, one.low, one.high, one.jump) for one in read.breakpoints),
+        tuple(_curve_segment(segment) for segment in read.segments),
+        tuple(
+            CurveBreak(curve_break.at, curve_break.low, curve_break.high, curve_break.jump)
+            for curve_break in read.breakpoints
+        ),
         read.smape_pct,
         read.left_out_smape_pct,
         read.noise_pct,

@@ -148,7 +148,7 @@ class NoisePrior:
         """Minus twice the logarithm of the evidence of segments of so many points, without the cost of parameters."""
         left = np.maximum(np.arange(int(points.max(initial=0)) + 1.0) - size, 0.0)
         half = (self.freedom + left) / 2
-        gamma = np.array([math.lgamma(one) for one in half.tolist()]) - math.lgamma(self.freedom / 2)
+        gamma = np.array([math.lgamma(place) for place in half.tolist()]) - math.lgamma(self.freedom / 2)
         constant = left * np.log(self.variance * self.freedom / 2) - 2 * gamma
         fit = 2 * half[points] * np.log1p(squares / (self.freedom * self.variance))
         return np.asarray(fit + constant[points])

@@ -276,7 +276,7 @@ def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict
         rest = points.part(np.arange(count) >= first)
         for names in nested.values():
             for name, of_runs in zip(
-                names, _from_first(rest, [FAMILIES[one] for one in names], span, gamma), strict=True
+                names, _from_first(rest, [FAMILIES[name] for name in names], span, gamma), strict=True
             ):
                 least = max(shortest, FAMILIES[name].size + 1)
                 errors[name][first, first + least - 1 :] = of_runs[least - 1 :]

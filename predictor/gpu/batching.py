@@ -201,7 +201,10 @@ def _table() -> RectBivariateSpline:
     from scipy.interpolate import RectBivariateSpline
 
     dispersions = np.geomspace(*DISPERSION_RANGE, DISPERSION_COUNT)
-    values = [[exact_p99_gaps(batch, one) / (batch - 1) for one in dispersions.tolist()] for batch in TABLE_BATCHES]
+    values = [
+        [exact_p99_gaps(batch, dispersion) / (batch - 1) for dispersion in dispersions.tolist()]
+        for batch in TABLE_BATCHES
+    ]
     return RectBivariateSpline(np.log(TABLE_BATCHES), np.log(dispersions), np.log(np.maximum(values, 1e-6)), kx=3, ky=3)
 
 

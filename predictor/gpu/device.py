@@ -135,7 +135,7 @@ class _Lines:
         for of_class in dict.fromkeys(classes.values()):
             members = [entry for name, entry in entries.items() if classes[name] == of_class]
             batches = self._batches(members[0])
-            slowest = np.max([self._times(one, "transfer", batches) for one in members], axis=0)
+            slowest = np.max([self._times(member, "transfer", batches) for member in members], axis=0)
             found[of_class] = line_above(batches, slowest)
         return found
 

@@ -54,10 +54,10 @@ class GpuNfModel:
         """Which values of a load are outside what was measured, in words."""
         assert load.gpu is not None
         (waiting,), (whole,) = batching_rows([load]), rows(load.traffic, [load.gpu.batch])
-        parts = rows(load.traffic, [one.packets for one in load.gpu.minibatches])
+        parts = rows(load.traffic, [minibatch.packets for minibatch in load.gpu.minibatches])
         found = [*self.batching.outside(waiting), *self.transfer.outside(whole)]
         found += [fault for part in parts for fault in self.kernel.outside(part)]
-        return list(dict.fromkeys(one.replace("count", "batch") for one in found))
+        return list(dict.fromkeys(error.replace("count", "batch") for error in found))
 
 
 def rows(traffic: TrafficProfile, packets: list[int]) -> Floats:
@@ -67,7 +67,7 @@ def rows(traffic: TrafficProfile, packets: list[int]) -> Floats:
 
 def batching_rows(loads: list[PacedWorkload]) -> Floats:
     """Inputs of a `BatchingModel`, a row per load."""
-    found = [(one.gpu.batch, one.rate_kpps, *one.traffic.as_tuple()) for one in loads if one.gpu]
+    found = [(load.gpu.batch, load.rate_kpps, *load.traffic.as_tuple()) for load in loads if load.gpu]
     return np.array(found, dtype=np.float64)
 
 
@@ -107,9 +107,9 @@ class WorkerModel:
                 [cls(window, best.receive_us) for window in WINDOWS_TRIED],
                 [cls(best.window, receive_us) for receive_us in RECEIVE_US],
             ):
-                for one in candidates:
-                    if one != best and (found := error(one)) < BETTER_ERROR_FACTOR * least:
-                        best, least = one, found
+                for candidate in candidates:
+                    if candidate != best and (found := error(candidate)) < BETTER_ERROR_FACTOR * least:
+                        best, least = candidate, found
         return best
 
     def as_dict(self) -> dict[str, float]:

@@ -67,7 +67,7 @@ class SharingModel:
         """
         from scipy.optimize import nnls
 
-        nfs = tuple(sorted({one.nf for group in groups for one in group}))
+        nfs = tuple(sorted({member.nf for group in groups for member in group}))
         loads = _loads(nfs, groups)
         law: Floats = nnls(loads, np.maximum(ratio - 1.0, 0.0))[0]
         at = _coordinates(own, loads)
@@ -84,16 +84,20 @@ class SharingModel:
         if not group:
             return 0.0
         loads = _loads(self.nfs, [group])
-        unknown = sum(one.executors * one.busy for one in group if one.nf not in self.nfs)
+        unknown = sum(member.executors * member.busy for member in group if member.nf not in self.nfs)
         loads[0, int(np.argmax(self.law))] += unknown
         smooth = float(np.exp(self.correction(_coordinates(np.array([own]), loads))[0, 0]))
         return max((1.0 + float(loads[0] @ self.law)) * smooth - 1.0, 0.0)
 
     def parts(self, own: float, group: Sequence[Sharer]) -> list[float]:
         """What each sharer adds, so that all together add up to `slowdown`; each alone otherwise decides its share."""
-        alone = [self.slowdown(own, [one]) for one in group]
+        alone = [self.slowdown(own, [member]) for member in group]
         total, together = sum(alone), self.slowdown(own, group)
-        return [together * one / total for one in alone] if total > 0 else [together / len(group)] * len(group)
+        return (
+            [together * co_location / total for co_location in alone]
+            if total > 0
+            else [together / len(group)] * len(group)
+        )
 
     @property
     def error_pct(self) -> float:
@@ -124,9 +128,9 @@ def _loads(nfs: Sequence[str], groups: Sequence[Sequence[Sharer]]) -> Floats:
     """Busy executors of each of `nfs` in each group, shape (groups, nfs)."""
     loads = np.zeros((len(groups), len(nfs)))
     for row, group in enumerate(groups):
-        for one in group:
-            if one.nf in nfs:
-                loads[row, nfs.index(one.nf)] += one.executors * one.busy
+        for member in group:
+            if member.nf in nfs:
+                loads[row, nfs.index(member.nf)] += member.executors * member.busy
     return loads
 
 
@@ -169,8 +173,8 @@ class KernelShare:
 
 def as_arrays(shares: Sequence[KernelShare]) -> tuple[NDArray[np.int64], Floats, Floats]:
     """Where the minibatches of each NF begin, each one's time alone, and its slowdowns by NF (`tandem`)."""
-    parts = np.cumsum([0, *(len(one.alone_us) for one in shares)])
-    alone = np.concatenate([one.alone_us for one in shares])
+    parts = np.cumsum([0, *(len(share.alone_us) for share in shares)])
+    alone = np.concatenate([share.alone_us for share in shares])
     slowdowns = np.zeros((len(alone), len(shares)))
     for at, share in enumerate(shares):
         for part, slower in enumerate(share.slowdowns):

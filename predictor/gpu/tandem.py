@@ -99,12 +99,12 @@ def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = SLOWES
         one.bursts.batches(one.batch, one.rate_kpps, count, draw)
         for one, count, draw in zip(demands, counts, rng, strict=True)
     ]
-    ends = [np.cumsum(one.periods_us) for one in gaps]
+    ends = [np.cumsum(gap.periods_us) for gap in gaps]
     taken = [_times(one, count, draw) for one, count, draw in zip(demands, counts, rng, strict=True)]
     first = np.cumsum([0, *counts])
     at = np.zeros((8, first[-1]))
     orders, rest = (
-        np.array([getattr(one, name) for one in demands], dtype=np.float64) for name in ("order", "receive")
+        np.array([getattr(demand, name) for demand in demands], dtype=np.float64) for name in ("order", "receive")
     )
     serve(
         first,
@@ -113,7 +113,7 @@ def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = SLOWES
         np.concatenate(ends),
         np.concatenate(taken, axis=1),
         rest,
-        *as_arrays([one.kernel for one in demands]),
+        *as_arrays([demand.kernel for demand in demands]),
         at,
     )
     result = []
@@ -141,7 +141,7 @@ def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = SLOWES
 
 def _counts(demands: Sequence[BatchDemand], batches: int) -> list[int]:
     """Batches of each NF in the same time."""
-    periods = np.array([one.period_us for one in demands])
+    periods = np.array([demand.period_us for demand in demands])
     horizon = batches * periods.max()
     horizon *= min(1.0, MOST_BATCHES / (horizon / periods).sum())
     return [max(FEWEST_BATCHES, int(count)) for count in horizon / periods]

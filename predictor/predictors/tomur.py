@@ -146,8 +146,8 @@ class TomurPredictor(Predictor):
         uncorrected = TomurPredictor({name: replace(model, neighbours=None) for name, model in self._nfs.items()})
         estimates = uncorrected._estimates(list(by_co_location))
         kpps, spread = np.concatenate(estimates).T
-        alone = self.solo([one for key in by_co_location for one in key])
-        rows = [of_nf[one.nf] for key, of_nf in by_co_location.items() for one in key]
+        alone = self.solo([workload for key in by_co_location for workload in key])
+        rows = [of_nf[workload.nf] for key, of_nf in by_co_location.items() for workload in key]
         error, left, deviation, noise = np.array([(row.error, row.left, row.deviation, row.noise) for row in rows]).T
         measured = kpps * np.exp(spread * error)
         predicted = np.minimum(kpps * np.exp(spread * (error - left)), alone)
@@ -290,7 +290,7 @@ def _flat(estimates: Sequence[Floats], co_locations: Sequence[Sequence[Workload]
 
 def _split(values: Floats, estimates: Sequence[Floats]) -> list[Floats]:
     """The values of each co-location."""
-    ends = np.cumsum([len(one) for one in estimates], dtype=np.intp).tolist()
+    ends = np.cumsum([len(estimate) for estimate in estimates], dtype=np.intp).tolist()
     return [values[end - len(one) : end] for end, one in zip(ends, estimates, strict=True)]
 
 

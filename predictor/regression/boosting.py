@@ -317,11 +317,11 @@ class Forests(NamedTuple):
 def forests_of(ensembles: Sequence[Trees]) -> Forests:
     """The ensembles as compiled code reads them."""
     return Forests(
-        base=np.array([one.base for one in ensembles]),
-        tested=padded([one.tested for one in ensembles]),
-        thresholds=padded([one.thresholds for one in ensembles]),
-        leaves=padded([one.leaves for one in ensembles]),
-        size=np.array([len(one.leaves) for one in ensembles], dtype=np.int64),
+        base=np.array([ensemble.base for ensemble in ensembles]),
+        tested=padded([ensemble.tested for ensemble in ensembles]),
+        thresholds=padded([ensemble.thresholds for ensemble in ensembles]),
+        leaves=padded([ensemble.leaves for ensemble in ensembles]),
+        size=np.array([len(ensemble.leaves) for ensemble in ensembles], dtype=np.int64),
     )
 
 

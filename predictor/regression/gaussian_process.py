@@ -187,14 +187,14 @@ class GaussianProcess(Shown):
 def side_by_side(processes: Sequence[GaussianProcess]) -> Processes:
     """The processes as compiled code reads them."""
     return Processes(
-        low=padded([one.low for one in processes]),
-        high=padded([one.high for one in processes]),
-        scale=padded([one.scale for one in processes]),
-        points=padded([one.points.T for one in processes]),
-        weights=padded([one.weights.T for one in processes]),
-        mean=padded([one.mean for one in processes]),
-        anchored=np.array([one.anchored for one in processes], dtype=np.bool_),
-        size=np.array([len(one.points) for one in processes], dtype=np.int64),
+        low=padded([process.low for process in processes]),
+        high=padded([process.high for process in processes]),
+        scale=padded([process.scale for process in processes]),
+        points=padded([process.points.T for process in processes]),
+        weights=padded([process.weights.T for process in processes]),
+        mean=padded([process.mean for process in processes]),
+        anchored=np.array([process.anchored for process in processes], dtype=np.bool_),
+        size=np.array([len(process.points) for process in processes], dtype=np.int64),
     )
 
 

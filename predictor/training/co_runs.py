@@ -55,10 +55,11 @@ class ComparedRuns:
     def joined(cls, parts: Sequence[ComparedRuns]) -> ComparedRuns:
         """The rows of all parts, in order."""
         traffic, kept, pressure = (
-            np.concatenate([getattr(one.conditions, name) for one in parts]) for name in ("traffic", "kept", "pressure")
+            np.concatenate([getattr(part.conditions, name) for part in parts])
+            for name in ("traffic", "kept", "pressure")
         )
-        conditions = Conditions(traffic, kept, pressure, _stacked([one.conditions.neighbours for one in parts]))
-        rest = (np.concatenate([getattr(one, name) for one in parts]) for name in ("error", "noise", "co_location"))
+        conditions = Conditions(traffic, kept, pressure, _stacked([part.conditions.neighbours for part in parts]))
+        rest = (np.concatenate([getattr(part, name) for part in parts]) for name in ("error", "noise", "co_location"))
         return cls(conditions, *rest)
 
 
@@ -157,7 +158,7 @@ def _noise(co_locations: Mapping[CoLocation, Floats]) -> dict[str, float]:
     usual = float(np.median([np.mean(of_nf) for of_nf in squares.values()])) if squares else 0.0
     return {
         nf: (sum(squares[nf]) + USUAL_REPEATS * usual) / (len(squares[nf]) + USUAL_REPEATS) if squares else 0.0
-        for nf in {one.nf for co_location in co_locations for one in co_location}
+        for nf in {workload.nf for co_location in co_locations for workload in co_location}
     }
 
 

@@ -133,8 +133,10 @@ def latency_errors(models: GpuModels, measured: Sequence[tuple[list[PacedWorkloa
             predicted = models.predict(loads)
         except (InputError, Overload):
             continue
-        shares += [sum(one.stages_us[name] for name in WAIT_STAGES) / one.mean_us for one in predicted]
-        tails += [one.p99_us / one.mean_us for one in predicted]
+        shares += [
+            sum(prediction.stages_us[name] for name in WAIT_STAGES) / prediction.mean_us for prediction in predicted
+        ]
+        tails += [prediction.p99_us / prediction.mean_us for prediction in predicted]
         errors += [np.log(found / [one.mean_us, one.p99_us]) for found, one in zip(latencies, predicted, strict=True)]
     if not errors:
         return LatencyErrors.none()

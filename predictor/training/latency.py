@@ -118,7 +118,7 @@ def _shrunk_means(nfs: NDArray[np.str_], settings: NDArray[np.intp], left: Float
         rows = np.flatnonzero(settings == setting)
         of_settings.setdefault(str(nfs[rows[0]]), []).append(left[rows].mean(axis=0))
     means = {name: np.mean(found, axis=0) for name, found in of_settings.items()}
-    within = float(np.mean([(one - means[name]) ** 2 for name, found in of_settings.items() for one in found]))
+    within = float(np.mean([(result - means[name]) ** 2 for name, found in of_settings.items() for result in found]))
     by_chance = within * float(np.mean([1.0 / len(found) for found in of_settings.values()]))
     between = max(float(np.mean([mean**2 for mean in means.values()])) - by_chance, 0.0)
     shares = {

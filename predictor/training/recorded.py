@@ -43,11 +43,11 @@ def profiled(runs: Mapping[CoLocation, Floats], profile: Profile) -> dict[CoLoca
 
 def left_out(runs: Mapping[CoLocation, Floats], profile: Profile) -> str | None:
     """A sentence on co-locations of which some NF has no profile; None where there are none."""
-    together = [one for one in runs if len(one) > 1]
-    missing = sorted({member.nf for one in together for member in one} - set(profile.nfs))
+    together = [run for run in runs if len(run) > 1]
+    missing = sorted({member.nf for nf_runs in together for member in nf_runs} - set(profile.nfs))
     if not missing:
         return None
-    without = sum(any(member.nf in missing for member in one) for one in together)
+    without = sum(any(member.nf in missing for member in nf_runs) for nf_runs in together)
     return f"{without} of {len(together)} co-locations left out: no profile of {', '.join(missing)}"
 
 

@@ -80,7 +80,13 @@ def with_fit_of_runs(solo: SoloModel, measured: NfMeasurements, execution: Execu
 def is_above_zero(curve: FittedModel) -> bool:
     """Whether the curve is a throughput all over its range."""
     even = np.linspace(curve.start, curve.end, CHECKED_PLACES)
-    places = np.concatenate([even, [one.start for one in curve.segments], [one.at for one in curve.breakpoints]])
+    places = np.concatenate(
+        [
+            even,
+            [curve_break.start for curve_break in curve.segments],
+            [curve_break.at for curve_break in curve.breakpoints],
+        ]
+    )
     if curve.start > 0:
         places = np.concatenate([places, np.geomspace(curve.start, curve.end, CHECKED_PLACES)])
     values = curve.predict(np.clip(places, curve.start, curve.end))
@@ -136,7 +142,7 @@ def _compared(attributes: tuple[int, ...], traffic: Floats, kpps: Floats, fit_of
         splits += 1
         gain = (total[0] - total[1]) / splits
         sure = bool(gain.mean() > SURE_ERRORS * gain.std(ddof=1) / np.sqrt(len(gain)))
-    without, with_curve = (100.0 * float(one.mean()) / splits for one in total)
+    without, with_curve = (100.0 * float(mean.mean()) / splits for mean in total)
     return SoloFit(curve, len(settings), with_curve, without, sure)
 
 

@@ -61,8 +61,10 @@ def placed_chains(request: ChainRequest, description: TestbedDescription, seed: 
     alone = dict.fromkeys(stage for stages, _ in several for stage in stages)
     placed = [ChainOnCores((stage,), ((0,),)) for stage in alone]
     for stages, cores in several:
-        placed += [ChainOnCores(stages, one) for one in ([cores] if cores else placements(len(stages), most, seed))]
-    return list(dict.fromkeys(one for chain in placed for one in _with_shares(chain, request.shares, seed)))
+        placed += [
+            ChainOnCores(stages, placement) for placement in ([cores] if cores else placements(len(stages), most, seed))
+        ]
+    return list(dict.fromkeys(variant for chain in placed for variant in _with_shares(chain, request.shares, seed)))
 
 
 def drawn_orders(nfs: Sequence[str], length: int, count: int, seed: int) -> list[tuple[str, ...]]:
@@ -92,8 +94,8 @@ def placements(stages: int, most: int, seed: int) -> list[Cores]:
 def _with_shares(chain: ChainOnCores, shares: Sequence[float], seed: int) -> Iterator[ChainOnCores]:
     combined = sorted(product(shares, repeat=len(chain.cores)), key=lambda one: len(set(one)))
     rng = np.random.default_rng([seed, len(chain.cores)])
-    for one in _some(combined, max(MOST_SHARES, len(shares)), rng, keep=len(shares)):
-        yield ChainOnCores(chain.stages, chain.cores, () if set(one) == {1.0} else one)
+    for core_shares in _some(combined, max(MOST_SHARES, len(shares)), rng, keep=len(shares)):
+        yield ChainOnCores(chain.stages, chain.cores, () if set(core_shares) == {1.0} else core_shares)
 
 
 def _some(items: list[_T], most: int, rng: Generator, keep: int = 1) -> list[_T]:
@@ -250,7 +252,7 @@ def measure_points(
     ]
     reached = runs.measure(closed, repeats)
     opened = [
-        replace(load, rate_kpps=neat(share * fmean(one.throughput_kpps for one in found)))
+        replace(load, rate_kpps=neat(share * fmean(measurement.throughput_kpps for measurement in found)))
         for load, found in reached.items()
         if load.traffic == description.traffic
         for share in OPEN_LOOP_LOADS

@@ -82,7 +82,9 @@ def profile_chains(
     chains = placed_chains(request, description, seed)
     if not description.chains:
         _refuse_without_chains(testbed, chains[0].stages[0].nf)
-    nfs = [nf for nf in description.fitting_nfs if any(nf.name == stage.nf for one in chains for stage in one.stages)]
+    nfs = [
+        nf for nf in description.fitting_nfs if any(nf.name == stage.nf for chain in chains for stage in chain.stages)
+    ]
     if not offers_null(description):
         notify(f"{description.name} has no NF named {NULL_NF}: cycles per packet are not measured")
     with Journal(journal_of(out)) as journal:

@@ -41,13 +41,13 @@ class MeasuredGpuRun:
 
     def stage_p99_us(self, at: int, stage: str) -> float | None:
         """The p99 of a stage; None where the testbed does not measure it."""
-        if any(one.stages_p99_us is None for one in self.repeats[at]):
+        if any(measurement.stages_p99_us is None for measurement in self.repeats[at]):
             return None
         return self._median(at, "stages_p99_us", stage)
 
     def kpps(self, at: int) -> float:
         """The throughput of one workload."""
-        return median(one.throughput_kpps for one in self.repeats[at])
+        return median(measurement.throughput_kpps for measurement in self.repeats[at])
 
     def spread_us(self, at: int, stage: str) -> float:
         """The largest less the smallest mean of a stage over the repeats."""
@@ -63,8 +63,8 @@ class MeasuredGpuRun:
         return median(self._values(at, field, name))
 
     def _values(self, at: int, field: str, name: str) -> Iterator[float]:
-        for one in self.repeats[at]:
-            times = getattr(one, field)
+        for measurement in self.repeats[at]:
+            times = getattr(measurement, field)
             yield float(getattr(times, "returned" if name == "return" else name))
 
 
@@ -101,7 +101,7 @@ class GpuRuns:
         """
         found: dict[GpuCoLocation, list[tuple[Measurement, ...]]] = {}
         for repeat in range(repeats):
-            wanted = [one for one in dict.fromkeys(co_locations) if not repeat or one in found]
+            wanted = [co_location for co_location in dict.fromkeys(co_locations) if not repeat or co_location in found]
             for one, run in self._run(wanted, repeat):
                 found.setdefault(one, []).append(run)
         doubted = [one for one, runs in found.items() if len(runs) == 2 and not _agree(*runs)]
@@ -150,7 +150,7 @@ def _agree(one: Sequence[Measurement], other: Sequence[Measurement]) -> bool:
 
 
 def _refuse_without_latency(measurements: Sequence[Measurement]) -> None:
-    if any(one.latency_us is None or one.stages_us is None for one in measurements):
+    if any(measurement.latency_us is None or measurement.stages_us is None for measurement in measurements):
         names = f"latency_us ({', '.join(LATENCY_NAMES)}) and stages_us ({', '.join(GPU_STAGES)})"
         raise TestbedError(f"testbed answers NFs on a GPU without {names}")
 
@@ -205,7 +205,7 @@ class StageEstimate:
 
 def _inputs(load: PacedWorkload) -> list[float]:
     assert load.gpu is not None
-    most = max(one.packets for one in load.gpu.minibatches)
+    most = max(minibatch.packets for minibatch in load.gpu.minibatches)
     return [float(np.log(most)), *_of_traffic(load.traffic)]
 
 

@@ -309,7 +309,7 @@ def _latency_row(run: MeasuredGpuRun, at: int, number: int) -> Row:
         RATE_COLUMN: load.rate_kpps,
         BATCH_COLUMN: load.gpu.batch,
         ORDER_COLUMN: load.gpu.order,
-        MINIBATCHES_COLUMN: minibatches_text((one.sm, one.packets) for one in load.gpu.minibatches),
+        MINIBATCHES_COLUMN: minibatches_text((minibatch.sm, minibatch.packets) for minibatch in load.gpu.minibatches),
         KPPS_COLUMN: run.kpps(at),
     }
     latencies = {LATENCY_MEAN: "mean", LATENCY_P50: "p50", LATENCY_P99: "p99"}

@@ -282,18 +282,23 @@ def canonical(loads: Sequence[Load], noise: bool, seed: int | None) -> str:
 
 def _as_json(run: RecordedRun) -> str:
     workloads, kpps = run
-    return json.dumps({"workloads": [one.as_request() for one in workloads], "throughput_kpps": kpps})
+    return json.dumps({"workloads": [workload.as_request() for workload in workloads], "throughput_kpps": kpps})
 
 
 def _from_json(text: str) -> RecordedRun:
     fields = json.loads(text)
-    workloads = (Workload(one["name"], TrafficProfile.from_mapping(one["traffic"])) for one in fields["workloads"])
+    workloads = (
+        Workload(workload["name"], TrafficProfile.from_mapping(workload["traffic"])) for workload in fields["workloads"]
+    )
     return tuple(workloads), tuple(float(kpps) for kpps in fields["throughput_kpps"])
 
 
 def _answer(run: Run) -> str:
     """The answer as the journal keeps it; only that of a best-effort run says so."""
-    answer: dict[str, Any] = {"measurements": [written(one) for one in run.measurements], "elapsed_s": run.elapsed_s}
+    answer: dict[str, Any] = {
+        "measurements": [written(measurement) for measurement in run.measurements],
+        "elapsed_s": run.elapsed_s,
+    }
     return json.dumps(answer | ({"best_effort": run.best_effort.as_dict()} if run.best_effort else {}))
 
 
@@ -307,7 +312,8 @@ def _parsed(answer: str) -> Run:
 def _measurement(fields: dict[str, Any]) -> Measurement:
     measured = Measurement(float(fields["throughput_kpps"]), Counters.from_mapping(fields["counters"]))
     stages = [
-        StageMeasurement(float(one["throughput_kpps"]), float(one["dropped_pct"])) for one in fields.get("stages", ())
+        StageMeasurement(float(stage["throughput_kpps"]), float(stage["dropped_pct"]))
+        for stage in fields.get("stages", ())
     ]
     latency = fields.get("latency_us")
     latency_us = PacketLatency(*(float(latency[name]) for name in LATENCY_NAMES)) if latency else None

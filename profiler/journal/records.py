@@ -80,7 +80,7 @@ def _refuse_other_origin(ours: Mapping[str, str], theirs: Mapping[str, str], pat
 def _shown(request: str) -> str:
     try:
         fields = json.loads(request)
-        return f"{', '.join(one['name'] for one in fields['workloads'])} with seed {fields['seed']}"
+        return f"{', '.join(workload['name'] for workload in fields['workloads'])} with seed {fields['seed']}"
     except (TypeError, ValueError, KeyError):
         return f"{request:.100}"
 

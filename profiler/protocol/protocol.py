@@ -114,7 +114,7 @@ class _Run(_Message):
 
     def effort(self) -> BestEffort | None:
         """What a best-effort answer says of itself."""
-        errors = tuple(one.standard_error_pct for one in self.workloads)
+        errors = tuple(workload.standard_error_pct for workload in self.workloads)
         return BestEffort(errors, self.disturbed_pct) if self.best_effort else None
 
 
@@ -166,7 +166,7 @@ class _GpuMessage(_Message):
     scheduler: Literal["temporal", "spatial"] | None = None
 
     def settings(self) -> GpuSettings:
-        minibatches = tuple(Minibatch(one.sm, one.packets) for one in self.minibatches)
+        minibatches = tuple(Minibatch(minibatch.sm, minibatch.packets) for minibatch in self.minibatches)
         return GpuSettings(self.batch, self.order, minibatches, self.flush_us, self.scheduler)
 
 
@@ -256,7 +256,7 @@ def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
 
 def run_answer(number: object, run: Run) -> str:
     """The line with the measurements of a run."""
-    workloads = [written(one) for one in run.measurements]
+    workloads = [written(measurement) for measurement in run.measurements]
     answer = {"id": number, "ok": True, "elapsed_s": run.elapsed_s, "workloads": workloads}
     return json.dumps(answer | _effort_fields(run, workloads))
 

@@ -153,12 +153,12 @@ def _settings(nic: NicModel, gpu: GpuSettings) -> list[str]:
     faults = []
     if gpu.minibatches:
         faults += [
-            f"minibatch on SM {one.sm}: there are {nic.sms}, numbered from 0"
-            for one in gpu.minibatches
-            if not 0 <= one.sm < nic.sms
+            f"minibatch on SM {minibatch.sm}: there are {nic.sms}, numbered from 0"
+            for minibatch in gpu.minibatches
+            if not 0 <= minibatch.sm < nic.sms
         ]
-        faults += [f"two minibatches on SM {sm}" for sm in _repeated(one.sm for one in gpu.minibatches)]
-        total = sum(one.packets for one in gpu.minibatches)
+        faults += [f"two minibatches on SM {sm}" for sm in _repeated(minibatch.sm for minibatch in gpu.minibatches)]
+        total = sum(minibatch.packets for minibatch in gpu.minibatches)
         if total != gpu.batch:
             faults.append(f"minibatches of {total} packets for a batch of {gpu.batch}")
         if gpu.scheduler is not None:
@@ -180,8 +180,8 @@ def _together(nic: NicModel, used: Sequence[GpuSettings]) -> list[str]:
         faults.append(f"{' and '.join(sorted(modes))} exclude each other")
     executors: defaultdict[int, int] = defaultdict(int)
     for gpu in used:
-        for one in gpu.minibatches:
-            executors[one.sm] += -(-one.packets // nic.packets_per_executor)
+        for minibatch in gpu.minibatches:
+            executors[minibatch.sm] += -(-minibatch.packets // nic.packets_per_executor)
     return faults + [
         f"SM {sm} needs {number} executors, it has {nic.executors_per_sm}"
         for sm, number in sorted(executors.items())

@@ -85,14 +85,14 @@ class CoLocationRuns:
         TestbedError
             When the testbed fails.
         """
-        working = [one for one in dict.fromkeys(co_locations) if one not in self.refused]
+        working = [co_location for co_location in dict.fromkeys(co_locations) if co_location not in self.refused]
         batches: dict[int, list[CoLocation]] = defaultdict(list)
         for co_location in working[: self.left]:
             batches[self._requests[co_location]].append(co_location)
         for number, batch in sorted(batches.items()):
             seed = self._seed + RUN_SEEDS * (self._first + number)
             answered = dict(self._working.run(batch, seed))
-            self.refused.update(one for one in batch if one not in answered)
+            self.refused.update(co_location for co_location in batch if co_location not in answered)
             self.left -= len(answered)
             for co_location in answered:
                 self._requests[co_location] += 1
@@ -139,7 +139,7 @@ class CoLocationRuns:
         """Every run that is kept, with throughputs (kpps); several runs of a co-location follow one another."""
         for co_location, runs in self._runs.items():
             for run in runs:
-                yield co_location, tuple(one.throughput_kpps for one in run.measurements)
+                yield co_location, tuple(measurement.throughput_kpps for measurement in run.measurements)
 
     def remember(self, runs: Iterable[RecordedRun]) -> None:
         """Compare with these earlier runs, too; they are neither counted nor kept."""
@@ -154,12 +154,16 @@ class CoLocationRuns:
         """The runs of each co-location with its new run, without outliers."""
         counted = {one: [*self._runs.get(one, ()), run] for one, run in answered.items()}
         doubted = [one for one, run in answered.items() if self._doubtful(one, run)]
-        further: dict[CoLocation, list[Run]] = {one: [] for one in doubted}
+        further: dict[CoLocation, list[Run]] = {co_location: [] for co_location in doubted}
         for repeat in (1, 2):
             repeats = self._testbed.repeats.run_many(doubted, seed=seed + REPEAT_SEEDS * repeat) if doubted else []
             for one, run in zip(doubted, repeats, strict=True):
                 further[one].append(run)
-            doubted = [one for one in doubted if not _alike([*self._known.get(one, ()), *counted[one], *further[one]])]
+            doubted = [
+                co_location
+                for co_location in doubted
+                if not _alike([*self._known.get(co_location, ()), *counted[co_location], *further[co_location]])
+            ]
         for one, repeated in further.items():
             kept = _without_outliers(self._known.get(one, ()), counted[one], repeated)
             self._testbed.outliers += sum(run not in kept for run in counted[one])
@@ -174,7 +178,7 @@ class CoLocationRuns:
         if any(kpps > most[one] * (1 + AGREEING_DIFFERENCE) for one, kpps in measured.items() if one in most):
             return True
         if len(co_location) == 2:
-            alone = (self._means.get((one,), {}).get(one, 0.0) for one in measured)
+            alone = (self._means.get((workload,), {}).get(workload, 0.0) for workload in measured)
             return any(kpps < self._crowded * solo for kpps, solo in zip(measured.values(), alone, strict=True))
         return any(measured[one] < (1 - AGREEING_DIFFERENCE) * kpps for one, kpps in self.expected(co_location).items())
 
@@ -193,7 +197,7 @@ def without(co_location: CoLocation, gone: Sequence[int]) -> CoLocation:
 
 
 def _kpps(run: Run) -> Floats:
-    return np.array([one.throughput_kpps for one in run.measurements])
+    return np.array([measurement.throughput_kpps for measurement in run.measurements])
 
 
 def _by_workload(co_location: CoLocation, kpps: Floats) -> dict[Workload, float]:

@@ -34,7 +34,7 @@ def draw_co_locations(
     Traffic differs for each NF: half of the co-locations are even in the logarithm of the flows, half in their number,
     because either may be what users have. Those at default traffic are chosen by `deciding`.
     """
-    fitting = [one for one in description.fitting_nfs if one.cores + nf.cores <= description.nic.cores]
+    fitting = [partner for partner in description.fitting_nfs if partner.cores + nf.cores <= description.nic.cores]
     if not fitting:
         return []
     return [_co_location(description, nf, fitting, index % 2 == 0, rng) for index in range(count)]
@@ -48,14 +48,14 @@ def _co_location(
     rng: Generator,
 ) -> CoLocation:
     free = description.nic.cores - nf.cores
-    most = free // min(one.cores for one in partners)
+    most = free // min(partner.cores for partner in partners)
     members = [nf]
     for _ in range(int(rng.integers(1, most + 1))):
         one = partners[int(rng.integers(len(partners)))]
         if one.cores <= free:
             members.append(one)
             free -= one.cores
-    return tuple(Workload(one.name, _traffic(description, by_magnitude, rng)) for one in members)
+    return tuple(Workload(member.name, _traffic(description, by_magnitude, rng)) for member in members)
 
 
 def _traffic(description: TestbedDescription, by_magnitude: bool, rng: Generator) -> TrafficProfile:

@@ -129,7 +129,7 @@ class NfRuns:
             if self.left < 1:
                 raise QuotaSpent
             self._run([point], self._seed + REPEAT_SEEDS * repeat, confirm=True)
-        return [one.throughput_kpps for one in self._runs[point]]
+        return [measurement.throughput_kpps for measurement in self._runs[point]]
 
     def check(self, point: OperatingPoint, times: int) -> list[float]:
         """Throughput (kpps) of several runs at a measured point; the further ones only decide a close comparison.
@@ -158,7 +158,9 @@ class NfRuns:
         if left_out := len(co_locations) - len(both):
             self._notify(f"{self.nf.name}: {left_out} of {len(co_locations)} co-locations do not run here; left out")
         for co_location, run in both:
-            self.co_locations += [(co_location, one) for one in self._two_alike(co_location, run, second[co_location])]
+            self.co_locations += [
+                (co_location, repeat) for repeat in self._two_alike(co_location, run, second[co_location])
+            ]
 
     def _two_alike(self, co_location: CoLocation, first: Run, second: Run) -> tuple[Run, Run]:
         if agree(first, second):

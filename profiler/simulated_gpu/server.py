@@ -148,7 +148,7 @@ def _parts(card: GpuCard, loads: Sequence[GpuLoad]) -> Ints:
     rows = []
     for i, load in enumerate(loads):
         if load.gpu.minibatches:
-            rows += [(i, one.sm, one.packets, 0) for one in load.gpu.minibatches]
+            rows += [(i, minibatch.sm, minibatch.packets, 0) for minibatch in load.gpu.minibatches]
         else:
             warps = -(-load.gpu.batch // WARP_LANES)
             each, more = divmod(warps, min(warps, card.sms))
@@ -164,7 +164,9 @@ def _nfs(loads: Sequence[GpuLoad], came: Sequence[Floats], parts: Ints, until_us
     nfs[:-1, of.BATCH] = [load.gpu.batch for load in loads]
     nfs[:-1, of.KIND] = [kinds.index(load.spec.name) for load in loads]
     nfs[1:, of.PACKETS] = np.cumsum([len(times) for times in came])
-    nfs[1:, of.BATCHES] = np.cumsum([_most_batches(*one, until_us) for one in zip(loads, map(len, came), strict=True)])
+    nfs[1:, of.BATCHES] = np.cumsum(
+        [_most_batches(*load_and_count, until_us) for load_and_count in zip(loads, map(len, came), strict=True)]
+    )
     nfs[1:, of.PARTS] = np.cumsum(np.bincount(parts[:, of.NF]))
     return nfs
 

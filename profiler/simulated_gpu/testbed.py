@@ -216,8 +216,8 @@ def measured(timeline: Timeline, rate_kpps: float, until_us: float, *, exact: bo
     p50, p99 = np.percentile(latency, (50, 99)).tolist()
     of_batch = np.diff(times[:, of.READY : of.DONE + 1], axis=1).T
     stages = [*of_batch, times[:, of.BACK] - times[:, of.DONE]]
-    means = [batching.mean(), worker.mean(), *(np.average(one, weights=count) for one in stages)]
-    tails = [*(np.percentile(one, 99) for one in (batching, worker)), *(_tail(one, count) for one in stages)]
+    means = [batching.mean(), worker.mean(), *(np.average(stage, weights=count) for stage in stages)]
+    tails = [*(np.percentile(times, 99) for times in (batching, worker)), *(_tail(times, count) for times in stages)]
     return Measurement(
         rounded(_throughput_kpps(timeline, rate_kpps, until_us, exact)),
         NO_COUNTERS,

@@ -36,7 +36,7 @@ def claim(
         journal.forget()
     elif SWEEP_ORIGIN in known and (differing := [*_differing(json.loads(known[SWEEP_ORIGIN]), written)]):
         hint = f"choose another --out, or remove {journal.path} to measure everything again"
-        raise InputError([Fault("--out", None, None, f"holds another sweep: {one}", hint) for one in differing])
+        raise InputError([Fault("--out", None, None, f"holds another sweep: {name}", hint) for name in differing])
     journal.claim(
         description, spec.seed, {SWEEP_ORIGIN: json.dumps(written), MACHINE_ORIGIN: json.dumps(dict(machine))}
     )

@@ -33,9 +33,9 @@ class KeyTarget:
 
 def target_of(key: str, workload: SweptWorkload) -> KeyTarget:
     """What a key names: `flows`, `rules`, `parameters.flows`, `mem-bench.access_mops`, `FlowStats.flows`."""
-    names = sorted({one.name for one in workload.competitors}, key=len, reverse=True)
+    names = sorted({competitor.name for competitor in workload.competitors}, key=len, reverse=True)
     owner = next((name for name in names if key.startswith(f"{name}.")), "")
-    benches = {one.name for one in workload.competitors if one.bench is not None}
+    benches = {competitor.name for competitor in workload.competitors if competitor.bench is not None}
     rest = key.removeprefix(f"{owner}.") if owner else key
     if rest in ATTRIBUTES and owner not in benches:
         return KeyTarget(owner, "traffic", rest)
@@ -46,8 +46,8 @@ def loads_at(spec: SweepSpec, description: TestbedDescription, point: Mapping[st
     """The NF and its competitors where each varied key has the value of `point`; the NF is the first."""
     targets = {target_of(key, spec.workload): value for key, value in point.items()}
     loads = [_load(spec.workload, "", targets, description)]
-    for one in spec.workload.competitors:
-        loads += [_load(one, one.name, targets, description)] * one.count
+    for competitor in spec.workload.competitors:
+        loads += [_load(competitor, competitor.name, targets, description)] * competitor.count
     return tuple(loads)
 
 
@@ -86,7 +86,9 @@ def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[
     if CYCLES_METRIC in spec.measure.metrics and not description.nic.clock_mhz:
         hint = f"{description.name} does not describe its clock_mhz; measure throughput_kpps"
         faults.append(SpecFault(("measure", "metrics"), f"{CYCLES_METRIC} is not known", hint))
-    cores = nf.cores + sum(_cores(one, description) * one.count for one in spec.workload.competitors)
+    cores = nf.cores + sum(
+        _cores(competitor, description) * competitor.count for competitor in spec.workload.competitors
+    )
     if cores > description.nic.cores:
         message = f"needs {cores} cores, the NIC of {description.name} has {description.nic.cores}"
         faults.append(SpecFault(("workload",), message))
@@ -155,7 +157,7 @@ def _outside(
 def _keys_hint(target: KeyTarget, spec: SweepSpec, ranges: Mapping[str, Range]) -> str:
     known = [*ranges]
     if not target.owner:
-        known += [*ATTRIBUTES, *(f"{one.name}.KEY" for one in spec.workload.competitors)]
+        known += [*ATTRIBUTES, *(f"{competitor.name}.KEY" for competitor in spec.workload.competitors)]
     return suggestion(target.name, dict.fromkeys(known))
 
 
@@ -171,7 +173,7 @@ def _ranges(target: KeyTarget, spec: SweepSpec, description: TestbedDescription)
 
 
 def _bench_of(owner: str, spec: SweepSpec) -> str | None:
-    return next((one.bench for one in spec.workload.competitors if one.name == owner), None)
+    return next((competitor.bench for competitor in spec.workload.competitors if competitor.name == owner), None)
 
 
 def _cores(one: Competitor, description: TestbedDescription) -> int:
@@ -181,7 +183,7 @@ def _cores(one: Competitor, description: TestbedDescription) -> int:
 
 def _missing_of_benches(spec: SweepSpec, description: TestbedDescription) -> Iterator[SpecFault]:
     """Parameters of benches that have neither a value nor are varied."""
-    varied = {target_of(one.key, spec.workload) for one in spec.vary}
+    varied = {target_of(variation.key, spec.workload) for variation in spec.vary}
     for number, one in enumerate(spec.workload.competitors):
         bench = description.bench(one.bench) if one.bench is not None else None
         for name, (low, high) in bench.parameters.items() if bench else ():

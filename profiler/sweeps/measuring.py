@@ -109,7 +109,7 @@ def measure_sweep(
         machine = claim(journal, description, spec, machine or {})
         known = len(journal)
         steps = Steps(progress, spec.runs)
-        keys = tuple(one.key for one in spec.vary)
+        keys = tuple(variation.key for variation in spec.vary)
         runs = SweepRuns(
             JournaledTestbed(testbed, journal, SWEEP_PART),
             lambda point: loads_at(spec, description, dict(zip(keys, point, strict=True))),
@@ -141,7 +141,7 @@ class _Sweep:
         self._runs = runs
         self._passes = 0
         self._planned = spec.vary[0].count
-        self._settings = list(product(*(one.settings for one in spec.vary[1:])))
+        self._settings = list(product(*(variation.settings for variation in spec.vary[1:])))
         self._metrics = spec.measure.metrics
         self._cycles_per_ms = cycles_per_ms(description, description.nf(spec.workload.nf))
 
@@ -186,7 +186,7 @@ class _Sweep:
     def _curve(self, setting: Point) -> dict[float, list[float]]:
         """The first metric at each value of the first key, one number a run."""
         return {
-            point[0]: [self._value(self._metrics[0], one) for one in found]
+            point[0]: [self._value(self._metrics[0], run) for run in found]
             for point, found in self._runs.measured.items()
             if point[1:] == setting
         }
@@ -210,8 +210,8 @@ class _Sweep:
         self._passes += 1
         if not self._runs.measured:
             reason = next(iter(self._runs.left_out.values()))
-            targets = [target_of(one.key, self._spec.workload) for one in self._spec.vary]
-            named = any(one.kind == "parameters" for one in targets)
+            targets = [target_of(variation.key, self._spec.workload) for variation in self._spec.vary]
+            named = any(target.kind == "parameters" for target in targets)
             hint = "keys are traffic attributes, parameters of the NF, and COMPETITOR.KEY" if named else None
             raise InputError.of("--testbed", f"runs no point of the sweep: {reason}", hint=hint)
 
@@ -261,7 +261,7 @@ def messages(runs: SweepRuns, keys: Sequence[str], outliers: int) -> Iterator[st
         yield f"outliers, not confirmed by repeats and replaced by a further run: {outliers:,}"
     if drift := _drift(list(runs.measured.values())):
         yield drift
-    efforts = [one for found in runs.measured.values() for one in found if one.run.best_effort]
+    efforts = [run for found in runs.measured.values() for run in found if run.run.best_effort]
     if efforts:
         total = sum(map(len, runs.measured.values()))
         yield f"best-effort runs, disturbed by other work: {len(efforts):,} of {total:,}"
@@ -289,11 +289,11 @@ EFFORT_COLUMNS = ("standard_error_pct", "disturbed_pct")
 def table_of(measured: MeasuredSweep, spec: SweepSpec) -> pd.DataFrame:
     """The runs, by setting of the later keys, then by the first key, then by repeat."""
     cycles = cycles_per_ms(measured.description, measured.description.nf(spec.workload.nf))
-    rows = [_row(point, one, spec.measure.metrics, cycles) for point, found in measured.points.items() for one in found]
+    rows = [_row(point, run, spec.measure.metrics, cycles) for point, found in measured.points.items() for run in found]
     columns = [*measured.keys, *RUN_COLUMNS, *spec.measure.metrics, *EFFORT_COLUMNS]
     table = pd.DataFrame(rows, columns=columns)
     table = table.astype(dict.fromkeys(RUN_COLUMNS, int))
-    best_effort = any(one.run.best_effort for found in measured.points.values() for one in found)
+    best_effort = any(run.run.best_effort for found in measured.points.values() for run in found)
     return table if best_effort else table.drop(columns=list(EFFORT_COLUMNS))
 
 

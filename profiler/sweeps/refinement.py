@@ -59,9 +59,12 @@ def further_points(axis: Axis, runs: Runs, count: int, planned: int) -> list[flo
     ]
     bending.sort(key=lambda pair: -pair[0])
     chosen = [one for _, one in bending[:count]]
-    wide = sorted((one for one in left if one not in chosen and one.middle is not None), key=lambda one: -one.width)
+    wide = sorted(
+        (interval for interval in left if interval not in chosen and interval.middle is not None),
+        key=lambda one: -one.width,
+    )
     chosen += wide[: count - len(chosen)]
-    return [one.middle for one in chosen if one.middle is not None]
+    return [interval.middle for interval in chosen if interval.middle is not None]
 
 
 class _Interval:
@@ -75,14 +78,14 @@ class _Interval:
 def relative_noise(runs: Runs) -> float:
     """The relative standard deviation of one run: from repeats, else from how far points are from their neighbours."""
     apart = [
-        abs(one - fmean(these)) / abs(fmean(these)) * math.sqrt(len(these) / (len(these) - 1))
+        abs(value - fmean(these)) / abs(fmean(these)) * math.sqrt(len(these) / (len(these) - 1))
         for these in runs.values()
         if len(these) > 1 and fmean(these)
-        for one in these
+        for value in these
     ]
     if not apart and len(runs) > 4:
         x = sorted(runs)
-        y = np.array([fmean(runs[one]) for one in x])
+        y = np.array([fmean(runs[value]) for value in x])
         second = np.abs(y[:-2] - 2 * y[1:-1] + y[2:]) / np.maximum(np.abs(y[1:-1]), 1e-300)
         apart = (second / math.sqrt(6)).tolist()
     return max(TO_SIGMA * median(apart), LEAST_NOISE) if apart else LEAST_NOISE
@@ -91,9 +94,9 @@ def relative_noise(runs: Runs) -> float:
 def _scores(axis: Axis, runs: Runs) -> list[float]:
     """How much the curve bends or jumps in each interval, in standard deviations beyond what counts; 0 if not."""
     x = sorted(runs)
-    at = np.array([axis.position(one) for one in x])
-    y = np.array([median(runs[one]) for one in x])
-    sigma = relative_noise(runs) * np.maximum(np.abs(y), 1e-300) / np.sqrt([len(runs[one]) for one in x])
+    at = np.array([axis.position(value) for value in x])
+    y = np.array([median(runs[value]) for value in x])
+    sigma = relative_noise(runs) * np.maximum(np.abs(y), 1e-300) / np.sqrt([len(runs[value]) for value in x])
     beyond = np.zeros(len(x))
     for apart in NEIGHBOUR_DISTANCES:
         if len(x) > 2 * apart:

@@ -129,7 +129,7 @@ def without_farthest(found: Sequence[SweepRun], further: SweepRun) -> tuple[list
     farthest = max(found, key=lambda one: abs(kpps(one) - middle))
     if abs(kpps(further) - middle) >= abs(kpps(farthest) - middle):
         return list(found), False
-    return [replace(further, repeat=one.repeat) if one is farthest else one for one in found], True
+    return [replace(further, repeat=run.repeat) if run is farthest else run for run in found], True
 
 
 def kpps(one: SweepRun) -> float:

@@ -152,7 +152,7 @@ class VariedKey(_Table):
     def settings(self) -> list[float]:
         """The listed values, else points evenly over the range."""
         if self.values is not None:
-            return [float(one) for one in self.values]
+            return [float(value) for value in self.values]
         axis = self.axis
         return axis.even(self.points or 0) if axis else []
 
@@ -181,13 +181,13 @@ class SweepSpec(_Table):
     @property
     def runs(self) -> int:
         """How many runs it takes, without those that decide between repeats."""
-        return math.prod(one.count for one in self.vary) * self.measure.repeats
+        return math.prod(variation.count for variation in self.vary) * self.measure.repeats
 
 
 def spec_faults(spec: SweepSpec) -> list[SpecFault]:
     """What is wrong with a sweep on any testbed; empty when nothing is."""
     faults = [fault for number, one in enumerate(spec.vary) for fault in _of_key(number, one)]
-    times = Counter(one.key for one in spec.vary)
+    times = Counter(variation.key for variation in spec.vary)
     faults += [
         SpecFault(("vary", number, "key"), f"{one.key} is varied twice")
         for number, one in enumerate(spec.vary)

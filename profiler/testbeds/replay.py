@@ -119,11 +119,11 @@ class ReplayTestbed(Testbed):
         contention = self._contention(loads[1:])
         if contention is None or not isinstance(loads[0], Workload):
             return None
-        for one in self._co_runs.get(loads[0].nf, ()):
-            if one.workload == loads[0] and np.allclose(
-                one.contention, contention, rtol=MATCHING_DIFFERENCE, atol=0, equal_nan=True
+        for recorded in self._co_runs.get(loads[0].nf, ()):
+            if recorded.workload == loads[0] and np.allclose(
+                recorded.contention, contention, rtol=MATCHING_DIFFERENCE, atol=0, equal_nan=True
             ):
-                return one.throughput_kpps
+                return recorded.throughput_kpps
         return None
 
     def _contention(self, competitors: Sequence[Load]) -> NDArray[np.float64] | None:
@@ -161,7 +161,7 @@ class ReplayTestbed(Testbed):
 
     def _nearest(self, load: Load) -> Load | None:
         """The recorded load of the same NF or bench whose values differ by the smallest factors."""
-        same = [one for one in self._recorded if type(one) is type(load) and one.label == load.label]
+        same = [other for other in self._recorded if type(other) is type(load) and other.label == load.label]
         return min(same, key=lambda one: _distance(_values(one), _values(load)), default=None)
 
 

@@ -134,5 +134,5 @@ def _header_faults(name: str, header: list[str]) -> list[Fault]:
     if separator := separator_of(header):
         return [Fault(name, 1, None, f"values are separated by {separator!r}, not by commas", DECIMAL_POINT)]
     faults = [Fault(name, 1, None, f"column {at} has no name") for at, one in enumerate(header[1:], 2) if not one]
-    twice = sorted({one for one in header if one and header.count(one) > 1})
+    twice = sorted({column for column in header if column and header.count(column) > 1})
     return faults + [Fault(name, 1, column, "column named twice") for column in twice]

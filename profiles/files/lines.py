@@ -111,4 +111,4 @@ def _in_utf_8(file: Readable, stack: ExitStack) -> Callable[[int], bytes]:
 
 def separator_of(header: Sequence[str]) -> str | None:
     """What separates the columns of a header instead of commas; None where commas do."""
-    return next((one for one in (";", "\t", "|") if len(header) == 1 and one in header[0]), None)
+    return next((separator for separator in (";", "\t", "|") if len(header) == 1 and separator in header[0]), None)

@@ -50,6 +50,8 @@ def judged_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], se
     seconds = perf_counter() - begin
     case = admission_case(write_device(gpu), [write_slo(slo) for slo in slos], answer(admission))
     violating = late(case)
-    satisfied = [one.slo.rate_kpps for one in admission.admitted if one.slo.id not in violating]
+    satisfied = [
+        admitted_slo.slo.rate_kpps for admitted_slo in admission.admitted if admitted_slo.slo.id not in violating
+    ]
     sound = not any(admission_faults(case))
     return JudgedAdmission(len(admission.admitted), len(satisfied), sum(satisfied), sound, admission.bound, seconds)

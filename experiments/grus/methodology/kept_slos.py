@@ -52,7 +52,7 @@ def _all_kept(slos: Sequence[LatencySlo], scheduler: str, batch: int) -> list[La
         runs = measured(loads)
         if all(_is_kept(load, slo.latency_us, one) for load, slo, one in zip(loads, left, runs, strict=True)):
             break
-        kernels = [stages_of(one).kernel for one in runs]
+        kernels = [stages_of(run).kernel for run in runs]
         del left[kernels.index(max(kernels))]
     return left
 

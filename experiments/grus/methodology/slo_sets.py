@@ -75,8 +75,8 @@ def admitted_set(models: GpuModels, slos: Sequence[LatencySlo], seed: int) -> Sl
     # an NF per SLO: the conservative latency need be right for its rate and promise only
     device = _device(models, slos)
     admission = METHODS["grus"](device, [replace(slo, nf=slo.id) for slo in slos], MethodSetting(seed))
-    loads = tuple(_load(slos[int(one.slo.id)].nf, one) for one in admission.admitted)
-    return SloCoLocation(loads, tuple(one.slo.latency_us for one in admission.admitted))
+    loads = tuple(_load(slos[int(admitted_slo.slo.id)].nf, admitted_slo) for admitted_slo in admission.admitted)
+    return SloCoLocation(loads, tuple(admitted_slo.slo.latency_us for admitted_slo in admission.admitted))
 
 
 def _device(models: GpuModels, slos: Sequence[LatencySlo]) -> GpuDevice:
@@ -88,7 +88,9 @@ def _device(models: GpuModels, slos: Sequence[LatencySlo]) -> GpuDevice:
 
 
 def _load(nf: str, admitted: Admitted) -> PacedWorkload:
-    return on_sms(nf, SET_TRAFFIC, [(one.sm, one.packets) for one in admitted.minibatches], order=admitted.order)
+    return on_sms(
+        nf, SET_TRAFFIC, [(minibatch.sm, minibatch.packets) for minibatch in admitted.minibatches], order=admitted.order
+    )
 
 
 def packed(models: GpuModels, rng: Random) -> SloCoLocation:

@@ -67,7 +67,7 @@ def chain_json(number: int, delta: float, name: str | None = None) -> dict[str, 
         "packet_size": PACKET_SIZE,
         "t_min_mbps": delta * BASE_MBPS[number],
         "t_max_mbps": 100000,
-        "nfs": [{"id": one, "nf": one.rstrip("0123456789_") if one != "IPv4Fwd" else one} for one in nfs.split()],
+        "nfs": [{"id": nf, "nf": nf.rstrip("0123456789_") if nf != "IPv4Fwd" else nf} for nf in nfs.split()],
         "edges": [edge.split() for edge in edges.split(", ")],
     }
 

@@ -122,11 +122,11 @@ class LoadRuns:
     @property
     def chains(self) -> list[LoadedChain]:
         """Those of several functions."""
-        return [one for one in self.measured if len(one.nfs) > 1]
+        return [run for run in self.measured if len(run.nfs) > 1]
 
     def predicted(self, chain: LoadedChain) -> Floats:
         """Response time (ms) of a chain as its functions alone predict it, by the weakest link (equation 4)."""
-        alone = {(one.nfs[0], one.shares[0]): one for one in self.measured if len(one.nfs) == 1}
+        alone = {(run.nfs[0], run.shares[0]): run for run in self.measured if len(run.nfs) == 1}
         stages = [alone[nf, chain.shares[core]] for nf, core in zip(chain.nfs, chain.cores, strict=True)]
         reaching = np.cumprod([1.0, *(stage.passes for stage in stages[:-1])])
         costs = [
@@ -158,7 +158,7 @@ def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> li
         return (ChainLoad.of(stages, of_cores, traffic, shares=given) for traffic in traffics)
 
     nfs = dict.fromkeys(nf for pair in NF_PAIRS for nf in pair)
-    chains = [one for pair in NF_PAIRS for one in (pair, pair[::-1])]
+    chains = [order for pair in NF_PAIRS for order in (pair, pair[::-1])]
     singles = [load for nf, share in product(nfs, SHARES_ALONE) for load in loads([nf], [0], [share])]
     return singles + [
         load for pair, (cores, shares) in product(chains, PAIR_PLACEMENTS) for load in loads(pair, cores, shares)
@@ -202,7 +202,7 @@ def load_runs(setting: Setting) -> LoadRuns:
             raise CannotRun(f"{setting.chains} has no folder {LOADS_FOLDER} of chains at rising load")
         name, simulated = testbed_of(folder)
         found = load_chains(read_chains(folder / CHAINS_FILE))
-        runs = sum(one.kpps.size for one in found)
+        runs = sum(chain.kpps.size for chain in found)
         return LoadRuns(found, f"{name}: {runs:,} runs in {folder.name}, {'simulated' if simulated else 'measured'}.")
     return _simulated(setting.count(SHARE_REPEATS, least=2), FLOW_STEP, setting.seed)
 
@@ -217,5 +217,5 @@ def _simulated(repeats: int, step: float, seed: int) -> LoadRuns:
         rounds.measure(rising_loads(server.describe(), step), repeats)
         found = load_chains(rounds.write())
         name = server.describe().name
-    runs = sum(one.kpps.size for one in found)
+    runs = sum(chain.kpps.size for chain in found)
     return LoadRuns(found, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")

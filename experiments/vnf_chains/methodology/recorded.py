@@ -72,7 +72,7 @@ def share_runs(setting: Setting) -> ShareRuns:
     name, simulated = testbed_of(setting.chains)
     found = topologies(table)
     how = "simulated" if simulated else "measured"
-    runs = sum(len(one.kpps) for one in found.values())
+    runs = sum(len(chain.kpps) for chain in found.values())
     scaling = pd.read_csv(setting.chains / SCALING_FILE) if (setting.chains / SCALING_FILE).exists() else None
     read = ShareRuns(found, scaling, f"{name}: {runs:,} runs in {setting.chains.name}, {how}.")
     if not read.chains:
@@ -91,7 +91,7 @@ def _simulated(repeats: int, seed: int) -> ShareRuns:
         found = topologies(rounds.write())
         scaling = scaling_table(found, rounds, repeats)
         name = server.describe().name
-    runs = sum(len(one.kpps) for one in found.values())
+    runs = sum(len(chain.kpps) for chain in found.values())
     return ShareRuns(found, scaling, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")
 
 

@@ -102,14 +102,14 @@ def error_table(
         Where a model is tested.
     """
     rows = []
-    for one in retrained:
-        for order in orders(one.chain):
+    for regressor in retrained:
+        for order in orders(regressor.chain):
             for count in counts:
                 trained = order[:count]
-                of_tests = tested(one.chain, trained)
-                keys = {"chain": one.chain.name, "placed": one.chain.placed, "samples": count}
+                of_tests = tested(regressor.chain, trained)
+                keys = {"chain": regressor.chain.name, "placed": regressor.chain.placed, "samples": count}
                 for name in names:
-                    rmse, mape = one.errors(name, trained, of_tests)
+                    rmse, mape = regressor.errors(name, trained, of_tests)
                     rows.append(keys | {"regressor": name, RMSE: rmse, MAPE: mape})
     return pd.DataFrame(rows)
 

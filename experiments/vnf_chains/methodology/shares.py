@@ -50,7 +50,7 @@ def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]
     traffics = [TrafficProfile(FLOW_COUNT, size, description.traffic.mtbr) for size in PACKET_SIZES]
     nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
     alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, SHARES_ALONE, traffics)]
-    chains = [one for pair in pairs for one in (pair, pair[::-1])]
+    chains = [order for pair in pairs for order in (pair, pair[::-1])]
     return alone + [
         share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, SHARES_TOGETHER, traffics)
     ]
@@ -117,7 +117,7 @@ def topologies(table: pd.DataFrame) -> dict[str, Topology]:
         nfs = tuple(stage.nf for stage in stages)
         if json.loads(str(cores)) != [[at] for at in range(len(nfs))] or any(stage.parameters for stage in stages):
             continue
-        shares = np.array([json.loads(one) for one in rows[SHARES_COLUMN]], dtype=np.float64)
+        shares = np.array([json.loads(text) for text in rows[SHARES_COLUMN]], dtype=np.float64)
         flows = rows["flows"].to_numpy(float)
         kept = np.isin(flows, flows[(shares < 1).any(axis=1)])
         if not kept.any():

@@ -62,7 +62,7 @@ def attribute_section(attribute: str, readings: Sequence[Reading], diagnosis: Di
 
 def _resources(diagnosis: Diagnosis) -> list[str]:
     """Every bottleneck of the page, so that each has one colour in all charts."""
-    readings = [one for along in diagnosis.along.values() for one in along]
+    readings = [reading for along in diagnosis.along.values() for reading in along]
     return sorted({name for reading in readings for name in (reading.bottleneck, reading.true_bottleneck) if name})
 
 

@@ -387,7 +387,11 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
             continue
         expected = (evaluation.expected or {}).get(arrival.id)
         required = arrival.sla.required_kpps(stay.solo_kpps)
-        others = [one.workload.nf for one in tenants[placement.nic] if one is not arrival and _overlap(one, arrival)]
+        others = [
+            tenant.workload.nf
+            for tenant in tenants[placement.nic]
+            if tenant is not arrival and _overlap(tenant, arrival)
+        ]
         rows.append(
             (
                 arrival.id,

@@ -57,7 +57,7 @@ def _switch(rack: CompiledRack) -> dict[str, Any]:
 
 def compiled_report(document: Mapping[str, Any], out: Path) -> str:
     """What `placer chain compile` prints."""
-    places = {one["name"]: one["on"] for one in document["nfs"]}
+    places = {nf["name"]: nf["on"] for nf in document["nfs"]}
     lines = []
     for number, path in enumerate(document["paths"], 1):
         lines.append(f"  {number}: " + " -> ".join(f"{name} ({places[name]})" for name in path))

@@ -129,7 +129,7 @@ def _conflict(plan: RackPlan) -> list[str]:
         return []
     # the stages of an oracle that does not count blocks
     names = LIMIT_NAMES if plan.rack.stage_oracle == "blocks" else LIMIT_NAMES | {"blocks": "stages"}
-    limits = ", ".join(f"{names.get(one.kind, one.kind)} of {one.of}" for one in plan.conflict)
+    limits = ", ".join(f"{names.get(limit.kind, limit.kind)} of {limit.of}" for limit in plan.conflict)
     return [f"These limits cannot be kept together: {limits}."]
 
 

@@ -28,8 +28,8 @@ def describe(model: ChainModel) -> Iterator[str]:
     """What was learnt from the files, one line each."""
     for nf, profile in model.profiles.items():
         settings = profile.settings
-        error = next((f", left-out MAPE {one.mape_pct:.1f} %" for one in profile.compared
-                      if one.regressor == profile.regressor), "")  # fmt: skip
+        error = next((f", left-out MAPE {regressor.mape_pct:.1f} %" for regressor in profile.compared
+                      if regressor.regressor == profile.regressor), "")  # fmt: skip
         yield (
             f"{nf}: {len(settings)} settings, noise {100 * settings.spread:.1f} %, {settings.left_out} outliers left "
             f"out; {profile.regressor}{error}"
@@ -65,9 +65,15 @@ def comparison(errors: Mapping[str, Sequence[RegressorError]], form: str) -> str
 
     header = ["profile", "regressor", "mape_pct", "rmse", "chosen"]
     rows = [
-        [nf, one.regressor, f"{one.mape_pct:.4g}", f"{one.rmse:.4g}", "yes" if one is best_of(compared) else ""]
+        [
+            nf,
+            regressor.regressor,
+            f"{regressor.mape_pct:.4g}",
+            f"{regressor.rmse:.4g}",
+            "yes" if regressor is best_of(compared) else "",
+        ]
         for nf, compared in errors.items()
-        for one in compared
+        for regressor in compared
     ]
     if form == "table":
         return text_table(header, rows, words=2)

@@ -60,14 +60,14 @@ def answer(admission: Admission, reasons: Sequence[RejectionReason] | None = Non
     found: dict[str, Any] = {
         "admitted": [
             {
-                "id": one.slo.id,
-                "batch": one.batch,
-                "order": one.order,
-                "minibatches": [{"sm": share.sm, "packets": share.packets} for share in one.minibatches],
+                "id": admitted_slo.slo.id,
+                "batch": admitted_slo.batch,
+                "order": admitted_slo.order,
+                "minibatches": [{"sm": share.sm, "packets": share.packets} for share in admitted_slo.minibatches],
             }
-            for one in admission.admitted
+            for admitted_slo in admission.admitted
         ],
-        "rejected": [{"id": one.slo.id, "cause": one.cause} for one in admission.rejected],
+        "rejected": [{"id": rejection.slo.id, "cause": rejection.cause} for rejection in admission.rejected],
         "bound": admission.bound,
         "proven": admission.proven,
         "seconds": admission.seconds,
@@ -84,7 +84,7 @@ def _explanation(reason: RejectionReason) -> dict[str, Any]:
         "cause": reason.rejected.cause,
         "latency_us": None if parts is None else parts.total,
         "stages_us": None if parts is None else dict(stages(parts)),
-        "enough": [{"kind": one.kind, "to": one.to} for one in reason.enough],
+        "enough": [{"kind": change.kind, "to": change.to} for change in reason.enough],
     }
 
 
@@ -102,12 +102,12 @@ def stages(parts: LatencyParts) -> Mapping[str, float]:
 def _admit(device: GpuDevice, admitted: Sequence[Admitted]) -> str:
     latencies = latency_of(device, admitted)
     rows = []
-    for one in sorted(admitted, key=lambda one: one.order):
-        parts = latencies[one.slo.id]
-        slo = [one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}"]
-        exceeds = "" if parts.total <= one.slo.latency_us * (1 + 1e-9) else " !"
+    for entry in sorted(admitted, key=lambda one: one.order):
+        parts = latencies[entry.slo.id]
+        slo = [entry.slo.id, entry.slo.nf, f"{entry.slo.rate_kpps:,.1f}", f"{entry.slo.latency_us:,.1f}"]
+        exceeds = "" if parts.total <= entry.slo.latency_us * (1 + 1e-9) else " !"
         rows.append(
-            [*slo, f"{parts.total:,.1f}{exceeds}", *_us(parts), one.batch, one.order, sms_text(one.minibatches)]
+            [*slo, f"{parts.total:,.1f}{exceeds}", *_us(parts), entry.batch, entry.order, sms_text(entry.minibatches)]
         )
     return text_table(ADMITTED_HEADINGS, rows, words=2)
 
@@ -132,8 +132,14 @@ def rejected_table(rejected: Sequence[Rejected]) -> str:
     return text_table(
         REJECTED_HEADINGS,
         [
-            [one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}", _cause(one)]
-            for one in rejected
+            [
+                rejection.slo.id,
+                rejection.slo.nf,
+                f"{rejection.slo.rate_kpps:,.1f}",
+                f"{rejection.slo.latency_us:,.1f}",
+                _cause(rejection),
+            ]
+            for rejection in rejected
         ],
         words=2,
     )
@@ -167,7 +173,10 @@ def _verdict(device: GpuDevice, admission: Admission, method: str) -> str:
     else:
         lines.append(f"Not proven optimal: no plan admits more than {admission.bound:,}.")
     latencies = latency_of(device, admission.admitted)
-    over = sum(latencies[one.slo.id].total > one.slo.latency_us * (1 + 1e-9) for one in admission.admitted)
+    over = sum(
+        latencies[admitted_slo.slo.id].total > admitted_slo.slo.latency_us * (1 + 1e-9)
+        for admitted_slo in admission.admitted
+    )
     if over:
         lines.append(f"! {over:,} of the admitted SLOs violate their latency in the model.")
     return "\n".join(lines) + "\n"

@@ -56,7 +56,7 @@ def explanation_table(explanation: Explanation, *, everything: bool = False) -> 
     in_use = sum(len(verdict.nics) for verdict in verdicts)
     where = f"went to {explanation.nic}" if explanation.nic else "was rejected"
     if everything:
-        verdicts = tuple(one for verdict in verdicts for one in _by_nic(verdict, explanation.nic))
+        verdicts = tuple(part for verdict in verdicts for part in _by_nic(verdict, explanation.nic))
     groups: dict[tuple[object, ...], list[Verdict]] = defaultdict(list)
     for number, verdict in enumerate(verdicts):
         apart = everything or verdict.chosen or not verdict.nics

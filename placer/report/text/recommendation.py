@@ -72,7 +72,7 @@ def asked_budget(comparison: Comparison, evaluation: Evaluation) -> float | None
 def variation_of(comparison: Comparison, evaluation: Evaluation) -> BudgetVariation | None:
     """The variation that the plan is one of."""
     for variation in comparison.variations:
-        if any(one is evaluation for one in (variation.asked, *(one for _, one in variation.more_careful))):
+        if any(made is evaluation for made in (variation.asked, *(one for _, one in variation.more_careful))):
             return variation
     return None
 
@@ -88,7 +88,9 @@ def nics_to_add(comparison: Comparison) -> dict[str, int] | None:
     if unlimited is None:
         return None
     needed: Counter[str] = Counter()
-    for placed in {one.kind.index: one.kind for one in unlimited.plan.placed if one.kind is not None}.values():
+    for placed in {
+        tenant.kind.index: tenant.kind for tenant in unlimited.plan.placed if tenant.kind is not None
+    }.values():
         count = comparison.catalogue.kinds[placed.index].count
         needed[placed.model] += 0 if count is None else max(peak_nics(unlimited.plan, placed) - count, 0)
     return {model: count for model, count in sorted(needed.items()) if count}
@@ -210,14 +212,14 @@ def _similar(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
     similar, budget = comparison.similar, budget_of(comparison)
     if not similar:
         return
-    nics = _between(ends_of(one.nics for one in similar), "NIC", ",.0f")
-    rejected = ends_of(one.plan.rejected for one in similar)
+    nics = _between(ends_of(evaluation.nics for evaluation in similar), "NIC", ",.0f")
+    rejected = ends_of(evaluation.plan.rejected for evaluation in similar)
     rejects = f", {_between(rejected, 'arrival', ',.0f')} rejected" if rejected and rejected[1] else ""
     violations = ends_of(map(known_violations_pct, similar))
-    measured = all(one.violations_pct is not None for one in similar)
+    measured = all(evaluation.violations_pct is not None for evaluation in similar)
     of = "SLA violations unknown" if violations is None else f"{_between(violations, '', '.1f')} % SLA violations"
     of += "" if measured or violations is None else " expected"
-    over = sum((known_violations_pct(one) or 0.0) > budget for one in similar)
+    over = sum((known_violations_pct(evaluation) or 0.0) > budget for evaluation in similar)
     above = f", over the budget on {over:,} of them" if over and is_within_budget(comparison, chosen) else ""
     drawn = f"{counted(len(similar), 'other trace')} drawn from its arrivals"
     yield f"On {drawn}: {nics}{rejects}, {of}{above}."

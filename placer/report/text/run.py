@@ -172,10 +172,10 @@ def _range(comparison: Comparison) -> dict[str, Any] | None:
     if not similar:
         return None
     figures: dict[str, Iterable[float | None]] = {
-        "nics": [one.nics for one in similar],
-        "sla_violations_pct": [rounded(one.violations_pct) for one in similar],
-        "expected_violations_pct": [rounded(one.expected_violations_pct) for one in similar],
-        "rejected": [one.plan.rejected for one in similar],
+        "nics": [evaluation.nics for evaluation in similar],
+        "sla_violations_pct": [rounded(evaluation.violations_pct) for evaluation in similar],
+        "expected_violations_pct": [rounded(evaluation.expected_violations_pct) for evaluation in similar],
+        "rejected": [evaluation.plan.rejected for evaluation in similar],
     }
     return {"draws": len(similar), **{name: ends_of(values) for name, values in figures.items()}}
 

@@ -19,7 +19,7 @@ def formula_sentences(formula: SoloFormula) -> list[str]:
     model = formula.model
     held = ", ".join(f"{name} {value:g}" for name, value in formula.traffic.items())
     source = f"fitted to {model.points} runs" if formula.measured else "fitted to what its solo model predicts"
-    edges = [model.start, *(one.at for one in model.breakpoints), model.end]
+    edges = [model.start, *(curve_break.at for curve_break in model.breakpoints), model.end]
     lines = [f"Throughput alone (kpps) over {model.x}, at {held}; {source}, error {model.smape_pct:.2f} %:"]
     for segment, (start, end) in zip(model.segments, pairwise(edges), strict=True):
         lines.append(f"  from {start:,.0f} to {end:,.0f}: {segment.formula(model.x)};")

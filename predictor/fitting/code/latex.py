@@ -43,7 +43,7 @@ def _equation(model: FittedModel, name: str) -> str:
     lines = [*(f"% {fact}" for fact in facts(model)), r"\["]
     lines += [f"{_variable(name)}({x}) =", r"\begin{cases}"]
     for number, segment in enumerate(model.segments):
-        shown = [float(one) for one in segment.shown_parameters()]
+        shown = [float(parameter) for parameter in segment.shown_parameters()]
         value = printer.doprint(sympy.expand(expression(segment, INPUT_SYMBOL, shown)))
         until = r"\leq" if number == len(model.segments) - 1 else "<"
         lines.append(rf"  {value} & {_number(repr(segment.start))} \leq {x} {until} {_number(repr(segment.end))} \\")

@@ -36,11 +36,11 @@ def _control(model: FittedModel, name: str) -> str:
     table = integer_table(model)
     out = f"{name}_value"
     x = identifier(model.x, {*AVOIDED_NAMES, name, out})
-    values = [one.value for one in table.ranges]
+    values = [span.value for span in table.ranges]
     signed = min(values) < 0
     x_type = f"bit<{_width(table.ranges[-1].last)}>"
     y_type = f"{'int' if signed else 'bit'}<{_width(max(map(abs, values)) * (2 if signed else 1))}>"
-    rows = [f"{one.first} .. {one.last} : inside({one.value});" for one in table.ranges]
+    rows = [f"{span.first} .. {span.last} : inside({span.value});" for span in table.ranges]
     if table.ranges[0].first > 0:
         rows.insert(0, f"0 .. {table.ranges[0].first - 1} : outside({values[0]});")
     return "\n".join(
