@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
-from profiler.chains.plan import MeasuredChain, drawn_orders
+from profiler.chains.plan import MeasuredChain, draw_orders
 from profiler.chains.rounds import ChainRounds
 from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
 from profiles.description import NULL_NF
@@ -104,9 +104,9 @@ def beside_a_ring(functions: Sequence[str], description: TestbedDescription) -> 
 def chains(functions: Sequence[str], description: TestbedDescription, size: CampaignSize, seed: int) -> list[ChainLoad]:
     """The chains of several functions: pairs and triples on one core, pairs on two."""
     all_pairs: list[tuple[str, ...]] = list(permutations(functions, 2))
-    pairs = all_pairs if len(all_pairs) <= size.pairs else drawn_orders(functions, 2, size.pairs, seed)
-    triples = drawn_orders(functions, 3, size.triples, seed)
-    pipelines = drawn_orders(functions, 2, size.pipelines, seed + 1) if description.nic.cores > 1 else []
+    pairs = all_pairs if len(all_pairs) <= size.pairs else draw_orders(functions, 2, size.pairs, seed)
+    triples = draw_orders(functions, 3, size.triples, seed)
+    pipelines = draw_orders(functions, 2, size.pipelines, seed + 1) if description.nic.cores > 1 else []
     placed = [(pair, [[0, 1]]) for pair in pairs] + [(triple, [[0, 1, 2]]) for triple in triples]
     return list(_with_traffic([*placed, *((pair, [[0], [1]]) for pair in pipelines)], description, size.traffics))
 

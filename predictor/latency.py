@@ -200,7 +200,7 @@ def save_latencies(folder: Path, models: Mapping[str, NfLatency]) -> None:
     errors = {f"errors_{name}": values for name, values in shared.errors.as_arrays().items()}
     write_arrays(folder / SHARED_FILE, shared.law.as_arrays() | errors)
     for name, model in models.items():
-        write_json(_described(model), folder / f"{name}.json")
+        write_json(_describe(model), folder / f"{name}.json")
 
 
 def load_latencies(folder: Path, nfs: Iterable[str]) -> dict[str, NfLatency]:
@@ -244,7 +244,7 @@ def _read(path: Path) -> dict | None:  # type: ignore[type-arg]
     return dict(found)
 
 
-def _described(model: NfLatency) -> dict[str, object]:
+def _describe(model: NfLatency) -> dict[str, object]:
     return {
         "latency": LATENCY_VERSION,
         "factor": dict(zip(("mean", "p99"), model.factors, strict=True)),

@@ -129,13 +129,13 @@ def _array_of(written: bytes) -> NDArray[Any]:
     before = np.lib.format.MAGIC_LEN
     start = before + (2 if version == (1, 0) else 4)
     header = start + int.from_bytes(written[before:start], "little")
-    shape, in_columns, kind = _described(written[:header])
+    shape, in_columns, kind = _parse_header(written[:header])
     values = np.frombuffer(written, kind, math.prod(shape), header)
     return values.reshape(shape, order="F" if in_columns else "C").copy(order="K")
 
 
 @lru_cache(maxsize=4096)
-def _described(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _parse_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Shape, whether columns come before rows, and type of the array with this header."""
     file = io.BytesIO(header)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -158,7 +158,7 @@ class Models(Shown):
     @property
     def completed_nf_json(self) -> dict[str, dict[str, object]]:
         """Per NF, its description completed with what training found."""
-        return {name: store.completed(model) for name, model in self.models.items()}
+        return {name: store.complete_model(model) for name, model in self.models.items()}
 
     @cached_property
     def _workload_table(self) -> WorkloadTable:
@@ -204,7 +204,7 @@ def train(
         models = train_nf_models(measured, seed=seed, progress=begin, solo_fits=given)
         for name, model in models.items():
             if name in given:
-                warn(_fitted_or_not(name, model, given[name] == OWN_RUNS))
+                warn(_describe_curve_use(name, model, given[name] == OWN_RUNS))
         predictors: dict[str, Predictor] = {}
         for name, predictor in chosen.items():
             begin(name)
@@ -215,7 +215,7 @@ def train(
     return Models(predictors, profile.testbed, measured.default_traffic, models, seed, latencies)
 
 
-def _fitted_or_not(name: str, model: NfModel, own: bool) -> str:
+def _describe_curve_use(name: str, model: NfModel, own: bool) -> str:
     """Whether a fitted curve serves in the solo model, in words."""
     found = model.solo.fit_of_runs if model.solo else None
     if found is None:

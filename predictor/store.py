@@ -86,7 +86,7 @@ def load(directory: Path) -> Loaded:
         ) from error
 
 
-def completed(model: NfModel) -> dict[str, object]:
+def complete_model(model: NfModel) -> dict[str, object]:
     """The nf.json of an NF, completed with what training found."""
     execution, solo_fit = model.execution, model.solo.fit_of_runs if model.solo else None
     return {
@@ -114,7 +114,7 @@ def _comparison(solo_fit: SoloFit) -> dict[str, object]:
 
 def _save_nf(model: NfModel, folder: Path) -> None:
     folder.mkdir()
-    write_json(completed(model), folder / "nf.json")
+    write_json(complete_model(model), folder / "nf.json")
     write_arrays(folder / "memory.npz", model.memory.as_arrays())
     write_arrays(folder / "errors.npz", model.error_model.as_arrays())
     if model.calibration:

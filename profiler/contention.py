@@ -146,7 +146,7 @@ def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) ->
         memory = _alone(testbed, bench, settings, None, seed)
         done(len(memory))
     accelerators = {}
-    for accelerator in described_accelerators(description):
+    for accelerator in list_accelerators(description):
         if bench := fitting_bench(description, accelerator_bench(accelerator)):
             accelerators[accelerator] = _accelerator_levels(testbed, bench, accelerator, rng, seed)
             done(len(accelerators[accelerator].saturating) + len(accelerators[accelerator].light))
@@ -155,7 +155,7 @@ def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) ->
 
 def alone_runs(description: TestbedDescription) -> int:
     """About how many runs `measure_benches` and `measure_neighbours` take."""
-    benches = [fitting_bench(description, accelerator_bench(name)) for name in described_accelerators(description)]
+    benches = [fitting_bench(description, accelerator_bench(name)) for name in list_accelerators(description)]
     memory = MEMORY_LEVELS if fitting_bench(description, MEMORY_BENCH) else 0
     return (
         NEIGHBOUR_TRAFFICS * len(description.fitting_nfs)
@@ -164,7 +164,7 @@ def alone_runs(description: TestbedDescription) -> int:
     )
 
 
-def described_accelerators(description: TestbedDescription) -> list[str]:
+def list_accelerators(description: TestbedDescription) -> list[str]:
     """The accelerators of the NIC and of its NFs, each once, in the order of the description."""
     used = (accelerator for nf in description.nfs for accelerator in nf.accelerators)
     return list(dict.fromkeys([*description.nic.accelerators, *used]))

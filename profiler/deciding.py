@@ -140,7 +140,7 @@ def _next_level(
         return _has(co_location, targets) and all(part in kept or not _has(part, targets) for part in parts)
 
     larger = {tuple(sorted((*co_location, other))) for co_location in level for other in workloads}
-    return sorted(filter(wanted, larger), key=lambda one: (-_expected_slowest(runs, one), one))
+    return sorted(filter(wanted, larger), key=lambda one: (-_expect_slowest(runs, one), one))
 
 
 def _has(co_location: CoLocation, targets: Collection[str]) -> bool:
@@ -152,7 +152,7 @@ def _keeps(runs: CoLocationRuns, co_location: CoLocation) -> bool:
     return slowest is not None and slowest >= KEPT_SHARE
 
 
-def _expected_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
+def _expect_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
     """The share of its solo throughput that the slowest NF is expected to keep, by the parts; 1 without any."""
     solo = {workload: runs.throughputs((workload,)).mean() for workload in co_location if runs.count((workload,))}
     shares = [float(kpps / solo[one]) for one, kpps in runs.expected(co_location).items() if one in solo]

@@ -110,7 +110,7 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
         memory=_table([run for run in measured if is_memory(run)], _competitors_counters),
         accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
-        co_locations=_co_location_table(_recorded(runs)),
+        co_locations=_co_location_table(_record(runs)),
     )
 
 
@@ -142,8 +142,8 @@ def write_best_efforts(best_efforts: pd.DataFrame, folder: Path) -> None:
 
 def _with_co_locations(nf: NfProfile, runs: Sequence[RecordedRun]) -> NfProfile:
     known = nf.co_locations
-    there = set(recorded_runs(nf)) if runs else set()
-    new = [run for run in runs if (run[0], rounded(run[1])) not in there]
+    there = set(read_recorded_runs(nf)) if runs else set()
+    new = [run for run in runs if (run[0], round_kpps(run[1])) not in there]
     if not new:
         return nf
     names = [str(name) for name in known[RUN_COLUMN]] if len(known) else []
@@ -154,7 +154,7 @@ def _with_co_locations(nf: NfProfile, runs: Sequence[RecordedRun]) -> NfProfile:
     )  # users may name runs
 
 
-def recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
+def read_recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
     """The runs in an NF's `co-locations.csv`, rounded as they are written."""
     for _, rows in nf.co_locations.groupby(RUN_COLUMN, sort=False) if len(nf.co_locations) else ():
         traffics = rows[TRAFFIC_COLUMNS].to_numpy(dtype=float).tolist()
@@ -162,10 +162,10 @@ def recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
             Workload(str(name), TrafficProfile(*traffic))
             for name, traffic in zip(rows[NF_COLUMN], traffics, strict=True)
         )
-        yield tuple(workloads), rounded(rows[THROUGHPUT_COLUMN])
+        yield tuple(workloads), round_kpps(rows[THROUGHPUT_COLUMN])
 
 
-def rounded(kpps: Iterable[float]) -> tuple[float, ...]:
+def round_kpps(kpps: Iterable[float]) -> tuple[float, ...]:
     """Throughputs as files have them."""
     return tuple(float(SIGNIFICANT_DIGITS % rate) for rate in kpps)
 
@@ -237,7 +237,7 @@ def best_effort_table(runs: Iterable[tuple[str, str, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=BEST_EFFORT_COLUMNS)
 
 
-def _recorded(runs: NfRuns) -> Iterator[RecordedRun]:
+def _record(runs: NfRuns) -> Iterator[RecordedRun]:
     for co_location, run in runs.co_locations:
         yield co_location, tuple(measurement.throughput_kpps for measurement in run.measurements)
 

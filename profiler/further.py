@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from profiler.export import (
     best_effort_table,
-    recorded_runs,
+    read_recorded_runs,
     report_runs,
-    rounded,
+    round_kpps,
     with_co_locations,
     write_co_locations,
 )
@@ -92,7 +92,7 @@ def profile_further(
     with Journal(journal_of(out)) as journal, threadpool_limits(1):
         journal.claim(description, seed)
         former = journal.kept()
-        recorded = [run for nf in profile.nfs.values() for run in recorded_runs(nf)]
+        recorded = [run for nf in profile.nfs.values() for run in read_recorded_runs(nf)]
         if all_of_it := _unwritten(profile, recorded, former):  # a kill came between the last run and the directory
             notify(f"{out}: runs that were measured before are written; nothing was run")
             return _write(out, profile, all_of_it, best_effort_table(journal.best_efforts()))
@@ -101,7 +101,7 @@ def profile_further(
         stack.part(BENCHES_PART)  # drift counts from there
         runs = CoLocationRuns(
             stack.part(part),
-            known=_known(profile, description),
+            known=_find_workload(profile, description),
             most=most,
             seed=seed,
             done=_Counted(progress, most).done,
@@ -111,7 +111,7 @@ def profile_further(
         _measure(profile, runs, choose, most)
         if runs.refused:
             notify(f"{len(runs.refused)} co-locations do not run here; left out")
-        measured = [(co_location, rounded(kpps)) for co_location, kpps in runs.all()]
+        measured = [(co_location, round_kpps(kpps)) for co_location, kpps in runs.all()]
         journal.finished(part, measured)
         best_efforts = report_runs(journal, notify, outliers=stack.outliers)
     return _write(out, profile, measured, best_efforts)
@@ -121,11 +121,11 @@ def with_runs(profile: Profile, runs: Iterable[RecordedRun]) -> Profile:
     """The profile with further runs of co-locations; equal runs are repeats."""
     former = list(profile.nfs.values())
     blank = [replace(nf, co_locations=nf.co_locations[:0]) for nf in former]
-    nfs = [_appended(nf, one.co_locations) for nf, one in zip(former, with_co_locations(blank, runs), strict=True)]
+    nfs = [_append_rows(nf, one.co_locations) for nf, one in zip(former, with_co_locations(blank, runs), strict=True)]
     return replace(profile, nfs={nf.name: nf for nf in nfs})
 
 
-def _appended(nf: NfProfile, new: pd.DataFrame) -> NfProfile:
+def _append_rows(nf: NfProfile, new: pd.DataFrame) -> NfProfile:
     """The NF with further rows of co-locations, whose runs are numbered on."""
     if not len(new):
         return nf
@@ -149,7 +149,7 @@ def _measure(profile: Profile, runs: CoLocationRuns, choose: Choose, most: int) 
     """The rounds: in each, what is chosen by the profile so far."""
     for number in range(FURTHER_ROUNDS):
         end = most - most * (number + 1) // FURTHER_ROUNDS
-        so_far = with_runs(profile, ((one, rounded(kpps)) for one, kpps in runs.all()))
+        so_far = with_runs(profile, ((one, round_kpps(kpps)) for one, kpps in runs.all()))
         wanted = Counter(choose(so_far, runs.left - end, frozenset(runs.refused)))
         if not wanted:
             return
@@ -188,7 +188,7 @@ def _without_lines(profile: Profile) -> Profile:
     return replace(profile, nfs=nfs)
 
 
-def _known(profile: Profile, description: TestbedDescription) -> Workload:
+def _find_workload(profile: Profile, description: TestbedDescription) -> Workload:
     """An NF that ran on the testbed before."""
     return next(Workload(nf.name, description.traffic) for nf in description.fitting_nfs if nf.name in profile.nfs)
 

@@ -228,7 +228,7 @@ def profile_latency(
         stack.part(BENCHES_PART)  # drift counts from there
         journal.plan([(LATENCY_PART, "", runs)])
         steps = Steps(progress, runs)
-        measuring = LatencyRuns(stack.part(LATENCY_PART), _known(description), seed, steps.done)
+        measuring = LatencyRuns(stack.part(LATENCY_PART), _find_workload(description), seed, steps.done)
         measured = {nf: measuring.measure(drawn, times) for nf, drawn in settings.items()}
         journal.finished(LATENCY_PART)
         if measuring.refused:
@@ -264,7 +264,7 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
     return [nf for nf in targets if nf.name not in several]
 
 
-def _known(description: TestbedDescription) -> Workload:
+def _find_workload(description: TestbedDescription) -> Workload:
     return Workload(description.fitting_nfs[0].name, description.traffic)
 
 

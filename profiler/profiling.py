@@ -303,7 +303,7 @@ def accelerator_points(
     """
     free = description.nic.cores - nf.cores
     points = []
-    for levels in used_levels(nf, benches):
+    for levels in select_levels(nf, benches):
         strengths = _strengths(levels, free)
         if not strengths:
             continue
@@ -324,7 +324,7 @@ def pattern_points(
     amounts of accelerator work; then every accelerator of the NF loaded at once.
     """
     free = description.nic.cores - nf.cores
-    used = [strengths for levels in used_levels(nf, benches) if (strengths := _strengths(levels, free - 1))]
+    used = [strengths for levels in select_levels(nf, benches) if (strengths := _strengths(levels, free - 1))]
     mediums = [medium for _, medium, _ in used]
     together = [sum(mediums, start=NO_CONTENTION)] if len(mediums) > 1 else []
     pressures = [pressure for heavy, medium, _ in used for pressure in (heavy, medium)] + together
@@ -337,7 +337,7 @@ def pattern_points(
     return list(dict.fromkeys(points))
 
 
-def used_levels(nf: NfDescription, benches: BenchLevels) -> list[AcceleratorLevels]:
+def select_levels(nf: NfDescription, benches: BenchLevels) -> list[AcceleratorLevels]:
     """The bench levels of the NF's accelerators, of those that have a bench."""
     return [benches.accelerators[name] for name in nf.accelerators if name in benches.accelerators]
 

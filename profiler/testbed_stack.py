@@ -229,12 +229,12 @@ class SteadyTestbed(TestbedWrapper):
             now, new = new[:size], new[size:]
             runs = self._inner.run_many([loads for loads, _ in now], seed=seed)
             factor = self._reference.factor
-            self._answers |= {one: _corrected(one[0], run, factor) for one, run in zip(now, runs, strict=True)}
+            self._answers |= {one: _correct(one[0], run, factor) for one, run in zip(now, runs, strict=True)}
             self._reference.passed(runs)
         return [self._answers[request] for request in requests]
 
 
-def _corrected(loads: Sequence[Load], run: Run, factor: float) -> Run:
+def _correct(loads: Sequence[Load], run: Run, factor: float) -> Run:
     if factor == 1.0:
         return run
     return replace(

@@ -24,7 +24,7 @@ def file_aside(target: Path) -> Iterator[Path]:
     A link stays, and what it points to is replaced; a device or a pipe stays, and gets the content.
     """
     if target.exists() and not target.is_file() and not target.is_dir():
-        with _copied_into(target) as aside:
+        with _copy_into(target) as aside:
             yield aside
         return
     target = target.resolve()
@@ -42,7 +42,7 @@ def file_aside(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _copied_into(device: Path) -> Iterator[Path]:
+def _copy_into(device: Path) -> Iterator[Path]:
     """A path to write to, whose content is written to a device or a pipe when the block ends well."""
     with tempfile.TemporaryDirectory() as folder:
         aside = Path(folder) / "content"
@@ -67,7 +67,7 @@ def directory_aside(target: Path) -> Iterator[Path]:
         aside.chmod(0o777 & ~_umask())
         if not target.exists():
             aside.rename(target)
-        elif not _exchanged(aside, target):
+        elif not _exchange(aside, target):
             retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             target.rename(retired / target.name)
             aside.rename(target)
@@ -125,7 +125,7 @@ def _move_into(folder: Path, target: Path) -> None:
             path.replace(place)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def _exchange(one: Path, other: Path) -> bool:
     """Exchange two directories in a single step; False where the system cannot."""
     try:
         rename = ctypes.CDLL(None).renameat2

@@ -12,7 +12,7 @@ Parameters = tuple[tuple[str, float], ...]
 """Parameters of an NF, sorted by name; what is left out has its default."""
 
 
-def sorted_parameters(values: Mapping[str, float]) -> Parameters:
+def sort_parameters(values: Mapping[str, float]) -> Parameters:
     """The parameters as loads hold them."""
     return tuple(sorted((name, float(value)) for name, value in values.items()))
 
@@ -27,7 +27,7 @@ class NfStage:
     @classmethod
     def of(cls, nf: str, parameters: Mapping[str, float] | None = None) -> NfStage:
         """The NF with these parameters."""
-        return cls(nf, sorted_parameters(parameters or {}))
+        return cls(nf, sort_parameters(parameters or {}))
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -32,7 +32,7 @@ def leaving_column(stage: int) -> str:
     return f"stage{stage}_kpps"
 
 
-def dropped_column(stage: int) -> str:
+def drop_column_of(stage: int) -> str:
     """What a stage drops of the packets that enter it, %."""
     return f"stage{stage}_dropped_pct"
 
@@ -75,7 +75,7 @@ def with_rows(known: pd.DataFrame | None, rows: Iterable[Mapping[str, object]]) 
     merged = {} if known is None else {_key(row): row for row in _rows(known)}
     merged |= {_key(row): row for row in rows}
     stages = max((len(_indices(row)) for row in merged.values()), default=0)
-    of_stages = [name for stage in range(stages) for name in (leaving_column(stage), dropped_column(stage))]
+    of_stages = [name for stage in range(stages) for name in (leaving_column(stage), drop_column_of(stage))]
     columns = [*KEY_COLUMNS, CHAIN_KPPS, *of_stages, *LATENCY_COLUMNS]
     further = [] if known is None else [str(name) for name in known.columns if name not in columns]
     return pd.DataFrame(list(merged.values()), columns=[*columns, *further])

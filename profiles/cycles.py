@@ -105,13 +105,13 @@ def write_cycles(measured: MeasuredCycles, description: TestbedDescription, path
             "simulated": description.simulated,
             "clock_mhz": _neat(measured.clock_mhz),
             "source_cycles": _neat(measured.source_cycles),
-            "nfs": dict(sorted({**_known(known, description), **nfs}.items())),
+            "nfs": dict(sorted({**_read_known(known, description), **nfs}.items())),
         },
         path,
     )
 
 
-def _known(path: Path, description: TestbedDescription) -> dict[str, Any]:
+def _read_known(path: Path, description: TestbedDescription) -> dict[str, Any]:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -42,7 +42,7 @@ def _number(value: object) -> object:
     return value
 
 
-def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
+def _order_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
     if bounds[0] > bounds[1]:
         raise ValueError(f"range [{bounds[0]:g}, {bounds[1]:g}] ends before it begins")
     return bounds
@@ -56,7 +56,7 @@ def _short(name: str) -> str:
 
 _Value = Annotated[FiniteFloat, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER), BeforeValidator(_number)]
 Cores = Annotated[int, Field(gt=0, le=MOST_CORES), BeforeValidator(_number)]
-ValueRange = Annotated[tuple[_Value, _Value], AfterValidator(_ordered)]
+ValueRange = Annotated[tuple[_Value, _Value], AfterValidator(_order_bounds)]
 Label = Annotated[str, StringConstraints(min_length=1, pattern=r"^\P{Cc}*$"), AfterValidator(_short)]
 """A name that is printed as it is."""
 FileName = Annotated[str, StringConstraints(pattern=r"^[^/\\\p{Cc}.][^/\\\p{Cc}]*$"), AfterValidator(_short)]

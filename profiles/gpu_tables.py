@@ -270,11 +270,11 @@ def _read_latency(path: Path, known: Mapping[str, NfDescription], faults: list[F
         faults += _wrong_cells(
             table, path, MINIBATCHES_COLUMN, lambda row: parse_minibatches(str(row[MINIBATCHES_COLUMN]))
         )
-        faults += _wrong_cells(table, path, NF_COLUMN, lambda row: _known(str(row[NF_COLUMN]), known))
+        faults += _wrong_cells(table, path, NF_COLUMN, lambda row: _check_known(str(row[NF_COLUMN]), known))
     return table
 
 
-def _known(name: str, known: Mapping[str, NfDescription]) -> None:
+def _check_known(name: str, known: Mapping[str, NfDescription]) -> None:
     if name not in known:
         raise ValueError(f"testbed.json describes no NF {name}")
 

@@ -224,7 +224,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
     ]  # fmt: skip
     solo, co_locations = folder / "solo.csv", _co_locations_file(folder)
     mixed = {
-        stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _mixed_defaults(uses)), uses)
+        stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _default_mixed(uses)), uses)
         for stem in ("pattern", "co-runs")
         if (folder / f"{stem}.csv").exists()
     }
@@ -234,7 +234,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         name=folder.name,
         description=description,
         solo=table(solo, COUNTER_COLUMNS, {}) if solo.exists() else _nothing(COUNTER_COLUMNS),
-        memory=_joined(memory, COUNTER_COLUMNS),
+        memory=_join_tables(memory, COUNTER_COLUMNS),
         accelerators=accelerators,
         pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
         co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
@@ -262,14 +262,14 @@ def _nothing(columns: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, THROUGHPUT_COLUMN]})
 
 
-def _joined(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:
+def _join_tables(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:
     import pandas as pd
 
     filled = [table for table in tables if len(table)]
     return pd.concat(filled, ignore_index=True) if filled else _nothing(columns)
 
 
-def _mixed_defaults(uses: Sequence[str]) -> dict[str, float]:
+def _default_mixed(uses: Sequence[str]) -> dict[str, float]:
     """A missing service time means no demand on the accelerator; a missing rate, a competitor that saturates it."""
     defaults = {FIRST_SERVICE: 0.0, FIRST_RATE: np.nan}
     for accelerator in uses[1:]:

@@ -46,10 +46,10 @@ def _in_short(value: object) -> str:
         return f"<{kind} of shape {value.shape}>"
     if isinstance(value, (Mapping, Set, list, tuple)) and len(value) > FEW_ITEMS:
         return f"<{kind} of {len(value):,}>"
-    return _cut(" ".join(_written(value).split()), LONGEST_FIELD)
+    return _cut(" ".join(_format_value(value).split()), LONGEST_FIELD)
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     """A value as Python writes it, items of a collection in short."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key!r}: {_in_short(item)}' for key, item in value.items())}}}"

@@ -46,12 +46,12 @@ FAULT_WORDS = {
 def faults_of(error: ValidationError, file: str) -> list[Fault]:
     """A fault for each wrong value, by the keys that lead to it."""
     return [
-        Fault(file, None, ".".join(map(str, wrong["loc"])) or None, worded(wrong))
+        Fault(file, None, ".".join(map(str, wrong["loc"])) or None, word_fault(wrong))
         for wrong in error.errors(include_url=False)
     ]
 
 
-def worded(wrong: ErrorDetails) -> str:
+def word_fault(wrong: ErrorDetails) -> str:
     """What is wrong with a value, in words for the author of the file."""
     known = FAULT_WORDS.get(wrong["type"])
     if known is None:
@@ -66,11 +66,11 @@ class _Shortened:
         self.value = value
 
     def __repr__(self) -> str:
-        return _shortened(repr(self.value))
+        return _shorten(repr(self.value))
 
     def __str__(self) -> str:
-        return _shortened(str(self.value))
+        return _shorten(str(self.value))
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 from experiments.data_planes import PAPER
-from experiments.data_planes.methodology.printed import printed_table
+from experiments.data_planes.methodology.printed import format_findings
 from experiments.methodology.findings import NOT_PUBLISHED, Finding
 from experiments.registry import Result, Setting, experiment
 from predictor.fitting.fit import fit
@@ -55,7 +55,7 @@ def run(setting: Setting) -> Result:
         setting.say(f"{count} data sets: {kind}")
         examples[kind] = [_example(values(rng.normal(size=len(X)))) for _ in range(count)]
     return Result(
-        printed_table([finding for kind, sets in examples.items() for finding in _findings(kind, sets)]),
+        format_findings([finding for kind, sets in examples.items() for finding in _findings(kind, sets)]),
         (f"Data drawn at random: {count} sets of {len(X)} points of each kind. Nothing was measured.",),
         lambda figure: _draw(figure, examples),
         (

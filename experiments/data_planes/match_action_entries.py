@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.data_planes import PAPER
-from experiments.data_planes.methodology.printed import printed_table
+from experiments.data_planes.methodology.printed import format_findings
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
 from predictor.fitting.fit import fit
@@ -43,13 +43,13 @@ class SweptCurve:
 @experiment(PAPER, "match-action-entries", "Cost of a packet over table entries: segments and error")
 def run(setting: Setting) -> Result:
     """The curve of a sweep, and its model by each criterion."""
-    swept = simulated_sweep(setting) if setting.sweep is None else recorded_sweep(setting.sweep)
+    swept = simulate_sweep(setting) if setting.sweep is None else read_recorded_sweep(setting.sweep)
     models = {}
     for name in FIT_CRITERIA:
         setting.say(f"{name}: fitting {len(swept.curve.x)} points")
         models[name] = fit(swept.curve, select=name)
     return Result(
-        printed_table([finding for name, model in models.items() for finding in _findings(name, model)]),
+        format_findings([finding for name, model in models.items() for finding in _findings(name, model)]),
         (swept.testbed,),
         lambda figure: _draw(figure, swept.curve, models),
         (
@@ -63,7 +63,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def simulated_sweep(setting: Setting) -> SweptCurve:
+def simulate_sweep(setting: Setting) -> SweptCurve:
     """Time per packet of one core over flows, on the simulated card, which has no clock to count cycles with."""
     card = SimulatedTestbed()
     description = card.describe()
@@ -90,7 +90,7 @@ def simulated_sweep(setting: Setting) -> SweptCurve:
     )
 
 
-def recorded_sweep(folder: Path) -> SweptCurve:
+def read_recorded_sweep(folder: Path) -> SweptCurve:
     """The first metric of cost that a sweep has, over the key that it varies.
 
     Raises

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
-from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, scheduled_firewalls
+from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, schedule_firewalls
 from experiments.grus.methodology.simulated_server import DEFAULT_BATCH
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
@@ -27,7 +27,7 @@ def run(setting: Setting) -> Result:
     runs: list[FirewallRun] = []
     for scheduler in GPU_SCHEDULERS:
         setting.say(f"{scheduler} sharing: {len(OTHER_FIREWALLS)} runs")
-        runs += scheduled_firewalls(scheduler, OTHER_FIREWALLS)
+        runs += schedule_firewalls(scheduler, OTHER_FIREWALLS)
     table = pd.DataFrame([_row(run) for run in runs])
     return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, table), FIGURE_NOTES)
 

@@ -15,10 +15,10 @@ from experiments.grus.methodology.simulated_server import (
     NAMED_TRAFFICS,
     SERVER_NFS,
     TRAFFIC_NOTE,
-    measured,
+    measure,
     on_sms,
     stages_of,
-    trained_models,
+    train_models,
 )
 from experiments.methodology.accuracy import is_worse
 from experiments.registry import Result, Setting, experiment
@@ -38,7 +38,7 @@ SHORT_RUN_SEED = 1
 @experiment(PAPER, "grus-figure10a", "Errors of the predicted wait for a batch")
 def run(setting: Setting) -> Result:
     """Every NF and traffic, several rates and batches."""
-    models = trained_models(setting.say)
+    models = train_models(setting.say)
     runs = pd.DataFrame(
         run for name, traffic in NAMED_TRAFFICS.items() for run in _runs(setting, models, name, traffic)
     )
@@ -59,10 +59,10 @@ def _runs(setting: Setting, models: GpuModels, name: str, traffic: TrafficProfil
         if len(predicted) < 2:
             continue
         seed = setting.seed + SHORT_RUN_SEED
-        short = {batch: stages_of(measured([loads[batch]], seed=seed)[0]).batching for batch in predicted}
+        short = {batch: stages_of(measure([loads[batch]], seed=seed)[0]).batching for batch in predicted}
         law = line(list(short), list(short.values()))
         for batch, ours in predicted.items():
-            truth = stages_of(measured([loads[batch]])[0]).batching
+            truth = stages_of(measure([loads[batch]])[0]).batching
             yield {
                 "traffic": name,
                 "nf": nf,

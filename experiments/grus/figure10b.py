@@ -14,10 +14,10 @@ from experiments.grus.methodology.printed_laws import line
 from experiments.grus.methodology.simulated_server import (
     NAMED_TRAFFICS,
     TRAFFIC_NOTE,
-    measured,
+    measure,
     on_sms,
     stages_of,
-    trained_models,
+    train_models,
 )
 from experiments.methodology.accuracy import is_worse
 from experiments.registry import Result, Setting, experiment
@@ -35,7 +35,7 @@ PUBLISHED_PCT = {"ACL": 2.2, "NIDS": 3.5, "IPSec": 4.1}
 @experiment(PAPER, "grus-figure10b", "Errors of the predicted time of transfers")
 def run(setting: Setting) -> Result:
     """One NF of each class, every traffic, eleven batches."""
-    models = trained_models(setting.say)
+    models = train_models(setting.say)
     laws = {(name, nf): _law(setting, name, nf) for name, nf in product(NAMED_TRAFFICS, NF_CLASSES)}
     runs = pd.DataFrame(run for name, nf in laws for run in _runs(setting, models, name, nf, laws))
     keys = ["traffic", "nf"]
@@ -46,7 +46,7 @@ def run(setting: Setting) -> Result:
 def _law(setting: Setting, traffic: str, nf: str) -> Floats:
     """The straight line through short runs."""
     loads = [on_sms(nf, NAMED_TRAFFICS[traffic], [(0, batch)]) for batch in BATCH_SIZES]
-    return line(BATCH_SIZES, [_both_ways(stages_of(measured([load], seed=setting.seed)[0])) for load in loads])
+    return line(BATCH_SIZES, [_both_ways(stages_of(measure([load], seed=setting.seed)[0])) for load in loads])
 
 
 def _runs(
@@ -55,7 +55,7 @@ def _runs(
     setting.say(f"{traffic}, {nf}: {len(BATCH_SIZES)} batches")
     for batch in BATCH_SIZES:
         load = on_sms(nf, NAMED_TRAFFICS[traffic], [(0, batch)])
-        truth = _both_ways(stages_of(measured([load])[0]))
+        truth = _both_ways(stages_of(measure([load])[0]))
         stages = models.predict([load])[0].stages_us
         predicted = {
             "error_pct": stages["transfer"] + stages["return"],

@@ -10,15 +10,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
-from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, latency_of, measured, trained_models
+from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, latency_of, measure, train_models
 from experiments.grus.methodology.slo_sets import (
     PACKED_SMS,
     SLOS_PER_SET,
     SloCoLocation,
-    admitted_set,
+    admit_set,
     baselines_us,
-    drawn_slos,
-    packed,
+    draw_slos,
+    pack_nfs,
 )
 from experiments.registry import Result, Setting, experiment
 from predictor.gpu.models import GpuModels
@@ -34,7 +34,7 @@ PUBLISHED_WITHIN_10_PCT = 80.0
 @experiment(PAPER, "grus-figure10c", "Errors of the predicted latency of co-located NFs")
 def run(setting: Setting) -> Result:
     """Four sets of ten SLOs as they are admitted, more of them, and co-locations on few SMs."""
-    models = trained_models(setting.say)
+    models = train_models(setting.say)
     runs = pd.DataFrame(
         error
         for group, number, loads in _co_locations(setting, models)
@@ -48,14 +48,14 @@ def _co_locations(setting: Setting, models: GpuModels) -> Iterator[tuple[str, in
     baselines, rng = baselines_us(), Random(f"figure10c {setting.seed}")
     for number in range(SLO_SETS):
         setting.say(f"SLO set {number + 1}")
-        yield f"SLO set {number + 1}", number, admitted_set(models, drawn_slos(baselines, rng), setting.seed)
+        yield f"SLO set {number + 1}", number, admit_set(models, draw_slos(baselines, rng), setting.seed)
     more, few = setting.count(MORE_SETS, least=1), setting.count(PACKED_SETS, least=1)
     setting.say(f"{FURTHER_GROUP}: {more}")
     for number in range(more):
-        yield FURTHER_GROUP, number, admitted_set(models, drawn_slos(baselines, rng), setting.seed)
+        yield FURTHER_GROUP, number, admit_set(models, draw_slos(baselines, rng), setting.seed)
     setting.say(f"{FEW_SMS}: {few}")
     for number in range(few):
-        yield FEW_SMS, number, packed(models, rng)
+        yield FEW_SMS, number, pack_nfs(models, rng)
 
 
 def _errors(models: GpuModels, group: str, number: int, co_location: SloCoLocation) -> Iterator[dict[str, object]]:
@@ -63,7 +63,7 @@ def _errors(models: GpuModels, group: str, number: int, co_location: SloCoLocati
     if not co_location.loads:
         return
     slos = co_location.slos_us or (float("inf"),) * len(co_location.loads)
-    predicted, runs = models.predict(co_location.loads), measured(co_location.loads)
+    predicted, runs = models.predict(co_location.loads), measure(co_location.loads)
     for load, slo, ours, one in zip(co_location.loads, slos, predicted, runs, strict=True):
         truth = latency_of(one)
         assert ours.low_us is not None and ours.high_us is not None

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.grus import BUS_SCHEDULES, MODELLED_TESTBED, NOT_PRINTED, PAPER
-from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS, judged_admission
+from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS, judge_admission
 from experiments.grus.methodology.paper_gpu import BASELINE_NAMES, device, random_slos
 from experiments.registry import Result, Setting, experiment
 
@@ -52,7 +52,7 @@ def _runs(setting: Setting) -> Iterator[dict[str, object]]:
             for size in SET_SIZES:
                 slos = random_slos(gpu, size, rng, baseline=baseline, tolerances=tolerances)
                 for method in METHOD_NAMES:
-                    found = judged_admission(method, gpu, slos, setting.seed)
+                    found = judge_admission(method, gpu, slos, setting.seed)
                     yield {
                         "baseline": baseline,
                         "bus": bus,

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.grus import BUS_SCHEDULES, MODELLED_TESTBED, PAPER
-from experiments.grus.methodology.judging import judged_admission
+from experiments.grus.methodology.judging import judge_admission
 from experiments.grus.methodology.paper_gpu import FREE_BATCH, device, random_slos
 from experiments.registry import Result, Setting, experiment
 
@@ -47,7 +47,7 @@ def _runs(setting: Setting) -> Iterator[dict[str, object]]:
             for number, size in enumerate(SET_SIZES, start=1):
                 slos = random_slos(gpu, size, rng, baseline=FREE_BATCH, tolerances=TOLERANCE_RANGE, gbps=gbps)
                 for method in METHODS_SHOWN:
-                    found = judged_admission(method, gpu, slos, setting.seed)
+                    found = judge_admission(method, gpu, slos, setting.seed)
                     yield {
                         "load": load,
                         "bus": bus,

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.grus import BUS_SCHEDULES, MODELLED_TESTBED, NOT_PRINTED, PAPER
-from experiments.grus.methodology.judging import METHOD_NAMES, TIME_LIMIT_S, judged_admission
+from experiments.grus.methodology.judging import METHOD_NAMES, TIME_LIMIT_S, judge_admission
 from experiments.grus.methodology.paper_gpu import BEST_BATCH, device, random_slos
 from experiments.methodology.accuracy import verdict_on
 from experiments.registry import Result, Setting, experiment
@@ -33,7 +33,10 @@ MOST_SLOS = max(SET_SIZES)
 def run(setting: Setting) -> Result:
     """Each method on the same sets, one call each; the first call is not counted, as it compiles."""
     rows = [
-        row for bus in BUS_SCHEDULES for method in (ARRAY_METHOD, *METHOD_NAMES) for row in _timed(method, bus, setting)
+        row
+        for bus in BUS_SCHEDULES
+        for method in (ARRAY_METHOD, *METHOD_NAMES)
+        for row in _time_method(method, bus, setting)
     ]
     runs = pd.DataFrame(rows)
     table = pd.DataFrame(
@@ -48,7 +51,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _timed(method: str, bus: str, setting: Setting) -> list[dict[str, object]]:
+def _time_method(method: str, bus: str, setting: Setting) -> list[dict[str, object]]:
     gpu = device(bus, MOST_SLOS)
     sets = setting.count(EXACT_SETS if method == "exact" else SETS_PER_SIZE, least=1)
     setting.say(f"{method}, {bus} bus: {len(SET_SIZES) * sets} sets")
@@ -74,7 +77,7 @@ def _timed(method: str, bus: str, setting: Setting) -> list[dict[str, object]]:
 def _once(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int) -> tuple[float, int]:
     """The time of one call, s, and how many SLOs it admits."""
     if method != ARRAY_METHOD:
-        found = judged_admission(method, gpu, slos, seed)
+        found = judge_admission(method, gpu, slos, seed)
         return found.seconds, found.admitted
     begin = perf_counter()
     admitted, _ = admit_greedily(gpu, slos)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
 from experiments.grus.methodology.kernel_groups import busy_group, busy_load, executors_of, random_shares
 from experiments.grus.methodology.printed_laws import line, penalties_us
-from experiments.grus.methodology.simulated_server import SERVER_NFS, measured, stages_of, trained_models
+from experiments.grus.methodology.simulated_server import SERVER_NFS, measure, stages_of, train_models
 from experiments.registry import Result, Setting, experiment
 from predictor.gpu.models import GpuModels
 
@@ -50,7 +50,7 @@ class KernelRun(NamedTuple):
 @experiment(PAPER, "grus-figure8", "Times of kernels with more executors, and beside others on their SM")
 def run(setting: Setting) -> Result:
     """Every NF alone on 1 to 15 executors, and beside one to three others at random."""
-    models, rng = trained_models(setting.say), Random(f"figure8 {setting.seed}")
+    models, rng = train_models(setting.say), Random(f"figure8 {setting.seed}")
     runs = pd.DataFrame(run for nf in SERVER_NFS for run in _runs(setting, models, nf, rng))
     for name in ("predicted", "printed"):
         runs[f"{name}_error_pct"] = 100 * (runs[f"{name}_us"] / runs["measured_us"] - 1).abs()
@@ -63,7 +63,7 @@ def _runs(setting: Setting, models: GpuModels, nf: str, rng: Random) -> Iterator
     most, draws = executors_of(models), setting.count(GROUPS_PER_SIZE, least=2)
     setting.say(f"{nf}: alone on 1 to {most} executors, then {draws} groups of each size")
     loads = {used: busy_load(models, nf, used) for used in range(1, most + 1)}
-    alone = {used: stages_of(measured([load])[0]).kernel for used, load in loads.items()}
+    alone = {used: stages_of(measure([load])[0]).kernel for used, load in loads.items()}
     law, penalties = line(list(alone), list(alone.values())), penalties_us(models, nf)
     for used, load in loads.items():
         ours = models.predict([load])[0].stages_us["kernel"]
@@ -74,7 +74,7 @@ def _runs(setting: Setting, models: GpuModels, nf: str, rng: Random) -> Iterator
             group = busy_group(models, [nf, *rng.choices(SERVER_NFS, k=others)], [used, *rest])
             if group is None:
                 continue
-            truth = stages_of(measured(group)[0]).kernel
+            truth = stages_of(measure(group)[0]).kernel
             ours = models.predict(group)[0].stages_us["kernel"]
             # the largest penalty of those that share the SM (section V-B, t3)
             printed = float(np.polyval(law, used)) + max(penalties[other.nf] for other in group[1:])

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
-from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, runs_beside, scheduled_firewalls
+from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, runs_beside, schedule_firewalls
 from experiments.grus.methodology.simulated_server import (
     DEFAULT_BATCH,
     FIREWALL_NF,
@@ -39,7 +39,7 @@ SHOWN_COLUMNS = ("mean_us", "increase_pct", "p99_increase_pct", "transfer_wait_u
 def run(setting: Setting) -> Result:
     """Zero to nine others: on SMs of their own, beside the first, and with larger transfers."""
     setting.say(f"without guarantees: {len(OTHER_FIREWALLS)} runs")
-    without = {run.others: run.increase_pct for run in scheduled_firewalls(IN_TURNS, OTHER_FIREWALLS)}
+    without = {run.others: run.increase_pct for run in schedule_firewalls(IN_TURNS, OTHER_FIREWALLS)}
     runs: list[FirewallRun] = []
     for placement in PLACEMENT_NAMES:
         setting.say(f"{placement}: {len(OTHER_FIREWALLS)} runs")

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.grus import BUS_SCHEDULES, MODELLED_TESTBED, NOT_PRINTED, PAPER
-from experiments.grus.methodology.judging import judged_admission
+from experiments.grus.methodology.judging import judge_admission
 from experiments.grus.methodology.paper_gpu import BEST_BATCH, device, random_slos
 from experiments.registry import Result, Setting, experiment
 
@@ -43,8 +43,8 @@ def _runs(setting: Setting) -> Iterator[dict[str, object]]:
                 slos = random_slos(
                     gpu, size, rng, baseline=BEST_BATCH, tolerances=TOLERANCE_RANGE, gbps=LOAD_GBPS, pinned=pinned
                 )
-                found = judged_admission("grus-printed", gpu, slos, setting.seed)
-                repaired = judged_admission("grus", gpu, slos, setting.seed)
+                found = judge_admission("grus-printed", gpu, slos, setting.seed)
+                repaired = judge_admission("grus", gpu, slos, setting.seed)
                 yield {
                     "bus": bus,
                     "slos": size,

@@ -11,18 +11,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.grus import MODELLED_TESTBED, NOT_PRINTED, PAPER, SIMULATED_TESTBED
-from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS, judged_admission
+from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS, judge_admission
 from experiments.grus.methodology.kept_slos import (
     BATCHES_TRIED,
     CARRIED_SHARE,
     SCHEDULER_OF_METHOD,
     KeptSlos,
-    kept_of,
+    judge_kept,
     most_kept,
 )
 from experiments.grus.methodology.paper_gpu import BASELINE_NAMES, FREE_BATCH, WORKER_COUNT, device, random_slos
-from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, trained_models
-from experiments.grus.methodology.slo_sets import admitted_set, baselines_us, drawn_slos
+from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, train_models
+from experiments.grus.methodology.slo_sets import admit_set, baselines_us, draw_slos
 from experiments.registry import Result, Setting, experiment
 
 TOLERANCE_RANGES = {"30": (0.3, 0.3), "5_to_15": (0.05, 0.15)}
@@ -81,13 +81,13 @@ def run(setting: Setting) -> Result:
 
 
 def _on_server(setting: Setting) -> Iterator[RivalRun]:
-    models, baselines = trained_models(setting.say), baselines_us()
+    models, baselines = train_models(setting.say), baselines_us()
     for size, (name, tolerances) in product(SET_SIZES, TOLERANCE_RANGES.items()):
         setting.say(f"{SERVER_JUDGE}: sets of {size} SLOs, tolerance {name.replace('_', ' ')} %")
         for repeat in range(setting.count(SETS_PER_SIZE, least=1)):
             rng = Random(f"rivals {setting.seed} {size} {repeat}")
-            slos = drawn_slos(baselines, rng, size, tolerances)
-            found: dict[str, KeptSlos] = {"grus": kept_of(admitted_set(models, slos, setting.seed))}
+            slos = draw_slos(baselines, rng, size, tolerances)
+            found: dict[str, KeptSlos] = {"grus": judge_kept(admit_set(models, slos, setting.seed))}
             found |= {method: most_kept(slos, scheduler) for method, scheduler in SCHEDULER_OF_METHOD.items()}
             for method, one in found.items():
                 goodput = one.goodput_kpps / 1000
@@ -102,7 +102,7 @@ def _on_model(setting: Setting) -> Iterator[RivalRun]:
             rng = Random(f"rivals {setting.seed} {size} {repeat}")
             slos = random_slos(gpu, size, rng, baseline=baseline, tolerances=tolerances)
             for method in METHODS_SHOWN:
-                one = judged_admission(method, gpu, slos, setting.seed)
+                one = judge_admission(method, gpu, slos, setting.seed)
                 goodput = one.goodput_kpps / 1000
                 yield RivalRun(MODEL_JUDGE, baseline, size, method, name, repeat, one.admitted, one.satisfied, goodput)
 

@@ -14,9 +14,9 @@ from experiments.lemur.methodology.contention_instances import (
     WORST_FLOWS,
     WORST_MTBR,
     ContentionInstance,
+    build_simulated_rack,
     lemur_sets,
     random_mixes,
-    simulated_rack,
 )
 from experiments.registry import Result, Setting, experiment
 from placer.inputs.models import open_models
@@ -65,7 +65,7 @@ class Truth:
 @experiment(PAPER, "lemur-contention", "SLO violations of plans by cycles alone, and with contention in the loop")
 def run(setting: Setting) -> Result:
     """Both plans of each instance, run on the simulated server."""
-    rack = simulated_rack()
+    rack = build_simulated_rack()
     growth = ModelledGrowth(rack, open_models(None, setting.say, RECORDED_PROFILE))
     server = SimulatedServer(card=replace(SERVER_CARD, cores=PATH_CORES))
     instances = [*lemur_sets(), *random_mixes(setting.count(MIX_COUNT), setting.rng("mixes"))]

@@ -46,10 +46,12 @@ def run(setting: Setting) -> Result:
 
 def _stage_findings() -> list[Finding]:
     return [
-        Finding(f"stages of {FEW_NATS} NATs", _needed(FEW_NATS), 12, "stages"),
-        Finding(f"stages of {FEW_NATS} NATs, estimated by field", _needed(FEW_NATS, by_field=True), 14, "stages"),
-        Finding(f"stages of {FEW_NATS} NATs in series", _needed(FEW_NATS, in_series=True), 27, "stages"),
-        Finding(f"stages of {MANY_NATS} NATs", _needed(MANY_NATS), unit="stages"),
+        Finding(f"stages of {FEW_NATS} NATs", _fewest_stages(FEW_NATS), 12, "stages"),
+        Finding(
+            f"stages of {FEW_NATS} NATs, estimated by field", _fewest_stages(FEW_NATS, by_field=True), 14, "stages"
+        ),
+        Finding(f"stages of {FEW_NATS} NATs in series", _fewest_stages(FEW_NATS, in_series=True), 27, "stages"),
+        Finding(f"stages of {MANY_NATS} NATs", _fewest_stages(MANY_NATS), unit="stages"),
     ]
 
 
@@ -65,7 +67,7 @@ def _plan_findings(plans: dict[str, RackPlan]) -> list[Finding]:
     return found
 
 
-def _needed(nats: int, *, by_field: bool = False, in_series: bool = False) -> float:
+def _fewest_stages(nats: int, *, by_field: bool = False, in_series: bool = False) -> float:
     """The fewest stages of all NFs."""
     chain = nat_chain(nats)
     everything = frozenset((0, nf) for nf in range(len(chain.nfs)))

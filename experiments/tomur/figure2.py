@@ -16,9 +16,9 @@ from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology import bluefield2
 from experiments.tomur.methodology.co_locations import co_locations_of
 from experiments.tomur.methodology.simulated_card import CARD as HOSTED
-from experiments.tomur.methodology.simulated_card import tomur, train, truth, uncorrected
+from experiments.tomur.methodology.simulated_card import drop_corrections, tomur, train, truth
 from experiments.tomur.methodology.slomo import slomo
-from experiments.tomur.methodology.synthetic_nfs import SYNTHETIC_CARD, name_of, trained_synthetic
+from experiments.tomur.methodology.synthetic_nfs import SYNTHETIC_CARD, name_of, train_synthetic
 from predictor import Predictor, TomurPredictor
 from profiles import COUNTERS, Workload
 from profiles.arrays import Floats
@@ -93,7 +93,7 @@ def run(setting: Setting) -> Result:
 
 
 def _single_resource(setting: Setting) -> Mapping[str, Floats]:
-    co_locations = _contended(TARGET_NF, setting)
+    co_locations = _draw_contended(TARGET_NF, setting)
     measured, predictor = truth(co_locations), tomur(setting)
     parts = [co_location[0] for co_location in predictor.predict(co_locations)]
     regex_only = np.array([part.solo_kpps - part.drops["regex"] for part in parts])
@@ -114,10 +114,10 @@ def _single_resource_measured(real: bluefield2.FlowMonitorRuns) -> Mapping[str, 
 
 
 def _compositions(setting: Setting) -> Mapping[tuple[str, str], float]:
-    models = {**uncorrected(train(setting)), **uncorrected(trained_synthetic(setting))}
+    models = {**drop_corrections(train(setting)), **drop_corrections(train_synthetic(setting))}
     mapes = {}
     for nf, version in NF_VERSIONS.items():
-        co_locations = _contended(version, setting)
+        co_locations = _draw_contended(version, setting)
         measured = truth(co_locations, SYNTHETIC_CARD)
         for name, way in COMPOSITION_OF_MODEL.items():
             predicted = _first(TomurPredictor(models, composition=way), co_locations)
@@ -125,7 +125,7 @@ def _compositions(setting: Setting) -> Mapping[tuple[str, str], float]:
     return mapes
 
 
-def _contended(nf: str, setting: Setting) -> list[list[Workload]]:
+def _draw_contended(nf: str, setting: Setting) -> list[list[Workload]]:
     """Co-locations in which another NF also uses the regex accelerator, so that both resources are contended."""
     hosted = {nf.name: "regex" in nf.accelerators for nf in HOSTED.describe().nfs}
     drawn = co_locations_of(

@@ -26,7 +26,7 @@ LIGHT_SHARE = 0.8
 @experiment(PAPER, "figure4", "Linear drop and equilibrium throughput on the regex accelerator")
 def run(setting: Setting) -> Result:
     """regex-NF with regex-bench, whose request rate rises until both are served at the same rate."""
-    table = pd.concat([_swept(own, other, setting) for own, other in MATCH_RATES], ignore_index=True)
+    table = pd.concat([_sweep_rates(own, other, setting) for own, other in MATCH_RATES], ignore_index=True)
     findings = []
     for pair, rows in table.groupby("matches", sort=False):
         reached, expected = rows["throughput_kpps"].iloc[-1], rows["equation_2_kpps"].iloc[-1]
@@ -59,7 +59,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _swept(own: float, other: float, setting: Setting) -> pd.DataFrame:
+def _sweep_rates(own: float, other: float, setting: Setting) -> pd.DataFrame:
     """Throughputs over the request rate of regex-bench, and those of both equations."""
     nf = Workload(REGEX_NF.name, TrafficProfile(DEFAULT_TRAFFIC.flows, DEFAULT_TRAFFIC.packet_size, own))
     rates = np.linspace(0, MOST_KPPS, setting.count(RATE_COUNT, least=9)).tolist()

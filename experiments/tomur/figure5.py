@@ -21,7 +21,7 @@ from experiments.tomur.methodology.benches import (
     run_with_benches,
 )
 from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC
-from experiments.tomur.methodology.synthetic_nfs import EXECUTION_PATTERNS, SYNTHETIC_CARD, name_of, trained_synthetic
+from experiments.tomur.methodology.synthetic_nfs import EXECUTION_PATTERNS, SYNTHETIC_CARD, name_of, train_synthetic
 from profiler.simulated.card import HEADER_BYTES, ExecutionPattern
 
 ACCESS_SPEEDS = (1.0, 180.0, 12)
@@ -38,7 +38,7 @@ ROUNDING_SHARE = 1e-4
 @experiment(PAPER, "figure5", "Pipeline and run-to-completion NFs under contention for memory and regex")
 def run(setting: Setting) -> Result:
     """NF1 with both execution patterns, co-located with mem-bench and regex-bench, each from light to heavy."""
-    predictor, surfaces = trained_synthetic(setting).predictors["tomur"], {}
+    predictor, surfaces = train_synthetic(setting).predictors["tomur"], {}
     grid = list(itertools.product(_steps(REQUEST_RATES, setting), _steps(ACCESS_SPEEDS, setting)))
     for pattern in EXECUTION_PATTERNS:
         runs = [

@@ -26,8 +26,8 @@ PACKET_SIZES = tuple(float(size) for size in np.linspace(64, 1500, 13).round())
 @experiment(PAPER, "figure6", "Throughput of FlowStats over flow count and packet size")
 def run(setting: Setting) -> Result:
     """FlowStats with mem-bench of three working sets, over flow count (a) and over packet size (b)."""
-    over_flows = _swept("flows", FLOW_COUNTS, setting)
-    over_size = _swept("packet_size", PACKET_SIZES, setting)
+    over_flows = _sweep_attribute("flows", FLOW_COUNTS, setting)
+    over_size = _sweep_attribute("packet_size", PACKET_SIZES, setting)
     at_10_mb = over_flows[over_flows["competing_wss_mb"] == PUBLISHED_AT_MB].set_index("flows")["throughput_kpps"]
     sizes = over_size.loc[over_size["competing_wss_mb"] == PUBLISHED_AT_MB, "throughput_kpps"]
     both = pd.concat([over_flows, over_size])
@@ -55,7 +55,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _swept(attribute: str, values: tuple[float, ...], setting: Setting) -> pd.DataFrame:
+def _sweep_attribute(attribute: str, values: tuple[float, ...], setting: Setting) -> pd.DataFrame:
     """Throughput of FlowStats over one attribute, the others at their default."""
     points = [(size, value) for size in WORKING_SETS_MB for value in values]
     runs = [

@@ -11,8 +11,8 @@ from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology import bluefield2
 from experiments.tomur.methodology.benches import random_accelerator_bench, random_mem_bench, run_with_benches
-from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC, uncorrected
-from experiments.tomur.methodology.synthetic_nfs import NF1_AND_NF2, SYNTHETIC_CARD, trained_synthetic
+from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC, drop_corrections
+from experiments.tomur.methodology.synthetic_nfs import NF1_AND_NF2, SYNTHETIC_CARD, train_synthetic
 from predictor import Models, TomurPredictor
 from profiler.simulated.card import NfSpec
 
@@ -29,7 +29,7 @@ PUBLISHED_MAPE = {
 @experiment(PAPER, "table4", "Accuracy of compositions of per-resource models, by execution pattern")
 def run(setting: Setting) -> Result:
     """Synthetic NFs of both patterns, with one and two accelerators, co-located with a bench of each resource."""
-    models = trained_synthetic(setting)
+    models = train_synthetic(setting)
     rows = [_on_card(models, nf, setting) for nf in NF1_AND_NF2]
     real = bluefield2.measurements(setting)
     if real:
@@ -63,7 +63,7 @@ def _on_card(models: Models, nf: NfSpec, setting: Setting) -> dict[str, object]:
     measured = run_with_benches(nf.name, runs, setting, SYNTHETIC_CARD)
     mapes = {
         name: errors_pct(
-            measured.predicted(TomurPredictor(uncorrected(models), composition=way)), measured.truth
+            measured.predicted(TomurPredictor(drop_corrections(models), composition=way)), measured.truth
         ).mean()
         for name, way in COMPOSITION_OF_MODEL.items()
     }

@@ -43,7 +43,7 @@ def run(setting: Setting) -> Result:
     rates = np.linspace(*MATCH_RATES, setting.count(RATE_STEPS, least=12))
     rows, shifts = [], []
     for nf, published in PUBLISHED_SHARES.items():
-        swept = [_swept(nf, benches, rates, setting) for benches in _levels()]
+        swept = [_sweep_bottlenecks(nf, benches, rates, setting) for benches in _levels()]
         for name, theirs in published.items():
             correct = [
                 ours == true for each in swept for ours, true in zip(each[name], each[TRUE_BOTTLENECK], strict=True)
@@ -79,7 +79,7 @@ def _levels() -> list[tuple[BenchLoad, ...]]:
     ]
 
 
-def _swept(nf: str, benches: Sequence[BenchLoad], rates: np.ndarray, setting: Setting) -> Bottlenecks:
+def _sweep_bottlenecks(nf: str, benches: Sequence[BenchLoad], rates: np.ndarray, setting: Setting) -> Bottlenecks:
     """The bottlenecks with these benches, over the match rates."""
     traffics = [TrafficProfile(DEFAULT_TRAFFIC.flows, DEFAULT_TRAFFIC.packet_size, float(rate)) for rate in rates]
     runs = run_with_benches(nf, [(traffic, benches) for traffic in traffics], setting)

@@ -13,7 +13,7 @@ from experiments.registry import Result, Setting, experiment
 from experiments.vnf_chains import PAPER
 from experiments.vnf_chains.methodology.recorded import share_runs
 from experiments.vnf_chains.methodology.shares import Topology
-from predictor.chains.profiled_nf import compared
+from predictor.chains.profiled_nf import compare_regressors
 
 PUBLISHED_METHODS = ("interpolation", "gaussian-process", "neural-network", "lasso-3", "elastic-net-3", "multi-lasso")
 """The columns of the paper's table."""
@@ -45,7 +45,7 @@ def run(setting: Setting) -> Result:
     rows = []
     for one, published in zip(measured, _beside(measured), strict=True):
         setting.say(f"{one.name}: {len(PUBLISHED_METHODS + OUR_REGRESSORS)} regressors")
-        errors = compared(one.settings, PUBLISHED_METHODS + OUR_REGRESSORS, seed=setting.seed)
+        errors = compare_regressors(one.settings, PUBLISHED_METHODS + OUR_REGRESSORS, seed=setting.seed)
         base = errors[0].rmse
         rows += [
             _row(one.name, len(one.settings), of.regressor, (of.rmse, of.mape_pct), base, published) for of in errors
@@ -78,7 +78,7 @@ def _row(
     name: str, settings: int, method: str, errors: tuple[float, float], base: float, published: str | None
 ) -> dict[str, object]:
     """A row of one regressor; `errors` are RMSE (kpps) and MAPE (%), `base` is the RMSE of the interpolation."""
-    theirs = _published(published, method)
+    theirs = _find_published(published, method)
     return {
         "topology": name,
         "settings": settings,
@@ -101,13 +101,13 @@ def _averages(table: pd.DataFrame) -> list[dict[str, object]]:
     averages = []
     for method, (rmse, mape) in zip(means.index, means.to_numpy(float), strict=True):
         row = _row(AVERAGE_ROW, settings, str(method), (float(rmse), float(mape)), base, AVERAGE_ROW)
-        theirs = _published(AVERAGE_ROW, str(method))
+        theirs = _find_published(AVERAGE_ROW, str(method))
         worse = ["times_interpolation"] if theirs and is_worse(float(rmse) / base, theirs[1]) else []
         averages.append(row | {"verdict": verdict_on(worse)})
     return averages
 
 
-def _published(topology: str | None, method: str) -> tuple[float, float] | None:
+def _find_published(topology: str | None, method: str) -> tuple[float, float] | None:
     """The printed RMSE (ms), and how many times that of the interpolation it is."""
     if topology is None or method not in PUBLISHED_METHODS:
         return None

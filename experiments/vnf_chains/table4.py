@@ -11,10 +11,10 @@ from experiments.registry import Result, Setting, experiment
 from experiments.vnf_chains import PAPER
 from experiments.vnf_chains.methodology.recorded import ShareRuns, share_runs
 from experiments.vnf_chains.methodology.scaling import TEN_RUNS, correct, profile_of
-from experiments.vnf_chains.methodology.shares import Topology, placed
+from experiments.vnf_chains.methodology.shares import Topology, place_on_cores
 from experiments.vnf_chains.table3 import NOT_PRINTED
 from predictor.chains.chain_fitting import fit_chain
-from predictor.chains.profiled_nf import compared
+from predictor.chains.profiled_nf import compare_regressors
 from profiles.arrays import Floats
 
 INTERPOLATION_METHOD, SMOOTH_METHOD = "interpolation", "smooth"
@@ -70,10 +70,10 @@ def _row(
     functions = {nf: runs.functions[nf] for nf in chain.nfs}
     profiles = {nf: profile_of(one, INTERPOLATION_METHOD) for nf, one in functions.items()}
     value = chain.settings.value
-    weakest = fit_chain(profiles, placed(chain, functions)).predict(chain.columns).predicted
+    weakest = fit_chain(profiles, place_on_cores(chain, functions)).predict(chain.columns).predicted
     wrong = np.abs(weakest - value)
     trained = [
-        compared(item.settings, [INTERPOLATION_METHOD], seed=seed)[0].rmse
+        compare_regressors(item.settings, [INTERPOLATION_METHOD], seed=seed)[0].rmse
         for item in (chain, *map(functions.get, chain.nfs))
         if item
     ]
@@ -85,7 +85,7 @@ def _row(
         "settings": len(value),
         **{f"{name}_kpps": round(error, 2) for name, error in zip(ERROR_COLUMNS, ours, strict=True)},
         "mape_pct": round(float(errors_pct(weakest, value).mean()), 2),
-        "smooth_chain_mape_pct": round(compared(chain.settings, [SMOOTH_METHOD], seed=seed)[0].mape_pct, 2),
+        "smooth_chain_mape_pct": round(compare_regressors(chain.settings, [SMOOTH_METHOD], seed=seed)[0].mape_pct, 2),
         "times_trained": round(times, 2),
         "corrected_mape_pct": round(float(after.mean()), 2),
         "plus_minus": round(float(after.std(ddof=1)), 2),

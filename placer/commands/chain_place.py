@@ -98,7 +98,7 @@ def command(
     from placer.rack.reasons.infeasible import explained
     from placer.rack.run_strategy import run_strategy
     from placer.rack.stages.stage_oracles import checked_stages
-    from placer.report.rack.plan import contended_answer, contended_report, rack_report
+    from placer.report.rack.plan import build_contended, format_contended, rack_report
 
     one_of("--format", format, FORMATS)
     CHAIN_STRATEGIES.find(strategy)
@@ -125,7 +125,7 @@ def command(
     contended = contended and contended.explained(found)
     if plan is not None:
         with file_aside(plan) as aside:
-            predicted = {"answer": contended_answer(contended)} if contended else {}
+            predicted = {"answer": build_contended(contended)} if contended else {}
             document = {**plan_document(found, read.chains), **predicted}
             aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
     if certificate is not None:
@@ -138,7 +138,7 @@ def command(
 
         page = page_of_rack_plan(found, strategy, chains.name, predicted=contended is not None)
         write_page(replace(page, made_by=command_line(context)), report)
-    text = contended_report(contended, strategy, format) if contended else rack_report(found, strategy, format)
+    text = format_contended(contended, strategy, format) if contended else rack_report(found, strategy, format)
     typer.echo(text, nl=False)
 
 

@@ -25,8 +25,8 @@ from placer.commands.options import (
 )
 from placer.report.text.table import text_table
 from profiler.chains.plan import CHAIN_LENGTHS, ORDERS_PER_LENGTH, ChainRequest
-from profiler.methods import known_methods
-from profiler.testbeds import known_testbeds
+from profiler.methods import list_methods
+from profiler.testbeds import list_testbeds
 from profiles import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 TestbedSpec = Annotated[
-    str | None, typer.Option(autocompletion=complete_testbed, help=f"One of {known_testbeds()}.", show_default=False)
+    str | None, typer.Option(autocompletion=complete_testbed, help=f"One of {list_testbeds()}.", show_default=False)
 ]
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
 Nf = Annotated[
@@ -45,7 +45,7 @@ Nf = Annotated[
         help="An NF to profile; repeatable. By default, all NFs of the testbed that fit on its NIC.",
     ),
 ]
-MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {known_methods()}.")]
+MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {list_methods()}.")]
 Quota = Annotated[
     int | None,
     typer.Option(
@@ -181,7 +181,7 @@ def command(
     if status or merge:
         return
     if testbed is None:
-        raise InputError.of("--testbed", "is missing", hint=f"one of {known_testbeds()}")
+        raise InputError.of("--testbed", "is missing", hint=f"one of {list_testbeds()}")
     refuse_unwritable_folder("--out", out)
     if arrivals is None:
         refuse_without_arrivals("--for", ignore_columns, skip_empty_stays)

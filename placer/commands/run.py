@@ -173,13 +173,13 @@ def _with_plans_placed_again(comparison: Comparison, draws: int | None, progress
     """The comparison with what the recommended strategy does on similar traces, and on any number of NICs."""
     from placer.report.text.recommendation import (
         asked_budget,
-        recommended_plan,
+        choose_plan,
         rejects_on_limited_fleet,
         variation_of,
     )
     from placer.studies.placed_again import default_draws, place_again
 
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     variation = variation_of(comparison, chosen)
     return place_again(
         comparison,

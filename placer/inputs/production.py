@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from profiles import Fault, InputError
 from profiles.faults import suggestion
 from profiles.files.toml import Key, TomlLines, read_toml
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 MOST_EVENTS = 1_000_000_000
 LEAST_FACTOR, MOST_FACTOR = 0.01, 100.0
@@ -217,7 +217,7 @@ def _of_validation(wrong: ErrorDetails) -> WrongKey:
     hint = None
     if wrong["type"] == "extra_forbidden":
         hint = suggestion(str(path[-1]), _keys_of(path))
-    return WrongKey(path, worded(wrong), hint)
+    return WrongKey(path, word_fault(wrong), hint)
 
 
 def _keys_of(path: Sequence[Key]) -> list[str]:

@@ -23,8 +23,8 @@ from profiler.sweeps.spec import (
 )
 from profiles import Fault, InputError
 from profiles.faults import suggestion
-from profiles.files.toml import TomlLines, parsed_toml, read_toml
-from profiles.validation import worded
+from profiles.files.toml import TomlLines, parse_toml, read_toml
+from profiles.validation import word_fault
 
 Name = Annotated[str, Field(strict=True, min_length=1)]
 
@@ -140,7 +140,7 @@ def _of_validation(wrong: ErrorDetails) -> SpecFault:
     hint = None
     if wrong["type"] == "extra_forbidden":
         hint = suggestion(str(path[-1]), _keys_of(path))
-    return SpecFault(path, worded(wrong), hint)
+    return SpecFault(path, word_fault(wrong), hint)
 
 
 def _keys_of(path: Sequence[str | int]) -> list[str]:
@@ -173,7 +173,7 @@ def _with_testbed(name: str, text: str, lines: TomlLines, testbed: str) -> str:
         rows = text.splitlines()
         rows[line - 1] = entry
         changed = "\n".join(rows) + "\n"
-    before, after = parsed_toml(text, name), parsed_toml(changed, name)
+    before, after = parse_toml(text, name), parse_toml(changed, name)
     if after != before | {"testbed": testbed}:
         raise InputError.of(name, "is not a text on one line", line=line, column="testbed")
     return changed

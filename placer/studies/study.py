@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from placer.inputs.arrivals import MOST_ARRIVALS
 from profiles import Fault, InputError
 from profiles.files.toml import line_of, read_toml
-from profiles.validation import worded
+from profiles.validation import word_fault
 from traces.arrivals import TABLE_2_NFS, TRAFFICS
 
 TABLE = "trace"
@@ -162,4 +162,4 @@ def _fault(name: str, text: str, wrong: ErrorDetails) -> Fault:
     if wrong["type"] == "extra_forbidden":
         known = TraceSpec if number else Study
         hint = f"keys of {f'[[{TABLE}]]' if number else 'a study'} are {', '.join(known.model_fields)}"
-    return Fault(name, line, key or None, worded(wrong), hint)
+    return Fault(name, line, key or None, word_fault(wrong), hint)

@@ -109,7 +109,7 @@ class SmoothProcess:
         # at random, since every n-th point of a grid may be one value of an input
         some = np.sort(np.random.default_rng(0).permutation(len(points))[:TUNED_ON])
         typical = assumed.ordered(points.shape[1])
-        parameters, likelihood = _tuned(points[some], outputs[some], variance[some], typical, iterations)
+        parameters, likelihood = _tune(points[some], outputs[some], variance[some], typical, iterations)
         return cls(points, outputs, variance, parameters, likelihood)
 
     def with_measurements(self, points: Floats, outputs: Floats, variance: Floats) -> SmoothProcess:
@@ -167,7 +167,7 @@ class SmoothProcess:
     def _covariance(self, left: Floats, right: Floats) -> Floats:
         constant, slope, amplitude, nugget = self.parameters[:4]
         lengths = self.parameters[4:]
-        squared = _squared(left / lengths, right / lengths)
+        squared = _square_distances(left / lengths, right / lengths)
         distance = ROOT5 * np.sqrt(squared)
         smooth = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
         covariance: Floats = constant**2 + slope**2 * (left @ right.T) + amplitude**2 * smooth
@@ -196,7 +196,7 @@ class SmoothProcess:
         return self.outputs - values, np.sqrt(errors**2 + self._noise(self.variance))
 
 
-def _squared(left: Floats, right: Floats) -> Floats:
+def _square_distances(left: Floats, right: Floats) -> Floats:
     """Squared distances, shape (len(left), len(right))."""
     squared = np.zeros((len(left), len(right)))
     for here, there in zip(left.T, right.T, strict=True):
@@ -204,7 +204,7 @@ def _squared(left: Floats, right: Floats) -> Floats:
     return squared
 
 
-def _tuned(
+def _tune(
     points: Floats, outputs: Floats, variance: Floats, typical: Sequence[Typical], iterations: int
 ) -> tuple[Floats, float]:
     """The most likely parameters, and the logarithm of their likelihood with their prior."""

@@ -77,7 +77,7 @@ class ProfiledNf:
         if regressor is not None or not errors:
             chosen = regressor or DEFAULT_REGRESSOR
             return cls(name, settings, chosen, REGRESSORS.find(chosen)().fit(settings), tuple(errors))
-        chosen, fitted = _chosen(settings, errors)
+        chosen, fitted = _choose_regressor(settings, errors)
         return cls(name, settings, chosen, fitted, tuple(errors))
 
     def predict(self, inputs: Floats) -> Floats:
@@ -123,10 +123,10 @@ def _errors(settings: Settings, regressor: str | None) -> list[RegressorError]:
     if len(settings) < FEWEST_SETTINGS:
         return []
     names: Iterable[str] | None = None if regressor is None else [regressor]
-    return compared(settings, names, race=regressor is None)
+    return compare_regressors(settings, names, race=regressor is None)
 
 
-def _chosen(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, Regressor]:
+def _choose_regressor(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, Regressor]:
     """The regressor with the smallest left-out error among those that come near what was measured.
 
     A polynomial may be best between few settings, because of the ends that it continues, and yet miss all of them.
@@ -199,7 +199,7 @@ class RegressorError:
         return bool(np.isfinite(self.errors).sum() >= min(len(self.errors), LEARNT_FROM))
 
 
-def compared(
+def compare_regressors(
     settings: Settings, names: Iterable[str] | None = None, *, race: bool = False, seed: int = 0
 ) -> list[RegressorError]:
     """Each regressor's error by cross-validation, in the order of the registry.

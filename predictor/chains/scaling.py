@@ -114,7 +114,7 @@ def smallest_allocation(
     if count > MOST_COMBINATIONS:
         raise ValueError(f"{count:,} combinations of amounts are more than {MOST_COMBINATIONS:,}")
     for rows in _by_total(list(choices.values())):
-        predicted = predicted_for(model, target, dict(zip(choices, rows.T, strict=True)))
+        predicted = predict_allocations(model, target, dict(zip(choices, rows.T, strict=True)))
         met = target.met(model, predicted)
         if met.any():
             totals = np.where(met, rows.sum(axis=1), np.inf)
@@ -151,8 +151,8 @@ def greedy_allocation(
         allocation = {nf: float(amounts[nf][at]) for nf, at in level.items()}
         tried.append(allocation)
         columns = {nf: np.array([amount]) for nf, amount in allocation.items()}
-        predicted = predicted_for(model, target, columns)
-        if _met(model, target, predicted, allocation, run):
+        predicted = predict_allocations(model, target, columns)
+        if _verify_target(model, target, predicted, allocation, run):
             return ScalingResult(allocation, tuple(tried))
         growing = [
             nf for nf in _limiting(model, columns_for(model, target, columns)) if level[nf] + 1 < len(amounts[nf])
@@ -163,7 +163,9 @@ def greedy_allocation(
             level[nf] += 1
 
 
-def predicted_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[str, Floats]) -> ChainPredictions:
+def predict_allocations(
+    model: ChainModel, target: ScalingTarget, allocations: Mapping[str, Floats]
+) -> ChainPredictions:
     """What the chain reaches with amounts by NF, each of shape (N,)."""
     return model.predict(columns_for(model, target, allocations))
 
@@ -175,7 +177,7 @@ def columns_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[s
     return columns | {f"{nf}.{target.resource}": np.asarray(amount) for nf, amount in allocations.items()}
 
 
-def _met(
+def _verify_target(
     model: ChainModel,
     target: ScalingTarget,
     predicted: ChainPredictions,

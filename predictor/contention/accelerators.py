@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
 SERVICE_TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
@@ -120,7 +120,7 @@ def limits(service_ms: Floats, queues: Floats, demand_kpps: Floats) -> Floats:
     return kpps
 
 
-@compiled
+@compile_kernel
 def write_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write `limits` of one co-location, shape (members,)."""
     members = len(queues)
@@ -152,7 +152,7 @@ def write_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-unty
         kpps[member] = queues[member] * rate
 
 
-@compiled
+@compile_kernel
 def _write_all_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
     for row in range(len(queues)):
         write_limits(service_ms[row], queues[row], demand_kpps[row], kpps[row])

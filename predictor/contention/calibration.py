@@ -110,7 +110,7 @@ class Calibration(Shown):
             return None
         correction = GaussianProcess.fit(conditions.inputs(), error[:, None], anchored=True, noise=CORRECTION_NOISE)
         left = correction.left_out(error[:, None], co_location)[:, 0]
-        share = _trusted(error**2 - left**2)
+        share = _shrink(error**2 - left**2)
         if not share:
             return None
         trusted = replace(correction, weights=share * correction.weights)
@@ -141,7 +141,7 @@ class Calibration(Shown):
         return cls(GaussianProcess.from_arrays(correction), arrays["errors"])
 
 
-def _trusted(gains: Floats) -> float:
+def _shrink(gains: Floats) -> float:
     """How much of a correction to apply, given its gain on each row left out, between 0 and 1.
 
     Few rows, or few of many that gain, leave the mean gain uncertain; a certain gain is applied in full.

@@ -21,12 +21,12 @@ from predictor.contention.conditions_of_members import (
 from predictor.contention.neighbours import (
     SIDE_BY_SIDE,
     NeighbourModels,
-    expected_error,
+    expect_error,
     neighbour_models,
     write_deviations,
 )
 from predictor.contention.nf_model import NfModel
-from predictor.regression.compiled import compiled, dot
+from predictor.regression.compiled import compile_kernel, dot
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import Processes, write_similarity
 from profiles.arrays import Floats
@@ -114,7 +114,7 @@ def corrections_of(models: Sequence[NfModel], accelerators: Sequence[str], *, no
     )
 
 
-@compiled
+@compile_kernel
 def correct(table, corrections, member, sizes, where, equilibrium, solo, certainty, corrected):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write into `corrected` what it describes, at the positions `where`, shape (N, 2): co-location, member.
 
@@ -150,7 +150,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
         start = end
 
 
-@compiled
+@compile_kernel
 def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, solo, corrected, at):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the throughput of the member at `place` of `rows`, and how near measured co-runs are that corrected it.
 
@@ -173,7 +173,7 @@ def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, so
         nfs = len(corrections.usual)
         neighbours = np.empty(nfs * (1 + ATTRIBUTE_COUNT) + ATTRIBUTE_COUNT)
         write_neighbours(table.nf, table.deviation, nfs, rows, place, neighbours)
-        error, own = expected_error(corrections.neighbours, nf, neighbours, near)
+        error, own = expect_error(corrections.neighbours, nf, neighbours, near)
         logarithm += error * usual
     corrected.throughput[at, place] = min(equilibrium * math.exp(logarithm), solo)
     return usual, own

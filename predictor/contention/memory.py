@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.boosting import Forests, Trees, boost, forests_of, write_sums
-from predictor.regression.compiled import compiled, copy_into, fill
+from predictor.regression.compiled import compile_kernel, copy_into, fill
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import Processes, add_squared, value_at
 from predictor.regression.significant import significant
@@ -220,7 +220,7 @@ class MemoryModels(NamedTuple):
     most_accesses: Floats
 
 
-@compiled
+@compile_kernel
 def write_inputs_of_competitors(counters, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write those inputs of the trend for one run that belong to the competitors."""
     working_set = counters[WORKING_SET]
@@ -229,7 +229,7 @@ def write_inputs_of_competitors(counters, inputs):  # type: ignore[no-untyped-de
     inputs[1] = math.log1p(working_set / (working_set + FULL_CACHE) / SPILLED_UNIT)
 
 
-@compiled
+@compile_kernel
 def write_own_inputs(traffic, own_wss, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write those inputs of the trend for one run that belong to the NF itself."""
     inputs[2] = math.log1p(own_wss / WORKING_SET_UNIT)
@@ -238,7 +238,7 @@ def write_own_inputs(traffic, own_wss, inputs):  # type: ignore[no-untyped-def] 
     inputs[5] = traffic[2]
 
 
-@compiled
+@compile_kernel
 def write_inputs_of_all(counters, traffic, own_wss, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the inputs of the trend for each run, shape (N, 6)."""
     for row in range(len(inputs)):
@@ -246,7 +246,7 @@ def write_inputs_of_all(counters, traffic, own_wss, inputs):  # type: ignore[no-
         write_own_inputs(traffic[row], own_wss[row], inputs[row])
 
 
-@compiled
+@compile_kernel
 def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the logarithm that one model predicts for each run, shapes (N, 7), (N, 3), (N,) and (N,)."""
     count, inputs = models.trend.size[which], np.empty(INPUT_COUNT)
@@ -287,7 +287,7 @@ def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # t
                 logarithm[row] += beyond[row - start] * added[row - start]
 
 
-@compiled
+@compile_kernel
 def _differ(one, other):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     differ = False
     for at in range(len(one)):

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.conditions_of_members import ATTRIBUTE_COUNT, write_all_neighbours
-from predictor.regression.compiled import compiled, copy_into, dot, fill, padded, reducing
+from predictor.regression.compiled import compile_kernel, copy_into, dot, fill, pad, reducing
 from predictor.regression.processes import ROOT5 as ROOT5
-from predictor.regression.processes import factorise, matern, matern_exactly, solve, squared_distances
+from predictor.regression.processes import factorise, matern, matern_exactly, solve, square_distances
 from profiles import ATTRIBUTES
 from profiles.arrays import Floats
 from profiles.shown import Shown
@@ -113,7 +113,7 @@ class NeighbourCorrection(Shown):
     def solved(self) -> SolvedErrors:
         """What is known of the covariance of what was measured."""
         points = self.inputs / self.lengths
-        squared = squared_distances(points, points)
+        squared = square_distances(points, points)
         covariance = self.smooth * matern_exactly(squared)
         covariance += self.own * loneliness(self.inputs) * (squared < SAME_DISTANCE**2)
         covariance[np.diag_indices(len(covariance))] += np.maximum(self.noise, LEAST_NOISE)
@@ -174,9 +174,9 @@ def points_of(corrections: Sequence[NeighbourCorrection | None]) -> NeighbourPoi
     return NeighbourPoints(
         smooth=np.array([correction.smooth if correction else 0.0 for correction in corrections]),
         own=np.array([correction.own if correction else 0.0 for correction in corrections]),
-        lengths=padded([correction.lengths if correction else np.ones(width) for correction in corrections]),
-        points=padded(scaled),
-        norms=padded([(points**2).sum(axis=0) for points in scaled]),
+        lengths=pad([correction.lengths if correction else np.ones(width) for correction in corrections]),
+        points=pad(scaled),
+        norms=pad([(points**2).sum(axis=0) for points in scaled]),
         size=np.array([points.shape[1] for points in scaled], dtype=np.int64),
     )
 
@@ -185,8 +185,8 @@ def neighbour_models(corrections: Sequence[NeighbourCorrection | None]) -> Neigh
     """The corrections as compiled code reads them; none where there is no correction."""
     return NeighbourModels(
         points_of(corrections),
-        weights=padded([correction.solved.weights if correction else np.zeros(0) for correction in corrections]),
-        inverse_factor=padded(
+        weights=pad([correction.solved.weights if correction else np.zeros(0) for correction in corrections]),
+        inverse_factor=pad(
             [correction.solved.inverse_factor if correction else np.zeros(0) for correction in corrections]
         ),
     )
@@ -270,7 +270,7 @@ class NeighbourModels(NamedTuple):
     inverse_factor: Floats
 
 
-@compiled
+@compile_kernel
 def write_covariance(at, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the covariance of the error at the inputs `row` with each measured one; return its own variance."""
     size, width = at.size[which], len(row)
@@ -298,14 +298,14 @@ def write_covariance(at, which, row, near):  # type: ignore[no-untyped-def]  # p
     return own
 
 
-@compiled
-def expected_error(models, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+@compile_kernel
+def expect_error(models, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The expected error at the inputs `row`, in usual spreads, and its own variance; `near` is overwritten."""
     own = write_covariance(models.at, which, row, near)
     return dot(near, models.weights[which], models.at.size[which]), own
 
 
-@compiled
+@compile_kernel
 def write_deviations(models, which, near, own, deviation):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write standard deviations of `SIDE_BY_SIDE` errors of one NF, in usual spreads.
 
@@ -340,7 +340,7 @@ def add_explained(factor, size, near, explained):  # type: ignore[no-untyped-def
         start += point + 1
 
 
-@compiled
+@compile_kernel
 def write_errors(models, rows, mean, deviation):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the only NF's expected error at each of `rows`, and its standard deviation."""
     near, own = np.zeros((SIDE_BY_SIDE, models.weights.shape[1])), np.zeros(SIDE_BY_SIDE)
@@ -348,6 +348,6 @@ def write_errors(models, rows, mean, deviation):  # type: ignore[no-untyped-def]
     for start in range(0, len(rows), SIDE_BY_SIDE):
         count = min(SIDE_BY_SIDE, len(rows) - start)
         for at in range(count):
-            mean[start + at], own[at] = expected_error(models, 0, rows[start + at], near[at])
+            mean[start + at], own[at] = expect_error(models, 0, rows[start + at], near[at])
         write_deviations(models, 0, near, own, together)
         copy_into(deviation[start : start + count], together)

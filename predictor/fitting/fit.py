@@ -22,14 +22,14 @@ from predictor.fitting.structure import (
     apart_squares,
     bend_places,
     bend_squares,
-    found_structure,
+    find_structure,
     noise_differs,
     sound_fit,
 )
-from predictor.fitting.tum import found_tum_structure
+from predictor.fitting.tum import find_tum_structure
 from profiles.arrays import Floats
 
-SELECTIONS: dict[str, Selection] = {"bic": found_structure, "tum": found_tum_structure}
+SELECTIONS: dict[str, Selection] = {"bic": find_structure, "tum": find_tum_structure}
 
 
 def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
@@ -54,10 +54,10 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
     curve = replace(curve, x=curve.x[order], y=curve.y[order])
     points = FitPoints.of(curve)
     medians = coarse(points)
-    found = _found(medians, SELECTIONS[select])
+    found = _find_structure(medians, SELECTIONS[select])
     if noise_differs(medians, found.structured):  # a change of noise alone is no breakpoint
         equal = replace(medians, scale=found.structured.deviation * np.sqrt(medians.rows))
-        again = _found(equal, SELECTIONS[select])
+        again = _find_structure(equal, SELECTIONS[select])
         if len(again.structured.split.starts) < len(found.structured.split.starts):
             found, medians = again, equal
     structured = found.structured
@@ -65,7 +65,7 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
         place_interval(medians, found.tables, found.splits.prior, structured, number)
         for number in range(len(structured.fit.joints))
     ]
-    fitted = with_exact_zeros(fitted_to_all(points, medians, structured.fit), float(np.abs(curve.y).max()))
+    fitted = with_exact_zeros(refit_to_all(points, medians, structured.fit), float(np.abs(curve.y).max()))
     segments = _segments(curve, points, fitted)
     predicted = fitted.predict(points, curve.x)
     left_out = left_out_smape_pct(curve, medians, structured.split.families, SELECTIONS[select])
@@ -92,7 +92,7 @@ class _Found:
     structured: Structured
 
 
-def _found(points: FitPoints, selection: Selection) -> _Found:
+def _find_structure(points: FitPoints, selection: Selection) -> _Found:
     tables = residual_tables(points, FAMILIES)
     return _Found(tables, *selection(points, tables))
 
@@ -144,7 +144,7 @@ def coarse(points: FitPoints) -> FitPoints:
     return FitPoints(points.off_axis(places), y, even, within, scale, points.logarithmic, points.rounded_to)
 
 
-def fitted_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> JointFit:
+def refit_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> JointFit:
     """The fit of medians, fitted to all points: jumps are placed between two of them."""
     if len(medians) == len(points):
         return fit

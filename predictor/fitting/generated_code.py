@@ -79,12 +79,12 @@ def function_names(models: Sequence[FittedModel], avoided: Collection[str]) -> l
     """Names for the functions of models, all different: of y, and of the setting, as in `cycles_packet_size_64`."""
     names: list[str] = []
     for model in models:
-        setting = "".join(f" {name} {_spelled(value)}" for name, value in model.setting.items())
+        setting = "".join(f" {name} {_spell_number(value)}" for name, value in model.setting.items())
         names.append(identifier(model.y + setting, {*avoided, *names}, "y"))
     return names
 
 
-def _spelled(value: float) -> str:
+def _spell_number(value: float) -> str:
     return f"{value:.12g}".replace("-", "minus ").replace(".", " point ").replace("+", "")
 
 

@@ -155,7 +155,7 @@ def _ranges(pieces: list[MonotonePiece], bound: float, floor: float, bits: int, 
     for piece in pieces:
         at = piece.first
         while at <= piece.last:
-            reached = _reached(piece, at, span)
+            reached = _extend_range(piece, at, span)
             at = reached + 1
             if at <= piece.last:
                 ranges.append(TableRange(begin, reached, span.value()))
@@ -165,7 +165,7 @@ def _ranges(pieces: list[MonotonePiece], bound: float, floor: float, bits: int, 
     return [*ranges, TableRange(begin, pieces[-1].last, span.value())]
 
 
-def _reached(piece: MonotonePiece, first: int, span: _Span) -> int:
+def _extend_range(piece: MonotonePiece, first: int, span: _Span) -> int:
     """Extend a range by a piece, from `first`; the last whole number that it takes, `first - 1` if it takes none."""
     beginning = np.array([piece.at(first)])
     refuse_not_finite(beginning)

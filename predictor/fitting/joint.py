@@ -59,7 +59,7 @@ class JointFit:
 
     def predict(self, points: FitPoints, x: Floats) -> Floats:
         """Values at x."""
-        return _predicted(points, self.curves, [joint.place for joint in self.joints], x)
+        return _predict(points, self.curves, [joint.place for joint in self.joints], x)
 
 
 def with_exact_zeros(fit: JointFit, largest: float) -> JointFit:
@@ -72,7 +72,7 @@ def with_exact_zeros(fit: JointFit, largest: float) -> JointFit:
     return replace(fit, curves=tuple(curves))
 
 
-def _predicted(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Floats) -> Floats:
+def _predict(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Floats) -> Floats:
     which = np.searchsorted(places, points.on_axis(x), side="right")
     with np.errstate(all="ignore"):
         return np.asarray(np.select([which == k for k in range(len(curves))], [curve(x) for curve in curves]))
@@ -173,7 +173,7 @@ class _Problem:
     def residuals(self, vector: Floats) -> Floats:
         """In standard deviations."""
         curves, places = self.unpacked(vector)
-        predicted = _predicted(self.points, curves, places, self.points.x)
+        predicted = _predict(self.points, curves, places, self.points.x)
         with np.errstate(all="ignore"):
             scaled = (self.points.y - predicted) / self.deviation
         return np.asarray(

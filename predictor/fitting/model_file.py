@@ -18,7 +18,7 @@ from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
 from profiles import Fault, InputError
 from profiles.faults import printable
-from profiles.files.json import parsed_json
+from profiles.files.json import parse_json
 from profiles.validation import faults_of
 
 MODEL_VERSION = 1
@@ -168,7 +168,7 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
     InputError
         With every fault.
     """
-    document = parsed_json(text, file)
+    document = parse_json(text, file)
     if not isinstance(document, dict):
         raise InputError.of(file, "is no fitted model: it must be a JSON object")
     table = "fits" in document

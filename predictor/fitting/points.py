@@ -60,7 +60,7 @@ class FitPoints:
         y = np.asarray(np.bincount(place, curve.y) / rows)
         within = np.asarray(np.bincount(place, (curve.y - y[place]) ** 2), dtype=np.float64)
         scale = np.where(_is_outlier(x, y), FAR_OFF, 1.0) * _scale(x, y)
-        return cls(x, y, rows, within, scale, _is_logarithmic(x), _rounded_to(curve.y))
+        return cls(x, y, rows, within, scale, _is_logarithmic(x), _rounding_unit(curve.y))
 
     def __len__(self) -> int:
         return len(self.x)
@@ -131,7 +131,7 @@ def _is_outlier(x: Floats, y: Floats) -> NDArray[np.bool_]:
     return outlier
 
 
-def _rounded_to(y: Floats) -> float:
+def _rounding_unit(y: Floats) -> float:
     for decimals in range(POINT_DECIMALS):
         step = 10.0**-decimals
         if np.all(np.abs(y / step - np.round(y / step)) <= 1e-9 * np.maximum(np.abs(y / step), 1.0)):

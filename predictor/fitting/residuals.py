@@ -42,7 +42,7 @@ def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, 
         tables |= {name: by_terms[FAMILIES[name].terms - 1] for name in names}
     if longer:
         terms = max(FAMILIES[name].terms for largest in longer for name in nested[largest])
-        for largest, table in zip(longer, _decomposed(points, longer, terms), strict=True):
+        for largest, table in zip(longer, _decompose(points, longer, terms), strict=True):
             for name in nested[largest]:
                 sound = FAMILIES[name].is_sound(points.x[:, None], points.x)
                 tables[name] = np.where(sound, table[FAMILIES[name].terms - 1], np.inf)
@@ -112,7 +112,7 @@ def _first_points(x: Floats, family: Family, rate: float) -> int:
     return int(np.flatnonzero(defined).max(initial=-1)) + 1 + reach if defined.any() else 0
 
 
-def _decomposed(points: FitPoints, names: Sequence[str], terms: int) -> list[Floats]:
+def _decompose(points: FitPoints, names: Sequence[str], terms: int) -> list[Floats]:
     """The tables of longer families for 1 to `terms` columns, shape (terms, first point, last point) each."""
     count, span = len(points), float(points.x[-1] - points.x[0])
     families = [FAMILIES[name] for name in names]
@@ -239,7 +239,7 @@ class LocalCurve:
         return self.family.plain(self.numbers, self.start, self.span, self.rate)
 
 
-def fitted_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurve:
+def fit_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurve:
     """The best member over some points, by linear least squares at the best rate of a fine grid."""
     one, x = FAMILIES[family], points.x[first:end]
     target, weights = (values[first:end] for values in as_fitted(FAMILIES[family], points))

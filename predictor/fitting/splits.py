@@ -104,7 +104,7 @@ def _by_count(evidence: SegmentEvidence) -> tuple[CurveSplit, ...]:
         least = through.min(axis=0)
         if not np.isfinite(least[-1]):
             break
-        starts = _traced(choices, count)
+        starts = _trace_choices(choices, count)
         families = tuple(evidence.family(a, b - 1) for a, b in zip(starts, (*starts[1:], count), strict=True))
         splits.append(CurveSplit(starts, families, float(least[-1] + number * BREAK_COST * np.log(count))))
         best = number if splits[number].cost < splits[best].cost else best
@@ -113,7 +113,7 @@ def _by_count(evidence: SegmentEvidence) -> tuple[CurveSplit, ...]:
     return tuple(splits)
 
 
-def _traced(choices: list[NDArray[np.intp]], count: int) -> tuple[int, ...]:
+def _trace_choices(choices: list[NDArray[np.intp]], count: int) -> tuple[int, ...]:
     starts, last = [], count - 1
     for choice in reversed(choices):
         starts.append(int(choice[last]))

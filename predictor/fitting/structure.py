@@ -10,7 +10,7 @@ import numpy as np
 from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit, fit_together
 from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import LocalCurve, fitted_alone
+from predictor.fitting.residuals import LocalCurve, fit_alone
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from profiles.arrays import Floats
 
@@ -53,7 +53,7 @@ class Structured:
     cost: float
 
 
-def found_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
+def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The structure that explains the points best, among the families of the tables of residual sums of squares.
 
     Where every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried.
@@ -74,18 +74,18 @@ def _is_plain(family: Family) -> bool:
 def _best_structure(points: FitPoints, splits: CurveSplits) -> Structured:
     """Of the best splits; one is not looked at where bends cannot make it the best."""
     first, *others = sorted(splits.by_count, key=lambda one: one.cost)[:SPLITS_TRIED]
-    best = structured(points, first, splits.prior)
+    best = bend_split(points, first, splits.prior)
     for split in others:
         saved = (len(split.starts) - 1) * float(np.log(len(points)))
         if split.cost - saved < best.cost:
-            best = min(best, structured(points, split, splits.prior), key=lambda one: one.cost)
+            best = min(best, bend_split(points, split, splits.prior), key=lambda one: one.cost)
     return best
 
 
-def structured(points: FitPoints, split: CurveSplit, prior: NoisePrior) -> Structured:
+def bend_split(points: FitPoints, split: CurveSplit, prior: NoisePrior) -> Structured:
     """One split, with a bend wherever a jump does not explain the points better by more than its parameter costs."""
     runs = list(zip(split.starts, split.ends(len(points)), strict=True))
-    curves = [fitted_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True)]
+    curves = [fit_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True)]
     deviation = _deviation(points, curves, runs, prior)
     axis = points.on_axis(points.x)
     jumps = [Joint(float(axis[first - 1] + axis[first]) / 2, False) for first in split.starts[1:]]

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit
 from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import LocalCurve, as_fitted, fitted_alone, shortest_segment
+from predictor.fitting.residuals import LocalCurve, as_fitted, fit_alone, shortest_segment
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from predictor.fitting.structure import Structured
 from profiles.arrays import Floats
@@ -58,7 +58,7 @@ MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))
 """Mean absolute value, in standard deviations."""
 
 
-def found_tum_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
+def find_tum_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The segments with the default margin; the splits by evidence give the noise that it is a share of."""
     splits = best_splits(points, tables)
     return splits, tum_structure(points, tables, splits.prior)
@@ -92,7 +92,7 @@ def tum_structure(
     for name, squares in tables.items():
         errors[name][~np.isfinite(squares)] = np.inf
     while True:
-        chosen = _structured(points, _chosen_split(points, errors, margin), prior, gamma)
+        chosen = _place_breaks(points, _choose_split(points, errors, margin), prior, gamma)
         unsound = _unsound(points, chosen)
         if not unsound:
             return chosen
@@ -108,7 +108,7 @@ def noise_margin(points: FitPoints, prior: NoisePrior) -> float:
     return max(MARGIN_KAPPA * noise, LEAST_KAPPA)
 
 
-def chosen_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
+def choose_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
     """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis.
 
     Parameters
@@ -127,11 +127,11 @@ def chosen_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Float
     return np.take_along_axis(errors, best[None], axis=0)[0], best
 
 
-def _chosen_split(points: FitPoints, errors: Mapping[str, Floats], kappa: float) -> CurveSplit:
+def _choose_split(points: FitPoints, errors: Mapping[str, Floats], kappa: float) -> CurveSplit:
     """The split whose cost is the sum of the errors of its segments, weighted by their points."""
     names = tuple(errors)
     sizes = np.array([FAMILIES[name].size for name in names])
-    of_runs, best = chosen_families(np.stack(list(errors.values())), sizes, kappa)
+    of_runs, best = choose_families(np.stack(list(errors.values())), sizes, kappa)
     total = np.cumsum(points.rows)
     cost = of_runs * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
     few = _splits(cost, range(len(points)), EXHAUSTIVE_SEGMENTS)
@@ -198,7 +198,7 @@ def _simplest(splits: Sequence[tuple[int, ...]], cost: Floats, sizes: Numbers, k
     """The split of fewest parameters within kappa of the best."""
     total = np.array([_total(cost, starts) for starts in splits])
     parameters = np.array([int(_total(sizes, starts)) + len(starts) - 1 for starts in splits])
-    return splits[int(chosen_families(total, parameters, kappa)[1])]
+    return splits[int(choose_families(total, parameters, kappa)[1])]
 
 
 def _total(table: NDArray[np.generic], starts: Sequence[int]) -> float:
@@ -206,10 +206,10 @@ def _total(table: NDArray[np.generic], starts: Sequence[int]) -> float:
     return float(sum(table[first, end - 1] for first, end in zip(starts, (*starts[1:], len(table)), strict=True)))
 
 
-def _structured(points: FitPoints, split: CurveSplit, prior: NoisePrior, gamma: float) -> Structured:
+def _place_breaks(points: FitPoints, split: CurveSplit, prior: NoisePrior, gamma: float) -> Structured:
     runs = list(zip(split.starts, split.ends(len(points)), strict=True))
-    alone = tuple(fitted_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True))
-    curves = tuple(_enlarged(points, curve, *run, gamma) for curve, run in zip(alone, runs, strict=True))
+    alone = tuple(fit_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True))
+    curves = tuple(_enlarge_parameters(points, curve, *run, gamma) for curve, run in zip(alone, runs, strict=True))
     axis = points.on_axis(points.x)
     joints = tuple(Joint(float(axis[start - 1] + axis[start]) / 2, False) for start in split.starts[1:])
     deviation = points.scale / np.sqrt(points.rows)
@@ -222,7 +222,7 @@ def _structured(points: FitPoints, split: CurveSplit, prior: NoisePrior, gamma: 
     return Structured(split, alone, replace(left, squares=squares), deviation, split.cost)
 
 
-def _enlarged(points: FitPoints, curve: LocalCurve, first: int, end: int, gamma: float) -> LocalCurve:
+def _enlarge_parameters(points: FitPoints, curve: LocalCurve, first: int, end: int, gamma: float) -> LocalCurve:
     """The curve with no small parameters."""
     x = points.x[first:end]
     columns = curve.family.local_columns(x, curve.start, curve.span, curve.rate)

@@ -17,7 +17,7 @@ from numpy.random import Generator
 
 from predictor.gpu.batching import Bursts
 from predictor.gpu.sharing import KernelShare, as_arrays
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
 SLOWEST_NF_BATCHES = 1500
@@ -174,7 +174,7 @@ ENDED_SHARE = 1e-6
 """A kernel of which a smaller share is left has ended: times are rounded."""
 
 
-@compiled
+@compile_kernel
 def time_beside(nf, part_of, alone, slowdowns, running):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The time of the kernel of one NF, its longest minibatch, while these NFs' kernels run."""
     longest = 0.0
@@ -187,7 +187,7 @@ def time_beside(nf, part_of, alone, slowdowns, running):  # type: ignore[no-unty
     return longest
 
 
-@compiled
+@compile_kernel
 def next_on_bus(now, first, orders, head, asked, times):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The NF whose batch gets a free bus: the smallest order, then who asked first; -1 where none waits."""
     best = -1
@@ -201,7 +201,7 @@ def next_on_bus(now, first, orders, head, asked, times):  # type: ignore[no-unty
     return best
 
 
-@compiled
+@compile_kernel
 def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, at):  # type: ignore[no-untyped-def]  # noqa: C901  # pragma: no cover - compiled
     """Serve every batch, from event to event.
 

@@ -70,7 +70,7 @@ class SlomoPredictor(Predictor):
             logarithm = np.log(rows[THROUGHPUT_COLUMN].to_numpy(dtype=np.float64))
             if model.solo:
                 logarithm += np.log(model.base_kpps(default[None, :]) / model.base_kpps(traffic_of(rows)))
-            memory[name] = _boosted(counters_of(rows), significant(logarithm, of=1.0), seed)
+            memory[name] = _boost(counters_of(rows), significant(logarithm, of=1.0), seed)
         return cls(nfs, default, memory)
 
     def save(self, folder: Path) -> None:
@@ -145,7 +145,7 @@ def _near(nf: NfProfile, default: Floats) -> tuple[pd.DataFrame, int]:
     return nf.memory.iloc[nearest], exact
 
 
-def _boosted(counters: Floats, logarithm: Floats, seed: int) -> Trees:
+def _boost(counters: Floats, logarithm: Floats, seed: int) -> Trees:
     return Trees.of(
         [
             fit_stages(counters, logarithm, BOOSTING_STAGES, seed=seed * BOOSTING_SEEDS + offset)

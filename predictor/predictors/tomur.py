@@ -209,8 +209,8 @@ class TomurPredictor(Predictor):
                 alone,
                 (lost := dict(zip(names, row, strict=True))),
                 max(lost, key=lambda name: lost[name]) if max(row) > NOTICEABLE_DROP * alone else "cpu",
-                low_kpps=_known(throughput * below),
-                high_kpps=_known(throughput * above),
+                low_kpps=_none_if_nan(throughput * below),
+                high_kpps=_none_if_nan(throughput * above),
                 extrapolated=model.is_extrapolated(TrafficProfile(*attributes)),
                 calibrated=applied,
             )
@@ -275,8 +275,8 @@ class TomurPredictor(Predictor):
             solo,
             {name: drops[name] for name in uses},
             _bottleneck(solo, {name: drops[name] for name in uses}, {name: bound[name] for name in uses}),
-            low_kpps=_known(kpps * low),
-            high_kpps=_known(kpps * high),
+            low_kpps=_none_if_nan(kpps * low),
+            high_kpps=_none_if_nan(kpps * high),
             extrapolated=model.is_extrapolated(workload.traffic),
             calibrated=bool(calibrated),
         )
@@ -302,7 +302,7 @@ def _by_nf(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
         yield name, np.flatnonzero(numbers == number)
 
 
-def _known(kpps: float) -> float | None:
+def _none_if_nan(kpps: float) -> float | None:
     return None if math.isnan(kpps) else kpps
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import compiled, fill, padded
+from predictor.regression.compiled import compile_kernel, fill, pad
 from profiles.arrays import Floats
 from profiles.shown import Shown
 
@@ -135,7 +135,7 @@ class Stages:
         """The prediction for each row, shape (N,), after each stage."""
         rows, predicted = np.asarray(features, dtype=np.float32), np.full(len(features), self.base)
         for tree in self.trees:
-            predicted = predicted + _added(tree, rows)
+            predicted = predicted + _sum_leaves(tree, rows)
             yield predicted
 
 
@@ -168,12 +168,12 @@ def fit_stages(
                 kept = _sample(random.uniform(size=count), max(1, int(subsample * count)))
             model = DecisionTreeRegressor(max_depth=TREE_DEPTH, min_samples_leaf=min_samples_leaf, random_state=random)
             tree = model.fit(rows[kept], left[kept], check_input=False).tree_
-            predicted += _added(tree, rows)
+            predicted += _sum_leaves(tree, rows)
             trees.append(tree)
     return Stages(base, trees, rows.shape[1])
 
 
-def _added(tree: Any, rows: NDArray[np.float32]) -> Floats:
+def _sum_leaves(tree: Any, rows: NDArray[np.float32]) -> Floats:
     added: Floats = LEARNING_RATE * tree.value[:, 0, 0].take(tree.apply(rows))
     return added
 
@@ -318,14 +318,14 @@ def forests_of(ensembles: Sequence[Trees]) -> Forests:
     """The ensembles as compiled code reads them."""
     return Forests(
         base=np.array([ensemble.base for ensemble in ensembles]),
-        tested=padded([ensemble.tested for ensemble in ensembles]),
-        thresholds=padded([ensemble.thresholds for ensemble in ensembles]),
-        leaves=padded([ensemble.leaves for ensemble in ensembles]),
+        tested=pad([ensemble.tested for ensemble in ensembles]),
+        thresholds=pad([ensemble.thresholds for ensemble in ensembles]),
+        leaves=pad([ensemble.leaves for ensemble in ensembles]),
         size=np.array([len(ensemble.leaves) for ensemble in ensembles], dtype=np.int64),
     )
 
 
-@compiled
+@compile_kernel
 def add_leaves(columns, tested, thresholds, leaves, total):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Add to `total`, shape (N,), the leaf of every tree that each of `columns`, shape (features, N), falls into."""
     for start in range(0, len(total), ROWS_AT_ONCE):
@@ -355,7 +355,7 @@ def add_leaves(columns, tested, thresholds, leaves, total):  # type: ignore[no-u
                 block[row] += right if x0[row] > t0 else left
 
 
-@compiled
+@compile_kernel
 def write_sums(forests, which, columns, total):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `total` the prediction of one ensemble for each of `columns`, shape (features, N)."""
     fill(total, forests.base[which])

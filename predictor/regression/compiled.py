@@ -31,26 +31,26 @@ LEAST_EXPONENT = -708.0
 """The exponent of about the smallest normal number."""
 
 
-def compiled(kernel: Kernel) -> Kernel:
+def compile_kernel(kernel: Kernel) -> Kernel:
     """The kernel as machine code; where nothing may be written it is compiled anew in every process."""
-    return _compiled(kernel, {"contract"})
+    return _compile(kernel, {"contract"})
 
 
 def reducing(kernel: Kernel) -> Kernel:
     """As `compiled`; sums are added in any order, so that they become vector instructions."""
-    return _compiled(kernel, {"contract", "reassoc"})
+    return _compile(kernel, {"contract", "reassoc"})
 
 
 def exact(kernel: Kernel) -> Kernel:
     """As `compiled`; every operation is rounded by itself and in the order written, so to the same bits everywhere."""
-    return _compiled(kernel, set())
+    return _compile(kernel, set())
 
 
-def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
-    return cached(njit(error_model="numpy", fastmath=fastmath)(kernel), KERNEL_FOLDERS)
+def _compile(kernel: Kernel, fastmath: set[str]) -> Kernel:
+    return cache_kernel(njit(error_model="numpy", fastmath=fastmath)(kernel), KERNEL_FOLDERS)
 
 
-def cached(made: Any, folders: tuple[Path, ...]) -> Kernel:
+def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
     """A kernel that Numba has made, kept on disk until a file of the folders changes, which hold all that it calls.
 
     Numba alone looks at the file of the kernel, although kernels of other files are compiled into it. Where nothing may
@@ -103,7 +103,7 @@ def _sources(folders: tuple[Path, ...]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def padded(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def pad(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """The arrays one after the other along a new first axis, each padded with zeros to the largest.
 
     There is at least one, and all have as many axes.
@@ -114,7 +114,7 @@ def padded(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return together
 
 
-@compiled
+@compile_kernel
 def exponential(exponent):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """e to the power of a number that is not positive, to an error of 2e-16.
 
@@ -146,21 +146,21 @@ def exponential(exponent):  # type: ignore[no-untyped-def]  # pragma: no cover -
 # Numba compiles an expression on arrays for seconds, with the text of every error it might raise; loops take none
 
 
-@compiled
+@compile_kernel
 def fill(array, value):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Set every number of a one-dimensional array."""
     for at in range(len(array)):
         array[at] = value
 
 
-@compiled
+@compile_kernel
 def copy_into(array, values):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Set the numbers of a one-dimensional array to those of another."""
     for at in range(len(array)):
         array[at] = values[at]
 
 
-@compiled
+@compile_kernel
 def scale(array, factor):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Multiply every number of a one-dimensional array."""
     for at in range(len(array)):

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import padded
-from predictor.regression.processes import ROOT5, Processes, squared_distances, write_nearness, write_values
+from predictor.regression.compiled import pad
+from predictor.regression.processes import ROOT5, Processes, square_distances, write_nearness, write_values
 from predictor.regression.significant import PARAMETER_BITS, significant
 from profiles.arrays import Floats
 from profiles.shown import Shown
@@ -150,7 +150,7 @@ class GaussianProcess(Shown):
         return nearness
 
     def _covariance(self, settings: NDArray[np.intp] | None) -> Floats:
-        covariance = _matern(squared_distances(self.points, self.points))
+        covariance = _matern(square_distances(self.points, self.points))
         same = _same(settings, len(self.points))
         if same is not None:
             covariance += self.noise[1] * same
@@ -187,12 +187,12 @@ class GaussianProcess(Shown):
 def side_by_side(processes: Sequence[GaussianProcess]) -> Processes:
     """The processes as compiled code reads them."""
     return Processes(
-        low=padded([process.low for process in processes]),
-        high=padded([process.high for process in processes]),
-        scale=padded([process.scale for process in processes]),
-        points=padded([process.points.T for process in processes]),
-        weights=padded([process.weights.T for process in processes]),
-        mean=padded([process.mean for process in processes]),
+        low=pad([process.low for process in processes]),
+        high=pad([process.high for process in processes]),
+        scale=pad([process.scale for process in processes]),
+        points=pad([process.points.T for process in processes]),
+        weights=pad([process.weights.T for process in processes]),
+        mean=pad([process.mean for process in processes]),
         anchored=np.array([process.anchored for process in processes], dtype=np.bool_),
         size=np.array([len(process.points) for process in processes], dtype=np.int64),
     )

@@ -13,7 +13,7 @@ from predictor.regression.compiled import (
     LN2_HIGH,
     LN2_LOW,
     LOG2_E,
-    compiled,
+    compile_kernel,
     dot,
     exact,
     exponential,
@@ -54,7 +54,7 @@ class Processes(NamedTuple):
     size: NDArray[np.int64]
 
 
-@compiled
+@compile_kernel
 def matern(squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Matérn covariance of smoothness 5/2 at a squared distance."""
     distance = ROOT5 * math.sqrt(squared)
@@ -62,7 +62,7 @@ def matern(squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs 
     return (1.0 + distance * (1.0 + distance * ONE_THIRD)) * exponential(-distance)
 
 
-@compiled
+@compile_kernel
 def add_squared(processes, which, row, first, end, squared):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Add the squared distances of the inputs `row` to each point of one process, along some columns."""
     count = processes.size[which]
@@ -79,7 +79,7 @@ def add_squared(processes, which, row, first, end, squared):  # type: ignore[no-
             squared[point] += apart * apart
 
 
-@compiled
+@compile_kernel
 def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `near` how similar the inputs `row` are to each point of one process; return how many points."""
     count = processes.size[which]
@@ -90,7 +90,7 @@ def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-de
     return count
 
 
-@compiled
+@compile_kernel
 def value_at(processes, which, squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The first output of one process at these squared distances to its points, which are overwritten."""
     count = processes.size[which]
@@ -99,7 +99,7 @@ def value_at(processes, which, squared):  # type: ignore[no-untyped-def]  # prag
     return processes.mean[which, 0] + dot(squared, processes.weights[which, 0], count)
 
 
-@compiled
+@compile_kernel
 def write_values(processes, rows, values):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `values`, shape (N, outputs), the outputs of the only process at each of `rows`."""
     near = np.empty(processes.points.shape[2])
@@ -109,7 +109,7 @@ def write_values(processes, rows, values):  # type: ignore[no-untyped-def]  # pr
             values[row, output] = processes.mean[0, output] + dot(near, processes.weights[0, output], count)
 
 
-@compiled
+@compile_kernel
 def write_nearness(processes, rows, nearness):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `nearness` the similarity of each of `rows` to the most similar point of the only process."""
     near = np.empty(processes.points.shape[2])
@@ -130,7 +130,7 @@ TAYLOR_TERMS = 13
 """Terms of the Taylor series of e^x for x between -0.35 and 0.35."""
 
 
-def squared_distances(left: Floats, right: Floats) -> Floats:
+def square_distances(left: Floats, right: Floats) -> Floats:
     """Squared distances between rows, shape (len(left), len(right))."""
     squared = np.zeros((len(left), len(right)))
     for here, there in zip(left.T, right.T, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from predictor.contention.nf_model import NfModel
-from predictor.training.calibrate import calibrated
+from predictor.training.calibrate import calibrate
 from predictor.training.co_runs import choose
 from predictor.training.measurements import Measurements, bench_services, measurements_of, most_accesses
 from predictor.training.nf import plausible_models
@@ -51,4 +51,4 @@ def train_nf_models(
             solo_fit=solo_fits.get(name),
         )
     chosen = choose(plausible, measured.co_locations)
-    return calibrated(chosen, measured)
+    return calibrate(chosen, measured)

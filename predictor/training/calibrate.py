@@ -22,7 +22,7 @@ from predictor.contention.neighbours import LEAST_NOISE, ROOT5, NeighbourCorrect
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import MeasuredAlone
 from predictor.regression.significant import PARAMETER_BITS, significant
-from predictor.training.co_runs import ComparedRuns, compared_next_to_benches, compared_with
+from predictor.training.co_runs import ComparedRuns, compare_next_to_benches, compare_with
 from predictor.training.measurements import Measurements
 from profiles import ATTRIBUTES
 from profiles.arrays import Floats
@@ -31,7 +31,7 @@ ENOUGH_RUNS = 20
 """Runs in real co-locations from which on errors are estimated from these alone."""
 
 
-def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
+def calibrate(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
     """The models with corrections, where real co-locations were measured and they help, and with error models.
 
     First a correction by the conditions of predictions, which helps everywhere; then, in units of the spread that is
@@ -49,8 +49,8 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
     models = {
         name: replace(model, error_model=ErrorModel.even(scales[name], np.zeros(0))) for name, model in models.items()
     }
-    models = {name: replace(model, alone=_measured_alone(model, measured)) for name, model in models.items()}
-    compared, of_benches = compared_with(measured, models), compared_next_to_benches(measured, models)
+    models = {name: replace(model, alone=_find_measured_alone(model, measured)) for name, model in models.items()}
+    compared, of_benches = compare_with(measured, models), compare_next_to_benches(measured, models)
     calibrations: dict[str, Calibration | None] = {}
     held_out: dict[str, HeldOutErrors] = {}
     error_models: dict[str, ErrorModel] = {}
@@ -69,12 +69,12 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
     for name, errors_of in fitted.items():
         rows, calibration = compared[name], calibrations[name]
         named, spread = rows.conditions.named, errors_of.at(rows.conditions)
-        kept = _kept(calibration, rows)
+        kept = _leave_errors(calibration, rows)
         standard, noise = (kept / spread)[named], (rows.noise / spread**2)[named]
         if found := fit_neighbours(tuple(models), rows.conditions.neighbours[named], standard, noise):
             neighbours[name] = found
             optimism[name] = ((_left(calibration, rows) - kept) / spread)[named]
-    error_models |= restandardised(fitted, neighbours, optimism)
+    error_models |= restandardise(fitted, neighbours, optimism)
     return {
         name: replace(
             model,
@@ -86,7 +86,7 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
     }
 
 
-def _measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlone | None:
+def _find_measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlone | None:
     of_nf = measured.nfs[model.name].alone
     further = [(one.traffic.as_tuple(), runs) for one, runs in measured.alone.items() if one.nf == model.name]
     traffic = np.concatenate([of_nf.traffic, *(np.tile(at, (len(runs), 1)) for at, runs in further)])
@@ -96,7 +96,7 @@ def _measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlone | N
     return MeasuredAlone.fit(traffic, significant(np.log(kpps / model.modelled_solo_kpps(traffic)), of=1.0))
 
 
-def _kept(calibration: Calibration | None, rows: ComparedRuns) -> Floats:
+def _leave_errors(calibration: Calibration | None, rows: ComparedRuns) -> Floats:
     """The error of each row that the calibration, which was fitted to it, leaves."""
     return rows.error - np.log(calibration(rows.conditions)) if calibration else rows.error
 
@@ -186,7 +186,7 @@ def _most_likely(
     return found[:, 0], found[:, 1:]
 
 
-def restandardised(
+def restandardise(
     models: Mapping[str, ErrorModel], corrections: Mapping[str, NeighbourCorrection], optimism: Mapping[str, Floats]
 ) -> dict[str, ErrorModel]:
     """The models with the standardised errors that the corrections leave, of all NFs together.

@@ -58,12 +58,12 @@ class ComparedRuns:
             np.concatenate([getattr(part.conditions, name) for part in parts])
             for name in ("traffic", "kept", "pressure")
         )
-        conditions = Conditions(traffic, kept, pressure, _stacked([part.conditions.neighbours for part in parts]))
+        conditions = Conditions(traffic, kept, pressure, _stack([part.conditions.neighbours for part in parts]))
         rest = (np.concatenate([getattr(part, name) for part in parts]) for name in ("error", "noise", "co_location"))
         return cls(conditions, *rest)
 
 
-def _stacked(parts: Sequence[Floats]) -> Floats:
+def _stack(parts: Sequence[Floats]) -> Floats:
     """The rows of all parts, filled up with NaN to the same width."""
     width = max(part.shape[1] for part in parts)
     return np.concatenate(
@@ -71,7 +71,7 @@ def _stacked(parts: Sequence[Floats]) -> Floats:
     )
 
 
-def compared_by_name(
+def compare_by_name(
     models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Floats]
 ) -> list[tuple[str, ComparedRuns]]:
     """Per NF, its runs in co-locations whose members are known by name."""
@@ -91,7 +91,7 @@ def compared_by_name(
     ]
 
 
-def compared_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+def compare_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
     """Per NF, its runs in all real co-locations; NFs without any are left out.
 
     Raises
@@ -100,10 +100,10 @@ def compared_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict
         When measured co-locations are nothing like the NF alone and next to benches.
     """
     parts: dict[str, list[ComparedRuns]] = defaultdict(list)
-    for name, rows in _compared_by_sums({name: nf.co_runs for name, nf in measured.nfs.items()}, models).items():
+    for name, rows in _compare_by_sums({name: nf.co_runs for name, nf in measured.nfs.items()}, models).items():
         if len(rows.error):
             parts[name].append(rows)
-    for name, rows in compared_by_name(models, measured.co_locations):
+    for name, rows in compare_by_name(models, measured.co_locations):
         parts[name].append(rows)
     compared = {name: ComparedRuns.joined(of_nf) for name, of_nf in parts.items()}
     for name, rows in compared.items():
@@ -111,12 +111,12 @@ def compared_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict
     return compared
 
 
-def compared_next_to_benches(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+def compare_next_to_benches(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
     """Per NF, its runs next to memory and accelerator benches together."""
-    return _compared_by_sums({name: nf.pattern for name, nf in measured.nfs.items()}, models)
+    return _compare_by_sums({name: nf.pattern for name, nf in measured.nfs.items()}, models)
 
 
-def _compared_by_sums(runs: Mapping[str, Runs], models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+def _compare_by_sums(runs: Mapping[str, Runs], models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
     """Runs under contention of which only the sums are known; each is a co-location of its own."""
     compared = {}
     for name, model in models.items():
@@ -182,5 +182,5 @@ def choose(plausible: Mapping[str, Sequence[NfModel]], co_locations: Mapping[CoL
 
 def _misfit(models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Floats]) -> float:
     """Mean absolute percentage error of all NFs in measured co-locations."""
-    errors = np.concatenate([rows.error for _, rows in compared_by_name(models, co_locations)])
+    errors = np.concatenate([rows.error for _, rows in compare_by_name(models, co_locations)])
     return float(100 * np.abs(np.expm1(-errors)).mean())

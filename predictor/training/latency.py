@@ -47,14 +47,14 @@ def train_latencies(profiles: Mapping[str, NfProfile], warn: Warn) -> dict[str, 
         )
         return {}
     table["setting"] = table.groupby(SETTING_COLUMNS, sort=False).ngroup()
-    table = _thinned(table)
+    table = _thin(table)
     settings = table["setting"].to_numpy(dtype=np.intp)
     nfs = table["nf"].to_numpy(dtype=str)
     used = (table[RATE_COLUMN] / table[CAPACITY_COLUMN]).to_numpy()
     inputs = law_inputs(used, table["flows"].to_numpy(), table["packet_size"].to_numpy())
     logs = np.log(np.stack([_irregularity(table, column, used) for column in (MEAN_COLUMN, P99_COLUMN)], axis=1))
     alike = dict.fromkeys(nfs.tolist(), np.zeros(2))
-    fits = [_fitted(inputs, logs, nfs, settings, start) for start in (alike, _factors(inputs, logs, nfs))]
+    fits = [_fit_process(inputs, logs, nfs, settings, start) for start in (alike, _factors(inputs, logs, nfs))]
     process, factors, errors = min(fits, key=lambda fit: float((fit[2] ** 2).sum()))
     firsts = table.drop_duplicates("setting")
     law = LatencyLaw(
@@ -70,14 +70,14 @@ def train_latencies(profiles: Mapping[str, NfProfile], warn: Warn) -> dict[str, 
     }
 
 
-def _fitted(
+def _fit_process(
     inputs: Floats, logs: Floats, nfs: NDArray[np.str_], settings: NDArray[np.intp], start: Mapping[str, Floats]
 ) -> tuple[GaussianProcess, dict[str, Floats], Floats]:
     """The process, the logarithms of NFs above it, and errors at left-out settings; `start` is a guess of the NFs."""
     without = logs - np.stack([start[name] for name in nfs.tolist()])
     process = GaussianProcess.fit(inputs, without, settings)
     left = process.left_out(without, settings)
-    more = _shrunk_means(nfs, settings, left)
+    more = _shrink_means(nfs, settings, left)
     return (
         process,
         {name: significant(own + more[name], of=1.0) for name, own in start.items()},
@@ -102,13 +102,13 @@ def _irregularity(table: pd.DataFrame, column: str, used: Floats) -> Floats:
     return irregularity(latency, table[CAPACITY_COLUMN].to_numpy(), used)
 
 
-def _thinned(table: pd.DataFrame) -> pd.DataFrame:
+def _thin(table: pd.DataFrame) -> pd.DataFrame:
     """Every so many-th setting, so that the process does not take hours."""
     every = -(-len(table) // MOST_ROWS)
     return table[table["setting"] % every == 0].reset_index(drop=True) if every > 1 else table
 
 
-def _shrunk_means(nfs: NDArray[np.str_], settings: NDArray[np.intp], left: Floats) -> dict[str, Floats]:
+def _shrink_means(nfs: NDArray[np.str_], settings: NDArray[np.intp], left: Floats) -> dict[str, Floats]:
     """Per NF, the mean of what is left over; the fewer its settings, the nearer to nothing.
 
     Means of groups, shrunk by what their differences exceed chance (empirical Bayes, Morris 1983).

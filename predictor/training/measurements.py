@@ -14,7 +14,7 @@ from predictor.contention.accelerators import SERVICE_TERMS, ServiceTime, term_v
 from predictor.contention.memory import access_rate
 from predictor.regression.significant import significant
 from predictor.tables import contention_of, counters_of, traffic_of
-from predictor.training.recorded import left_out, profiled, recorded_runs
+from predictor.training.recorded import collect_runs, left_out, select_profiled
 from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF_COLUMN, RUN_COLUMN, THROUGHPUT_COLUMN, service_column
@@ -201,10 +201,10 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
     faults = [fault for nf in profile.nfs.values() for fault in [*_too_few_runs(nf), *_overfull_runs(profile, nf)]]
     if faults:
         raise InputError(faults)
-    recorded = recorded_runs(profile)
+    recorded = collect_runs(profile)
     if message := left_out(recorded, profile):
         warn(message)
-    known = profiled(recorded, profile)
+    known = select_profiled(recorded, profile)
     testbed = profile.testbed
     cores = {nf.name: nf.cores for nf in testbed.nfs} if testbed else {}
     for name, nf in sorted(profile.nfs.items()):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
 
 
-def recorded_runs(profile: Profile) -> dict[CoLocation, Floats]:
+def collect_runs(profile: Profile) -> dict[CoLocation, Floats]:
     """Per co-location, alone or with others, members sorted, throughput (kpps) of its runs, shape (runs, members)."""
     found: dict[CoLocation, Counter[tuple[float, ...]]] = defaultdict(Counter)
     for nf in profile.nfs.values():
@@ -36,7 +36,7 @@ def recorded_runs(profile: Profile) -> dict[CoLocation, Floats]:
     return {one: np.array(list(times.elements())) for one, times in found.items()}
 
 
-def profiled(runs: Mapping[CoLocation, Floats], profile: Profile) -> dict[CoLocation, Floats]:
+def select_profiled(runs: Mapping[CoLocation, Floats], profile: Profile) -> dict[CoLocation, Floats]:
     """Those of which all members have a profile."""
     return {one: of_it for one, of_it in runs.items() if all(member.nf in profile.nfs for member in one)}
 

@@ -72,7 +72,7 @@ def with_fit_of_runs(solo: SoloModel, measured: NfMeasurements, execution: Execu
     curve = fit_of(np.ones(len(kpps), dtype=np.bool_))
     if curve is None:
         return solo
-    found = _compared(attributes, traffic, kpps, fit_of, curve)
+    found = _compare_fits(attributes, traffic, kpps, fit_of, curve)
     throughput = SoloThroughput.fit(attributes, traffic, kpps, curve) if found.serves else solo.throughput
     return replace(solo, throughput=throughput, fit_of_runs=found)
 
@@ -125,7 +125,9 @@ def _fit_of_runs(attributes: tuple[int, ...], traffic: Floats, kpps: Floats) -> 
     return fit_of
 
 
-def _compared(attributes: tuple[int, ...], traffic: Floats, kpps: Floats, fit_of: FitOf, curve: FittedModel) -> SoloFit:
+def _compare_fits(
+    attributes: tuple[int, ...], traffic: Floats, kpps: Floats, fit_of: FitOf, curve: FittedModel
+) -> SoloFit:
     """Errors with and without the curve at left-out measurements, on average over splits; up to the first doubt."""
     settings, setting = np.unique(traffic, axis=0, return_inverse=True)
     setting, logarithm = setting.ravel(), np.log(kpps)

@@ -18,7 +18,7 @@ from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.testbed import Measurement
 from profiles import ChainLoad, InputError, NfStage, TestbedDescription, TrafficProfile
 from profiles.chain import Cores, parse_chain, writable
-from profiles.chain_table import CHAIN_KPPS, LATENCY_COLUMNS, dropped_column, key_of, leaving_column
+from profiles.chain_table import CHAIN_KPPS, LATENCY_COLUMNS, drop_column_of, key_of, leaving_column
 from profiles.faults import Fault, suggestion
 
 MOST_PLACEMENTS = 16
@@ -39,7 +39,7 @@ class ChainOnCores:
     shares: tuple[float, ...] = ()
 
 
-def placed_chains(request: ChainRequest, description: TestbedDescription, seed: int) -> list[ChainOnCores]:
+def place_chains(request: ChainRequest, description: TestbedDescription, seed: int) -> list[ChainOnCores]:
     """The chains of a request: first each NF alone, then those that the user names, then those that are drawn.
 
     An order is run to completion on one core and as every pipeline on as many cores as are allowed. The first N orders
@@ -52,10 +52,10 @@ def placed_chains(request: ChainRequest, description: TestbedDescription, seed: 
     """
     _refuse_bad_numbers(request)
     most = min(request.most_cores or description.nic.cores, description.nic.cores)
-    named = [_named(text, description, most) for text in request.chains]
+    named = [_parse_named(text, description, most) for text in request.chains]
     pool = _pool(request, description)
     orders = [
-        order for length in request.drawn for order in drawn_orders(pool, CHAIN_LENGTHS[length], request.count, seed)
+        order for length in request.drawn for order in draw_orders(pool, CHAIN_LENGTHS[length], request.count, seed)
     ]
     several = [*named, *((tuple(map(NfStage, order)), None) for order in orders)]
     alone = dict.fromkeys(stage for stages, _ in several for stage in stages)
@@ -67,7 +67,7 @@ def placed_chains(request: ChainRequest, description: TestbedDescription, seed: 
     return list(dict.fromkeys(variant for chain in placed for variant in _with_shares(chain, request.shares, seed)))
 
 
-def drawn_orders(nfs: Sequence[str], length: int, count: int, seed: int) -> list[tuple[str, ...]]:
+def draw_orders(nfs: Sequence[str], length: int, count: int, seed: int) -> list[tuple[str, ...]]:
     """`count` orders of `length` different NFs, at random, but each NF in about as many as every other."""
     orders = list(permutations(nfs, length))
     rng = np.random.default_rng([seed, length])
@@ -106,7 +106,7 @@ def _some(items: list[_T], most: int, rng: Generator, keep: int = 1) -> list[_T]
     return [items[index] for index in sorted([*range(keep), *between.tolist(), len(items) - 1])]
 
 
-def _named(text: str, description: TestbedDescription, most: int) -> tuple[Stages, Cores | None]:
+def _parse_named(text: str, description: TestbedDescription, most: int) -> tuple[Stages, Cores | None]:
     """A chain as the user writes it."""
     try:
         stages, cores = parse_chain(text)
@@ -220,7 +220,7 @@ class MeasuredChain:
     def _row(self, repeat: int, one: Measurement) -> Row:
         row: Row = {**key_of(self.load, repeat), CHAIN_KPPS: one.throughput_kpps}
         for at_stage, stage in enumerate(one.stages):
-            row |= {leaving_column(at_stage): stage.throughput_kpps, dropped_column(at_stage): stage.dropped_pct}
+            row |= {leaving_column(at_stage): stage.throughput_kpps, drop_column_of(at_stage): stage.dropped_pct}
         if one.latency_us:
             row |= dict(zip(LATENCY_COLUMNS, astuple(one.latency_us), strict=True))
         return row

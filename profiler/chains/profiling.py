@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from profiler.chains.plan import CHAIN_REPEATS, ChainRequest, MeasuredChain, measure_points, placed_chains, point_runs
+from profiler.chains.plan import CHAIN_REPEATS, ChainRequest, MeasuredChain, measure_points, place_chains, point_runs
 from profiler.cycles import cycle_runs, measure_part_of_cycles, offers_null
 from profiler.export import refuse_taken, report_runs, write_best_efforts
 from profiler.journal.journal import Journal
@@ -79,7 +79,7 @@ def profile_chains(
         raise InputError.of("--repeats", f"{repeats} is not between 1 and {MOST_REPEATS:,}")
     description = testbed.describe()
     refuse_taken(out, journal_of(out))
-    chains = placed_chains(request, description, seed)
+    chains = place_chains(request, description, seed)
     if not description.chains:
         _refuse_without_chains(testbed, chains[0].stages[0].nf)
     nfs = [
@@ -95,11 +95,11 @@ def profile_chains(
         steps = Steps(progress, cycle_runs(description, nfs) + point_runs(chains, repeats))
         cycles = measure_part_of_cycles(stack, journal, nfs, seed=seed, done=steps.done, notify=notify)
         journal.plan([(CHAINS_PART, "", point_runs(chains, repeats))])
-        runs = SoloRepeats(stack.part(CHAINS_PART), _known(description), seed, steps.done)
+        runs = SoloRepeats(stack.part(CHAINS_PART), _find_workload(description), seed, steps.done)
         measured = measure_points(runs, chains, description, repeats=repeats, seed=seed)
         journal.finished(CHAINS_PART)
         if runs.refused:
-            notify(f"{_counted(runs)} do not run here; left out")
+            notify(f"{_count_text(runs)} do not run here; left out")
         best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)
     write_chains(out, description, measured, cycles, best_efforts)
     return out
@@ -132,11 +132,11 @@ def _refuse_without_chains(testbed: Testbed, nf: str) -> None:
         raise InputError.of("--testbed", f"{description.name} does not run chains: {error}", hint=hint) from None
 
 
-def _known(description: TestbedDescription) -> Workload:
+def _find_workload(description: TestbedDescription) -> Workload:
     return Workload(description.fitting_nfs[0].name, description.traffic)
 
 
-def _counted(runs: SoloRepeats) -> str:
+def _count_text(runs: SoloRepeats) -> str:
     chains = dict.fromkeys((load.label, load.cores) for load in runs.refused if isinstance(load, ChainLoad))
     names = ", ".join(dict.fromkeys(label for label, _ in chains))
     return f"{len(chains)} placements of {names}"

@@ -162,7 +162,7 @@ def profile_gpu(
         journal.finished(SHARING_PART)
         runs = GpuRuns(JournaledTestbed(testbed, journal, TOGETHER_PART), seed, steps.done)
         drawn = random_co_locations(description, times, shares.co_located, np.random.default_rng([seed, 2]))
-        co_located = _carried(runs, drawn, notify)
+        co_located = _measure_carried(runs, drawn, notify)
         journal.finished(TOGETHER_PART)
         if len(journal) == known:
             notify(f"nothing to measure: {known:,} runs are recorded")
@@ -207,7 +207,7 @@ def _spread(
     return [run for run in runs.measure([(load,) for load in loads], 1) if not run.overloaded]
 
 
-def _carried(runs: GpuRuns, co_locations: Sequence[GpuCoLocation], notify: Notify) -> list[MeasuredGpuRun]:
+def _measure_carried(runs: GpuRuns, co_locations: Sequence[GpuCoLocation], notify: Notify) -> list[MeasuredGpuRun]:
     measured = runs.measure(co_locations, 1)
     carried = [run for run in measured if not run.overloaded]
     if left_out := len(co_locations) - len(carried):

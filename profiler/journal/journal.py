@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from profiler.journal.records import journal_faults, merge
-from profiler.protocol.protocol import written
+from profiler.protocol.protocol import write_measurement
 from profiler.testbed import (
     GPU_STAGES,
     LATENCY_NAMES,
@@ -143,7 +143,7 @@ class Journal:
         """The run that answered `request`, or None."""
         rows = self._select("SELECT answer FROM runs WHERE request = ?", (request,))
         try:
-            return _parsed(rows[0][0]) if rows else None
+            return _parse_run(rows[0][0]) if rows else None
         except (TypeError, ValueError, KeyError, RecursionError):
             raise InputError.of(
                 str(self.path),
@@ -296,13 +296,13 @@ def _from_json(text: str) -> RecordedRun:
 def _answer(run: Run) -> str:
     """The answer as the journal keeps it; only that of a best-effort run says so."""
     answer: dict[str, Any] = {
-        "measurements": [written(measurement) for measurement in run.measurements],
+        "measurements": [write_measurement(measurement) for measurement in run.measurements],
         "elapsed_s": run.elapsed_s,
     }
     return json.dumps(answer | ({"best_effort": run.best_effort.as_dict()} if run.best_effort else {}))
 
 
-def _parsed(answer: str) -> Run:
+def _parse_run(answer: str) -> Run:
     fields = json.loads(answer)
     effort = fields.get("best_effort")
     measurements = tuple(map(_measurement, fields["measurements"]))

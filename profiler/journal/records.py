@@ -36,7 +36,7 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     """
     if not other.is_file():
         raise InputError.of("--merge", f"{other} does not exist")
-    with journal_faults(other, "--merge"), closing(_opened_to_read(other)) as read:
+    with journal_faults(other, "--merge"), closing(_open_to_read(other)) as read:
         origin = dict(read.execute("SELECT name, value FROM origin"))
         runs = read.execute("SELECT request, answer, measured_at, purpose FROM runs").fetchall()
         plan = read.execute("SELECT nf, method, quota, done FROM plan").fetchall()
@@ -52,7 +52,7 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     if conflicts:
         raise InputError(
             [
-                Fault(str(other), None, None, f"another answer than in {path}: {_shown(r)}", FIRST_NF_HINT)
+                Fault(str(other), None, None, f"another answer than in {path}: {_format_request(r)}", FIRST_NF_HINT)
                 for r in conflicts
             ]
         )
@@ -63,7 +63,7 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     return sum(request not in known for request, *_ in runs)
 
 
-def _opened_to_read(path: Path) -> sqlite3.Connection:
+def _open_to_read(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
 
 
@@ -77,7 +77,7 @@ def _refuse_other_origin(ours: Mapping[str, str], theirs: Mapping[str, str], pat
         raise InputError(faults)
 
 
-def _shown(request: str) -> str:
+def _format_request(request: str) -> str:
     try:
         fields = json.loads(request)
         return f"{', '.join(workload['name'] for workload in fields['workloads'])} with seed {fields['seed']}"

@@ -147,7 +147,7 @@ def read_status(journal: Path) -> ProfilingStatus:
             *([_benches(description, counts, plan)] if _has_benches(description, plan) else []),
             *(
                 ProfilingPart(
-                    _shown_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)
+                    _format_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)
                 )
                 for part, method, quota, done in sorted(plan, key=lambda row: of_co_locations(str(row[0])))
             ),
@@ -172,7 +172,7 @@ def as_text(status: ProfilingStatus) -> str:
     elif status.left == 0:
         lines.append("left: nothing")
     else:
-        lines.append(f"left: about {status.left:,} runs, {_shown(status.left_s)} at {status.run_s:.2g} s each")
+        lines.append(f"left: about {status.left:,} runs, {_format_seconds(status.left_s)} at {status.run_s:.2g} s each")
     return "\n".join(lines) + "\n"
 
 
@@ -186,7 +186,7 @@ def _benches(description: TestbedDescription, counts: Mapping[str, int], plan: S
     return ProfilingPart("benches", "", counts.get(BENCHES_PART, 0), alone_runs(description), bool(plan) and started)
 
 
-def _shown_part(part: str) -> str:
+def _format_part(part: str) -> str:
     return SHOWN_PARTS.get(part) or part.replace(f"{FURTHER_PART}-", "for arrivals ")
 
 
@@ -199,7 +199,7 @@ def _run_s(times: Sequence[tuple[float, float]]) -> float:
     return sum(gaps) / len(gaps) if gaps else 0.0
 
 
-def _shown(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     minutes = round(seconds / 60)
     if minutes < 1:
         return "less than a minute"

@@ -58,6 +58,6 @@ def find_method(name: str) -> Method:
     return METHODS.find(name)()
 
 
-def known_methods() -> str:
+def list_methods() -> str:
     """The name of every method, without importing any, for help texts."""
     return ", ".join(METHODS.file_names())

@@ -135,13 +135,13 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
     for line in lines:
         ((change, _, _),) = line.changes()
         if abs(change - epsilon) < NEAR_EPSILON * epsilon:
-            change = _repeated_change(runs, line, views, solo)
+            change = _repeat_change(runs, line, views, solo)
         if change >= epsilon + best.get(line.attribute, (0.0, line))[0]:
             best[line.attribute] = (change, line)
     return [line for _, line in best.values()]
 
 
-def _repeated_change(runs: NfRuns, line: Line, views: Sequence[Contention], solo: float) -> float:
+def _repeat_change(runs: NfRuns, line: Line, views: Sequence[Contention], solo: float) -> float:
     """The change between the ends of a line, from the means of several runs."""
     low, high = (
         [np.mean(runs.check((line.traffic(position), view), LINE_REPEATS)) / solo for view in views]
@@ -207,7 +207,7 @@ def spread(runs: NfRuns, lines: Sequence[Line], rng: Generator, *, keep: int = 0
 def spread_points(runs: NfRuns, lines: Sequence[Line], positions: EvenPoints, count: int) -> list[OperatingPoint]:
     """The next `count` points of an even coverage; `AT_DEFAULT` of them are at default traffic."""
     spots = zip(
-        *(_stretched(line, column) for line, column in zip(lines, positions.take(count).T, strict=True)), strict=True
+        *(_stretch(line, column) for line, column in zip(lines, positions.take(count).T, strict=True)), strict=True
     )
     traffics = [
         traffic_with(runs.base, {line.attribute: at(line.bounds, p) for line, p in zip(lines, spot, strict=True)})
@@ -217,7 +217,7 @@ def spread_points(runs: NfRuns, lines: Sequence[Line], positions: EvenPoints, co
     return list(zip(traffics, runs.memory.draw(count), strict=True))
 
 
-def _stretched(line: Line, evenly: NDArray[np.float64]) -> list[float]:
+def _stretch(line: Line, evenly: NDArray[np.float64]) -> list[float]:
     """Positions on a line, with a density half uniform and half proportional to the change of throughput."""
     changes = line.changes()
     total = sum(change for change, _, _ in changes)

@@ -161,7 +161,7 @@ def _interrupts_later() -> Iterator[None]:
             raising[signal.Signals(raised)](raised, frame)
 
 
-def shortened(text: str, longest: int = 200) -> str:
+def shorten(text: str, longest: int = 200) -> str:
     """Text of another program as a message shows it: cut, and without control characters."""
     shown = printable(text.strip().expandtabs())
     return shown if len(shown) <= longest else shown[:longest] + "..."
@@ -216,7 +216,7 @@ def _read(stdout: IO[str], answers: queue.SimpleQueue[str | None], ended: Event)
 def _keep_last(stderr: IO[str], last_lines: deque[str], on_stderr: Callable[[str], None]) -> None:
     with contextlib.suppress(ValueError, OSError):
         while line := stderr.readline(LONGEST_DIAGNOSTIC):
-            last_lines.append(shortened(line, LONGEST_DIAGNOSTIC))
+            last_lines.append(shorten(line, LONGEST_DIAGNOSTIC))
             on_stderr(last_lines[-1])
 
 
@@ -230,14 +230,14 @@ def _kill_marked(mark: str) -> None:
 
 def _signal_marked(mark: str, number: signal.Signals) -> int:
     """Signal all processes that bear the mark; returns how many there were."""
-    marked = _marked_processes(mark)
+    marked = _find_marked_processes(mark)
     for process in marked:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(process, number)
     return len(marked)
 
 
-def _marked_processes(mark: str) -> list[int]:
+def _find_marked_processes(mark: str) -> list[int]:
     """The processes whose environment holds `mark`; none where there is no /proc."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):

@@ -27,7 +27,7 @@ from profiles import (
     Workload,
 )
 from profiles.description import MOST_CORES, MOST_PACKETS, MOST_SMS
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 PROTOCOL_VERSION = 1
 BAD_REQUEST = "bad-request"
@@ -256,7 +256,7 @@ def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
 
 def run_answer(number: object, run: Run) -> str:
     """The line with the measurements of a run."""
-    workloads = [written(measurement) for measurement in run.measurements]
+    workloads = [write_measurement(measurement) for measurement in run.measurements]
     answer = {"id": number, "ok": True, "elapsed_s": run.elapsed_s, "workloads": workloads}
     return json.dumps(answer | _effort_fields(run, workloads))
 
@@ -270,7 +270,7 @@ def _effort_fields(run: Run, workloads: Sequence[dict[str, object]]) -> dict[str
     return {"best_effort": True, "disturbed_pct": run.best_effort.disturbed_pct}
 
 
-def written(one: Measurement) -> dict[str, object]:
+def write_measurement(one: Measurement) -> dict[str, object]:
     """A measurement as answers write it; stages and latencies only where there are any."""
     answer: dict[str, object] = {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()}
     if one.stages:
@@ -292,7 +292,7 @@ def error_answer(number: object, code: str, message: str) -> str:
 def faults_of(error: ValidationError) -> list[str]:
     """What is wrong with a message, `key.key: what` per fault; of very many, the first and how many more."""
     faults = error.errors(include_url=False)
-    shown = [f"{_place(fault['loc'])}: {worded(fault)}" for fault in faults[:SHOWN_FAULTS]]
+    shown = [f"{_place(fault['loc'])}: {word_fault(fault)}" for fault in faults[:SHOWN_FAULTS]]
     return shown if len(faults) <= SHOWN_FAULTS else [*shown, f"... and {len(faults) - SHOWN_FAULTS} more"]
 
 

@@ -157,7 +157,9 @@ def _settings(nic: NicModel, gpu: GpuSettings) -> list[str]:
             for minibatch in gpu.minibatches
             if not 0 <= minibatch.sm < nic.sms
         ]
-        faults += [f"two minibatches on SM {sm}" for sm in _repeated(minibatch.sm for minibatch in gpu.minibatches)]
+        faults += [
+            f"two minibatches on SM {sm}" for sm in _find_repeated(minibatch.sm for minibatch in gpu.minibatches)
+        ]
         total = sum(minibatch.packets for minibatch in gpu.minibatches)
         if total != gpu.batch:
             faults.append(f"minibatches of {total} packets for a batch of {gpu.batch}")
@@ -172,7 +174,7 @@ def _settings(nic: NicModel, gpu: GpuSettings) -> list[str]:
 def _together(nic: NicModel, used: Sequence[GpuSettings]) -> list[str]:
     """What is wrong with settings that are right one by one."""
     assert nic.executors_per_sm and nic.packets_per_executor
-    faults = [f"order {order} is given twice" for order in _repeated(gpu.order for gpu in used)]
+    faults = [f"order {order} is given twice" for order in _find_repeated(gpu.order for gpu in used)]
     if 0 < sum(gpu.order is None for gpu in used) < len(used):
         faults.append("order is given for some NFs only")
     modes = {"minibatches" if gpu.minibatches else f"scheduler {gpu.scheduler or 'spatial'}" for gpu in used}
@@ -189,5 +191,5 @@ def _together(nic: NicModel, used: Sequence[GpuSettings]) -> list[str]:
     ]
 
 
-def _repeated(values: Iterable[Hashable]) -> list[Hashable]:
+def _find_repeated(values: Iterable[Hashable]) -> list[Hashable]:
     return [value for value, times in Counter(values).items() if times > 1 and value is not None]

@@ -77,17 +77,17 @@ class ConfirmedTestbed(TestbedWrapper):
         """One run per co-location with which `agreeing` runs agree, itself counted; else the middle one."""
         answers = [[run] for run in self.first.run_many(co_locations, seed=seed)]
         for repeat in range(1, MOST_RUNS):
-            missing = [index for index, runs in enumerate(answers) if _agreed(runs, agreeing) is None]
+            missing = [index for index, runs in enumerate(answers) if _find_agreed(runs, agreeing) is None]
             unconfirmed = [co_locations[index] for index in missing]
             seconds = self.repeats.run_many(unconfirmed, seed=(seed or 0) + REPEAT_SEEDS * repeat)
             for index, run in zip(missing, seconds, strict=True):
                 answers[index].append(run)
-        chosen = [_agreed(runs, agreeing) or _middle(runs) for runs in answers]
+        chosen = [_find_agreed(runs, agreeing) or _middle(runs) for runs in answers]
         self.outliers += sum(run is not runs[0] for run, runs in zip(chosen, answers, strict=True))
         return chosen
 
 
-def _agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
+def _find_agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
     """The first run with which that many agree, itself counted."""
     return next((run for run in runs if sum(_agree(run, other) for other in runs) >= agreeing), None)
 
@@ -128,12 +128,12 @@ def doubtful(inputs: Floats, logarithm: Floats) -> list[int]:
     away = np.empty(len(inputs))
     parts = math.ceil(len(inputs) / AT_ONCE)
     for part in range(parts):
-        away[part::parts] = _missed_by(unit[part::parts], logarithm[part::parts])
+        away[part::parts] = _measure_misses(unit[part::parts], logarithm[part::parts])
     found = np.flatnonzero(away > DOUBTED_DIFFERENCE)
     return [int(index) for index in found[np.argsort(-away[found], kind="stable")]]
 
 
-def _missed_by(unit: Floats, logarithm: Floats) -> Floats:
+def _measure_misses(unit: Floats, logarithm: Floats) -> Floats:
     """How far each run is from its prediction by the others, with the process that fits a sample best; shape (N,)."""
     centred = logarithm - np.median(logarithm)
     sample = slice(None, None, -(-len(unit) // CHOSEN_ON))

@@ -21,7 +21,7 @@ from itertools import accumulate
 from operator import mul
 
 from profiler.simulated.card import HEADER_BYTES, LINE_BYTES, Card
-from profiler.simulated.demand import Access, LoadDemand, Touched, filtered, private_hits
+from profiler.simulated.demand import Access, LoadDemand, Touched, filter_accesses, private_hits
 from profiler.simulated.solve import UNBOUNDED_RATE
 from profiles import ChainLoad, TrafficProfile
 
@@ -201,7 +201,7 @@ class _Core:
         path = self._path
         instructions = self._instructions + self._per_batch / path.batch
         cycles = self._cycles + self._per_batch / path.batch / path.ipc
-        accesses = (*filtered(self._touched, 1, card), *self._near, self._refetched())
+        accesses = (*filter_accesses(self._touched, 1, card), *self._near, self._refetched())
         size = sum(part.size for part in self._touched) + sum(self._code)
         return LoadDemand(
             cores=self._share,

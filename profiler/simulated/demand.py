@@ -88,7 +88,7 @@ class Touched:
     overlap: float
 
 
-def filtered(touched: Sequence[Touched], cores: int, card: Card) -> tuple[Access, ...]:
+def filter_accesses(touched: Sequence[Touched], cores: int, card: Card) -> tuple[Access, ...]:
     """The accesses that miss the private cache of `cores` cores."""
     lines = [part.size / LINE_BYTES for part in touched]
     found = private_hits(lines, [part.accesses for part in touched], cores * card.l2_bytes_per_core / LINE_BYTES)
@@ -117,7 +117,7 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
         cores=spec.cores,
         instructions=instructions,
         compute_ns=instructions / spec.ipc / card.clock_ghz,
-        accesses=filtered(touched, spec.cores, card),
+        accesses=filter_accesses(touched, spec.cores, card),
         offered=card.line_mpps(traffic.packet_size),
         dma_bytes=2 * card.dma_leak * traffic.packet_size,
         queues=tuple(queues.get(name, 0) for name in card.engines),
@@ -216,7 +216,7 @@ def mem_bench(parameters: Mapping[str, float], card: Card) -> LoadDemand:
         cores=1,
         instructions=instructions,
         compute_ns=instructions / 2.2 / card.clock_ghz,
-        accesses=filtered([Touched(size, 1.5, 1 / 3, 24.0)], 1, card),
+        accesses=filter_accesses([Touched(size, 1.5, 1 / 3, 24.0)], 1, card),
         offered=parameters["access_mops"],
         dma_bytes=0.0,
         queues=(0,) * len(card.engines),
@@ -236,7 +236,7 @@ def _engine_bench(engine: str) -> Callable[[Mapping[str, float], Card], LoadDema
             cores=1,
             instructions=instructions,
             compute_ns=instructions / 1.4 / card.clock_ghz,
-            accesses=filtered([Touched(0.3e6, 4.0, 0.3, 2.0)], 1, card),
+            accesses=filter_accesses([Touched(0.3e6, 4.0, 0.3, 2.0)], 1, card),
             offered=rate if rate > 0 else CLOSED_LOOP_MPPS,
             dma_bytes=0.0,
             queues=tuple(int(name == engine) for name in card.engines),

@@ -178,12 +178,12 @@ def _run(answers: Floats, order: Sequence[int]) -> Run:
     """The answers, which are in sorted order, in the order of the request."""
     measured: list[Measurement | None] = [None] * len(order)
     for place, values in zip(order, answers.T.tolist(), strict=False):
-        rounded = list(map(rounded_reading, values))
+        rounded = list(map(round_reading, values))
         measured[place] = Measurement(rounded[0], Counters(*rounded[1:]))
     return Run(tuple(measurement for measurement in measured if measurement is not None))
 
 
-def rounded_reading(value: float) -> float:
+def round_reading(value: float) -> float:
     """The value with the digits that a testbed reports."""
     return float(f"{value:.{READING_DIGITS - 1}e}")
 

@@ -21,7 +21,7 @@ from profiler.simulated.machine import (
     SolvedRuns,
     bench_text,
     nf_text,
-    rounded_reading,
+    round_reading,
 )
 from profiler.simulated.server import SERVER_CARD, SERVER_NFS, SERVER_PATH
 from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement
@@ -150,10 +150,10 @@ class SimulatedServer(SimulatedMachine):
             kpps = demand.rate_kpps if truth > SATURATED_SHARE * demand.rate_kpps else min(kpps, demand.rate_kpps)
             followed = self._followed(load, solved, where)
             if not load.stages:
-                kpps = min(kpps, rounded_reading(followed.kept * demand.rate_kpps))
-            latency = _rounded(followed.latency)
+                kpps = min(kpps, round_reading(followed.kept * demand.rate_kpps))
+            latency = _round_latency(followed.latency)
         stages = [
-            StageMeasurement(rounded_reading(kpps * leaving), rounded_reading(100 * (1 - kept)))
+            StageMeasurement(round_reading(kpps * leaving), round_reading(100 * (1 - kept)))
             for leaving, kept in zip(demand.leaving, demand.kept, strict=True)
             if load.stages
         ]
@@ -175,8 +175,8 @@ class SimulatedServer(SimulatedMachine):
         return follow(times, arrived, self._path.batch, self._path.ring, drawn)
 
 
-def _rounded(latency: PacketLatency) -> PacketLatency:
-    return PacketLatency(*map(rounded_reading, astuple(latency)))
+def _round_latency(latency: PacketLatency) -> PacketLatency:
+    return PacketLatency(*map(round_reading, astuple(latency)))
 
 
 def _reports_more(load: PreparedLoad) -> bool:
@@ -285,7 +285,7 @@ def random_times(rate_mpps: float, packets: int, rng: Generator) -> Floats:
 # The queue of one core, packet by packet, compiled.
 
 
-def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def compile_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process."""
     try:
         return cast("Callable[..., Any]", njit(cache=True)(kernel))
@@ -293,7 +293,7 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return cast("Callable[..., Any]", njit()(kernel))
 
 
-@compiled
+@compile_kernel
 def pass_packets(arrived, times, batch_us, batch, ring):  # type: ignore[no-untyped-def]
     """The packets that a core does not lose, and when each of them leaves it (us).
 

@@ -135,26 +135,26 @@ def solve(batch: Batch, card: Card) -> SteadyState:
         new_pressure, missed = _misses(batch, throughput, pressure, card)
         pressure = np.where(moving, new_pressure, pressure)
         stall_ns = np.where(moving, _stalls(batch, missed, waiting, card), stall_ns)
-        core_rate = batch.cores * 1e3 / (batch.compute_ns + _added(stall_ns))
+        core_rate = batch.cores * 1e3 / (batch.compute_ns + _add_up(stall_ns))
         turns = np.where(moving, _turns(batch, throughput, core_rate, turns, card), turns)
-        possible = reached(batch, core_rate, turns, card)
+        possible = reach_throughput(batch, core_rate, turns, card)
         new_waiting = _waiting(batch, possible, core_rate, turns, missed, waiting, card)
         waiting = np.where(moving, new_waiting, waiting)
         throughput = np.where(moving, np.sqrt(throughput) * np.sqrt(possible), throughput)
-        moving &= _moved(before, (throughput, core_rate))
+        moving &= _find_moving(before, (throughput, core_rate))
         if not moving.any():
             break
     return SteadyState(throughput, core_rate, turns, stall_ns)
 
 
-def _moved(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> NDArray[np.bool_]:
+def _find_moving(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> NDArray[np.bool_]:
     """The co-locations in which the throughput or core rate of a load still changes."""
     changes = [np.abs(new - old) > SETTLED_CHANGE * new for old, new in zip(before, after, strict=True)]
     moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
     return moved
 
 
-def reached(batch: Batch, core_rate: Floats, turns: Floats, card: Card) -> Floats:
+def reach_throughput(batch: Batch, core_rate: Floats, turns: Floats, card: Card) -> Floats:
     """Throughput (packets/us) of loads whose cores and accelerators can go at these rates."""
     rates = _narrowest([batch.offered, *_stages(batch, core_rate, turns)], card.window)
     return _together(batch, rates, card) * batch.active
@@ -188,9 +188,9 @@ def _stalls(batch: Batch, missed: Floats, waiting: Floats, card: Card) -> Floats
     """Core time per packet lost in L2, L3 and memory, ns."""
     return np.stack(
         [
-            _added(batch.l2 / batch.overlap, axis=1) * card.l2_ns,
-            _added(batch.l3 / batch.overlap, axis=1) * card.l3_ns,
-            _added(missed / batch.overlap, axis=1) * (card.dram_ns + waiting),
+            _add_up(batch.l2 / batch.overlap, axis=1) * card.l2_ns,
+            _add_up(batch.l3 / batch.overlap, axis=1) * card.l3_ns,
+            _add_up(missed / batch.overlap, axis=1) * (card.dram_ns + waiting),
         ]
     )
 
@@ -199,11 +199,11 @@ def _waiting(
     batch: Batch, possible: Floats, core_rate: Floats, turns: Floats, missed: Floats, waiting: Floats, card: Card
 ) -> Floats:
     """Waiting for the memory channel, one step closer to where it carries the loads' traffic, ns."""
-    moved = (_added(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes) * possible * 1e-3
+    moved = (_add_up(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes) * possible * 1e-3
     in_turn = _stages(batch, core_rate, turns)[0]
     core_bound = (possible / in_turn) ** _exponent(card.window) * in_turn / core_rate
-    slowing = core_bound * core_rate * _added(missed / batch.overlap, axis=1) / (batch.cores * 1e3)
-    return waiting_step(card, waiting, _added(moved), -_added(moved * slowing))
+    slowing = core_bound * core_rate * _add_up(missed / batch.overlap, axis=1) / (batch.cores * 1e3)
+    return waiting_step(card, waiting, _add_up(moved), -_add_up(moved * slowing))
 
 
 def _turns(batch: Batch, throughput: Floats, core_rate: Floats, turns: Floats, card: Card) -> Floats:
@@ -249,7 +249,7 @@ def _exponent(window: int) -> float:
     return math.log(2) / math.log1p(1 / window)
 
 
-def _added(values: Floats, axis: int = 0) -> Floats:
+def _add_up(values: Floats, axis: int = 0) -> Floats:
     total: Floats = functools.reduce(np.add, values.swapaxes(0, axis))
     return total
 

@@ -20,7 +20,7 @@ from profiler.simulated.card import (
 )
 from profiler.simulated.demand import CARD_BENCHES, LoadDemand, nf_demand
 from profiler.simulated.machine import PreparedLoad, SimulatedMachine, bench_text, nf_text
-from profiler.simulated.solve import Batch, SteadyState, batch_of, reached, solve
+from profiler.simulated.solve import Batch, SteadyState, batch_of, reach_throughput, solve
 from profiles import (
     BenchDescription,
     BenchLoad,
@@ -128,11 +128,11 @@ def accounts(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> list[l
     batch = batch_of(co_locations, card)
     here = solve(batch, card)
     alone = _alone(co_locations, batch, card)
-    freed = {"memory": reached(batch, alone.core_rate, here.turns, card)}
+    freed = {"memory": reach_throughput(batch, alone.core_rate, here.turns, card)}
     for k, name in enumerate(card.engines):
         turns = here.turns.copy()
         turns[k] = alone.turns[k]
-        freed[name] = reached(batch, here.core_rate, turns, card)
+        freed[name] = reach_throughput(batch, here.core_rate, turns, card)
     return [
         [_account(batch, here, alone, freed, card, (i, c)) for i in range(len(co_location))]
         for c, co_location in enumerate(co_locations)
@@ -232,11 +232,11 @@ _CONTENDED_TABLES: Mapping[str, tuple[Structure, ...]] = {
 }
 
 
-def _contended(nf: NfSpec) -> NfSpec:
+def _make_contended(nf: NfSpec) -> NfSpec:
     """The NF with its tables of this card. NIDS, with three queues, spends most of its time on the accelerator."""
     nf = replace(nf, structures=_CONTENDED_TABLES.get(nf.name, nf.structures))
     return replace(nf, instructions=600, queues=(("regex", 3),)) if nf.name == "NIDS" else nf
 
 
-CONTENDED_NFS: tuple[NfSpec, ...] = tuple(map(_contended, CARD_NFS))
+CONTENDED_NFS: tuple[NfSpec, ...] = tuple(map(_make_contended, CARD_NFS))
 """The NFs of `CARD_NFS`. The nine that Tomur places (tables 2 and 6) have other tables and access them more often."""

@@ -31,7 +31,7 @@ SECTOR_BYTES = 32.0
 """Bytes that a read takes from the card's memory."""
 
 
-def compiled(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:
+def compile_kernel(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:
     """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process.
 
     The cache is renewed when this file changes, not when columns.py does.
@@ -44,7 +44,7 @@ def compiled(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:
         return cast("Compiled", njit(**options)(kernel))
 
 
-@compiled
+@compile_kernel
 def ready_time(i, w):  # type: ignore[no-untyped-def]
     """When the worker of NF `i` has the next batch, or its oldest packet has waited too long."""
     first, end, batch = w.nfs[i, of.PACKETS], w.nfs[i + 1, of.PACKETS], w.nfs[i, of.BATCH]
@@ -56,7 +56,7 @@ def ready_time(i, w):  # type: ignore[no-untyped-def]
     return min(complete, too_long)
 
 
-@compiled
+@compile_kernel
 def set_wake(i, w):  # type: ignore[no-untyped-def]
     """Set when the worker of NF `i` has something to do next."""
     first, wake = w.nfs[i, of.BATCHES], NEVER_US
@@ -68,7 +68,7 @@ def set_wake(i, w):  # type: ignore[no-untyped-def]
     w.costs[i, of.WAKE] = max(wake, w.costs[i, of.CORE_FREE])
 
 
-@compiled
+@compile_kernel
 def fill_ring(i, now, w):  # type: ignore[no-untyped-def]
     """Let the packets of NF `i` that came by now into its ring, which holds two batches at least; count the lost."""
     first, end = w.nfs[i, of.PACKETS], w.nfs[i + 1, of.PACKETS]
@@ -84,13 +84,13 @@ def fill_ring(i, now, w):  # type: ignore[no-untyped-def]
     w.nfs[i, of.FOLLOWING] = following
 
 
-@compiled
+@compile_kernel
 def deviation(batch, step, w):  # type: ignore[no-untyped-def]
     """The factor by which a step of a batch differs from its mean."""
     return 1 + LARGEST_JITTER * (2 * w.draws[batch, step] - 1)
 
 
-@compiled
+@compile_kernel
 def work(i, now, w):  # type: ignore[no-untyped-def]
     """The worker of NF `i` sends packets that came back, if there are any, else takes and prepares a batch."""
     posted = w.nfs[i, of.BATCHES] + w.nfs[i, of.N_POSTED]
@@ -113,7 +113,7 @@ def work(i, now, w):  # type: ignore[no-untyped-def]
     set_wake(i, w)
 
 
-@compiled
+@compile_kernel
 def requested(bus, i, w):  # type: ignore[no-untyped-def]
     """When the oldest batch of NF `i` that waits for a bus came to wait."""
     if bus == of.TO_CARD:
@@ -123,7 +123,7 @@ def requested(bus, i, w):  # type: ignore[no-untyped-def]
     return w.times[w.nfs[i, of.BATCHES] + served, column] if prepared > served else NEVER_US
 
 
-@compiled
+@compile_kernel
 def next_bus_event(bus, w):  # type: ignore[no-untyped-def]
     """When a bus ends its transfer, or, if it is idle, when a batch requests it."""
     if w.buses[bus, of.SERVES] >= 0:
@@ -134,7 +134,7 @@ def next_bus_event(bus, w):  # type: ignore[no-untyped-def]
     return max(first, w.buses[bus, of.UNTIL])
 
 
-@compiled
+@compile_kernel
 def transfer_us(bus, packets, total, slower):  # type: ignore[no-untyped-def]
     """Time of a transfer of `total` bytes: the setup, each packet and buffer, and the bytes on the bus."""
     on_bus = total + np.ceil(total / bus[of.PAYLOAD]) * bus[of.HEADER]
@@ -142,7 +142,7 @@ def transfer_us(bus, packets, total, slower):  # type: ignore[no-untyped-def]
     return needs + np.ceil(total / bus[of.BUFFER]) * bus[of.PER_BUFFER]
 
 
-@compiled
+@compile_kernel
 def grant(bus, now, w):  # type: ignore[no-untyped-def]
     """Serve the batch of the smallest order; on the way back, and without orders, the first that came."""
     chosen, best = NO_NUMBER, NEVER_US
@@ -166,7 +166,7 @@ def grant(bus, now, w):  # type: ignore[no-untyped-def]
     w.buses[bus, of.SERVES], w.buses[bus, of.UNTIL] = chosen, until
 
 
-@compiled
+@compile_kernel
 def change_bus(bus, now, w):  # type: ignore[no-untyped-def]
     """A bus takes a batch, or has brought it: to the card, where it may start, or back to the host."""
     if w.buses[bus, of.SERVES] < 0:
@@ -182,7 +182,7 @@ def change_bus(bus, now, w):  # type: ignore[no-untyped-def]
         set_wake(i, w)
 
 
-@compiled
+@compile_kernel
 def most_matches(mean, packets, drawn):  # type: ignore[no-untyped-def]
     """The largest of `packets` Poisson numbers of this mean, at this quantile."""
     if mean <= 0.0:
@@ -197,13 +197,13 @@ def most_matches(mean, packets, drawn):  # type: ignore[no-untyped-def]
     return matches
 
 
-@compiled
-def needed_sms(i, w):  # type: ignore[no-untyped-def]
+@compile_kernel
+def count_needed_sms(i, w):  # type: ignore[no-untyped-def]
     """SMs that the scheduler of the GPU gives to NF `i` alone: all of them in temporal sharing, else one per part."""
     return w.card[of.SMS] if w.card[of.MODE] == of.TEMPORAL else w.nfs[i + 1, of.PARTS] - w.nfs[i, of.PARTS]
 
 
-@compiled
+@compile_kernel
 def start_kernel(i, now, w):  # type: ignore[no-untyped-def]
     """Give the parts of the oldest batch of NF `i` on the card their executors, or what the scheduler gives them."""
     batch = w.nfs[i, of.BATCHES] + w.nfs[i, of.N_STARTED]
@@ -215,7 +215,7 @@ def start_kernel(i, now, w):  # type: ignore[no-untyped-def]
         begins, each = now + w.card[of.LAUNCH_US], 0.0
         if w.card[of.MODE] == of.TEMPORAL and w.card[of.LAST_NF] >= 0 and w.card[of.LAST_NF] != i:
             begins += w.card[of.SWITCH_US]
-        w.card[of.FREE_SMS] -= needed_sms(i, w)
+        w.card[of.FREE_SMS] -= count_needed_sms(i, w)
         w.card[of.LAST_NF] = i
     left = w.times[batch, of.COUNT]
     for at in range(w.nfs[i, of.PARTS], w.nfs[i + 1, of.PARTS]):
@@ -234,7 +234,7 @@ def start_kernel(i, now, w):  # type: ignore[no-untyped-def]
             w.nfs[i, of.RUNNING] += 1
 
 
-@compiled
+@compile_kernel
 def start_waiting(now, w):  # type: ignore[no-untyped-def]
     """Start the kernels that can start: of an NF whose executors are free, or the longest waiting one if SMs are."""
     assigned = w.card[of.MODE] == of.EXECUTORS
@@ -248,12 +248,12 @@ def start_waiting(now, w):  # type: ignore[no-untyped-def]
                     chosen, oldest = i, since
         if chosen < 0:
             return
-        if not assigned and (w.nfs[chosen, of.RUNNING] > 0 or w.card[of.FREE_SMS] < needed_sms(chosen, w)):
+        if not assigned and (w.nfs[chosen, of.RUNNING] > 0 or w.card[of.FREE_SMS] < count_needed_sms(chosen, w)):
             return
         start_kernel(chosen, now, w)
 
 
-@compiled
+@compile_kernel
 def advance(now, w):  # type: ignore[no-untyped-def]
     """Take from every executing part what it did since its speed was set."""
     for a in range(int(w.card[of.ACTIVE])):
@@ -262,7 +262,7 @@ def advance(now, w):  # type: ignore[no-untyped-def]
     w.card[of.SINCE] = now
 
 
-@compiled
+@compile_kernel
 def share(now, w):  # type: ignore[no-untyped-def]
     """Set how fast every executing part goes from now on.
 
@@ -303,7 +303,7 @@ def share(now, w):  # type: ignore[no-untyped-def]
         w.states[at, of.AT] = now + max(0.0, w.states[at, of.LEFT]) / w.states[at, of.RATE]
 
 
-@compiled
+@compile_kernel
 def begin_part(at, now, w):  # type: ignore[no-untyped-def]
     """A part has its executors: it shares the SM from now on."""
     i, sm = w.parts[at, of.NF], w.sms[w.parts[at, of.SM]]
@@ -317,7 +317,7 @@ def begin_part(at, now, w):  # type: ignore[no-untyped-def]
     share(now, w)
 
 
-@compiled
+@compile_kernel
 def end_part(at, now, w):  # type: ignore[no-untyped-def]
     """A part is done, and with the last one its batch."""
     i, sm = w.parts[at, of.NF], w.sms[w.parts[at, of.SM]]
@@ -338,11 +338,11 @@ def end_part(at, now, w):  # type: ignore[no-untyped-def]
         w.times[batch, of.DONE] = now
         w.nfs[i, of.N_DONE] += 1
         if w.card[of.MODE] != of.EXECUTORS:
-            w.card[of.FREE_SMS] += needed_sms(i, w)
+            w.card[of.FREE_SMS] += count_needed_sms(i, w)
         start_waiting(now, w)
 
 
-@compiled
+@compile_kernel
 def change_part(at, now, w):  # type: ignore[no-untyped-def]
     """A part begins or is done."""
     if w.states[at, of.ON] == 1:
@@ -351,7 +351,7 @@ def change_part(at, now, w):  # type: ignore[no-untyped-def]
         end_part(at, now, w)
 
 
-@compiled
+@compile_kernel
 def next_part(w):  # type: ignore[no-untyped-def]
     """The part that changes next, and when."""
     which, now = NO_NUMBER, NEVER_US
@@ -361,7 +361,7 @@ def next_part(w):  # type: ignore[no-untyped-def]
     return which, now
 
 
-@compiled
+@compile_kernel
 def next_worker(w):  # type: ignore[no-untyped-def]
     """The NF whose worker has something to do next, and when."""
     which, now = NO_NUMBER, NEVER_US
@@ -394,4 +394,4 @@ def _simulate(w):  # type: ignore[no-untyped-def]
         fill_ring(i, NEVER_US, w)
 
 
-simulate = compiled(_simulate, called_from_python=True)
+simulate = compile_kernel(_simulate, called_from_python=True)

@@ -70,7 +70,7 @@ class SimulatedGpu(Testbed):
         timelines = run_server(self._card, prepared, until_us, self._origin(prepared, noise, seed))
         found = {}
         for place, load, timeline in zip(places, prepared, timelines, strict=True):
-            one = measured(timeline, load.rate_kpps, until_us, exact=not noise)
+            one = measure_nf(timeline, load.rate_kpps, until_us, exact=not noise)
             if one is None:
                 raise TestbedError(f"{load.spec.name}: no batch came back within {until_us / 1e6:g} s")
             found[place] = one
@@ -187,7 +187,7 @@ class SettledBatches:
     place: Ints
 
 
-def settled(timeline: Timeline, until_us: float) -> SettledBatches:
+def select_settled(timeline: Timeline, until_us: float) -> SettledBatches:
     """The batches from which a run on packets until `until_us` is measured."""
     taken = timeline.times[:, of.TAKEN]
     kept = (taken >= SETTLING_SHARE * until_us) & (taken <= (1 - ENDING_SHARE) * until_us)
@@ -198,12 +198,12 @@ def settled(timeline: Timeline, until_us: float) -> SettledBatches:
     )
 
 
-def measured(timeline: Timeline, rate_kpps: float, until_us: float, *, exact: bool) -> Measurement | None:
+def measure_nf(timeline: Timeline, rate_kpps: float, until_us: float, *, exact: bool) -> Measurement | None:
     """The measurement of one NF; None where no batch came back in time.
 
     `exact` reports the offered rate as throughput where no packets are lost, instead of the packets that were counted.
     """
-    batches = settled(timeline, until_us)
+    batches = select_settled(timeline, until_us)
     if not len(batches.count):
         return None
     times, count = batches.times, batches.count
@@ -219,12 +219,12 @@ def measured(timeline: Timeline, rate_kpps: float, until_us: float, *, exact: bo
     means = [batching.mean(), worker.mean(), *(np.average(stage, weights=count) for stage in stages)]
     tails = [*(np.percentile(times, 99) for times in (batching, worker)), *(_tail(times, count) for times in stages)]
     return Measurement(
-        rounded(_throughput_kpps(timeline, rate_kpps, until_us, exact)),
+        round_reading(_throughput_kpps(timeline, rate_kpps, until_us, exact)),
         NO_COUNTERS,
         (),
-        PacketLatency(*map(rounded, (latency.mean(), p50, p99, latency.max()))),
-        GpuStages(*map(rounded, means)),
-        GpuStages(*map(rounded, tails)),
+        PacketLatency(*map(round_reading, (latency.mean(), p50, p99, latency.max()))),
+        GpuStages(*map(round_reading, means)),
+        GpuStages(*map(round_reading, tails)),
     )
 
 
@@ -250,6 +250,6 @@ def _throughput_kpps(timeline: Timeline, rate_kpps: float, until_us: float, exac
     return rate_kpps * max(left, 1.0) / max(came, 1.0) if overloaded else rate_kpps
 
 
-def rounded(value: float) -> float:
+def round_reading(value: float) -> float:
     """The value with the digits that a testbed reports; no time is negative."""
     return float(f"{max(value, 0.0):.{READING_DIGITS}g}")

@@ -52,11 +52,11 @@ def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for number, (one, other) in enumerate(zip(before, now, strict=True), start=1):
             yield from _differing(one, other, f"{path}.{number}")
-    elif _shown(before) != _shown(now):  # 1 and 1.0 differ
-        yield f"{path} was {_shown(before):.80}, is {_shown(now):.80}"
+    elif _format_value(before) != _format_value(now):  # 1 and 1.0 differ
+        yield f"{path} was {_format_value(before):.80}, is {_format_value(now):.80}"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "not given" if value is None else json.dumps(value)
 
 

@@ -50,10 +50,10 @@ def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
     kind, _, argument = spec.partition(":")
     if kind in ("", "none"):
         what = "none: nothing can be run without a testbed" if kind else "names no testbed"
-        raise InputError.of("--testbed", what, hint=f"one of {known_testbeds()}")
+        raise InputError.of("--testbed", what, hint=f"one of {list_testbeds()}")
     return TESTBEDS.find(kind)(argument, timeout)
 
 
-def known_testbeds() -> str:
+def list_testbeds() -> str:
     """The SPEC of every kind of testbed, without importing any, for help texts and hints."""
     return ", ".join(SPEC_FORMS.get(kind, kind) for kind in TESTBEDS.file_names())

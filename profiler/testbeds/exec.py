@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from profiler.protocol.program import LONGEST_LINE, Program, shortened
+from profiler.protocol.program import LONGEST_LINE, Program, shorten
 from profiler.protocol.protocol import (
     BAD_REQUEST,
     PROTOCOL_VERSION,
@@ -99,21 +99,21 @@ class ExecTestbed(Testbed):
         try:
             answer = json.loads(line)
         except ValueError:
-            raise self._failed(f"answered request {number} with what is not JSON: {shortened(line)}") from None
+            raise self._failed(f"answered request {number} with what is not JSON: {shorten(line)}") from None
         except RecursionError:
             raise self._failed(f"answered request {number} with JSON that is nested too deeply") from None
         if not isinstance(answer, dict):
-            raise self._failed(f"answered request {number} with what is not a JSON object: {shortened(line)}")
+            raise self._failed(f"answered request {number} with what is not a JSON object: {shorten(line)}")
         if type(answer.get("id")) is not int or answer["id"] != number:
-            raise self._failed(f"answered request {number} with id {shortened(json.dumps(answer.get('id')))}")
+            raise self._failed(f"answered request {number} with id {shorten(json.dumps(answer.get('id')))}")
         if not isinstance(answer.get("ok"), bool):
-            raise self._failed(f"answered request {number} without `ok` true or false: {shortened(line)}")
+            raise self._failed(f"answered request {number} without `ok` true or false: {shorten(line)}")
         return answer
 
     def _checked(self, described: object) -> TestbedDescription:
         protocol = described.get("protocol", PROTOCOL_VERSION) if isinstance(described, dict) else PROTOCOL_VERSION
         if type(protocol) is not int or protocol != PROTOCOL_VERSION:
-            raise self._failed(f"speaks protocol {shortened(repr(protocol))}; {PROTOCOL_VERSION} is understood")
+            raise self._failed(f"speaks protocol {shorten(repr(protocol))}; {PROTOCOL_VERSION} is understood")
         try:
             return TestbedDescription.model_validate(described)
         except ValidationError as error:
@@ -121,7 +121,7 @@ class ExecTestbed(Testbed):
 
     def _refusal(self, error: object, number: int) -> TestbedError:
         fields = error if isinstance(error, dict) else {}
-        code, message = (shortened(str(fields.get(name, f"no {name}")), 1000) for name in ("code", "message"))
+        code, message = (shorten(str(fields.get(name, f"no {name}")), 1000) for name in ("code", "message"))
         kind = RunRefused if fields.get("code") == BAD_REQUEST else TestbedError
         return kind(f"testbed `{self._command}` refused request {number}: {code}: {message}")
 

@@ -83,9 +83,9 @@ class ReplayTestbed(Testbed):
         self._description = profile.testbed
         self._accelerators = sorted({name for nf in profile.nfs.values() for name in nf.uses})
         self._demands = _bench_demands(profile, self._accelerators)
-        self._recorded = {**_recorded_nfs(profile), **_recorded_benches(profile)}
-        self._co_runs = _recorded_co_runs(profile, self._accelerators)
-        self._co_locations = _recorded_co_locations(profile)
+        self._recorded = {**_index_nfs(profile), **_index_benches(profile)}
+        self._co_runs = _index_co_runs(profile, self._accelerators)
+        self._co_locations = _index_co_locations(profile)
 
     def describe(self) -> TestbedDescription:
         return self._description
@@ -100,14 +100,15 @@ class ReplayTestbed(Testbed):
             )
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
-        if (kpps_of := self._co_locations.get(tuple(sorted(map(shown, loads))))) is not None:
+        if (kpps_of := self._co_locations.get(tuple(sorted(map(format_load, loads))))) is not None:
             return Run(tuple(replace(self._alone(load), throughput_kpps=kpps_of[load]) for load in loads))
         if len(loads) > 1 and (kpps := self._co_run_kpps(loads)) is not None:
             first, *others = loads
             competitors = (self._recorded.get(load, Measurement(kpps, Counters())) for load in others)
             return Run((replace(self._alone(first), throughput_kpps=kpps), *competitors))
         raise RunRefused(
-            f"replay of {self._source}: {', '.join(map(shown, loads))}: no such run is recorded; {self._hint(loads)}"
+            f"replay of {self._source}: {', '.join(map(format_load, loads))}: no such run is recorded; "
+            f"{self._hint(loads)}"
         )
 
     def _alone(self, load: Load) -> Measurement:
@@ -152,9 +153,11 @@ class ReplayTestbed(Testbed):
             )
             sums = zip((*COUNTERS, *self._demand_names()), nearest.contention.tolist(), strict=True)
             summed = ", ".join(f"{name} {value:.6g}" for name, value in sums if value > 0)
-            return f"the nearest recorded is {shown(nearest.workload)} with benches that sum up to {summed}"
+            return f"the nearest recorded is {format_load(nearest.workload)} with benches that sum up to {summed}"
         alone = self._nearest(first)
-        return f"the nearest recorded is {shown(alone)} alone" if alone else f"nothing is recorded of {first.label}"
+        return (
+            f"the nearest recorded is {format_load(alone)} alone" if alone else f"nothing is recorded of {first.label}"
+        )
 
     def _demand_names(self) -> list[str]:
         return [column for name in self._accelerators for column in (service_column(name), rate_column(name))]
@@ -173,13 +176,13 @@ def open_replay(argument: str, timeout: float) -> Testbed:
     return ReplayTestbed(Path(argument))
 
 
-def shown(load: Load) -> str:
+def format_load(load: Load) -> str:
     """A load as messages show it."""
     values = ", ".join(f"{name} {value:g}" for name, value in _values(load).items())
     return f"{load.label} ({values})"
 
 
-def _recorded_nfs(profile: Profile) -> dict[Load, Measurement]:
+def _index_nfs(profile: Profile) -> dict[Load, Measurement]:
     return {
         Workload(nf.name, TrafficProfile.from_mapping(row)): _measurement(row)
         for nf in profile.nfs.values()
@@ -187,7 +190,7 @@ def _recorded_nfs(profile: Profile) -> dict[Load, Measurement]:
     }
 
 
-def _recorded_benches(profile: Profile) -> dict[Load, Measurement]:
+def _index_benches(profile: Profile) -> dict[Load, Measurement]:
     return {load: _measurement(row) for load, row in _bench_rows(profile)}
 
 
@@ -212,7 +215,7 @@ def _bench_demands(profile: Profile, accelerators: Sequence[str]) -> dict[Load, 
     return demands
 
 
-def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, list[RecordedCoRun]]:
+def _index_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, list[RecordedCoRun]]:
     """Per NF, every run with benches; accelerators without columns in a file were not loaded."""
     found: dict[str, list[RecordedCoRun]] = {}
     for nf in profile.nfs.values():
@@ -234,14 +237,14 @@ def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str
     return found
 
 
-def _recorded_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load, float]]:
+def _index_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load, float]]:
     """The mean throughput of every NF in each recorded co-location, by its sorted loads as text."""
     found: dict[tuple[str, ...], dict[Load, list[float]]] = defaultdict(lambda: defaultdict(list))
     for nf in profile.nfs.values():
         for _, table in nf.co_locations.groupby(RUN_COLUMN, sort=False) if len(nf.co_locations) else ():
             rows = _rows(table)
             members = [Workload(str(row[NF_COLUMN]), TrafficProfile.from_mapping(row)) for row in rows]
-            co_location = found[tuple(sorted(map(shown, members)))]
+            co_location = found[tuple(sorted(map(format_load, members)))]
             for member, row in zip(members, rows, strict=True):
                 co_location[member].append(float(row[THROUGHPUT_COLUMN]))
     return {key: {load: fmean(kpps) for load, kpps in co_location.items()} for key, co_location in found.items()}

@@ -36,7 +36,7 @@ TIME_FORMS = "a time is a number of seconds, or as in 2026-03-01T08:30:00 or 202
 WITH_DATE = "write the date, too, as in 2026-03-01T08:30:00: without one, the day of a time is not known"
 
 
-def marked_number_of(text: str) -> float | None:
+def parse_marked_number(text: str) -> float | None:
     """The number that a text is, with or without thousands marks: 16,000; None for all else."""
     return number_of(text.replace(",", "") if THOUSANDS_MARKS.fullmatch(text) else text)
 

@@ -35,7 +35,7 @@ def read_model(path: Path, model: type[Model], faults: list[Fault]) -> Model | N
     return None
 
 
-def parsed_json(text: str, file: str, line: int | None = None) -> object:
+def parse_json(text: str, file: str, line: int | None = None) -> object:
     """The content of JSON text; faults name `file`.
 
     Parameters
@@ -67,7 +67,7 @@ def parsed_json(text: str, file: str, line: int | None = None) -> object:
 
 
 def lines_of(text: str) -> dict[Place, int]:
-    """The line of each value of JSON text that `parsed_json` takes, by the keys and indices that lead to it."""
+    """The line of each value of JSON text that `parse_json` takes, by the keys and indices that lead to it."""
     lines: dict[Place, int] = {}
     _walk(text, 0, (), lines, json.JSONDecoder())
     return lines

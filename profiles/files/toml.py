@@ -24,10 +24,10 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
         When it cannot be read, is not UTF-8 (with or without byte order mark), or not TOML; with the line.
     """
     text = read_text(path, LARGEST_FILE)
-    return text, parsed_toml(text, str(path))
+    return text, parse_toml(text, str(path))
 
 
-def parsed_toml(text: str, name: str) -> dict[str, Any]:
+def parse_toml(text: str, name: str) -> dict[str, Any]:
     """The contents of a file's text.
 
     Raises

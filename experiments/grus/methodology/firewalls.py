@@ -10,7 +10,7 @@ from experiments.grus.methodology.simulated_server import (
     FIREWALL_TRAFFIC,
     by_scheduler,
     latency_of,
-    measured,
+    measure,
     stages_of,
 )
 from profiles import PacedWorkload
@@ -57,7 +57,7 @@ def runs_beside(
     alone = None
     for number in others:
         mine = loads(number)
-        one = measured(mine)[0]
+        one = measure(mine)[0]
         latency, stages = latency_of(one), stages_of(one)
         alone = alone or latency
         yield FirewallRun(
@@ -74,7 +74,7 @@ def runs_beside(
         )
 
 
-def scheduled_firewalls(scheduler: str, others: Sequence[int]) -> Iterator[FirewallRun]:
+def schedule_firewalls(scheduler: str, others: Sequence[int]) -> Iterator[FirewallRun]:
     """Firewalls as the scheduler of the GPU places them (`temporal` or `spatial`)."""
     load = by_scheduler(FIREWALL_NF, FIREWALL_TRAFFIC, scheduler)
     return runs_beside(scheduler, others, lambda number: [load] * (1 + number))

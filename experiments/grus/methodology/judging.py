@@ -42,7 +42,7 @@ class JudgedAdmission(NamedTuple):
     seconds: float
 
 
-def judged_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int = 0) -> JudgedAdmission:
+def judge_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int = 0) -> JudgedAdmission:
     """Run a method and judge its answer."""
     setting = MethodSetting(seed=seed, time_limit_s=TIME_LIMIT_S)
     begin = perf_counter()

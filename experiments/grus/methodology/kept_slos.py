@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from experiments.grus.methodology.simulated_server import latency_of, measured, stages_of
+from experiments.grus.methodology.simulated_server import latency_of, measure, stages_of
 from experiments.grus.methodology.slo_sets import SET_TRAFFIC, SloCoLocation
 from placer.gpu.plan import LatencySlo
 from profiler.testbed import Measurement
@@ -27,12 +27,12 @@ class KeptSlos(NamedTuple):
     goodput_kpps: float
 
 
-def kept_of(co_location: SloCoLocation) -> KeptSlos:
+def judge_kept(co_location: SloCoLocation) -> KeptSlos:
     """Run what Grus admitted."""
     loads = co_location.loads
     if not loads:
         return KeptSlos(0, 0, 0.0)
-    runs = zip(loads, co_location.slos_us, measured(loads), strict=True)
+    runs = zip(loads, co_location.slos_us, measure(loads), strict=True)
     rates = [load.rate_kpps for load, slo, one in runs if _is_kept(load, slo, one)]
     return KeptSlos(len(loads), len(rates), sum(rates))
 
@@ -49,7 +49,7 @@ def _all_kept(slos: Sequence[LatencySlo], scheduler: str, batch: int) -> list[La
     left = list(slos)
     while left:
         loads = [_load(slo, scheduler, batch) for slo in left]
-        runs = measured(loads)
+        runs = measure(loads)
         if all(_is_kept(load, slo.latency_us, one) for load, slo, one in zip(loads, left, runs, strict=True)):
             break
         kernels = [stages_of(run).kernel for run in runs]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.grus.methodology.simulated_server import recorded_profile
+from experiments.grus.methodology.simulated_server import read_recorded_profile
 from predictor.gpu.models import GpuModels
 from predictor.gpu.nf_model import rows
 from profiles import ATTRIBUTES, TrafficProfile
@@ -22,7 +22,7 @@ def line(at: Sequence[float], times: Sequence[float]) -> Floats:
 
 def penalties_us(models: GpuModels, nf: str) -> dict[str, float]:
     """By how much the kernel of an NF takes longer beside each other one: means over the recorded pairs on an SM."""
-    table = recorded_profile().nfs[nf].sharing
+    table = read_recorded_profile().nfs[nf].sharing
     found: dict[str, list[float]] = {}
     for row in table.to_dict("records"):
         others = parse_others(str(row[OTHERS_COLUMN]))

@@ -39,21 +39,21 @@ TRAFFIC_NOTE = "Traces are not available; in place of them: " + "; ".join(
 
 
 @cache
-def recorded_profile() -> GpuProfile:
+def read_recorded_profile() -> GpuProfile:
     """What `placer profile` measured on the simulated server."""
     with as_file(files("traces") / RECORDED_PROFILE) as path:
         return read_gpu_profile(path)
 
 
-def trained_models(say: Callable[[str], None]) -> GpuModels:
+def train_models(say: Callable[[str], None]) -> GpuModels:
     """The models that `placer train` makes of the recorded profile, once per process."""
     say(f"training latency models of the recorded profile {RECORDED_PROFILE} (once)")
-    return _trained()
+    return _train_once()
 
 
 @cache
-def _trained() -> GpuModels:
-    return train_gpu(recorded_profile())
+def _train_once() -> GpuModels:
+    return train_gpu(read_recorded_profile())
 
 
 def rate_kpps(gbps: float, traffic: TrafficProfile) -> float:
@@ -74,7 +74,7 @@ def by_scheduler(nf: str, traffic: TrafficProfile, scheduler: str) -> PacedWorkl
     return PacedWorkload(Workload(nf, traffic), rate_kpps(FLOW_GBPS, traffic), settings)
 
 
-def measured(loads: Sequence[PacedWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
+def measure(loads: Sequence[PacedWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
     """A run on the simulated server: a long one whose packets are always the same, or a short one drawn by `seed`."""
     server = SimulatedGpu()
     return server.run(loads, noise=seed is not None, seed=seed).measurements

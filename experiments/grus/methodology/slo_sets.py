@@ -12,7 +12,7 @@ from experiments.grus.methodology.simulated_server import (
     NAMED_TRAFFICS,
     SERVER_NFS,
     latency_of,
-    measured,
+    measure,
     on_sms,
 )
 from experiments.registry import CannotRun
@@ -52,10 +52,10 @@ class SloCoLocation:
 
 def baselines_us() -> dict[str, float]:
     """The p99 of each NF alone with batches of 256 packets of Traffic-A."""
-    return {nf: latency_of(measured([on_sms(nf, SET_TRAFFIC, [(0, DEFAULT_BATCH)])])[0]).p99 for nf in SERVER_NFS}
+    return {nf: latency_of(measure([on_sms(nf, SET_TRAFFIC, [(0, DEFAULT_BATCH)])])[0]).p99 for nf in SERVER_NFS}
 
 
-def drawn_slos(
+def draw_slos(
     baselines: Mapping[str, float],
     rng: Random,
     number: int = SLOS_PER_SET,
@@ -70,7 +70,7 @@ def drawn_slos(
     return slos
 
 
-def admitted_set(models: GpuModels, slos: Sequence[LatencySlo], seed: int) -> SloCoLocation:
+def admit_set(models: GpuModels, slos: Sequence[LatencySlo], seed: int) -> SloCoLocation:
     """What the method `grus` admits."""
     # an NF per SLO: the conservative latency need be right for its rate and promise only
     device = _device(models, slos)
@@ -93,10 +93,10 @@ def _load(nf: str, admitted: Admitted) -> PacedWorkload:
     )
 
 
-def packed(models: GpuModels, rng: Random) -> SloCoLocation:
+def pack_nfs(models: GpuModels, rng: Random) -> SloCoLocation:
     """Ten random NFs on four SMs, with random traffic, batches and orders, which the models say the server carries."""
     for _ in range(MOST_DRAWS):
-        loads = _packed(models, rng)
+        loads = _try_packing(models, rng)
         try:
             models.predict(loads)
         except Overload:
@@ -105,7 +105,7 @@ def packed(models: GpuModels, rng: Random) -> SloCoLocation:
     raise CannotRun(f"{MOST_DRAWS} co-locations on few SMs overload the server, by prediction")
 
 
-def _packed(models: GpuModels, rng: Random) -> list[PacedWorkload]:
+def _try_packing(models: GpuModels, rng: Random) -> list[PacedWorkload]:
     executors = models.testbed.nic.executors_per_sm
     assert executors
     free = dict.fromkeys(range(PACKED_SMS), executors)

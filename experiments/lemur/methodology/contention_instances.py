@@ -56,7 +56,7 @@ class ContentionInstance:
 
 
 @cache
-def simulated_rack() -> Rack:
+def build_simulated_rack() -> Rack:
     """A server as the simulated one, with the cycles that were measured on it, and a switch without a bound."""
     measured = json.loads((files("traces") / RECORDED_PROFILE / "cycles.json").read_text(encoding="utf-8"))
     nfs: dict[str, Any] = {"IPv4Fwd": {"switch": {"blocks": 1}}}
@@ -111,7 +111,7 @@ def _chains(graphs: dict[str, tuple[str, float]]) -> tuple[Chain, ...]:
 
 def _base_mbps(graph: str) -> Fraction:
     """What one core gives the slowest function of a chain that runs on servers only."""
-    rack = simulated_rack()
+    rack = build_simulated_rack()
     names = graph.replace("first=", "").split()
     software = [cost for nf in names if nf in rack.costs and (cost := rack.costs[nf].server)]
     cycles = max(cost.cycles for cost in software) + rack.overheads.subgroup_cycles

@@ -43,10 +43,10 @@ def train(setting: Setting, testbed: str = CARD_SPEC) -> Models:
 
 def tomur(setting: Setting, testbed: str = CARD_SPEC) -> TomurPredictor:
     """Tomur as the paper trains it, on runs with benches only."""
-    return TomurPredictor(uncorrected(train(setting, testbed)))
+    return TomurPredictor(drop_corrections(train(setting, testbed)))
 
 
-def uncorrected(models: Models) -> dict[str, NfModel]:
+def drop_corrections(models: Models) -> dict[str, NfModel]:
     """The NF models without their corrections by measured co-locations, which hold among the NFs of one profile."""
     return {name: replace(model, calibration=None, neighbours=None) for name, model in models.models.items()}
 
@@ -56,7 +56,7 @@ def truth(co_locations: Sequence[Sequence[Load]], card: Testbed = CARD) -> Float
     return _first(card.run_many(co_locations, noise=False))
 
 
-def measured_kpps(co_locations: Sequence[Sequence[Load]], seed: int, card: Testbed = CARD) -> Floats:
+def measure_kpps(co_locations: Sequence[Sequence[Load]], seed: int, card: Testbed = CARD) -> Floats:
     """Measured throughput (kpps) of the first load of each co-location, with noise."""
     return _first(card.run_many(co_locations, seed=seed))
 

@@ -15,7 +15,7 @@ from experiments.tomur.methodology.simulated_card import (
     CARD_SPEC,
     DEFAULT_TRAFFIC,
     card_of,
-    measured_kpps,
+    measure_kpps,
     tomur,
     train,
 )
@@ -53,7 +53,7 @@ def _train(models: Models, testbed: str, seed: int, count: int) -> SlomoPredicto
     inputs = pd.DataFrame([DEFAULT_TRAFFIC.as_dict() | contention.counters.as_dict() for contention in contentions])
     measured = {}
     for nf in models.nfs:
-        throughput = measured_kpps(
+        throughput = measure_kpps(
             [[Workload(nf, DEFAULT_TRAFFIC), *contention.loads] for contention in contentions], seed, card
         )
         measured[nf] = NfProfile(nf, None, inputs.iloc[:0], inputs.assign(**{THROUGHPUT_COLUMN: throughput}))

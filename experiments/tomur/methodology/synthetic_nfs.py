@@ -42,16 +42,16 @@ SYNTHETIC_CARD = SimulatedTestbed(nfs=(*CARD_NFS, REGEX_NF, *NF1_AND_NF2))
 _cached: dict[int, Models] = {}
 
 
-def trained_synthetic(setting: Setting) -> Models:
+def train_synthetic(setting: Setting) -> Models:
     """Models of NF1 and NF2 with both execution patterns; training infers patterns and queues. Cached."""
     if setting.seed not in _cached:
         names = [nf.name for nf in NF1_AND_NF2]
         setting.say(f"profiling and training {', '.join(names)} on the simulated BlueField-2")
-        _cached[setting.seed] = _profiled_and_trained(names, setting.seed)
+        _cached[setting.seed] = _profile_and_train(names, setting.seed)
     return _cached[setting.seed]
 
 
-def _profiled_and_trained(names: list[str], seed: int) -> Models:
+def _profile_and_train(names: list[str], seed: int) -> Models:
     with tempfile.TemporaryDirectory() as folder:
         return train(
             read_profile(profile(SYNTHETIC_CARD, Path(folder) / "profile", nfs=names, quota=RUNS_PER_NF, seed=seed))

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.registry import CannotRun, Setting
-from experiments.vnf_chains.methodology.recorded import SHARE_REPEATS, testbed_of
+from experiments.vnf_chains.methodology.recorded import SHARE_REPEATS, read_testbed_name
 from experiments.vnf_chains.methodology.scaling import AT_SIZE
 from experiments.vnf_chains.methodology.shares import NF_PAIRS
 from profiler.chains.rounds import ChainRounds
@@ -34,7 +34,7 @@ from profiles.chain_table import (
     ORDER_COLUMN,
     REPEAT_COLUMN,
     SHARES_COLUMN,
-    dropped_column,
+    drop_column_of,
     read_chains,
 )
 
@@ -178,7 +178,7 @@ def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
         stages, _ = parse_chain(str(order))
         core_of = {at: core for core, of_core in enumerate(json.loads(str(cores))) for at in of_core}
         runs = rows.pivot_table(index="flows", columns=REPEAT_COLUMN, values=CHAIN_KPPS).dropna()
-        passes = 1 - float(rows[dropped_column(0)].mean()) / 100
+        passes = 1 - float(rows[drop_column_of(0)].mean()) / 100
         nfs = tuple(stage.nf for stage in stages)
         placed = tuple(core_of[at] for at in range(len(nfs)))
         of_cores, load = tuple(json.loads(str(shares))), runs.index.to_numpy(float)
@@ -200,15 +200,15 @@ def load_runs(setting: Setting) -> LoadRuns:
         folder = setting.chains / LOADS_FOLDER
         if not folder.is_dir():
             raise CannotRun(f"{setting.chains} has no folder {LOADS_FOLDER} of chains at rising load")
-        name, simulated = testbed_of(folder)
+        name, simulated = read_testbed_name(folder)
         found = load_chains(read_chains(folder / CHAINS_FILE))
         runs = sum(chain.kpps.size for chain in found)
         return LoadRuns(found, f"{name}: {runs:,} runs in {folder.name}, {'simulated' if simulated else 'measured'}.")
-    return _simulated(setting.count(SHARE_REPEATS, least=2), FLOW_STEP, setting.seed)
+    return _simulate(setting.count(SHARE_REPEATS, least=2), FLOW_STEP, setting.seed)
 
 
 @cache
-def _simulated(repeats: int, step: float, seed: int) -> LoadRuns:
+def _simulate(repeats: int, step: float, seed: int) -> LoadRuns:
     with (
         tempfile.TemporaryDirectory() as folder,
         SimulatedServer(seed=seed) as server,

@@ -67,9 +67,9 @@ def share_runs(setting: Setting) -> ShareRuns:
         When its files are wrong.
     """
     if setting.chains is None:
-        return _simulated(setting.count(SHARE_REPEATS, least=2), setting.seed)
+        return _simulate(setting.count(SHARE_REPEATS, least=2), setting.seed)
     table = read_chains(setting.chains / CHAINS_FILE)
-    name, simulated = testbed_of(setting.chains)
+    name, simulated = read_testbed_name(setting.chains)
     found = topologies(table)
     how = "simulated" if simulated else "measured"
     runs = sum(len(chain.kpps) for chain in found.values())
@@ -81,7 +81,7 @@ def share_runs(setting: Setting) -> ShareRuns:
 
 
 @cache
-def _simulated(repeats: int, seed: int) -> ShareRuns:
+def _simulate(repeats: int, seed: int) -> ShareRuns:
     with (
         tempfile.TemporaryDirectory() as folder,
         SimulatedServer(seed=seed) as server,
@@ -95,7 +95,7 @@ def _simulated(repeats: int, seed: int) -> ShareRuns:
     return ShareRuns(found, scaling, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")
 
 
-def testbed_of(folder: Path) -> tuple[str, bool]:
+def read_testbed_name(folder: Path) -> tuple[str, bool]:
     """The testbed of a folder of measured chains: its name, and whether it is simulated."""
     described = json.loads((folder / "testbed.json").read_text(encoding="utf-8"))
     return str(described["name"]), bool(described["simulated"])

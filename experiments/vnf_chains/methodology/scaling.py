@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from experiments.vnf_chains.methodology.shares import CPU_INPUT, FLOW_COUNT, SIZE_INPUT, Topology, placed, share_load
+from experiments.vnf_chains.methodology.shares import (
+    CPU_INPUT,
+    FLOW_COUNT,
+    SIZE_INPUT,
+    Topology,
+    place_on_cores,
+    share_load,
+)
 from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel
 from predictor.chains.profiled_nf import ProfiledNf
@@ -49,7 +56,7 @@ def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: i
         if len(chain.nfs) > 1 and all(nf in functions for nf in chain.nfs):
             of_chain = {nf: profiles[nf] for nf in chain.nfs}
             models = {
-                PROFILES_METHOD: fit_chain(of_chain, placed(chain, functions)),
+                PROFILES_METHOD: fit_chain(of_chain, place_on_cores(chain, functions)),
                 CORRECTED_METHOD: correct(of_chain, chain, functions),
             }
             rows += _Scaling(name, models, rounds, repeats).rows()
@@ -67,7 +74,7 @@ def correct(
     """The model after ten single runs of the chain, drawn at random among its settings."""
     drawn = np.random.default_rng([seed, TEN_RUNS]).permutation(len(chain.kpps))[:TEN_RUNS]
     at = dict(zip(chain.inputs, chain.at[drawn].T, strict=True))
-    return fit_chain(profiles, placed(chain, functions), measured_at=at, measured=chain.kpps[drawn])
+    return fit_chain(profiles, place_on_cores(chain, functions), measured_at=at, measured=chain.kpps[drawn])
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from predictor.chains.settings import Settings, settings_of
 from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
 from profiles.arrays import Floats
 from profiles.chain import parse_chain
-from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, dropped_column
+from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, drop_column_of
 
 NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))
 """Each is measured in both orders, as the paper's two pairs are."""
@@ -124,14 +124,14 @@ def topologies(table: pd.DataFrame) -> dict[str, Topology]:
             continue
         of_shares = [CPU_INPUT] if len(nfs) == 1 else [f"{nf}.{CPU_INPUT}" for nf in nfs]
         at = np.column_stack([shares, rows[SIZE_INPUT].to_numpy(float)])[kept]
-        kpps, dropped = rows[CHAIN_KPPS].to_numpy(float)[kept], rows[dropped_column(0)].to_numpy(float)[kept]
+        kpps, dropped = rows[CHAIN_KPPS].to_numpy(float)[kept], rows[drop_column_of(0)].to_numpy(float)[kept]
         one = Topology(nfs, (*of_shares, SIZE_INPUT), at, kpps, float(dropped.mean()))
         if len(one.settings) >= FEWEST_SETTINGS:
             found[one.name] = one
     return dict(sorted(found.items(), key=lambda item: len(item[1].nfs)))
 
 
-def placed(chain: Topology, functions: Mapping[str, Topology]) -> PlacedChain:
+def place_on_cores(chain: Topology, functions: Mapping[str, Topology]) -> PlacedChain:
     """The chain, each stage on its core; what functions drop is what they drop alone."""
     effects = [StageEffect(1 - functions[nf].dropped_pct / 100) for nf in chain.nfs]
     return PlacedChain.of(chain.nfs, effects=effects)

@@ -42,14 +42,14 @@ def nics_over_time(curves: pd.DataFrame, optimum: int, caption: str) -> Chart:
         .mark_rule(style="optimum")
         .encode(y="nics:Q", tooltip=alt.value(caption))
     )
-    return sized(layers(lines, line), TALL_HEIGHT, curves["strategy"])
+    return fit_to_page(layers(lines, line), TALL_HEIGHT, curves["strategy"])
 
 
 def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
     """NICs of every strategy as bars, labelled with their wastage; the optimum is a line."""
     bars = alt.Chart(table).encode(y=_name("strategy"), x=_label("nics", "NICs", table))
     line = alt.Chart(pd.DataFrame({"nics": [optimum]})).encode(x="nics:Q")
-    return sized(
+    return fit_to_page(
         layers(
             bars.mark_bar().encode(tooltip=["strategy:N", "nics:Q", "wastage:N"]),
             bars.mark_text(align="left", dx=5).encode(text="wastage:N"),
@@ -62,7 +62,7 @@ def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
 def percentages(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
     """A labelled bar per category: column `pct`."""
     bars = alt.Chart(table).encode(y=_name(category), x=_label("pct", title, table))
-    return sized(
+    return fit_to_page(
         layers(
             bars.mark_bar().encode(tooltip=[f"{category}:N", alt.Tooltip("pct:Q", format=".2f")]),
             bars.mark_text(align="left", dx=5).encode(text=alt.Text("pct:Q", format=".1f")),
@@ -83,7 +83,7 @@ def intervals(table: pd.DataFrame, figure: str, title: str) -> Chart:
     points = place.mark_point(filled=True, size=70, opacity=1).encode(
         x=alt.X(f"{figure}:Q", title=title), tooltip=tooltip
     )
-    return sized(layers(lines, points), _height(table["strategy"]))
+    return fit_to_page(layers(lines, points), _height(table["strategy"]))
 
 
 def occupancy(table: pd.DataFrame, cores: int) -> Chart:
@@ -99,7 +99,7 @@ def occupancy(table: pd.DataFrame, cores: int) -> Chart:
         )
     )
     whole = alt.Chart(pd.DataFrame({"cores": [cores]})).mark_rule(style="guide").encode(x="cores:Q")
-    return sized(layers(bars, whole), _height(table["strategy"].unique()), table["nf"], table["strategy"])
+    return fit_to_page(layers(bars, whole), _height(table["strategy"].unique()), table["nf"], table["strategy"])
 
 
 def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
@@ -120,12 +120,12 @@ def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
     )
     ends = pd.DataFrame({"predicted": [low, 101.0], "true": [low, 101.0]})
     diagonal = alt.Chart(ends).mark_line(style="guide", strokeWidth=1).encode(x="predicted:Q", y="true:Q")
-    return sized(layers(diagonal, points), 360, table["strategy"])
+    return fit_to_page(layers(diagonal, points), 360, table["strategy"])
 
 
 def drops(table: pd.DataFrame) -> Chart:
     """Predicted drop by NF, a bar per resource."""
-    return sized(
+    return fit_to_page(
         alt.Chart(table)
         .mark_bar()
         .encode(
@@ -156,7 +156,7 @@ def bottlenecks(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -
         shape=alt.Shape("source:N", sort=None, legend=alt.Legend(title=None)),
         tooltip=["source:N", f"{attribute}:Q", "kpps:Q", "bottleneck:N"],
     )
-    return sized(layers(lines, points), TALL_HEIGHT, table["bottleneck"])
+    return fit_to_page(layers(lines, points), TALL_HEIGHT, table["bottleneck"])
 
 
 def bands(table: pd.DataFrame, x: str, title: str, y_title: str = NICS_TITLE) -> Chart:
@@ -165,7 +165,7 @@ def bands(table: pd.DataFrame, x: str, title: str, y_title: str = NICS_TITLE) ->
         x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format=",~f")), color=_by("option", table)
     )
     tooltip = ["option:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
-    return sized(
+    return fit_to_page(
         layers(
             base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q"),
             base.mark_line(point=True).encode(y=alt.Y("middle:Q", title=y_title), tooltip=tooltip),
@@ -203,7 +203,7 @@ def _height(names: Iterable[str]) -> int:
     return len(of) * (ROW_HEIGHT if max(of, default=1) == 1 else TWO_LINE_ROW_HEIGHT)
 
 
-def sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
+def fit_to_page(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
     """As wide as the page; `usermeta` holds the width of a name in the legend and of the axis, for narrow pages."""
     widths = {
         "legend": LETTER_WIDTH * _longest(legend) + SYMBOL_WIDTH,

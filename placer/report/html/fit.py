@@ -41,7 +41,7 @@ from placer.report.text.fit import (
     span_text,
     wide_axis,
 )
-from placer.report.text.table import counted
+from placer.report.text.table import count_noun
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.points import MeasuredCurve
 
@@ -141,8 +141,8 @@ def _summary_of_all(fits: Sequence[FittedModel]) -> Iterator[str]:
     unknown = sum(fit.left_out_smape_pct is None for fit in fits)
     yield f"{len(fits)} curves are fitted; the largest error is {error_text(worst.smape_pct)}, of {model_name(worst)}."
     above = sum(fit.left_out_smape_pct is not None and not explains(fit) for fit in fits)
-    of = counted(above, "model") if above else "no model"
-    others = f" Of {counted(unknown, 'model')} it is not known: there are too few points." if unknown else ""
+    of = count_noun(above, "model") if above else "no model"
+    others = f" Of {count_noun(unknown, 'model')} it is not known: there are too few points." if unknown else ""
     yield f"The error at points that were left out is clearly above the noise of {of}.{others}"
     yield "Each holds where it was measured. Values beyond are extrapolated: no measurement supports them."
     yield ERRORS_NOTE
@@ -189,7 +189,7 @@ def _sections_of_all(pairs: Sequence[tuple[FittedModel, MeasuredCurve]], most: i
 def _draw(fit: FittedModel, curve: MeasuredCurve, most: int) -> str:
     """How many points there are, how many of them are repeats, and whether all are drawn."""
     different, rows = len(set(curve.x.tolist())), len(curve.x)
-    text = f"{counted(rows, 'point')} at {counted(different, 'value')} of {fit.x}."
+    text = f"{count_noun(rows, 'point')} at {count_noun(different, 'value')} of {fit.x}."
     if different < rows:
         text += " Repeats are drawn one by one."
     if (drawn := len(points_table(fit, curve, most))) < rows:
@@ -212,7 +212,7 @@ def _curve_figure(name: str, fit: FittedModel, curve: MeasuredCurve, most: int) 
     setting = setting_text(fit.setting)
     caption = f"Measured points and the model{f', {setting}' if setting else ''}; {axis}. {spoken(fit)}"
     points = points_table(fit, curve, most)
-    return Figure(name, caption, fitted_curve(points, lines_table(fit, curve), breaks_table(fit), fit.x, fit.y))
+    return Figure(name, caption, draw_fitted_curve(points, lines_table(fit, curve), breaks_table(fit), fit.x, fit.y))
 
 
 def _deviation_figure(name: str, fit: FittedModel, curve: MeasuredCurve, most: int) -> Figure:
@@ -239,7 +239,9 @@ DRAWN_BEYOND = 0.5
 """By which share of the points' span a formula is drawn beyond them: near a pole it would hide them."""
 
 
-def fitted_curve(points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame, x_title: str, y_title: str) -> Chart:
+def draw_fitted_curve(
+    points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame, x_title: str, y_title: str
+) -> Chart:
     """Points, a line per segment, and a rule with its band per breakpoint; a wide range has a logarithmic axis.
 
     Parameters
@@ -262,7 +264,7 @@ def fitted_curve(points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame
         .mark_line(strokeWidth=2.5, clip=True)
         .encode(x=x, y=alt.Y("y:Q", title=y_title), detail="segment:N", color=_of(known), tooltip=[formula])
     )
-    return charts.sized(charts.layers(*_breaks(breaks, x, known), dots, curves), charts.TALL_HEIGHT, known)
+    return charts.fit_to_page(charts.layers(*_breaks(breaks, x, known), dots, curves), charts.TALL_HEIGHT, known)
 
 
 def _breaks(breaks: pd.DataFrame, x: alt.X, known: Sequence[str]) -> list[alt.Chart]:
@@ -285,7 +287,7 @@ def deviations(points: pd.DataFrame, band_pct: float, x_title: str) -> Chart:
     y = alt.Y("deviation:Q", title="deviation, %")
     band = pd.DataFrame({"low": [-band_pct], "high": [band_pct], "what": [NOISE_MARK]})
     tooltip = [_number("x", x_title), alt.Tooltip("deviation:Q", format=".2f")]
-    return charts.sized(
+    return charts.fit_to_page(
         charts.layers(
             alt.Chart(band).mark_rect(opacity=0.22).encode(y=alt.Y("low:Q"), y2="high:Q", color=_of(known)),
             alt.Chart(pd.DataFrame({"zero": [0.0]})).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),

@@ -178,7 +178,7 @@ def _rows(table: pd.DataFrame) -> list[Sequence[tuple[str, str]]]:
     """Per cell, what is displayed and what it is sorted by."""
     places = [_places(table.iloc[:, column]) for column in range(table.shape[1])]
     return [
-        [(_show(value, digits), _sorted_by(value)) for value, digits in zip(row, places, strict=True)]
+        [(_show(value, digits), _sort_key(value)) for value, digits in zip(row, places, strict=True)]
         for row in table.itertuples(index=False)
     ]
 
@@ -200,7 +200,7 @@ def _show(value: object, places: int) -> str:
     return f"{value:,.{places}f}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 
-def _sorted_by(value: object) -> str:
+def _sort_key(value: object) -> str:
     if isinstance(value, (int, float)):
         return "" if math.isnan(value) else repr(value)
     return "" if value is None or value is pd.NA else str(value)

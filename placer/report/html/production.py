@@ -9,10 +9,10 @@ import pandas as pd
 
 from placer.fleet.simulated.outcome import BY_HAND, WITH, WITHOUT, FleetOutcome, Production
 from placer.report.html import Figure, Page, Section, Tile
-from placer.report.html.charts import TALL_HEIGHT, layers, sized
+from placer.report.html.charts import TALL_HEIGHT, fit_to_page, layers
 from placer.report.html.page import Chart
-from placer.report.text.production import found_text, notes
-from placer.report.text.table import counted_nics
+from placer.report.text.production import format_found_drift, notes
+from placer.report.text.table import count_nics
 from profiles.files.lines import STDIN
 
 STANDARD_INPUT = "standard input"
@@ -33,7 +33,7 @@ def page_of_production(production: Production, trace: str) -> Page:
 def _comparison(production: Production) -> str:
     return " ".join(
         f"{fleet.name.capitalize()}, {fleet.violations_pct:.2f} % of {fleet.placed:,} instances violate their SLA, on "
-        f"{counted_nics(fleet.nics)}."
+        f"{count_nics(fleet.nics)}."
         for fleet in production.fleets
     )
 
@@ -42,7 +42,7 @@ def _drift_sentences(production: Production) -> Iterator[str]:
     learned = production.fleet(WITH)
     for drift in production.drifts:
         found = learned.found_after(drift)
-        after = "is not found" if found is None else f"is found after {found_text(learned, drift)}"
+        after = "is not found" if found is None else f"is found after {format_found_drift(learned, drift)}"
         yield f"The drift of {drift.nf} {after} of that NF."
     yield f"False alarms: {learned.false_alarms:,}."
 
@@ -182,4 +182,4 @@ def over_events(curves: pd.DataFrame, figure: str, title: str, by: str, turns: p
         )
     )
     marks = alt.Chart(turns).mark_rule(style="guide").encode(x=f"{TURN_COLUMN}:Q", tooltip=["what:N"])
-    return sized(layers(lines, marks) if len(turns) else layers(lines), TALL_HEIGHT, names)
+    return fit_to_page(layers(lines, marks) if len(turns) else layers(lines), TALL_HEIGHT, names)

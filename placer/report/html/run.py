@@ -21,14 +21,14 @@ from placer.policy.rules import LOOK_AHEAD
 from placer.report.html import charts
 from placer.report.html.page import Chart, Figure, Page, Section, Tile
 from placer.report.text.recommendation import (
+    choose_plan,
     further_lines,
     plan_name,
-    recommended_plan,
     rejection_lines,
     violations_sentence,
 )
-from placer.report.text.run import measured_notes, risk_notes, truth_note
-from placer.report.text.table import counted_nics
+from placer.report.text.run import note_measurements, risk_notes, truth_note
+from placer.report.text.table import count_nics
 from placer.run import Comparison
 from placer.strategies.contention_aware import ContentionAware
 from profiles import CoLocation
@@ -48,7 +48,7 @@ def page_of_run(comparison: Comparison, trace: str) -> Page:
         Name of the trace.
     """
     trace = STANDARD_INPUT if trace == STDIN else trace
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     return Page(
         title=f"Placement of {len(comparison.arrivals):,} NFs: {trace}",
         summary=_summary(comparison, chosen),
@@ -66,12 +66,12 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
         violations = violations_sentence(comparison, chosen)
     notes = [truth_note(comparison).replace("\n", " "), *risk_notes(comparison)]
     return (
-        f"{plan_name(chosen)} places {len(chosen.plan.placed):,} NF instances on {counted_nics(chosen.nics)}.",
+        f"{plan_name(chosen)} places {len(chosen.plan.placed):,} NF instances on {count_nics(chosen.nics)}.",
         f"{violations} {_optimum_sentence(comparison)}",
         *wastage_notes(comparison, [chosen]),
         *rejection_lines(comparison),
         *further_lines(comparison),
-        *measured_notes(comparison),
+        *note_measurements(comparison),
         " ".join(notes),
     )
 
@@ -80,11 +80,11 @@ def _optimum_sentence(comparison: Comparison) -> str:
     optimum = comparison.optimum
     if optimum.plan.rejected:
         placed, rejected = len(optimum.plan.placed), optimum.plan.rejected
-        return f"The optimum places {placed:,} on {counted_nics(optimum.nics)} and rejects {rejected:,}."
+        return f"The optimum places {placed:,} on {count_nics(optimum.nics)} and rejects {rejected:,}."
     if optimum.proven:
-        return f"The optimum is {counted_nics(optimum.nics)}, proven: no plan without SLA violations uses fewer."
-    bound = counted_nics(optimum.nics_lower_bound)
-    return f"The optimum is between {bound}, the lower bound, and {counted_nics(optimum.nics)}."
+        return f"The optimum is {count_nics(optimum.nics)}, proven: no plan without SLA violations uses fewer."
+    bound = count_nics(optimum.nics_lower_bound)
+    return f"The optimum is between {bound}, the lower bound, and {count_nics(optimum.nics)}."
 
 
 def _tiles(comparison: Comparison, chosen: Evaluation) -> tuple[Tile, ...]:
@@ -116,7 +116,7 @@ def sections_of_run(comparison: Comparison, chosen: Evaluation) -> Iterator[Sect
     yield _strategies(comparison)
     yield over_time_section(nics_over_time(comparison), *_reference_line(comparison))
     yield occupancy_section(occupancy(comparison), co_locations(chosen.plan), cores, plan_name(chosen))
-    yield from agreement_section(predicted_and_true(comparison), names)
+    yield from agreement_section(compare_with_truth(comparison), names)
     yield from _of_predictor(comparison, chosen)
     yield from violations_section(violations(chosen), plan_name(chosen))
 
@@ -181,7 +181,7 @@ def occupancy_section(occupancy: pd.DataFrame, co_locations: pd.DataFrame, cores
 
 
 def agreement_section(table: pd.DataFrame, strategies: Sequence[str]) -> Iterator[Section]:
-    """Predicted against true throughput, as of `predicted_and_true`; colours are those of all `strategies`."""
+    """Predicted against true throughput, as of `compare_with_truth`; colours are those of all `strategies`."""
     if table.empty:
         return
     errors = table.assign(error=(table["predicted"] - table["true"]).abs() * table["instances"])
@@ -329,7 +329,7 @@ def co_locations(plan: Plan) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["NFs that share a NIC", "NIC model", "NICs"])
 
 
-def predicted_and_true(comparison: Comparison) -> pd.DataFrame:
+def compare_with_truth(comparison: Comparison) -> pd.DataFrame:
     """`strategy`, `nf`, lowest `predicted` and `true` throughput in % of alone, and how many `instances` are equal."""
     rows = []
     for plan in comparison.plans:

@@ -10,8 +10,8 @@ from placer.report.text.sizing import AXIS_TEXTS, curves_of, fleet_option_name, 
 from placer.report.text.study import (
     UNKNOWN_TEXT,
     interval_text,
-    marked_notes,
     marks,
+    note_marks,
     option_name,
     recommendation,
     truth_sentence,
@@ -53,7 +53,7 @@ def page_of_study(name: str, statistics: pd.DataFrame, results: pd.DataFrame) ->
             Tile(f"{len(results):,}", "plans"),
             Tile(f"{traces:,}", "kind of trace" if traces == 1 else "kinds of traces"),
             Tile(f"{statistics['draws'].max():.0f}" if len(statistics) else "0", "draws of a trace at most"),
-            Tile(_proven(results), "of optima proven"),
+            Tile(_share_of_proven(results), "of optima proven"),
         ),
         sections=tuple(study_section(number, rows) for number, (_, rows) in enumerate(groups, start=1)),
     )
@@ -73,10 +73,10 @@ def study_section(number: int, rows: pd.DataFrame) -> Section:
     ]
     draws = int(rows["draws"].max())
     text = "One draw." if draws == 1 else f"{draws:,} draws."
-    return Section(slug, title, text, tuple(figures), _numbers(middle), notes=marked_notes(rows))
+    return Section(slug, title, text, tuple(figures), _numbers(middle), notes=note_marks(rows))
 
 
-def _proven(results: pd.DataFrame) -> str:
+def _share_of_proven(results: pd.DataFrame) -> str:
     """The share of proven optima: one per trace and fleet, however many strategies were compared with it."""
     optima = results.drop_duplicates(["trace", "fleet", "draw"])["proven"].dropna()
     return f"{100 * optima.mean():.0f} %" if len(optima) else "–"

@@ -14,7 +14,7 @@ from placer.rack.layout import SWITCH
 from placer.rack.plan import ChainPlan, LimitChange, RackPlan, Status, answer
 from placer.rack.reasons.layout_verdicts import RackUse, bottlenecks, rack_use
 from placer.rack.replanning.replan import Replanned
-from placer.report.text.table import counted, text_table
+from placer.report.text.table import count_noun, text_table
 
 CHAIN_HEADINGS = ["chain", "rate Mbps", "t_min", "t_max", "latency us", "slack us", "cores"]
 LIMIT_NAMES = {"cores": "cores", "nic_mbps": "NIC", "blocks": "blocks per stage"}
@@ -162,15 +162,15 @@ def _mbps(rate: float) -> str:
 CONTENDED_HEADINGS = ["chain", "Mbps", "these cores by cycles", "plan by cycles", "t_min", "cycles grow by"]
 
 
-def contended_report(found: ContendedPlan, strategy: str, form: str) -> str:
+def format_contended(found: ContendedPlan, strategy: str, form: str) -> str:
     """The plan for people (`table`) or programs (`json`, CONTRACTS 9 with further keys)."""
     if form == "json":
-        return json.dumps(contended_answer(found)) + "\n"
+        return json.dumps(build_contended(found)) + "\n"
     report = rack_report(found.predicted, strategy, form)
     return "\n".join([report, _contention(found)]) if found.by_cycles.chains else report
 
 
-def contended_answer(found: ContendedPlan) -> Mapping[str, object]:
+def build_contended(found: ContendedPlan) -> Mapping[str, object]:
     """As `answer`, with what is predicted: `gap`, `contention`, and per chain and subgroup by what cycles grow."""
     written: dict[str, Any] = dict(answer(found.plan))
     written["gap"] = found.plan.gap
@@ -190,11 +190,11 @@ def contended_answer(found: ContendedPlan) -> Mapping[str, object]:
 
 
 def _contention(found: ContendedPlan) -> str:
-    lines = [] if not found.plan.chains else [_predicted_chains(found), ""]
-    return "\n".join([*lines, _predicted_verdict(found)]) + "\n"
+    lines = [] if not found.plan.chains else [_format_predicted_chains(found), ""]
+    return "\n".join([*lines, _format_predicted_verdict(found)]) + "\n"
 
 
-def _predicted_chains(found: ContendedPlan) -> str:
+def _format_predicted_chains(found: ContendedPlan) -> str:
     rows = [
         [
             one.chain.name,
@@ -213,12 +213,12 @@ def _most(one: ChainPlan) -> float:
     return float(min([one.chain.slo.t_max_mbps, *(rate for rate in rates if rate is not None)]))
 
 
-def _predicted_verdict(found: ContendedPlan) -> str:
+def _format_predicted_verdict(found: ContendedPlan) -> str:
     alone = f"The plan by cycles alone has {_mbps(_aggregate(found.by_cycles))} Mbps, which contention only lessens"
     agreed = "plan and prediction agree" if found.agreed else "the best plan on the way is shown"
     if not found.plan.chains:
         agreed = "none of these plans keeps every SLO by prediction"
-    return f"{alone}.\nContention: {counted(found.rounds, 'round')}; {agreed}."
+    return f"{alone}.\nContention: {count_noun(found.rounds, 'round')}; {agreed}."
 
 
 def _aggregate(plan: RackPlan) -> float:

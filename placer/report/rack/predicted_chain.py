@@ -134,7 +134,7 @@ def scaling_report(
     headings = ["method", *(f"{nf}.{target.resource}" for nf in nfs), "total", f"predicted {measure}", "90 % interval",
                 "chain runs"]  # fmt: skip
     rows = [
-        [name, *_amounts(result, nfs), *_reached(predicted[name]), str(len(result.tried))]
+        [name, *_amounts(result, nfs), *_format_reached(predicted[name]), str(len(result.tried))]
         for name, result in found.items()
     ]
     limit = "at least" if model.higher_is_better else "at most"
@@ -145,11 +145,11 @@ def scaling_report(
 
 
 def _predict(model: ChainModel, target: ScalingTarget, result: ScalingResult) -> ChainPredictions | None:
-    from predictor.chains.scaling import predicted_for
+    from predictor.chains.scaling import predict_allocations
 
     if result.allocation is None:
         return None
-    return predicted_for(model, target, {nf: np.array([amount]) for nf, amount in result.allocation.items()})
+    return predict_allocations(model, target, {nf: np.array([amount]) for nf, amount in result.allocation.items()})
 
 
 def _amounts(result: ScalingResult, nfs: list[str]) -> list[str]:
@@ -158,7 +158,7 @@ def _amounts(result: ScalingResult, nfs: list[str]) -> list[str]:
     return [*(f"{result.allocation[nf]:g}" for nf in nfs), f"{result.total:g}"]
 
 
-def _reached(predicted: ChainPredictions | None) -> list[str]:
+def _format_reached(predicted: ChainPredictions | None) -> list[str]:
     if predicted is None:
         return ["-", "-"]
     return [f"{predicted.predicted[0]:.4g}", f"{predicted.low[0]:.4g} to {predicted.high[0]:.4g}"]

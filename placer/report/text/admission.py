@@ -51,7 +51,7 @@ def admission_report(
     if reasons:
         parts.append(_explain(reasons))
     elif admission.rejected:
-        parts.append(rejected_table(admission.rejected))
+        parts.append(format_rejected(admission.rejected))
     return "\n".join([*parts, _verdict(device, admission, method)])
 
 
@@ -127,7 +127,7 @@ def sms_text(shares: Sequence[SmShare]) -> str:
     return ", ".join(found)
 
 
-def rejected_table(rejected: Sequence[Rejected]) -> str:
+def format_rejected(rejected: Sequence[Rejected]) -> str:
     """What is rejected, with its causes."""
     return text_table(
         REJECTED_HEADINGS,
@@ -192,7 +192,7 @@ def _seconds(seconds: float) -> str:
 PREDICTED_HEADINGS = ["admitted", "NF", "rate kpps", "SLO us", "p99", "batch", "order", "packets on SMs"]
 
 
-def predicted_table(admission: Admission, p99_us: Sequence[float]) -> str:
+def format_predicted(admission: Admission, p99_us: Sequence[float]) -> str:
     """The plan with the p99 of each admitted SLO, margin included, then what is rejected."""
     rows = [
         [
@@ -202,7 +202,7 @@ def predicted_table(admission: Admission, p99_us: Sequence[float]) -> str:
         for one, latency in zip(admission.admitted, p99_us, strict=True)
     ]
     parts = [text_table(PREDICTED_HEADINGS, rows, words=2)] if rows else []
-    parts += [rejected_table(admission.rejected)] if admission.rejected else []
+    parts += [format_rejected(admission.rejected)] if admission.rejected else []
     total = len(admission.admitted) + len(admission.rejected)
     verdict = f"{len(admission.admitted):,} of {total:,} SLOs admitted by predicted p99 in {admission.seconds:.3f} s.\n"
     return "\n".join([*parts, verdict])

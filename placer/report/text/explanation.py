@@ -12,7 +12,7 @@ from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
 from placer.explain.waste import Waste
 from placer.model.oracle import CONTENTION
 from placer.policy.rejection import Cause
-from placer.report.text.table import counted_nics, text_table
+from placer.report.text.table import count_nics, text_table
 from profiles import Workload
 
 NICS_PER_LINE = 3
@@ -63,7 +63,7 @@ def explanation_table(explanation: Explanation, *, everything: bool = False) -> 
         groups[_verdict_text(verdict), number if apart else None].append(verdict)
     rows = [_row(group) for group in sorted(groups.values(), key=_order)]
     subject = f"{arrival.id} ({_workload_text(arrival.workload)})"
-    head = f"{subject} {where}; it fits on {fitting:,} of {counted_nics(in_use)} in use.\n\n"
+    head = f"{subject} {where}; it fits on {fitting:,} of {count_nics(in_use)} in use.\n\n"
     return head + text_table(["", "NICs", "names", "free cores", "verdict", "kpps predicted / required"], rows)
 
 
@@ -76,9 +76,9 @@ def waste_json(waste: Waste) -> str:
 def waste_table(waste: Waste) -> str:
     """A row per cause of unused capacity."""
     if not waste.idle:
-        return f"{counted_nics(waste.nics)} in use at the peak; every core is used.\n"
+        return f"{count_nics(waste.nics)} in use at the peak; every core is used.\n"
     rows = [(cause_text(cause), f"{nics:.2f}", f"{100 * nics / waste.nics:.1f}") for cause, nics in waste.idle.items()]
-    head = f"{counted_nics(waste.nics)} in use at the peak; the used cores amount to {waste.filled:,.2f} NICs.\n\n"
+    head = f"{count_nics(waste.nics)} in use at the peak; the used cores amount to {waste.filled:,.2f} NICs.\n\n"
     return head + text_table(["why capacity is unused", "NICs", "% of all"], rows)
 
 

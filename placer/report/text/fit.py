@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placer.report.text.table import counted
+from placer.report.text.table import count_noun
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
 from predictor.fitting.points import MeasuredCurve
 from profiles.arrays import Floats
@@ -32,7 +32,7 @@ WIDE_RANGE_FACTOR = 50.0
 """A curve whose largest x is more than so many times its smallest has a logarithmic axis."""
 
 
-def shown(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding: str = "utf-8") -> str:
+def format_fit(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding: str = "utf-8") -> str:
     """The model for people, ending in a newline.
 
     Parameters
@@ -199,7 +199,7 @@ def extrapolation_text(fit: FittedModel) -> str:
 def parts_text(fit: FittedModel) -> str:
     """Of how many segments it is, and their families: `2 segments (constant, log)`."""
     families = ", ".join(segment.family for segment in fit.segments)
-    return f"{counted(len(fit.segments), 'segment')} ({families})"
+    return f"{count_noun(len(fit.segments), 'segment')} ({families})"
 
 
 # A curve in the characters of a terminal: Braille dots, or plain ASCII.
@@ -252,7 +252,7 @@ def _places(values: Floats, count: int) -> NDArray[np.int_]:
 ADDED_COLUMNS = ("predicted", "extrapolated")
 
 
-def fitted_points(table: CsvTable, predicted: NDArray[np.float64], extrapolated: NDArray[np.bool_]) -> str:
+def format_fitted_points(table: CsvTable, predicted: NDArray[np.float64], extrapolated: NDArray[np.bool_]) -> str:
     """The rows of a table with two columns more; `predicted` is empty where the formula has no finite value."""
     kept = [at for at, column in enumerate(table.header) if column not in ADDED_COLUMNS]
     text = io.StringIO()

@@ -18,7 +18,7 @@ from placer.model.plan import OPTIMAL, replay_plan
 from placer.optimal.bounded_plan import ids_of_rejected
 from placer.optimal.shortfall import listed
 from placer.placing import BudgetVariation
-from placer.report.text.table import counted, counted_nics
+from placer.report.text.table import count_nics, count_noun
 from placer.run import Comparison
 
 PLANNED_PREFIX = "planned"
@@ -39,7 +39,7 @@ def plan_name(evaluation: Evaluation) -> str:
     return f"{plan.strategy}, {plan.predictor}" if plan.predictor else plan.strategy
 
 
-def recommended_plan(comparison: Comparison) -> Evaluation:
+def choose_plan(comparison: Comparison) -> Evaluation:
     """The plan to choose: of those that keep the budget of SLA violations the one that rejects least, then costs least.
 
     A plan keeps the budget by the ground truth, or else by what is expected; one of which neither is known does not.
@@ -105,7 +105,7 @@ def ends_of(values: Iterable[float | None]) -> tuple[float, float] | None:
 
 def recommendation_lines(comparison: Comparison) -> Iterator[str]:
     """The plan to choose, with the option that gives it, then what else a planner must know of it."""
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     if chosen.plan.strategy != OPTIMAL:
         yield _begin(comparison, chosen)
         yield from rejection_lines(comparison)
@@ -115,10 +115,10 @@ def recommendation_lines(comparison: Comparison) -> Iterator[str]:
 
 def rejection_lines(comparison: Comparison) -> Iterator[str]:
     """Which arrivals the recommended plan rejects, and with how many more NICs its strategy places all."""
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     if not chosen.plan.rejected or chosen.plan.strategy == OPTIMAL:
         return
-    yield f"It rejects {counted(chosen.plan.rejected, 'arrival')}: {listed(ids_of_rejected(chosen.plan))}."
+    yield f"It rejects {count_noun(chosen.plan.rejected, 'arrival')}: {listed(ids_of_rejected(chosen.plan))}."
     unlimited, more = comparison.unlimited, nics_to_add(comparison)
     if unlimited is not None and more and unlimited.plan.rejected < chosen.plan.rejected:
         kinds = " and ".join(f"{count:,} more {model}" for model, count in more.items())
@@ -128,7 +128,7 @@ def rejection_lines(comparison: Comparison) -> Iterator[str]:
 
 def further_lines(comparison: Comparison) -> Iterator[str]:
     """How far the recommended plan carries, what other plans offer, and what its budget and measuring are worth."""
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     if chosen.plan.strategy != OPTIMAL:
         yield from _similar(comparison, chosen)
         yield from _other_choices(comparison, chosen)
@@ -164,7 +164,7 @@ def _options(comparison: Comparison) -> list[Evaluation]:
 
 
 def _best_of(comparison: Comparison, options: Sequence[Evaluation]) -> Evaluation:
-    """By the rule of `recommended_plan`."""
+    """By the rule of `choose_plan`."""
     kept = [option for option in options if is_within_budget(comparison, option)]
 
     def order(evaluation: Evaluation) -> tuple[float, ...]:
@@ -195,7 +195,7 @@ def _begin(comparison: Comparison, chosen: Evaluation) -> str:
 
 def _nics(comparison: Comparison, evaluation: Evaluation) -> str:
     """The NICs of a plan, and the arrivals on them where some are rejected."""
-    nics, total = counted_nics(evaluation.nics), len(comparison.arrivals)
+    nics, total = count_nics(evaluation.nics), len(comparison.arrivals)
     return f"{len(evaluation.plan.placed):,} of {total:,} arrivals on {nics}" if evaluation.plan.rejected else nics
 
 
@@ -221,13 +221,13 @@ def _similar(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
     of += "" if measured or violations is None else " expected"
     over = sum((known_violations_pct(evaluation) or 0.0) > budget for evaluation in similar)
     above = f", over the budget on {over:,} of them" if over and is_within_budget(comparison, chosen) else ""
-    drawn = f"{counted(len(similar), 'other trace')} drawn from its arrivals"
+    drawn = f"{count_noun(len(similar), 'other trace')} drawn from its arrivals"
     yield f"On {drawn}: {nics}{rejects}, {of}{above}."
 
 
 def _other_choices(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
     """Plans that look better and miss the budget, and what knowing all arrivals in advance is worth."""
-    yield from _missed_budget(comparison, chosen)
+    yield from _list_missing_budget(comparison, chosen)
     options = _options(comparison)
     if _knows_all(chosen):
         yield from _one_by_one(comparison, [option for option in options if not _knows_all(option)])
@@ -249,7 +249,7 @@ def _one_by_one(comparison: Comparison, online: Sequence[Evaluation]) -> Iterato
     yield f"{start} {take} {plan_name(best)}, {_in_short(comparison, best)}."
 
 
-def _missed_budget(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
+def _list_missing_budget(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
     """Plans made for the budget that reject or cost less than the chosen one, but miss it, and what would help."""
     budget, family = budget_of(comparison), variation_of(comparison, chosen)
     for evaluation in comparison.evaluations:
@@ -296,9 +296,9 @@ def _budget_cost(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
         return
     without = variation.without_margin
     nics, arrivals = chosen.nics - without.nics, chosen.plan.rejected - without.plan.rejected
-    takes = f"takes {counted(nics, 'extra NIC')}" if nics > 0 else "takes no extra NIC"
+    takes = f"takes {count_noun(nics, 'extra NIC')}" if nics > 0 else "takes no extra NIC"
     if arrivals > 0:
-        takes = f"rejects {counted(arrivals, 'more arrival')}"
+        takes = f"rejects {count_noun(arrivals, 'more arrival')}"
     safety = f"without a safety margin, {_in_short(comparison, without)}"
     yield f"Keeping violations below {budget_of(comparison):g} % {takes}: {safety}."
 
@@ -317,9 +317,9 @@ def _worth_of_measuring(comparison: Comparison, chosen: Evaluation) -> Iterator[
     enough = ""
     if optimum.plan.rejected < chosen.plan.rejected:
         left = optimum.plan.rejected
-        enough = f"all but {counted(left, 'arrival')} would fit" if left else "all arrivals would fit"
+        enough = f"all but {count_noun(left, 'arrival')} would fit" if left else "all arrivals would fit"
     elif optimum.plan.rejected == chosen.plan.rejected and optimum.nics < chosen.nics:
-        enough = f"{counted_nics(optimum.nics)} would be enough"
+        enough = f"{count_nics(optimum.nics)} would be enough"
     known = "exact throughputs" if _knows_all(chosen) else "exact throughputs and all arrivals known"
     if enough:
         yield f"With {known}, {enough}. `--measure N` {runs}, and places again."

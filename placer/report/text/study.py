@@ -10,7 +10,7 @@ import pandas as pd
 from placer.evaluate.wastage import EPSILON, MARK, UNPROVEN
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.model.plan import OPTIMAL
-from placer.report.text.table import counted, text_table
+from placer.report.text.table import count_noun, text_table
 from placer.studies.statistics import BY, MIDDLE
 
 UNKNOWN_TEXT = "unknown"
@@ -32,12 +32,12 @@ def as_table(statistics: pd.DataFrame) -> str:
             *(_label(row[name]) for name in columns),
             str(row["draws"]),
             *(_figure(row, figure, mark if figure == "wastage_pct" else "") for figure in figures[:3]),
-            *([_expected(row)] if expected else []),
+            *([_format_expected(row)] if expected else []),
             _figure(row, figures[3], ""),
         ]
         for (_, row), mark in zip(statistics.iterrows(), marks(statistics), strict=True)
     ]
-    notes = [recommendation(statistics), *marked_notes(statistics)]
+    notes = [recommendation(statistics), *note_marks(statistics)]
     notes += [INTERVALS_NOTE] if (statistics["draws"] > 1).any() else []
     notes += [truth_sentence(statistics)] if "truth" in statistics and len(statistics) else []
     return text_table(headings, rows, words=len(columns)) + "".join(f"\n{note}" for note in notes) + "\n" * bool(notes)
@@ -101,7 +101,7 @@ def marks(statistics: pd.DataFrame) -> list[str]:
     ]
 
 
-def marked_notes(statistics: pd.DataFrame) -> tuple[str, ...]:
+def note_marks(statistics: pd.DataFrame) -> tuple[str, ...]:
     """What each mark means, where a row has it."""
     meanings = {
         MARK: f"{MARK} not comparable with the optimum: more than {budget_of(statistics):g} % SLA violations.",
@@ -159,7 +159,7 @@ def _wastage_of(option: pd.Series[Any], traces: int) -> str:
     unknown, of = pd.isna(option["wastage"]), "median" if traces == 1 else "mean of the medians"
     wastage = "unknown" if unknown else f"{option['wastage']:+.1f} % ({of})"
     rejected = int(option["rejected"])
-    return f"{wastage}, {counted(rejected, 'arrival')} rejected" if rejected else wastage
+    return f"{wastage}, {count_noun(rejected, 'arrival')} rejected" if rejected else wastage
 
 
 def truth_sentence(results: pd.DataFrame) -> str:
@@ -176,7 +176,7 @@ def _label(value: Any) -> str:
     return "-" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _expected(row: pd.Series[Any]) -> str:
+def _format_expected(row: pd.Series[Any]) -> str:
     return "-" if pd.isna(row["expected_violations_pct"]) else f"{row['expected_violations_pct']:.1f}"
 
 

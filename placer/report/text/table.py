@@ -38,20 +38,20 @@ def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, wor
 # Counts in sentences: `1 NIC`, `127 NICs`, `500 arrivals`.
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """A count and its noun, which takes an s unless the count is 1."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def counted_nics(count: int) -> str:
+def count_nics(count: int) -> str:
     """A number of NICs."""
-    return counted(count, "NIC")
+    return count_noun(count, "NIC")
 
 
 # What commands that choose a risk by a budget report of it.
 
 
-def chosen_risk(catalogue: Catalogue, risk: float | None, arrivals: str) -> str:
+def describe_risk(catalogue: Catalogue, risk: float | None, arrivals: str) -> str:
     """The risk that is used, and why; `arrivals` are those that it was chosen by."""
     if risk is None:
         return "the predictor does not model its prediction error: it places by its median prediction"

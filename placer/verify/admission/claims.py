@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 KIND = "admission"
 CERTIFICATE_KEYS = ("certificate", "kind", "device", "slos", "answer")
@@ -230,7 +230,7 @@ def _claimed(kind: type[One], document: object, file: str, place: str) -> One:
     try:
         return kind.model_validate(document)
     except ValidationError as error:
-        found = [(".".join(map(str, (place, *one["loc"]))), worded(one)) for one in error.errors(include_url=False)]
+        found = [(".".join(map(str, (place, *one["loc"]))), word_fault(one)) for one in error.errors(include_url=False)]
         raise InputError([Fault(file, None, column, message) for column, message in found]) from None
 
 

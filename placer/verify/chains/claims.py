@@ -16,7 +16,7 @@ from placer.rack.rack import Rack
 from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 KIND = "chains"
 MOST_NODES = 1_000_000
@@ -145,7 +145,7 @@ def chain_certificate_of(document: object, file: str) -> ChainCertificate:
     try:
         claims = _Certificate.model_validate(document)
     except ValidationError as error:
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        found = [(".".join(map(str, one["loc"])), word_fault(one)) for one in error.errors(include_url=False)]
         raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
     chains, rack = chains_of(claims.chains, file), rack_of(claims.rack, file)
     if unknown := sorted({nf.nf for chain in chains for nf in chain.nfs} - set(rack.costs)):

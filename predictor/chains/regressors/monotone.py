@@ -60,10 +60,10 @@ class Monotone(Regressor):
             at = np.column_stack([axis[i] for axis, i in zip(self.axes_, np.nonzero(missing), strict=True)])
             values[missing] = self.smooth_.level_ + self.smooth_.process_(at)[0]
             variance[missing] = 10 * settings.variance.max()
-        return _made_monotone(values, variance)
+        return _make_monotone(values, variance)
 
 
-def _made_monotone(values: Floats, variance: Floats) -> Floats:
+def _make_monotone(values: Floats, variance: Floats) -> Floats:
     """The nearest values that are monotone along each axis with a direction, by weighted least squares."""
     directions = [_direction(values, variance, axis) for axis in range(values.ndim)]
     made, kept = values, [np.zeros_like(values) for _ in directions]

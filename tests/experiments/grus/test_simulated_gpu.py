@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from experiments import Experiment, Result, Setting, find_experiment
 from experiments.grus import NOT_PRINTED, PAPER, figure1, figure8, figure9, figure10a, figure10b, figure10c, rivals
 from experiments.grus.methodology import judging, kept_slos, kernel_groups, simulated_server, slo_sets
-from experiments.grus.methodology.simulated_server import trained_models
+from experiments.grus.methodology.simulated_server import train_models
 from placer.gpu.plan import LatencySlo
 from predictor.gpu.prediction import Overload
 
@@ -104,7 +104,7 @@ def test_groups_of_kernels_fill_an_sm() -> None:
 @pytest.mark.long
 def test_kernels_are_less_busy_where_the_server_cannot_carry_them() -> None:
     """Four IPSec at 60 % of the time each overload an SM; the group that is drawn does not."""
-    models = trained_models(lambda message: None)
+    models = train_models(lambda message: None)
     nfs, executors = ["IPSec"] * 4, [4, 4, 4, 3]
     busiest = [kernel_groups.busy_load(models, "IPSec", used, order=order) for order, used in enumerate(executors)]
     with pytest.raises(Overload):
@@ -159,8 +159,8 @@ def test_latencies_of_co_locations_are_predicted(results: dict[str, tuple[Experi
 @pytest.mark.long
 def test_co_locations_on_few_sms_share_them() -> None:
     """Ten NFs on four SMs, none of which has more executors than there are."""
-    models = trained_models(lambda message: None)
-    loads = slo_sets.packed(models, Random(0)).loads
+    models = train_models(lambda message: None)
+    loads = slo_sets.pack_nfs(models, Random(0)).loads
     parts = [one for load in loads if load.gpu for one in load.gpu.minibatches]
     used: Counter[int] = Counter()
     for one in parts:

@@ -12,9 +12,9 @@ from experiments.lemur import contention
 from experiments.lemur.methodology.contention_instances import (
     CHAIN_TEXTS,
     SOFTWARE_NFS,
+    build_simulated_rack,
     lemur_sets,
     random_mixes,
-    simulated_rack,
 )
 from experiments.lemur.methodology.paper_rack import CHAIN_SETS, RATE_DELTAS
 from profiler.simulated import server_testbed
@@ -26,7 +26,7 @@ FEW = ("1234 at delta 1", "123 at delta 0.5", "1234 at delta 4")
 @pytest.fixture(scope="module")
 def result() -> Iterator[Result]:
     """Three of Lemur's instances, with models that expect 2 % of every function that has a neighbour."""
-    models = fake_models({name: FakeSolo(0.0, 0.001) for name in simulated_rack().costs})
+    models = fake_models({name: FakeSolo(0.0, 0.001) for name in build_simulated_rack().costs})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contention, "open_models", lambda *given: models)
         patch.setattr(contention, "lemur_sets", lambda: [one for one in lemur_sets() if one.name in FEW])
@@ -63,7 +63,7 @@ def test_notes_are_sentences(result: Result) -> None:
 
 def test_least_rates_are_multiples_of_what_one_core_gives() -> None:
     """Of the slowest function on a server: Encrypt for chains 1 and 2, Dedup for 3 and 4; with the source's cycles."""
-    rack = simulated_rack()
+    rack = build_simulated_rack()
     source = float(rack.overheads.subgroup_cycles)
     found = {one.name: one for one in lemur_sets()}
     assert len(found) == len(CHAIN_SETS) * len(RATE_DELTAS)
@@ -77,7 +77,7 @@ def test_least_rates_are_multiples_of_what_one_core_gives() -> None:
 
 def test_the_rack_is_the_simulated_server() -> None:
     """With its measured cycles, and IPv4Fwd on the switch only."""
-    rack = simulated_rack()
+    rack = build_simulated_rack()
     assert rack.costs["IPv4Fwd"].server is None
     assert float(rack.costs["Encrypt"].server.cycles) == pytest.approx(9123, rel=0.01)  # type: ignore[union-attr]
     assert (rack.testbed.spec, rack.testbed.flows, rack.testbed.mtbr) == ("simulated:server", 100_000, 600)

@@ -142,7 +142,7 @@ def test_by_default_chains_run_on_the_simulated_server(monkeypatch: pytest.Monke
         asked.append((repeats, seed))
         return recorded.share_runs(Setting(chains=folder))
 
-    monkeypatch.setattr(recorded, "_simulated", simulated)
+    monkeypatch.setattr(recorded, "_simulate", simulated)
     recorded.share_runs(Setting(seed=3))
     recorded.share_runs(Setting(scale=0.1))
     assert asked == [(5, 3), (2, 0)]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.vnf_chains.methodology.shares import SHARES_TOGETHER, placed, share_loads, topologies
+from experiments.vnf_chains.methodology.shares import SHARES_TOGETHER, place_on_cores, share_loads, topologies
 from profiler.simulated import SimulatedServer
 from profiles import InputError
 from profiles.chain_table import key_of
@@ -79,4 +79,4 @@ def test_functions_come_before_chains() -> None:
     assert list(found) == ["A", "B", "A-B"]
     assert found["A-B"].inputs == ("A.cpu", "B.cpu", "packet_size")
     assert np.array_equal(np.unique(found["A-B"].columns["A.cpu"]), [0.5, 1.0])
-    assert placed(found["A-B"], found).shares.tolist() == pytest.approx([1.0, 0.9])
+    assert place_on_cores(found["A-B"], found).shares.tolist() == pytest.approx([1.0, 0.9])

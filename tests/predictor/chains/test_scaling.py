@@ -14,7 +14,13 @@ from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel
 from predictor.chains.placed_chain import PlacedChain
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.scaling import Allocation, ScalingTarget, greedy_allocation, predicted_for, smallest_allocation
+from predictor.chains.scaling import (
+    Allocation,
+    ScalingTarget,
+    greedy_allocation,
+    predict_allocations,
+    smallest_allocation,
+)
 
 SHARES = np.round(np.linspace(0.1, 1.0, 10), 3)
 AMOUNTS = {"nx": SHARES.tolist(), "sc": SHARES.tolist()}
@@ -55,7 +61,7 @@ def test_the_greedy_procedure_takes_measurements_where_there_are_any() -> None:
 
     def run(allocation: Allocation) -> float:
         amounts = {nf: np.array([amount]) for nf, amount in allocation.items()}
-        return float(predicted_for(model, target, amounts).predicted[0]) / 2
+        return float(predict_allocations(model, target, amounts).predicted[0]) / 2
 
     found = greedy_allocation(model, target, AMOUNTS, run)
     assert found.allocation == {"nx": 0.4, "sc": 0.8}
@@ -76,7 +82,7 @@ def test_on_one_core_the_best_division_is_found() -> None:
 
 def _least_total(model: ChainModel, target: ScalingTarget) -> float:
     rows = np.array(list(product(SHARES, SHARES)))
-    met = target.met(model, predicted_for(model, target, {"nx": rows[:, 0], "sc": rows[:, 1]}))
+    met = target.met(model, predict_allocations(model, target, {"nx": rows[:, 0], "sc": rows[:, 1]}))
     return float(rows[met].sum(axis=1).min()) if met.any() else float("inf")
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from predictor import Models, load_models, train
-from predictor.contention.calibration import _trusted
+from predictor.contention.calibration import _shrink
 from profiles import Workload
 from profiles.profile import Profile, rate_column, service_column
 from tests.predictor.made_up import CRYPTO, DEFAULT, counters, profile
@@ -72,7 +72,7 @@ def test_correction_survives_saving(corrected: Models, tmp_path: Path) -> None:
 
 def test_correction_is_applied_as_far_as_it_surely_helps() -> None:
     """Gains on all rows: nearly in full; on one row of eight, or none on average: not at all."""
-    assert _trusted(np.full(8, 0.1)) == 1.0
-    assert 0.5 < _trusted(np.array([0.1, 0.05, 0.15, 0.1, 0.02, 0.12, 0.08, 0.1])) < 1.0
-    assert _trusted(np.array([1.0, 0, 0, 0, 0, 0, 0, 0])) == 0.0
-    assert _trusted(np.array([0.1, -0.1, 0.1, -0.1, -0.05])) == 0.0
+    assert _shrink(np.full(8, 0.1)) == 1.0
+    assert 0.5 < _shrink(np.array([0.1, 0.05, 0.15, 0.1, 0.02, 0.12, 0.08, 0.1])) < 1.0
+    assert _shrink(np.array([1.0, 0, 0, 0, 0, 0, 0, 0])) == 0.0
+    assert _shrink(np.array([0.1, -0.1, 0.1, -0.1, -0.05])) == 0.0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from predictor.regression.compiled import KERNEL_FOLDERS, _sources, announce_compiling, dot, exponential, padded
+from predictor.regression.compiled import KERNEL_FOLDERS, _sources, announce_compiling, dot, exponential, pad
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import add_squared, value_at
 
@@ -35,7 +35,7 @@ def test_a_dot_product_ends_where_it_should() -> None:
 
 def test_padding_is_zero() -> None:
     """A shorter array is filled up at its ends."""
-    both = padded([np.ones((1, 2)), np.ones((2, 1))])
+    both = pad([np.ones((1, 2)), np.ones((2, 1))])
     assert both.tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
 
 

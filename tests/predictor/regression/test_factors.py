@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predictor.regression.processes import factorise, matern, matern_exactly, solve, squared_distances
+from predictor.regression.processes import factorise, matern, matern_exactly, solve, square_distances
 
 
 def _covariance(size: int, seed: int) -> np.ndarray:
     points = np.random.default_rng(seed).standard_normal((size, 3))
-    covariance: np.ndarray = matern_exactly(squared_distances(points, points)) + 0.01 * np.eye(size)
+    covariance: np.ndarray = matern_exactly(square_distances(points, points)) + 0.01 * np.eye(size)
     return covariance
 
 

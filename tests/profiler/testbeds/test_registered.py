@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from profiler.testbeds import TESTBEDS, known_testbeds, open_testbed
+from profiler.testbeds import TESTBEDS, list_testbeds, open_testbed
 from profiles import InputError
 
 
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:
     assert list(TESTBEDS) == ["exec", "host", "replay", "simulated"]
     simulated = "simulated, simulated:contended, simulated:server, simulated:gpu, simulated:gpu-b"
-    assert known_testbeds() == f"exec:COMMAND, host, replay:PROFILE, {simulated}"
+    assert list_testbeds() == f"exec:COMMAND, host, replay:PROFILE, {simulated}"
 
 
 @pytest.mark.parametrize("timeout", [math.nan, math.inf, 0.0, -1.0, 1e300])

@@ -16,6 +16,7 @@ from placer.report.html.page import render
 from placer.report.html.run import (
     agreement_section,
     co_locations,
+    compare_with_truth,
     drops,
     drops_section,
     idle_capacity,
@@ -24,7 +25,6 @@ from placer.report.html.run import (
     occupancy,
     occupancy_section,
     over_time_section,
-    predicted_and_true,
     sections_of_run,
     violations,
     violations_section,
@@ -80,7 +80,7 @@ def test_occupancy_section_without_nics(nothing: Comparison) -> None:
 
 def test_agreement_section_without_predictions(nothing: Comparison) -> None:
     """The section is left out."""
-    table = predicted_and_true(nothing)
+    table = compare_with_truth(nothing)
     assert table.empty
     assert not list(agreement_section(table, ["greedy"]))
 

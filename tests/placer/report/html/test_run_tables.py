@@ -43,5 +43,5 @@ def test_every_sla_violation_is_listed(comparison: Comparison) -> None:
 
 def test_every_prediction_is_counted_once(comparison: Comparison) -> None:
     """Instances of equal prediction and truth are one point; all points together hold all instances."""
-    counted = run.predicted_and_true(comparison).groupby("strategy")["instances"].sum()
+    counted = run.compare_with_truth(comparison).groupby("strategy")["instances"].sum()
     assert counted.to_dict() == {"contention-aware, tomur": 40, "contention-aware, slomo": 40, "planned, tomur": 40}

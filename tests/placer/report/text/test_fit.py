@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placer.report.text.fit import PLOT_ROWS, draw_curve, errors_verdict, number_text, shown
+from placer.report.text.fit import PLOT_ROWS, draw_curve, errors_verdict, format_fit, number_text
 from predictor.fitting.points import MeasuredCurve
 from tests.effort import examples
 from tests.placer.report.fitted import bent_model, cache_model, curve_of, line_model
@@ -15,7 +15,7 @@ from tests.placer.report.fitted import bent_model, cache_model, curve_of, line_m
 
 def test_a_model_is_a_line_per_segment_and_breakpoint() -> None:
     """Without a curve: what it is of, segments with breakpoints between them, errors."""
-    assert shown(cache_model(), None, 80).splitlines() == [
+    assert format_fit(cache_model(), None, 80).splitlines() == [
         "cycles over entries, key_width 8: 120 points",
         "1 to 4,096: cycles = 123.4 (constant), 0.41 %",
         "at 4,096 [3,890, 4,310]: jumps by 12.2",
@@ -26,17 +26,17 @@ def test_a_model_is_a_line_per_segment_and_breakpoint() -> None:
 
 
 def test_a_bend_is_not_a_jump() -> None:
-    assert "at 10 [9, 11.5]: bends\n" in shown(bent_model(), None, 120)
+    assert "at 10 [9, 11.5]: bends\n" in format_fit(bent_model(), None, 120)
 
 
 def test_what_is_not_known_is_said() -> None:
-    assert "at points left out of the fit unknown, noise 0.30 % (sMAPE)" in shown(line_model(), None, 120)
+    assert "at points left out of the fit unknown, noise 0.30 % (sMAPE)" in format_fit(line_model(), None, 120)
 
 
 def test_the_curve_is_six_rows_with_its_ends_and_a_caret_below_the_breakpoint() -> None:
     """A logarithmic axis: 4,096 of 1,048,576 is at 12/20 of it."""
     model = cache_model()
-    lines = shown(model, curve_of(model), 60).splitlines()
+    lines = format_fit(model, curve_of(model), 60).splitlines()
     carets, ends = lines[1 + PLOT_ROWS], lines[2 + PLOT_ROWS]
     margin = len(ends) - len(ends.lstrip())
     assert ends.split() == ["1", "entries", "(log)", "1,048,576"]
@@ -47,26 +47,26 @@ def test_the_curve_is_six_rows_with_its_ends_and_a_caret_below_the_breakpoint() 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
 def test_another_encoding_has_plain_ascii_and_loses_only_foreign_letters(encoding: str) -> None:
-    text = shown(cache_model(), curve_of(cache_model()), 60, encoding=encoding)
+    text = format_fit(cache_model(), curve_of(cache_model()), 60, encoding=encoding)
     assert text.isascii()
     assert any(letter in text for letter in "|:'")
     foreign = line_model("потоки")
-    assert shown(foreign, None, 80, encoding=encoding).startswith("cycles over ??????: 3 points\n")
+    assert format_fit(foreign, None, 80, encoding=encoding).startswith("cycles over ??????: 3 points\n")
 
 
 @pytest.mark.parametrize("rows", [3, 100_000])
 def test_few_and_many_points_take_the_same_space(rows: int) -> None:
     model = line_model()
     curve = curve_of(model, repeats=1, rows=rows)
-    lines = shown(model, curve, 80).splitlines()
+    lines = format_fit(model, curve, 80).splitlines()
     assert len(lines) == PLOT_ROWS + 5
     assert max(map(len, lines)) <= 80
 
 
 def test_a_narrow_terminal_shows_no_curve() -> None:
     model = line_model()
-    assert len(shown(model, curve_of(model, repeats=1), 12).splitlines()[0]) <= 20
-    assert "⠂" not in shown(model, curve_of(model, repeats=1), 12)
+    assert len(format_fit(model, curve_of(model, repeats=1), 12).splitlines()[0]) <= 20
+    assert "⠂" not in format_fit(model, curve_of(model, repeats=1), 12)
 
 
 @given(
@@ -111,9 +111,9 @@ def test_the_error_at_left_out_points_is_compared_with_the_noise(left_out: float
 def test_equal_points_are_drawn_without_a_fault() -> None:
     """A curve of one x and one y."""
     same = MeasuredCurve("rules", "cycles", np.ones(3), np.ones(3))
-    assert shown(line_model(), same, 60)
+    assert format_fit(line_model(), same, 60)
 
 
 def test_names_of_columns_cannot_steer_the_terminal() -> None:
-    assert "\x1b" not in shown(line_model("rules\x1b[2J\n"), None, 80)
-    assert "rules?[2J" in shown(line_model("rules\x1b[2J"), None, 80)
+    assert "\x1b" not in format_fit(line_model("rules\x1b[2J\n"), None, 80)
+    assert "rules?[2J" in format_fit(line_model("rules\x1b[2J"), None, 80)
