@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from predictor.contention.calibration import Calibration
+from predictor.contention.conditions_of_members import LEAST_SHARE
 from predictor.contention.intervals import (
     DEGREES_OF_FREEDOM,
-    LEAST_SHARE,
     ErrorModel,
     HeldOutErrors,
     TrafficScale,
