@@ -119,7 +119,8 @@ class ChainFamily:
             When a column of a profile has no value.
         """
         logarithm, features = self._uncorrected(chain, at)
-        if self.correction is None or _is_profiled(chain):
+        # Whether a chain is just what one profile was measured of.
+        if self.correction is None or (len(chain.stages) == 1 and all(share == 1.0 for share in chain.core_times)):
             return float(np.exp(logarithm))
         return float(np.exp(logarithm + self.correction(features[None])[0][0]))
 
@@ -187,11 +188,6 @@ def _behind_changes(chain: PlacedChain) -> Floats:
     """1 for each stage directly behind one that changes packets, else 0; shape (stages,)."""
     sizes = [(stage.bytes_factor, stage.bytes_added) for stage in chain.stages]
     return np.array([0.0, *(float(one != other) for one, other in zip(sizes[1:], sizes, strict=False))])
-
-
-def _is_profiled(chain: PlacedChain) -> bool:
-    """Whether a chain is just what one profile was measured of."""
-    return len(chain.stages) == 1 and all(share == 1.0 for share in chain.core_times)
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,8 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         for name in accelerators
         if name not in uses
     ]  # fmt: skip
-    solo, co_locations = folder / "solo.csv", _co_locations_file(folder)
+    current, former = folder / f"{CO_LOCATIONS}.csv", folder / f"{FORMER_CO_LOCATIONS}.csv"
+    solo, co_locations = folder / "solo.csv", (former if former.exists() and not current.exists() else current)
     mixed = {
         stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _default_mixed(uses)), uses)
         for stem in ("pattern", "co-runs")
@@ -243,11 +244,6 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         else _no_table(),
         latency=latency,
     )
-
-
-def _co_locations_file(folder: Path) -> Path:
-    current, former = folder / f"{CO_LOCATIONS}.csv", folder / f"{FORMER_CO_LOCATIONS}.csv"
-    return former if former.exists() and not current.exists() else current
 
 
 def _no_table() -> pd.DataFrame:

@@ -96,7 +96,13 @@ def _least(one: Instance) -> float:
 
 def _notes(instances: list[Instance], plain: Plans, with_overheads: Plans) -> tuple[str, ...]:
     feasible, of = _place("optimal", plain), len(instances)
-    leads = _leads(plain)
+    # What the heuristic gives more than a rival, Gbps, for each rival and instance with a plan.
+    leads = [
+        marginal_gbps(plan) - marginal_gbps(plain[name][one])
+        for one, plan in plain["lemur"].items()
+        for name in RIVAL_STRATEGIES
+        if plan.chains and plain[name][one].chains
+    ]
     return (
         "Instances are five sets of chains at least rates of 0.5 to "
         f"{max(instance.delta for instance in instances):g} times the base rates, {of} in all. "
@@ -113,16 +119,6 @@ def _notes(instances: list[Instance], plain: Plans, with_overheads: Plans) -> tu
         "no-profiling takes all NFs to cost the mean of all, and spreads cores evenly; which cost the paper assumes is "
         "not printed. Its rates are those of the true cycles.",
     )
-
-
-def _leads(plans: Plans) -> list[float]:
-    """What the heuristic gives more than a rival, Gbps, for each rival and instance with a plan."""
-    return [
-        marginal_gbps(plan) - marginal_gbps(plans[name][one])
-        for one, plan in plans["lemur"].items()
-        for name in RIVAL_STRATEGIES
-        if plan.chains and plans[name][one].chains
-    ]
 
 
 def _draw(figure: Figure, rates: pd.DataFrame) -> None:

@@ -29,7 +29,21 @@ TRAFFIC_COUNT = 100
 @experiment(PAPER, "figure3", "Throughput drops and errors of SLOMO at different flow counts")
 def run(setting: Setting) -> Result:
     """FlowStats with mem-bench at three flow counts (a); errors of models of 16K flows at other flow counts (b)."""
-    over_car = _over_access_rate(setting)
+    speeds = np.linspace(1, 180, setting.count(SPEED_COUNT)).tolist()
+    runs = [
+        (TrafficProfile(flows, DEFAULT_TRAFFIC.packet_size, DEFAULT_TRAFFIC.mtbr), (mem_bench(WORKING_SET_MB, speed),))
+        for flows in FLOW_COUNTS
+        for speed in speeds
+    ]
+    measured = run_with_benches("FlowStats", runs, setting)
+    over_car = pd.DataFrame(
+        {
+            "flows": measured.table["flows"],
+            "car_mref": cache_access_rate(measured.table),
+            "throughput_kpps": measured.truth,
+            "predicted_kpps": measured.predicted(tomur(setting)),
+        }
+    )
     errors = _errors(setting)
     lost = over_car.groupby("flows")["throughput_kpps"].agg(lambda rates: 100 * (1 - rates.min() / rates.max()))
     findings = [
@@ -60,24 +74,6 @@ def run(setting: Setting) -> Result:
             "errors": box_table(errors, ("nf", "traffic")),
             "every-error": flatten(errors, ("nf", "traffic"), "error_pct"),
         },
-    )
-
-
-def _over_access_rate(setting: Setting) -> pd.DataFrame:
-    speeds = np.linspace(1, 180, setting.count(SPEED_COUNT)).tolist()
-    runs = [
-        (TrafficProfile(flows, DEFAULT_TRAFFIC.packet_size, DEFAULT_TRAFFIC.mtbr), (mem_bench(WORKING_SET_MB, speed),))
-        for flows in FLOW_COUNTS
-        for speed in speeds
-    ]
-    measured = run_with_benches("FlowStats", runs, setting)
-    return pd.DataFrame(
-        {
-            "flows": measured.table["flows"],
-            "car_mref": cache_access_rate(measured.table),
-            "throughput_kpps": measured.truth,
-            "predicted_kpps": measured.predicted(tomur(setting)),
-        }
     )
 
 

@@ -12,7 +12,6 @@ from experiments.registry import Result, Setting, experiment
 from experiments.tomur import PAPER
 from predictor.contention.accelerators import equilibrium
 from profiles import BenchLoad, Load, TrafficProfile, Workload
-from profiles.arrays import Floats
 
 MATCH_RATES = ((200.0, 200.0), (200.0, 800.0), (800.0, 200.0), (800.0, 800.0))
 """Matches/MB of PacketFilter and of regex-bench."""
@@ -88,7 +87,8 @@ def _table(
         offered = other if rate == UNLIMITED_RATE else np.full_like(other, rate)
         light = (1 - offered / other) * alone
         is_light = rate != UNLIMITED_RATE and rate < LIGHT_SHARE * equal.mean()
-        distance = _distance(together.values[:, 0], light if is_light else equal)
+        # Distance above the throughput of an equation (%) in every repeat.
+        distance = RepeatedRuns(100 * (together.values[:, 0] / (light if is_light else equal) - 1)[:, None])
         rows.append(
             {
                 "matches": f"{pair[0]:g} with {pair[1]:g} matches/MB",
@@ -106,11 +106,6 @@ def _table(
             }
         )
     return pd.DataFrame(rows)
-
-
-def _distance(reached: Floats, expected: Floats) -> RepeatedRuns:
-    """Distance above the throughput of an equation (%) in every repeat."""
-    return RepeatedRuns(100 * (reached / expected - 1)[:, None])
 
 
 def _findings(table: pd.DataFrame) -> list[Finding]:

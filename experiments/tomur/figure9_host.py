@@ -29,7 +29,7 @@ def run(setting: Setting) -> Result:
         machine = testbed.describe()
         # measure each flow count alone right before its co-locations, so that slow drift affects both
         co_locations: list[list[Load]] = [
-            [_flow_stats(flows), *co_location]
+            [Workload("FlowStats", TrafficProfile(flows, PACKET_SIZE, 0)), *co_location]
             for flows in FLOW_COUNTS
             for co_location in ((), *((_bench(mb, mops),) for mb, mops in benches))
         ]
@@ -61,10 +61,6 @@ def run(setting: Setting) -> Result:
 def _cache(machine: TestbedDescription) -> str:
     size = machine.nic.llc_bytes
     return f"last-level cache of {size / 2**20:g} MB." if size else "the size of its last-level cache is unknown."
-
-
-def _flow_stats(flows: int) -> Workload:
-    return Workload("FlowStats", TrafficProfile(flows, PACKET_SIZE, 0))
 
 
 def _bench(wss_mb: float, access_mops: float) -> BenchLoad:

@@ -116,7 +116,8 @@ def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Set
     repeats = tuple(logarithm[rows] for rows in np.split(order, ends))
     spread = _spread(repeats)
     kept = [_without_outliers(repeat, spread) for repeat in repeats]
-    centre = np.array([_centre(values) for values in kept])
+    # Half median, half mean of what is left: the mean has less noise, the median minds outliers less.
+    centre = np.array([(float(np.median(values) + np.mean(values)) / 2) for values in kept])
     return Settings(names, distinct, np.exp(centre), np.array([float(len(values)) for values in kept]), spread, repeats)
 
 
@@ -158,11 +159,6 @@ def _without_outliers(repeats: Floats, spread: float) -> Floats:
         return repeats
     kept = repeats[np.abs(repeats - np.median(repeats)) <= OUTLYING_DEVIATIONS * spread]
     return kept if len(kept) else repeats
-
-
-def _centre(repeats: Floats) -> float:
-    """Half median, half mean of what is left: the mean has less noise, the median minds outliers less."""
-    return float(np.median(repeats) + np.mean(repeats)) / 2
 
 
 def _strange(points: Floats, settings: Settings, doubtful: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:

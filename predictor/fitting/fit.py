@@ -268,21 +268,7 @@ def place_interval(
     first, end = starts[number], starts[number + 2]
     edges = points.on_axis(points.x[first:end])
     cells = np.repeat(np.diff(edges) / PER_GAP, PER_GAP)
-    jump = np.repeat(_jump_costs(tables, prior, structured, number, first, end), PER_GAP)
-    bend = np.full(len(cells), np.inf)
-    inner = slice((BEND_MARGIN - 1) * PER_GAP, len(cells) - (BEND_MARGIN - 1) * PER_GAP)
-    bend[inner] = _bend_costs(points, structured, number, first, end)
-    least = min(jump.min(), bend.min())
-    density = cells * (np.exp(-0.5 * (jump - least)) + np.exp(-0.5 * (bend - least)))
-    low, high = _quantiles(np.r_[edges[0], edges[0] + np.cumsum(cells)], density)
-    at = structured.fit.joints[number].place
-    return min(low, at), max(high, at)
-
-
-def _jump_costs(
-    tables: Mapping[str, Floats], prior: NoisePrior, structured: Structured, number: int, first: int, end: int
-) -> Floats:
-    """Of a jump in each gap between points from `first` to before `end`, less that of the best."""
+    # Of a jump in each gap between points from `first` to before `end`, less that of the best.
     left, right = structured.split.families[number : number + 2]
     gaps = np.arange(first + 1, end)
     costs = np.full(len(gaps), np.inf)
@@ -291,7 +277,15 @@ def _jump_costs(
     of = gaps[enough]
     costs[enough] = prior.cost(tables[left][first, of - 1], of - first, sizes[0])
     costs[enough] += prior.cost(tables[right][of, end - 1], end - of, sizes[1])
-    return np.asarray(costs - costs.min())
+    jump = np.repeat(np.asarray(costs - costs.min()), PER_GAP)
+    bend = np.full(len(cells), np.inf)
+    inner = slice((BEND_MARGIN - 1) * PER_GAP, len(cells) - (BEND_MARGIN - 1) * PER_GAP)
+    bend[inner] = _bend_costs(points, structured, number, first, end)
+    least = min(jump.min(), bend.min())
+    density = cells * (np.exp(-0.5 * (jump - least)) + np.exp(-0.5 * (bend - least)))
+    low, high = _quantiles(np.r_[edges[0], edges[0] + np.cumsum(cells)], density)
+    at = structured.fit.joints[number].place
+    return min(low, at), max(high, at)
 
 
 def _bend_costs(points: FitPoints, structured: Structured, number: int, first: int, end: int) -> Floats:

@@ -97,7 +97,9 @@ def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: 
     """
     pieces = monotone_pieces(model)
     ends = np.array([value for piece in pieces for value in (piece.at(piece.first), piece.at(piece.last))])
-    is_relative = _is_relative(ends)
+    # Whether values are far enough from 0 for relative errors.
+    sizes = np.abs(ends)
+    is_relative = bool(sizes.min() > SMALLEST_SHARE * sizes.max() and (ends.min() > 0 or ends.max() < 0))
     floor = float(np.abs(ends).min() if is_relative else FLOOR_SHARE * np.abs(ends).max())
     bits = max(0, math.ceil(-math.log2(2 * ROUNDING_SHARE * bound * floor))) if floor else 0
     if float(np.abs(ends).max()) * 2.0**bits >= 2.0**WIDEST_BITS:
@@ -106,12 +108,6 @@ def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: 
         bound = min(1.0, bound * SPAN_GROWTH)
     largest, mean, enumerated = _errors(model, pieces, ranges, floor, bits)
     return IntegerTable(tuple(ranges), bits, bound, largest, mean, 0.0 if is_relative else floor, enumerated)
-
-
-def _is_relative(values: Floats) -> bool:
-    """Whether values are far enough from 0 for relative errors."""
-    sizes = np.abs(values)
-    return bool(sizes.min() > SMALLEST_SHARE * sizes.max() and (values.min() > 0 or values.max() < 0))
 
 
 @dataclass
@@ -252,16 +248,6 @@ def monotone_pieces(model: FittedModel) -> list[MonotonePiece]:
     InputError
         When the model's range holds no whole number, one below 0 or one above 2^53, or when a value is not finite.
     """
-    return list(_pieces(model, *_domain(model)))
-
-
-def refuse_not_finite(values: Floats) -> None:
-    """InputError for values that are not finite."""
-    if not np.isfinite(values).all():
-        raise InputError.of("--code", "the model has no finite value at a whole number of its range")
-
-
-def _domain(model: FittedModel) -> tuple[int, int]:
     if model.start < 0 or model.end > LARGEST_X:
         message = (
             f"the model is of x from {model.start:g} to {model.end:g}; a table matches whole numbers from 0 to 2^53"
@@ -271,7 +257,13 @@ def _domain(model: FittedModel) -> tuple[int, int]:
     if first > last:
         raise InputError.of("--code", f"there is no whole number from {model.start:g} to {model.end:g}",
                             hint="fit x in a smaller unit")  # fmt: skip
-    return first, last
+    return list(_pieces(model, *(first, last)))
+
+
+def refuse_not_finite(values: Floats) -> None:
+    """InputError for values that are not finite."""
+    if not np.isfinite(values).all():
+        raise InputError.of("--code", "the model has no finite value at a whole number of its range")
 
 
 def _pieces(model: FittedModel, first: int, last: int) -> Iterator[MonotonePiece]:
@@ -293,7 +285,10 @@ def _turns(function: Callable[[Floats], Floats], first: int, last: int) -> list[
     x = first + np.unique(np.concatenate([np.rint(steps), np.rint(geometric)]))
     values = function(x)
     refuse_not_finite(values)
-    direction = _directions(values)
+    # Whether values rise (1), fall (-1), or neither but for rounding (0).
+    change = np.diff(values)
+    small = FLAT_SLOPE * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
+    direction = np.where(np.abs(change) <= small, 0, np.sign(change)).astype(np.int8)
     turns = []
     before = 0
     for at in np.flatnonzero(direction):
@@ -301,13 +296,6 @@ def _turns(function: Callable[[Floats], Floats], first: int, last: int) -> list[
             turns.append(_extreme(function, int(x[at - 1]) - 1, int(x[at + 1]), int(before), first))
         before = direction[at]
     return sorted({turn for turn in turns if first <= turn < last})
-
-
-def _directions(values: Floats) -> NDArray[np.int8]:
-    """Whether values rise (1), fall (-1), or neither but for rounding (0)."""
-    change = np.diff(values)
-    small = FLAT_SLOPE * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
-    return np.where(np.abs(change) <= small, 0, np.sign(change)).astype(np.int8)
 
 
 def _extreme(function: Callable[[Floats], Floats], low: int, high: int, rising: int, first: int) -> int:

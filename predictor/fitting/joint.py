@@ -189,32 +189,28 @@ class _Problem:
         with np.errstate(all="ignore"):
             last: _Slopes | None = None
             for k, curve in enumerate(curves):
-                last = self._slopes_of(k, curve, len(vector), last, places)
+                # How the curve of segment k depends on the vector.
+                parameters = len(vector)
+                bend = bool(k) and self.joints[k - 1].is_bend
+                units = np.r_[self._units[k], 1.0][: curve.family.size]
+                own = np.zeros((curve.family.size, parameters))
+                at = sum(earlier.family.size for earlier in self.curves[:k]) - sum(
+                    joint.is_bend for joint in self.joints[: max(k - 1, 0)]
+                )
+                numbers = np.arange(int(bend), curve.family.size)
+                own[numbers, at + numbers - bend] = units[bend:]
+                if bend:
+                    assert last is not None
+                    end = self.points.off_axis(np.array([places[k - 1]]))
+                    by_own = curve.linearised(end)[1][0]
+                    first = last(end)[0] - by_own @ own
+                    place = parameters - sum(joint.is_bend for joint in self.joints[k - 1 :])
+                    first[place] += _turn(self.points, last.curve, curve, places[k - 1]) * self._length
+                    own[0] = first / by_own[0]
+                last = _Slopes(curve, own)
                 table[which == k] = last(self.points.x[which == k])
             table /= -self.deviation[:, None]
         return np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0)
-
-    def _slopes_of(
-        self, k: int, curve: LocalCurve, parameters: int, last: _Slopes | None, places: Sequence[float]
-    ) -> _Slopes:
-        """How the curve of segment k depends on the vector."""
-        bend = bool(k) and self.joints[k - 1].is_bend
-        units = np.r_[self._units[k], 1.0][: curve.family.size]
-        own = np.zeros((curve.family.size, parameters))
-        at = sum(earlier.family.size for earlier in self.curves[:k]) - sum(
-            joint.is_bend for joint in self.joints[: max(k - 1, 0)]
-        )
-        numbers = np.arange(int(bend), curve.family.size)
-        own[numbers, at + numbers - bend] = units[bend:]
-        if bend:
-            assert last is not None
-            end = self.points.off_axis(np.array([places[k - 1]]))
-            by_own = curve.linearised(end)[1][0]
-            first = last(end)[0] - by_own @ own
-            place = parameters - sum(joint.is_bend for joint in self.joints[k - 1 :])
-            first[place] += _turn(self.points, last.curve, curve, places[k - 1]) * self._length
-            own[0] = first / by_own[0]
-        return _Slopes(curve, own)
 
 
 @dataclass(frozen=True)

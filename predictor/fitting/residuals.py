@@ -85,7 +85,8 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
         begun = _first_points(points.x, family, rate)
         column = family.local_columns(points.x, points.x[:begun, None], span, rate)[1]
         column = np.broadcast_to(column, (begun, count))
-        column = np.where(later[:begun], column - _at_start(column), 0.0)
+        # The column's value at each first point, as a column of its own.
+        column = np.where(later[:begun], column - np.diagonal(column)[:, None], 0.0)
         weighted = weights * column
         sums = np.cumsum(weighted, axis=1)
         spread = np.cumsum(weighted * column, axis=1) - sums**2 / total[:begun]
@@ -96,11 +97,6 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
         left[~family.is_sound(points.x[:begun, None], points.x, rate)] = np.inf
         best[:begun] = np.fmin(best[:begun], np.maximum(left, least))
     return squares, np.where(later, best, np.inf)
-
-
-def _at_start(column: Floats) -> Floats:
-    """The column's value at each first point, as a column of its own."""
-    return np.diagonal(column)[:, None]
 
 
 def _first_points(x: Floats, family: Family, rate: float) -> int:

@@ -92,7 +92,18 @@ def tum_structure(
     for name, squares in tables.items():
         errors[name][~np.isfinite(squares)] = np.inf
     while True:
-        chosen = _place_breaks(points, _choose_split(points, errors, margin), prior, gamma)
+        # The split whose cost is the sum of the errors of its segments, weighted by their points.
+        names = tuple(errors)
+        sizes = np.array([FAMILIES[name].size for name in names])
+        of_runs, best = choose_families(np.stack(list(errors.values())), sizes, margin)
+        total = np.cumsum(points.rows)
+        cost = of_runs * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
+        few = _splits(cost, range(len(points)), EXHAUSTIVE_SEGMENTS)
+        splits = [*few, *_splits(cost, split_candidates(points), MOST_SEGMENTS)[EXHAUSTIVE_SEGMENTS:]]
+        starts = _simplest(splits, cost, sizes[best], margin)
+        ends = (*starts[1:], len(points))
+        families = tuple(names[best[first, end - 1]] for first, end in zip(starts, ends, strict=True))
+        chosen = _place_breaks(points, CurveSplit(starts, families, _total(cost, starts)), prior, gamma)
         unsound = _unsound(points, chosen)
         if not unsound:
             return chosen
@@ -127,27 +138,20 @@ def choose_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Float
     return np.take_along_axis(errors, best[None], axis=0)[0], best
 
 
-def _choose_split(points: FitPoints, errors: Mapping[str, Floats], kappa: float) -> CurveSplit:
-    """The split whose cost is the sum of the errors of its segments, weighted by their points."""
-    names = tuple(errors)
-    sizes = np.array([FAMILIES[name].size for name in names])
-    of_runs, best = choose_families(np.stack(list(errors.values())), sizes, kappa)
-    total = np.cumsum(points.rows)
-    cost = of_runs * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
-    few = _splits(cost, range(len(points)), EXHAUSTIVE_SEGMENTS)
-    splits = [*few, *_splits(cost, split_candidates(points), MOST_SEGMENTS)[EXHAUSTIVE_SEGMENTS:]]
-    starts = _simplest(splits, cost, sizes[best], kappa)
-    ends = (*starts[1:], len(points))
-    families = tuple(names[best[first, end - 1]] for first, end in zip(starts, ends, strict=True))
-    return CurveSplit(starts, families, _total(cost, starts))
-
-
 def split_candidates(points: FitPoints) -> list[int]:
     """Numbers of points at which a segment may start, where there are more than three segments; 0 is the first."""
     count = len(points)
     if count < DERIVATIVE_WINDOW + 2:
         return list(range(count))
-    slope, second = _derivatives(points)
+    # First and second, in the middle of each window; shape (points - WINDOW + 1,).
+    windows = np.lib.stride_tricks.sliding_window_view
+    axis = windows(points.on_axis(points.x), DERIVATIVE_WINDOW)
+    y = windows(points.y, DERIVATIVE_WINDOW) / points.scale[DERIVATIVE_WINDOW // 2 : -(DERIVATIVE_WINDOW // 2), None]
+    length = (axis[:, -1:] - axis[:, :1]) / 2
+    share = (axis - axis[:, DERIVATIVE_WINDOW // 2, None]) / length
+    table = np.stack([np.ones_like(share), share, share**2], axis=2)
+    numbers = np.linalg.solve(np.swapaxes(table, 1, 2) @ table, np.swapaxes(table, 1, 2) @ y[..., None])[..., 0]
+    slope, second = numbers[:, 1] / length[:, 0], 2 * numbers[:, 2] / length[:, 0] ** 2
     size = np.abs(second)
     peaks = 1 + np.flatnonzero((size[1:-1] >= size[:-2]) & (size[1:-1] >= size[2:]))
     largest = peaks[np.argsort(-size[peaks], kind="stable")[:MOST_EXTREMA]]
@@ -156,18 +160,6 @@ def split_candidates(points: FitPoints) -> list[int]:
     for place in (*largest, *turns):
         near |= set(range(int(place), int(place) + DERIVATIVE_WINDOW))
     return sorted(near)
-
-
-def _derivatives(points: FitPoints) -> tuple[Floats, Floats]:
-    """First and second, in the middle of each window; shape (points - WINDOW + 1,)."""
-    windows = np.lib.stride_tricks.sliding_window_view
-    axis = windows(points.on_axis(points.x), DERIVATIVE_WINDOW)
-    y = windows(points.y, DERIVATIVE_WINDOW) / points.scale[DERIVATIVE_WINDOW // 2 : -(DERIVATIVE_WINDOW // 2), None]
-    length = (axis[:, -1:] - axis[:, :1]) / 2
-    share = (axis - axis[:, DERIVATIVE_WINDOW // 2, None]) / length
-    table = np.stack([np.ones_like(share), share, share**2], axis=2)
-    numbers = np.linalg.solve(np.swapaxes(table, 1, 2) @ table, np.swapaxes(table, 1, 2) @ y[..., None])[..., 0]
-    return numbers[:, 1] / length[:, 0], 2 * numbers[:, 2] / length[:, 0] ** 2
 
 
 def _splits(cost: Floats, allowed: Sequence[int], most: int) -> list[tuple[int, ...]]:

@@ -150,7 +150,10 @@ class GaussianProcess(Shown):
         return nearness
 
     def _covariance(self, settings: NDArray[np.intp] | None) -> Floats:
-        covariance = _matern(square_distances(self.points, self.points))
+        # Matérn covariance of smoothness 5/2 at squared distances.
+        squared = square_distances(self.points, self.points)
+        distance = ROOT5 * np.sqrt(np.maximum(squared, 0.0))
+        covariance: Floats = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
         same = _same(settings, len(self.points))
         if same is not None:
             covariance += self.noise[1] * same
@@ -204,13 +207,6 @@ def _same(settings: NDArray[np.intp] | None, count: int) -> Floats | None:
         return None
     same: Floats = (settings[:, None] == settings[None, :]).astype(np.float64)
     return same
-
-
-def _matern(squared: Floats) -> Floats:
-    """Matérn covariance of smoothness 5/2 at squared distances."""
-    distance = ROOT5 * np.sqrt(np.maximum(squared, 0.0))
-    covariance: Floats = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
-    return covariance
 
 
 def _tune(inputs: Floats, outputs: Floats, same: Floats | None, noise: float) -> tuple[Floats, Floats]:

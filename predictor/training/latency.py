@@ -47,7 +47,9 @@ def train_latencies(profiles: Mapping[str, NfProfile], warn: Warn) -> dict[str, 
         )
         return {}
     table["setting"] = table.groupby(SETTING_COLUMNS, sort=False).ngroup()
-    table = _thin(table)
+    # Every so many-th setting, so that the process does not take hours.
+    every = -(-len(table) // MOST_ROWS)
+    table = table[table["setting"] % every == 0].reset_index(drop=True) if every > 1 else table
     settings = table["setting"].to_numpy(dtype=np.intp)
     nfs = table["nf"].to_numpy(dtype=str)
     used = (table[RATE_COLUMN] / table[CAPACITY_COLUMN]).to_numpy()
@@ -100,12 +102,6 @@ def _factors(inputs: Floats, logs: Floats, nfs: NDArray[np.str_]) -> dict[str, F
 def _irregularity(table: pd.DataFrame, column: str, used: Floats) -> Floats:
     latency = table[column].fillna(MEAN_OF_P99 * table[P99_COLUMN]).to_numpy()
     return irregularity(latency, table[CAPACITY_COLUMN].to_numpy(), used)
-
-
-def _thin(table: pd.DataFrame) -> pd.DataFrame:
-    """Every so many-th setting, so that the process does not take hours."""
-    every = -(-len(table) // MOST_ROWS)
-    return table[table["setting"] % every == 0].reset_index(drop=True) if every > 1 else table
 
 
 def _shrink_means(nfs: NDArray[np.str_], settings: NDArray[np.intp], left: Floats) -> dict[str, Floats]:

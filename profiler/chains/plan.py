@@ -50,7 +50,18 @@ def place_chains(request: ChainRequest, description: TestbedDescription, seed: i
     InputError
         When a chain cannot be read, an NF is not known, or a chain does not fit the cores.
     """
-    _refuse_bad_numbers(request)
+    faults = [
+        Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(CHAIN_LENGTHS)}")
+        for name in request.drawn
+        if name not in CHAIN_LENGTHS
+    ]
+    faults += [
+        Fault("--share", None, None, f"{share:g} is not above 0 and at most 1")
+        for share in request.shares
+        if not 0 < share <= 1
+    ]
+    if faults:
+        raise InputError(faults)
     most = min(request.most_cores or description.nic.cores, description.nic.cores)
     named = [_parse_named(text, description, most) for text in request.chains]
     pool = _pool(request, description)
@@ -140,21 +151,6 @@ def _pool(request: ChainRequest, description: TestbedDescription) -> list[str]:
                 "--chains", f"{length} need {CHAIN_LENGTHS[length]} different NFs, there are {len(pool)}"
             )
     return pool
-
-
-def _refuse_bad_numbers(request: ChainRequest) -> None:
-    faults = [
-        Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(CHAIN_LENGTHS)}")
-        for name in request.drawn
-        if name not in CHAIN_LENGTHS
-    ]
-    faults += [
-        Fault("--share", None, None, f"{share:g} is not above 0 and at most 1")
-        for share in request.shares
-        if not 0 < share <= 1
-    ]
-    if faults:
-        raise InputError(faults)
 
 
 # What a user requests to be measured of chains.

@@ -136,7 +136,9 @@ class GpuRuns:
         self.made += len(runs)
         self._done(len(runs))
         for run in runs:
-            _refuse_without_latency(run.measurements)
+            if any(measurement.latency_us is None or measurement.stages_us is None for measurement in run.measurements):
+                names = f"latency_us ({', '.join(LATENCY_NAMES)}) and stages_us ({', '.join(GPU_STAGES)})"
+                raise TestbedError(f"testbed answers NFs on a GPU without {names}")
         return [(one, run.measurements) for one, run in zip(co_locations, runs, strict=True)]
 
 
@@ -147,12 +149,6 @@ def _agree(one: Sequence[Measurement], other: Sequence[Measurement]) -> bool:
         for here, there in pairs
         if here and there
     )
-
-
-def _refuse_without_latency(measurements: Sequence[Measurement]) -> None:
-    if any(measurement.latency_us is None or measurement.stages_us is None for measurement in measurements):
-        names = f"latency_us ({', '.join(LATENCY_NAMES)}) and stages_us ({', '.join(GPU_STAGES)})"
-        raise TestbedError(f"testbed answers NFs on a GPU without {names}")
 
 
 # About how long each stage of an NF takes, so that runs are chosen that a server carries. No model learns from it.

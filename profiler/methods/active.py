@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from profiler.contention import OperatingPoint
 from profiler.methods import METHODS
 from profiler.methods.adaptive import Adaptive, Line, spread, spread_points
 from profiler.runs.nf_runs import NfRuns
@@ -48,12 +46,7 @@ class Active(Adaptive):
             left = runs.left
             count = min(each, int(runs.left))
             candidates = spread_points(runs, lines, positions, count * CANDIDATE_GROUP)
-            runs.measure(_least_certain(candidates, runs.uncertainty(candidates), count))
-
-
-def _least_certain(
-    candidates: list[OperatingPoint], uncertainty: NDArray[np.float64], count: int
-) -> list[OperatingPoint]:
-    """The least certain candidate of each of `count` groups."""
-    groups = [range(start, len(candidates), count) for start in range(count)]
-    return [candidates[max(group, key=lambda index: float(uncertainty[index]))] for group in groups]
+            # The least certain candidate of each of `count` groups.
+            uncertainty = runs.uncertainty(candidates)
+            groups = [range(start, len(candidates), count) for start in range(count)]
+            runs.measure([candidates[max(group, key=lambda index: float(uncertainty[index]))] for group in groups])

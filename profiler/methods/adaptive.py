@@ -135,19 +135,15 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
     for line in lines:
         ((change, _, _),) = line.changes()
         if abs(change - epsilon) < NEAR_EPSILON * epsilon:
-            change = _repeat_change(runs, line, views, solo)
+            # The change between the ends of a line, from the means of several runs.
+            low, high = (
+                [np.mean(runs.check((line.traffic(position), view), LINE_REPEATS)) / solo for view in views]
+                for position in (0.0, 1.0)
+            )
+            change = max(abs(float(a - b)) for a, b in zip(low, high, strict=True))
         if change >= epsilon + best.get(line.attribute, (0.0, line))[0]:
             best[line.attribute] = (change, line)
     return [line for _, line in best.values()]
-
-
-def _repeat_change(runs: NfRuns, line: Line, views: Sequence[Contention], solo: float) -> float:
-    """The change between the ends of a line, from the means of several runs."""
-    low, high = (
-        [np.mean(runs.check((line.traffic(position), view), LINE_REPEATS)) / solo for view in views]
-        for position in (0.0, 1.0)
-    )
-    return max(abs(float(a - b)) for a, b in zip(low, high, strict=True))
 
 
 def _bases(base: TrafficProfile, ranges: Mapping[str, Range]) -> list[TrafficProfile]:

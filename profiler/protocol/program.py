@@ -230,18 +230,14 @@ def _kill_marked(mark: str) -> None:
 
 def _signal_marked(mark: str, number: signal.Signals) -> int:
     """Signal all processes that bear the mark; returns how many there were."""
-    marked = _find_marked_processes(mark)
-    for process in marked:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(process, number)
-    return len(marked)
-
-
-def _find_marked_processes(mark: str) -> list[int]:
-    """The processes whose environment holds `mark`; none where there is no /proc."""
+    # The processes whose environment holds `mark`; none where there is no /proc.
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if f"{mark}=1".encode() in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
-    return found
+    marked = found
+    for process in marked:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)
+    return len(marked)

@@ -33,7 +33,13 @@ def _load(description: TestbedDescription, load: Load) -> tuple[int, list[str]]:
     """The cores that a load takes, and what is wrong with it."""
     match load:
         case BenchLoad():
-            return _bench(description, load)
+            # The cores that a bench takes, and what is wrong with its parameters.
+            bench = description.bench(load.name)
+            if bench is None:
+                return 0, [f"bench {load.name} is not known"]
+            values = dict(load.parameters)
+            missing = [f"{load.name} needs parameter {name}" for name in bench.parameters if name not in values]
+            return bench.cores, missing + _outside(bench.parameters, values)
         case ChainLoad():
             return len(load.cores), _chain(description, load)
         case ConfiguredWorkload():
@@ -42,16 +48,6 @@ def _load(description: TestbedDescription, load: Load) -> tuple[int, list[str]]:
             return _nf(description, load.workload, {})
         case Workload():
             return _nf(description, load, {})
-
-
-def _bench(description: TestbedDescription, load: BenchLoad) -> tuple[int, list[str]]:
-    """The cores that a bench takes, and what is wrong with its parameters."""
-    bench = description.bench(load.name)
-    if bench is None:
-        return 0, [f"bench {load.name} is not known"]
-    values = dict(load.parameters)
-    missing = [f"{load.name} needs parameter {name}" for name in bench.parameters if name not in values]
-    return bench.cores, missing + _outside(bench.parameters, values)
 
 
 def _nf(description: TestbedDescription, load: Workload, parameters: Mapping[str, float]) -> tuple[int, list[str]]:

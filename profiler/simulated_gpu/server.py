@@ -74,7 +74,27 @@ def run_server(card: GpuCard, loads: Sequence[GpuLoad], until_us: float, seed: s
     """
     origins = [np.random.default_rng(list(hashlib.sha256(f"{seed}\n{load.text}".encode()).digest())) for load in loads]
     came = [_arrivals(card, load, until_us, origin) for load, origin in zip(loads, origins, strict=True)]
-    world = _world(card, loads, came, origins, until_us)
+    # The tables of the loop before anything happened.
+    parts = _parts(card, loads)
+    nfs = _nfs(loads, came, parts, until_us)
+    of_load, batches = parts[:, of.NF], np.diff(nfs[:, of.BATCHES]).tolist()
+    most = int(np.bincount(of_load).max())
+    draws = np.concatenate([one.random((n, of.DRAWS + most)) for one, n in zip(origins, batches, strict=True)])
+    nfs[:-1, of.FOLLOWING] = nfs[:-1, of.PACKETS]
+    states = np.zeros((len(parts), of.PART_STATE))
+    states[:, of.AT] = math.inf
+    world = World(
+        buses=np.array([[*astuple(bus), -1, 0] for bus in (card.to_card, card.to_host)], dtype=np.float64),
+        card=_card(card, _mode(loads[0].gpu)),
+        nfs=nfs,
+        costs=np.array([[*_costs(card, load), 0.0, 0.0] for load in loads]),
+        parts=parts,
+        draws=draws,
+        packets=np.concatenate(came),
+        times=np.zeros((len(draws), of.COLUMNS + most)),
+        states=states,
+        sms=np.zeros((parts[:, of.SM].max() + 1, of.PRESENT + len(loads))),
+    )
     simulate(world)
     return [_timeline(world, i) for i in range(len(loads))]
 
@@ -97,32 +117,6 @@ def _timeline(w: World, i: int) -> Timeline:
 def _arrivals(card: GpuCard, load: GpuLoad, until_us: float, origin: Generator) -> Floats:
     burst, wire = mean_burst(load.traffic.flows), wire_us(load.traffic.packet_size, card.port_gbps)
     return arrivals(load.rate_kpps, burst, wire, load.spec.burst_shape, until_us, origin)
-
-
-def _world(
-    card: GpuCard, loads: Sequence[GpuLoad], came: Sequence[Floats], origins: Sequence[Generator], until_us: float
-) -> World:
-    """The tables of the loop before anything happened."""
-    parts = _parts(card, loads)
-    nfs = _nfs(loads, came, parts, until_us)
-    of_load, batches = parts[:, of.NF], np.diff(nfs[:, of.BATCHES]).tolist()
-    most = int(np.bincount(of_load).max())
-    draws = np.concatenate([one.random((n, of.DRAWS + most)) for one, n in zip(origins, batches, strict=True)])
-    nfs[:-1, of.FOLLOWING] = nfs[:-1, of.PACKETS]
-    states = np.zeros((len(parts), of.PART_STATE))
-    states[:, of.AT] = math.inf
-    return World(
-        buses=np.array([[*astuple(bus), -1, 0] for bus in (card.to_card, card.to_host)], dtype=np.float64),
-        card=_card(card, _mode(loads[0].gpu)),
-        nfs=nfs,
-        costs=np.array([[*_costs(card, load), 0.0, 0.0] for load in loads]),
-        parts=parts,
-        draws=draws,
-        packets=np.concatenate(came),
-        times=np.zeros((len(draws), of.COLUMNS + most)),
-        states=states,
-        sms=np.zeros((parts[:, of.SM].max() + 1, of.PRESENT + len(loads))),
-    )
 
 
 def _mode(gpu: GpuSettings) -> int:

@@ -48,7 +48,24 @@ class SimulatedGpu(Testbed):
         self._seed = seed
         self._card = card
         self._nfs = {nf.name: nf for nf in nfs}
-        self._description = _describe(card, nfs)
+        self._description = TestbedDescription(
+            name=f"simulated-{card.model}",
+            simulated=True,
+            nic=NicModel(
+                model=card.model,
+                cores=card.workers,
+                kind="gpu",
+                clock_mhz=card.clock_ghz * 1e3,
+                sms=card.sms,
+                executors_per_sm=card.executors_per_sm,
+                packets_per_executor=card.packets_per_executor,
+            ),
+            attributes=TRAFFIC_BOUNDS,
+            default_traffic=DEFAULT_TRAFFIC,
+            nfs=tuple(NfDescription(name=nf.name, cores=1, moves=nf.moves) for nf in nfs),
+            workers=card.workers,
+            arbitration="sporadic",
+        )
         self._repeats: Counter[tuple[str, ...]] = Counter()
 
     def describe(self) -> TestbedDescription:
@@ -135,27 +152,6 @@ def _duration_us(loads: Sequence[GpuLoad], *, exact: bool) -> float:
             f"this simulation takes {MOST_PACKETS:.3g}"
         )
     return duration
-
-
-def _describe(card: GpuCard, nfs: Sequence[GpuNfSpec]) -> TestbedDescription:
-    return TestbedDescription(
-        name=f"simulated-{card.model}",
-        simulated=True,
-        nic=NicModel(
-            model=card.model,
-            cores=card.workers,
-            kind="gpu",
-            clock_mhz=card.clock_ghz * 1e3,
-            sms=card.sms,
-            executors_per_sm=card.executors_per_sm,
-            packets_per_executor=card.packets_per_executor,
-        ),
-        attributes=TRAFFIC_BOUNDS,
-        default_traffic=DEFAULT_TRAFFIC,
-        nfs=tuple(NfDescription(name=nf.name, cores=1, moves=nf.moves) for nf in nfs),
-        workers=card.workers,
-        arbitration="sporadic",
-    )
 
 
 # From what happened to what a testbed reports: throughput, latency of packets, and time in each stage.

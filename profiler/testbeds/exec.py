@@ -88,12 +88,6 @@ class ExecTestbed(Testbed):
             raise self._failed(f"gave no answer to request {number} within {self._timeout:g} s") from None
         if line is None:
             raise self._failed(f"ended before it answered request {number}")
-        answer = self._parsed(line, number)
-        if answer["ok"] is False:
-            raise self._refusal(answer.get("error"), number)
-        return answer
-
-    def _parsed(self, line: str, number: int) -> dict[str, Any]:
         if len(line) > LONGEST_LINE:
             raise self._failed(f"answered request {number} with a line of more than {LONGEST_LINE:,} characters")
         try:
@@ -108,6 +102,8 @@ class ExecTestbed(Testbed):
             raise self._failed(f"answered request {number} with id {shorten(json.dumps(answer.get('id')))}")
         if not isinstance(answer.get("ok"), bool):
             raise self._failed(f"answered request {number} without `ok` true or false: {shorten(line)}")
+        if answer["ok"] is False:
+            raise self._refusal(answer.get("error"), number)
         return answer
 
     def _checked(self, described: object) -> TestbedDescription:

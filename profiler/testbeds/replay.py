@@ -83,7 +83,7 @@ class ReplayTestbed(Testbed):
         self._description = profile.testbed
         self._accelerators = sorted({name for nf in profile.nfs.values() for name in nf.uses})
         self._demands = _bench_demands(profile, self._accelerators)
-        self._recorded = {**_index_nfs(profile), **_index_benches(profile)}
+        self._recorded = {**_index_nfs(profile), **{load: _measurement(row) for load, row in _bench_rows(profile)}}
         self._co_runs = _index_co_runs(profile, self._accelerators)
         self._co_locations = _index_co_locations(profile)
 
@@ -188,10 +188,6 @@ def _index_nfs(profile: Profile) -> dict[Load, Measurement]:
         for nf in profile.nfs.values()
         for row in _rows(nf.solo)
     }
-
-
-def _index_benches(profile: Profile) -> dict[Load, Measurement]:
-    return {load: _measurement(row) for load, row in _bench_rows(profile)}
 
 
 def _bench_rows(profile: Profile) -> Iterator[tuple[BenchLoad, dict[str, float]]]:

@@ -96,28 +96,23 @@ def _load(nf: str, admitted: Admitted) -> PacedWorkload:
 def pack_nfs(models: GpuModels, rng: Random) -> SloCoLocation:
     """Ten random NFs on four SMs, with random traffic, batches and orders, which the models say the server carries."""
     for _ in range(MOST_DRAWS):
-        loads = _try_packing(models, rng)
+        executors = models.testbed.nic.executors_per_sm
+        assert executors
+        free = dict.fromkeys(range(PACKED_SMS), executors)
+        loads = []
+        for order in rng.sample(range(SLOS_PER_SET), SLOS_PER_SET):
+            batch, parts = rng.choice(PACKED_BATCHES), rng.choice((1, 2))
+            used = -(-batch // parts // models.per_executor)
+            # ten NFs use at most 40 of the 60 executors, so that there is room for each
+            sms = rng.sample([sm for sm, left in free.items() if left >= used], parts)
+            for sm in sms:
+                free[sm] -= used
+            traffic = NAMED_TRAFFICS[rng.choice(sorted(NAMED_TRAFFICS))]
+            split = [(sm, batch // parts) for sm in sms]
+            loads.append(on_sms(rng.choice(SERVER_NFS), traffic, split, gbps=FLOW_GBPS, order=order))
         try:
             models.predict(loads)
         except Overload:
             continue
         return SloCoLocation(tuple(loads))
     raise CannotRun(f"{MOST_DRAWS} co-locations on few SMs overload the server, by prediction")
-
-
-def _try_packing(models: GpuModels, rng: Random) -> list[PacedWorkload]:
-    executors = models.testbed.nic.executors_per_sm
-    assert executors
-    free = dict.fromkeys(range(PACKED_SMS), executors)
-    loads = []
-    for order in rng.sample(range(SLOS_PER_SET), SLOS_PER_SET):
-        batch, parts = rng.choice(PACKED_BATCHES), rng.choice((1, 2))
-        used = -(-batch // parts // models.per_executor)
-        # ten NFs use at most 40 of the 60 executors, so that there is room for each
-        sms = rng.sample([sm for sm, left in free.items() if left >= used], parts)
-        for sm in sms:
-            free[sm] -= used
-        traffic = NAMED_TRAFFICS[rng.choice(sorted(NAMED_TRAFFICS))]
-        split = [(sm, batch // parts) for sm in sms]
-        loads.append(on_sms(rng.choice(SERVER_NFS), traffic, split, gbps=FLOW_GBPS, order=order))
-    return loads

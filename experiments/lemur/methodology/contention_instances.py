@@ -104,15 +104,11 @@ def random_mixes(count: int, random: np.random.Generator) -> Iterator[Contention
 def _chains(graphs: dict[str, tuple[str, float]]) -> tuple[Chain, ...]:
     lines = ["packets: 1500 B"]
     for name, (graph, delta) in graphs.items():
-        least = float(_base_mbps(graph) * Fraction(delta))
+        # What one core gives the slowest function of a chain that runs on servers only.
+        rack = build_simulated_rack()
+        names = graph.replace("first=", "").split()
+        software = [cost for nf in names if nf in rack.costs and (cost := rack.costs[nf].server)]
+        cycles = max(cost.cycles for cost in software) + rack.overheads.subgroup_cycles
+        least = float((rack.servers[0].clock_mhz * 8 * 1500 / cycles) * Fraction(delta))
         lines += [f"slo {name}: {least:.6f} Mbps to 100 Gbps", f"chain {name}: {graph}"]
     return chains_of_text("\n".join(lines) + "\n", "chains").chains
-
-
-def _base_mbps(graph: str) -> Fraction:
-    """What one core gives the slowest function of a chain that runs on servers only."""
-    rack = build_simulated_rack()
-    names = graph.replace("first=", "").split()
-    software = [cost for nf in names if nf in rack.costs and (cost := rack.costs[nf].server)]
-    cycles = max(cost.cycles for cost in software) + rack.overheads.subgroup_cycles
-    return rack.servers[0].clock_mhz * 8 * 1500 / cycles

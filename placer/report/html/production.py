@@ -58,7 +58,18 @@ def _tiles(production: Production, learned: FleetOutcome) -> Iterator[Tile]:
 
 
 def _sections(production: Production) -> Iterator[Section]:
-    curves, turns = _curves(production), _turns(production)
+    rows = [
+        {
+            "fleet": fleet.name,
+            "event": point.event,
+            "nics": point.nics,
+            "violating_pct": 100.0 * point.violating / point.tenants if point.tenants else 0.0,
+            "model": point.model,
+        }
+        for fleet in production.fleets
+        for point in fleet.points
+    ]
+    curves, turns = pd.DataFrame(rows), _turns(production)
     yield Section("fleets", "The compared fleets", _fleets_text(), table=_fleets(production), expanded=True)
     yield _over_time(
         "violations", "SLA violations over time", "Tenants that are below their SLA at that time, by the ground truth.",
@@ -106,21 +117,6 @@ def _fleets(production: Production) -> pd.DataFrame:
             "false alarms": [fleet.false_alarms for fleet in production.fleets],
         }
     )
-
-
-def _curves(production: Production) -> pd.DataFrame:
-    rows = [
-        {
-            "fleet": fleet.name,
-            "event": point.event,
-            "nics": point.nics,
-            "violating_pct": 100.0 * point.violating / point.tenants if point.tenants else 0.0,
-            "model": point.model,
-        }
-        for fleet in production.fleets
-        for point in fleet.points
-    ]
-    return pd.DataFrame(rows)
 
 
 def _turns(production: Production) -> pd.DataFrame:

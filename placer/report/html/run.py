@@ -113,7 +113,21 @@ def sections_of_run(comparison: Comparison, chosen: Evaluation) -> Iterator[Sect
     """All sections, in reading order; `chosen` is the plan that those of a single plan show."""
     names = [plan_name(plan) for plan in comparison.plans]
     cores = max((kind.cores for kind in comparison.catalogue.kinds), default=1)
-    yield _strategies(comparison)
+    _, caption = _reference_line(comparison)
+    bars = _bars(comparison)
+    figures = [Figure("nics", f"NICs and wastage of every strategy. The line: {caption}.", nics_chart(comparison))]
+    if bars["pct"].notna().all():
+        chart = charts.percentages(bars, "SLA violations, % of instances")
+        figures.append(Figure("violations", "Instances whose throughput is ever below their SLA.", chart))
+    yield Section(
+        "strategies",
+        "NICs and SLA violations by strategy",
+        "Compare both charts: few NICs are of no use where SLAs are violated.",
+        tuple(figures),
+        strategies_table(comparison).dropna(axis="columns", how="all"),
+        expanded=True,
+        notes=tuple(wastage_notes(comparison, comparison.plans)),
+    )
     yield over_time_section(nics_over_time(comparison), *_reference_line(comparison))
     yield occupancy_section(occupancy(comparison), co_locations(chosen.plan), cores, plan_name(chosen))
     yield from agreement_section(compare_with_truth(comparison), names)
@@ -135,24 +149,6 @@ def _bars(comparison: Comparison) -> pd.DataFrame:
             "pct": plan.violations_pct,
         }
         for plan in comparison.plans
-    )
-
-
-def _strategies(comparison: Comparison) -> Section:
-    _, caption = _reference_line(comparison)
-    bars = _bars(comparison)
-    figures = [Figure("nics", f"NICs and wastage of every strategy. The line: {caption}.", nics_chart(comparison))]
-    if bars["pct"].notna().all():
-        chart = charts.percentages(bars, "SLA violations, % of instances")
-        figures.append(Figure("violations", "Instances whose throughput is ever below their SLA.", chart))
-    return Section(
-        "strategies",
-        "NICs and SLA violations by strategy",
-        "Compare both charts: few NICs are of no use where SLAs are violated.",
-        tuple(figures),
-        strategies_table(comparison).dropna(axis="columns", how="all"),
-        expanded=True,
-        notes=tuple(wastage_notes(comparison, comparison.plans)),
     )
 
 

@@ -191,7 +191,11 @@ def build_contended(found: ContendedPlan) -> Mapping[str, object]:
 
 def _contention(found: ContendedPlan) -> str:
     lines = [] if not found.plan.chains else [_format_predicted_chains(found), ""]
-    return "\n".join([*lines, _format_predicted_verdict(found)]) + "\n"
+    alone = f"The plan by cycles alone has {_mbps(_aggregate(found.by_cycles))} Mbps, which contention only lessens"
+    agreed = "plan and prediction agree" if found.agreed else "the best plan on the way is shown"
+    if not found.plan.chains:
+        agreed = "none of these plans keeps every SLO by prediction"
+    return "\n".join([*lines, f"{alone}.\nContention: {count_noun(found.rounds, 'round')}; {agreed}."]) + "\n"
 
 
 def _format_predicted_chains(found: ContendedPlan) -> str:
@@ -213,14 +217,6 @@ def _most(one: ChainPlan) -> float:
     return float(min([one.chain.slo.t_max_mbps, *(rate for rate in rates if rate is not None)]))
 
 
-def _format_predicted_verdict(found: ContendedPlan) -> str:
-    alone = f"The plan by cycles alone has {_mbps(_aggregate(found.by_cycles))} Mbps, which contention only lessens"
-    agreed = "plan and prediction agree" if found.agreed else "the best plan on the way is shown"
-    if not found.plan.chains:
-        agreed = "none of these plans keeps every SLO by prediction"
-    return f"{alone}.\nContention: {count_noun(found.rounds, 'round')}; {agreed}."
-
-
 def _aggregate(plan: RackPlan) -> float:
     return sum(chain.rate_mbps for chain in plan.chains)
 
@@ -232,7 +228,11 @@ def replan_report(found: Replanned, before: Sequence[Chain], after: Sequence[Cha
     """A plan after a change for people (`table`) or programs (`json`, docs/formats/rack-plan.md)."""
     if form == "json":
         return json.dumps({**answer(found.plan), **_moves_json(found)}) + "\n"
-    parts = [_replan_changes(before, after)]
+    old, new = ({chain.name: chain for chain in chains} for chains in (before, after))
+    lines = [_replan_change(old[name], new[name]) for name in new if name in old and new[name] != old[name]]
+    lines += [f"{name}: new" for name in new if name not in old]
+    lines += [f"{name}: removed" for name in old if name not in new]
+    parts = [("\n".join(lines or ["No chain changed."]) + "\n")]
     if found.plan.chains:
         other = f"plan with {_nfs(len(found.moves), 'moved')}" if found.moves else "plan without moves"
         return "\n".join([rack_report(found.plan, "replan", form, other=other), *parts, _moves(found)])
@@ -245,14 +245,6 @@ def _moves_json(found: Replanned) -> dict[str, object]:
         "least_moves": found.least_moves if found.plan.chains or found.enough_moves is not None else None,
         "enough_moves": found.enough_moves,
     }
-
-
-def _replan_changes(before: Sequence[Chain], after: Sequence[Chain]) -> str:
-    old, new = ({chain.name: chain for chain in chains} for chains in (before, after))
-    lines = [_replan_change(old[name], new[name]) for name in new if name in old and new[name] != old[name]]
-    lines += [f"{name}: new" for name in new if name not in old]
-    lines += [f"{name}: removed" for name in old if name not in new]
-    return "\n".join(lines or ["No chain changed."]) + "\n"
 
 
 def _replan_change(old: Chain, new: Chain) -> str:

@@ -52,7 +52,20 @@ def admission_report(
         parts.append(_explain(reasons))
     elif admission.rejected:
         parts.append(format_rejected(admission.rejected))
-    return "\n".join([*parts, _verdict(device, admission, method)])
+    admitted, total = len(admission.admitted), len(admission.admitted) + len(admission.rejected)
+    lines = [f"{admitted:,} of {total:,} SLOs admitted by {method} in {_seconds(admission.seconds)}."]
+    if admission.proven:
+        lines.append(f"Optimal, proven: no plan admits more than {admission.bound:,}.")
+    else:
+        lines.append(f"Not proven optimal: no plan admits more than {admission.bound:,}.")
+    latencies = latency_of(device, admission.admitted)
+    over = sum(
+        latencies[admitted_slo.slo.id].total > admitted_slo.slo.latency_us * (1 + 1e-9)
+        for admitted_slo in admission.admitted
+    )
+    if over:
+        lines.append(f"! {over:,} of the admitted SLOs violate their latency in the model.")
+    return "\n".join([*parts, ("\n".join(lines) + "\n")])
 
 
 def answer(admission: Admission, reasons: Sequence[RejectionReason] | None = None) -> dict[str, Any]:
@@ -163,23 +176,6 @@ def _explain(reasons: Sequence[RejectionReason]) -> str:
 def _change(kind: str, to: float) -> str:
     words = {"latency_us": f"{to:,.6g} us", "rate_kpps": f"{to:,.6g} kpps", "workers": f"{to:,.0f} workers"}
     return words.get(kind, f"{kind} {to:g}")
-
-
-def _verdict(device: GpuDevice, admission: Admission, method: str) -> str:
-    admitted, total = len(admission.admitted), len(admission.admitted) + len(admission.rejected)
-    lines = [f"{admitted:,} of {total:,} SLOs admitted by {method} in {_seconds(admission.seconds)}."]
-    if admission.proven:
-        lines.append(f"Optimal, proven: no plan admits more than {admission.bound:,}.")
-    else:
-        lines.append(f"Not proven optimal: no plan admits more than {admission.bound:,}.")
-    latencies = latency_of(device, admission.admitted)
-    over = sum(
-        latencies[admitted_slo.slo.id].total > admitted_slo.slo.latency_us * (1 + 1e-9)
-        for admitted_slo in admission.admitted
-    )
-    if over:
-        lines.append(f"! {over:,} of the admitted SLOs violate their latency in the model.")
-    return "\n".join(lines) + "\n"
 
 
 def _seconds(seconds: float) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placer.report.text.table import count_noun
-from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
+from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from predictor.fitting.points import MeasuredCurve
 from profiles.arrays import Floats
 
@@ -51,7 +51,8 @@ def format_fit(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, enc
     for number, segment in enumerate(fit.segments):
         if number:
             lines.append(_break(fit.breakpoints[number - 1]))
-        lines.append(_segment(fit, segment))
+        span, formula = span_text(segment.start, segment.end), segment.formula(fit.x)
+        lines.append(f"{span}: {fit.y} = {formula} ({segment.family}), {error_text(segment.smape_pct)}")
     lines.append(f"{errors_text(fit)} (sMAPE)")
     text = "\n".join(_printable(broken) for line in lines for broken in _broken(line, width)) + "\n"
     return text if unicode else text.encode(encoding, "replace").decode(encoding)
@@ -60,11 +61,6 @@ def format_fit(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, enc
 def wide_axis(x: np.ndarray) -> bool:
     """Whether an axis of these values is logarithmic."""
     return bool(len(x)) and float(x.min()) > 0 and float(x.max()) > WIDE_RANGE_FACTOR * float(x.min())
-
-
-def _segment(fit: FittedModel, segment: CurveSegment) -> str:
-    span, formula = span_text(segment.start, segment.end), segment.formula(fit.x)
-    return f"{span}: {fit.y} = {formula} ({segment.family}), {error_text(segment.smape_pct)}"
 
 
 def _break(point: CurveBreak) -> str:
@@ -103,15 +99,11 @@ def _curve(fit: FittedModel, curve: MeasuredCurve, width: int, braille: bool) ->
             carets[min(int(share * columns), columns - 1)] = "^"
     if fit.breakpoints:
         yield (" " * margin + "".join(carets)).rstrip()
-    yield " " * margin + _ends(fit, curve, columns, log)
-
-
-def _ends(fit: FittedModel, curve: MeasuredCurve, columns: int, log: bool) -> str:
-    """The smallest and the largest x at the ends of the axis, its name between them where there is space."""
+    # The smallest and the largest x at the ends of the axis, its name between them where there is space.
     left, right = (number_text(value) for value in (curve.x.min(), curve.x.max()))
     name = f"{fit.x} (log)" if log else fit.x
     space = columns - len(left) - len(right)
-    return left + (name if len(name) + 2 <= space else "").center(max(space, 1)) + right
+    yield " " * margin + (left + (name if len(name) + 2 <= space else "").center(max(space, 1)) + right)
 
 
 # What is said of a fitted model, in terminals and on pages.

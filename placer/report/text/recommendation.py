@@ -131,7 +131,27 @@ def further_lines(comparison: Comparison) -> Iterator[str]:
     chosen = choose_plan(comparison)
     if chosen.plan.strategy != OPTIMAL:
         yield from _similar(comparison, chosen)
-        yield from _other_choices(comparison, chosen)
+        # Plans that look better and miss the budget, and what knowing all arrivals in advance is worth.
+        # Plans made for the budget that reject or cost less than the chosen one, but miss it, and what would help.
+        budget, family = budget_of(comparison), variation_of(comparison, chosen)
+        for evaluation in comparison.evaluations:
+            violations = known_violations_pct(evaluation)
+            made_for_it = evaluation.plan.risk is not None or _knows_all(evaluation)
+            better = (evaluation.plan.rejected, evaluation.cost) < (chosen.plan.rejected, chosen.cost)
+            if made_for_it and better and violations is not None and violations > budget:
+                uses = _uses(comparison, evaluation)
+                violate = "violate" if evaluation.violations_pct is not None else "are expected to violate"
+                start = f"{plan_name(evaluation)} {uses}, but {violations:.1f} % of its instances {violate} "
+                variation = variation_of(comparison, evaluation)
+                yield f"{start}their SLA, more than the budget of {budget:g} %{_remedy(comparison, variation, family)}."
+        options = _options(comparison)
+        if _knows_all(chosen):
+            yield from _one_by_one(comparison, [option for option in options if not _knows_all(option)])
+        elif planned := [option for option in options if _knows_all(option)]:
+            best = _best_of(comparison, planned)
+            if is_within_budget(comparison, best):
+                needs = _in_short(comparison, best)
+                yield f"Knowing all arrivals in advance saves nothing here: {plan_name(best)} has {needs}."
         yield from _surprise(chosen)
         yield from _budget_cost(comparison, chosen)
         yield from _worth_of_measuring(comparison, chosen)
@@ -225,19 +245,6 @@ def _similar(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
     yield f"On {drawn}: {nics}{rejects}, {of}{above}."
 
 
-def _other_choices(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
-    """Plans that look better and miss the budget, and what knowing all arrivals in advance is worth."""
-    yield from _list_missing_budget(comparison, chosen)
-    options = _options(comparison)
-    if _knows_all(chosen):
-        yield from _one_by_one(comparison, [option for option in options if not _knows_all(option)])
-    elif planned := [option for option in options if _knows_all(option)]:
-        best = _best_of(comparison, planned)
-        if is_within_budget(comparison, best):
-            needs = _in_short(comparison, best)
-            yield f"Knowing all arrivals in advance saves nothing here: {plan_name(best)} has {needs}."
-
-
 def _one_by_one(comparison: Comparison, online: Sequence[Evaluation]) -> Iterator[str]:
     """What to choose instead of a plan for which all arrivals must be known."""
     if not online:
@@ -247,21 +254,6 @@ def _one_by_one(comparison: Comparison, online: Sequence[Evaluation]) -> Iterato
     take = "take" if is_within_budget(comparison, best) else "no plan keeps the budget; the closest one:"
     start = "All arrivals must be known in advance for this plan. If they come one by one,"
     yield f"{start} {take} {plan_name(best)}, {_in_short(comparison, best)}."
-
-
-def _list_missing_budget(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
-    """Plans made for the budget that reject or cost less than the chosen one, but miss it, and what would help."""
-    budget, family = budget_of(comparison), variation_of(comparison, chosen)
-    for evaluation in comparison.evaluations:
-        violations = known_violations_pct(evaluation)
-        made_for_it = evaluation.plan.risk is not None or _knows_all(evaluation)
-        better = (evaluation.plan.rejected, evaluation.cost) < (chosen.plan.rejected, chosen.cost)
-        if made_for_it and better and violations is not None and violations > budget:
-            uses = _uses(comparison, evaluation)
-            violate = "violate" if evaluation.violations_pct is not None else "are expected to violate"
-            start = f"{plan_name(evaluation)} {uses}, but {violations:.1f} % of its instances {violate} "
-            variation = variation_of(comparison, evaluation)
-            yield f"{start}their SLA, more than the budget of {budget:g} %{_remedy(comparison, variation, family)}."
 
 
 def _uses(comparison: Comparison, evaluation: Evaluation) -> str:
