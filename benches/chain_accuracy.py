@@ -206,10 +206,7 @@ def _with_limits(table: pd.DataFrame) -> pd.DataFrame:
     """The table with the largest errors that are asked for, where any are."""
     found = dict(zip(table["prediction"], table["all_pct"].to_numpy(float), strict=True))
     direct = next(value for name, value in found.items() if name.startswith(DIRECT))
-    limits = {
-        ALONE: min(ALONE_LIMIT, max(DIRECT_LIMIT * direct, found[REPEATED] + NOISE_LIMIT)),
-        CORRECTED: TEN_LIMIT,
-    }
+    limits = {ALONE: min(ALONE_LIMIT, max(DIRECT_LIMIT * direct, found[REPEATED] + NOISE_LIMIT)), CORRECTED: TEN_LIMIT}
     if OWN in found:
         limits[OWN_CORRECTED] = found[OWN] + CONTROL_LIMIT
     return table.assign(limit_pct=table["prediction"].map(limits)).round(2)

@@ -154,8 +154,5 @@ def highs_assignment(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle, s
     return PeerPlan(found, 0.0 if bound is None else float(bound), time.monotonic() - began)
 
 
-DECREASING: dict[str, Peer] = {
-    "first-fit decreasing": first_fit_decreasing,
-    "best-fit decreasing": best_fit_decreasing,
-}
+DECREASING: dict[str, Peer] = {"first-fit decreasing": first_fit_decreasing, "best-fit decreasing": best_fit_decreasing}
 ASSIGNMENT: dict[str, Peer] = {"CP-SAT assignment": cp_sat_assignment, "HiGHS assignment": highs_assignment}

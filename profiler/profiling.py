@@ -241,10 +241,7 @@ def _bench_points(
     description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
 ) -> list[OperatingPoint]:
     """What every method measures: with accelerator benches, and with both kinds."""
-    return [
-        *accelerator_points(description, nf, benches),
-        *pattern_points(description, nf, benches, memory),
-    ]
+    return [*accelerator_points(description, nf, benches), *pattern_points(description, nf, benches, memory)]
 
 
 def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.Generator) -> list[TrafficProfile]:

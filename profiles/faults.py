@@ -48,13 +48,7 @@ class InputError(Exception):
 
     @classmethod
     def of(
-        cls,
-        file: str,
-        message: str,
-        *,
-        line: int | None = None,
-        column: str | None = None,
-        hint: str | None = None,
+        cls, file: str, message: str, *, line: int | None = None, column: str | None = None, hint: str | None = None
     ) -> InputError:
         """An error with one fault."""
         return cls([Fault(file, line, column, message, hint)])

@@ -62,14 +62,7 @@ def _time_method(method: str, bus: str, setting: Setting) -> list[dict[str, obje
             slos = random_slos(gpu, size, rng, baseline=BEST_BATCH, tolerances=(0.05, 0.3), gbps=LOAD_GBPS)
             seconds, admitted = _once(method, gpu, slos, setting.seed)
             rows.append(
-                {
-                    "bus": bus,
-                    "method": method,
-                    "slos": size,
-                    "set": number,
-                    "us": 1e6 * seconds,
-                    "admitted": admitted,
-                }
+                {"bus": bus, "method": method, "slos": size, "set": number, "us": 1e6 * seconds, "admitted": admitted}
             )
     return rows[sets:]
 

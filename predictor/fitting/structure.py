@@ -176,11 +176,7 @@ def _joint(
 
 
 def sound_fit(
-    points: FitPoints,
-    curves: Sequence[LocalCurve],
-    joints: Sequence[Joint],
-    jumps: Sequence[Joint],
-    deviation: Floats,
+    points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], jumps: Sequence[Joint], deviation: Floats
 ) -> JointFit:
     """The joint fit; where a bend runs away, or leaves a segment without points, it is fitted as the jump."""
     axis = points.on_axis(points.x)

@@ -44,11 +44,7 @@ def train_nf_models(
     for name, nf in measured.nfs.items():
         progress(name)
         plausible[name] = plausible_models(
-            nf,
-            services,
-            most_accesses=most_accesses(measured, name, seed),
-            seed=seed,
-            solo_fit=solo_fits.get(name),
+            nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed, solo_fit=solo_fits.get(name)
         )
     chosen = choose(plausible, measured.co_locations)
     return calibrate(chosen, measured)

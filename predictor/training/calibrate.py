@@ -11,13 +11,7 @@ from scipy.optimize import minimize
 
 from predictor.contention.calibration import Calibration
 from predictor.contention.conditions_of_members import LEAST_SHARE
-from predictor.contention.intervals import (
-    DEGREES_OF_FREEDOM,
-    ErrorModel,
-    HeldOutErrors,
-    TrafficScale,
-    spread_of,
-)
+from predictor.contention.intervals import DEGREES_OF_FREEDOM, ErrorModel, HeldOutErrors, TrafficScale, spread_of
 from predictor.contention.neighbours import LEAST_NOISE, ROOT5, NeighbourCorrection, loneliness
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import MeasuredAlone
@@ -77,10 +71,7 @@ def calibrate(models: Mapping[str, NfModel], measured: Measurements) -> dict[str
     error_models |= restandardise(fitted, neighbours, optimism)
     return {
         name: replace(
-            model,
-            calibration=calibrations[name],
-            neighbours=neighbours.get(name),
-            error_model=error_models[name],
+            model, calibration=calibrations[name], neighbours=neighbours.get(name), error_model=error_models[name]
         )
         for name, model in models.items()
     }

@@ -50,15 +50,7 @@ def plausible_models(
     """
     detect = measured.described and bool(measured.accelerators)
     models = [
-        _fit(
-            measured,
-            pattern,
-            benches,
-            infer_queues=detect,
-            most_accesses=most_accesses,
-            seed=seed,
-            solo_fit=solo_fit,
-        )
+        _fit(measured, pattern, benches, infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit)
         for pattern in (EXECUTION_PATTERNS if detect else (PIPELINE,))
     ]
     if not detect:

@@ -196,12 +196,7 @@ def _first(runs: GpuRuns, description: TestbedDescription, nf: str, settings: in
 
 
 def _spread(
-    runs: GpuRuns,
-    description: TestbedDescription,
-    nf: str,
-    known: Sequence[MeasuredGpuRun],
-    count: int,
-    rng: Generator,
+    runs: GpuRuns, description: TestbedDescription, nf: str, known: Sequence[MeasuredGpuRun], count: int, rng: Generator
 ) -> list[MeasuredGpuRun]:
     loads = spread_runs(description, nf, StageEstimate.of(known), count, rng)
     return [run for run in runs.measure([(load,) for load in loads], 1) if not run.overloaded]

@@ -15,14 +15,7 @@ from profiler.simulated.arrivals import arrivals, mean_burst
 from profiler.simulated.card import Card
 from profiler.simulated.chain_demand import ChainDemand, PacketPath, StageSpec, chain_demand
 from profiler.simulated.demand import mem_bench
-from profiler.simulated.machine import (
-    PreparedLoad,
-    SimulatedMachine,
-    SolvedRuns,
-    bench_text,
-    nf_text,
-    round_reading,
-)
+from profiler.simulated.machine import PreparedLoad, SimulatedMachine, SolvedRuns, bench_text, nf_text, round_reading
 from profiler.simulated.server import SERVER_CARD, SERVER_NFS, SERVER_PATH
 from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement
 from profiles import (
@@ -208,11 +201,7 @@ def _describe(card: Card, nfs: Sequence[StageSpec]) -> TestbedDescription:
         name=f"simulated-{card.model}",
         simulated=True,
         nic=NicModel(
-            model=card.model,
-            cores=card.cores,
-            kind="server",
-            clock_mhz=card.clock_ghz * 1e3,
-            llc_bytes=card.llc_bytes,
+            model=card.model, cores=card.cores, kind="server", clock_mhz=card.clock_ghz * 1e3, llc_bytes=card.llc_bytes
         ),
         attributes=TRAFFIC_BOUNDS,
         default_traffic=DEFAULT_TRAFFIC,

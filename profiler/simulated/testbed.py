@@ -21,15 +21,7 @@ from profiler.simulated.card import (
 from profiler.simulated.demand import CARD_BENCHES, LoadDemand, nf_demand
 from profiler.simulated.machine import PreparedLoad, SimulatedMachine, bench_text, nf_text
 from profiler.simulated.solve import Batch, SteadyState, batch_of, reach_throughput, solve
-from profiles import (
-    BenchDescription,
-    BenchLoad,
-    Load,
-    NfDescription,
-    NicModel,
-    TestbedDescription,
-    Workload,
-)
+from profiles import BenchDescription, BenchLoad, Load, NfDescription, NicModel, TestbedDescription, Workload
 from profiles.arrays import Floats
 
 TRAFFIC_BOUNDS = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from profiler.sweeps.spec import CYCLES_METRIC, Competitor, Path, SpecFault, SweepSpec, SweptWorkload
-from profiles import (
-    ATTRIBUTES,
-    BenchLoad,
-    ConfiguredWorkload,
-    Load,
-    TestbedDescription,
-    TrafficProfile,
-    Workload,
-)
+from profiles import ATTRIBUTES, BenchLoad, ConfiguredWorkload, Load, TestbedDescription, TrafficProfile, Workload
 from profiles.faults import suggestion
 
 PARAMETERS_KIND = "parameters"

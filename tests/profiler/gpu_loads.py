@@ -6,14 +6,7 @@ from profiles import GpuSettings, Minibatch, PacedWorkload, TestbedDescription, 
 from tests.profiler.toy_testbed import description
 
 TRAFFIC = TrafficProfile(1000, 512)
-GPU = {
-    "model": "toy-gpu",
-    "cores": 3,
-    "kind": "gpu",
-    "sms": 2,
-    "executors_per_sm": 4,
-    "packets_per_executor": 32,
-}
+GPU = {"model": "toy-gpu", "cores": 3, "kind": "gpu", "sms": 2, "executors_per_sm": 4, "packets_per_executor": 32}
 
 
 def gpu_description(**changes: object) -> TestbedDescription:

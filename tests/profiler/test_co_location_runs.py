@@ -13,10 +13,7 @@ from profiles import CoLocation, Workload
 from tests.profiler.crowd_testbed import CrowdTestbed, crowd_description
 
 HEAVY, LIGHT, MIDDLE = (Workload(name, crowd_description().traffic) for name in ("heavy", "light", "middle"))
-PARTS: list[list[CoLocation]] = [
-    [(LIGHT,), (MIDDLE,)],
-    [(LIGHT, LIGHT), (LIGHT, MIDDLE), (MIDDLE, MIDDLE)],
-]
+PARTS: list[list[CoLocation]] = [[(LIGHT,), (MIDDLE,)], [(LIGHT, LIGHT), (LIGHT, MIDDLE), (MIDDLE, MIDDLE)]]
 
 
 def runs_on(testbed: CrowdTestbed, most: int = 1000) -> tuple[CoLocationRuns, ConfirmedTestbed]:

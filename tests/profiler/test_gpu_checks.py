@@ -43,10 +43,7 @@ def test_gpu_workloads_that_fit_are_accepted(loads: list[Load]) -> None:
         ([scheduled(257)], ["counter: a batch of 257 packets, the GPU takes 256"]),
         ([scheduled(1), scheduled(1, "temporal")], ["scheduler spatial and scheduler temporal exclude each other"]),
         ([paced({0: 1}, order=None), scheduled(1)], ["minibatches and scheduler spatial exclude each other"]),
-        (
-            [paced({0: 1}, order=at) for at in range(3)],
-            ["needs 3 workers, there are 2"],
-        ),
+        ([paced({0: 1}, order=at) for at in range(3)], ["needs 3 workers, there are 2"]),
     ],
 )
 def test_each_fault_of_a_gpu_workload_is_named(loads: list[Load], faults: list[str]) -> None:

@@ -46,18 +46,9 @@ def test_chains_of_every_placement_are_accepted() -> None:
         (chain(["ACL"], [[0]], shares=[0]), ["chain ACL: share 0 is not above 0 and at most 1"]),
         (chain(["ACL"], [[0]], shares=[1.5]), ["chain ACL: share 1.5 is not above 0 and at most 1"]),
         (chain(["ACL"], [[0]], shares=[1, 1]), ["chain ACL: has 2 shares for 1 cores"]),
-        (
-            chain([NfStage.of("NAT", {"rules": 9})], [[0]]),
-            ["chain NAT: stage 0: NAT has no parameter rules"],
-        ),
-        (
-            chain([NfStage.of("ACL", {"rules": 0})], [[0]]),
-            ["chain ACL: stage 0: rules 0 is outside [1, 4096]"],
-        ),
-        (
-            ChainLoad.of(["ACL"], [[0]], TrafficProfile(0, 1500)),
-            ["chain ACL: flows 0 is outside [1, 100000]"],
-        ),
+        (chain([NfStage.of("NAT", {"rules": 9})], [[0]]), ["chain NAT: stage 0: NAT has no parameter rules"]),
+        (chain([NfStage.of("ACL", {"rules": 0})], [[0]]), ["chain ACL: stage 0: rules 0 is outside [1, 4096]"]),
+        (ChainLoad.of(["ACL"], [[0]], TrafficProfile(0, 1500)), ["chain ACL: flows 0 is outside [1, 100000]"]),
         (ConfiguredWorkload.of(Workload("NAT", TRAFFIC), {"rules": 9}), ["NAT has no parameter rules"]),
     ],
 )

@@ -74,10 +74,7 @@ class RunsWithBenches:
 
 
 def run_with_benches(
-    nf: str,
-    runs: Sequence[tuple[TrafficProfile, Sequence[BenchLoad]]],
-    setting: Setting,
-    card: SimulatedTestbed = CARD,
+    nf: str, runs: Sequence[tuple[TrafficProfile, Sequence[BenchLoad]]], setting: Setting, card: SimulatedTestbed = CARD
 ) -> RunsWithBenches:
     """Run `nf` with each traffic profile and its benches. Each bench is also measured alone, as in profiling."""
     levels = _levels(sorted({load for _, loads in runs for load in loads}), setting, card)

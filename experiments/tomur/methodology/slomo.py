@@ -11,14 +11,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.registry import Setting
-from experiments.tomur.methodology.simulated_card import (
-    CARD_SPEC,
-    DEFAULT_TRAFFIC,
-    card_of,
-    measure_kpps,
-    tomur,
-    train,
-)
+from experiments.tomur.methodology.simulated_card import CARD_SPEC, DEFAULT_TRAFFIC, card_of, measure_kpps, tomur, train
 from predictor import Models, Predictor, SlomoPredictor
 from profiler.contention import MemoryContention, measure_benches, measure_neighbours
 from profiles import Workload

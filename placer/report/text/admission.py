@@ -32,11 +32,7 @@ CAUSE_TEXTS = {
 
 
 def admission_report(
-    device: GpuDevice,
-    admission: Admission,
-    method: str,
-    form: str,
-    reasons: Sequence[RejectionReason] | None = None,
+    device: GpuDevice, admission: Admission, method: str, form: str, reasons: Sequence[RejectionReason] | None = None
 ) -> str:
     """An admission for people (`table`) or programs (`json`).
 

@@ -40,9 +40,7 @@ def test_unused_accelerator_limits_no_nf() -> None:
     assert_allclose(limits(_row(1.0, 0.0), _row(1, 0), _row(9, 9)), [[1.0, np.inf]])
 
 
-@given(
-    st.lists(st.tuples(st.floats(0.1, 3), st.integers(1, 4), st.floats(0.01, 5)), min_size=1, max_size=5),
-)
+@given(st.lists(st.tuples(st.floats(0.1, 3), st.integers(1, 4), st.floats(0.01, 5)), min_size=1, max_size=5))
 def test_water_filling_uses_the_accelerator_exactly(members: list[tuple[float, int, float]]) -> None:
     """At the limit of member i, its own turns and min(n u, demand) of the others fill the accelerator's time."""
     service, queues, demand = (np.array([part], dtype=np.float64) for part in zip(*members, strict=True))

@@ -25,12 +25,7 @@ def fewest(model: FittedModel, bound: float) -> int:
 
 
 @settings(deadline=None, max_examples=20)
-@given(
-    at=st.integers(5, 55),
-    slope=st.floats(0.1, 20),
-    curve=st.floats(-0.3, 0.3),
-    rate=st.floats(-0.05, 0.05),
-)
+@given(at=st.integers(5, 55), slope=st.floats(0.1, 20), curve=st.floats(-0.3, 0.3), rate=st.floats(-0.05, 0.05))
 def test_there_are_as_few_ranges_as_the_bound_allows(at: int, slope: float, curve: float, rate: float) -> None:
     """Compared with every way to cut; rounding to whole values may cost one range at most."""
     model = made_up(

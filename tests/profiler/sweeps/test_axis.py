@@ -31,12 +31,7 @@ def test_between_neighbouring_whole_numbers_is_nothing() -> None:
     assert Axis(1, 10_000, "log").between(1, 10_000) == 100
 
 
-@given(
-    st.floats(1e-3, 1e6),
-    st.floats(1.001, 1e6),
-    st.integers(2, 60),
-    st.sampled_from(["linear", "log"]),
-)
+@given(st.floats(1e-3, 1e6), st.floats(1.001, 1e6), st.integers(2, 60), st.sampled_from(["linear", "log"]))
 def test_values_rise_and_have_both_ends(start: float, factor: float, count: int, scale: str) -> None:
     """Any range of floats: so many different values, and each position leads back to its value."""
     axis = Axis(start, start * factor, scale)  # type: ignore[arg-type]

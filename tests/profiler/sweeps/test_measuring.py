@@ -226,10 +226,7 @@ def test_every_setting_of_a_further_key_has_its_own_points(tmp_path: Path) -> No
     """Beside two rates of a bench, whose effect the toy knows; repeats are counted per setting."""
     spec = flows_sweep(
         workload={"nf": "counter", "competitors": [{"bench": "mem-bench", "parameters": {"wss_mb": 1}}]},
-        vary=[
-            {"key": "flows", "values": [10, 5000]},
-            {"key": "mem-bench.access_mops", "values": [40, 100]},
-        ],
+        vary=[{"key": "flows", "values": [10, 5000]}, {"key": "mem-bench.access_mops", "values": [40, 100]}],
         measure={"repeats": 2},
     )
     testbed = ToyTestbed()

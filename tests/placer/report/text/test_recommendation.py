@@ -121,10 +121,7 @@ MEASURE = (
         ),
         pytest.param(
             [plan("monopolization", 100, None, expected=0.0), slomo(10, None)],
-            [
-                "Recommended: monopolization, 100 NICs.",
-                "No instance is expected to violate its SLA.",
-            ],
+            ["Recommended: monopolization, 100 NICs.", "No instance is expected to violate its SLA."],
             id="no violation expected",
         ),
         pytest.param(

@@ -32,10 +32,7 @@ FORMULA = SoloFormula(MODEL, {"packet_size": 1500, "mtbr": 600}, True, (TURN,), 
         (replace(TURN, before=-4.0), "falls more slowly from 9,800 flows on (9,300 to 10,400)"),
         (replace(TURN, after=0.0, cause="cache"), "is steady from 9,800 flows on (9,300 to 10,400)"),
         (replace(TURN, after=2.0), "rises from 9,800 flows on (9,300 to 10,400)"),
-        (
-            replace(TURN, jump=-222.0),
-            "falls by 222 kpps at 9,800 flows (9,300 to 10,400), and falls from there on",
-        ),
+        (replace(TURN, jump=-222.0), "falls by 222 kpps at 9,800 flows (9,300 to 10,400), and falls from there on"),
         (replace(TURN, low=None, high=None), "falls from about 9,800 flows on"),
     ],
 )
