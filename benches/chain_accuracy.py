@@ -38,19 +38,13 @@ OWN, OWN_CORRECTED = "control: own profile", "control: corrected"
 
 @dataclass(frozen=True)
 class ChainErrors:
-    """The table of errors, and what was predicted of every chain.
-
-    Parameters
-    ----------
-    table
-        A row per way of predicting: mean absolute error (%) by kind of chain and of all, its spread and of what it is,
-        the median over chains, the error of the means of repeats, and the largest error that is asked for.
-    predictions
-        A row per chain and traffic.
-    """
+    """The table of errors, and what was predicted of every chain."""
 
     table: pd.DataFrame
+    """A row per way of predicting: mean absolute error (%) by kind of chain and of all, its spread and of what it is,
+    the median over chains, the error of the means of repeats, and the largest error that is asked for."""
     predictions: pd.DataFrame
+    """A row per chain and traffic."""
 
 
 def chain_errors(

@@ -23,18 +23,12 @@ SCATTER = 0.06
 
 @dataclass(frozen=True)
 class CommonCosts:
-    """Costs in units of the cost of the NF that does nothing.
-
-    Parameters
-    ----------
-    source
-        What all NFs have in common; a chain on one core has it once.
-    changed
-        What an NF costs more behind one that changes packets.
-    """
+    """Costs in units of the cost of the NF that does nothing."""
 
     source: float = 1.0
+    """What all NFs have in common; a chain on one core has it once."""
     changed: float = 0.0
+    """What an NF costs more behind one that changes packets."""
 
 
 AS_MEASURED = CommonCosts()

@@ -40,54 +40,36 @@ CHANCE = 0.15
 
 @dataclass(frozen=True)
 class ChainRun:
-    """One measured chain.
-
-    Parameters
-    ----------
-    chain
-        The stages on their cores.
-    at
-        Values by column: `nx.cpu` of the NF `nx`, without prefix the workload.
-    measured
-        Throughput that enters the chain, in the unit of the profiles.
-    """
+    """One measured chain."""
 
     chain: PlacedChain
+    """The stages on their cores."""
     at: Mapping[str, float]
+    """Values by column: `nx.cpu` of the NF `nx`, without prefix the workload."""
     measured: float
+    """Throughput that enters the chain, in the unit of the profiles."""
 
 
 @dataclass(frozen=True)
 class ChainFamily:
-    """Predicts chains of the same NFs on one host.
-
-    Parameters
-    ----------
-    profiles
-        By NF: throughput alone, with all of a core's time.
-    source
-        The NF that does nothing; None when it was not measured.
-    source_share
-        Then the cost of the source as a share of that of the cheapest NF.
-    common
-        What that NF's cost is of what all have in common; learned from runs, where it was measured.
-    ring
-        The profile of that NF twice, on two cores that a ring connects; None when it was not measured.
-    receivers, senders
-        By NF, the profile of the NF behind such a ring, and in front of one, beside the NF that does nothing on the
-        other core; empty where they were not measured.
-    correction
-        By measured chains; None without, or where they show no need of one.
-    """
+    """Predicts chains of the same NFs on one host."""
 
     profiles: Mapping[str, ProfiledNf]
+    """By NF: throughput alone, with all of a core's time."""
     source: str | None = None
+    """The NF that does nothing; None when it was not measured."""
     source_share: float = 0.0
+    """Then the cost of the source as a share of that of the cheapest NF."""
     common: CommonCosts = AS_MEASURED
+    """What that NF's cost is of what all have in common; learned from runs, where it was measured."""
     ring: str | None = None
+    """The profile of that NF twice, on two cores that a ring connects; None when it was not measured."""
     receivers: Mapping[str, str] = field(default_factory=dict)
     senders: Mapping[str, str] = field(default_factory=dict)
+    """By NF, the profile of the NF behind such a ring, and in front of one, beside the NF that does nothing on the
+    other core; empty where they were not measured."""
     correction: Correction | None = None
+    """By measured chains; None without, or where they show no need of one."""
 
     def fit(self, runs: Sequence[ChainRun]) -> ChainFamily:
         """The family, corrected by measured chains; runs of one chain at one setting are repeats.
@@ -192,18 +174,12 @@ def _behind_changes(chain: PlacedChain) -> Floats:
 
 @dataclass(frozen=True)
 class _MeasuredSettings:
-    """Runs of which those of one chain at one setting are one.
-
-    Parameters
-    ----------
-    runs
-        The first run of each chain and setting.
-    settings
-        What was measured of each; the only input is its number in `runs`.
-    """
+    """Runs of which those of one chain at one setting are one."""
 
     runs: tuple[ChainRun, ...]
+    """The first run of each chain and setting."""
     settings: Settings
+    """What was measured of each; the only input is its number in `runs`."""
 
     @classmethod
     def of(cls, runs: Sequence[ChainRun]) -> _MeasuredSettings:

@@ -17,25 +17,17 @@ Predict = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class CurveTask:
-    """What a tool receives.
-
-    Parameters
-    ----------
-    x, y
-        Points by rising x.
-    x_log
-        Whether the axis is logarithmic; peers, whose pieces are straight lines, receive ln(x) then.
-    breakpoints
-        Their true number, for tools that cannot find it.
-    seed
-        Of what a tool draws.
-    """
+    """What a tool receives."""
 
     x: Floats
     y: Floats
+    """Points by rising x."""
     x_log: bool
+    """Whether the axis is logarithmic; peers, whose pieces are straight lines, receive ln(x) then."""
     breakpoints: int
+    """Their true number, for tools that cannot find it."""
     seed: int = 0
+    """Of what a tool draws."""
 
     def axis(self, x: Floats) -> Floats:
         """x as peers receive it."""

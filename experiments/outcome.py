@@ -15,24 +15,16 @@ from profiles import InputError
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the run of one experiment ended.
-
-    Parameters
-    ----------
-    experiment
-        The experiment.
-    result
-        Its result; None when it was skipped or failed.
-    failed
-        Whether it failed; without a result and not failed, it was skipped.
-    reason
-        Why there is no result.
-    """
+    """How the run of one experiment ended."""
 
     experiment: Experiment
+    """The experiment."""
     result: Result | None = None
+    """Its result; None when it was skipped or failed."""
     failed: bool = False
+    """Whether it failed; without a result and not failed, it was skipped."""
     reason: str = ""
+    """Why there is no result."""
 
     @property
     def status(self) -> str:

@@ -33,21 +33,14 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper whose tables and figures are reproduced: the constant `PAPER` of its folder.
-
-    Parameters
-    ----------
-    name
-        Short name: `Tomur`.
-    title
-        Full title.
-    authors
-        As cited: `Wu et al.`
-    """
+    """A paper whose tables and figures are reproduced: the constant `PAPER` of its folder."""
 
     name: str
+    """Short name: `Tomur`."""
     title: str
+    """Full title."""
     authors: str
+    """As cited: `Wu et al.`"""
 
     def __str__(self) -> str:
         return f"{self.title} ({self.authors})"
@@ -55,30 +48,20 @@ class Paper:
 
 @dataclass(frozen=True)
 class Setting:
-    """What an experiment receives.
-
-    Parameters
-    ----------
-    seed
-        Seed of every random choice; the same seed gives the same tables.
-    scale
-        Share of the full number of runs.
-    measurements
-        Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`.
-    chains
-        Folder of chains measured at shares of cores (`python -m benches chains`); None for the simulated server.
-    sweep
-        Folder of a sweep over table entries (`placer sweep`); None for flows on the simulated card.
-    say
-        Called with a message before each long step and for each part that is skipped.
-    """
+    """What an experiment receives."""
 
     seed: int = 0
+    """Seed of every random choice; the same seed gives the same tables."""
     scale: float = 1.0
+    """Share of the full number of runs."""
     measurements: Path = MEASUREMENTS_FOLDER
+    """Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`."""
     chains: Path | None = None
+    """Folder of chains measured at shares of cores (`python -m benches chains`); None for the simulated server."""
     sweep: Path | None = None
+    """Folder of a sweep over table entries (`placer sweep`); None for flows on the simulated card."""
     say: Callable[[str], None] = lambda message: None
+    """Called with a message before each long step and for each part that is skipped."""
 
     def count(self, full: int, least: int = 4) -> int:
         """How many of `full` runs to make at this scale."""
@@ -91,27 +74,18 @@ class Setting:
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment returns.
-
-    Parameters
-    ----------
-    table
-        Our numbers next to the published ones; the column `verdict` marks where ours are worse or differ.
-    testbeds
-        One sentence per testbed: which runs were made there, or why none.
-    draw
-        Draws the plot.
-    notes
-        What a reader needs to know to interpret the table.
-    data
-        Further tables by name: the data of the plot.
-    """
+    """What an experiment returns."""
 
     table: pd.DataFrame
+    """Our numbers next to the published ones; the column `verdict` marks where ours are worse or differ."""
     testbeds: tuple[str, ...]
+    """One sentence per testbed: which runs were made there, or why none."""
     draw: Callable[[Figure], None]
+    """Draws the plot."""
     notes: tuple[str, ...] = ()
+    """What a reader needs to know to interpret the table."""
     data: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Further tables by name: the data of the plot."""
 
 
 @dataclass(frozen=True)

@@ -36,24 +36,16 @@ class PredictedLatency:
 
 @dataclass(frozen=True)
 class NfLatency:
-    """The latency model of an NF.
-
-    Parameters
-    ----------
-    law
-        What it shares with the other NFs.
-    factors
-        By which its mean and its p99 are above the law's.
-    errors
-        Logarithms of measured over predicted latencies at left-out settings, by utilisation.
-    settings
-        Co-locations in which the NF itself was measured.
-    """
+    """The latency model of an NF."""
 
     law: LatencyLaw
+    """What it shares with the other NFs."""
     factors: tuple[float, float]
+    """By which its mean and its p99 are above the law's."""
     errors: LatencyErrors
+    """Logarithms of measured over predicted latencies at left-out settings, by utilisation."""
     settings: int
+    """Co-locations in which the NF itself was measured."""
 
     def predict(self, traffic: TrafficProfile, rate_kpps: float, capacity_kpps: float) -> PredictedLatency | None:
         """The latency at a rate, where the NF could have a throughput of `capacity_kpps` in its co-location.
@@ -134,24 +126,16 @@ def irregularity(latency_us: Floats, capacity_kpps: Floats, utilisation: Floats)
 
 @dataclass(frozen=True)
 class LatencyLaw:
-    """What the NFs of a testbed share.
-
-    Parameters
-    ----------
-    process
-        Logarithms of V of the mean and of the p99, over `law_inputs`.
-    settings
-        Of each co-location that was measured, logarithms of the flows and of the packet size; shape (settings, 2).
-    carried
-        The largest utilisation of each at which latency was measured; shape (settings,).
-    least
-        The smallest utilisation that was measured; below, V is taken as there.
-    """
+    """What the NFs of a testbed share."""
 
     process: GaussianProcess
+    """Logarithms of V of the mean and of the p99, over `law_inputs`."""
     settings: Floats
+    """Of each co-location that was measured, logarithms of the flows and of the packet size; shape (settings, 2)."""
     carried: Floats
+    """The largest utilisation of each at which latency was measured; shape (settings,)."""
     least: float
+    """The smallest utilisation that was measured; below, V is taken as there."""
 
     def packets(self, traffic: TrafficProfile, utilisation: Floats) -> Floats:
         """Mean and p99 of the latency in service times (1000 / capacity_kpps us), shape (N, 2)."""

@@ -27,55 +27,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SoloBehaviour:
-    """The contention of workloads, one row each.
-
-    Parameters
-    ----------
-    kpps
-        Throughput alone, shape (workloads,).
-    counters
-        The seven counters alone, shape (workloads, 7).
-    accelerators
-        Names of the columns of what follows, which is 0 where an accelerator is not used.
-    turn_ms
-        Time that all its queues take in one turn of an accelerator, ms.
-    service_ms
-        Time that a packet takes, ms.
-    """
+    """The contention of workloads, one row each."""
 
     kpps: NDArray[np.float64]
+    """Throughput alone, shape (workloads,)."""
     counters: NDArray[np.float64]
+    """The seven counters alone, shape (workloads, 7)."""
     accelerators: tuple[str, ...]
+    """Names of the columns of what follows, which is 0 where an accelerator is not used."""
     turn_ms: NDArray[np.float64]
+    """Time that all its queues take in one turn of an accelerator, ms."""
     service_ms: NDArray[np.float64]
+    """Time that a packet takes, ms."""
 
 
 @dataclass(frozen=True, repr=False)
 class Models(Shown):
-    """Everything that was learnt of one testbed.
-
-    Parameters
-    ----------
-    predictors
-        By name.
-    testbed
-        Its description; None when the profile was written without one.
-    default_traffic
-        The traffic of a workload that does not state its own.
-    models
-        The model of each NF.
-    seed
-        The seed of training.
-    latencies
-        Of the NFs whose latency was measured, the model of it.
-    """
+    """Everything that was learnt of one testbed."""
 
     predictors: Mapping[str, Predictor]
+    """By name."""
     testbed: TestbedDescription | None
+    """Its description; None when the profile was written without one."""
     default_traffic: TrafficProfile
+    """The traffic of a workload that does not state its own."""
     models: Mapping[str, NfModel]
+    """The model of each NF."""
     seed: int = 0
+    """The seed of training."""
     latencies: Mapping[str, NfLatency] = field(default_factory=dict)
+    """Of the NFs whose latency was measured, the model of it."""
 
     @property
     def nfs(self) -> tuple[str, ...]:

@@ -31,33 +31,22 @@ def accelerator_bench(accelerator: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BenchLevel:
-    """One setting of one bench, with what was measured of it alone.
-
-    Parameters
-    ----------
-    load
-        The bench with its parameters.
-    cores
-        Cores that it takes.
-    counters
-        Its own seven counters, alone.
-    throughput_kpps
-        Its own throughput, alone.
-    accelerator
-        The accelerator it loads, None for memory.
-    service_ms
-        Time per request on that accelerator when saturated, 1 / throughput.
-    rate_kpps
-        Its offered rate; NaN when it goes as fast as it can.
-    """
+    """One setting of one bench, with what was measured of it alone."""
 
     load: BenchLoad
+    """The bench with its parameters."""
     cores: int
+    """Cores that it takes."""
     counters: Counters
+    """Its own seven counters, alone."""
     throughput_kpps: float
+    """Its own throughput, alone."""
     accelerator: str | None = None
+    """The accelerator it loads, None for memory."""
     service_ms: float = 0.0
+    """Time per request on that accelerator when saturated, 1 / throughput."""
     rate_kpps: float = math.nan
+    """Its offered rate; NaN when it goes as fast as it can."""
 
 
 @dataclass(frozen=True)

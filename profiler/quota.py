@@ -25,21 +25,14 @@ LARGEST_QUOTA = 1_000_000
 
 @dataclass(frozen=True)
 class QuotaShares:
-    """The runs of one NF.
-
-    Parameters
-    ----------
-    benches
-        Alone and with benches; None for no limit.
-    random
-        With other NFs at random traffic.
-    deciding
-        What the NF adds to the runs of the co-locations that decide a placement.
-    """
+    """The runs of one NF."""
 
     benches: int | None
+    """Alone and with benches; None for no limit."""
     random: int
+    """With other NFs at random traffic."""
     deciding: int
+    """What the NF adds to the runs of the co-locations that decide a placement."""
 
     @property
     def own(self) -> int | None:

@@ -49,29 +49,20 @@ class PacketLatency:
 
 @dataclass(frozen=True, slots=True)
 class GpuStages:
-    """Time of a packet in each stage of its way through a GPU, us (Grus, equation 1, and the way back).
-
-    Parameters
-    ----------
-    batching
-        From its arrival until its batch is complete and the worker takes it.
-    pre_post
-        In the worker, before and after the GPU.
-    transfer_wait, transfer
-        Until its batch has the bus to the GPU, and on it.
-    kernel_wait, kernel
-        Until its part of the batch has an SM, and until the last part of the batch is done.
-    returned
-        Until its batch is back in the memory of the host; `return` in the protocol.
-    """
+    """Time of a packet in each stage of its way through a GPU, us (Grus, equation 1, and the way back)."""
 
     batching: float
+    """From its arrival until its batch is complete and the worker takes it."""
     pre_post: float
+    """In the worker, before and after the GPU."""
     transfer_wait: float
     transfer: float
+    """Until its batch has the bus to the GPU, and on it."""
     kernel_wait: float
     kernel: float
+    """Until its part of the batch has an SM, and until the last part of the batch is done."""
     returned: float
+    """Until its batch is back in the memory of the host; `return` in the protocol."""
 
     def as_dict(self) -> dict[str, float]:
         """The times by their names in the protocol."""
@@ -88,28 +79,19 @@ LATENCY_NAMES = tuple(field.name for field in fields(PacketLatency))
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One workload during a run, under its contention.
-
-    Parameters
-    ----------
-    throughput_kpps
-        Its throughput; of a chain, the packets that enter it.
-    counters
-        Its own counters.
-    stages
-        Of a chain, each stage; else empty.
-    latency_us
-        Of its packets, where the testbed measures it.
-    stages_us, stages_p99_us
-        On a GPU, the mean over its packets of the time in each stage, and the 99th percentile of each.
-    """
+    """One workload during a run, under its contention."""
 
     throughput_kpps: float
+    """Its throughput; of a chain, the packets that enter it."""
     counters: Counters
+    """Its own counters."""
     stages: tuple[StageMeasurement, ...] = ()
+    """Of a chain, each stage; else empty."""
     latency_us: PacketLatency | None = None
+    """Of its packets, where the testbed measures it."""
     stages_us: GpuStages | None = None
     stages_p99_us: GpuStages | None = None
+    """On a GPU, the mean over its packets of the time in each stage, and the 99th percentile of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,18 +210,12 @@ WIDE_ERRORS = 1.96
 
 @dataclass(frozen=True, slots=True)
 class BestEffort:
-    """What a testbed says of a run that it could not measure undisturbed.
-
-    Parameters
-    ----------
-    standard_error_pct
-        Of the throughput of each workload, in the order of the request; None where it is not known.
-    disturbed_pct
-        The share of its windows that were disturbed; None where it is not known.
-    """
+    """What a testbed says of a run that it could not measure undisturbed."""
 
     standard_error_pct: tuple[float | None, ...]
+    """Of the throughput of each workload, in the order of the request; None where it is not known."""
     disturbed_pct: float | None = None
+    """The share of its windows that were disturbed; None where it is not known."""
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, as `from_mapping` reads them."""

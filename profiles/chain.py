@@ -36,26 +36,18 @@ class ChainLoad:
 
     Stages of one core run to completion: a batch passes all of them before the core takes the next one. Stages on
     different cores are linked by rings.
-
-    Parameters
-    ----------
-    stages
-        The NFs, in the order in which packets pass them.
-    cores
-        Per core, the indices of its stages; each stage is on one core.
-    traffic
-        What enters the chain.
-    rate_kpps
-        Offered load; 0 is a closed loop: packets enter as fast as the chain takes them.
-    shares
-        Per core, the share of its time that it may spend on this chain; empty for all of it on each.
     """
 
     stages: tuple[NfStage, ...]
+    """The NFs, in the order in which packets pass them."""
     cores: tuple[tuple[int, ...], ...]
+    """Per core, the indices of its stages; each stage is on one core."""
     traffic: TrafficProfile
+    """What enters the chain."""
     rate_kpps: float = 0.0
+    """Offered load; 0 is a closed loop: packets enter as fast as the chain takes them."""
     shares: tuple[float, ...] = ()
+    """Per core, the share of its time that it may spend on this chain; empty for all of it on each."""
 
     @classmethod
     def of(

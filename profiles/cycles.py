@@ -19,49 +19,34 @@ SERVER_DEVICE = "server"
 
 @dataclass(frozen=True, slots=True)
 class CyclesOfRules:
-    """How cycles grow with the rules of an NF.
-
-    Parameters
-    ----------
-    rules
-        Their number at which `NfCycles.cycles` was measured.
-    cycles_per_rule
-        Of each further rule.
-    error_pct
-        The largest relative difference between the straight line and what was measured.
-    """
+    """How cycles grow with the rules of an NF."""
 
     rules: float
+    """Their number at which `NfCycles.cycles` was measured."""
     cycles_per_rule: float
+    """Of each further rule."""
     error_pct: float
+    """The largest relative difference between the straight line and what was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class NfCycles:
-    """Cycles per packet of one NF on one core, without those of the source.
-
-    Parameters
-    ----------
-    cycles
-        At the traffic at which it takes most: the mean of `repeats` runs, of which `low` is the least, `high` the most.
-    traffic
-        That traffic.
-    at_default
-        At the default traffic.
-    replicable
-        Whether several cores can run copies of it.
-    of_rules
-        For an NF with rules.
-    """
+    """Cycles per packet of one NF on one core, without those of the source."""
 
     cycles: float
+    """At the traffic at which it takes most: the mean of `repeats` runs, of which `low` is the least, `high` the most.
+    """
     low: float
     high: float
     repeats: int
     traffic: TrafficProfile
+    """That traffic."""
     at_default: float
+    """At the default traffic."""
     replicable: bool
+    """Whether several cores can run copies of it."""
     of_rules: CyclesOfRules | None = None
+    """For an NF with rules."""
 
     def as_dict(self) -> dict[str, Any]:
         """As the file has it."""

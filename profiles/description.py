@@ -117,29 +117,21 @@ class NicModel(_Described):
 
 
 class NfDescription(_Described):
-    """A network function that a testbed offers.
-
-    Parameters
-    ----------
-    cores, accelerators
-        What it takes and uses.
-    parameters, default_parameters
-        The range of each parameter that it knows, and the value of those that a run does not set.
-    replicable
-        Whether several cores can run copies of it; None where the testbed does not describe it.
-    moves
-        Of each packet, what it moves to a GPU; None where there is none.
-    """
+    """A network function that a testbed offers."""
 
     OPTIONAL = ("parameters", "default_parameters", "replicable", "moves")
 
     name: FileName
     cores: Cores
     accelerators: tuple[FileName, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
+    """What it takes and uses."""
     parameters: dict[Label, ValueRange] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     default_parameters: dict[Label, _Value] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
+    """The range of each parameter that it knows, and the value of those that a run does not set."""
     replicable: bool | None = None
+    """Whether several cores can run copies of it; None where the testbed does not describe it."""
     moves: Literal["header", "payload", "both"] | None = None
+    """Of each packet, what it moves to a GPU; None where there is none."""
 
     @model_validator(mode="after")
     def _defaults_in_range(self) -> NfDescription:
@@ -161,19 +153,7 @@ class BenchDescription(_Described):
 
 
 class TestbedDescription(Shown, _Described):
-    """All that a testbed reports before anything has run on it.
-
-    Parameters
-    ----------
-    chains
-        Whether it runs chains of NFs.
-    paced
-        Whether it offers packets to NFs at a given rate; a GPU always does.
-    workers
-        Of a GPU, the CPU cores that serve NFs, one each; None: all cores.
-    arbitration
-        Of a GPU, how batches contend for the bus: each once, or again every period.
-    """
+    """All that a testbed reports before anything has run on it."""
 
     __test__ = False
     OPTIONAL = ("chains", "paced", "workers", "arbitration")
@@ -188,9 +168,13 @@ class TestbedDescription(Shown, _Described):
     nfs: tuple[NfDescription, ...] = Field(max_length=MOST_NFS)
     benches: tuple[BenchDescription, ...] = Field(default=(), max_length=MOST_BENCHES)
     chains: bool = False
+    """Whether it runs chains of NFs."""
     paced: bool = False
+    """Whether it offers packets to NFs at a given rate; a GPU always does."""
     workers: Cores | None = None
+    """Of a GPU, the CPU cores that serve NFs, one each; None: all cores."""
     arbitration: Literal["one-shot", "sporadic"] | None = None
+    """Of a GPU, how batches contend for the bus: each once, or again every period."""
 
     @model_validator(mode="after")
     def _consistent(self) -> TestbedDescription:

@@ -11,27 +11,18 @@ MOST_SHOWN_FAULTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong, and where.
-
-    Parameters
-    ----------
-    file
-        The file as the user named it, or what stands for it (`--fleet`, `<stdin>`).
-    line
-        1-based; None when the fault is not of one line.
-    column
-        The column, key or parameter; None when the fault is of the whole line.
-    message
-        What is wrong, with the value that was found.
-    hint
-        What to do about it.
-    """
+    """One thing that is wrong, and where."""
 
     file: str
+    """The file as the user named it, or what stands for it (`--fleet`, `<stdin>`)."""
     line: int | None
+    """1-based; None when the fault is not of one line."""
     column: str | None
+    """The column, key or parameter; None when the fault is of the whole line."""
     message: str
+    """What is wrong, with the value that was found."""
     hint: str | None = None
+    """What to do about it."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

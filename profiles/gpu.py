@@ -19,27 +19,18 @@ class Minibatch:
 
 @dataclass(frozen=True, slots=True, order=True)
 class GpuSettings:
-    """How one NF uses a GPU.
-
-    Parameters
-    ----------
-    batch
-        Packets that its worker collects before it sends them.
-    order
-        Its turn on the bus to the GPU, smaller first; None where the bus serves batches as they come.
-    minibatches
-        How each batch is split over the SMs; empty where the scheduler of the GPU places its threads.
-    flush_us
-        The worker sends fewer packets than a batch when the first of them has waited this long; None: never.
-    scheduler
-        Of `GPU_SCHEDULERS`; only without minibatches, where None is `spatial`.
-    """
+    """How one NF uses a GPU."""
 
     batch: int
+    """Packets that its worker collects before it sends them."""
     order: int | None
+    """Its turn on the bus to the GPU, smaller first; None where the bus serves batches as they come."""
     minibatches: tuple[Minibatch, ...] = ()
+    """How each batch is split over the SMs; empty where the scheduler of the GPU places its threads."""
     flush_us: float | None = None
+    """The worker sends fewer packets than a batch when the first of them has waited this long; None: never."""
     scheduler: str | None = None
+    """Of `GPU_SCHEDULERS`; only without minibatches, where None is `spatial`."""
 
     @classmethod
     def of(

@@ -96,24 +96,16 @@ class GpuNfProfile:
 
 @dataclass(frozen=True)
 class GpuProfile:
-    """A profile directory of a GPU server, read whole.
-
-    Parameters
-    ----------
-    source
-        Where it was read from.
-    testbed
-        The `describe` answer.
-    nfs
-        By name, sorted.
-    latency
-        Runs with the latency of every NF from end to end, alone and in co-locations: `LATENCY_COLUMNS`.
-    """
+    """A profile directory of a GPU server, read whole."""
 
     source: Path
+    """Where it was read from."""
     testbed: TestbedDescription
+    """The `describe` answer."""
     nfs: dict[str, GpuNfProfile]
+    """By name, sorted."""
     latency: pd.DataFrame
+    """Runs with the latency of every NF from end to end, alone and in co-locations: `LATENCY_COLUMNS`."""
 
 
 def is_gpu_profile(directory: Path) -> bool:

@@ -48,41 +48,28 @@ def rate_column(accelerator: str) -> str:
 
 @dataclass(frozen=True)
 class NfProfile:
-    """What was measured of one NF. Every table has the traffic columns and `throughput_kpps`; empty means not measured.
-
-    Parameters
-    ----------
-    name
-        The NF.
-    description
-        Cores and accelerators as its testbed described them; None when the profile has no `nf.json`.
-    solo
-        Alone on the NIC: the NF's own seven counters.
-    memory
-        Under memory contention only: the competitors' summed seven counters.
-    accelerators
-        Per accelerator: `competitor_service_ms` and `competitor_kpps` (NaN when the competitor saturates).
-    pattern
-        Under memory and accelerator contention together: the competitors' summed seven counters, and for each
-        accelerator `service_column` and `rate_column`.
-    co_runs
-        Co-located with other NFs that are only known by the contention they cause; columns of `pattern`.
-    co_locations
-        Co-located with NFs that are known by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one
-        run ran side by side; a second run of the same co-location is a repeat.
-    latency
-        Latencies at offered rates, alone and beside others: `LATENCY_COLUMNS`. Profiling of latency writes its file.
-    """
+    """What was measured of one NF. Every table has the traffic columns and `throughput_kpps`; empty means not measured."""
 
     name: str
+    """The NF."""
     description: NfDescription | None
+    """Cores and accelerators as its testbed described them; None when the profile has no `nf.json`."""
     solo: pd.DataFrame
+    """Alone on the NIC: the NF's own seven counters."""
     memory: pd.DataFrame
+    """Under memory contention only: the competitors' summed seven counters."""
     accelerators: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """Per accelerator: `competitor_service_ms` and `competitor_kpps` (NaN when the competitor saturates)."""
     pattern: pd.DataFrame = field(default_factory=lambda: _no_table())
+    """Under memory and accelerator contention together: the competitors' summed seven counters, and for each
+    accelerator `service_column` and `rate_column`."""
     co_runs: pd.DataFrame = field(default_factory=lambda: _no_table())
+    """Co-located with other NFs that are only known by the contention they cause; columns of `pattern`."""
     co_locations: pd.DataFrame = field(default_factory=lambda: _no_table())
+    """Co-located with NFs that are known by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one
+    run ran side by side; a second run of the same co-location is a repeat."""
     latency: pd.DataFrame = field(default_factory=no_latencies)
+    """Latencies at offered rates, alone and beside others: `LATENCY_COLUMNS`. Profiling of latency writes its file."""
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -124,24 +111,16 @@ class NfProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile directory, read whole.
-
-    Parameters
-    ----------
-    source
-        Where it was read from.
-    testbed
-        The `describe` answer; None when the profile was written without one, and then no range is declared.
-    benches
-        The benches alone: bench, its parameters, seven counters, throughput_kpps, `service_column` per accelerator.
-    nfs
-        By name, sorted.
-    """
+    """A profile directory, read whole."""
 
     source: Path
+    """Where it was read from."""
     testbed: TestbedDescription | None
+    """The `describe` answer; None when the profile was written without one, and then no range is declared."""
     benches: pd.DataFrame
+    """The benches alone: bench, its parameters, seven counters, throughput_kpps, `service_column` per accelerator."""
     nfs: dict[str, NfProfile]
+    """By name, sorted."""
 
     def default_traffic(self) -> TrafficProfile:
         """The testbed's default traffic, else the traffic most often measured."""

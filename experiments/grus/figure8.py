@@ -26,25 +26,18 @@ LINEAR_WITHIN_PCT = 5.0
 
 
 class KernelRun(NamedTuple):
-    """The kernel of one NF.
-
-    Parameters
-    ----------
-    sharing
-        `alone`, or beside how many others.
-    alone_us, measured_us
-        With the SM for itself, and beside the others.
-    predicted_us, printed_us
-        By our models, and by the straight line and the penalties of the paper.
-    """
+    """The kernel of one NF."""
 
     nf: str
     sharing: str
+    """`alone`, or beside how many others."""
     executors: int
     alone_us: float
     measured_us: float
+    """With the SM for itself, and beside the others."""
     predicted_us: float
     printed_us: float
+    """By our models, and by the straight line and the penalties of the paper."""
 
 
 @experiment(PAPER, "grus-figure8", "Times of kernels with more executors, and beside others on their SM")

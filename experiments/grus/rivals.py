@@ -41,18 +41,12 @@ SERVER_JUDGE, MODEL_JUDGE = "simulated server", "model"
 
 
 class RivalRun(NamedTuple):
-    """What a method makes of a set.
-
-    Parameters
-    ----------
-    judge
-        Says which SLOs are kept.
-    baseline
-        The latency to which the tolerance is added.
-    """
+    """What a method makes of a set."""
 
     judge: str
+    """Says which SLOs are kept."""
     baseline: str
+    """The latency to which the tolerance is added."""
     slos: int
     method: str
     tolerance: str

@@ -40,21 +40,14 @@ NO_VALUE = float("nan")
 
 @dataclass(frozen=True)
 class Truth:
-    """What the testbed measures of a plan.
-
-    Parameters
-    ----------
-    shortfall_pct
-        By how much the worst chain misses its t_min, negative where none does; NaN without a plan.
-    alone_pct
-        The same where each subgroup has the server to itself: what cycles, not contention, have wrong.
-    error_pct
-        By how much planned rates are above measured ones, mean over chains.
-    """
+    """What the testbed measures of a plan."""
 
     shortfall_pct: float
+    """By how much the worst chain misses its t_min, negative where none does; NaN without a plan."""
     alone_pct: float
+    """The same where each subgroup has the server to itself: what cycles, not contention, have wrong."""
     error_pct: float
+    """By how much planned rates are above measured ones, mean over chains."""
 
     @property
     def violated(self) -> bool:

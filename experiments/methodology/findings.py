@@ -20,23 +20,16 @@ TOLERANCE_PCT = 2.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One number of ours and the published one.
-
-    Parameters
-    ----------
-    quantity
-        What is measured.
-    ours, published
-        In `unit`; `published` is NaN where the paper only draws it.
-    kind
-        `error`: lower is better. `effect`: should equal the published one.
-    """
+    """One number of ours and the published one."""
 
     quantity: str
+    """What is measured."""
     ours: float
     published: float = NOT_PUBLISHED
+    """In `unit`; `published` is NaN where the paper only draws it."""
     unit: str = "%"
     kind: Literal["error", "effect"] = "effect"
+    """`error`: lower is better. `effect`: should equal the published one."""
 
     @property
     def verdict(self) -> str:

@@ -21,15 +21,10 @@ STANDARD_ERROR_PCT = 2
 
 @dataclass(frozen=True)
 class RepeatedRuns:
-    """A quantity of every load of one co-location, measured several times.
-
-    Parameters
-    ----------
-    values
-        Throughputs (kpps), or what is computed from them; shape (repeats, loads).
-    """
+    """A quantity of every load of one co-location, measured several times."""
 
     values: np.ndarray
+    """Throughputs (kpps), or what is computed from them; shape (repeats, loads)."""
 
     @property
     def mean(self) -> np.ndarray:

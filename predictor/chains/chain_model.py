@@ -31,68 +31,45 @@ INTERVAL_COVERAGE = 0.9
 
 @dataclass(frozen=True)
 class ChainPredictions:
-    """What is predicted of a chain, one row per configuration and workload.
-
-    Parameters
-    ----------
-    predicted
-        The measure, in the unit of the profiles.
-    low, high
-        Ends of the interval in which a measurement lies with the probability that was asked for.
-    weakest
-        The NF that costs most.
-    extrapolated
-        Whether a stage is outside its profile.
-    """
+    """What is predicted of a chain, one row per configuration and workload."""
 
     predicted: Floats
+    """The measure, in the unit of the profiles."""
     low: Floats
     high: Floats
+    """Ends of the interval in which a measurement lies with the probability that was asked for."""
     weakest: list[str]
+    """The NF that costs most."""
     extrapolated: NDArray[np.bool_]
+    """Whether a stage is outside its profile."""
 
 
 @dataclass(frozen=True)
 class ChainModel:
-    """A fitted model of one chain.
-
-    Parameters
-    ----------
-    profiles
-        By NF.
-    chain
-        The stages on their cores.
-    higher_is_better
-        Whether the measure is a throughput; else it is a response time.
-    rule
-        How the costs of stages compose.
-    correction
-        By measured runs; None without, or where they show no need.
-    runs
-        Distinct measured settings of the chain.
-    noise
-        Relative standard deviation of a single measurement that is no outlier.
-    outliers
-        Share of measurements that are outliers.
-    source
-        The profile of an NF that does nothing; None where there is none.
-    widening
-        By how much intervals are wider than the errors that the model expects, from left-out runs.
-    misfit
-        Relative standard deviation of what an uncorrected model leaves over, without noise.
-    """
+    """A fitted model of one chain."""
 
     profiles: Mapping[str, ProfiledNf]
+    """By NF."""
     chain: PlacedChain
+    """The stages on their cores."""
     higher_is_better: bool
+    """Whether the measure is a throughput; else it is a response time."""
     rule: CompositionRule
+    """How the costs of stages compose."""
     correction: Correction | None
+    """By measured runs; None without, or where they show no need."""
     runs: Settings | None
+    """Distinct measured settings of the chain."""
     noise: float
+    """Relative standard deviation of a single measurement that is no outlier."""
     outliers: float
+    """Share of measurements that are outliers."""
     source: str | None = None
+    """The profile of an NF that does nothing; None where there is none."""
     widening: float = 1.0
+    """By how much intervals are wider than the errors that the model expects, from left-out runs."""
     misfit: float = 0.0
+    """Relative standard deviation of what an uncorrected model leaves over, without noise."""
 
     def predict(self, columns: Columns, *, coverage: float = INTERVAL_COVERAGE) -> ChainPredictions:
         """What the chain reaches at each row of `columns`, with intervals of this coverage for single measurements."""
@@ -175,27 +152,18 @@ def column_of(nf: str, name: str, columns: Mapping[str, object]) -> str | None:
 
 @dataclass(frozen=True)
 class StageCosts:
-    """What the stages of chains cost, one row per chain.
-
-    Parameters
-    ----------
-    costs
-        One over the throughput, or the response time, of each stage alone. Shape (N, stages).
-    errors
-        Relative standard deviation of the error of each. Shape (N, stages).
-    inputs
-        The distinct inputs of all stages as shares of their profiled ranges. Shape (N, inputs).
-    extrapolated
-        Whether a stage is outside its profile. Shape (N,).
-    source
-        What the traffic source costs; 0 where it was not measured. Shape (N,).
-    """
+    """What the stages of chains cost, one row per chain."""
 
     costs: Floats
+    """One over the throughput, or the response time, of each stage alone. Shape (N, stages)."""
     errors: Floats
+    """Relative standard deviation of the error of each. Shape (N, stages)."""
     inputs: Floats
+    """The distinct inputs of all stages as shares of their profiled ranges. Shape (N, inputs)."""
     extrapolated: NDArray[np.bool_]
+    """Whether a stage is outside its profile. Shape (N,)."""
     source: Floats
+    """What the traffic source costs; 0 where it was not measured. Shape (N,)."""
 
 
 def stage_costs(
@@ -285,18 +253,12 @@ OUTLIER_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Correction:
-    """A factor as a function of features.
-
-    Parameters
-    ----------
-    process
-        The factor's natural logarithm.
-    kept
-        Which runs it learnt from; the others are outliers. Shape (runs,).
-    """
+    """A factor as a function of features."""
 
     process: SmoothProcess
+    """The factor's natural logarithm."""
     kept: NDArray[np.bool_]
+    """Which runs it learnt from; the others are outliers. Shape (runs,)."""
 
     @classmethod
     def fit(

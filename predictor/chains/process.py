@@ -43,28 +43,19 @@ class Typical:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is assumed of a process.
-
-    Parameters
-    ----------
-    constant
-        Standard deviation of the function's level.
-    slope
-        Standard deviation of the trend along each input's range.
-    amplitude
-        Standard deviation of the smooth deviation from the trend.
-    length
-        The length in which the deviation changes, as a share of an input's range.
-    nugget
-        Standard deviation of what a point has of its own: it recurs when the point is measured again, but its
-        neighbours do not show it.
-    """
+    """What is assumed of a process."""
 
     constant: Typical
+    """Standard deviation of the function's level."""
     slope: Typical
+    """Standard deviation of the trend along each input's range."""
     amplitude: Typical
+    """Standard deviation of the smooth deviation from the trend."""
     length: Typical
+    """The length in which the deviation changes, as a share of an input's range."""
     nugget: Typical
+    """Standard deviation of what a point has of its own: it recurs when the point is measured again, but its neighbours
+    do not show it."""
 
     def ordered(self, inputs: int) -> list[Typical]:
         """The parameters in the order in which they are tuned."""
@@ -73,27 +64,18 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class SmoothProcess:
-    """A function of several inputs, known at some points with noise.
-
-    Parameters
-    ----------
-    points
-        Where it was measured, each input as a share of its range. Shape (points, inputs).
-    outputs
-        What was measured, shape (points,).
-    variance
-        Variance of the noise of each, shape (points,).
-    parameters
-        Standard deviations of level, trend, deviation and nugget, then the length of each input.
-    likelihood
-        Logarithm of the density of the outputs, with the parameters' prior.
-    """
+    """A function of several inputs, known at some points with noise."""
 
     points: Floats
+    """Where it was measured, each input as a share of its range. Shape (points, inputs)."""
     outputs: Floats
+    """What was measured, shape (points,)."""
     variance: Floats
+    """Variance of the noise of each, shape (points,)."""
     parameters: Floats
+    """Standard deviations of level, trend, deviation and nugget, then the length of each input."""
     likelihood: float = 0.0
+    """Logarithm of the density of the outputs, with the parameters' prior."""
 
     @classmethod
     def fit(

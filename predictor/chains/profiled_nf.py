@@ -26,27 +26,18 @@ EXTRAPOLATION_FACTOR = 2.0
 
 @dataclass(frozen=True)
 class ProfiledNf:
-    """A fitted profile.
-
-    Parameters
-    ----------
-    name
-        Of the NF.
-    settings
-        What was measured.
-    regressor
-        The name of the fitted regressor.
-    fitted
-        The function.
-    compared
-        The errors of the regressors that were compared, empty when one was given.
-    """
+    """A fitted profile."""
 
     name: str
+    """Of the NF."""
     settings: Settings
+    """What was measured."""
     regressor: str
+    """The name of the fitted regressor."""
     fitted: Regressor
+    """The function."""
     compared: tuple[RegressorError, ...] = ()
+    """The errors of the regressors that were compared, empty when one was given."""
 
     @classmethod
     def fit(
@@ -169,24 +160,16 @@ CLOSE_ERROR_FACTOR = 1.02
 
 @dataclass(frozen=True)
 class RegressorError:
-    """How well one regressor predicts settings that it did not learn from.
-
-    Parameters
-    ----------
-    regressor
-        Its name.
-    errors
-        Natural logarithm of the value over the predicted one, per setting; NaN for settings that were not predicted.
-    mape_pct
-        Mean absolute error, % of the value.
-    rmse
-        Root mean squared error, in the unit of the measure.
-    """
+    """How well one regressor predicts settings that it did not learn from."""
 
     regressor: str
+    """Its name."""
     errors: Floats
+    """Natural logarithm of the value over the predicted one, per setting; NaN for settings that were not predicted."""
     mape_pct: float
+    """Mean absolute error, % of the value."""
     rmse: float
+    """Root mean squared error, in the unit of the measure."""
 
     @property
     def size(self) -> float:

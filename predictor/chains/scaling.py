@@ -30,24 +30,16 @@ LIMITING_SHARE = 0.9
 
 @dataclass(frozen=True)
 class ScalingTarget:
-    """What a chain must reach.
-
-    Parameters
-    ----------
-    measure
-        The least throughput, or the longest response time.
-    workload
-        Values of the columns that are not allocated.
-    resource
-        The profile column that is allocated: `cpu`.
-    safe
-        Whether the interval's worse end must meet the target, not only the prediction.
-    """
+    """What a chain must reach."""
 
     measure: float
+    """The least throughput, or the longest response time."""
     workload: Mapping[str, float]
+    """Values of the columns that are not allocated."""
     resource: str = "cpu"
+    """The profile column that is allocated: `cpu`."""
     safe: bool = False
+    """Whether the interval's worse end must meet the target, not only the prediction."""
 
     def met(self, model: ChainModel, predicted: ChainPredictions) -> NDArray[np.bool_]:
         """Whether each prediction meets it, shape (N,)."""
@@ -64,18 +56,12 @@ class ScalingTarget:
 
 @dataclass(frozen=True)
 class ScalingResult:
-    """An allocation, and what it took to find it.
-
-    Parameters
-    ----------
-    allocation
-        By NF; None when no allocation meets the target.
-    tried
-        The allocations that the chain was run with, in order; empty when it was not run.
-    """
+    """An allocation, and what it took to find it."""
 
     allocation: Allocation | None
+    """By NF; None when no allocation meets the target."""
     tried: tuple[Allocation, ...] = ()
+    """The allocations that the chain was run with, in order; empty when it was not run."""
 
     @property
     def total(self) -> float:

@@ -45,30 +45,20 @@ NEIGHBOURS_PRIOR = Assumptions(
 
 @dataclass(frozen=True)
 class Settings:
-    """The distinct settings that were measured.
-
-    Parameters
-    ----------
-    names
-        Of the inputs.
-    inputs
-        Shape (settings, inputs).
-    value
-        What was measured at each, robust against outliers. Shape (settings,).
-    count
-        How many measurements that is, without outliers. Shape (settings,).
-    spread
-        Relative standard deviation of a single measurement, without outliers.
-    repeats
-        Natural logarithm of every measurement, by setting, outliers included.
-    """
+    """The distinct settings that were measured."""
 
     names: tuple[str, ...]
+    """Of the inputs."""
     inputs: Floats
+    """Shape (settings, inputs)."""
     value: Floats
+    """What was measured at each, robust against outliers. Shape (settings,)."""
     count: Floats
+    """How many measurements that is, without outliers. Shape (settings,)."""
     spread: float
+    """Relative standard deviation of a single measurement, without outliers."""
     repeats: tuple[Floats, ...] = ()
+    """Natural logarithm of every measurement, by setting, outliers included."""
 
     def __len__(self) -> int:
         return len(self.value)
@@ -202,19 +192,13 @@ WIDE_RANGE_FACTOR = 4.0
 
 @dataclass(frozen=True)
 class InputScale:
-    """Inputs as shares of their measured range, from 0 to 1; those of wide range by their logarithms.
-
-    Parameters
-    ----------
-    low, high
-        Of each input as measured. Shape (inputs,).
-    offset
-        What is added before the logarithm; NaN where the input itself is used. Shape (inputs,).
-    """
+    """Inputs as shares of their measured range, from 0 to 1; those of wide range by their logarithms."""
 
     low: Floats
     high: Floats
+    """Of each input as measured. Shape (inputs,)."""
     offset: Floats
+    """What is added before the logarithm; NaN where the input itself is used. Shape (inputs,)."""
 
     @classmethod
     def of(cls, inputs: Floats) -> InputScale:

@@ -21,16 +21,11 @@ HEADER_BYTES = 100.0
 
 @dataclass(frozen=True)
 class ServiceTime:
-    """Time on the accelerator that one packet takes: linear in its matches and size (Tomur, equation 5).
-
-    Parameters
-    ----------
-    coefficients
-        Per name in `SERVICE_TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times the
-        bytes of the packet beyond `HEADER_BYTES`. A missing term is zero.
-    """
+    """Time on the accelerator that one packet takes: linear in its matches and size (Tomur, equation 5)."""
 
     coefficients: tuple[tuple[str, float], ...]
+    """Per name in `SERVICE_TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times the
+    bytes of the packet beyond `HEADER_BYTES`. A missing term is zero."""
 
     def __call__(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
         """Service time (ms) at each row of `traffic`, shape (N, 3); never negative."""

@@ -28,24 +28,17 @@ SURE_ERRORS = 1.5
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of predictions, on which their errors depend; one row per prediction.
-
-    Parameters
-    ----------
-    traffic
-        Shape (N, 3).
-    kept
-        Predicted share of solo throughput, shape (N,).
-    pressure
-        Per accelerator, the competitors' service demand in units of the NF's own service time, shape (N, accelerators).
-    neighbours
-        Which NFs share the NIC, as `NeighbourInputs` describes them, one row each; NaN where only sums are known.
-    """
+    """The conditions of predictions, on which their errors depend; one row per prediction."""
 
     traffic: Floats
+    """Shape (N, 3)."""
     kept: Floats
+    """Predicted share of solo throughput, shape (N,)."""
     pressure: Floats
+    """Per accelerator, the competitors' service demand in units of the NF's own service time, shape (N, accelerators).
+    """
     neighbours: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """Which NFs share the NIC, as `NeighbourInputs` describes them, one row each; NaN where only sums are known."""
 
     @classmethod
     def of(
@@ -86,18 +79,12 @@ class Conditions:
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Shown):
-    """A correction of the logarithm of throughput.
-
-    Parameters
-    ----------
-    correction
-        Zero away from what was measured.
-    errors
-        Of each measured row when it is left out of training: measured over predicted, logarithm, shape (N,).
-    """
+    """A correction of the logarithm of throughput."""
 
     correction: GaussianProcess
+    """Zero away from what was measured."""
     errors: Floats
+    """Of each measured row when it is left out of training: measured over predicted, logarithm, shape (N,)."""
 
     @classmethod
     def fit(cls, conditions: Conditions, error: Floats, co_location: NDArray[np.intp]) -> Calibration | None:

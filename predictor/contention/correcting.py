@@ -40,51 +40,34 @@ below predictions with seven and 13 % with eight, where the spread was 1 and 2 %
 
 
 class Corrections(NamedTuple):
-    """What corrects predictions, and how far they err, per NF.
-
-    Parameters
-    ----------
-    calibrated, by_neighbours
-        Whether there is a `Calibration`, and a `NeighbourCorrection`, shape (NFs,).
-    calibration, neighbours
-        Those.
-    accelerators
-        Columns of the NF's accelerators in the table, -1 at the end, shape (NFs, accelerators).
-    usual, growth
-        Of the `ErrorModel`, shapes (NFs,) and (NFs, 3).
-    most
-        `NeighbourCorrection.most_competitors`, infinite where there is none, shape (NFs,).
-    """
+    """What corrects predictions, and how far they err, per NF."""
 
     calibrated: NDArray[np.bool_]
     by_neighbours: NDArray[np.bool_]
+    """Whether there is a `Calibration`, and a `NeighbourCorrection`, shape (NFs,)."""
     calibration: Processes
     neighbours: NeighbourModels
+    """Those."""
     accelerators: NDArray[np.int64]
+    """Columns of the NF's accelerators in the table, -1 at the end, shape (NFs, accelerators)."""
     usual: Floats
     growth: Floats
+    """Of the `ErrorModel`, shapes (NFs,) and (NFs, 3)."""
     most: Floats
+    """`NeighbourCorrection.most_competitors`, infinite where there is none, shape (NFs,)."""
 
 
 class Corrected(NamedTuple):
-    """Predictions of members, in arrays of one shape.
-
-    Parameters
-    ----------
-    throughput
-        Corrected by measured runs.
-    near
-        How near measured co-runs are that corrected it, 0 to 1.
-    left
-        The share of the usual spread that measured co-locations leave.
-    spread
-        What is left, of the logarithm.
-    """
+    """Predictions of members, in arrays of one shape."""
 
     throughput: Floats
+    """Corrected by measured runs."""
     near: Floats
+    """How near measured co-runs are that corrected it, 0 to 1."""
     left: Floats
+    """The share of the usual spread that measured co-locations leave."""
     spread: Floats
+    """What is left, of the logarithm."""
 
     @classmethod
     def of(cls, throughput: Floats) -> Corrected:

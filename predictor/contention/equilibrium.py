@@ -31,26 +31,18 @@ Positions = tuple[NDArray[np.intp], ...]
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Per co-location and member, in kpps.
-
-    Parameters
-    ----------
-    batch
-        The co-locations.
-    throughput, solo
-        Shape (co-locations, members).
-    drops
-        On memory, then on each accelerator, each as if it alone were contended. Shape (co-locations, members,
-        resources).
-    bound
-        What the cores reach, then what each accelerator allows; inf where it is not used. Shape as `drops`.
-    """
+    """Per co-location and member, in kpps."""
 
     batch: CoLocationBatch
+    """The co-locations."""
     throughput: Floats
     solo: Floats
+    """Shape (co-locations, members)."""
     drops: Floats
+    """On memory, then on each accelerator, each as if it alone were contended. Shape (co-locations, members,
+    resources)."""
     bound: Floats
+    """What the cores reach, then what each accelerator allows; inf where it is not used. Shape as `drops`."""
 
 
 class EquilibriumModel:

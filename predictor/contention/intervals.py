@@ -49,21 +49,14 @@ ABSURD_QUANTILE = 3.0
 
 @dataclass(frozen=True)
 class HeldOutErrors:
-    """Errors of one NF on runs that were left out of training, one entry per run.
-
-    Parameters
-    ----------
-    logarithm
-        Measured over predicted, shape (N,).
-    distance
-        As `TrafficScale.distance` returns it, shape (N, 3).
-    noise
-        Variance of the measurement, 0 where it is not known, shape (N,).
-    """
+    """Errors of one NF on runs that were left out of training, one entry per run."""
 
     logarithm: Floats
+    """Measured over predicted, shape (N,)."""
     distance: Floats
+    """As `TrafficScale.distance` returns it, shape (N, 3)."""
     noise: Floats
+    """Variance of the measurement, 0 where it is not known, shape (N,)."""
 
 
 @dataclass(frozen=True)
@@ -100,27 +93,18 @@ def _coordinates(traffic: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ErrorModel:
-    """How far predictions of one NF err in co-locations.
-
-    Parameters
-    ----------
-    scale
-        What distance is measured from.
-    usual
-        The spread (of the logarithm) at default traffic and a typical drop.
-    growth
-        The logarithm of how many times as large it is, per unit of distance. Shape (3,).
-    standard
-        Errors divided by their spread, ascending, shape (M,).
-    weight
-        How much each of them counts, shape (M,).
-    """
+    """How far predictions of one NF err in co-locations."""
 
     scale: TrafficScale
+    """What distance is measured from."""
     usual: float
+    """The spread (of the logarithm) at default traffic and a typical drop."""
     growth: Floats
+    """The logarithm of how many times as large it is, per unit of distance. Shape (3,)."""
     standard: Floats
+    """Errors divided by their spread, ascending, shape (M,)."""
     weight: Floats
+    """How much each of them counts, shape (M,)."""
 
     @classmethod
     def even(cls, scale: TrafficScale, errors: Floats) -> ErrorModel:

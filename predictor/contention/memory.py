@@ -45,21 +45,14 @@ ENOUGH_RUNS = 10
 
 @dataclass(frozen=True)
 class MemoryRuns:
-    """Runs under memory contention, one row each.
-
-    Parameters
-    ----------
-    counters
-        The competitors', summed, shape (N, 7).
-    traffic
-        Shape (N, 3).
-    own_wss
-        The NF's own working set alone (MB), shape (N,); zero where it is not known.
-    """
+    """Runs under memory contention, one row each."""
 
     counters: Floats
+    """The competitors', summed, shape (N, 7)."""
     traffic: Floats
+    """Shape (N, 3)."""
     own_wss: Floats
+    """The NF's own working set alone (MB), shape (N,); zero where it is not known."""
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> MemoryRuns:
         return MemoryRuns(self.counters[rows], self.traffic[rows], self.own_wss[rows])
@@ -88,25 +81,17 @@ class MemoryRuns:
 
 @dataclass(frozen=True, repr=False)
 class MemoryModel(Shown):
-    """The logarithm of throughput under memory contention, relative to what it was trained with.
-
-    Parameters
-    ----------
-    trend
-        For contention that NFs can exert; constant beyond.
-    most_accesses
-        Cache accesses per second that NFs can exert.
-    within, beyond
-        Trees for contention within that range and beyond it, added to the trend.
-    errors
-        Of runs within that range, when left out of training: measured over predicted, logarithm, shape (M,).
-    """
+    """The logarithm of throughput under memory contention, relative to what it was trained with."""
 
     trend: GaussianProcess
+    """For contention that NFs can exert; constant beyond."""
     most_accesses: float
+    """Cache accesses per second that NFs can exert."""
     within: Trees
     beyond: Trees
+    """Trees for contention within that range and beyond it, added to the trend."""
     errors: Floats
+    """Of runs within that range, when left out of training: measured over predicted, logarithm, shape (M,)."""
 
     @classmethod
     def fit(cls, runs: MemoryRuns, logarithm: Floats, *, most_accesses: float = np.inf, seed: int = 0) -> MemoryModel:

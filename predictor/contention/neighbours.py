@@ -35,49 +35,33 @@ LEAST_NOISE = 1e-4
 
 
 class SolvedErrors(NamedTuple):
-    """What a correction computes of its rows, once: in training, which keeps it, or when models without it are loaded.
-
-    Parameters
-    ----------
-    weights
-        The inverse of the covariance of what was measured, times `errors`, shape (N,).
-    inverse_factor
-        Of that covariance, as `factorise` returns it, shape (N * (N + 1) / 2,).
-    """
+    """What a correction computes of its rows, once: in training, which keeps it, or when models without it are loaded."""
 
     weights: Floats
+    """The inverse of the covariance of what was measured, times `errors`, shape (N,)."""
     inverse_factor: Floats
+    """Of that covariance, as `factorise` returns it, shape (N * (N + 1) / 2,)."""
 
 
 @dataclass(frozen=True, repr=False)
 class NeighbourCorrection(Shown):
-    """The correction of one NF's predictions.
-
-    Parameters
-    ----------
-    names
-        The NFs whose instances are counted.
-    lengths
-        Per column of the inputs, how far apart co-locations are whose errors hardly resemble each other, shape
-        (4 * NFs + 3,).
-    smooth, own
-        Variance of what resembles other co-locations, and of the own deviation of a co-location with two competitors,
-        in squared spreads.
-    inputs
-        Of the measured co-locations, as `inputs_of` returns them, shape (N, 4 * NFs + 3).
-    errors
-        Measured over predicted, logarithm divided by the usual spread, shape (N,).
-    noise
-        Variance of each of `errors`, shape (N,).
-    """
+    """The correction of one NF's predictions."""
 
     names: tuple[str, ...]
+    """The NFs whose instances are counted."""
     lengths: Floats
+    """Per column of the inputs, how far apart co-locations are whose errors hardly resemble each other, shape (4 * NFs
+    + 3,)."""
     smooth: float
     own: float
+    """Variance of what resembles other co-locations, and of the own deviation of a co-location with two competitors, in
+    squared spreads."""
     inputs: Floats
+    """Of the measured co-locations, as `inputs_of` returns them, shape (N, 4 * NFs + 3)."""
     errors: Floats
+    """Measured over predicted, logarithm divided by the usual spread, shape (N,)."""
     noise: Floats
+    """Variance of each of `errors`, shape (N,)."""
 
     def __call__(self, inputs: Floats) -> tuple[Floats, Floats]:
         """The expected error at each row of `inputs`, and its standard deviation, both in usual spreads, shape (N,)."""
@@ -194,21 +178,14 @@ def neighbour_models(corrections: Sequence[NeighbourCorrection | None]) -> Neigh
 
 @dataclass(frozen=True)
 class NeighbourInputs:
-    """Turns the members of co-locations into inputs of the corrections.
-
-    Parameters
-    ----------
-    nf
-        Number of each workload's NF, shape (workloads,).
-    deviation
-        Of each workload's traffic from default, as a share of the profiled range, shape (workloads, 3).
-    nfs
-        How many NFs there are.
-    """
+    """Turns the members of co-locations into inputs of the corrections."""
 
     nf: NDArray[np.intp]
+    """Number of each workload's NF, shape (workloads,)."""
     deviation: Floats
+    """Of each workload's traffic from default, as a share of the profiled range, shape (workloads, 3)."""
     nfs: int
+    """How many NFs there are."""
 
     def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Floats:
         """One row per position (co-location, place) of the workloads `member`, -1 where there is none."""
@@ -227,47 +204,31 @@ SIDE_BY_SIDE = 4
 
 
 class NeighbourPoints(NamedTuple):
-    """Where the errors of NFs were measured, one NF after the other.
-
-    Parameters
-    ----------
-    smooth, own
-        As of `NeighbourCorrection`, shape (NFs,).
-    lengths
-        Shape (NFs, columns).
-    points
-        Its inputs divided by their lengths, transposed, shape (NFs, columns, N).
-    norms
-        The sum of their squares, shape (NFs, N).
-    size
-        How many each NF has, shape (NFs,).
-    """
+    """Where the errors of NFs were measured, one NF after the other."""
 
     smooth: Floats
     own: Floats
+    """As of `NeighbourCorrection`, shape (NFs,)."""
     lengths: Floats
+    """Shape (NFs, columns)."""
     points: Floats
+    """Its inputs divided by their lengths, transposed, shape (NFs, columns, N)."""
     norms: Floats
+    """The sum of their squares, shape (NFs, N)."""
     size: NDArray[np.int64]
+    """How many each NF has, shape (NFs,)."""
 
 
 class NeighbourModels(NamedTuple):
-    """Corrections of NFs, one after the other: what follows from their errors, by point.
-
-    Parameters
-    ----------
-    at
-        Where the errors were measured.
-    weights
-        Shape (NFs, N).
-    inverse_factor
-        The inverse of the Cholesky factor of the covariance of what was measured, row by row as `factorise` returns it,
-        shape (NFs, N * (N + 1) / 2).
-    """
+    """Corrections of NFs, one after the other: what follows from their errors, by point."""
 
     at: NeighbourPoints
+    """Where the errors were measured."""
     weights: Floats
+    """Shape (NFs, N)."""
     inverse_factor: Floats
+    """The inverse of the Cholesky factor of the covariance of what was measured, row by row as `factorise` returns it,
+    shape (NFs, N * (N + 1) / 2)."""
 
 
 @compile_kernel

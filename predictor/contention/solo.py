@@ -50,21 +50,14 @@ class SoloCurve(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class SoloThroughput(Shown):
-    """Throughput alone with the least accelerator work.
-
-    Parameters
-    ----------
-    attributes
-        Positions of the traffic attributes on which it depends.
-    process
-        Its logarithm; with a curve, of the ratio to the curve.
-    curve
-        Along one of these attributes; None for the process alone.
-    """
+    """Throughput alone with the least accelerator work."""
 
     attributes: tuple[int, ...]
+    """Positions of the traffic attributes on which it depends."""
     process: GaussianProcess
+    """Its logarithm; with a curve, of the ratio to the curve."""
     curve: SoloCurve | None = None
+    """Along one of these attributes; None for the process alone."""
 
     @classmethod
     def fit(
@@ -112,44 +105,29 @@ def _inputs(attributes: tuple[int, ...], traffic: Floats, curve: SoloCurve | Non
 
 @dataclass(frozen=True)
 class SoloFit:
-    """A curve that was fitted to measured throughput alone, and what it was worth to the solo model.
-
-    Parameters
-    ----------
-    curve
-        The formula.
-    settings
-        Different traffic at which the NF was measured alone; each was left out once.
-    error_pct, error_without_pct
-        Mean absolute percentage error there of a solo model with the curve, and of one without.
-    serves
-        Whether the error is surely smaller, so that the solo model has the curve.
-    """
+    """A curve that was fitted to measured throughput alone, and what it was worth to the solo model."""
 
     curve: SoloCurve
+    """The formula."""
     settings: int
+    """Different traffic at which the NF was measured alone; each was left out once."""
     error_pct: float
     error_without_pct: float
+    """Mean absolute percentage error there of a solo model with the curve, and of one without."""
     serves: bool
+    """Whether the error is surely smaller, so that the solo model has the curve."""
 
 
 @dataclass(frozen=True, repr=False)
 class SoloModel(Shown):
-    """Throughput and counters of an NF alone, as functions of its traffic.
-
-    Parameters
-    ----------
-    throughput
-        With the least accelerator work.
-    counters
-        Logarithm of the seven counters; over all traffic attributes.
-    fit_of_runs
-        A curve that was fitted to runs of the NF alone, whether or not `throughput` has it; None when there is none.
-    """
+    """Throughput and counters of an NF alone, as functions of its traffic."""
 
     throughput: SoloThroughput
+    """With the least accelerator work."""
     counters: GaussianProcess
+    """Logarithm of the seven counters; over all traffic attributes."""
     fit_of_runs: SoloFit | None = None
+    """A curve that was fitted to runs of the NF alone, whether or not `throughput` has it; None when there is none."""
 
     @classmethod
     def fit(
@@ -210,21 +188,14 @@ NEGLIGIBLE_MISFIT = 0.005
 
 @dataclass(frozen=True, repr=False)
 class MeasuredAlone(Shown):
-    """Factors on the solo throughput of one NF at the traffic at which it was measured.
-
-    Parameters
-    ----------
-    traffic
-        Shape (N, 3), all rows different.
-    logarithm
-        Of the factor there, shape (N,).
-    spread
-        Standard deviation of what remains unknown of the logarithm, shape (N,).
-    """
+    """Factors on the solo throughput of one NF at the traffic at which it was measured."""
 
     traffic: Floats
+    """Shape (N, 3), all rows different."""
     logarithm: Floats
+    """Of the factor there, shape (N,)."""
     spread: Floats
+    """Standard deviation of what remains unknown of the logarithm, shape (N,)."""
 
     @classmethod
     def fit(cls, traffic: Floats, errors: Floats) -> MeasuredAlone | None:

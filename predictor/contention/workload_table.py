@@ -193,21 +193,14 @@ EMPTY_PLACE = -1
 
 @dataclass(frozen=True)
 class CoLocationBatch:
-    """Co-locations of at most `members` workloads, one row each.
-
-    Parameters
-    ----------
-    member
-        Number of each workload in the `WorkloadIndex`; -1 where there is none. Shape (co-locations, members).
-    order
-        Position of each member in its co-location as it was given. Shape (co-locations, members).
-    sizes
-        Workloads per co-location.
-    """
+    """Co-locations of at most `members` workloads, one row each."""
 
     member: NDArray[np.intp]
+    """Number of each workload in the `WorkloadIndex`; -1 where there is none. Shape (co-locations, members)."""
     order: NDArray[np.intp]
+    """Position of each member in its co-location as it was given. Shape (co-locations, members)."""
     sizes: NDArray[np.intp]
+    """Workloads per co-location."""
 
     @cached_property
     def occupied(self) -> NDArray[np.bool_]:

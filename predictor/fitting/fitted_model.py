@@ -19,28 +19,19 @@ READABLE_ERROR = 1e-4
 
 @dataclass(frozen=True)
 class CurveSegment:
-    """One formula, for start <= x < end.
-
-    Parameters
-    ----------
-    start, end
-        In the unit of x.
-    family
-        A name of `FAMILIES`.
-    parameters
-        In the order of the formula.
-    points
-        How many rows were fitted, repeats counted.
-    smape_pct
-        Symmetric mean absolute percentage error of these points, 0 to 100.
-    """
+    """One formula, for start <= x < end."""
 
     start: float
     end: float
+    """In the unit of x."""
     family: str
+    """A name of `FAMILIES`."""
     parameters: tuple[float, ...]
+    """In the order of the formula."""
     points: int
+    """How many rows were fitted, repeats counted."""
     smape_pct: float
+    """Symmetric mean absolute percentage error of these points, 0 to 100."""
 
     def predict(self, x: Floats) -> Floats:
         """The formula's values at x, in the unit of y."""
@@ -64,58 +55,39 @@ class CurveSegment:
 
 @dataclass(frozen=True)
 class CurveBreak:
-    """Where one segment ends and the next begins.
-
-    Parameters
-    ----------
-    at
-        The next segment's start.
-    low, high
-        Interval that contains the true place with a probability of 90 %.
-    jump
-        By how much the value changes there, in the unit of y; 0 where only the slope changes.
-    """
+    """Where one segment ends and the next begins."""
 
     at: float
+    """The next segment's start."""
     low: float
     high: float
+    """Interval that contains the true place with a probability of 90 %."""
     jump: float
+    """By how much the value changes there, in the unit of y; 0 where only the slope changes."""
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A readable model of one measured curve.
-
-    Parameters
-    ----------
-    x, y
-        Names of the columns.
-    points
-        How many rows were fitted, repeats counted.
-    segments, breakpoints
-        By rising x; there is one breakpoint less.
-    smape_pct
-        Error of the fit.
-    left_out_smape_pct
-        Error at points that were left out of the fit; None where there were too few.
-    noise_pct
-        Estimated error of the points themselves: their sMAPE against the true curve.
-    seconds
-        Time of solving.
-    setting
-        Values of other columns for which it holds.
-    """
+    """A readable model of one measured curve."""
 
     x: str
     y: str
+    """Names of the columns."""
     points: int
+    """How many rows were fitted, repeats counted."""
     segments: tuple[CurveSegment, ...]
     breakpoints: tuple[CurveBreak, ...]
+    """By rising x; there is one breakpoint less."""
     smape_pct: float
+    """Error of the fit."""
     left_out_smape_pct: float | None
+    """Error at points that were left out of the fit; None where there were too few."""
     noise_pct: float
+    """Estimated error of the points themselves: their sMAPE against the true curve."""
     seconds: float
+    """Time of solving."""
     setting: Mapping[str, float] = field(default_factory=dict)
+    """Values of other columns for which it holds."""
 
     @property
     def start(self) -> float:

@@ -50,31 +50,21 @@ class TableRange:
 
 @dataclass(frozen=True)
 class IntegerTable:
-    """A table that stands for a model.
-
-    Parameters
-    ----------
-    ranges
-        By rising x, without gaps.
-    fraction_bits
-        A value stands for value / 2^fraction_bits.
-    bound
-        The relative error within which each range was made.
-    largest_error, mean_error
-        Relative to the model's value at a whole number x, or to `floor` where that is larger.
-    floor
-        In the unit of y; 0 where every error is relative to the model's value.
-    enumerated
-        Whether `mean_error` is of every whole number, else of evenly spaced ones of each range.
-    """
+    """A table that stands for a model."""
 
     ranges: tuple[TableRange, ...]
+    """By rising x, without gaps."""
     fraction_bits: int
+    """A value stands for value / 2^fraction_bits."""
     bound: float
+    """The relative error within which each range was made."""
     largest_error: float
     mean_error: float
+    """Relative to the model's value at a whole number x, or to `floor` where that is larger."""
     floor: float
+    """In the unit of y; 0 where every error is relative to the model's value."""
     enumerated: bool
+    """Whether `mean_error` is of every whole number, else of evenly spaced ones of each range."""
 
 
 def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: int = MOST_RANGES) -> IntegerTable:

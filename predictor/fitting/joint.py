@@ -20,37 +20,24 @@ FAR_COST = 1e6
 
 @dataclass(frozen=True)
 class Joint:
-    """Where two segments meet.
-
-    Parameters
-    ----------
-    place
-        On the axis.
-    is_bend
-        Whether the value is the same on both sides; its place is then fitted, too.
-    """
+    """Where two segments meet."""
 
     place: float
+    """On the axis."""
     is_bend: bool
+    """Whether the value is the same on both sides; its place is then fitted, too."""
 
 
 @dataclass(frozen=True)
 class JointFit:
-    """Curves of all segments, and where they meet.
-
-    Parameters
-    ----------
-    curves
-        Of the segments.
-    joints
-        Between them.
-    squares
-        Sum of squared residuals, in standard deviations.
-    """
+    """Curves of all segments, and where they meet."""
 
     curves: tuple[LocalCurve, ...]
+    """Of the segments."""
     joints: tuple[Joint, ...]
+    """Between them."""
     squares: float
+    """Sum of squared residuals, in standard deviations."""
 
     @property
     def size(self) -> int:

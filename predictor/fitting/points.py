@@ -26,31 +26,22 @@ RANGE_MARGIN = 10.0
 
 @dataclass(frozen=True)
 class FitPoints:
-    """Distinct x of a curve.
-
-    Parameters
-    ----------
-    x, y
-        Rising, and the mean of what was measured there. Shape (points,).
-    rows
-        Repeats of each. Shape (points,).
-    within
-        Sum of squares of the repeats about their mean. Shape (points,).
-    scale
-        Standard deviation of the noise of a row, up to a factor: |y| where noise is relative, else 1. Shape (points,).
-    logarithmic
-        Whether x is spread evenly on a logarithmic axis rather than on a linear one.
-    rounded_to
-        The step to which y was rounded as a decimal number; 0 where it has all digits.
-    """
+    """Distinct x of a curve."""
 
     x: Floats
     y: Floats
+    """Rising, and the mean of what was measured there. Shape (points,)."""
     rows: Floats
+    """Repeats of each. Shape (points,)."""
     within: Floats
+    """Sum of squares of the repeats about their mean. Shape (points,)."""
     scale: Floats
+    """Standard deviation of the noise of a row, up to a factor: |y| where noise is relative, else 1. Shape (points,).
+    """
     logarithmic: bool
+    """Whether x is spread evenly on a logarithmic axis rather than on a linear one."""
     rounded_to: float = 0.0
+    """The step to which y was rounded as a decimal number; 0 where it has all digits."""
 
     @classmethod
     def of(cls, curve: MeasuredCurve) -> FitPoints:
@@ -164,20 +155,13 @@ def _is_logarithmic(x: Floats) -> bool:
 
 @dataclass(frozen=True)
 class MeasuredCurve:
-    """Rows as measured, in any order; an x that occurs more than once was repeated.
-
-    Parameters
-    ----------
-    x_name, y_name
-        Names of the columns.
-    x, y
-        Finite numbers, shape (rows,).
-    setting
-        Values of other columns, which all rows have in common.
-    """
+    """Rows as measured, in any order; an x that occurs more than once was repeated."""
 
     x_name: str
     y_name: str
+    """Names of the columns."""
     x: NDArray[np.float64]
     y: NDArray[np.float64]
+    """Finite numbers, shape (rows,)."""
     setting: Mapping[str, float] = field(default_factory=dict)
+    """Values of other columns, which all rows have in common."""

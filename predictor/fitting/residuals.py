@@ -181,25 +181,17 @@ DERIVATIVE_STEP = 1e-4
 
 @dataclass(frozen=True)
 class LocalCurve:
-    """A member of a family, by parameters that are sound near its segment.
-
-    Parameters
-    ----------
-    name
-        Of its family.
-    start, span
-        What `local_columns` refer to.
-    numbers
-        Factors of the columns.
-    rate
-        Where the family has one.
-    """
+    """A member of a family, by parameters that are sound near its segment."""
 
     name: str
+    """Of its family."""
     start: float
     span: float
+    """What `local_columns` refer to."""
     numbers: tuple[float, ...]
+    """Factors of the columns."""
     rate: float
+    """Where the family has one."""
 
     @property
     def family(self) -> Family:

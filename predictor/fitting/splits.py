@@ -25,21 +25,14 @@ ENOUGH_FREEDOM = 5
 
 @dataclass(frozen=True)
 class CurveSplit:
-    """Runs of neighbouring points, each with its family.
-
-    Parameters
-    ----------
-    starts
-        Numbers of the first points of the segments; the first is 0.
-    families
-        Of each segment.
-    cost
-        Minus twice the logarithm of the evidence, breakpoints included.
-    """
+    """Runs of neighbouring points, each with its family."""
 
     starts: tuple[int, ...]
+    """Numbers of the first points of the segments; the first is 0."""
     families: tuple[str, ...]
+    """Of each segment."""
     cost: float
+    """Minus twice the logarithm of the evidence, breakpoints included."""
 
     def ends(self, count: int) -> tuple[int, ...]:
         """Numbers behind the last points of the segments, of `count` points."""
@@ -160,21 +153,14 @@ class NoisePrior:
 
 @dataclass(frozen=True)
 class SegmentEvidence:
-    """The best family of every run of neighbouring points.
-
-    Parameters
-    ----------
-    cost
-        Minus twice the logarithm of the evidence, parameters included, shape (first point, last point).
-    names
-        The families.
-    best
-        Number of the best family, shape (first point, last point).
-    """
+    """The best family of every run of neighbouring points."""
 
     cost: Floats
+    """Minus twice the logarithm of the evidence, parameters included, shape (first point, last point)."""
     names: tuple[str, ...]
+    """The families."""
     best: NDArray[np.intp]
+    """Number of the best family, shape (first point, last point)."""
 
     def family(self, first: int, last: int) -> str:
         """The best family from the first point to the last."""

@@ -30,27 +30,18 @@ BEND_MARGIN = 2
 
 @dataclass(frozen=True)
 class Structured:
-    """A split, fitted with bends and jumps.
-
-    Parameters
-    ----------
-    split
-        Runs of points, and their families.
-    alone
-        The curve of each segment, fitted to its points alone.
-    fit
-        The curves fitted together, and where they meet.
-    deviation
-        Standard deviation of each point, shape (points,).
-    cost
-        As of a split; each bend saves a parameter.
-    """
+    """A split, fitted with bends and jumps."""
 
     split: CurveSplit
+    """Runs of points, and their families."""
     alone: tuple[LocalCurve, ...]
+    """The curve of each segment, fitted to its points alone."""
     fit: JointFit
+    """The curves fitted together, and where they meet."""
     deviation: Floats
+    """Standard deviation of each point, shape (points,)."""
     cost: float
+    """As of a split; each bend saves a parameter."""
 
 
 def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:

@@ -34,22 +34,15 @@ ENOUGH_RUNS = 4
 
 @dataclass(frozen=True)
 class BatchingModel:
-    """How packets arrive.
-
-    Parameters
-    ----------
-    size
-        Logarithm of the packets of a burst, over the logarithms of the traffic.
-    us_per_byte
-        Distance of the packets of a burst over their size.
-    low, high
-        Range of each of `BATCHING_INPUTS` as measured.
-    """
+    """How packets arrive."""
 
     size: GaussianProcess
+    """Logarithm of the packets of a burst, over the logarithms of the traffic."""
     us_per_byte: float
+    """Distance of the packets of a burst over their size."""
     low: Floats
     high: Floats
+    """Range of each of `BATCHING_INPUTS` as measured."""
 
     @classmethod
     def fit(cls, inputs: Floats, mean: Floats, p99: Floats) -> BatchingModel:
@@ -229,18 +222,12 @@ def mean_wait_us(batch: Floats, rate_kpps: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Bursts:
-    """A stream of packets.
-
-    Parameters
-    ----------
-    size
-        Mean packets of a burst, at least 1.
-    distance_us
-        Between the packets of a burst.
-    """
+    """A stream of packets."""
 
     size: float
+    """Mean packets of a burst, at least 1."""
     distance_us: float = 0.0
+    """Between the packets of a burst."""
 
     def batches(self, batch: int, rate_kpps: float, count: int, rng: Generator) -> BatchArrivals:
         """That many batches at a mean rate; the first begins at a random time."""
@@ -257,24 +244,16 @@ class Bursts:
 
 @dataclass(frozen=True)
 class BatchArrivals:
-    """Batches as they become complete.
-
-    Parameters
-    ----------
-    batch
-        Packets of each.
-    distance_us
-        Between packets of a burst.
-    pauses
-        Pauses between bursts in each batch, shape (batches,).
-    paused_us
-        How long they are together, shape (batches,).
-    """
+    """Batches as they become complete."""
 
     batch: int
+    """Packets of each."""
     distance_us: float
+    """Between packets of a burst."""
     pauses: NDArray[np.int64]
+    """Pauses between bursts in each batch, shape (batches,)."""
     paused_us: Floats
+    """How long they are together, shape (batches,)."""
 
     @property
     def periods_us(self) -> Floats:

@@ -35,24 +35,16 @@ LONGEST_US = 5000.0
 
 @dataclass(frozen=True)
 class DeviceEntry:
-    """An NF as a device lists it.
-
-    Parameters
-    ----------
-    nf
-        The modelled NF.
-    traffic
-        Of its packets.
-    rates_kpps
-        The rates between which its latency must be conservative.
-    longest_us
-        Latencies beyond need not be right: the largest that is promised.
-    """
+    """An NF as a device lists it."""
 
     nf: str
+    """The modelled NF."""
     traffic: TrafficProfile
+    """Of its packets."""
     rates_kpps: tuple[float, float]
+    """The rates between which its latency must be conservative."""
     longest_us: float = LONGEST_US
+    """Latencies beyond need not be right: the largest that is promised."""
 
 
 def device_of(
@@ -113,19 +105,14 @@ def _classes(models: Mapping[str, GpuNfModel], entries: Mapping[str, DeviceEntry
 
 @dataclass(frozen=True)
 class _Lines:
-    """Straight lines of a device.
-
-    Parameters
-    ----------
-    margin
-        By which factor each time is above its prediction.
-    """
+    """Straight lines of a device."""
 
     models: Mapping[str, GpuNfModel]
     worker: WorkerModel
     executors: int
     per_executor: int
     margin: float
+    """By which factor each time is above its prediction."""
 
     def transfers(
         self, entries: Mapping[str, DeviceEntry], classes: Mapping[str, str]

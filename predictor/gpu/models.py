@@ -23,27 +23,18 @@ WAIT_STAGES = ("transfer_wait", "kernel_wait")
 
 @dataclass(frozen=True)
 class GpuModels:
-    """Everything that was learnt of one GPU server.
-
-    Parameters
-    ----------
-    testbed
-        Its description.
-    models
-        Of each NF, by name.
-    worker
-        How workers serve their NFs.
-    errors
-        Of whole co-locations that trained no model.
-    seed
-        The seed of training.
-    """
+    """Everything that was learnt of one GPU server."""
 
     testbed: TestbedDescription
+    """Its description."""
     models: Mapping[str, GpuNfModel]
+    """Of each NF, by name."""
     worker: WorkerModel = field(default_factory=WorkerModel)
+    """How workers serve their NFs."""
     errors: LatencyErrors = field(default_factory=LatencyErrors.none)
+    """Of whole co-locations that trained no model."""
     seed: int = 0
+    """The seed of training."""
 
     @property
     def nfs(self) -> tuple[str, ...]:

@@ -18,32 +18,22 @@ STAGE_MODELS = ("pre_post", "transfer", "returned", "kernel")
 
 @dataclass(frozen=True)
 class GpuNfModel:
-    """The stages of one NF.
-
-    Parameters
-    ----------
-    name
-        The NF.
-    moves
-        What of each packet it moves to the GPU: `header`, `payload` or `both`; its class of transfers.
-    batching
-        The wait for a batch.
-    pre_post, transfer, returned
-        Over the packets of the batch.
-    kernel
-        Over the packets of a minibatch, with an SM for itself.
-    sharing
-        How others on its SM slow its kernel; None where that was not measured.
-    """
+    """The stages of one NF."""
 
     name: str
+    """The NF."""
     moves: str
+    """What of each packet it moves to the GPU: `header`, `payload` or `both`; its class of transfers."""
     batching: BatchingModel
+    """The wait for a batch."""
     pre_post: StageTime
     transfer: StageTime
     returned: StageTime
+    """Over the packets of the batch."""
     kernel: StageTime
+    """Over the packets of a minibatch, with an SM for itself."""
     sharing: SharingModel | None
+    """How others on its SM slow its kernel; None where that was not measured."""
 
     def stage(self, name: str) -> StageTime:
         """One of `STAGE_MODELS`."""
@@ -84,18 +74,12 @@ BETTER_ERROR_FACTOR = 0.98
 
 @dataclass(frozen=True)
 class WorkerModel:
-    """A worker.
-
-    Parameters
-    ----------
-    window
-        The most batches that it has sent and not yet seen back.
-    receive_us
-        What it does per packet besides pre- and post-processing, such as taking it from the NIC.
-    """
+    """A worker."""
 
     window: int = WINDOWS_TRIED[-1]
+    """The most batches that it has sent and not yet seen back."""
     receive_us: float = 0.0
+    """What it does per packet besides pre- and post-processing, such as taking it from the NIC."""
 
     @classmethod
     def fit(cls, error: Callable[[WorkerModel], float]) -> WorkerModel:

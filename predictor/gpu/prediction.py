@@ -15,27 +15,19 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class GpuPrediction:
-    """The latency of the packets of one NF, us.
-
-    Parameters
-    ----------
-    mean_us, p50_us, p99_us
-        From end to end.
-    mean_interval_us, p99_interval_us
-        Ends of the prediction intervals; None where too few co-locations were measured.
-    stages_us
-        Means of the stages, by their names in the protocol.
-    extrapolated
-        Whether a value lies outside what was measured.
-    """
+    """The latency of the packets of one NF, us."""
 
     mean_us: float
     p50_us: float
     p99_us: float
+    """From end to end."""
     mean_interval_us: Interval | None
     p99_interval_us: Interval | None
+    """Ends of the prediction intervals; None where too few co-locations were measured."""
     stages_us: Mapping[str, float]
+    """Means of the stages, by their names in the protocol."""
     extrapolated: bool = False
+    """Whether a value lies outside what was measured."""
 
     @property
     def low_us(self) -> float | None:
@@ -79,22 +71,15 @@ LEAST_DISTANCE = 0.05
 
 @dataclass(frozen=True)
 class LatencyErrors:
-    """Errors of left-out latencies.
-
-    Parameters
-    ----------
-    shares
-        Of each latency, the share of it that was predicted for what other NFs cause, shape (N,).
-    mean, p99
-        Logarithm of the measured over the predicted, shape (N,).
-    tails
-        Of each latency, the predicted p99 over the predicted mean, shape (N,); empty in models that do not have it.
-    """
+    """Errors of left-out latencies."""
 
     shares: Floats
+    """Of each latency, the share of it that was predicted for what other NFs cause, shape (N,)."""
     mean: Floats
     p99: Floats
+    """Logarithm of the measured over the predicted, shape (N,)."""
     tails: Floats = field(default_factory=lambda: np.zeros(0))
+    """Of each latency, the predicted p99 over the predicted mean, shape (N,); empty in models that do not have it."""
 
     def interval(self, what: str, predicted: float, share: float, coverage: float) -> tuple[float, float] | None:
         """The interval that holds a measured `mean` or `p99` with this probability; None if too little was measured."""

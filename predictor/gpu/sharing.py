@@ -30,27 +30,18 @@ class Sharer:
 
 @dataclass(frozen=True)
 class SharingModel:
-    """The slowdown of one NF's kernel.
-
-    Parameters
-    ----------
-    nfs
-        The NFs that it was measured with.
-    law
-        Slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),).
-    correction
-        Logarithm of measured over the law's time.
-    most_sharers
-        Of the measured groups.
-    left_out_pct
-        Error of each measured kernel as predicted without it, %; positive where it takes longer.
-    """
+    """The slowdown of one NF's kernel."""
 
     nfs: tuple[str, ...]
+    """The NFs that it was measured with."""
     law: Floats
+    """Slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),)."""
     correction: GaussianProcess
+    """Logarithm of measured over the law's time."""
     most_sharers: int
+    """Of the measured groups."""
     left_out_pct: Floats
+    """Error of each measured kernel as predicted without it, %; positive where it takes longer."""
 
     @classmethod
     def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> SharingModel:
@@ -143,18 +134,12 @@ def _coordinates(own: Floats, loads: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class KernelShare:
-    """The kernel of one NF.
-
-    Parameters
-    ----------
-    alone_us
-        Time of each of its minibatches with its SM for itself.
-    slowdowns
-        For each minibatch, by index of another NF: by which share it takes longer while that one's kernel runs.
-    """
+    """The kernel of one NF."""
 
     alone_us: tuple[float, ...]
+    """Time of each of its minibatches with its SM for itself."""
     slowdowns: tuple[dict[int, float], ...] = field(default=())
+    """For each minibatch, by index of another NF: by which share it takes longer while that one's kernel runs."""
 
     @property
     def longest_us(self) -> float:

@@ -23,34 +23,23 @@ TYPICAL_NOISE = 0.05
 
 @dataclass(frozen=True)
 class StageTime:
-    """Mean and p99 of one stage over batch and traffic.
-
-    Parameters
-    ----------
-    law
-        Its kind.
-    per_executor
-        Packets per executor.
-    coefficients
-        Of the law's terms, us. Shape (terms,).
-    correction
-        Logarithm of measured over the law's time.
-    tail
-        Logarithm of p99 over mean.
-    low, high
-        Range of each input as measured, shape (len(INPUTS),).
-    left_out_pct
-        Absolute error of each measured mean as predicted without it, %.
-    """
+    """Mean and p99 of one stage over batch and traffic."""
 
     law: Law
+    """Its kind."""
     per_executor: int
+    """Packets per executor."""
     coefficients: Floats
+    """Of the law's terms, us. Shape (terms,)."""
     correction: GaussianProcess
+    """Logarithm of measured over the law's time."""
     tail: GaussianProcess
+    """Logarithm of p99 over mean."""
     low: Floats
     high: Floats
+    """Range of each input as measured, shape (len(INPUTS),)."""
     left_out_pct: Floats
+    """Absolute error of each measured mean as predicted without it, %."""
 
     @classmethod
     def fit(cls, law: Law, per_executor: int, inputs: Floats, mean: Floats, p99: Floats) -> StageTime:

@@ -37,34 +37,24 @@ PRE_SHARE = 0.5
 
 @dataclass(frozen=True)
 class BatchDemand:
-    """What the batches of one NF take, us.
-
-    Parameters
-    ----------
-    batch, rate_kpps, bursts
-        How its batches come: packets, offered rate, bursts of packets.
-    order
-        Its turn on the bus; smaller first.
-    pre_post, transfer, returned
-        Mean time of each.
-    kernel
-        Its minibatches.
-    tails
-        p99 over mean of pre/post, transfer, kernel and return.
-    receive
-        What the worker does besides for each batch, such as taking packets from the NIC.
-    """
+    """What the batches of one NF take, us."""
 
     batch: int
     rate_kpps: float
     bursts: Bursts
+    """How its batches come: packets, offered rate, bursts of packets."""
     order: float
+    """Its turn on the bus; smaller first."""
     pre_post: float
     transfer: float
     returned: float
+    """Mean time of each."""
     kernel: KernelShare
+    """Its minibatches."""
     tails: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    """p99 over mean of pre/post, transfer, kernel and return."""
     receive: float = 0.0
+    """What the worker does besides for each batch, such as taking packets from the NIC."""
 
     @property
     def period_us(self) -> float:

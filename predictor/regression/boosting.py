@@ -29,21 +29,14 @@ ENOUGH_RUNS = 10
 
 @dataclass(frozen=True)
 class Boosted:
-    """Trees that correct another model.
-
-    Parameters
-    ----------
-    trees
-        The mean of ensembles that differ in their random subsamples.
-    stages
-        Trees per ensemble; 0 where boosting did not help.
-    unseen
-        Their contribution to each row when its setting is left out of training, shape (N,).
-    """
+    """Trees that correct another model."""
 
     trees: Trees
+    """The mean of ensembles that differ in their random subsamples."""
     stages: int
+    """Trees per ensemble; 0 where boosting did not help."""
     unseen: Floats
+    """Their contribution to each row when its setting is left out of training, shape (N,)."""
 
 
 def boost(
@@ -115,21 +108,14 @@ TREE_DEPTH = 3
 
 @dataclass(frozen=True)
 class Stages:
-    """Trees to add up.
-
-    Parameters
-    ----------
-    base
-        The prediction before any tree.
-    trees
-        scikit-learn's `tree_` of each stage.
-    features
-        How many features a row has.
-    """
+    """Trees to add up."""
 
     base: float
+    """The prediction before any tree."""
     trees: Sequence[Any]
+    """scikit-learn's `tree_` of each stage."""
     features: int
+    """How many features a row has."""
 
     def predictions(self, features: Floats) -> Iterator[Floats]:
         """The prediction for each row, shape (N,), after each stage."""
@@ -203,26 +189,18 @@ class Trees(Shown):
     """An ensemble of trees no deeper than three.
 
     The children of node k are 2k + 1, taken when the node's feature is at most its threshold, and 2k + 2.
-
-    Parameters
-    ----------
-    base
-        The prediction before any tree.
-    tested
-        Feature per tree and inner node. Shape (trees, 7).
-    thresholds
-        Likewise; inf where the tree is shallower. Shape (trees, 7).
-    leaves
-        Value per tree and leaf, from left to right. Shape (trees, 8).
-    features
-        How many features a row has.
     """
 
     base: float
+    """The prediction before any tree."""
     tested: NDArray[np.int64]
+    """Feature per tree and inner node. Shape (trees, 7)."""
     thresholds: Floats
+    """Likewise; inf where the tree is shallower. Shape (trees, 7)."""
     leaves: Floats
+    """Value per tree and leaf, from left to right. Shape (trees, 8)."""
     features: int
+    """How many features a row has."""
 
     @classmethod
     def of(cls, models: Sequence[Stages]) -> Trees:

@@ -40,34 +40,24 @@ ARRAY_FIELDS = ("low", "high", "scale", "noise", "points", "weights", "mean", "a
 
 @dataclass(frozen=True, repr=False)
 class GaussianProcess(Shown):
-    """One or several smooth functions of the same inputs.
-
-    Parameters
-    ----------
-    low, high
-        Range of each input as measured. Shape (inputs,).
-    scale
-        Per input, one over the length in which the functions change; 0 when they do not. Shape (inputs,).
-    noise
-        Variance per measurement and per setting, relative to the functions'. Shape (2,).
-    points
-        Where they were measured, divided by length. Shape (points, inputs).
-    weights
-        Shape (points, outputs).
-    mean
-        Where nothing was measured near. Shape (outputs,).
-    anchored
-        Whether functions return to zero away from what was measured; else they are constant beyond the measured range.
-    """
+    """One or several smooth functions of the same inputs."""
 
     low: Floats
     high: Floats
+    """Range of each input as measured. Shape (inputs,)."""
     scale: Floats
+    """Per input, one over the length in which the functions change; 0 when they do not. Shape (inputs,)."""
     noise: Floats
+    """Variance per measurement and per setting, relative to the functions'. Shape (2,)."""
     points: Floats
+    """Where they were measured, divided by length. Shape (points, inputs)."""
     weights: Floats
+    """Shape (points, outputs)."""
     mean: Floats
+    """Where nothing was measured near. Shape (outputs,)."""
     anchored: bool = False
+    """Whether functions return to zero away from what was measured; else they are constant beyond the measured range.
+    """
 
     @classmethod
     def fit(

@@ -26,32 +26,22 @@ ONE_THIRD = 1 / 3
 
 
 class Processes(NamedTuple):
-    """Gaussian processes, each padded with zeros to the largest; the attributes of `GaussianProcess`, transposed.
-
-    Parameters
-    ----------
-    low, high, scale
-        Shape (processes, inputs).
-    points
-        Shape (processes, inputs, points).
-    weights
-        Shape (processes, outputs, points).
-    mean
-        Shape (processes, outputs).
-    anchored
-        Shape (processes,).
-    size
-        How many points each has, shape (processes,).
-    """
+    """Gaussian processes, each padded with zeros to the largest; the attributes of `GaussianProcess`, transposed."""
 
     low: Floats
     high: Floats
     scale: Floats
+    """Shape (processes, inputs)."""
     points: Floats
+    """Shape (processes, inputs, points)."""
     weights: Floats
+    """Shape (processes, outputs, points)."""
     mean: Floats
+    """Shape (processes, outputs)."""
     anchored: NDArray[np.bool_]
+    """Shape (processes,)."""
     size: NDArray[np.int64]
+    """How many points each has, shape (processes,)."""
 
 
 @compile_kernel

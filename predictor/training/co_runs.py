@@ -26,24 +26,16 @@ USUAL_REPEATS = 10
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """Measured runs of one NF in real co-locations, compared with predictions, one row each.
-
-    Parameters
-    ----------
-    conditions
-        Of the predictions.
-    error
-        Measured over predicted, logarithm, shape (N,).
-    noise
-        Variance of the measurement, shape (N,); 0 where it is not known.
-    co_location
-        Equal numbers for rows of one co-location, shape (N,).
-    """
+    """Measured runs of one NF in real co-locations, compared with predictions, one row each."""
 
     conditions: Conditions
+    """Of the predictions."""
     error: Floats
+    """Measured over predicted, logarithm, shape (N,)."""
     noise: Floats
+    """Variance of the measurement, shape (N,); 0 where it is not known."""
     co_location: NDArray[np.intp]
+    """Equal numbers for rows of one co-location, shape (N,)."""
 
     @classmethod
     def of(cls, conditions: Conditions, ratio: Floats, noise: Floats, co_location: NDArray[np.intp]) -> ComparedRuns:

@@ -33,26 +33,18 @@ MEMORY_ROWS = 10
 
 @dataclass(frozen=True)
 class Runs:
-    """Measured runs of one NF, one row each.
-
-    Parameters
-    ----------
-    traffic
-        Shape (N, 3).
-    counters
-        The competitors' seven counters, summed; of the NF itself in `NfMeasurements.solo`. Shape (N, 7).
-    service_ms, rate_kpps
-        The competitors' service time and offered rate per accelerator of the NF, as `next_to_bench` takes them. Shape
-        (N, accelerators).
-    throughput
-        Of the NF (kpps), shape (N,).
-    """
+    """Measured runs of one NF, one row each."""
 
     traffic: Floats
+    """Shape (N, 3)."""
     counters: Floats
+    """The competitors' seven counters, summed; of the NF itself in `NfMeasurements.solo`. Shape (N, 7)."""
     service_ms: Floats
     rate_kpps: Floats
+    """The competitors' service time and offered rate per accelerator of the NF, as `next_to_bench` takes them. Shape
+    (N, accelerators)."""
     throughput: Floats
+    """Of the NF (kpps), shape (N,)."""
 
     @classmethod
     def of(cls, table: pd.DataFrame, accelerators: tuple[str, ...]) -> Runs:
@@ -82,51 +74,34 @@ class Runs:
 
 @dataclass(frozen=True)
 class NfMeasurements:
-    """The measurements of one NF.
-
-    Parameters
-    ----------
-    name
-        The NF.
-    cores
-        Dedicated cores; None when neither nf.json nor testbed.json describes the NF.
-    described
-        Whether nf.json describes it. Otherwise one queue per accelerator and a pipeline are assumed.
-    accelerators
-        The accelerators that it uses.
-    solo
-        Alone on the NIC; `counters` are the NF's own.
-    alone
-        All different runs without competitors, of solo.csv and memory*.csv.
-    memory
-        All different runs under memory contention only, then all other different runs of `solo` as runs without it.
-    from_solo
-        Which runs of `memory` are of `solo`, shape (len(memory),).
-    queues
-        Next to the bench of one accelerator each, then the solo runs.
-    queue_terms
-        Each term of a service time at the traffic of `queues`, by its name in `accelerators.TERMS`.
-    pattern
-        Next to memory and accelerator benches together.
-    co_runs
-        In real co-locations of which only the sums are known.
-    ranges
-        Smallest and largest measured value of each traffic attribute.
-    """
+    """The measurements of one NF."""
 
     name: str
+    """The NF."""
     cores: int | None
+    """Dedicated cores; None when neither nf.json nor testbed.json describes the NF."""
     described: bool
+    """Whether nf.json describes it. Otherwise one queue per accelerator and a pipeline are assumed."""
     accelerators: tuple[str, ...]
+    """The accelerators that it uses."""
     solo: Runs
+    """Alone on the NIC; `counters` are the NF's own."""
     alone: Runs
+    """All different runs without competitors, of solo.csv and memory*.csv."""
     memory: Runs
+    """All different runs under memory contention only, then all other different runs of `solo` as runs without it."""
     from_solo: NDArray[np.bool_]
+    """Which runs of `memory` are of `solo`, shape (len(memory),)."""
     queues: Runs
+    """Next to the bench of one accelerator each, then the solo runs."""
     queue_terms: Mapping[str, Floats]
+    """Each term of a service time at the traffic of `queues`, by its name in `accelerators.TERMS`."""
     pattern: Runs
+    """Next to memory and accelerator benches together."""
     co_runs: Runs
+    """In real co-locations of which only the sums are known."""
     ranges: Mapping[str, tuple[float, float]]
+    """Smallest and largest measured value of each traffic attribute."""
 
     @classmethod
     def of(cls, nf: NfProfile, cores: int | None) -> NfMeasurements:
@@ -161,33 +136,22 @@ class NfMeasurements:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measurements of a whole profile.
-
-    Parameters
-    ----------
-    nfs
-        By name, sorted.
-    benches
-        Per accelerator, runs of its bench alone: traffic, shape (N, 3), and service time (ms), shape (N,).
-    co_locations
-        Per co-location of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members).
-    alone
-        Per workload that co-locations.csv has alone, throughput (kpps) of its runs, shape (runs,).
-    default_traffic
-        The default traffic of the profile.
-    nic_cores
-        Cores of the NIC; None without testbed.json.
-    described_cores
-        Cores per NF by testbed.json.
-    """
+    """The measurements of a whole profile."""
 
     nfs: Mapping[str, NfMeasurements]
+    """By name, sorted."""
     benches: Mapping[str, tuple[Floats, Floats]]
+    """Per accelerator, runs of its bench alone: traffic, shape (N, 3), and service time (ms), shape (N,)."""
     co_locations: Mapping[CoLocation, Floats]
+    """Per co-location of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members)."""
     alone: Mapping[Workload, Floats]
+    """Per workload that co-locations.csv has alone, throughput (kpps) of its runs, shape (runs,)."""
     default_traffic: TrafficProfile
+    """The default traffic of the profile."""
     nic_cores: int | None
+    """Cores of the NIC; None without testbed.json."""
     described_cores: Mapping[str, int]
+    """Cores per NF by testbed.json."""
 
 
 def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measurements:

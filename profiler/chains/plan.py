@@ -164,30 +164,20 @@ ORDERS_PER_LENGTH = 20
 
 @dataclass(frozen=True, slots=True)
 class ChainRequest:
-    """What to measure.
-
-    Parameters
-    ----------
-    chains
-        Chains as users write them (`profiles.chain`).
-    drawn
-        Lengths of which orders are drawn: `pairs`, `triples`.
-    count
-        Orders that are drawn of each length.
-    nfs
-        The NFs of drawn orders; all of the testbed when empty.
-    most_cores
-        The most cores of a chain; None for all of the NIC.
-    shares
-        The share of its time that each core spends on the chain, every combination.
-    """
+    """What to measure."""
 
     chains: Sequence[str] = ()
+    """Chains as users write them (`profiles.chain`)."""
     drawn: Sequence[str] = ()
+    """Lengths of which orders are drawn: `pairs`, `triples`."""
     count: int = ORDERS_PER_LENGTH
+    """Orders that are drawn of each length."""
     nfs: Sequence[str] = ()
+    """The NFs of drawn orders; all of the testbed when empty."""
     most_cores: int | None = None
+    """The most cores of a chain; None for all of the NIC."""
     shares: Sequence[float] = (1.0,)
+    """The share of its time that each core spends on the chain, every combination."""
 
 
 # What is measured of each placed chain: traffic and offered loads, several times each.

@@ -162,18 +162,12 @@ PRIOR_SERVICE = 1e-2
 
 @dataclass(frozen=True)
 class StageEstimate:
-    """The time of each of `SERVING_STAGES` for an NF: log-quadratic in the packets, log-linear in the traffic.
-
-    Parameters
-    ----------
-    coefficients
-        Shape (terms, stages).
-    centre
-        Logarithms of packets and traffic about which it is.
-    """
+    """The time of each of `SERVING_STAGES` for an NF: log-quadratic in the packets, log-linear in the traffic."""
 
     coefficients: Floats
+    """Shape (terms, stages)."""
     centre: Floats
+    """Logarithms of packets and traffic about which it is."""
 
     @classmethod
     def of(cls, runs: Sequence[MeasuredGpuRun]) -> StageEstimate:

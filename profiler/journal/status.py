@@ -42,27 +42,18 @@ PAUSE_S = 600.0
 
 @dataclass(frozen=True)
 class ProfilingPart:
-    """The progress of the benches, of one NF, or of co-locations of several.
-
-    Parameters
-    ----------
-    name
-        `benches`, the NF, or `co-locations`.
-    method
-        The method that chooses the runs of an NF; else empty.
-    recorded
-        Runs in the journal.
-    planned
-        Runs there will be; None where the method has no quota.
-    done
-        Whether it is complete.
-    """
+    """The progress of the benches, of one NF, or of co-locations of several."""
 
     name: str
+    """`benches`, the NF, or `co-locations`."""
     method: str
+    """The method that chooses the runs of an NF; else empty."""
     recorded: int
+    """Runs in the journal."""
     planned: int | None
+    """Runs there will be; None where the method has no quota."""
     done: bool
+    """Whether it is complete."""
 
     @property
     def left(self) -> int | None:
@@ -74,25 +65,17 @@ class ProfilingPart:
 
 @dataclass(frozen=True)
 class ProfilingStatus:
-    """How far a profiling is.
-
-    Parameters
-    ----------
-    testbed
-        Its name.
-    parts
-        The benches, then the NFs.
-    repeats, reference
-        Repeats of doubtful runs, and readings of the reference run; neither is among the planned runs.
-    run_s
-        Seconds per run: the mean of the testbed's own times, or of the times between records where it reports none.
-    """
+    """How far a profiling is."""
 
     testbed: str
+    """Its name."""
     parts: tuple[ProfilingPart, ...]
+    """The benches, then the NFs."""
     repeats: int
     reference: int
+    """Repeats of doubtful runs, and readings of the reference run; neither is among the planned runs."""
     run_s: float
+    """Seconds per run: the mean of the testbed's own times, or of the times between records where it reports none."""
 
     @property
     def recorded(self) -> int:

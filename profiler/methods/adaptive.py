@@ -70,22 +70,15 @@ Throughputs = tuple[float, ...]
 
 @dataclass
 class Line:
-    """One attribute's range, the others held at `base`, with the throughputs measured on it by position in [0, 1].
-
-    Parameters
-    ----------
-    attribute, bounds
-        The attribute and its range.
-    base
-        The traffic profile that holds the values of the other attributes.
-    measured
-        Throughputs relative to solo throughput at default traffic.
-    """
+    """One attribute's range, the others held at `base`, with the throughputs measured on it by position in [0, 1]."""
 
     attribute: str
     bounds: Range
+    """The attribute and its range."""
     base: TrafficProfile
+    """The traffic profile that holds the values of the other attributes."""
     measured: dict[float, Throughputs] = field(default_factory=dict)
+    """Throughputs relative to solo throughput at default traffic."""
 
     def traffic(self, position: float) -> TrafficProfile:
         """The traffic profile at a position."""

@@ -28,45 +28,31 @@ from profiles import ChainLoad, TrafficProfile
 
 @dataclass(frozen=True, slots=True)
 class PacketPath:
-    """The software that moves packets between the NFs of a server.
-
-    Parameters
-    ----------
-    source_instructions, sink_instructions
-        Per packet.
-    ring_instructions, ring_batch_instructions
-        On each side of a ring: per packet, and per batch.
-    batch_instructions
-        Per batch and core: polling, and switching to another task where the core has a share of its time only.
-    ipc
-        Of all of these.
-    batch
-        The most packets that a core takes at once.
-    pool
-        Packet buffers of a chain.
-    ring
-        Packets that a ring holds.
-    header_lines
-        Lines of metadata and headers that every stage reads.
-    payload_overlap, remote_overlap
-        Accesses to payload that are outstanding at the same time; to lines that another core wrote last.
-    code_cache
-        Bytes of the instruction cache of a core.
-    """
+    """The software that moves packets between the NFs of a server."""
 
     source_instructions: float
     sink_instructions: float
+    """Per packet."""
     ring_instructions: float
     ring_batch_instructions: float
+    """On each side of a ring: per packet, and per batch."""
     batch_instructions: float
+    """Per batch and core: polling, and switching to another task where the core has a share of its time only."""
     ipc: float
+    """Of all of these."""
     batch: int
+    """The most packets that a core takes at once."""
     pool: float
+    """Packet buffers of a chain."""
     ring: int
+    """Packets that a ring holds."""
     header_lines: float
+    """Lines of metadata and headers that every stage reads."""
     payload_overlap: float
     remote_overlap: float
+    """Accesses to payload that are outstanding at the same time; to lines that another core wrote last."""
     code_cache: float
+    """Bytes of the instruction cache of a core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +67,19 @@ class StageFlow:
 
 @dataclass(frozen=True, slots=True)
 class ChainDemand:
-    """What a chain needs.
-
-    Parameters
-    ----------
-    cores
-        Per core, in the order of the request.
-    batch_us
-        Per core, the part of its time that is per batch and not per packet.
-    visits
-        The indices of the cores in the order in which packets first reach them.
-    kept, leaving
-        Per stage, the share of the packets that reach it that it passes on, and of all that enter the chain.
-    rate_kpps
-        Offered load; 0 in a closed loop.
-    """
+    """What a chain needs."""
 
     cores: tuple[LoadDemand, ...]
+    """Per core, in the order of the request."""
     batch_us: tuple[float, ...]
+    """Per core, the part of its time that is per batch and not per packet."""
     visits: tuple[int, ...]
+    """The indices of the cores in the order in which packets first reach them."""
     kept: tuple[float, ...]
     leaving: tuple[float, ...]
+    """Per stage, the share of the packets that reach it that it passes on, and of all that enter the chain."""
     rate_kpps: float
+    """Offered load; 0 in a closed loop."""
 
 
 def chain_demand(load: ChainLoad, specs: Mapping[str, StageSpec], card: Card, path: PacketPath) -> ChainDemand:
@@ -253,24 +230,17 @@ class NfParameter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A data structure that an NF keeps to itself; each line is as likely to be touched as the next.
-
-    Parameters
-    ----------
-    accesses, accesses_per_byte, accesses_each
-        Accesses that miss the L1 cache: per packet, per byte of payload, and per entry.
-    fixed_bytes, bytes_each
-        Its size, which may grow with the number of entries.
-    of
-        What it has an entry for: `flows`, or the parameter that is their number.
-    """
+    """A data structure that an NF keeps to itself; each line is as likely to be touched as the next."""
 
     accesses: float = 0.0
     accesses_per_byte: float = 0.0
     accesses_each: float = 0.0
+    """Accesses that miss the L1 cache: per packet, per byte of payload, and per entry."""
     fixed_bytes: float = 0.0
     bytes_each: float = 0.0
+    """Its size, which may grow with the number of entries."""
     of: str = FLOWS_ATTRIBUTE
+    """What it has an entry for: `flows`, or the parameter that is their number."""
     writes: float = 0.0
     overlap: float = 1.0
 

@@ -22,60 +22,41 @@ PROGRAM_BYTES = 0.14e6
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One structure as the shared cache sees it, per packet.
-
-    Parameters
-    ----------
-    lines
-        Its size; 0 when every access hits the private cache.
-    l2, l3
-        Accesses that miss the L1 cache, and the L2 cache.
-    writes
-        Share that writes.
-    overlap
-        Accesses outstanding at the same time.
-    """
+    """One structure as the shared cache sees it, per packet."""
 
     lines: float
+    """Its size; 0 when every access hits the private cache."""
     l2: float
     l3: float
+    """Accesses that miss the L1 cache, and the L2 cache."""
     writes: float
+    """Share that writes."""
     overlap: float
+    """Accesses outstanding at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadDemand:
-    """What one load needs of a card, or one core of a chain of NFs.
-
-    Parameters
-    ----------
-    cores
-        Cores that work for it; of a core of which a chain has only a share, that share.
-    compute_ns
-        Core time per packet while every access hits the L1 cache, ns.
-    offered
-        Packets/us that arrive: line rate for NFs, the requested rate for a bench.
-    dma_bytes
-        Bytes per packet that the port moves through memory.
-    queues, service_us
-        Per accelerator of the card: request queues (0: not used) and time of a request.
-    serial
-        Run-to-completion: a packet waits for each resource in turn.
-    follows
-        It is a further core of the chain whose earlier cores are before it: all of them pass the same packets.
-    """
+    """What one load needs of a card, or one core of a chain of NFs."""
 
     cores: float
+    """Cores that work for it; of a core of which a chain has only a share, that share."""
     instructions: float
     compute_ns: float
+    """Core time per packet while every access hits the L1 cache, ns."""
     accesses: tuple[Access, ...]
     offered: float
+    """Packets/us that arrive: line rate for NFs, the requested rate for a bench."""
     dma_bytes: float
+    """Bytes per packet that the port moves through memory."""
     queues: tuple[int, ...]
     service_us: tuple[float, ...]
+    """Per accelerator of the card: request queues (0: not used) and time of a request."""
     serial: bool
+    """Run-to-completion: a packet waits for each resource in turn."""
     wss_mb: float
     follows: bool = False
+    """It is a further core of the chain whose earlier cores are before it: all of them pass the same packets."""
 
 
 @dataclass(frozen=True, slots=True)

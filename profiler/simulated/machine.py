@@ -30,44 +30,29 @@ MOST_PREPARED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PreparedLoad:
-    """A load that can run.
-
-    Parameters
-    ----------
-    text
-        Sorts it and seeds its noise.
-    parts
-        What it needs of the card; of a chain, what each of its cores needs.
-    cores
-        Cores that it takes.
-    """
+    """A load that can run."""
 
     text: str
+    """Sorts it and seeds its noise."""
     parts: tuple[LoadDemand, ...]
+    """What it needs of the card; of a chain, what each of its cores needs."""
     cores: int
+    """Cores that it takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedRuns:
-    """Co-locations with their steady state.
-
-    Parameters
-    ----------
-    loads
-        Of each co-location, sorted.
-    orders
-        Of each co-location, the place of each of these loads in the request.
-    batch, solution
-        The parts of the loads.
-    noise
-        Factors for throughput and counters, shape (8, loads, co-locations); None without noise.
-    """
+    """Co-locations with their steady state."""
 
     loads: Sequence[Sequence[PreparedLoad]]
+    """Of each co-location, sorted."""
     orders: Sequence[Sequence[int]]
+    """Of each co-location, the place of each of these loads in the request."""
     batch: Batch
     solution: SteadyState
+    """The parts of the loads."""
     noise: Floats | None
+    """Factors for throughput and counters, shape (8, loads, co-locations); None without noise."""
 
 
 class SimulatedMachine(Testbed):

@@ -48,19 +48,13 @@ SATURATED_SHARE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain(PreparedLoad):
-    """A chain that can run; an NF alone is one of a single stage, without measurements of stages.
-
-    Parameters
-    ----------
-    stages
-        Whether its stages are measured.
-    burst
-        Packets that arrive at once, in the mean, in an open loop; None: they arrive at random times.
-    """
+    """A chain that can run; an NF alone is one of a single stage, without measurements of stages."""
 
     demand: ChainDemand
     stages: bool
+    """Whether its stages are measured."""
     burst: float | None = None
+    """Packets that arrive at once, in the mean, in an open loop; None: they arrive at random times."""
 
     @property
     def is_plain(self) -> bool:

@@ -57,24 +57,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class SteadyState:
-    """What each load reaches, and the contention at that point; shapes as in `Batch`.
-
-    Parameters
-    ----------
-    throughput
-        Packets/us.
-    core_rate
-        Packets/us that the cores alone would reach in this co-location.
-    turns
-        Requests/us at which the engine would serve each queue if it were never empty, [engine, load, co-location].
-    stall_ns
-        Core time per packet waiting for the L2 cache, the L3 cache and the memory, [3, load, co-location].
-    """
+    """What each load reaches, and the contention at that point; shapes as in `Batch`."""
 
     throughput: Floats
+    """Packets/us."""
     core_rate: Floats
+    """Packets/us that the cores alone would reach in this co-location."""
     turns: Floats
+    """Requests/us at which the engine would serve each queue if it were never empty, [engine, load, co-location]."""
     stall_ns: Floats
+    """Core time per packet waiting for the L2 cache, the L3 cache and the memory, [3, load, co-location]."""
 
 
 def batch_of(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> Batch:

@@ -90,29 +90,20 @@ SLOWED_SHARE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The time of one load in its co-location.
-
-    Parameters
-    ----------
-    throughput_kpps, solo_kpps
-        In this co-location, and alone.
-    core_ns
-        Core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`.
-    accelerator_us
-        Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty.
-    lost_kpps
-        Per resource (`memory` and each accelerator used): throughput gained if it were as free as alone.
-    bottleneck
-        The slowest stage, or for run-to-completion the longest step: an accelerator, or the cores, which are bound by
-        `memory` when contention slows them and else by `cpu`.
-    """
+    """The time of one load in its co-location."""
 
     throughput_kpps: float
     solo_kpps: float
+    """In this co-location, and alone."""
     core_ns: Mapping[str, float]
+    """Core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`."""
     accelerator_us: Mapping[str, float]
+    """Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty."""
     lost_kpps: Mapping[str, float]
+    """Per resource (`memory` and each accelerator used): throughput gained if it were as free as alone."""
     bottleneck: str
+    """The slowest stage, or for run-to-completion the longest step: an accelerator, or the cores, which are bound by
+    `memory` when contention slows them and else by `cpu`."""
 
 
 def accounts(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> list[list[Account]]:

@@ -42,29 +42,20 @@ class GpuLoad:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What happened to the batches of one NF.
-
-    Parameters
-    ----------
-    arrived
-        When each packet came that was not lost (us).
-    lost, waiting
-        Packets that found the ring full, and that no batch took until the end.
-    times
-        Of every batch that came back, columns `TAKEN` to `POST_PACKET` of `profiler.simulated_gpu.columns`.
-    first, count
-        Its first packet, and how many it has.
-    part_ends
-        When each of its parts was done; 0 where a short batch has none.
-    """
+    """What happened to the batches of one NF."""
 
     arrived: Floats
+    """When each packet came that was not lost (us)."""
     lost: int
     waiting: int
+    """Packets that found the ring full, and that no batch took until the end."""
     times: Floats
+    """Of every batch that came back, columns `TAKEN` to `POST_PACKET` of `profiler.simulated_gpu.columns`."""
     first: Ints
     count: Ints
+    """Its first packet, and how many it has."""
     part_ends: Floats
+    """When each of its parts was done; 0 where a short batch has none."""
 
 
 def run_server(card: GpuCard, loads: Sequence[GpuLoad], until_us: float, seed: str) -> list[Timeline]:

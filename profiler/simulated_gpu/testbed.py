@@ -167,20 +167,14 @@ NO_COUNTERS = Counters()
 
 @dataclass(frozen=True, slots=True)
 class SettledBatches:
-    """The batches that were taken while the server was settled, and the place of each of their packets.
-
-    Parameters
-    ----------
-    times, count
-        As in `Timeline`.
-    arrived, place
-        Of each packet: when it came (us), and its place in its batch, from 0.
-    """
+    """The batches that were taken while the server was settled, and the place of each of their packets."""
 
     times: Floats
     count: Ints
+    """As in `Timeline`."""
     arrived: Floats
     place: Ints
+    """Of each packet: when it came (us), and its place in its batch, from 0."""
 
 
 def select_settled(timeline: Timeline, until_us: float) -> SettledBatches:

@@ -38,27 +38,18 @@ REFINEMENT_ROUNDS = 8
 
 @dataclass(frozen=True)
 class MeasuredSweep:
-    """What was measured, and on what.
-
-    Parameters
-    ----------
-    keys
-        The varied keys, in the order of each point.
-    points
-        The runs of each point, in order of the repeats; by setting of the later keys, then by the first.
-    left_out
-        Points that do not run on the testbed, with the reason.
-    description
-        As the testbed described itself.
-    machine
-        Facts of the machine where it is the testbed.
-    """
+    """What was measured, and on what."""
 
     keys: tuple[str, ...]
+    """The varied keys, in the order of each point."""
     points: Mapping[Point, Sequence[SweepRun]]
+    """The runs of each point, in order of the repeats; by setting of the later keys, then by the first."""
     left_out: Mapping[Point, str]
+    """Points that do not run on the testbed, with the reason."""
     description: TestbedDescription
+    """As the testbed described itself."""
     machine: Mapping[str, Any]
+    """Facts of the machine where it is the testbed."""
 
     def as_json(self, testbed: str) -> dict[str, Any]:
         """`machine.json`: the testbed as `--testbed` names it, as it describes itself, and the machine."""

@@ -127,22 +127,15 @@ VALUE_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A range of one varied key.
-
-    Parameters
-    ----------
-    start, end
-        The ends, which are measured.
-    scale
-        On which points are even.
-    whole
-        Whether it holds whole numbers only.
-    """
+    """A range of one varied key."""
 
     start: float
     end: float
+    """The ends, which are measured."""
     scale: Literal["linear", "log"] = "linear"
+    """On which points are even."""
     whole: bool = False
+    """Whether it holds whole numbers only."""
 
     def position(self, value: float) -> float:
         """Where a value is on the scale, 0 at the start and 1 at the end."""

@@ -32,26 +32,18 @@ class SweepRuns:
 
     A point that is refused, or fails at every attempt, is left out from then on. After a failure, `known` is run, so
     that a testbed that ended is not taken for one on which the last points do not work.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    loads
-        What runs at a point; the NF that is measured is the first.
-    known
-        What is sure to run there.
-    seed
-        Of the noise of a simulated testbed; each repeat has its own.
-    done
-        Called after each run.
     """
 
     testbed: Testbed
+    """Where they run."""
     loads: Callable[[Point], Sequence[Load]]
+    """What runs at a point; the NF that is measured is the first."""
     known: Workload
+    """What is sure to run there."""
     seed: int
+    """Of the noise of a simulated testbed; each repeat has its own."""
     done: Callable[[int], None]
+    """Called after each run."""
     measured: dict[Point, list[SweepRun]] = field(default_factory=dict)
     left_out: dict[Point, str] = field(default_factory=dict)
     """Points that do not run, each with the testbed's reason."""

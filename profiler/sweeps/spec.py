@@ -69,19 +69,13 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class SpecFault:
-    """One thing that is wrong with a sweep.
-
-    Parameters
-    ----------
-    path
-        The keys that lead to it; tables in arrays are counted from 0.
-    message, hint
-        What is wrong, and what to do about it.
-    """
+    """One thing that is wrong with a sweep."""
 
     path: Path
+    """The keys that lead to it; tables in arrays are counted from 0."""
     message: str
     hint: str | None = None
+    """What is wrong, and what to do about it."""
 
 
 def _number(value: object) -> float:

@@ -55,18 +55,12 @@ def comma_hint(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Instant:
-    """A point in time by ISO 8601.
-
-    Parameters
-    ----------
-    ns
-        Nanoseconds, in UTC if the zone is known.
-    form
-        `DAY_KIND`, `LOCAL_TIME_KIND` or `ZONED_TIME_KIND`.
-    """
+    """A point in time by ISO 8601."""
 
     ns: int
+    """Nanoseconds, in UTC if the zone is known."""
     form: str
+    """`DAY_KIND`, `LOCAL_TIME_KIND` or `ZONED_TIME_KIND`."""
 
 
 def instant_of(text: str) -> Instant | None:

@@ -22,27 +22,18 @@ LARGEST_NUMBER = 1e15
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A table as it is written.
-
-    Parameters
-    ----------
-    name
-        Of the file, for messages.
-    header
-        Column names, without the index that pandas writes.
-    rows
-        Cells without blanks around them, one list per row.
-    lines
-        The line of each row.
-    faults
-        What is wrong in it, collected by those who read its cells.
-    """
+    """A table as it is written."""
 
     name: str
+    """Of the file, for messages."""
     header: list[str]
+    """Column names, without the index that pandas writes."""
     rows: list[list[str]]
+    """Cells without blanks around them, one list per row."""
     lines: list[int]
+    """The line of each row."""
     faults: list[Fault] = field(default_factory=list)
+    """What is wrong in it, collected by those who read its cells."""
 
     def cells(self, column: str) -> list[str]:
         """The cells of a column."""

@@ -25,21 +25,14 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True)
 class LineLimit:
-    """How many lines a file may have after its header.
-
-    Parameters
-    ----------
-    most
-        Lines.
-    noun
-        What a line is, for messages: `arrivals`.
-    hint
-        What to do about too many.
-    """
+    """How many lines a file may have after its header."""
 
     most: int
+    """Lines."""
     noun: str
+    """What a line is, for messages: `arrivals`."""
     hint: str | None = None
+    """What to do about too many."""
 
 
 def open_lines(source: str | TextIO, stack: ExitStack, limit: LineLimit) -> tuple[str, Iterator[str]]:

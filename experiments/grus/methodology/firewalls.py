@@ -20,27 +20,19 @@ IN_TURNS = "temporal"
 
 
 class FirewallRun(NamedTuple):
-    """What the first firewall meets.
-
-    Parameters
-    ----------
-    beside
-        What the others are, or how they share the GPU.
-    others
-        How many.
-    increase_pct, p99_increase_pct
-        Of its latency, against the first of the runs.
-    drop_pct
-        The share of its packets that the server does not carry.
-    """
+    """What the first firewall meets."""
 
     beside: str
+    """What the others are, or how they share the GPU."""
     others: int
+    """How many."""
     mean_us: float
     p99_us: float
     increase_pct: float
     p99_increase_pct: float
+    """Of its latency, against the first of the runs."""
     drop_pct: float
+    """The share of its packets that the server does not carry."""
     transfer_wait_us: float
     kernel_wait_us: float
     kernel_us: float

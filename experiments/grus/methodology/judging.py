@@ -20,26 +20,18 @@ TIME_LIMIT_S = 1.0
 
 
 class JudgedAdmission(NamedTuple):
-    """How an answer turned out.
-
-    Parameters
-    ----------
-    satisfied
-        Admitted SLOs that keep their latency.
-    goodput_kpps
-        The rates of these.
-    sound
-        Whether the set breaks no constraint.
-    seconds
-        Of the call.
-    """
+    """How an answer turned out."""
 
     admitted: int
     satisfied: int
+    """Admitted SLOs that keep their latency."""
     goodput_kpps: float
+    """The rates of these."""
     sound: bool
+    """Whether the set breaks no constraint."""
     bound: int
     seconds: float
+    """Of the call."""
 
 
 def judge_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int = 0) -> JudgedAdmission:

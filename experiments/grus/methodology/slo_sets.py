@@ -36,18 +36,12 @@ MOST_DRAWS = 50
 
 @dataclass(frozen=True)
 class SloCoLocation:
-    """NFs that run side by side.
-
-    Parameters
-    ----------
-    loads
-        As they run.
-    slos_us
-        What each must keep at p99; empty without SLOs.
-    """
+    """NFs that run side by side."""
 
     loads: tuple[PacedWorkload, ...]
+    """As they run."""
     slos_us: tuple[float, ...] = ()
+    """What each must keep at p99; empty without SLOs."""
 
 
 def baselines_us() -> dict[str, float]:

@@ -35,25 +35,17 @@ BestOf = Callable[[Sequence[Pattern], float | None], float | None]
 
 @dataclass(frozen=True)
 class BruteForced:
-    """What was found.
-
-    Parameters
-    ----------
-    marginal
-        The best of the patterns that were tried, Mbps; None if none keeps the SLOs.
-    seconds
-        For them.
-    tried, patterns
-        Patterns that were tried, and all.
-    error
-        Relative standard error of the mean time of a pattern.
-    """
+    """What was found."""
 
     marginal: float | None
+    """The best of the patterns that were tried, Mbps; None if none keeps the SLOs."""
     seconds: float
+    """For them."""
     tried: int
     patterns: int
+    """Patterns that were tried, and all."""
     error: float
+    """Relative standard error of the mean time of a pattern."""
 
     @property
     def all_seconds(self) -> float:

@@ -23,18 +23,12 @@ SAME_THROUGHPUT = 1e-3
 
 @dataclass(frozen=True, order=True)
 class Instance:
-    """Chains and their least rates.
-
-    Parameters
-    ----------
-    numbers
-        Of the chains.
-    delta
-        The least rates as multiples of the base rates.
-    """
+    """Chains and their least rates."""
 
     numbers: tuple[int, ...]
+    """Of the chains."""
     delta: float
+    """The least rates as multiples of the base rates."""
 
     @property
     def name(self) -> str:

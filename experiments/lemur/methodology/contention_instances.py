@@ -40,18 +40,12 @@ CHAINS_PER_MIX, FURTHER_NFS = 4, (0, 1, 2)
 
 @dataclass(frozen=True)
 class ContentionInstance:
-    """Chains to place.
-
-    Parameters
-    ----------
-    group
-        What it is counted with.
-    name
-        Of the instance in its group.
-    """
+    """Chains to place."""
 
     group: str
+    """What it is counted with."""
     name: str
+    """Of the instance in its group."""
     chains: tuple[Chain, ...]
 
 

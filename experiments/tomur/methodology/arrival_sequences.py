@@ -33,18 +33,12 @@ Evaluated = TypeVar("Evaluated")
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFleet:
-    """Unlimited NICs of one simulated card.
-
-    Parameters
-    ----------
-    catalogue
-        The card, its models and its testbed, with the default budget of SLA violations.
-    truth
-        The card's noise-free throughputs.
-    """
+    """Unlimited NICs of one simulated card."""
 
     catalogue: Catalogue
+    """The card, its models and its testbed, with the default budget of SLA violations."""
     truth: tuple[Oracle, ...]
+    """The card's noise-free throughputs."""
 
     def arrivals(self, seed: int, count: int = ARRIVAL_COUNT) -> list[Arrival]:
         """The sequence of that seed."""

@@ -51,22 +51,15 @@ def random_accelerator_bench(accelerator: str, rng: np.random.Generator) -> Benc
 
 @dataclass(frozen=True)
 class RunsWithBenches:
-    """Runs of one NF co-located with benches.
-
-    Parameters
-    ----------
-    nf
-        The NF.
-    table
-        A row per run, as `Predictor.predict_contention` takes it: the NF's traffic, and the counters and accelerator
-        demand of its benches, summed.
-    truth
-        Noise-free throughput of the NF (kpps), a value per row.
-    """
+    """Runs of one NF co-located with benches."""
 
     nf: str
+    """The NF."""
     table: pd.DataFrame
+    """A row per run, as `Predictor.predict_contention` takes it: the NF's traffic, and the counters and accelerator
+    demand of its benches, summed."""
     truth: Floats
+    """Noise-free throughput of the NF (kpps), a value per row."""
 
     def predicted(self, predictor: Predictor) -> Floats:
         """The predicted throughput (kpps) of every run."""

@@ -27,18 +27,12 @@ CROSS_VALIDATION_FOLDS = 5
 
 @dataclass(frozen=True)
 class FlowMonitorRuns:
-    """The measured runs of FlowMonitor.
-
-    Parameters
-    ----------
-    profile
-        Training runs: co-located with mem-bench, and with regex contention alone.
-    runs
-        Validation runs, never trained on: co-located with mem-bench and regex-bench together.
-    """
+    """The measured runs of FlowMonitor."""
 
     profile: Profile
+    """Training runs: co-located with mem-bench, and with regex contention alone."""
     runs: pd.DataFrame
+    """Validation runs, never trained on: co-located with mem-bench and regex-bench together."""
 
     @property
     def memory(self) -> pd.DataFrame:

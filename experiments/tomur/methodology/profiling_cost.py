@@ -54,17 +54,12 @@ READS_COUNTER, WRITES_COUNTER = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
 
 @dataclass(frozen=True)
 class Grid:
-    """The full profile of one NF: every traffic profile with every contention level.
-
-    Parameters
-    ----------
-    traffic, counters, throughput
-        A row per run: shapes (N, 3), (N, 7) and (N,).
-    """
+    """The full profile of one NF: every traffic profile with every contention level."""
 
     traffic: Floats
     counters: Floats
     throughput: Floats
+    """A row per run: shapes (N, 3), (N, 7) and (N,)."""
 
     @property
     def held_out(self) -> NDArray[np.bool_]:

@@ -52,30 +52,20 @@ ENTRIES_PARAMETER = "entries"
 
 @dataclass(frozen=True)
 class LoadedChain:
-    """A function alone or a chain at shares of cores, measured at rising load.
-
-    Parameters
-    ----------
-    nfs
-        In the order of the packets.
-    cores
-        The core of each function.
-    shares
-        Of each core's time.
-    load
-        Flows at once, ascending, shape (loads,).
-    kpps
-        Packets that enter, shape (loads, runs); at least two runs.
-    passes
-        The share of the packets that the first function passes on.
-    """
+    """A function alone or a chain at shares of cores, measured at rising load."""
 
     nfs: tuple[str, ...]
+    """In the order of the packets."""
     cores: tuple[int, ...]
+    """The core of each function."""
     shares: tuple[float, ...]
+    """Of each core's time."""
     load: Floats
+    """Flows at once, ascending, shape (loads,)."""
     kpps: Floats
+    """Packets that enter, shape (loads, runs); at least two runs."""
     passes: float
+    """The share of the packets that the first function passes on."""
 
     @property
     def name(self) -> str:
@@ -106,18 +96,12 @@ class LoadedChain:
 
 @dataclass(frozen=True)
 class LoadRuns:
-    """Functions and chains over the load.
-
-    Parameters
-    ----------
-    measured
-        All of them.
-    testbed
-        Which runs these are, as a sentence.
-    """
+    """Functions and chains over the load."""
 
     measured: Sequence[LoadedChain]
+    """All of them."""
     testbed: str
+    """Which runs these are, as a sentence."""
 
     @property
     def chains(self) -> list[LoadedChain]:

@@ -24,21 +24,14 @@ SHARE_REPEATS = 5
 
 @dataclass(frozen=True)
 class ShareRuns:
-    """Functions and chains at shares of cores.
-
-    Parameters
-    ----------
-    topologies
-        By name, functions first.
-    scaling
-        Allocations that were run; None where the folder holds none.
-    testbed
-        Which runs these are, as a sentence.
-    """
+    """Functions and chains at shares of cores."""
 
     topologies: dict[str, Topology]
+    """By name, functions first."""
     scaling: pd.DataFrame | None
+    """Allocations that were run; None where the folder holds none."""
     testbed: str
+    """Which runs these are, as a sentence."""
 
     @property
     def functions(self) -> dict[str, Topology]:

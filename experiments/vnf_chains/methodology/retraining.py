@@ -43,21 +43,14 @@ LOAD_NOTE = (
 
 @dataclass(frozen=True)
 class Retrained:
-    """A chain, and with what its model is trained and judged.
-
-    Parameters
-    ----------
-    chain
-        Which chain.
-    samples
-        Response times (ms) of training, shape (loads,).
-    truth
-        Response times (ms) of tests, shape (loads,).
-    """
+    """A chain, and with what its model is trained and judged."""
 
     chain: LoadedChain
+    """Which chain."""
     samples: Floats
+    """Response times (ms) of training, shape (loads,)."""
     truth: Floats
+    """Response times (ms) of tests, shape (loads,)."""
 
     def errors(self, name: str, trained: Places, tested: Places) -> tuple[float, float]:
         """RMSE (ms) and MAPE (%) at the loads `tested` of a regressor that was trained at the loads `trained`."""

@@ -64,27 +64,18 @@ def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[flo
 
 @dataclass(frozen=True)
 class Topology:
-    """A function alone or a chain, with its runs.
-
-    Parameters
-    ----------
-    nfs
-        In the order of the packets.
-    inputs
-        Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`.
-    at
-        Their values, shape (runs, inputs).
-    kpps
-        Packets that enter, shape (runs,).
-    dropped_pct
-        Of the packets that reach the first function, mean over runs.
-    """
+    """A function alone or a chain, with its runs."""
 
     nfs: tuple[str, ...]
+    """In the order of the packets."""
     inputs: tuple[str, ...]
+    """Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`."""
     at: Floats
+    """Their values, shape (runs, inputs)."""
     kpps: Floats
+    """Packets that enter, shape (runs,)."""
     dropped_pct: float
+    """Of the packets that reach the first function, mean over runs."""
 
     @property
     def name(self) -> str:

@@ -54,33 +54,22 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a text, figures, and a sortable table with the numbers of the figures.
-
-    Parameters
-    ----------
-    name
-        Identifies the section in links.
-    title
-        The heading.
-    text
-        A few sentences.
-    figures
-        Charts and pictures in reading order.
-    table
-        The numbers.
-    expanded
-        Whether the table is visible at once, not on demand.
-    notes
-        Below the table: what its reader must know.
-    """
+    """A heading, a text, figures, and a sortable table with the numbers of the figures."""
 
     name: str
+    """Identifies the section in links."""
     title: str
+    """The heading."""
     text: str
+    """A few sentences."""
     figures: tuple[Figure | Picture, ...] = ()
+    """Charts and pictures in reading order."""
     table: pd.DataFrame | None = None
+    """The numbers."""
     expanded: bool = False
+    """Whether the table is visible at once, not on demand."""
     notes: tuple[str, ...] = ()
+    """Below the table: what its reader must know."""
 
     @property
     def charts(self) -> list[Figure]:
@@ -98,27 +87,18 @@ class Tile:
 
 @dataclass(frozen=True)
 class Page:
-    """The content of a page.
-
-    Parameters
-    ----------
-    title
-        Title of the page.
-    summary
-        Paragraphs, the decision first.
-    tiles
-        Key numbers.
-    sections
-        Sections in reading order.
-    made_by
-        The command that makes the page again; empty where there is none.
-    """
+    """The content of a page."""
 
     title: str
+    """Title of the page."""
     summary: tuple[str, ...]
+    """Paragraphs, the decision first."""
     tiles: tuple[Tile, ...]
+    """Key numbers."""
     sections: tuple[Section, ...]
+    """Sections in reading order."""
     made_by: str = ""
+    """The command that makes the page again; empty where there is none."""
 
 
 def render(page: Page) -> str:

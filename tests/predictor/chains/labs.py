@@ -21,27 +21,18 @@ CHAIN_LAWS = ("weakest link", "factor", "soft", "costs add", "factor per NF", "c
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab.
-
-    Parameters
-    ----------
-    seed
-        Of everything.
-    workloads
-        How many workload columns there are, at most two.
-    response_time
-        Measures response time (ms) instead of throughput (kpps).
-    chain_law
-        One of `CHAIN_LAWS`.
-    repeats
-        Of each setting of a profile.
-    """
+    """One lab."""
 
     seed: int
+    """Of everything."""
     workloads: int = 1
+    """How many workload columns there are, at most two."""
     response_time: bool = False
+    """Measures response time (ms) instead of throughput (kpps)."""
     chain_law: str = "weakest link"
+    """One of `CHAIN_LAWS`."""
     repeats: int = 10
+    """Of each setting of a profile."""
     noise: float = 0.05
     nfs: Mapping[str, Callable[[Floats, Floats], Floats]] = field(
         default_factory=dict, init=False, compare=False, repr=False
