@@ -48,7 +48,7 @@ def rate_column(accelerator: str) -> str:
 
 @dataclass(frozen=True)
 class NfProfile:
-    """What was measured of one NF. Every table has the traffic columns and `throughput_kpps`; empty means not measured."""
+    """What was measured of one NF: tables with the traffic columns and `throughput_kpps`; empty means not measured."""
 
     name: str
     """The NF."""

@@ -35,7 +35,7 @@ LEAST_NOISE = 1e-4
 
 
 class SolvedErrors(NamedTuple):
-    """What a correction computes of its rows, once: in training, which keeps it, or when models without it are loaded."""
+    """What a correction computes of its rows, once: in training, or when models without it are loaded."""
 
     weights: Floats
     """The inverse of the covariance of what was measured, times `errors`, shape (N,)."""
