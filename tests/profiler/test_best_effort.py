@@ -20,8 +20,7 @@ from profiler.testbed import BestEffort, Measurement, Run, difference_by_error
 from profiler.testbeds.exec import ExecTestbed
 from profiles import BenchLoad, Counters, Load, TrafficProfile, Workload
 from profiles.best_effort import BEST_EFFORT, read_best_effort
-from tests.profiler.folders import bytes_of
-from tests.profiler.foreign import FIREWALL, FOREIGN
+from tests.profiler.foreign import FIREWALL, FOREIGN, bytes_of
 from tests.profiler.toy_testbed import ToyTestbed
 
 NF = Workload("counter", TrafficProfile(1000, 512))

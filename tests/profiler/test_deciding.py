@@ -15,7 +15,7 @@ from profiler.runs.outliers import ConfirmedTestbed
 from profiler.testbed import TestbedError
 from profiles.profile import read_profile
 from tests.profiler.crowd_testbed import LOADS, CrowdTestbed, names
-from tests.profiler.folders import bytes_of
+from tests.profiler.foreign import bytes_of
 
 ALL = tuple(LOADS)
 

@@ -20,7 +20,7 @@ from profiler.simulated import SimulatedTestbed
 from profiler.testbed import TestbedError
 from profiles import InputError, NfDescription
 from profiles.profile import COUNTER_COLUMNS, THROUGHPUT_COLUMN, TRAFFIC_COLUMNS, NfProfile
-from tests.profiler.folders import bytes_of
+from tests.profiler.foreign import bytes_of
 from tests.profiler.toy_testbed import ToyTestbed, description
 
 TWO_NFS = description(nfs=[{"name": "counter", "cores": 2}, {"name": "other", "cores": 1}])

@@ -16,7 +16,7 @@ from profiler.testbed import TestbedError
 from profiles import CoLocation, InputError, Workload
 from profiles.profile import Profile, read_profile
 from tests.profiler.crowd_testbed import CrowdTestbed, crowd_description
-from tests.profiler.folders import bytes_of
+from tests.profiler.foreign import bytes_of
 from tests.profiler.toy_testbed import ToyTestbed
 
 HEAVY, LIGHT, MIDDLE = (Workload(name, crowd_description().traffic) for name in ("heavy", "light", "middle"))

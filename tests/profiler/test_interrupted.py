@@ -19,8 +19,7 @@ from profiler.profiling import journal_of, merge, profile
 from profiler.testbed import TestbedError
 from profiler.testbeds import open_testbed
 from profiles import InputError, Workload
-from tests.profiler.folders import bytes_of
-from tests.profiler.foreign import FOREIGN
+from tests.profiler.foreign import FOREIGN, bytes_of
 from tests.profiler.toy_testbed import ToyTestbed, description
 
 COMMAND = (

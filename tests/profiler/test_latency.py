@@ -15,7 +15,7 @@ from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Measurement, PacketLatency, Run, Testbed, TestbedError
 from profiles import ChainLoad, Counters, InputError, Load, PacedWorkload, TestbedDescription
 from profiles.profile import read_profile
-from tests.profiler.folders import bytes_of
+from tests.profiler.foreign import bytes_of
 from tests.profiler.toy_server import server_description
 
 COUNTERS = Counters(1, 1, 1, 1, 1, 1, 1)

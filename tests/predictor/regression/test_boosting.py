@@ -9,7 +9,13 @@ import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 
 from predictor.regression.boosting import CROSS_VALIDATION_FOLDS, Stages, Trees, _folds, boost, fit_stages
-from tests.predictor.regression.gradient_boosting import stages_of
+
+
+def stages_of(model: GradientBoostingRegressor) -> Stages:
+    """The stages of a fitted model (squared loss, learning rate 0.1, constant start)."""
+    base = float(np.ravel(model.init_.constant_)[0])
+    return Stages(base, [tree.tree_ for tree in model.estimators_[:, 0]], model.n_features_in_)
+
 
 ROWS = 200
 
