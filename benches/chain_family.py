@@ -7,18 +7,59 @@ from runs of any chains, by the share of time that each NF takes of a chain and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.optimize import least_squares
 
-from benches.chain_common_costs import AS_MEASURED, CommonCosts, fitted_costs
 from predictor.chains.chain_model import Correction, StageCosts, improves, stage_costs
 from predictor.chains.placed_chain import ChainStage, CostsByCore, PlacedChain
 from predictor.chains.process import Assumptions, Typical
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.settings import ENOUGH_REPEATS, Settings, settings_of
 from profiles.arrays import Floats
+
+SOURCE_SPREAD, CHANGED_SPREAD = 0.15, 0.3
+"""Standard deviations of both that are assumed before any run."""
+SCATTER = 0.06
+"""Of the logarithm of measured over predicted; larger differences count less than their squares."""
+
+
+@dataclass(frozen=True)
+class CommonCosts:
+    """Costs in units of the cost of the NF that does nothing."""
+
+    source: float = 1.0
+    """What all NFs have in common; a chain on one core has it once."""
+    changed: float = 0.0
+    """What an NF costs more behind one that changes packets."""
+
+
+AS_MEASURED = CommonCosts()
+"""Without runs of chains."""
+
+
+def fitted_costs(differences: Callable[[CommonCosts], Floats]) -> CommonCosts:
+    """The most probable costs.
+
+    Parameters
+    ----------
+    differences
+        Logarithm of measured over predicted of each run with given costs, shape (runs,).
+    """
+
+    def costs(at: Floats) -> CommonCosts:
+        return CommonCosts(1 + SOURCE_SPREAD * float(at[0]), CHANGED_SPREAD * float(at[1]))
+
+    def residuals(at: Floats) -> Floats:
+        scaled = differences(costs(at)) / SCATTER
+        robust = np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1))
+        return np.concatenate([robust, at])
+
+    limits = (np.array([-4.0, 0.0]), np.array([4.0, 4.0]))
+    return costs(np.asarray(least_squares(residuals, np.array([0.0, 0.1]), bounds=limits).x))
+
 
 ASSUMED = Assumptions(
     constant=Typical(0.1, 0.5),

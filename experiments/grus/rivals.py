@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from random import Random
 from typing import NamedTuple
@@ -12,18 +12,67 @@ from matplotlib.figure import Figure
 
 from experiments.grus import MODELLED_TESTBED, NOT_PRINTED, PAPER, SIMULATED_TESTBED
 from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS, judge_admission
-from experiments.grus.methodology.kept_slos import (
-    BATCHES_TRIED,
-    CARRIED_SHARE,
-    SCHEDULER_OF_METHOD,
-    KeptSlos,
-    judge_kept,
-    most_kept,
-)
 from experiments.grus.methodology.paper_gpu import BASELINE_NAMES, FREE_BATCH, WORKER_COUNT, device, random_slos
-from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, train_models
-from experiments.grus.methodology.slo_sets import admit_set, baselines_us, draw_slos
+from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, latency_of, measure, stages_of, train_models
+from experiments.grus.methodology.slo_sets import SET_TRAFFIC, SloCoLocation, admit_set, baselines_us, draw_slos
 from experiments.registry import Result, Setting, experiment
+from placer.gpu.plan import LatencySlo
+from profiler.testbed import Measurement
+from profiles import GpuSettings, PacedWorkload, Workload
+
+SCHEDULER_OF_METHOD = {"g-net": "spatial", "baymax": "temporal"}
+"""NFs side by side on SMs of their own, or one kernel at a time; transfers in no order."""
+BATCHES_TRIED = (128, 192, 256)
+"""Of the schedulers, the same for all SLOs; the best one counts."""
+CARRIED_SHARE = 0.99
+"""The share of the offered packets that must come back."""
+
+
+class KeptSlos(NamedTuple):
+    """How many SLOs run, how many of them are kept, and the rates of these, kpps."""
+
+    admitted: int
+    kept: int
+    goodput_kpps: float
+
+
+def judge_kept(co_location: SloCoLocation) -> KeptSlos:
+    """Run what Grus admitted."""
+    loads = co_location.loads
+    if not loads:
+        return KeptSlos(0, 0, 0.0)
+    runs = zip(loads, co_location.slos_us, measure(loads), strict=True)
+    rates = [load.rate_kpps for load, slo, one in runs if _is_kept(load, slo, one)]
+    return KeptSlos(len(loads), len(rates), sum(rates))
+
+
+def most_kept(slos: Sequence[LatencySlo], scheduler: str) -> KeptSlos:
+    """The most SLOs found that a scheduler keeps all at once: as if its admission knew the server itself."""
+    plans = [_all_kept(slos, scheduler, batch) for batch in BATCHES_TRIED]
+    best = max(plans, key=len)
+    return KeptSlos(len(best), len(best), sum(slo.rate_kpps for slo in best))
+
+
+def _all_kept(slos: Sequence[LatencySlo], scheduler: str, batch: int) -> list[LatencySlo]:
+    """Take away SLOs until the others are kept: the longest kernel first, as Moore and Hodgson do."""
+    left = list(slos)
+    while left:
+        loads = [_load(slo, scheduler, batch) for slo in left]
+        runs = measure(loads)
+        if all(_is_kept(load, slo.latency_us, one) for load, slo, one in zip(loads, left, runs, strict=True)):
+            break
+        kernels = [stages_of(run).kernel for run in runs]
+        del left[kernels.index(max(kernels))]
+    return left
+
+
+def _load(slo: LatencySlo, scheduler: str, batch: int) -> PacedWorkload:
+    return PacedWorkload(Workload(slo.nf, SET_TRAFFIC), slo.rate_kpps, GpuSettings(batch, None, scheduler=scheduler))
+
+
+def _is_kept(load: PacedWorkload, slo_us: float, one: Measurement) -> bool:
+    return latency_of(one).p99 <= slo_us and one.throughput_kpps >= CARRIED_SHARE * load.rate_kpps
+
 
 TOLERANCE_RANGES = {"30": (0.3, 0.3), "5_to_15": (0.05, 0.15)}
 """Of all SLOs of a set, or drawn for each."""

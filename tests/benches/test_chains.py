@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from benches import chain_accuracy, chains
+from benches.chain_accuracy import costs_of_chains
 from benches.chain_campaign import FULL, CampaignSize, alone, beside_a_ring, chosen_functions, measure
 from benches.chain_campaign import chains as chains_of
-from benches.chain_direct import costs_of_chains
 from benches.chain_settings import MeasuredSetting, MeasuredSingles
 from experiments.registry import Setting
 from experiments.vnf_chains.methodology import loads

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments import Experiment, Result, Setting, find_experiment
 from experiments.grus import NOT_PRINTED, PAPER, figure1, figure8, figure9, figure10a, figure10b, figure10c, rivals
-from experiments.grus.methodology import judging, kept_slos, kernel_groups, simulated_server, slo_sets
+from experiments.grus.methodology import judging, simulated_server, slo_sets
 from experiments.grus.methodology.simulated_server import train_models
 from placer.gpu.plan import LatencySlo
 from predictor.gpu.prediction import Overload
@@ -40,7 +40,7 @@ def results() -> dict[str, tuple[Experiment, Result]]:
         patch.setattr(figure10b, "BATCH_SIZES", (64, 256, 512))
         patch.setattr(figure10c, "SLO_SETS", 1)
         patch.setattr(rivals, "SET_SIZES", (3,))
-        patch.setattr(kept_slos, "BATCHES_TRIED", (256,))
+        patch.setattr(rivals, "BATCHES_TRIED", (256,))
         patch.setattr(judging, "TIME_LIMIT_S", 0.02)
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
@@ -97,7 +97,7 @@ def test_kernels_that_no_line_follows_differ(printed_law_error: float, verdict: 
 
 def test_groups_of_kernels_fill_an_sm() -> None:
     """Each has at least one executor, and none is left."""
-    drawn = [kernel_groups.random_shares(Random(seed), 4, 15) for seed in range(100)]
+    drawn = [figure8.random_shares(Random(seed), 4, 15) for seed in range(100)]
     assert all(min(shares) >= 1 and sum(shares) == 15 and len(shares) == 4 for shares in drawn)
 
 
@@ -106,10 +106,10 @@ def test_kernels_are_less_busy_where_the_server_cannot_carry_them() -> None:
     """Four IPSec at 60 % of the time each overload an SM; the group that is drawn does not."""
     models = train_models(lambda message: None)
     nfs, executors = ["IPSec"] * 4, [4, 4, 4, 3]
-    busiest = [kernel_groups.busy_load(models, "IPSec", used, order=order) for order, used in enumerate(executors)]
+    busiest = [figure8.busy_load(models, "IPSec", used, order=order) for order, used in enumerate(executors)]
     with pytest.raises(Overload):
         models.predict(busiest)
-    group = kernel_groups.busy_group(models, nfs, executors)
+    group = figure8.busy_group(models, nfs, executors)
     assert group and all(one.rate_kpps < most.rate_kpps for one, most in zip(group, busiest, strict=True))
 
 
@@ -188,11 +188,11 @@ def test_kernels_in_turns_keep_fewer_slos_than_kernels_side_by_side(monkeypatch:
     """Of five SLOs of IPSec, whose kernels in turns take too long; what is left is kept when it runs again."""
     baseline = slo_sets.baselines_us()["IPSec"]
     slos = [LatencySlo(str(place), "IPSec", 277.0, 1.1 * baseline) for place in range(5)]
-    monkeypatch.setattr(kept_slos, "BATCHES_TRIED", (192,))
-    in_turns, side_by_side = (kept_slos.most_kept(slos, scheduler) for scheduler in ("temporal", "spatial"))
+    monkeypatch.setattr(rivals, "BATCHES_TRIED", (192,))
+    in_turns, side_by_side = (rivals.most_kept(slos, scheduler) for scheduler in ("temporal", "spatial"))
     assert 0 < in_turns.kept < side_by_side.kept
     assert in_turns.goodput_kpps == pytest.approx(277.0 * in_turns.kept)
-    assert kept_slos.most_kept(slos[: in_turns.kept], "temporal").kept == in_turns.kept
+    assert rivals.most_kept(slos[: in_turns.kept], "temporal").kept == in_turns.kept
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from experiments import Result, Setting, find_experiment
 from experiments.lemur import contention
-from experiments.lemur.methodology.contention_instances import (
+from experiments.lemur.contention import (
     CHAIN_TEXTS,
     SOFTWARE_NFS,
     build_simulated_rack,

@@ -10,7 +10,7 @@ import pytest
 
 from profiler.simulated_gpu import SMALL_CARD, SMALL_CARD_NFS, TITAN, SimulatedGpu
 from profiler.simulated_gpu import columns as of
-from profiler.simulated_gpu.server import Timeline
+from profiler.simulated_gpu.testbed import Timeline
 from profiles import PacedWorkload, TrafficProfile
 from tests.profiler.gpu_loads import at_two_gbps, crowd, on_sms
 
