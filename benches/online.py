@@ -238,8 +238,7 @@ def _plot(table: pd.DataFrame) -> None:
     axes = figure.subplots()
     for (case, method), rows in table.groupby(["case", "method"], sort=False):
         axes.loglog(rows["nics"], rows["decisions_per_s"], marker="o", label=f"{method}, {case}")
-    axes.set_xlabel("NICs in use")
-    axes.set_ylabel("decisions per second")
+    axes.set(xlabel="NICs in use", ylabel="decisions per second")
     axes.legend(frameon=False, fontsize=7)
     PLOT.parent.mkdir(exist_ok=True)
     figure.savefig(PLOT)

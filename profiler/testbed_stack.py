@@ -183,9 +183,8 @@ class DriftReference:
         shown = f"the reference run is {100 * (drift - 1):+.1f} % off its beginning"
         if abs(drift - 1) > MOST_DRIFT:
             raise TestbedChanged(
-                f"testbed drifts: {shown}, more than the {100 * MOST_DRIFT:g} % that can be corrected; let it "
-                f"settle, then "
-                "profile into another --out"
+                f"testbed drifts: {shown}, more than the {100 * MOST_DRIFT:g} % that can be corrected; let it settle, "
+                "then profile into another --out"
             )
         self.factor = drift if abs(drift - 1) > REFERENCE_NOISE else 1.0
         if abs(self.factor - self._reported) >= REPORTED_AGAIN or (self._reported == 1.0 and self.factor != 1.0):

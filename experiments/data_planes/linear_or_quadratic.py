@@ -61,9 +61,8 @@ def run(setting: Setting) -> Result:
         (
             "The paper prints the line's parameters and two errors of its example, not its data. Ours are points at "
             f"{X[0]:g} to {X[-1]:g} of the published line with relative normal noise.",
-            f"{NOISY_LINE}: the noise is scaled until the line's error is the published one. "
-            f"{PUBLISHED_ERRORS}: a curvature is "
-            "added until the quadratic's error is the published one, too.",
+            f"{NOISY_LINE}: the noise is scaled until the line's error is the published one. {PUBLISHED_ERRORS}: a "
+            "curvature is added until the quadratic's error is the published one, too.",
             "The paper chooses the line because the errors differ by less than its margin; bic asks whether the gain "
             "is larger than what noise alone gains. Where curvature was added, it is there: then a function that bends "
             "and has no more parameters than a line, such as one over a line, is a right answer, too. The data set's "
@@ -173,6 +172,5 @@ def _draw(figure: Figure, examples: Mapping[str, list[Example]]) -> None:
             (("line", sets[0].linear_pct), ("quadratic", sets[0].quadratic_pct)), start=1
         ):
             axes.plot(X, _projection(degree) @ y, label=f"{name}, {error:.3f} %")
-        axes.set_title(kind)
-        axes.set_xlabel("x")
+        axes.set(title=kind, xlabel="x")
         axes.legend(frameon=False)

@@ -84,9 +84,8 @@ def simulate_sweep(setting: Setting) -> SweptCurve:
     runs = len(curve.x)
     return SweptCurve(
         curve,
-        f"Simulated BlueField-2: {SWEPT_NF}, whose table has an entry per flow, {runs} runs; time per packet of "
-        f"a core in "
-        "place of cycles. Not measured on hardware.",
+        f"Simulated BlueField-2: {SWEPT_NF}, whose table has an entry per flow, {runs} runs; time per packet of a core "
+        "in place of cycles. Not measured on hardware.",
     )
 
 
@@ -169,6 +168,5 @@ def _draw(figure: Figure, curve: MeasuredCurve, models: Mapping[str, FittedModel
             axes.plot(x, segment.predict(x), "-" if number == 0 else "--", color=f"C{number}", label=label)
     if curve.x.min() > 0:
         axes.set_xscale("log")
-    axes.set_xlabel(curve.x_name)
-    axes.set_ylabel(curve.y_name)
+    axes.set(xlabel=curve.x_name, ylabel=curve.y_name)
     axes.legend(frameon=False)

@@ -45,10 +45,9 @@ def _row(one: FirewallRun) -> dict[str, object]:
 
 
 FIGURE_NOTES = (
-    f"The latency of the first of one to ten firewalls, each with flows of 2 Gb/s and batches of "
-    f"{DEFAULT_BATCH} packets; "
-    "increase_pct is against the first alone, drop_pct how much of its packets the server does not carry. Long runs "
-    "whose packets are always the same: neither seed nor scale changes them.",
+    f"The latency of the first of one to ten firewalls, each with flows of 2 Gb/s and batches of {DEFAULT_BATCH} "
+    "packets; increase_pct is against the first alone, drop_pct how much of its packets the server does not carry. "
+    "Long runs whose packets are always the same: neither seed nor scale changes them.",
     "Published: 0.19 times longer beside two others and 2.1 times beside nine, without an obvious drop of throughput; "
     "what is between is drawn. The verdict is `differs` beyond a quarter of the published increase.",
     "How NFs shared the GPU is not printed. In turns (temporal), the simulated server comes near, but it was "
@@ -64,6 +63,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for sharing, of in table.groupby("sharing", sort=False):
         axes.plot(of["others"], of["increase_pct"], marker=".", label=str(sharing))
     axes.plot(list(PUBLISHED_PCT), list(PUBLISHED_PCT.values()), "x", color="black", label="published")
-    axes.set_xlabel("other firewalls")
-    axes.set_ylabel("increase of the mean latency (%)")
+    axes.set(xlabel="other firewalls", ylabel="increase of the mean latency (%)")
     axes.legend(frameon=False)

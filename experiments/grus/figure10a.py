@@ -112,6 +112,5 @@ def _draw(figure: Figure, runs: pd.DataFrame) -> None:
         errors = of.groupby("batch")["error_pct"].mean()
         axes.plot(errors.index, errors, marker=".", label=str(traffic))
     axes.set_xscale("log", base=2)
-    axes.set_xlabel("batch (packets)")
-    axes.set_ylabel("mean error (%)")
+    axes.set(xlabel="batch (packets)", ylabel="mean error (%)")
     axes.legend(frameon=False)

@@ -88,11 +88,9 @@ def _row(traffic: str, nf: str, of: pd.DataFrame) -> dict[str, object]:
 
 
 FIGURE_NOTES = (
-    f"Errors of the predicted time on the bus to the GPU and back, without waiting, over batches of "
-    f"{min(BATCH_SIZES)} to "
-    f"{max(BATCH_SIZES):,} packets at 2 Gb/s, against long runs whose packets no model was trained on; neither "
-    f"seed nor "
-    "scale changes these runs. Published are means over batches for three NFs on Traffic-A.",
+    f"Errors of the predicted time on the bus to the GPU and back, without waiting, over batches of {min(BATCH_SIZES)} "
+    f"to {max(BATCH_SIZES):,} packets at 2 Gb/s, against long runs whose packets no model was trained on; neither seed "
+    "nor scale changes these runs. Published are means over batches for three NFs on Traffic-A.",
     "line_error_pct is that of the straight line over the batch that the paper fits for each class, here to short runs "
     "of the same NF, traffic and batches (by seed); line_of_a_error_pct is that of the line of Traffic-A, whose "
     "packets are larger. The models of `placer train` know the size of packets.",
@@ -107,6 +105,5 @@ def _draw(figure: Figure, runs: pd.DataFrame) -> None:
     for nf, of in runs[runs["traffic"] == PRINTED_FOR].groupby("nf", sort=False):
         axes.plot(of["batch"], of["error_pct"], marker=".", label=f"{nf}, {PRINTED_FOR}")
     axes.set_xscale("log", base=2)
-    axes.set_xlabel("batch (packets)")
-    axes.set_ylabel("error (%)")
+    axes.set(xlabel="batch (packets)", ylabel="error (%)")
     axes.legend(frameon=False)

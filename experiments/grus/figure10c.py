@@ -105,9 +105,8 @@ def _notes(models: GpuModels) -> tuple[str, ...]:
     mean, p99 = models.errors.error_pct("mean"), models.errors.error_pct("p99")
     return (
         f"Sets of {SLOS_PER_SET} SLOs of random NFs at 2 Gb/s each: the p99 of the NF alone with batches of 256 "
-        f"packets of "
-        "Traffic-A, plus 5 to 15 %. The method `grus` admits them with the models, and what it admits runs on the "
-        "simulated server: long runs of co-locations that trained no model.",
+        "packets of Traffic-A, plus 5 to 15 %. The method `grus` admits them with the models, and what it admits runs "
+        "on the simulated server: long runs of co-locations that trained no model.",
         "error_pct and p99_error_pct are mean absolute errors of the predicted mean and p99, most_pct the largest; "
         "within_10_pct is the share of NFs whose mean is off by at most 10 %. p99_in_interval_pct is how often the "
         "90 % interval holds the p99, late_pct the share of admitted SLOs that the measured p99 exceeds.",

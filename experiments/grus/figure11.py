@@ -136,7 +136,5 @@ def _draw(figure: Figure, most: pd.DataFrame) -> None:
             of = most[(most["baseline"] == baseline) & (most["bus"] == bus) & (most["method"] == method)]
             means = [_at(of, str(tolerance))["satisfied"].mean() for tolerance in TOLERANCES_PCT]
             axes.plot(TOLERANCES_PCT, means, marker=".", label=method)
-        axes.set_title(f"{baseline}, {bus}")
-        axes.set_xlabel("tolerance (%)")
-        axes.set_ylabel("SLOs satisfied")
+        axes.set(title=f"{baseline}, {bus}", xlabel="tolerance (%)", ylabel="SLOs satisfied")
     figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7)

@@ -158,11 +158,9 @@ def _draw(figure: Figure, runs: pd.DataFrame) -> None:
     for nf, of in runs[runs["sharing"] == ALONE_GROUP].groupby("nf", sort=False):
         (drawn,) = left.plot(of["executors"], of["measured_us"], ".", label=str(nf))
         left.plot(of["executors"], of["predicted_us"], color=drawn.get_color(), linewidth=0.8)
-    left.set_xlabel("executors, alone")
-    left.set_ylabel("time of the kernel (us)")
+    left.set(xlabel="executors, alone", ylabel="time of the kernel (us)")
     left.legend(frameon=False)
     for nf, of in runs[runs["sharing"] != ALONE_GROUP].groupby("nf", sort=False):
         right.plot(of["measured_us"], of["predicted_us"], ".", label=str(nf))
     right.axline((0, 0), slope=1, color="gray", linewidth=0.8)
-    right.set_xlabel("measured beside others (us)")
-    right.set_ylabel("predicted (us)")
+    right.set(xlabel="measured beside others (us)", ylabel="predicted (us)")

@@ -76,9 +76,8 @@ def _row(one: FirewallRun, without: Mapping[int, float]) -> dict[str, object]:
 
 
 FIGURE_NOTES = (
-    f"The latency of a firewall with batches of {DEFAULT_BATCH} packets on two executors of SM 0 and order 0, "
-    f"beside others "
-    "with two executors each, or with IPSec in larger batches; increases are against the firewall alone. "
+    f"The latency of a firewall with batches of {DEFAULT_BATCH} packets on two executors of SM 0 and order 0, beside "
+    "others with two executors each, or with IPSec in larger batches; increases are against the firewall alone. "
     "without_guarantee_pct is that of `grus-figure1` in turns. Long runs whose packets are always the same: neither "
     "seed nor scale changes them.",
     "Published: below 10 % beside nine others, and 19 % beside two without guarantees. Where the others run is not "
@@ -93,6 +92,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for beside, of in table.groupby("beside", sort=False):
         axes.plot(of["others"], of["increase_pct"], marker=".", label=str(beside))
     axes.axhline(PUBLISHED_BELOW_PCT, color="gray", linewidth=0.8, label="published: below")
-    axes.set_xlabel("others")
-    axes.set_ylabel("increase of the mean latency (%)")
+    axes.set(xlabel="others", ylabel="increase of the mean latency (%)")
     axes.legend(frameon=False)

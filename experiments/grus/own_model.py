@@ -92,6 +92,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for key, of in table[table["batches"] == "smallest"].groupby("bus", sort=False):
         axes.plot(of["slos"], of["broken_sets_pct"], marker=".", label=f"{key}, broken sets")
         axes.plot(of["slos"], of["late_slos_pct"], marker=".", linestyle="--", label=f"{key}, late SLOs")
-    axes.set_xlabel("SLOs")
-    axes.set_ylabel("share (%)")
+    axes.set(xlabel="SLOs", ylabel="share (%)")
     axes.legend(frameon=False)

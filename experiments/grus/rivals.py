@@ -179,26 +179,22 @@ def verdict_of(times: float, method: str, published: float) -> str:
 
 def _notes(setting: Setting) -> tuple[str, ...]:
     return (
-        f"Means of {setting.count(SETS_PER_SIZE, least=1)} sets of random NFs at 2 Gb/s each; every method has "
-        f"the same "
-        "sets. kept are admitted SLOs whose latency is within the SLO, goodput is the sum of their rates, violations "
-        "are the admitted SLOs that are late; the tolerance is 30 % for all, or 5 to 15 % drawn for each. grus_times "
-        "is how many times as many SLOs grus keeps.",
+        f"Means of {setting.count(SETS_PER_SIZE, least=1)} sets of random NFs at 2 Gb/s each; every method has the "
+        "same sets. kept are admitted SLOs whose latency is within the SLO, goodput is the sum of their rates, "
+        "violations are the admitted SLOs that are late; the tolerance is 30 % for all, or 5 to 15 % drawn for each. "
+        "grus_times is how many times as many SLOs grus keeps.",
         "On the simulated server, the SLO is for the p99 of the NF alone with a batch of 256, and at least "
-        f"{100 * CARRIED_SHARE:g} % of the packets must come back. grus is admitted by its models before it "
-        f"runs. Rivals "
-        "need no models: SLOs are taken away, the longest kernel first, until the server keeps all others, with the "
-        f"best of the batches {', '.join(map(str, BATCHES_TRIED[:-1]))} and {BATCHES_TRIED[-1]}, so that they "
-        f"violate none; other "
-        "choices might keep more. g-net is the server's spatial sharing; baymax its temporal sharing, where kernels "
-        "run as they come, while Baymax reorders them.",
+        f"{100 * CARRIED_SHARE:g} % of the packets must come back. grus is admitted by its models before it runs. "
+        "Rivals need no models: SLOs are taken away, the longest kernel first, until the server keeps all others, with "
+        f"the best of the batches {', '.join(map(str, BATCHES_TRIED[:-1]))} and {BATCHES_TRIED[-1]}, so that they "
+        "violate none; other choices might keep more. g-net is the server's spatial sharing; baymax its temporal "
+        "sharing, where kernels run as they come, while Baymax reorders them.",
         "By the model, every method admits by its own rule and the verifier judges; transfers are once each, as in the "
         "paper. alone says to which latency of the NF alone the tolerance is added: with any batch or only 256 in "
         "the methods (fixed), or the shortest there is. grus-printed is left out, because what it admits is late "
         "(`grus-figure11`, `grus-own-model`).",
-        f"Published: of sets of up to {PUBLISHED_SLOS} SLOs, 4.5 times as many as Baymax and more than twice as "
-        f"many as "
-        "G-NET at 30 %; no goodput, no times of kernels, and no number at 5 to 15 %. G-NET violates all SLOs when "
+        f"Published: of sets of up to {PUBLISHED_SLOS} SLOs, 4.5 times as many as Baymax and more than twice as many "
+        "as G-NET at 30 %; no goodput, no times of kernels, and no number at 5 to 15 %. G-NET violates all SLOs when "
         "there are more than 7, which neither our model nor our server shows. Where a method keeps all SLOs of a set, "
         "a ratio says little.",
         TRAFFIC_NOTE + "; the server runs Traffic-A.",

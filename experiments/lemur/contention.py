@@ -169,10 +169,9 @@ def run(setting: Setting) -> Result:
             f"A plan violates its SLOs where the testbed measures a chain more than {NOISE_PCT:g} % below its t_min: "
             "two standard errors of the rack's cycles. violated_alone counts those that would do so with every "
             "subgroup alone on the server: there, cycles are wrong, not contention.",
-            f"The rack has the cycles that `placer profile` measured on the simulated server, and its source as "
-            f"overhead of each subgroup; traffic has {WORST_FLOWS:,} flows and {WORST_MTBR} matches/MB. t_min "
-            f"is delta times what "
-            "one core gives the slowest function of the chain.",
+            "The rack has the cycles that `placer profile` measured on the simulated server, and its source as "
+            f"overhead of each subgroup; traffic has {WORST_FLOWS:,} flows and {WORST_MTBR} matches/MB. t_min is delta "
+            "times what one core gives the slowest function of the chain.",
             "Lemur's sets are its five sets of chains at eight deltas; random mixes are four chains of one to three "
             "functions. Each subgroup is measured at what it can beside neighbours that run at the rates of the plan.",
             "worst: by how much the worst chain of all plans is below its t_min; negative where all are above. "
@@ -258,6 +257,8 @@ def _draw(figure: Figure, plans: pd.DataFrame) -> None:
         axes.plot(of["shortfall_by_cycles_pct"], of["shortfall_pct"], "o", label=str(group))
     axes.axhline(NOISE_PCT, color="gray", linewidth=0.8)
     axes.axvline(NOISE_PCT, color="gray", linewidth=0.8)
-    axes.set_xlabel("worst chain below its t_min, plan by cycles alone (%)")
-    axes.set_ylabel("the same with contention in the loop (%)")
+    axes.set(
+        xlabel="worst chain below its t_min, plan by cycles alone (%)",
+        ylabel="the same with contention in the loop (%)",
+    )
     axes.legend(frameon=False)

@@ -128,7 +128,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for axes, (column, label) in zip(both, columns, strict=True):
         for (kind, strategy), rows in table.groupby(["cycles", "strategy"], sort=False):
             axes.plot(rows["error_pct"], 100 * rows[column] / rows["placed"], marker="o", label=f"{strategy}, {kind}")
-        axes.set_xlabel("error of the cycles (%)")
-        axes.set_ylabel(label)
-        axes.set_ylim(-3, 103)
+        axes.set(xlabel="error of the cycles (%)", ylabel=label, ylim=(-3, 103))
     both[0].legend(frameon=False)

@@ -104,10 +104,9 @@ def _notes(instances: list[Instance], plain: Plans, with_overheads: Plans) -> tu
         if plan.chains and plain[name][one].chains
     ]
     return (
-        "Instances are five sets of chains at least rates of 0.5 to "
-        f"{max(instance.delta for instance in instances):g} times the base rates, {of} in all. "
-        f"By cycles alone {of - feasible} are infeasible, which is proven. With 220 cycles "
-        "for the header of each subgroup and 180 for replicas (section 5.3), "
+        f"Instances are five sets of chains at least rates of 0.5 to {max(instance.delta for instance in instances):g} "
+        f"times the base rates, {of} in all. By cycles alone {of - feasible} are infeasible, which is proven. With 220 "
+        "cycles for the header of each subgroup and 180 for replicas (section 5.3), "
         f"{of - _place('optimal', with_overheads)} are.",
         "The paper counts 29 sets for which there is a plan, as many as our optimum places with overheads. Stages of "
         "the switch are without a bound: the paper says that they did not limit these sets.",

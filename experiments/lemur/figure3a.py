@@ -62,6 +62,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         bars = axes.bar(at + (number - 0.5) * 0.4, table[column].fillna(0), 0.38, label=label)
         axes.bar_label(bars, [f"{value:.2f}" if value else "no plan" for value in table[column].fillna(0)])
     axes.set_xticks(at, [f"{delta:g}" for delta in table["delta"]])
-    axes.set_xlabel("delta")
-    axes.set_ylabel("aggregate (Gbps)")
+    axes.set(xlabel="delta", ylabel="aggregate (Gbps)")
     axes.legend(frameon=False)

@@ -33,14 +33,12 @@ def run(setting: Setting) -> Result:
         (
             "Our model contradicts the figure. Published: at delta 1.5 a server alone has no plan, even with several "
             f"cores. Here UrlFilter and FastEncrypt can be replicated, and 14 cores carry {alone:.2f} Gbps. With a "
-            f"base rate of {BASE_MBPS[CHAIN_NUMBER] / 1000:.2f} Gbps, one core for UrlFilter, a server alone is "
-            f"enough up to "
-            f"delta {1000 * alone / BASE_MBPS[CHAIN_NUMBER]:.2f}. The paper prints neither base rate nor t_min "
-            f"of this chain.",
+            f"base rate of {BASE_MBPS[CHAIN_NUMBER] / 1000:.2f} Gbps, one core for UrlFilter, a server alone is enough "
+            f"up to delta {1000 * alone / BASE_MBPS[CHAIN_NUMBER]:.2f}. The paper prints neither base rate nor t_min "
+            "of this chain.",
             f"The SmartNIC is modelled as {NIC_CORES} cores of {CLOCK_MHZ} MHz on which FastEncrypt takes a "
-            f"{SMARTNIC_SPEEDUP}th of the cycles, the published speedup. Published is close to the line rate of "
-            f"40 Gbps, lower "
-            "for the service header; here there is no header.",
+            f"{SMARTNIC_SPEEDUP}th of the cycles, the published speedup. Published is close to the line rate of 40 "
+            "Gbps, lower for the service header; here there is no header.",
         ),
     )
 
@@ -76,6 +74,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for number, (column, label) in enumerate((("server_gbps", "server alone"), ("smartnic_gbps", "with SmartNIC"))):
         axes.bar(at + (number - 0.5) * 0.4, table[column].fillna(0), 0.38, label=label)
     axes.set_xticks(at, [f"{delta:g}" for delta in table["delta"]])
-    axes.set_xlabel("delta")
-    axes.set_ylabel("rate (Gbps)")
+    axes.set(xlabel="delta", ylabel="rate (Gbps)")
     axes.legend(frameon=False)

@@ -67,7 +67,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         bars = axes.bar(at, table[column], 0.38, label=("by cycles", "published, measured")[number])
         axes.bar_label(bars, [f"{value:,.0f}" for value in table[column]])
     axes.set_xticks(range(len(table)), labels)
-    axes.set_yscale("log")
-    axes.set_xlabel("ACL runs on; the switch has tables of")
-    axes.set_ylabel("rate (Mbps)")
+    axes.set(yscale="log", xlabel="ACL runs on; the switch has tables of", ylabel="rate (Mbps)")
     axes.legend(frameon=False)

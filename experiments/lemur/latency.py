@@ -30,8 +30,7 @@ def run(setting: Setting) -> Result:
             "Published: over 21 Gbps at 45 us, 9 Gbps at 25 us, measured; the latency of a crossing and the least "
             f"rates are not printed. Ours: 6 us for each crossing between switch and server, delta {RATE_DELTA:g}.",
             "The two steps are there, at other bounds. At 25 us no plan is possible here: Dedup takes 19.5 us in the "
-            "worst case, two crossings 12 us. The plan with over 21 Gbps "
-            "needs 45.5 us for chain 1.",
+            "worst case, two crossings 12 us. The plan with over 21 Gbps needs 45.5 us for chain 1.",
             "A dash is an instance that is proven infeasible.",
         ),
     )
@@ -55,6 +54,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     axes = figure.subplots()
     axes.step(table["d_max_us"], table["rate_gbps"].fillna(0), where="post", label="by cycles")
     axes.plot(table["d_max_us"], table["published_gbps"], "x", label="published, measured")
-    axes.set_xlabel("bound on latency (us)")
-    axes.set_ylabel("aggregate (Gbps)")
+    axes.set(xlabel="bound on latency (us)", ylabel="aggregate (Gbps)")
     axes.legend(frameon=False)

@@ -39,9 +39,8 @@ def run(setting: Setting) -> Result:
         (_try_out(force), "This machine, one thread: the other rows."),
         lambda figure: _draw(figure, table),
         (
-            f"seconds is the median over eight least rates, {TIMING_REPEATS} repeats each, of solving without "
-            f"reading files; "
-            "spread_s is the longest, and of the brute force the standard error of its estimate.",
+            f"seconds is the median over eight least rates, {TIMING_REPEATS} repeats each, of solving without reading "
+            "files; spread_s is the longest, and of the brute force the standard error of its estimate.",
             "The brute force solves a linear program for each allocation of cores of each pattern; they are drawn at "
             "random, and the mean is multiplied by their number. `python -m benches racks` has a faster one.",
             "The published heuristic calls the compiler of the switch, and so did the published brute force; here "
@@ -91,6 +90,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     published = [float(value) if value != NOT_PRINTED else 0.0 for value in table["published_s"]]
     axes.barh(at - 0.2, published, 0.38, label="published")
     axes.set_yticks(at, list(table["method"]))
-    axes.set_xscale("log")
-    axes.set_xlabel("seconds")
+    axes.set(xscale="log", xlabel="seconds")
     axes.legend(frameon=False)

@@ -105,6 +105,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     if table["host_cycles"].notna().any():
         axes.plot(at + 0.2, table["host_cycles"], "^", label="host")
     axes.set_xticks(at, list(table["nf"]))
-    axes.set_yscale("log")
-    axes.set_ylabel("cycles per packet")
+    axes.set(yscale="log", ylabel="cycles per packet")
     axes.legend(frameon=False)

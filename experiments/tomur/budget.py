@@ -72,9 +72,8 @@ def run(setting: Setting) -> Result:
         ),
         partial(_draw, table=table),
         (
-            f"{setting.count(SEQUENCE_COUNT)} sequences of {ARRIVAL_COUNT} arrivals on each card. Wastage is "
-            f"relative to the "
-            "proven optimum.",
+            f"{setting.count(SEQUENCE_COUNT)} sequences of {ARRIVAL_COUNT} arrivals on each card. Wastage is relative "
+            "to the proven optimum.",
             LENGTH_NOTE,
             "Column noise_free_wastage_pct: the wastage of the same rule with the card's exact throughputs. It places "
             "without SLA violations; what it wastes is due to placing NFs one by one.",
@@ -145,6 +144,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         axes.set_xscale("log")
         axes.set_xticks(BUDGETS_PCT, [f"{budget:g}" for budget in BUDGETS_PCT])
         axes.minorticks_off()
-        axes.set_xlabel("budget of SLA violations, %")
-        axes.set_ylabel(label)
+        axes.set(xlabel="budget of SLA violations, %", ylabel=label)
         axes.legend(frameon=False, fontsize=7)

@@ -94,6 +94,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         axes.plot(swept["bench_kpps"], swept["throughput_kpps"], color=f"C{at}", label=f"regex-NF, {pair}")
         axes.plot(swept["bench_kpps"], swept["bench_reached_kpps"], ":", color=f"C{at}")
         axes.axhline(rows["equation_2_kpps"].iloc[0], color=f"C{at}", linewidth=0.5)
-    axes.set_xlabel("request rate of regex-bench (kpps)")
-    axes.set_ylabel("throughput (kpps)")
+    axes.set(xlabel="request rate of regex-bench (kpps)", ylabel="throughput (kpps)")
     axes.legend(title="dotted: regex-bench; thin: equation 2")

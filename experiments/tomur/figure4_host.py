@@ -159,6 +159,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         light = rows[rows["equation_8_kpps"] > rows["equation_2_kpps"]]
         axes.plot(light["bench_kpps"], light["equation_8_kpps"], color=f"C{at}", linewidth=0.5)
         axes.axhline(rows["equation_2_kpps"].iloc[0], color=f"C{at}", linewidth=0.5)
-    axes.set_xlabel("request rate of regex-bench (kpps)")
-    axes.set_ylabel("throughput (kpps)")
+    axes.set(xlabel="request rate of regex-bench (kpps)", ylabel="throughput (kpps)")
     axes.legend(title="dotted: regex-bench; thin: equations 2 and 8")

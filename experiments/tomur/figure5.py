@@ -105,8 +105,10 @@ def _draw(figure: Figure, surfaces: Mapping[ExecutionPattern, pd.DataFrame]) -> 
         for at, (rate, rows) in enumerate(surface.groupby("kmatches_per_s")):
             axes.plot(rows["car_mref"], rows["throughput_kpps"], color=f"C{at}", label=f"{rate:.0f}")
             axes.plot(rows["car_mref"], rows["predicted_kpps"], "x", color=f"C{at}", markersize=3)
-        axes.set_title(f"{SHORT_NAMES[pattern]} (x: predicted by Tomur)")
-        axes.set_xlabel("competing cache access rate (Mref/s)")
-        axes.set_ylabel("throughput (kpps)")
-        axes.set_ylim(bottom=0)
+        axes.set(
+            title=f"{SHORT_NAMES[pattern]} (x: predicted by Tomur)",
+            xlabel="competing cache access rate (Mref/s)",
+            ylabel="throughput (kpps)",
+            ylim=(0, None),
+        )
     axes.legend(title="Kmatches/s", ncols=2)

@@ -70,7 +70,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         of = table[table["method"] == method]
         axes.errorbar(of["quota_share"], of["mape_pct"], yerr=of["std_dev"], label=method, capsize=3)
     axes.axhline(float(table["mape_pct"].iloc[0]), color="gray", label="full")
-    axes.set_xlabel("quota, as a multiple of the default")
-    axes.set_ylabel("MAPE (%)")
-    axes.set_yscale("log")
+    axes.set(xlabel="quota, as a multiple of the default", ylabel="MAPE (%)", yscale="log")
     axes.legend()

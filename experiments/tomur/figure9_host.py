@@ -116,8 +116,6 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
                 capsize=2,
                 label=f"{access_mops:g}",
             )
-        axes.set_xscale("log")
-        axes.set_title(f"{flows:,} flows")
-        axes.set_xlabel("working set of mem-bench (MB)")
+        axes.set(xscale="log", title=f"{flows:,} flows", xlabel="working set of mem-bench (MB)")
     panels[0].set_ylabel("throughput drop (%)")
     panels[-1].legend(title="M accesses/s")

@@ -50,9 +50,8 @@ def run(setting: Setting) -> Result:
             METRICS_NOTE,
             "The co-locations are a random sample; the paper runs all of them. It does not publish its nine traffic "
             "profiles.",
-            f"'{CALIBRATED_TOMUR}' is the predictor of `placer train`. Its profile also contains co-located "
-            f"NFs, in one in "
-            "three of its runs.",
+            f"'{CALIBRATED_TOMUR}' is the predictor of `placer train`. Its profile also contains co-located NFs, in "
+            "one in three of its runs.",
         ),
     )
 

@@ -57,10 +57,9 @@ def run(setting: Setting) -> Result:
         (
             METRICS_NOTE,
             "There are no published numbers: table 2 is of a BlueField-2, with other cores and a cache of 6 MB.",
-            f"'{MEASURED_ALONE}' predicts no drop: it takes the throughput of the NF alone, measured right "
-            f"before. A predictor "
-            f"must have a lower error to be useful on this machine. '{PREDICTED_ALONE}' takes the model's "
-            f"throughput alone.",
+            f"'{MEASURED_ALONE}' predicts no drop: it takes the throughput of the NF alone, measured right before. A "
+            f"predictor must have a lower error to be useful on this machine. '{PREDICTED_ALONE}' takes the model's "
+            "throughput alone.",
             f"Drops in the test runs: mean {tests['drop_pct'].mean():.1f} %, largest {tests['drop_pct'].max():.1f} %.",
         ),
         {"corun": tests},

@@ -53,9 +53,8 @@ def run(setting: Setting) -> Result:
         table,
         (
             f"{SIMULATED_CARD}: seven NFs, training and ground truth.",
-            f"{HARDWARE_CARD}: FlowMonitor with mem-bench at every measured flow count, in five-fold "
-            f"cross-validation; its "
-            "packet size and match rate do not change."
+            f"{HARDWARE_CARD}: FlowMonitor with mem-bench at every measured flow count, in five-fold cross-validation; "
+            "its packet size and match rate do not change."
             if real
             else bluefield2.MISSING_NOTE,
         ),

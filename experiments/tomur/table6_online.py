@@ -70,12 +70,10 @@ def run(setting: Setting) -> Result:
         ),
         partial(_draw, table=table),
         (
-            f"{sequences} sequences of {ARRIVAL_COUNT} arrivals on each card; one in {RISKS_EVERY} for rows "
-            f"with a risk. "
-            "Wastage is relative to the proven optimum.",
-            f"Rows of {JUDGED_PREDICTOR} without a risk are placed for the default budget of "
-            f"{DEFAULT_BUDGET_PCT:g} % SLA "
-            "violations.",
+            f"{sequences} sequences of {ARRIVAL_COUNT} arrivals on each card; one in {RISKS_EVERY} for rows with a "
+            "risk. Wastage is relative to the proven optimum.",
+            f"Rows of {JUDGED_PREDICTOR} without a risk are placed for the default budget of {DEFAULT_BUDGET_PCT:g} % "
+            "SLA violations.",
             LENGTH_NOTE,
             "Column above_noise_free: the additional wastage, in percentage points, compared with the same rule and "
             "exact throughputs on the same sequences. A negative value comes with SLA violations.",
@@ -152,5 +150,4 @@ def _draw_card(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot(*place, "o" if oracle == JUDGED_PREDICTOR else "s", color=f"C{list(RULES).index(rule)}")
         label = f"risk {risk}" if risk else f"{rule}, {oracle}"
         axes.annotate(label, (place[0], place[1]), textcoords="offset points", xytext=(4, 4), fontsize=7)
-    axes.set_xlabel("SLA violations, % of NF instances")
-    axes.set_ylabel("wastage, %")
+    axes.set(xlabel="SLA violations, % of NF instances", ylabel="wastage, %")

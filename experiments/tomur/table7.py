@@ -61,9 +61,8 @@ def run(setting: Setting) -> Result:
         ),
         partial(_draw, table=table, shifts=shift_table),
         (
-            f"Every combination of {len(MEMORY_BENCHES)} levels of mem-bench and {len(REGEX_BENCHES)} of "
-            f"regex-bench, each at "
-            f"{len(rates)} match rates. The paper does not publish its levels.",
+            f"Every combination of {len(MEMORY_BENCHES)} levels of mem-bench and {len(REGEX_BENCHES)} of regex-bench, "
+            f"each at {len(rates)} match rates. The paper does not publish its levels.",
             "The true bottleneck comes from the simulated card, which accounts the time of every packet by resource.",
             "Column shift_error: distance (matches/MB) between the predicted and the true match rate at which the "
             "bottleneck shifts from memory to regex.",
@@ -134,6 +133,5 @@ def _draw(figure: Figure, table: pd.DataFrame, shifts: pd.DataFrame) -> None:
     for predictor, marker in (("tomur", "o"), ("slomo", "x")):
         of = shifts[shifts["predictor"] == predictor]
         points.plot(of["true"], of["predicted"], marker, label=predictor)
-    points.set_xlabel("true shift of the bottleneck (matches/MB)")
-    points.set_ylabel("predicted shift (matches/MB)")
+    points.set(xlabel="true shift of the bottleneck (matches/MB)", ylabel="predicted shift (matches/MB)")
     points.legend(frameon=False)

@@ -104,6 +104,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
             np.arange(len(nfs)) + (at - 1.5) * bar, of["mape_pct"], bar, yerr=of["std_dev"].fillna(0.0), label=method
         )
     axes.set_xticks(np.arange(len(nfs)), nfs)
-    axes.set_ylabel("MAPE (%)")
-    axes.set_yscale("log")
+    axes.set(ylabel="MAPE (%)", yscale="log")
     axes.legend()

@@ -74,9 +74,8 @@ FIGURE_NOTES = (
     "what the functions alone predict of the chain by the weakest link, at all loads. Numbers are of random samples, "
     "single runs of the chain; predicted: of what the functions alone predict, trained and tested on it (figure 13a).",
     f"The rank is the number of regressors whose MAPE after {SAMPLE_COUNTS[-1]} samples is lower by at least "
-    f"{EQUAL_PCT:g} "
-    "percentage points. The paper finds the same regressors best on predicted and on measured chains: the verdict is "
-    f"on ranks that differ by more than {RANKS_APART}.",
+    f"{EQUAL_PCT:g} percentage points. The paper finds the same regressors best on predicted and on measured chains: "
+    f"the verdict is on ranks that differ by more than {RANKS_APART}.",
 )
 
 
@@ -113,7 +112,5 @@ def _draw(figure: Figure, curve: pd.DataFrame) -> None:
         axes.plot(
             of["samples"], of[MAPE], marker="o", label=str(name), linestyle="--" if name in OUR_REGRESSORS else "-"
         )
-    axes.set_yscale("log")
-    axes.set_xlabel("random samples")
-    axes.set_ylabel("MAPE at all other loads (%)")
+    axes.set(yscale="log", xlabel="random samples", ylabel="MAPE at all other loads (%)")
     axes.legend(frameon=False, ncols=2)

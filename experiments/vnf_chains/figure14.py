@@ -78,9 +78,8 @@ FIGURE_NOTES = (
     LOAD_NOTE,
     "All errors are those in the upper half of the load, mean over chains. before: trained with what the functions "
     "alone predict of the chain by the weakest link, at all loads. canary: trained with single runs of the chain, in "
-    f"ascending order up to the middle of the load, {SAMPLE_COUNTS[-1]}. random: with as many single runs at "
-    f"random loads, "
-    "also in the upper half. predicted: trained and tested as canary, but on what the functions alone predict "
+    f"ascending order up to the middle of the load, {SAMPLE_COUNTS[-1]}. random: with as many single runs at random "
+    "loads, also in the upper half. predicted: trained and tested as canary, but on what the functions alone predict "
     "(figure 14a).",
     f"samples_to_target is the number of canary samples from which on the error stays within {TARGET_PCT:g} %.",
     "chosen is the regressor with the least error on what the functions alone predict: no run of the chain, and none "
@@ -148,7 +147,5 @@ def _draw(figure: Figure, curve: pd.DataFrame) -> None:
             of["samples"], of[MAPE], marker="o", label=str(name), linestyle="--" if name in OUR_REGRESSORS else "-"
         )
     axes.axhline(TARGET_PCT, color="0.6", linewidth=1)
-    axes.set_yscale("log")
-    axes.set_xlabel("canary samples")
-    axes.set_ylabel("MAPE in the upper half (%)")
+    axes.set(yscale="log", xlabel="canary samples", ylabel="MAPE in the upper half (%)")
     axes.legend(frameon=False, ncols=2)

@@ -42,9 +42,8 @@ def run(setting: Setting) -> Result:
             f"The paper's example is another chain and another target ({PAPERS_TARGET}); its rows are as printed, and "
             "'not printed' is what it does not print. Its iterations are runs of the chain, as chain_runs are here.",
             f"Allocated are shares of two cores, {ALLOCATED_SHARES[0]:g} to {ALLOCATED_SHARES[-1]:g} in steps of "
-            f"{ALLOCATED_SHARES[1] - ALLOCATED_SHARES[0]:.2f}. chain_runs are those that were needed to find "
-            f"the allocation: none from "
-            f"profiles, {TEN_RUNS} for a correction, of any settings and for all targets.",
+            f"{ALLOCATED_SHARES[1] - ALLOCATED_SHARES[0]:.2f}. chain_runs are those that were needed to find the "
+            f"allocation: none from profiles, {TEN_RUNS} for a correction, of any settings and for all targets.",
             "reached_pct is what the chain then reaches of its target, mean of its repeats; noise_pct is their "
             "relative standard deviation. Allocations are predicted to meet the target just so: about half of them "
             "miss it by the error of the prediction.",
@@ -94,6 +93,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
             rows["total_cpu"], rows["reached_pct"], rows["noise_pct"], fmt="o", capsize=3, label=str(method), alpha=0.7
         )
     axes.axhline(100, color="0.6", linewidth=1)
-    axes.set_xlabel("cores allocated")
-    axes.set_ylabel("throughput reached (% of the target)")
+    axes.set(xlabel="cores allocated", ylabel="throughput reached (% of the target)")
     axes.legend(frameon=False)

@@ -56,10 +56,8 @@ def run(setting: Setting) -> Result:
             "the measured range, which the interpolation cannot continue, so that times_trained is small also because "
             "the trained model is poor. smooth_chain_mape_pct, not in the paper, is that of a better trained one.",
             f"corrected_mape_pct is not in the paper: single functions with a chosen regressor, then {TEN_RUNS} "
-            f"measured "
-            f"runs of the chain; mean and standard deviation over {RUN_DRAWS} random choices. noise_pct is the "
-            f"relative "
-            "standard deviation of a single run.",
+            f"measured runs of the chain; mean and standard deviation over {RUN_DRAWS} random choices. noise_pct is "
+            "the relative standard deviation of a single run.",
         ),
     )
 

@@ -94,8 +94,7 @@ def note_measurements(comparison: Comparison) -> list[str]:
     """Where a plan was made by measuring, how far it rests on that, and what of it was not measured."""
     return [
         f"{plan_name(plan)}: {count_noun(plan.measured_runs, 'run')} measured; {plan.measured_pct:.0f} % of the "
-        f"instances "
-        f"are on NICs whose co-locations were measured{_note_unmeasured(plan)}."
+        f"instances are on NICs whose co-locations were measured{_note_unmeasured(plan)}."
         for plan in comparison.plans
         if plan.measured_runs is not None and plan.measured_pct is not None
     ]
