@@ -110,13 +110,7 @@ TOOLS: dict[str, Tool] = {
 
 
 def found_by(tool: Tool, task: CurveTask) -> FoundCurve | None:
-    """What a tool finds; None where it fails or does not converge.
-
-    Raises
-    ------
-    ImportError
-        When it is not installed.
-    """
+    """What a tool finds; None where it fails or does not converge. Raises `ImportError` when it is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -106,12 +106,8 @@ _registered: dict[str, Experiment] = {}
 def experiment(
     paper: Paper, name: str, title: str
 ) -> Callable[[Callable[[Setting], Result]], Callable[[Setting], Result]]:
-    """Register the decorated function as the experiment `name`.
-
-    Raises
-    ------
-    ValueError
-        When another experiment has that name.
+    """Register the decorated function as the experiment `name`. Raises `ValueError` when another experiment has that
+    name.
     """
 
     def register(run: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
@@ -133,13 +129,7 @@ def all_experiments() -> list[Experiment]:
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of that name.
-
-    Raises
-    ------
-    InputError
-        When there is none; the hint names the nearest, or all.
-    """
+    """The experiment of that name. Raises `InputError` when there is none; the hint names the nearest, or all."""
     known = all_experiments()
     for experiment in known:
         if experiment.name == name:

@@ -188,12 +188,8 @@ def save_latencies(folder: Path, models: Mapping[str, NfLatency]) -> None:
 
 
 def load_latencies(folder: Path, nfs: Iterable[str]) -> dict[str, NfLatency]:
-    """The models of those of the NFs that have one.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, OSError
-        When the files are damaged.
+    """The models of those of the NFs that have one. Raises `KeyError, TypeError, ValueError, OSError` when the files
+    are damaged.
     """
     if not (folder / SHARED_FILE).exists():
         return {}

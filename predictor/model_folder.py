@@ -59,11 +59,7 @@ def _other_files(directory: Path) -> list[Path]:
 
 def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of the models in `directory`: `kind`, where they have one, `format`, `files` and what else they say.
-
-    Raises
-    ------
-    InputError
-        When there is none, or it is damaged.
+    Raises `InputError` when there is none, or it is damaged.
     """
     path = directory / MANIFEST_FILE
     if not path.is_file():
@@ -76,12 +72,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def check_files(directory: Path, manifest: Mapping[str, Any], readable: Sequence[int]) -> None:
-    """Compare the manifest's format with those that are readable, and every file that it names with its digest.
-
-    Raises
-    ------
-    InputError
-        When the format is another, or a file is missing or damaged.
+    """Compare the manifest's format with those that are readable, and every file that it names with its digest. Raises
+    `InputError` when the format is another, or a file is missing or damaged.
     """
     if manifest["format"] not in readable:
         *others, last = map(str, readable)
@@ -107,13 +99,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays that `write_arrays` wrote.
-
-    Raises
-    ------
-    ValueError
-        When the file holds anything but plain arrays.
-    """
+    """The arrays that `write_arrays` wrote. Raises `ValueError` when the file holds anything but plain arrays."""
     try:
         with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as file:
             return {name.removesuffix(ARRAY_SUFFIX): _array_of(file.read(name)) for name in file.namelist()}

@@ -170,11 +170,7 @@ def profile(
 
 def journal_of(out: Path) -> Path:
     """Where the journal of a profile directory is: next to it, so that the directory holds nothing but the profile.
-
-    Raises
-    ------
-    InputError
-        When nothing can be next to `out`.
+    Raises `InputError` when nothing can be next to `out`.
     """
     if out.name in ("", ".."):  # `.` has no name
         out = out.resolve()
@@ -184,12 +180,8 @@ def journal_of(out: Path) -> Path:
 
 
 def merge(out: Path, other: Path) -> int:
-    """Add the journal of another machine to that of `out`; returns how many runs were new.
-
-    Raises
-    ------
-    InputError
-        When the journals are not of one testbed and seed, or hold different answers to the same request.
+    """Add the journal of another machine to that of `out`; returns how many runs were new. Raises `InputError` when the
+    journals are not of one testbed and seed, or hold different answers to the same request.
     """
     with Journal(journal_of(out)) as journal:
         return journal.add_journal(other)
@@ -209,11 +201,7 @@ def profile_nf(
     suggest: Suggest | None = None,
 ) -> NfProfile:
     """Everything that is measured of one NF: alone, with each kind of bench and both, and at random with other NFs.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
+    Raises `TestbedError` when the testbed fails.
     """
     description = testbed.describe()
     of_nf = [seed, zlib.crc32(nf.name.encode())]
@@ -258,12 +246,8 @@ def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.G
 
 
 def targets_of(description: TestbedDescription, names: Sequence[str] | None, notify: Notify) -> list[NfDescription]:
-    """The NFs to profile, in the order of the testbed.
-
-    Raises
-    ------
-    InputError
-        When a name is not known, or no NF fits the NIC.
+    """The NFs to profile, in the order of the testbed. Raises `InputError` when a name is not known, or no NF fits the
+    NIC.
     """
     known = {nf.name: nf for nf in description.nfs if nf.name != NULL_NF}
     if unknown := [name for name in names or () if name not in known]:

@@ -41,12 +41,8 @@ class QuotaShares:
 
 
 def divide(nf: str, quota: int | None, fixed: int) -> QuotaShares:
-    """The shares of `quota`, when `fixed` runs are the same for every method.
-
-    Raises
-    ------
-    InputError
-        When the quota leaves a method too few runs.
+    """The shares of `quota`, when `fixed` runs are the same for every method. Raises `InputError` when the quota leaves
+    a method too few runs.
     """
     needed = fixed + SOLO_REPEATS + FEWEST_METHOD_RUNS
     if quota is None:

@@ -223,13 +223,7 @@ class BestEffort:
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:
-        """What `as_dict` returned, also after JSON.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            When it is something else.
-        """
+        """What `as_dict` returned, also after JSON. Raises `KeyError, TypeError, ValueError` when it is something else."""
         errors = tuple(None if error is None else float(error) for error in fields["standard_error_pct"])
         disturbed = fields["disturbed_pct"]
         return cls(errors, None if disturbed is None else float(disturbed))

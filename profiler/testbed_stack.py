@@ -143,13 +143,7 @@ class DriftReference:
         return max(EVERY_RUNS - self._runs, 1) if self._co_location else EVERY_RUNS
 
     def begin(self) -> None:
-        """Take the first readings, unless that was done.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails.
-        """
+        """Take the first readings, unless that was done. Raises `TestbedError` when the testbed fails."""
         if not self._co_location or self._readings:
             return
         if self._since is not self:
@@ -158,12 +152,8 @@ class DriftReference:
         self._compare()
 
     def passed(self, runs: Sequence[Run]) -> None:
-        """Count `runs`, and read again if it is time.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails, or has drifted too far.
+        """Count `runs`, and read again if it is time. Raises `TestbedError` when the testbed fails, or has drifted too
+        far.
         """
         self._runs += len(runs)
         self._elapsed_s += math.fsum(run.elapsed_s for run in runs)

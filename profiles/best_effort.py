@@ -23,11 +23,7 @@ BEST_EFFORT_COLUMNS = [RUN_COLUMN, *TEXT_COLUMNS, THROUGHPUT_COLUMN, ERROR_COLUM
 
 def read_best_effort(directory: Path) -> pd.DataFrame:
     """The runs of the profile in `directory` that are best effort, a row per workload; empty where there are none.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
+    Raises `InputError` with every fault of the file.
     """
     path = directory / BEST_EFFORT
     if not path.exists():

@@ -109,12 +109,8 @@ def stages_text(stages: Sequence[NfStage]) -> str:
 
 
 def parse_chain(text: str) -> tuple[tuple[NfStage, ...], Cores | None]:
-    """The stages of a chain, and the indices of those on each core; None where the text does not place them.
-
-    Raises
-    ------
-    ValueError
-        With everything that is wrong in it.
+    """The stages of a chain, and the indices of those on each core; None where the text does not place them. Raises
+    `ValueError` with everything that is wrong in it.
     """
     faults: list[str] = []
     stages: list[NfStage] = []

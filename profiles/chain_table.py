@@ -52,13 +52,7 @@ def key_of(load: ChainLoad, repeat: int) -> dict[str, object]:
 
 
 def read_chains(path: Path) -> pd.DataFrame:
-    """The table of chains in `path`, a row per run.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """The table of chains in `path`, a row per run. Raises `InputError` with every fault."""
     text = [ORDER_COLUMN, CORES_COLUMN, SHARES_COLUMN]
     table, faults = read_table(
         path, [*KEY_COLUMNS, CHAIN_KPPS], text=text, positive=["flows", "packet_size", CHAIN_KPPS]

@@ -118,13 +118,7 @@ def is_gpu_profile(directory: Path) -> bool:
 
 
 def read_gpu_profile(directory: Path) -> GpuProfile:
-    """The profile of a GPU server in `directory`.
-
-    Raises
-    ------
-    InputError
-        With every fault of every file.
-    """
+    """The profile of a GPU server in `directory`. Raises `InputError` with every fault of every file."""
     path = directory / "testbed.json"
     faults: list[Fault] = []
     testbed = read_model(path, TestbedDescription, faults)

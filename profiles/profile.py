@@ -141,13 +141,7 @@ class Profile:
 
 
 def read_profile(directory: Path) -> Profile:
-    """The profile in `directory`.
-
-    Raises
-    ------
-    InputError
-        With every fault of every file.
-    """
+    """The profile in `directory`. Raises `InputError` with every fault of every file."""
     if not directory.is_dir():
         raise InputError.of(
             str(directory),

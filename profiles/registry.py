@@ -50,13 +50,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._complete = False
 
     def register(self, name: str) -> Callable[[T], T]:
-        """A decorator that makes something known under `name`.
-
-        Raises
-        ------
-        ValueError
-            When another has that name.
-        """
+        """A decorator that makes something known under `name`. Raises `ValueError` when another has that name."""
 
         def decorate(thing: T) -> T:
             if name in self._own:
@@ -67,13 +61,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return decorate
 
     def find(self, name: str) -> T:
-        """The one of that name.
-
-        Raises
-        ------
-        InputError
-            When there is none; the hint names the nearest, or all.
-        """
+        """The one of that name. Raises `InputError` when there is none; the hint names the nearest, or all."""
         if name not in self:
             raise InputError.of(self.option, f"'{name}' is not a {self.noun}", hint=suggestion(name, self))
         return self[name]

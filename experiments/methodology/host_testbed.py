@@ -40,12 +40,8 @@ class RepeatedRuns:
 
 
 def open_host_testbed(setting: Setting, *options: str) -> Testbed:
-    """The host testbed, started with `options`, and restarted when a run fails.
-
-    Raises
-    ------
-    CannotRun
-        When it is not built or does not start.
+    """The host testbed, started with `options`, and restarted when a run fails. Raises `CannotRun` when it is not built
+    or does not start.
     """
     arguments = " ".join([f"--standard-error {STANDARD_ERROR_PCT}", *options])
     try:

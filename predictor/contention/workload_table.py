@@ -79,13 +79,7 @@ class WorkloadTable:
         self.service = np.zeros((0, len(self.accelerators)))
 
     def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
-        """The row of each workload.
-
-        Raises
-        ------
-        InputError
-            When an NF is not modelled.
-        """
+        """The row of each workload. Raises `InputError` when an NF is not modelled."""
         return self._index.numbers(workloads)
 
     def solo_of(self, workloads: Sequence[Workload]) -> Floats:
@@ -113,12 +107,8 @@ class WorkloadTable:
             yield self.names[at], self.nf[rows] == at
 
     def competitors(self, member: NDArray[np.intp]) -> Floats:
-        """The summed counters of each member's competitors, shape (co-locations, members, 7).
-
-        Raises
-        ------
-        InputError
-            When a competitor was not measured alone, so that its counters are not known.
+        """The summed counters of each member's competitors, shape (co-locations, members, 7). Raises `InputError` when
+        a competitor was not measured alone, so that its counters are not known.
         """
         occupied = member >= 0
         own = (
@@ -131,12 +121,8 @@ class WorkloadTable:
         return total
 
     def refuse_unknown_contention(self, rows: NDArray[np.intp]) -> None:
-        """Refuse workloads that have competitors, of NFs that were not measured alone.
-
-        Raises
-        ------
-        InputError
-            When there is one, so that the contention that it exerts is not known.
+        """Refuse workloads that have competitors, of NFs that were not measured alone. Raises `InputError` when there
+        is one, so that the contention that it exerts is not known.
         """
         if not self._measured_alone and np.isnan(self.counters[rows]).any():
             missing = next(name for name, model in self.models.items() if not model.solo)

@@ -141,11 +141,7 @@ class GpuModels:
 
     def device_with(self, entries: Mapping[str, DeviceEntry]) -> Device:
         """As `device`, with an NF per entry, such as one per SLO: then each is right for its own rate and latency.
-
-        Raises
-        ------
-        InputError
-            When an NF is not modelled.
+        Raises `InputError` when an NF is not modelled.
         """
         for name in sorted({entry.nf for entry in entries.values()} - set(self.models)):
             raise InputError.of("models", f"no model of {name}", hint=suggestion(name, self.nfs))
@@ -161,11 +157,7 @@ class GpuModels:
 
 
 def load_gpu_models(directory: Path) -> GpuModels:
-    """The models in `directory`.
-
-    Raises
-    ------
-    InputError
-        When it holds no models of a GPU server, or models that do not fit this version.
+    """The models in `directory`. Raises `InputError` when it holds no models of a GPU server, or models that do not fit
+    this version.
     """
     return GpuModels(*store.load_gpu(directory))

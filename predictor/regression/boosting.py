@@ -244,12 +244,8 @@ class Trees(Shown):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Floats]) -> Trees:
-        """The ensemble that `as_arrays` returned.
-
-        Raises
-        ------
-        ValueError
-            When the arrays do not make trees over that many features.
+        """The ensemble that `as_arrays` returned. Raises `ValueError` when the arrays do not make trees over that many
+        features.
         """
         tested, features = arrays["tested"].astype(np.int64), int(arrays["features"][0])
         thresholds, leaves = (np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("thresholds", "leaves"))

@@ -84,12 +84,8 @@ def compare_by_name(
 
 
 def compare_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
-    """Per NF, its runs in all real co-locations; NFs without any are left out.
-
-    Raises
-    ------
-    InputError
-        When measured co-locations are nothing like the NF alone and next to benches.
+    """Per NF, its runs in all real co-locations; NFs without any are left out. Raises `InputError` when measured co-
+    locations are nothing like the NF alone and next to benches.
     """
     parts: dict[str, list[ComparedRuns]] = defaultdict(list)
     for name, rows in _compare_by_sums({name: nf.co_runs for name, nf in measured.nfs.items()}, models).items():

@@ -56,12 +56,8 @@ ONE_CLASS = 0.01
 
 
 def train_gpu(profile: GpuProfile, *, seed: int = 0, progress: Progress = lambda name, done, steps: None) -> GpuModels:
-    """Latency models of every NF of a profile, with the errors of its co-locations.
-
-    Raises
-    ------
-    InputError
-        When an NF was measured too little.
+    """Latency models of every NF of a profile, with the errors of its co-locations. Raises `InputError` when an NF was
+    measured too little.
     """
     from threadpoolctl import threadpool_limits
 

@@ -155,12 +155,8 @@ class Measurements:
 
 
 def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measurements:
-    """The arrays of `profile`; `warn` receives what has to be assumed or left out.
-
-    Raises
-    ------
-    InputError
-        When an NF was measured too little, or a co-location does not fit on the NIC.
+    """The arrays of `profile`; `warn` receives what has to be assumed or left out. Raises `InputError` when an NF was
+    measured too little, or a co-location does not fit on the NIC.
     """
     faults = [fault for nf in profile.nfs.values() for fault in [*_too_few_runs(nf), *_overfull_runs(profile, nf)]]
     if faults:

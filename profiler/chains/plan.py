@@ -225,12 +225,8 @@ def measure_points(
     repeats: int = CHAIN_REPEATS,
     seed: int = 0,
 ) -> list[MeasuredChain]:
-    """Each chain in a closed loop at every traffic, then in an open loop at default traffic.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
+    """Each chain in a closed loop at every traffic, then in an open loop at default traffic. Raises `TestbedError` when
+    the testbed fails.
     """
     traffics = chain_traffics(description, seed)
     closed = [

@@ -79,12 +79,8 @@ class ChainRounds:
         self._measured: dict[ChainLoad, MeasuredChain] = {}
 
     def measure(self, loads: Sequence[ChainLoad], rounds: int) -> dict[ChainLoad, MeasuredChain]:
-        """Each chain that runs here, with its repeats; what was measured before is not run again.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails; what it measured before is in the journal.
+        """Each chain that runs here, with its repeats; what was measured before is not run again. Raises `TestbedError`
+        when the testbed fails; what it measured before is in the journal.
         """
         order = np.random.default_rng([self._seed, len(loads)]).permutation(len(loads))
         drawn = [loads[at] for at in order]

@@ -92,12 +92,8 @@ class GpuRuns:
         self._failures = 0
 
     def measure(self, co_locations: Sequence[GpuCoLocation], repeats: int) -> list[MeasuredGpuRun]:
-        """The co-locations that run, in order; repeats that disagree are decided by a further one.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails, or measures no latency.
+        """The co-locations that run, in order; repeats that disagree are decided by a further one. Raises
+        `TestbedError` when the testbed fails, or measures no latency.
         """
         found: dict[GpuCoLocation, list[tuple[Measurement, ...]]] = {}
         for repeat in range(repeats):

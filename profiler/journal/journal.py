@@ -190,12 +190,8 @@ class Journal:
         }
 
     def add_journal(self, other: Path) -> int:
-        """Add the runs of another journal; returns how many were new.
-
-        Raises
-        ------
-        InputError
-            When `other` is no journal, is of another testbed or seed, or holds other answers to the same requests.
+        """Add the runs of another journal; returns how many were new. Raises `InputError` when `other` is no journal,
+        is of another testbed or seed, or holds other answers to the same requests.
         """
         with self._transaction() as database:
             return merge(database, self.path, other)
@@ -349,12 +345,8 @@ class HeldLock:
 
 
 def hold(journal: Path) -> HeldLock:
-    """Hold the lock of a journal, which other processes may go on reading.
-
-    Raises
-    ------
-    InputError
-        When another process holds it.
+    """Hold the lock of a journal, which other processes may go on reading. Raises `InputError` when another process
+    holds it.
     """
     path = journal.with_name(f"{journal.name}.lock")
     while True:

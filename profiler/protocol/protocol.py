@@ -119,13 +119,8 @@ class _Run(_Message):
 
 
 def parse_run(answer: object, loads: Sequence[Load]) -> Run:
-    """The run of `loads` in an answer.
-
-    Raises
-    ------
-    ValueError
-        When a throughput is not finite and positive, a counter missing, negative or not finite, or not every workload
-        of `loads`, or every stage of a chain, has its measurement.
+    """The run of `loads` in an answer. Raises `ValueError` when a throughput is not finite and positive, a counter
+    missing, negative or not finite, or not every workload of `loads`, or every stage of a chain, has its measurement.
     """
     try:
         run = _Run.model_validate(answer)
@@ -209,12 +204,8 @@ class RunMessage(_Message):
     seed: int | None = None
 
     def loads(self) -> list[Load]:
-        """The NF workloads, benches and chains to run.
-
-        Raises
-        ------
-        ValueError
-            When a traffic profile lacks its flows or packet size, or an NF on a GPU its rate.
+        """The NF workloads, benches and chains to run. Raises `ValueError` when a traffic profile lacks its flows or
+        packet size, or an NF on a GPU its rate.
         """
         faults = [fault for workload in self.workloads for fault in _lacking(workload)]
         if faults:

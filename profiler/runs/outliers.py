@@ -190,12 +190,8 @@ class WorkingRuns:
         self._failures = self._probes = 0
 
     def run(self, co_locations: Sequence[_CoLocation], seed: int) -> list[tuple[_CoLocation, Run]]:
-        """A run of each co-location that works, in order.
-
-        Raises
-        ------
-        TestbedError
-            When several co-locations fail one after another, or what ran before: then the testbed is at fault.
+        """A run of each co-location that works, in order. Raises `TestbedError` when several co-locations fail one
+        after another, or what ran before: then the testbed is at fault.
         """
         try:
             runs = list(zip(co_locations, self._testbed.run_many(co_locations, seed=seed), strict=True))

@@ -87,11 +87,7 @@ class SimulatedMachine(Testbed):
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         """One run per co-location. Its answer depends neither on the other co-locations nor on the order of its loads.
-
-        Raises
-        ------
-        RunRefused
-            When a co-location cannot run: unknown names, values out of range, too many cores.
+        Raises `RunRefused` when a co-location cannot run: unknown names, values out of range, too many cores.
         """
         runs: list[Run] = []
         for first in range(0, len(co_locations), CO_LOCATION_CHUNK):

@@ -46,12 +46,8 @@ class SimulatedTestbed(SimulatedMachine):
         self._nfs = {nf.name: nf for nf in nfs}
 
     def account(self, co_locations: Sequence[Sequence[Load]]) -> list[list[Account]]:
-        """Where each load of each co-location spends its time, without noise; loads in the order of the request.
-
-        Raises
-        ------
-        RunRefused
-            As `run_many`.
+        """Where each load of each co-location spends its time, without noise; loads in the order of the request. Raises
+        `RunRefused` as `run_many`.
         """
         accepted = [self._accepted(loads) for loads in co_locations]
         return accounts([[part for load in loads for part in load.parts] for loads in accepted], self._card)

@@ -270,13 +270,9 @@ class SimulatedGpu(Testbed):
         return self._description
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        """Run `loads` side by side; see `Testbed.run`. The answer does not depend on the order of the request.
-
-        Raises
-        ------
-        RunRefused
-            When the card cannot run them: unknown names, values out of range, too many executors; or when their rates
-            are so far apart that a run would have too many packets.
+        """Run `loads` side by side; see `Testbed.run`. The answer does not depend on the order of the request. Raises
+        `RunRefused` when the card cannot run them: unknown names, values out of range, too many executors; or when
+        their rates are so far apart that a run would have too many packets.
         """
         paced = self._accepted(loads)
         prepared, places = self._prepared(paced)

@@ -22,12 +22,8 @@ LEAST_TIMEOUT_S = 5
 
 
 def find_program() -> Path:
-    """The program: the one that the environment names, else the one built here, else the one on the path.
-
-    Raises
-    ------
-    InputError
-        When there is none.
+    """The program: the one that the environment names, else the one built here, else the one on the path. Raises
+    `InputError` when there is none.
     """
     named = os.environ.get(PROGRAM_VARIABLE)
     for place in (Path(named),) if named else (BUILT_PROGRAM, Path(shutil.which(HOST_PROGRAM) or BUILT_PROGRAM)):

@@ -81,12 +81,8 @@ def not_a_number(cell: str) -> str:
 
 
 def read_csv_table(source: str, *, without_rows: bool = False) -> CsvTable:
-    """The table in a `.csv` or `.csv.gz` file, or in standard input for `-`.
-
-    Raises
-    ------
-    InputError
-        When it cannot be read, is no CSV, has no header, or has no rows and `without_rows` is false.
+    """The table in a `.csv` or `.csv.gz` file, or in standard input for `-`. Raises `InputError` when it cannot be
+    read, is no CSV, has no header, or has no rows and `without_rows` is false.
     """
     faults: list[Fault] = []
     rows, lines = [], []

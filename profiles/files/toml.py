@@ -16,25 +16,15 @@ LARGEST_FILE = 10_000_000
 
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
-    """The text of a file, and its contents.
-
-    Raises
-    ------
-    InputError
-        When it cannot be read, is not UTF-8 (with or without byte order mark), or not TOML; with the line.
+    """The text of a file, and its contents. Raises `InputError` when it cannot be read, is not UTF-8 (with or without
+    byte order mark), or not TOML; with the line.
     """
     text = read_text(path, LARGEST_FILE)
     return text, parse_toml(text, str(path))
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """The contents of a file's text.
-
-    Raises
-    ------
-    InputError
-        When it is not TOML; with the line.
-    """
+    """The contents of a file's text. Raises `InputError` when it is not TOML; with the line."""
     try:
         return tomllib.loads(text)
     except RecursionError as error:

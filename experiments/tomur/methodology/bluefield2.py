@@ -61,12 +61,8 @@ class FlowMonitorRuns:
 
 
 def measurements(setting: Setting) -> FlowMonitorRuns | None:
-    """The measurements; None, after a message, when they are missing.
-
-    Raises
-    ------
-    InputError
-        When a file of them is invalid.
+    """The measurements; None, after a message, when they are missing. Raises `InputError` when a file of them is
+    invalid.
     """
     if not (setting.measurements / "validation.csv").is_file():
         setting.say(MISSING_NOTE)

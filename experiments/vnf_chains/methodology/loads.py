@@ -171,14 +171,8 @@ def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
 
 
 def load_runs(setting: Setting) -> LoadRuns:
-    """The runs in the folder `loads` of the one that the setting names, else runs on the simulated server.
-
-    Raises
-    ------
-    CannotRun
-        When that folder is missing.
-    InputError
-        When its files are wrong.
+    """The runs in the folder `loads` of the one that the setting names, else runs on the simulated server. Raises
+    `CannotRun` when that folder is missing. Raises `InputError` when its files are wrong.
     """
     if setting.chains is not None:
         folder = setting.chains / LOADS_FOLDER

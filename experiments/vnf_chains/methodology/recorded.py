@@ -50,14 +50,8 @@ class ShareRuns:
 
 
 def share_runs(setting: Setting) -> ShareRuns:
-    """The runs in the folder that the setting names, else runs on the simulated server.
-
-    Raises
-    ------
-    CannotRun
-        When the folder has no chains at shares of cores.
-    InputError
-        When its files are wrong.
+    """The runs in the folder that the setting names, else runs on the simulated server. Raises `CannotRun` when the
+    folder has no chains at shares of cores. Raises `InputError` when its files are wrong.
     """
     if setting.chains is None:
         return _simulate(setting.count(SHARE_REPEATS, least=2), setting.seed)

@@ -35,12 +35,8 @@ FEWEST_SETTINGS = 5
 
 
 def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = NF_PAIRS) -> list[ChainLoad]:
-    """Every function alone, then every chain, at every share and packet size.
-
-    Raises
-    ------
-    InputError
-        When the testbed lacks a function, or a second core.
+    """Every function alone, then every chain, at every share and packet size. Raises `InputError` when the testbed
+    lacks a function, or a second core.
     """
     known = {nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators}
     if missing := [nf for pair in pairs for nf in pair if nf not in known]:
