@@ -41,12 +41,8 @@ AS_MEASURED = CommonCosts()
 
 
 def fitted_costs(differences: Callable[[CommonCosts], Floats]) -> CommonCosts:
-    """The most probable costs.
-
-    Parameters
-    ----------
-    differences
-        Logarithm of measured over predicted of each run with given costs, shape (runs,).
+    """The most probable costs. `differences`: logarithm of measured over predicted of each run with given costs, shape
+    (runs,).
     """
 
     def costs(at: Floats) -> CommonCosts:

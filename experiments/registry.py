@@ -138,20 +138,9 @@ def find_experiment(name: str) -> Experiment:
 
 
 def find_experiments(name: str, known: Sequence[Experiment]) -> list[Experiment]:
-    """The experiments that a name stands for.
-
-    Parameters
-    ----------
-    name
-        `all`, the name of one experiment, or a table or figure with several: `table6` stands for `table6-online` and
-        `table6-optimal`.
-    known
-        The experiments to choose from.
-
-    Raises
-    ------
-    InputError
-        When it stands for none; the hint names the nearest, or all.
+    """The experiments that a name stands for. `name`: `all`, the name of one experiment, or a table or figure with
+    several: `table6` stands for `table6-online` and `table6-optimal`. `known`: the experiments to choose from. Raises
+    `InputError` when it stands for none; the hint names the nearest, or all.
     """
     if name == "all":
         return list(known)

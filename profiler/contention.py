@@ -115,16 +115,8 @@ class BenchLevels:
 
 
 def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) -> BenchLevels:
-    """Run every bench alone, over its parameters.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    seed
-        Chooses the settings.
-    done
-        Called with the number of runs, after each batch.
+    """Run every bench alone, over its parameters. `testbed`: where they run. `seed`: chooses the settings. `done`:
+    called with the number of runs, after each batch.
     """
     description = testbed.describe()
     rng = np.random.default_rng([seed, 0])
@@ -237,16 +229,8 @@ class Neighbour:
 
 
 def measure_neighbours(testbed: Testbed, seed: int, done: Callable[[int], None]) -> list[Neighbour]:
-    """Every NF that fits the NIC, alone, at default traffic and at a few others.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    seed
-        Chooses the other traffic.
-    done
-        Called with the number of runs.
+    """Every NF that fits the NIC, alone, at default traffic and at a few others. `testbed`: where they run. `seed`:
+    chooses the other traffic. `done`: called with the number of runs.
     """
     description = testbed.describe()
     ranges = traffic_ranges(description)

@@ -134,23 +134,10 @@ class Testbed(ABC):
 
     @abstractmethod
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        """Run `loads` side by side and measure each.
-
-        Parameters
-        ----------
-        loads
-            NF workloads, chains of NFs and benches that share the NIC.
-        noise
-            False requests the noise-free truth from a simulated testbed; a real one ignores it.
-        seed
-            A simulated testbed draws its noise from the seed and the loads alone.
-
-        Raises
-        ------
-        RunRefused
-            When the testbed refuses the request.
-        TestbedError
-            When the testbed fails.
+        """Run `loads` side by side and measure each. `loads`: NF workloads, chains of NFs and benches that share the
+        NIC. `noise`: false requests the noise-free truth from a simulated testbed; a real one ignores it. `seed`: a
+        simulated testbed draws its noise from the seed and the loads alone. Raises `RunRefused` when the testbed
+        refuses the request. Raises `TestbedError` when the testbed fails.
         """
 
     def run_many(
@@ -178,11 +165,7 @@ class Testbed(ABC):
 
 class TestbedWrapper(Testbed):
     """A testbed that passes requests on to another; `run_many` of the subclass changes the requests or the answers.
-
-    Parameters
-    ----------
-    inner
-        Runs the requests.
+    `inner`: runs the requests.
     """
 
     __test__ = False
@@ -223,7 +206,7 @@ class BestEffort:
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:
-        """What `as_dict` returned, also after JSON. Raises `KeyError, TypeError, ValueError` when it is something else."""
+        """What `as_dict` returned, also after JSON. Raises `KeyError`, `TypeError` or `ValueError` for all else."""
         errors = tuple(None if error is None else float(error) for error in fields["standard_error_pct"])
         disturbed = fields["disturbed_pct"]
         return cls(errors, None if disturbed is None else float(disturbed))

@@ -82,13 +82,7 @@ def files_aside(target: Path, outdated: Iterable[Path] = ()) -> Iterator[Path]:
 
     Each file replaces the one of its name in a single step; a folder that `target` does not have, and `target` itself
     where there is none, appears whole. Every other file in `target` stays. Only one process may write into `target`.
-
-    Parameters
-    ----------
-    target
-        The directory to write into.
-    outdated
-        Files that are removed just before the others are replaced.
+    `target`: the directory to write into. `outdated`: files that are removed just before the others are replaced.
     """
     if not target.exists():
         with directory_aside(target) as aside:

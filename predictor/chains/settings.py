@@ -85,16 +85,8 @@ class Settings:
 
 
 def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Settings:
-    """The settings of single measurements.
-
-    Parameters
-    ----------
-    names
-        Of the inputs.
-    inputs
-        Shape (measurements, inputs).
-    measured
-        Above 0, shape (measurements,).
+    """The settings of single measurements. `names`: of the inputs. `inputs`: shape (measurements, inputs). `measured`:
+    above 0, shape (measurements,).
     """
     if inputs.shape[1] == 0:  # numpy finds no rows where there are no columns
         distinct, of_row = inputs[:1], np.zeros(len(inputs), dtype=np.intp)

@@ -46,14 +46,8 @@ class Equilibrium:
 
 
 class EquilibriumModel:
-    """Finds the equilibrium of co-locations.
-
-    Parameters
-    ----------
-    table
-        The workloads' solo behaviour.
-    composition
-        For all NFs; each NF's own pattern when None.
+    """Finds the equilibrium of co-locations. `table`: the workloads' solo behaviour. `composition`: for all NFs; each
+    NF's own pattern when None.
     """
 
     def __init__(self, table: WorkloadTable, composition: Composition | None = None) -> None:

@@ -95,14 +95,8 @@ class MemoryModel(Shown):
 
     @classmethod
     def fit(cls, runs: MemoryRuns, logarithm: Floats, *, most_accesses: float = np.inf, seed: int = 0) -> MemoryModel:
-        """Learn `logarithm`, shape (N,), from `runs`.
-
-        Parameters
-        ----------
-        most_accesses
-            Cache accesses per second that competing NFs can exert.
-        seed
-            Seeds the boosting.
+        """Learn `logarithm`, shape (N,), from `runs`. `most_accesses`: cache accesses per second that competing NFs can
+        exert. `seed`: seeds the boosting.
         """
         if (runs.accesses() <= most_accesses).sum() < ENOUGH_RUNS:
             most_accesses = np.inf

@@ -97,16 +97,9 @@ class NfModel(Shown):
         competitor_kpps: Floats,
         composition: Composition | None = None,
     ) -> Floats:
-        """Throughput under contention of which only the sums are known, shape (N,).
-
-        Parameters
-        ----------
-        counters
-            The competitors', shape (N, 7).
-        traffic, competitor_ms, competitor_kpps
-            As `Execution.drops` takes them.
-        composition
-            How drops on single resources are composed; by the NF's pattern when None.
+        """Throughput under contention of which only the sums are known, shape (N,). `counters`: the competitors', shape
+        (N, 7). `traffic`, `competitor_ms`, `competitor_kpps`: as `Execution.drops` takes them. `composition`: how
+        drops on single resources are composed; by the NF's pattern when None.
         """
         solo = self.solo_kpps(traffic)
         drops = self.drops(counters, traffic, competitor_ms, competitor_kpps)

@@ -208,12 +208,8 @@ class CoLocationBatch:
 
 
 class WorkloadIndex:
-    """Numbers distinct workloads in the order in which they first occur.
-
-    Parameters
-    ----------
-    add
-        Called with the workloads that get the next numbers; when it raises, they get none.
+    """Numbers distinct workloads in the order in which they first occur. `add`: called with the workloads that get the
+    next numbers; when it raises, they get none.
     """
 
     def __init__(self, add: Callable[[Sequence[Workload]], None]) -> None:

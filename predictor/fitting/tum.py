@@ -120,16 +120,8 @@ def noise_margin(points: FitPoints, prior: NoisePrior) -> float:
 
 
 def choose_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
-    """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis.
-
-    Parameters
-    ----------
-    errors
-        In %, shape (families, ...).
-    sizes
-        Numbers of parameters, shape (families,).
-    kappa
-        In %.
+    """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis. `errors`: in
+    %, shape (families, ...). `sizes`: numbers of parameters, shape (families,). `kappa`: in %.
     """
     shaped = sizes.reshape(-1, *[1] * (errors.ndim - 1))
     near = errors <= errors.min(axis=0) + kappa

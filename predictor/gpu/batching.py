@@ -48,12 +48,8 @@ class BatchingModel:
     def fit(cls, inputs: Floats, mean: Floats, p99: Floats) -> BatchingModel:
         """Fit to measured means and p99s (us); a p99 that is NaN was not measured.
 
-        Without any, packets are taken to arrive at random (a Poisson stream).
-
-        Parameters
-        ----------
-        inputs
-            Shape (N, len(INPUTS)); batches of more than one packet.
+        Without any, packets are taken to arrive at random (a Poisson stream). `inputs`: shape (N, len(INPUTS)); batches
+        of more than one packet.
         """
         batch, rate = inputs[:, 0], inputs[:, 1]
         late = mean / mean_wait_us(batch, rate)

@@ -71,23 +71,10 @@ class GpuModels:
     def predict(
         self, loads: Sequence[PacedWorkload], *, coverage: float = INTERVAL_COVERAGE, extrapolate: bool = False
     ) -> list[GpuPrediction]:
-        """The latency of each load of a co-location.
-
-        Parameters
-        ----------
-        loads
-            NFs that share the server.
-        coverage
-            The probability with which an interval holds the measured latency.
-        extrapolate
-            Also predict beyond what was measured; such predictions are marked.
-
-        Raises
-        ------
-        InputError
-            When an NF or a setting is not modelled.
-        Overload
-            When a resource is needed for more than all of the time.
+        """The latency of each load of a co-location. `loads`: NFs that share the server. `coverage`: the probability
+        with which an interval holds the measured latency. `extrapolate`: also predict beyond what was measured; such
+        predictions are marked. Raises `InputError` when an NF or a setting is not modelled. Raises `Overload` when a
+        resource is needed for more than all of the time.
         """
         faults = [fault for load in loads for fault in self.check(load, extrapolate=extrapolate)]
         if faults:
@@ -121,16 +108,9 @@ class GpuModels:
     ) -> Device:
         """The server as `placer admit --device` describes it; its latency is a conservative p99.
 
-        The fewer rates and latencies it must be right for, the less conservative it is.
-
-        Parameters
-        ----------
-        traffic
-            Of each NF; the default traffic where it is not given.
-        rates_kpps
-            The lowest and the highest rate of each NF; where not given, the upper half of those measured.
-        longest_us
-            The largest latency that is promised.
+        The fewer rates and latencies it must be right for, the less conservative it is. `traffic`: of each NF; the
+        default traffic where it is not given. `rates_kpps`: the lowest and the highest rate of each NF; where not
+        given, the upper half of those measured. `longest_us`: the largest latency that is promised.
         """
         entries = {}
         for name, model in self.models.items():

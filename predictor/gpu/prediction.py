@@ -41,12 +41,8 @@ class GpuPrediction:
 
 
 class Overload(Exception):
-    """A co-location that the server does not carry: its latency grows without end.
-
-    Parameters
-    ----------
-    causes
-        Each overloaded resource, in words.
+    """A co-location that the server does not carry: its latency grows without end. `causes`: each overloaded resource,
+    in words.
     """
 
     def __init__(self, causes: list[str]) -> None:

@@ -45,16 +45,8 @@ class SharingModel:
 
     @classmethod
     def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> SharingModel:
-        """Fit to measured groups.
-
-        Parameters
-        ----------
-        own
-            The executors of the NF itself, shape (N,).
-        groups
-            The sharers of each.
-        ratio
-            Time of the kernel over its time alone, shape (N,).
+        """Fit to measured groups. `own`: the executors of the NF itself, shape (N,). `groups`: the sharers of each.
+        `ratio`: time of the kernel over its time alone, shape (N,).
         """
         from scipy.optimize import nnls
 

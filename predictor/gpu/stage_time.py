@@ -43,14 +43,8 @@ class StageTime:
 
     @classmethod
     def fit(cls, law: Law, per_executor: int, inputs: Floats, mean: Floats, p99: Floats) -> StageTime:
-        """Fit to measured means and p99s (us); a p99 that is NaN was not measured.
-
-        Parameters
-        ----------
-        inputs
-            Shape (N, len(INPUTS)).
-        mean, p99
-            Shape (N,).
+        """Fit to measured means and p99s (us); a p99 that is NaN was not measured. `inputs`: shape (N, len(INPUTS)).
+        `mean` and `p99`: shape (N,).
         """
         mean = np.maximum(mean, LEAST_US)
         coefficients = _line(terms(law, inputs, per_executor), mean)

@@ -40,16 +40,9 @@ BOOSTING_STAGES, BOOSTING_SEEDS = 100, 3
 
 @PREDICTORS.register("slomo")
 class SlomoPredictor(Predictor):
-    """Gradient boosting on the competitors' counters at default traffic.
-
-    Parameters
-    ----------
-    nfs
-        The NF models, from which solo throughput is taken.
-    default
-        The traffic of training, as an array of shape (3,).
-    memory
-        Per NF, the logarithm of throughput (kpps) at that traffic.
+    """Gradient boosting on the competitors' counters at default traffic. `nfs`: the NF models, from which solo
+    throughput is taken. `default`: the traffic of training, as an array of shape (3,). `memory`: per NF, the logarithm
+    of throughput (kpps) at that traffic.
     """
 
     supports_risk: ClassVar[bool] = False

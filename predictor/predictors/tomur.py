@@ -41,15 +41,9 @@ NOTICEABLE_DROP = 0.005
 
 @PREDICTORS.register("tomur")
 class TomurPredictor(Predictor):
-    """Multi-resource prediction from the NF models alone.
-
-    Parameters
-    ----------
-    nfs
-        The NF models.
-    composition
-        A name in `COMPOSITIONS` for all NFs, such as the strawmen `sum` and `min`; each NF's own pattern when None,
-        which alone is corrected by measured co-runs.
+    """Multi-resource prediction from the NF models alone. `nfs`: the NF models. `composition`: a name in `COMPOSITIONS`
+    for all NFs, such as the strawmen `sum` and `min`; each NF's own pattern when None, which alone is corrected by
+    measured co-runs.
     """
 
     def __init__(self, nfs: Mapping[str, NfModel], *, composition: str | None = None) -> None:

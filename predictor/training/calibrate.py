@@ -216,13 +216,8 @@ SETTING_BOUND = 4.0
 
 def fit_neighbours(names: Sequence[str], inputs: Floats, errors: Floats, noise: Floats) -> NeighbourCorrection | None:
     """The most likely correction under a prior around typical lengths and variances; None for too few co-locations.
-
-    Parameters
-    ----------
-    names
-        The NFs that are counted.
-    inputs, errors, noise
-        As of `NeighbourCorrection`, shapes (N, 4 * NFs + 3), (N,) and (N,).
+    `names`: the NFs that are counted. `inputs`, `errors`, `noise`: as of `NeighbourCorrection`, shapes (N, 4 *
+    NFs + 3), (N,) and (N,).
     """
     if len(errors) < LEAST_ROWS:
         return None

@@ -28,14 +28,8 @@ MEAN_OF_P99 = 1.0
 
 
 def train_latencies(profiles: Mapping[str, NfProfile], warn: Warn) -> dict[str, NfLatency]:
-    """The latency model of each NF of which latency was measured; empty if there is too little of all.
-
-    Parameters
-    ----------
-    profiles
-        By NF.
-    warn
-        Called with what is left out.
+    """The latency model of each NF of which latency was measured; empty if there is too little of all. `profiles`: by
+    NF. `warn`: called with what is left out.
     """
     tables = [nf.latency.assign(nf=name) for name, nf in profiles.items() if len(nf.latency)]
     if not tables:

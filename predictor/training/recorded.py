@@ -77,12 +77,8 @@ ASSUMED_REPEATS = 4
 
 
 def noise_of_a_run(logarithms: Iterable[NDArray[np.float64]]) -> float:
-    """Relative standard deviation of a run, of all co-locations together.
-
-    Parameters
-    ----------
-    logarithms
-        Per co-location the logarithms of its throughputs, shape (runs, members).
+    """Relative standard deviation of a run, of all co-locations together. `logarithms`: per co-location the logarithms
+    of its throughputs, shape (runs, members).
     """
     squares, repeats = [ASSUMED_REPEATS * ASSUMED_NOISE**2], ASSUMED_REPEATS
     for runs in logarithms:

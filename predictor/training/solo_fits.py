@@ -52,17 +52,10 @@ class RunLine:
 
 
 def with_fit_of_runs(solo: SoloModel, measured: NfMeasurements, execution: Execution, given: SoloCurve) -> SoloModel:
-    """The solo model with a curve of the NF's throughput alone, in use where it surely helps.
-
-    Parameters
-    ----------
-    solo
-        The model without a curve.
-    measured, execution
-        The NF, as `fit_solo` took them.
-    given
-        A curve measured elsewhere, as `is_above_zero`, over an attribute of the solo model; with `OWN_RUNS`, the
-        longest line of the profile's runs makes one, if it is long enough.
+    """The solo model with a curve of the NF's throughput alone, in use where it surely helps. `solo`: the model without
+    a curve. `measured` and `execution`: the NF, as `fit_solo` took them. `given`: a curve measured elsewhere, as
+    `is_above_zero`, over an attribute of the solo model; with `OWN_RUNS`, the longest line of the profile's runs makes
+    one, if it is long enough.
     """
     traffic, kpps = cores_alone(measured, execution)
     attributes = solo.throughput.attributes

@@ -58,19 +58,9 @@ class Journal:
     """The runs of one testbed under one seed.
 
     Only one process at a time may hold it. Written runs survive kill -9; a power failure may lose the last runs, never
-    more.
-
-    Parameters
-    ----------
-    path
-        The SQLite file, created when it does not exist.
-
-    Raises
-    ------
-    InputError
-        When another process holds it, or it is no journal. The other methods raise it for a damaged journal.
-    JournalError
-        When it cannot be opened. The other methods raise it when the journal cannot be read or written.
+    more. `path`: the SQLite file, created when it does not exist. Raises `InputError` when another process holds it, or
+    it is no journal. The other methods raise it for a damaged journal. Raises `JournalError` when it cannot be opened.
+    The other methods raise it when the journal cannot be read or written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,18 +85,9 @@ class Journal:
         return {str(name): str(value) for name, value in self._select("SELECT name, value FROM origin")}
 
     def claim(self, description: TestbedDescription, seed: int, sweep: Mapping[str, str] | None = None) -> None:
-        """Record whose runs these are; the first claim decides.
-
-        Parameters
-        ----------
-        sweep
-            What else the journal of a sweep holds: the sweep itself, and more that does not decide.
-
-        Raises
-        ------
-        InputError
-            When it holds runs of another testbed, another seed or another version of the journal, or runs of a sweep
-            where a profile is wanted, and the reverse.
+        """Record whose runs these are; the first claim decides. `sweep`: what else the journal of a sweep holds: the
+        sweep itself, and more that does not decide. Raises `InputError` when it holds runs of another testbed, another
+        seed or another version of the journal, or runs of a sweep where a profile is wanted, and the reverse.
         """
         origin = {
             "schema": str(SCHEMA_VERSION),
@@ -236,16 +217,8 @@ class Journal:
 class JournaledTestbed(TestbedWrapper):
     """A testbed that never repeats a run which is in the journal.
 
-    Closing it leaves the testbed and the journal open: their creators close them.
-
-    Parameters
-    ----------
-    testbed
-        Runs what is not in the journal.
-    journal
-        Where runs are kept.
-    purpose
-        Recorded with every run that is measured here.
+    Closing it leaves the testbed and the journal open: their creators close them. `testbed`: runs what is not in the
+    journal. `journal`: where runs are kept. `purpose`: recorded with every run that is measured here.
     """
 
     def __init__(self, testbed: Testbed, journal: Journal, purpose: str = "") -> None:

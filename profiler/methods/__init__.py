@@ -33,14 +33,8 @@ class Method(ABC):
 
     @abstractmethod
     def profile(self, runs: NfRuns, rng: Generator) -> None:
-        """Measure with `runs.measure` until done; QuotaSpent, raised there, ends the method as well.
-
-        Parameters
-        ----------
-        runs
-            Makes the runs, and knows the NF's traffic attributes and memory contention.
-        rng
-            The only source of randomness.
+        """Measure with `runs.measure` until done; QuotaSpent, raised there, ends the method as well. `runs`: makes the
+        runs, and knows the NF's traffic attributes and memory contention. `rng`: the only source of randomness.
         """
 
 

@@ -116,17 +116,8 @@ class SoloRepeats:
         """The measurements of each load that runs, in order of the repeats.
 
         Repeats that differ by more than 10 % are decided by a further run: it replaces the one that is farthest from
-        the median of all.
-
-        Parameters
-        ----------
-        first
-            The number of the first repeat; repeats of equal numbers have equal noise on a simulated testbed.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails.
+        the median of all. `first`: the number of the first repeat; repeats of equal numbers have equal noise on a
+        simulated testbed. Raises `TestbedError` when the testbed fails.
         """
         measured: dict[_Load, list[Run]] = {load: [] for load in loads}
         for repeat in range(first, first + repeats):

@@ -98,21 +98,10 @@ class NfRuns:
         return float("inf") if self._quota is None else self._quota - self._count
 
     def measure(self, points: Iterable[OperatingPoint], *, confirm: bool = False) -> list[float]:
-        """Throughput (kpps) of the NF at each point, in order. A point that was measured is not run again.
-
-        Parameters
-        ----------
-        points
-            Traffic and contention of each run.
-        confirm
-            Every run is confirmed by another, because many decisions depend on it.
-
-        Raises
-        ------
-        QuotaSpent
-            When not all fit into the quota; those that do were run.
-        TestbedError
-            When the testbed fails.
+        """Throughput (kpps) of the NF at each point, in order. A point that was measured is not run again. `points`:
+        traffic and contention of each run. `confirm`: every run is confirmed by another, because many decisions depend
+        on it. Raises `QuotaSpent` when not all fit into the quota; those that do were run. Raises `TestbedError` when
+        the testbed fails.
         """
         points = list(points)
         new = list(dict.fromkeys(point for point in points if point not in self._runs))

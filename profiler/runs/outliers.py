@@ -49,14 +49,8 @@ class ConfirmedTestbed(TestbedWrapper):
 
     Where two runs of a co-location differ by more than 10 % in throughput (or, of a load alone, in a counter), it is
     repeated until two agree, at most five runs in all; then the one of middle throughput counts. Best-effort runs may
-    also differ by what their errors explain.
-
-    Parameters
-    ----------
-    first
-        Makes the first run of each co-location.
-    repeats
-        Makes the repeats: the same testbed, or one that records them separately.
+    also differ by what their errors explain. `first`: makes the first run of each co-location. `repeats`: makes the
+    repeats: the same testbed, or one that records them separately.
     """
 
     def __init__(self, first: Testbed, repeats: Testbed) -> None:
@@ -113,14 +107,8 @@ def _middle(runs: Sequence[Run]) -> Run:
 
 
 def doubtful(inputs: Floats, logarithm: Floats) -> list[int]:
-    """The runs that differ from what the others lead to expect, the largest difference first.
-
-    Parameters
-    ----------
-    inputs
-        The point of each run, shape (N, inputs).
-    logarithm
-        Of the throughput, shape (N,).
+    """The runs that differ from what the others lead to expect, the largest difference first. `inputs`: the point of
+    each run, shape (N, inputs). `logarithm`: of the throughput, shape (N,).
     """
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     varying = high > low
@@ -171,16 +159,8 @@ class WorkingRuns:
 
     Not every pair of NFs can share a testbed: co-locations that are refused, or fail at every attempt, are found by
     halving and left out. After a failure, `known` is run, so that a testbed that ended is not taken for one on which
-    the last co-locations do not work.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    known
-        What ran there before.
-    done
-        Called with the number of runs, after each batch.
+    the last co-locations do not work. `testbed`: where they run. `known`: what ran there before. `done`: called with
+    the number of runs, after each batch.
     """
 
     def __init__(self, testbed: Testbed, known: Workload, done: Callable[[int], None]) -> None:

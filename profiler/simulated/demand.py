@@ -145,14 +145,8 @@ def pressure_step(pressure: Floats, lines: Floats, rates: Floats, capacity: floa
     """One Newton step towards the replacement pressure 1/T (1/us) at which the lines held fill the cache.
 
     The reciprocal of the number of lines held is concave in the pressure, and a straight line for one structure, so the
-    step never passes the solution from below, and from above it ends below.
-
-    Parameters
-    ----------
-    pressure
-        Shape (batch,).
-    lines, rates
-        Size in lines and accesses/us of each structure, shape (structures, batch).
+    step never passes the solution from below, and from above it ends below. `pressure`: shape (batch,). `lines` and
+    `rates`: size in lines and accesses/us of each structure, shape (structures, batch).
     """
     share = hits(pressure, lines, rates)
     present = lines * share

@@ -56,16 +56,8 @@ class SolvedRuns:
 
 
 class SimulatedMachine(Testbed):
-    """A testbed that is computed.
-
-    Parameters
-    ----------
-    seed
-        Of the noise of runs without a seed of their own. Repeats of such a run differ.
-    card
-        The hardware.
-    description
-        What it reports of itself.
+    """A testbed that is computed. `seed`: of the noise of runs without a seed of their own. Repeats of such a run
+    differ. `card`: the hardware. `description`: what it reports of itself.
     """
 
     def __init__(self, seed: int, card: Card, description: TestbedDescription) -> None:
@@ -178,14 +170,8 @@ COUNTER_SPREADS = (0.006, 0.006, 0.008, 0.008, 0.006, 0.006, 0.003)
 
 
 def factors(keys: Sequence[bytes], loads: int) -> Floats:
-    """Lognormal factors for throughput and counters, shape (8, loads, len(keys)).
-
-    Parameters
-    ----------
-    keys
-        Per co-location, what its noise depends on.
-    loads
-        Loads per co-location. The factors of a load do not depend on how many loads follow it.
+    """Lognormal factors for throughput and counters, shape (8, loads, len(keys)). `keys`: per co-location, what its
+    noise depends on. `loads`: loads per co-location. The factors of a load do not depend on how many loads follow it.
     """
     from scipy.special import ndtri
 

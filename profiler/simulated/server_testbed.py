@@ -63,12 +63,8 @@ class PreparedChain(PreparedLoad):
 
 
 class SimulatedServer(SimulatedMachine):
-    """Runs NFs, chains of them and memory benches on a simulated server.
-
-    Parameters
-    ----------
-    seed
-        Of the noise of runs without a seed of their own. Repeats of such a run differ.
+    """Runs NFs, chains of them and memory benches on a simulated server. `seed`: of the noise of runs without a seed of
+    their own. Repeats of such a run differ.
     """
 
     def __init__(

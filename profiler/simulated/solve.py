@@ -253,14 +253,9 @@ SLACK_NS = 20.0
 
 
 def waiting_step(card: Card, waiting: Floats, gbps: Floats, slope: Floats) -> Floats:
-    """One Newton step towards the waiting (ns) at which the channel carries the loads' traffic.
-
-    Parameters
-    ----------
-    waiting
-        The present estimate; the step goes no further than half or twice that.
-    gbps, slope
-        The loads' memory traffic at this waiting, GB/s, and its derivative, which is not positive.
+    """One Newton step towards the waiting (ns) at which the channel carries the loads' traffic. `waiting`: the present
+    estimate; the step goes no further than half or twice that. `gbps` and `slope`: the loads' memory traffic at this
+    waiting, GB/s, and its derivative, which is not positive.
     """
     gap = waiting + card.dram_queue_ns
     carried = card.dram_gbps * waiting / gap
@@ -280,15 +275,9 @@ def turns_step(turns: Floats, offered: Floats, queues: Floats, service: Floats) 
 
     For load i it solves sum over j != i of queues_j service_j min(offered_j, turns_i) + queues_i service_i turns_i = 1,
     concave and piecewise linear: from anywhere the first step lands on the near side, then each kink takes one.
-
-    Parameters
-    ----------
-    turns
-        The present estimate, shape (loads, batch); kept for loads that do not use the engine.
-    offered
-        Requests/us that each queue would receive, shape (loads, batch).
-    queues, service
-        Number of queues and time of a request (us), shape (loads, batch); zero queues where the engine is not used.
+    `turns`: the present estimate, shape (loads, batch); kept for loads that do not use the engine. `offered`:
+    requests/us that each queue would receive, shape (loads, batch). `queues` and `service`: number of queues and time
+    of a request (us), shape (loads, batch); zero queues where the engine is not used.
     """
     work = queues * service
     taken = np.zeros_like(turns)

@@ -29,16 +29,8 @@ DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
 
 
 class SimulatedTestbed(SimulatedMachine):
-    """Runs NFs and benches on a simulated card.
-
-    Parameters
-    ----------
-    seed
-        Of the noise of runs without a seed of their own. Repeats of such a run differ.
-    card
-        The simulated card.
-    nfs
-        The NFs that it can run.
+    """Runs NFs and benches on a simulated card. `seed`: of the noise of runs without a seed of their own. Repeats of
+    such a run differ. `card`: the simulated card. `nfs`: the NFs that it can run.
     """
 
     def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2, nfs: Sequence[NfSpec] = CARD_NFS) -> None:

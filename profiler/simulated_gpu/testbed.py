@@ -229,16 +229,8 @@ class SimulatedGpu(Testbed):
     """Runs NFs on a simulated GPU: `profiler.simulated_gpu.loop` follows every batch.
 
     Measurements vary from run to run because packets come at random. A run without noise is long, and its packets are
-    the same every time.
-
-    Parameters
-    ----------
-    seed
-        Of the packets of runs without a seed of their own. Repeats of such a run differ.
-    card
-        The server and its GPU.
-    nfs
-        The NFs that it can run.
+    the same every time. `seed`: of the packets of runs without a seed of their own. Repeats of such a run differ.
+    `card`: the server and its GPU. `nfs`: the NFs that it can run.
     """
 
     def __init__(self, *, seed: int = 0, card: GpuCard = TITAN, nfs: Sequence[GpuNfSpec] = GPU_NFS) -> None:

@@ -30,20 +30,9 @@ SPEC_FORMS = {
 
 def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
     """The testbed that `spec` names: `simulated`, `host`, `exec:COMMAND`, `replay:PROFILE`, or another registered kind.
-
-    Parameters
-    ----------
-    spec
-        The kind of testbed and, after a colon, its argument.
-    timeout
-        The longest time that another program may take for one answer, seconds.
-
-    Raises
-    ------
-    InputError
-        When there is no such kind, or its argument is wrong.
-    TestbedError
-        When the testbed cannot be started.
+    `spec`: the kind of testbed and, after a colon, its argument. `timeout`: the longest time that another program may
+    take for one answer, seconds. Raises `InputError` when there is no such kind, or its argument is wrong. Raises
+    `TestbedError` when the testbed cannot be started.
     """
     if not 0 < timeout <= LONGEST_TIMEOUT_S:
         raise InputError.of("--timeout", f"{timeout:g} s is not between 0 and {LONGEST_TIMEOUT_S:,.0f} s")

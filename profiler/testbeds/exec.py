@@ -27,23 +27,10 @@ class ExecTestbed(Testbed):
     """A testbed that is another program.
 
     One request at a time. The first answer that is late, missing or wrong ends the program, because any later line
-    could belong to another request.
-
-    Parameters
-    ----------
-    command
-        As typed in a shell, but run without one.
-    timeout
-        The longest time that an answer may take, seconds.
-    on_stderr
-        Called with every line that the program writes to stderr, from a thread of its own.
-
-    Raises
-    ------
-    InputError
-        When `command` is empty, badly quoted or holds a NUL.
-    TestbedError
-        When it cannot be started.
+    could belong to another request. `command`: as typed in a shell, but run without one. `timeout`: the longest time
+    that an answer may take, seconds. `on_stderr`: called with every line that the program writes to stderr, from a
+    thread of its own. Raises `InputError` when `command` is empty, badly quoted or holds a NUL. Raises `TestbedError`
+    when it cannot be started.
     """
 
     def __init__(

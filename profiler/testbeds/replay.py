@@ -62,17 +62,8 @@ class RecordedCoRun:
 
 
 class ReplayTestbed(Testbed):
-    """Answers runs as they were recorded, with the noise of that time; `noise` and `seed` are ignored.
-
-    Parameters
-    ----------
-    directory
-        The profile directory.
-
-    Raises
-    ------
-    InputError
-        When it is not a profile, or has no testbed.json to describe itself with.
+    """Answers runs as they were recorded, with the noise of that time; `noise` and `seed` are ignored. `directory`: the
+    profile directory. Raises `InputError` when it is not a profile, or has no testbed.json to describe itself with.
     """
 
     def __init__(self, directory: Path) -> None:

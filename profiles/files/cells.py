@@ -94,14 +94,8 @@ def _minutes_ahead(zone: str) -> int:
 
 
 class TimeCells:
-    """The times of a file: all are seconds, or all are dates and become seconds from the first one.
-
-    Parameters
-    ----------
-    file
-        For messages.
-    faults
-        What is wrong in the cells is added to them.
+    """The times of a file: all are seconds, or all are dates and become seconds from the first one. `file`: for
+    messages. `faults`: what is wrong in the cells is added to them.
     """
 
     def __init__(self, file: str, faults: list[Fault]) -> None:

@@ -41,14 +41,8 @@ class CsvTable:
         return [row[at] for row in self.rows]
 
     def numbers(self, column: str, *, optional: bool = False) -> NDArray[np.float64]:
-        """The numbers of a column, shape (rows,); NaN where a cell is none, which is a fault.
-
-        Parameters
-        ----------
-        column
-            Its name.
-        optional
-            Whether an empty cell is no fault.
+        """The numbers of a column, shape (rows,); NaN where a cell is none, which is a fault. `column`: its name.
+        `optional`: whether an empty cell is no fault.
         """
         values = np.full(len(self.rows), np.nan)
         for row, cell in enumerate(self.cells(column)):

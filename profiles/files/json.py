@@ -36,17 +36,8 @@ def read_model(path: Path, model: type[Model], faults: list[Fault]) -> Model | N
 
 
 def parse_json(text: str, file: str, line: int | None = None) -> object:
-    """The content of JSON text; faults name `file`.
-
-    Parameters
-    ----------
-    line
-        Where all of the text is one line of a file: its number.
-
-    Raises
-    ------
-    InputError
-        It is not JSON, holds NaN or an infinity, or names a key twice.
+    """The content of JSON text; faults name `file`. `line`: where all of the text is one line of a file: its number.
+    Raises `InputError` it is not JSON, holds NaN or an infinity, or names a key twice.
     """
     try:
         return json.loads(text, parse_int=_whole, parse_constant=_not_finite, object_pairs_hook=_keys_once)

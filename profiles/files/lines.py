@@ -36,21 +36,9 @@ class LineLimit:
 
 
 def open_lines(source: str | TextIO, stack: ExitStack, limit: LineLimit) -> tuple[str, Iterator[str]]:
-    """The name of a source for messages, and its lines, without byte order mark.
-
-    Parameters
-    ----------
-    source
-        A path of a plain or gzipped file, `-` for standard input, or an open text file.
-    stack
-        Closes what is opened.
-    limit
-        Of the lines.
-
-    Raises
-    ------
-    InputError
-        Here or while lines are read: the file cannot be read, is no text, or exceeds a limit.
+    """The name of a source for messages, and its lines, without byte order mark. `source`: a path of a plain or gzipped
+    file, `-` for standard input, or an open text file. `stack`: closes what is opened. `limit`: of the lines. Raises
+    `InputError` here or while lines are read: the file cannot be read, is no text, or exceeds a limit.
     """
     if not isinstance(source, str):
         return str(getattr(source, "name", "<text>")), iter(source)

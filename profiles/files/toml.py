@@ -56,13 +56,7 @@ KEY_PART = re.compile(r"""\s*(?:"([^"\n]*)"|'([^'\n]*)'|([\w-]+))\s*(\.)?""")
 
 
 class TomlLines:
-    """Where the keys of a TOML file stand.
-
-    Parameters
-    ----------
-    text
-        A valid file.
-    """
+    """Where the keys of a TOML file stand. `text`: a valid file."""
 
     def __init__(self, text: str) -> None:
         self._lines: dict[tuple[Key, ...], int] = {}

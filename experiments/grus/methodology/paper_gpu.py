@@ -64,12 +64,8 @@ def alone_us(gpu: GpuDevice, nf: str, rate: float, batch: int) -> float:
 
 
 def baseline_us(gpu: GpuDevice, nf: str, rate: float, baseline: str) -> float:
-    """The latency to which a tolerance is added.
-
-    Parameters
-    ----------
-    baseline
-        `best batch`: the shortest there is on one SM. Any other: of a batch of 256, as in the paper.
+    """The latency to which a tolerance is added. `baseline`: `best batch`: the shortest there is on one SM. Any other:
+    of a batch of 256, as in the paper.
     """
     return alone_us(gpu, nf, rate, smallest_batch(gpu, nf, rate) if baseline == BEST_BATCH else BASELINE_BATCH)
 

@@ -49,13 +49,7 @@ def figure_instances(setting: Setting) -> list[Instance]:
 
 
 def plans_of(instances: Sequence[Instance], strategies: Sequence[str] = ALL_STRATEGIES, **changes: Any) -> Plans:
-    """Each strategy's plan for each instance.
-
-    Parameters
-    ----------
-    changes
-        Of the rack.
-    """
+    """Each strategy's plan for each instance. `changes`: of the rack."""
     on = rack(**changes)
     return {
         name: {

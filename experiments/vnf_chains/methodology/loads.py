@@ -120,14 +120,8 @@ class LoadRuns:
 
 
 def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> list[ChainLoad]:
-    """Every function alone, then every chain, at every share and load; tables of flows hold all of them.
-
-    Parameters
-    ----------
-    description
-        Of the testbed.
-    step
-        Flows by which the load rises.
+    """Every function alone, then every chain, at every share and load; tables of flows hold all of them. `description`:
+    of the testbed. `step`: flows by which the load rises.
     """
     tables = {nf.name for nf in description.nfs if ENTRIES_PARAMETER in nf.parameters}
     traffics = [
@@ -150,12 +144,8 @@ def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> li
 
 
 def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
-    """The functions and chains of a table of chains that were measured at rising load.
-
-    Parameters
-    ----------
-    table
-        Of `profiles.chain_table`; each load has as many runs as the next.
+    """The functions and chains of a table of chains that were measured at rising load. `table`: of
+    `profiles.chain_table`; each load has as many runs as the next.
     """
     found = []
     for (order, cores, shares), rows in table.groupby([ORDER_COLUMN, CORES_COLUMN, SHARES_COLUMN], sort=False):

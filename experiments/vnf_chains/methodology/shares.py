@@ -90,12 +90,8 @@ class Topology:
 
 
 def topologies(table: pd.DataFrame) -> dict[str, Topology]:
-    """The functions and chains of a table of chains that were measured at shares of cores, functions first.
-
-    Parameters
-    ----------
-    table
-        Of `profiles.chain_table`.
+    """The functions and chains of a table of chains that were measured at shares of cores, functions first. `table`: of
+    `profiles.chain_table`.
     """
     found: dict[str, Topology] = {}
     closed = table[table[RATE_COLUMN] == 0]

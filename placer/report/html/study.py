@@ -34,16 +34,8 @@ CHART_CAPTIONS = {
 
 
 def page_of_study(name: str, statistics: pd.DataFrame, results: pd.DataFrame) -> Page:
-    """The page of a study.
-
-    Parameters
-    ----------
-    name
-        Name of the study.
-    statistics
-        Medians and ranges, as of `summarize`.
-    results
-        Rows as of `execute`.
+    """The page of a study. `name`: name of the study. `statistics`: medians and ranges, as of `summarize`. `results`:
+    rows as of `execute`.
     """
     groups, traces = statistics.groupby(["trace", "fleet"], sort=False), statistics["trace"].nunique()
     return Page(

@@ -13,12 +13,8 @@ LETTER_WIDTH = 6.6
 
 
 class Drawing:
-    """Shapes in the order in which they were added, later ones above.
-
-    Parameters
-    ----------
-    width
-        Pixels; the height is that of the lowest shape.
+    """Shapes in the order in which they were added, later ones above. `width`: pixels; the height is that of the lowest
+    shape.
     """
 
     def __init__(self, width: float) -> None:

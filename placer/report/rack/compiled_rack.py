@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 
 
 def rack_document(rack: CompiledRack, uses: Mapping[str, NicUse]) -> Mapping[str, Any]:
-    """What `placer chain compile --format json` prints.
-
-    Parameters
-    ----------
-    uses
-        What the program of each SmartNIC takes of the card, where it was compiled.
+    """What `placer chain compile --format json` prints. `uses`: what the program of each SmartNIC takes of the card,
+    where it was compiled.
     """
     routing = rack.routing
     found: dict[str, Any] = {

@@ -28,16 +28,8 @@ CONTENTION_NOTE = (
 
 
 def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: bool = False) -> Page:
-    """The page of a plan.
-
-    Parameters
-    ----------
-    strategy
-        That made it.
-    chains
-        Name of the file of chains.
-    predicted
-        Whether rates are predicted with contention, not by cycles alone.
+    """The page of a plan. `strategy`: that made it. `chains`: name of the file of chains. `predicted`: whether rates
+    are predicted with contention, not by cycles alone.
     """
     if not plan.chains:
         summary = tuple(rack_report(plan, strategy, "table").splitlines())
@@ -316,13 +308,7 @@ def draw_servers(plan: RackPlan) -> list[int]:
 
 
 def rack_drawing(plan: RackPlan, stages: str) -> bytes:
-    """The rack as SVG.
-
-    Parameters
-    ----------
-    stages
-        What is said of the switch's stages.
-    """
+    """The rack as SVG. `stages`: what is said of the switch's stages."""
     return _RackDrawing(plan, stages).svg()
 
 

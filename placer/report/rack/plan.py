@@ -23,13 +23,7 @@ RACK_HEADINGS = ["device", "cores", "used", "NIC Mbps", "in", "out"]
 
 
 def rack_report(plan: RackPlan, strategy: str, form: str, *, other: str = "plan") -> str:
-    """A plan for people (`table`) or programs (`json`, CONTRACTS 9).
-
-    Parameters
-    ----------
-    other
-        Which plans its bound is about, in words.
-    """
+    """A plan for people (`table`) or programs (`json`, CONTRACTS 9). `other`: the plans that its bound is about."""
     if form == "json":
         return json.dumps(answer(plan)) + "\n"
     if not plan.chains:

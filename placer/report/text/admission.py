@@ -34,12 +34,8 @@ CAUSE_TEXTS = {
 def admission_report(
     device: GpuDevice, admission: Admission, method: str, form: str, reasons: Sequence[RejectionReason] | None = None
 ) -> str:
-    """An admission for people (`table`) or programs (`json`).
-
-    Parameters
-    ----------
-    reasons
-        Of the rejected SLOs; None: causes alone are shown.
+    """An admission for people (`table`) or programs (`json`). `reasons`: of the rejected SLOs; None: causes alone are
+    shown.
     """
     if form == "json":
         return json.dumps(answer(admission, reasons)) + "\n"

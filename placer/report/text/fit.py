@@ -33,16 +33,9 @@ WIDE_RANGE_FACTOR = 50.0
 
 
 def format_fit(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding: str = "utf-8") -> str:
-    """The model for people, ending in a newline.
-
-    Parameters
-    ----------
-    curve
-        What was fitted; without it no curve is drawn.
-    width
-        Of the terminal, in characters; longer lines are broken.
-    encoding
-        Of the terminal. Where it is not UTF-8, the curve is of plain ASCII, and what it does not have is replaced.
+    """The model for people, ending in a newline. `curve`: what was fitted; without it no curve is drawn. `width`: of
+    the terminal, in characters; longer lines are broken. `encoding`: of the terminal. Where it is not UTF-8, the curve
+    is of plain ASCII, and what it does not have is replaced.
     """
     unicode = encoding.lower().replace("-", "").replace("_", "") == "utf8"
     lines = [f"{model_name(fit)}: {fit.points:,} points"]
@@ -206,16 +199,9 @@ ASCII_ROWS = 3
 
 
 def draw_curve(x: Floats, y: Floats, columns: int, rows: int, *, braille: bool) -> list[str]:
-    """The points in a box of characters, one string per row, the largest y at the top.
-
-    Parameters
-    ----------
-    x, y
-        Finite numbers, at least one.
-    columns, rows
-        Size of the box in characters.
-    braille
-        Whether Braille dots may be used; otherwise plain ASCII.
+    """The points in a box of characters, one string per row, the largest y at the top. `x` and `y`: finite numbers, at
+    least one. `columns` and `rows`: size of the box in characters. `braille`: whether Braille dots may be used;
+    otherwise plain ASCII.
     """
     across, down = (2, 4) if braille else (1, ASCII_ROWS)
     at = _places(x, columns * across)

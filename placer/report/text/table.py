@@ -12,14 +12,8 @@ WIDEST_TABLE = 400
 
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, words: int | None = None) -> str:
-    """The rows under their headings, ending in a newline.
-
-    Parameters
-    ----------
-    headings, rows
-        Cells are converted to text.
-    words
-        How many columns, from the left, hold words; the others hold numbers, aligned on the right. None: all.
+    """The rows under their headings, ending in a newline. `headings` and `rows`: cells are converted to text. `words`:
+    how many columns, from the left, hold words; the others hold numbers, aligned on the right. None: all.
     """
     from rich.console import Console
     from rich.table import Table
