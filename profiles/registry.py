@@ -77,7 +77,10 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self._own and not self._complete:
-            self._import_file_of(name)
+            # Import the file of the room that is named like `name`, if there is one.
+            file = name.replace("-", "_")
+            if file.isidentifier() and find_spec(f"{self.room}.{file}"):
+                import_module(f"{self.room}.{file}")
         return self._own[name] if name in self._own else self._all()[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -85,12 +88,6 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._all())
-
-    def _import_file_of(self, name: str) -> None:
-        """Import the file of the room that is named like `name`, if there is one."""
-        file = name.replace("-", "_")
-        if file.isidentifier() and find_spec(f"{self.room}.{file}"):
-            import_module(f"{self.room}.{file}")
 
     def _all(self) -> dict[str, T]:
         if not self._complete:

@@ -121,7 +121,8 @@ class SmoothProcess:
         Rasmussen & Williams, section 5.4.2. The standard deviation contains the noise of the output.
         """
         if len(self.points) > SOLVED_AT_ONCE:
-            return self._left_out_by_nearest()
+            values, errors = self._by_nearest(self.points, skip=1)
+            return self.outputs - values, np.sqrt(errors**2 + self._noise(self.variance))
         from scipy.linalg import cho_solve
 
         inverse = cho_solve(self._factor, np.eye(len(self.points)))
@@ -172,10 +173,6 @@ class SmoothProcess:
             value, error = local(inputs[row : row + 1])
             values[row], errors[row] = value[0], error[0]
         return values, errors
-
-    def _left_out_by_nearest(self) -> tuple[Floats, Floats]:
-        values, errors = self._by_nearest(self.points, skip=1)
-        return self.outputs - values, np.sqrt(errors**2 + self._noise(self.variance))
 
 
 def _square_distances(left: Floats, right: Floats) -> Floats:

@@ -98,7 +98,10 @@ class FitPoints:
 
 def _scale(x: Floats, y: Floats) -> Floats:
     """|y|, smoothed, where that explains the noise better than a constant does."""
-    size = _running_median(np.abs(y))
+    values = np.abs(y)
+    half = NOISE_WINDOW // 2
+    padded = np.pad(values, half, mode="edge")
+    size = np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, NOISE_WINDOW), axis=1))
     if np.any(y <= 0) or np.any(size <= 0) or len(x) < NOISE_WINDOW:
         return np.ones_like(y) if np.any(y <= 0) else size
     difference = np.abs(_off_neighbours(x, y)[0])
@@ -135,12 +138,6 @@ def _off_neighbours(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     left, right = np.diff(x)[:-1], np.diff(x)[1:]
     share = right / (left + right)
     return y[1:-1] - share * y[:-2] - (1 - share) * y[2:], 1 + share**2 + (1 - share) ** 2
-
-
-def _running_median(values: Floats) -> Floats:
-    half = NOISE_WINDOW // 2
-    padded = np.pad(values, half, mode="edge")
-    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, NOISE_WINDOW), axis=1))
 
 
 def _is_logarithmic(x: Floats) -> bool:

@@ -164,9 +164,6 @@ class _Growing:
             turned, value = cosine * right + sine * value, cosine * value - sine * right
             self._right[k, :begun] = turned
         self._rest[:begun] += value**2
-        return self._by_terms(begun)
-
-    def _by_terms(self, begun: int) -> Floats:
         squares = self._right[::-1, :begun] ** 2
         sums = np.cumsum(np.concatenate([self._rest[None, :begun], squares[:-1]]), axis=0)[::-1]
         return np.asarray(np.where(np.isnan(sums), np.inf, sums))

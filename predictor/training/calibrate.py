@@ -63,7 +63,8 @@ def calibrate(models: Mapping[str, NfModel], measured: Measurements) -> dict[str
     for name, errors_of in fitted.items():
         rows, calibration = compared[name], calibrations[name]
         named, spread = rows.conditions.named, errors_of.at(rows.conditions)
-        kept = _leave_errors(calibration, rows)
+        # The error of each row that the calibration, which was fitted to it, leaves.
+        kept = rows.error - np.log(calibration(rows.conditions)) if calibration else rows.error
         standard, noise = (kept / spread)[named], (rows.noise / spread**2)[named]
         if found := fit_neighbours(tuple(models), rows.conditions.neighbours[named], standard, noise):
             neighbours[name] = found
@@ -85,11 +86,6 @@ def _find_measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlon
     if not len(traffic):
         return None
     return MeasuredAlone.fit(traffic, significant(np.log(kpps / model.modelled_solo_kpps(traffic)), of=1.0))
-
-
-def _leave_errors(calibration: Calibration | None, rows: ComparedRuns) -> Floats:
-    """The error of each row that the calibration, which was fitted to it, leaves."""
-    return rows.error - np.log(calibration(rows.conditions)) if calibration else rows.error
 
 
 def _left(calibration: Calibration | None, rows: ComparedRuns) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -42,7 +42,14 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
         plan = read.execute("SELECT nf, method, quota, done FROM plan").fetchall()
         tables = read.execute("SELECT name FROM sqlite_master WHERE name = 'kept'").fetchall()
         kept = read.execute("SELECT run FROM kept").fetchall() if tables else []
-    _refuse_other_origin(dict(database.execute("SELECT name, value FROM origin")), origin, path, other)
+    ours = dict(database.execute("SELECT name, value FROM origin"))
+    faults = [
+        Fault(str(other), None, None, f"holds runs of {what} than {path}")
+        for name, what in DIFFERENCES.items()
+        if ours and ours.get(name) != origin.get(name)
+    ]
+    if faults:
+        raise InputError(faults)
     known = dict(database.execute("SELECT request, answer FROM runs"))
     conflicts = [
         request
@@ -65,16 +72,6 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-
-
-def _refuse_other_origin(ours: Mapping[str, str], theirs: Mapping[str, str], path: Path, other: Path) -> None:
-    faults = [
-        Fault(str(other), None, None, f"holds runs of {what} than {path}")
-        for name, what in DIFFERENCES.items()
-        if ours and ours.get(name) != theirs.get(name)
-    ]
-    if faults:
-        raise InputError(faults)
 
 
 def _format_request(request: str) -> str:

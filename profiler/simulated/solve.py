@@ -133,17 +133,14 @@ def solve(batch: Batch, card: Card) -> SteadyState:
         new_waiting = _waiting(batch, possible, core_rate, turns, missed, waiting, card)
         waiting = np.where(moving, new_waiting, waiting)
         throughput = np.where(moving, np.sqrt(throughput) * np.sqrt(possible), throughput)
-        moving &= _find_moving(before, (throughput, core_rate))
+        # The co-locations in which the throughput or core rate of a load still changes.
+        after = (throughput, core_rate)
+        changes = [np.abs(new - old) > SETTLED_CHANGE * new for old, new in zip(before, after, strict=True)]
+        moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
+        moving &= moved
         if not moving.any():
             break
     return SteadyState(throughput, core_rate, turns, stall_ns)
-
-
-def _find_moving(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> NDArray[np.bool_]:
-    """The co-locations in which the throughput or core rate of a load still changes."""
-    changes = [np.abs(new - old) > SETTLED_CHANGE * new for old, new in zip(before, after, strict=True)]
-    moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
-    return moved
 
 
 def reach_throughput(batch: Batch, core_rate: Floats, turns: Floats, card: Card) -> Floats:

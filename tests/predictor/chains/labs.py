@@ -108,12 +108,9 @@ class Lab:
     def _size(self, workload: Floats) -> Floats:
         return workload[:, 1] if self.workloads > 1 else np.full(len(workload), 512.0)
 
-    def _clients(self, workload: Floats) -> Floats:
-        return workload[:, 0] if self.workloads else np.full(len(workload), 50.0)
-
     def _measured(self, capacity: Floats, workload: Floats) -> Floats:
         """Throughput or response time of a closed loop of clients on a server of that capacity."""
-        clients, think_ms = self._clients(workload), 20.0
+        clients, think_ms = (workload[:, 0] if self.workloads else np.full(len(workload), 50.0)), 20.0
         if self.response_time:
             return np.asarray(2.0 + (clients / capacity**1.0) * 1.0 + 1.0 / capacity)
         offered = clients / think_ms * 40
