@@ -18,7 +18,6 @@ class Outcome:
     """How the run of one experiment ended."""
 
     experiment: Experiment
-    """The experiment."""
     result: Result | None = None
     """Its result; None when it was skipped or failed."""
     failed: bool = False

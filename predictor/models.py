@@ -63,7 +63,6 @@ class Models(Shown):
     default_traffic: TrafficProfile
     """The traffic of a workload that does not state its own."""
     models: Mapping[str, NfModel]
-    """The model of each NF."""
     seed: int = 0
     """The seed of training."""
     latencies: Mapping[str, NfLatency] = field(default_factory=dict)

@@ -40,13 +40,11 @@ class NfCycles:
     high: float
     repeats: int
     traffic: TrafficProfile
-    """That traffic."""
     at_default: float
     """At the default traffic."""
     replicable: bool
     """Whether several cores can run copies of it."""
     of_rules: CyclesOfRules | None = None
-    """For an NF with rules."""
 
     def as_dict(self) -> dict[str, Any]:
         """As the file has it."""

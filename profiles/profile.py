@@ -51,7 +51,6 @@ class NfProfile:
     """What was measured of one NF: tables with the traffic columns and `throughput_kpps`; empty means not measured."""
 
     name: str
-    """The NF."""
     description: NfDescription | None
     """Cores and accelerators as its testbed described them; None when the profile has no `nf.json`."""
     solo: pd.DataFrame

@@ -27,7 +27,6 @@ from profiles.profile import FIRST_SERVICE, read_profile
 HOST_NFS = ("FlowClassifier", "FlowStats", "NAT")
 """The NFs with the largest tables; co-location hardly slows the others on a cache of many MB."""
 RUNS_PER_NF = 80
-"""Runs per NF."""
 TEST_RUNS = 12
 """Test runs per NF and kind of competitor."""
 STANDARD_ERROR_PCT = 1

@@ -49,7 +49,6 @@ class ChainModel:
     """A fitted model of one chain."""
 
     profiles: Mapping[str, ProfiledNf]
-    """By NF."""
     chain: PlacedChain
     """The stages on their cores."""
     higher_is_better: bool

@@ -29,7 +29,6 @@ class ProfiledNf:
     """A fitted profile."""
 
     name: str
-    """Of the NF."""
     settings: Settings
     """What was measured."""
     regressor: str

@@ -34,7 +34,6 @@ class Equilibrium:
     """Per co-location and member, in kpps."""
 
     batch: CoLocationBatch
-    """The co-locations."""
     throughput: Floats
     solo: Floats
     """Shape (co-locations, members)."""

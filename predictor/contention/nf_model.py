@@ -24,7 +24,6 @@ class NfModel(Shown):
     """The model of one NF."""
 
     name: str
-    """The NF."""
     cores: int | None
     """Dedicated cores; None when the profile does not state them."""
     execution: Execution

@@ -49,7 +49,6 @@ EXHAUSTIVE_SEGMENTS = 3
 MOST_EXTREMA = 16
 """How many extrema of the second derivative may begin a segment (the paper's l)."""
 MOST_SEGMENTS = 9
-"""Most segments."""
 DERIVATIVE_WINDOW = 5
 """Points of a local derivative."""
 LOOKED_AT = 50

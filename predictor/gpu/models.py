@@ -26,7 +26,6 @@ class GpuModels:
     """Everything that was learnt of one GPU server."""
 
     testbed: TestbedDescription
-    """Its description."""
     models: Mapping[str, GpuNfModel]
     """Of each NF, by name."""
     worker: WorkerModel = field(default_factory=WorkerModel)

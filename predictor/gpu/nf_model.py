@@ -21,7 +21,6 @@ class GpuNfModel:
     """The stages of one NF."""
 
     name: str
-    """The NF."""
     moves: str
     """What of each packet it moves to the GPU: `header`, `payload` or `both`; its class of transfers."""
     batching: BatchingModel

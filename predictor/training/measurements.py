@@ -77,7 +77,6 @@ class NfMeasurements:
     """The measurements of one NF."""
 
     name: str
-    """The NF."""
     cores: int | None
     """Dedicated cores; None when neither nf.json nor testbed.json describes the NF."""
     described: bool
@@ -147,7 +146,6 @@ class Measurements:
     alone: Mapping[Workload, Floats]
     """Per workload that co-locations.csv has alone, throughput (kpps) of its runs, shape (runs,)."""
     default_traffic: TrafficProfile
-    """The default traffic of the profile."""
     nic_cores: int | None
     """Cores of the NIC; None without testbed.json."""
     described_cores: Mapping[str, int]

@@ -55,7 +55,6 @@ class SweepRuns:
     """
 
     testbed: Testbed
-    """Where they run."""
     loads: Callable[[Point], Sequence[Load]]
     """What runs at a point; the NF that is measured is the first."""
     known: Workload

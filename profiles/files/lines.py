@@ -28,7 +28,6 @@ class LineLimit:
     """How many lines a file may have after its header."""
 
     most: int
-    """Lines."""
     noun: str
     """What a line is, for messages: `arrivals`."""
     hint: str | None = None

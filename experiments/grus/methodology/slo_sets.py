@@ -28,7 +28,6 @@ from profiles import PacedWorkload
 SET_TRAFFIC = NAMED_TRAFFICS["Traffic-A"]
 TOLERANCE_RANGE = (0.05, 0.15)
 SLOS_PER_SET = 10
-"""SLOs of a set."""
 PACKED_SMS = 4
 PACKED_BATCHES = (64, 128, 256, 512)
 MOST_DRAWS = 50

@@ -40,7 +40,6 @@ class BruteForced:
     marginal: float | None
     """The best of the patterns that were tried, Mbps; None if none keeps the SLOs."""
     seconds: float
-    """For them."""
     tried: int
     patterns: int
     """Patterns that were tried, and all."""

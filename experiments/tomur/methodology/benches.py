@@ -54,7 +54,6 @@ class RunsWithBenches:
     """Runs of one NF co-located with benches."""
 
     nf: str
-    """The NF."""
     table: pd.DataFrame
     """A row per run, as `Predictor.predict_contention` takes it: the NF's traffic, and the counters and accelerator
     demand of its benches, summed."""

@@ -99,7 +99,6 @@ class LoadRuns:
     """Functions and chains over the load."""
 
     measured: Sequence[LoadedChain]
-    """All of them."""
     testbed: str
     """Which runs these are, as a sentence."""
 

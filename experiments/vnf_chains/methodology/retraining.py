@@ -46,7 +46,6 @@ class Retrained:
     """A chain, and with what its model is trained and judged."""
 
     chain: LoadedChain
-    """Which chain."""
     samples: Floats
     """Response times (ms) of training, shape (loads,)."""
     truth: Floats

@@ -90,7 +90,6 @@ class Page:
     """The content of a page."""
 
     title: str
-    """Title of the page."""
     summary: tuple[str, ...]
     """Paragraphs, the decision first."""
     tiles: tuple[Tile, ...]
