@@ -18,6 +18,7 @@ from placer.inputs.catalogue import Cards
 from placer.model.plan import Placement
 from placer.progress import Progress
 from placer.report.html import Page, Section, Tile, page_of_run, write_plots
+from placer.report.html import run as run_page
 from placer.report.html.page import render
 from placer.report.html.run import (
     agreement_section,
@@ -35,6 +36,7 @@ from placer.report.html.run import (
     violations,
     violations_section,
 )
+from placer.report.text.recommendation import plan_name
 from placer.run import Comparison, RunRequest, run
 from traces.arrivals import Recipe, generate
 
@@ -292,3 +294,41 @@ def test_a_plan_without_idle_capacity_has_a_page(tmp_path: Path) -> None:
     (section,) = (section for section in page.sections if section.name == "waste")
     assert section.text == "No capacity is idle at the peak: every core of the NICs in use is taken."
     assert render(page)
+
+
+def test_the_curve_over_time_peaks_at_the_nics_that_are_reported(comparison: Comparison) -> None:
+    """The maximum of every curve is the number of NICs of the strategy."""
+    peaks = nics_over_time(comparison).groupby("strategy")["nics"].max()
+    assert {plan_name(one): one.nics for one in comparison.evaluations} == peaks.to_dict()
+
+
+def test_a_curve_of_many_moments_keeps_its_peak(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A curve reduced to ten points still has its peak."""
+    monkeypatch.setattr(run_page, "MOST_CURVE_POINTS", 10)
+    curves = nics_over_time(comparison)
+    assert curves.groupby("strategy").size().max() <= 11
+    assert curves.groupby("strategy")["nics"].max().to_dict() == {
+        plan_name(one): one.nics for one in comparison.evaluations
+    }
+
+
+def test_co_locations_add_up_to_the_nics_in_use(comparison: Comparison) -> None:
+    """The NICs of all co-locations are those of the peak, and the average NIC uses at most its cores."""
+    for one in comparison.evaluations:
+        assert co_locations(one.plan)["NICs"].sum() == one.nics
+    assert occupancy(comparison).groupby("strategy")["cores"].sum().max() <= 8
+
+
+def test_every_sla_violation_is_listed(comparison: Comparison) -> None:
+    """A row per violation, each with less throughput than required."""
+    for one in comparison.evaluations:
+        if one.violated:
+            table = violations(one)
+            assert len(table) == one.violated
+            assert (table["true, kpps"] < table["required, kpps"]).all()
+
+
+def test_every_prediction_is_counted_once(comparison: Comparison) -> None:
+    """Instances of equal prediction and truth are one point; all points together hold all instances."""
+    counted = compare_with_truth(comparison).groupby("strategy")["instances"].sum()
+    assert counted.to_dict() == {"contention-aware, tomur": 40, "contention-aware, slomo": 40, "planned, tomur": 40}
