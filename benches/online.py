@@ -93,18 +93,9 @@ class _Times:
 
 
 class _FleetLoad:
-    """Arrivals and departures on a fleet.
-
-    Parameters
-    ----------
-    fleet
-        The fleet; empty at first.
-    oracle
-        Predicts throughput.
-    draw_workload
-        Draws the workload of an arrival.
-    expected
-        Tenants like those that will come, as the service knows them.
+    """Arrivals and departures on a fleet. `fleet`: the fleet; empty at first. `oracle`: predicts throughput.
+    `draw_workload`: draws the workload of an arrival. `expected`: tenants like those that will come, as the service
+    knows them.
     """
 
     def __init__(

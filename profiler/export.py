@@ -201,18 +201,9 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
 def report_runs(
     journal: Journal, notify: Callable[[str], None], *, outliers: int = 0, known: int | None = None
 ) -> pd.DataFrame:
-    """The best-effort runs in a journal; users are notified of what they should know of all runs.
-
-    Parameters
-    ----------
-    journal
-        Of a profiling that has ended.
-    notify
-        Called with each message.
-    outliers
-        Runs that repeats replaced.
-    known
-        Runs that the journal had before, where users should be notified that nothing was measured.
+    """The best-effort runs in a journal; users are notified of what they should know of all runs. `journal`: of a
+    profiling that has ended. `notify`: called with each message. `outliers`: runs that repeats replaced. `known`: runs
+    that the journal had before, where users should be notified that nothing was measured.
     """
     if outliers:
         notify(f"{outliers} runs were outliers: their repeats did not confirm them and replace them")

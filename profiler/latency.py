@@ -16,7 +16,7 @@ from profiler.export import refuse_taken
 from profiler.journal.journal import Journal
 from profiler.journal.records import BENCHES_PART, LATENCY_PART
 from profiler.profiling import journal_of, targets_of
-from profiler.runs.outliers import ConfirmedTestbed, WorkingRuns
+from profiler.runs.outliers import ConfirmedTestbed, WorkingRuns, known_workload
 from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import PacketLatency, Run, Testbed, TestbedError
@@ -89,18 +89,9 @@ def setting_runs(times: int) -> int:
 
 
 class LatencyRuns:
-    """Runs settings on a testbed, first in a closed loop and then at rates.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    known
-        What is sure to run there: it is run after a failure, so that a broken testbed is noticed.
-    seed
-        Of the noise of a simulated testbed; each repeat has its own.
-    done
-        Called with the number of runs, after each batch.
+    """Runs settings on a testbed, first in a closed loop and then at rates. `testbed`: where they run. `known`: what is
+    sure to run there: it is run after a failure, so that a broken testbed is noticed. `seed`: of the noise of a
+    simulated testbed; each repeat has its own. `done`: called with the number of runs, after each batch.
     """
 
     def __init__(
@@ -224,7 +215,7 @@ def profile_latency(
         stack.part(BENCHES_PART)  # drift counts from there
         journal.plan([(LATENCY_PART, "", runs)])
         steps = Steps(progress, runs)
-        measuring = LatencyRuns(stack.part(LATENCY_PART), _find_workload(description), seed, steps.done)
+        measuring = LatencyRuns(stack.part(LATENCY_PART), known_workload(description), seed, steps.done)
         measured = {nf: measuring.measure(drawn, times) for nf, drawn in settings.items()}
         journal.finished(LATENCY_PART)
         if measuring.refused:
@@ -258,10 +249,6 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
             f"{', '.join(several)}: left out; {description.name} offers rates to chains, and these need several cores"
         )
     return [nf for nf in targets if nf.name not in several]
-
-
-def _find_workload(description: TestbedDescription) -> Workload:
-    return Workload(description.fitting_nfs[0].name, description.traffic)
 
 
 # Where latency is measured: the traffic of an NF, and the NFs beside it.

@@ -27,18 +27,8 @@ from profiles import ChainLoad, Load, PacedWorkload, TestbedDescription, Workloa
 
 
 class TestbedStack:
-    """One testbed, wrapped anew for each part of a profiling.
-
-    Parameters
-    ----------
-    testbed
-        Where everything runs.
-    journal
-        Where its runs are kept.
-    seed
-        Of the reference runs.
-    notify
-        Called with messages about drift.
+    """One testbed, wrapped anew for each part of a profiling. `testbed`: where everything runs. `journal`: where its
+    runs are kept. `seed`: of the reference runs. `notify`: called with messages about drift.
     """
 
     __test__ = False

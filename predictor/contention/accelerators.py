@@ -72,18 +72,9 @@ def time_next_to_bench(own_ms: Floats, queues: float, service_ms: Floats, rate_k
 
     Saturating competitors are served once per turn: t_i + S / n_i (Tomur, equation 2). A competitor that offers less
     takes its share of the accelerator's time, which slows the NF linearly: t_i / (1 - rate * S) (Tomur, equation 8),
-    until it saturates as well.
-
-    Parameters
-    ----------
-    own_ms
-        The NF's own service time, shape (N,).
-    queues
-        Its number of queues.
-    service_ms
-        The competitors' sum of n_j^2 / T_j,solo, 0 for none, shape (N,).
-    rate_kpps
-        Their offered rate; NaN when they saturate, shape (N,).
+    until it saturates as well. `own_ms`: the NF's own service time, shape (N,). `queues`: its number of queues.
+    `service_ms`: the competitors' sum of n_j^2 / T_j,solo, 0 for none, shape (N,). `rate_kpps`: their offered rate; NaN
+    when they saturate, shape (N,).
     """
     saturated = own_ms + service_ms / queues
     spare = 1.0 - np.where(np.isnan(rate_kpps), 1.0, rate_kpps * service_ms)

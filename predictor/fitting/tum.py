@@ -267,18 +267,9 @@ def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict
 
 
 def at_least(numbers: Floats, ranges: Floats, size: Floats | float, gamma: float) -> Floats:
-    """Parameters whose terms have at least a share gamma of the size, with their sign; zero remains.
-
-    Parameters
-    ----------
-    numbers
-        Factors of columns, shape (..., columns).
-    ranges
-        Of the columns, the same shape.
-    size
-        Of what is fitted, shape (...).
-    gamma
-        The share.
+    """Parameters whose terms have at least a share gamma of the size, with their sign; zero remains. `numbers`: factors
+    of columns, shape (..., columns). `ranges`: of the columns, the same shape. `size`: of what is fitted, shape (...).
+    `gamma`: the share.
     """
     with np.errstate(all="ignore"):
         unit = np.asarray(size)[..., None] / ranges

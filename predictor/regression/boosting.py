@@ -42,19 +42,9 @@ class Boosted:
 def boost(
     features: Floats, left: Floats, settings: Rows, seed: int, *, left_by: Callable[[Rows], Floats] | None = None
 ) -> Boosted:
-    """Learn the residuals of another model.
-
-    Parameters
-    ----------
-    features, left
-        Shapes (N, features) and (N,).
-    settings
-        Equal numbers for runs of one setting, shape (N,).
-    seed
-        Seeds folds and subsamples.
-    left_by
-        Residuals of every row when the other model learns from some rows only, shape (N,); None where it does not
-        learn from these rows at all.
+    """Learn the residuals of another model. `features` and `left`: shapes (N, features) and (N,). `settings`: equal
+    numbers for runs of one setting, shape (N,). `seed`: seeds folds and subsamples. `left_by`: residuals of every row
+    when the other model learns from some rows only, shape (N,); None where it does not learn from these rows at all.
     """
     missed, added = np.empty((len(left), BOOSTING_STAGES + 1)), np.zeros((len(left), BOOSTING_STAGES + 1))
     folds = list(_folds(settings, seed)) if len(left) >= ENOUGH_RUNS else []
@@ -128,18 +118,9 @@ class Stages:
 def fit_stages(
     features: Floats, target: Floats, stages: int, *, seed: int, subsample: float = 1.0, min_samples_leaf: int = 1
 ) -> Stages:
-    """Learn `target`, shape (N,), from `features`, shape (N, features).
-
-    Parameters
-    ----------
-    stages
-        How many trees.
-    seed
-        Seeds subsamples, and the order in which features of equal gain are looked at.
-    subsample
-        The share of the rows that each tree learns from.
-    min_samples_leaf
-        The fewest rows of a leaf.
+    """Learn `target`, shape (N,), from `features`, shape (N, features). `stages`: how many trees. `seed`: seeds
+    subsamples, and the order in which features of equal gain are looked at. `subsample`: the share of the rows that
+    each tree learns from. `min_samples_leaf`: the fewest rows of a leaf.
     """
     import sklearn
     from sklearn.tree import DecisionTreeRegressor

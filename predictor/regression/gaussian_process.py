@@ -69,18 +69,9 @@ class GaussianProcess(Shown):
         anchored: bool = False,
         noise: float = TYPICAL_NOISE,
     ) -> GaussianProcess:
-        """Fit functions to noisy measurements.
-
-        Parameters
-        ----------
-        inputs, outputs
-            Shapes (N, inputs) and (N, outputs).
-        settings
-            Equal numbers for measurements at one setting, shape (N,).
-        anchored
-            As the attribute.
-        noise
-            Typical variance of the noise as a share of the functions'.
+        """Fit functions to noisy measurements. `inputs` and `outputs`: shapes (N, inputs) and (N, outputs). `settings`:
+        equal numbers for measurements at one setting, shape (N,). `anchored`: as the attribute. `noise`: typical
+        variance of the noise as a share of the functions'.
         """
         inputs, outputs = significant(inputs, of=1.0), significant(outputs, of=1.0)
         low, high = inputs.min(axis=0), inputs.max(axis=0)

@@ -21,23 +21,10 @@ __all__ = ["measurements_of", "train_nf_models"]
 def train_nf_models(
     measured: Measurements, *, seed: int, progress: Callable[[str], None], solo_fits: Mapping[str, SoloCurve]
 ) -> dict[str, NfModel]:
-    """The model of every NF, by name, sorted.
-
-    Parameters
-    ----------
-    measured
-        The measurements of a profile.
-    seed
-        Seeds everything random.
-    progress
-        Called with the name of the NF before its training.
-    solo_fits
-        By NF, a curve of its throughput alone, or `OWN_RUNS`.
-
-    Raises
-    ------
-    InputError
-        When measured co-locations contradict the other runs beyond belief.
+    """The model of every NF, by name, sorted. `measured`: the measurements of a profile. `seed`: seeds everything
+    random. `progress`: called with the name of the NF before its training. `solo_fits`: by NF, a curve of its
+    throughput alone, or `OWN_RUNS`. Raises `InputError` when measured co-locations contradict the other runs beyond
+    belief.
     """
     services = bench_services(measured.benches)
     plausible = {}

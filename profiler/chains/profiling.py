@@ -14,10 +14,11 @@ from profiler.journal.journal import Journal
 from profiler.journal.records import BENCHES_PART, CHAINS_PART
 from profiler.profiling import journal_of
 from profiler.runs.co_runs import SoloRepeats
+from profiler.runs.outliers import known_workload
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import RunRefused, Testbed
 from profiler.testbed_stack import TestbedStack
-from profiles import ChainLoad, InputError, TestbedDescription, Workload
+from profiles import ChainLoad, InputError, TestbedDescription
 from profiles.aside import files_aside
 from profiles.chain_table import CHAINS_FILE, read_chains, with_rows
 from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
@@ -95,7 +96,7 @@ def profile_chains(
         steps = Steps(progress, cycle_runs(description, nfs) + point_runs(chains, repeats))
         cycles = measure_part_of_cycles(stack, journal, nfs, seed=seed, done=steps.done, notify=notify)
         journal.plan([(CHAINS_PART, "", point_runs(chains, repeats))])
-        runs = SoloRepeats(stack.part(CHAINS_PART), _find_workload(description), seed, steps.done)
+        runs = SoloRepeats(stack.part(CHAINS_PART), known_workload(description), seed, steps.done)
         measured = measure_points(runs, chains, description, repeats=repeats, seed=seed)
         journal.finished(CHAINS_PART)
         if runs.refused:
@@ -130,10 +131,6 @@ def _refuse_without_chains(testbed: Testbed, nf: str) -> None:
     except RunRefused as error:
         hint = 'a testbed that runs chains describes `"chains": true` and knows workloads of kind "chain"'
         raise InputError.of("--testbed", f"{description.name} does not run chains: {error}", hint=hint) from None
-
-
-def _find_workload(description: TestbedDescription) -> Workload:
-    return Workload(description.fitting_nfs[0].name, description.traffic)
 
 
 def _count_text(runs: SoloRepeats) -> str:

@@ -20,10 +20,10 @@ from profiler.journal.journal import Journal, JournaledTestbed
 from profiler.journal.records import CHAINS_PART, REPEATS_PART
 from profiler.profiling import journal_of
 from profiler.runs.co_runs import SoloRepeats
-from profiler.runs.outliers import ConfirmedTestbed
+from profiler.runs.outliers import ConfirmedTestbed, known_workload
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Run, Testbed, TestbedWrapper
-from profiles import ChainLoad, Load, Workload
+from profiles import ChainLoad, Load
 from profiles.chain_table import CHAINS_FILE, read_chains
 
 
@@ -85,8 +85,7 @@ class ChainRounds:
         order = np.random.default_rng([self._seed, len(loads)]).permutation(len(loads))
         drawn = [loads[at] for at in order]
         self._counted.steps = Steps(self._progress, len(loads) * rounds)
-        known = Workload(self.description.fitting_nfs[0].name, self.description.traffic)
-        runs = SoloRepeats(self._testbed, known, self._seed, lambda count: None)
+        runs = SoloRepeats(self._testbed, known_workload(self.description), self._seed, lambda count: None)
         before = self._testbed.outliers
         found = runs.measure(drawn, rounds)
         if runs.refused:

@@ -91,18 +91,9 @@ _Load = TypeVar("_Load", bound=Load)
 
 
 class SoloRepeats:
-    """Runs each load alone on a testbed, several times.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    known
-        What is sure to run there: it is run after a failure, so that a broken testbed is noticed.
-    seed
-        Of the noise of a simulated testbed; each repeat has its own.
-    done
-        Called with the number of runs, after each batch.
+    """Runs each load alone on a testbed, several times. `testbed`: where they run. `known`: what is sure to run there:
+    it is run after a failure, so that a broken testbed is noticed. `seed`: of the noise of a simulated testbed; each
+    repeat has its own. `done`: called with the number of runs, after each batch.
     """
 
     def __init__(self, testbed: ConfirmedTestbed, known: Workload, seed: int, done: Callable[[int], None]) -> None:

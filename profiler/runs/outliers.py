@@ -29,7 +29,7 @@ from profiler.testbed import (
     TestbedWrapper,
     difference_by_error,
 )
-from profiles import COUNTERS, Load, Workload
+from profiles import COUNTERS, Load, TestbedDescription, Workload
 from profiles.arrays import Floats
 
 AGREEING_DIFFERENCE = 0.1
@@ -152,6 +152,11 @@ MOST_FAILURES = 2
 """Co-locations that may fail one after another before the testbed itself is taken to have failed."""
 
 _CoLocation = TypeVar("_CoLocation", bound=tuple[Load, ...])
+
+
+def known_workload(description: TestbedDescription) -> Workload:
+    """What is sure to run on a testbed: its first NF that fits, alone at default traffic."""
+    return Workload(description.fitting_nfs[0].name, description.traffic)
 
 
 class WorkingRuns:

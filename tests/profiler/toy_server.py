@@ -37,18 +37,9 @@ def server_description(**changes: object) -> TestbedDescription:
 
 
 class ToyServer(Testbed):
-    """One cycle per 10 bytes for coder, five per rule for gate, which drops a tenth; rings cost nothing.
-
-    Parameters
-    ----------
-    described
-        Its description.
-    fails_after
-        It fails at the run after that many.
-    refused
-        NFs that it does not run in chains.
-    factors
-        By which it measures throughput wrongly, one run after another; 1 where there are no more.
+    """One cycle per 10 bytes for coder, five per rule for gate, which drops a tenth; rings cost nothing. `described`:
+    its description. `fails_after`: it fails at the run after that many. `refused`: NFs that it does not run in chains.
+    `factors`: by which it measures throughput wrongly, one run after another; 1 where there are no more.
     """
 
     def __init__(
