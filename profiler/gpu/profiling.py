@@ -21,40 +21,10 @@ from profiler.profiling import journal_of
 from profiler.quota import refuse_large
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Testbed, TestbedError
-from profiles import InputError, NfDescription, PacedWorkload, TestbedDescription
+from profiles import InputError, NfDescription, PacedWorkload, TestbedDescription, gpu_tables
 from profiles.aside import files_aside
 from profiles.faults import suggestion
-from profiles.gpu_tables import (
-    BATCH_COLUMN,
-    BUSY_COLUMN,
-    GPU_KIND,
-    KEYS_OF_FILE,
-    KPPS_COLUMN,
-    LATENCY_COLUMNS,
-    LATENCY_FILE,
-    LATENCY_MEAN,
-    LATENCY_P50,
-    LATENCY_P99,
-    MEAN_COLUMN,
-    MINIBATCHES_COLUMN,
-    NF_COLUMN,
-    ORDER_COLUMN,
-    OTHERS_COLUMN,
-    P99_COLUMN,
-    PACKETS_COLUMN,
-    RATE_COLUMN,
-    REPEATS_COLUMN,
-    RETURN_MEAN,
-    RETURN_P99,
-    RUN_COLUMN,
-    SPREAD_COLUMN,
-    STAGE_NAMES,
-    TIMES_OF_FILE,
-    TRAFFIC_COLUMNS,
-    GpuNfProfile,
-    minibatches_text,
-    others_text,
-)
+from profiles.gpu_tables import GpuNfProfile, minibatches_text, others_text
 from profiles.profile import write_json
 from profiles.table import write_table
 
@@ -223,11 +193,11 @@ def _write(
         for nf in nfs:
             nf_tables(nf, alone[nf.name], shared).write_files(aside / nf.name)
         runs = [run for found in alone.values() for run in found]
-        write_table(latency_table([*runs, *co_located]), aside / LATENCY_FILE)
+        write_table(latency_table([*runs, *co_located]), aside / gpu_tables.LATENCY_FILE)
 
 
 def _targets(description: TestbedDescription, names: Sequence[str] | None) -> list[NfDescription]:
-    if description.nic.kind != GPU_KIND:
+    if description.nic.kind != gpu_tables.GPU_KIND:
         raise InputError.of("--testbed", f"{description.name} is no GPU server: its nic.kind is {description.nic.kind}")
     known = {nf.name: nf for nf in description.fitting_nfs}
     if unknown := [name for name in names or () if name not in known]:
@@ -260,7 +230,7 @@ def nf_tables(
 def latency_table(runs: Sequence[MeasuredGpuRun]) -> pd.DataFrame:
     """`latency.csv`: a row per NF of each run."""
     rows = [_latency_row(run, at, number) for number, run in enumerate(runs) for at in range(len(run.loads))]
-    return pd.DataFrame(rows, columns=LATENCY_COLUMNS)
+    return pd.DataFrame(rows, columns=gpu_tables.LATENCY_COLUMNS)
 
 
 def _counts(name: str, run: MeasuredGpuRun) -> bool:
@@ -273,11 +243,15 @@ def _counts(name: str, run: MeasuredGpuRun) -> bool:
 def _row(name: str, run: MeasuredGpuRun) -> Row:
     load, stage = run.loads[0], STAGE_OF[name]
     assert load.gpu is not None
-    values = {RATE_COLUMN: load.rate_kpps, BATCH_COLUMN: load.gpu.batch, PACKETS_COLUMN: load.gpu.batch}
-    row: Row = {**load.traffic.as_dict(), **{key: values[key] for key in KEYS_OF_FILE[name]}}
-    row |= {MEAN_COLUMN: run.stage_us(0, stage), P99_COLUMN: _p99(run, 0, stage)}
+    values = {
+        gpu_tables.RATE_COLUMN: load.rate_kpps,
+        gpu_tables.BATCH_COLUMN: load.gpu.batch,
+        gpu_tables.PACKETS_COLUMN: load.gpu.batch,
+    }
+    row: Row = {**load.traffic.as_dict(), **{key: values[key] for key in gpu_tables.KEYS_OF_FILE[name]}}
+    row |= {gpu_tables.MEAN_COLUMN: run.stage_us(0, stage), gpu_tables.P99_COLUMN: _p99(run, 0, stage)}
     if name == "transfer":
-        row |= {RETURN_MEAN: run.stage_us(0, "return"), RETURN_P99: _p99(run, 0, "return")}
+        row |= {gpu_tables.RETURN_MEAN: run.stage_us(0, "return"), gpu_tables.RETURN_P99: _p99(run, 0, "return")}
     return row | _quality(run, 0, stage)
 
 
@@ -285,11 +259,11 @@ def _sharing_row(run: MeasuredGpuRun, at: int) -> Row:
     others = [(one, load) for one, load in enumerate(run.loads) if one != at]
     return {
         **run.loads[at].traffic.as_dict(),
-        PACKETS_COLUMN: _packets(run.loads[at]),
-        OTHERS_COLUMN: others_text([(load.nf, _packets(load)) for _, load in others]),
-        MEAN_COLUMN: run.stage_us(at, "kernel"),
-        P99_COLUMN: _p99(run, at, "kernel"),
-        BUSY_COLUMN: ";".join(f"{_busy(run, one):.4g}" for one, _ in others),
+        gpu_tables.PACKETS_COLUMN: _packets(run.loads[at]),
+        gpu_tables.OTHERS_COLUMN: others_text([(load.nf, _packets(load)) for _, load in others]),
+        gpu_tables.MEAN_COLUMN: run.stage_us(at, "kernel"),
+        gpu_tables.P99_COLUMN: _p99(run, at, "kernel"),
+        gpu_tables.BUSY_COLUMN: ";".join(f"{_busy(run, one):.4g}" for one, _ in others),
         **_quality(run, at, "kernel"),
     }
 
@@ -298,27 +272,32 @@ def _latency_row(run: MeasuredGpuRun, at: int, number: int) -> Row:
     load = run.loads[at]
     assert load.gpu is not None
     of_run: Mapping[str, object] = {
-        RUN_COLUMN: number,
-        NF_COLUMN: load.nf,
+        gpu_tables.RUN_COLUMN: number,
+        gpu_tables.NF_COLUMN: load.nf,
         **load.traffic.as_dict(),
-        RATE_COLUMN: load.rate_kpps,
-        BATCH_COLUMN: load.gpu.batch,
-        ORDER_COLUMN: load.gpu.order,
-        MINIBATCHES_COLUMN: minibatches_text((minibatch.sm, minibatch.packets) for minibatch in load.gpu.minibatches),
-        KPPS_COLUMN: run.kpps(at),
+        gpu_tables.RATE_COLUMN: load.rate_kpps,
+        gpu_tables.BATCH_COLUMN: load.gpu.batch,
+        gpu_tables.ORDER_COLUMN: load.gpu.order,
+        gpu_tables.MINIBATCHES_COLUMN: minibatches_text(
+            (minibatch.sm, minibatch.packets) for minibatch in load.gpu.minibatches
+        ),
+        gpu_tables.KPPS_COLUMN: run.kpps(at),
     }
-    latencies = {LATENCY_MEAN: "mean", LATENCY_P50: "p50", LATENCY_P99: "p99"}
+    latencies = {gpu_tables.LATENCY_MEAN: "mean", gpu_tables.LATENCY_P50: "p50", gpu_tables.LATENCY_P99: "p99"}
     return {
         **of_run,
         **{column: run.latency_us(at, name) for column, name in latencies.items()},
-        **{f"{stage}_us": run.stage_us(at, stage) for stage in STAGE_NAMES},
-        REPEATS_COLUMN: len(run.repeats[at]),
+        **{f"{stage}_us": run.stage_us(at, stage) for stage in gpu_tables.STAGE_NAMES},
+        gpu_tables.REPEATS_COLUMN: len(run.repeats[at]),
     }
 
 
 def _quality(run: MeasuredGpuRun, at: int, stage: str) -> Row:
     repeats = len(run.repeats[at])
-    return {REPEATS_COLUMN: repeats, SPREAD_COLUMN: run.spread_us(at, stage) if repeats > 1 else nan}
+    return {
+        gpu_tables.REPEATS_COLUMN: repeats,
+        gpu_tables.SPREAD_COLUMN: run.spread_us(at, stage) if repeats > 1 else nan,
+    }
 
 
 def _busy(run: MeasuredGpuRun, at: int) -> float:
@@ -339,8 +318,15 @@ def _p99(run: MeasuredGpuRun, at: int, stage: str) -> float:
 
 
 def _frame(name: str, rows: Sequence[Row]) -> pd.DataFrame:
-    busy = [BUSY_COLUMN] if name == "sharing" else []
+    busy = [gpu_tables.BUSY_COLUMN] if name == "sharing" else []
     return pd.DataFrame(
         rows,
-        columns=[*TRAFFIC_COLUMNS, *KEYS_OF_FILE[name], *TIMES_OF_FILE[name], *busy, REPEATS_COLUMN, SPREAD_COLUMN],
+        columns=[
+            *gpu_tables.TRAFFIC_COLUMNS,
+            *gpu_tables.KEYS_OF_FILE[name],
+            *gpu_tables.TIMES_OF_FILE[name],
+            *busy,
+            gpu_tables.REPEATS_COLUMN,
+            gpu_tables.SPREAD_COLUMN,
+        ],
     )

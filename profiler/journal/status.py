@@ -10,31 +10,19 @@ from itertools import pairwise
 from pathlib import Path
 
 from profiler.contention import alone_runs
-from profiler.journal.records import (
-    BENCHES_PART,
-    CHAINS_PART,
-    CYCLES_PART,
-    FURTHER_PART,
-    LATENCY_PART,
-    REFERENCE_PART,
-    REPEATS_PART,
-    SHARING_PART,
-    SWEEP_PART,
-    TOGETHER_PART,
-    journal_faults,
-    of_co_locations,
-)
+from profiler.journal import records
+from profiler.journal.records import journal_faults, of_co_locations
 from profiles import InputError, TestbedDescription
 
 SHOWN_PARTS = {
-    TOGETHER_PART: "co-locations",
-    CYCLES_PART: "cycles",
-    CHAINS_PART: "chains",
-    SWEEP_PART: "sweep",
-    SHARING_PART: "sharers",
-    LATENCY_PART: "latency",
+    records.TOGETHER_PART: "co-locations",
+    records.CYCLES_PART: "cycles",
+    records.CHAINS_PART: "chains",
+    records.SWEEP_PART: "sweep",
+    records.SHARING_PART: "sharers",
+    records.LATENCY_PART: "latency",
 }
-SHOWN_ALONE = (CYCLES_PART, CHAINS_PART, SWEEP_PART, LATENCY_PART)
+SHOWN_ALONE = (records.CYCLES_PART, records.CHAINS_PART, records.SWEEP_PART, records.LATENCY_PART)
 """Parts that need no benches."""
 PAUSE_S = 600.0
 """A longer time between two records is no run: the profiling was interrupted."""
@@ -129,8 +117,8 @@ def read_status(journal: Path) -> ProfilingStatus:
                 for part, method, quota, done in sorted(plan, key=lambda row: of_co_locations(str(row[0])))
             ),
         ),
-        sum(runs for purpose, runs in counts.items() if purpose.endswith(REPEATS_PART)),
-        sum(runs for purpose, runs in counts.items() if purpose.endswith(REFERENCE_PART)),
+        sum(runs for purpose, runs in counts.items() if purpose.endswith(records.REPEATS_PART)),
+        sum(runs for purpose, runs in counts.items() if purpose.endswith(records.REFERENCE_PART)),
         _run_s(times),
     )
 
@@ -160,11 +148,13 @@ def _has_benches(description: TestbedDescription, plan: Sequence[Sequence[object
 def _benches(description: TestbedDescription, counts: Mapping[str, int], plan: Sequence[object]) -> ProfilingPart:
     """Benches come first, so they are done as soon as an NF has runs of its own."""
     started = any(counts.get(nf.name) for nf in description.nfs)
-    return ProfilingPart("benches", "", counts.get(BENCHES_PART, 0), alone_runs(description), bool(plan) and started)
+    return ProfilingPart(
+        "benches", "", counts.get(records.BENCHES_PART, 0), alone_runs(description), bool(plan) and started
+    )
 
 
 def _format_part(part: str) -> str:
-    return SHOWN_PARTS.get(part) or part.replace(f"{FURTHER_PART}-", "for arrivals ")
+    return SHOWN_PARTS.get(part) or part.replace(f"{records.FURTHER_PART}-", "for arrivals ")
 
 
 def _run_s(times: Sequence[tuple[float, float]]) -> float:

@@ -24,19 +24,10 @@ from experiments.vnf_chains.methodology.scaling import AT_SIZE
 from experiments.vnf_chains.methodology.shares import NF_PAIRS
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
-from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile
+from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile, chain_table
 from profiles.arrays import Bools, Floats
 from profiles.chain import parse_chain
-from profiles.chain_table import (
-    CHAIN_KPPS,
-    CHAINS_FILE,
-    CORES_COLUMN,
-    ORDER_COLUMN,
-    REPEAT_COLUMN,
-    SHARES_COLUMN,
-    drop_column_of,
-    read_chains,
-)
+from profiles.chain_table import drop_column_of, read_chains
 
 MOST_FLOWS, FLOW_STEP = 100_000.0, 500.0
 """Flows at the highest load, and by how many it rises from sample to sample: a two-hundredth, as in the paper."""
@@ -147,10 +138,14 @@ def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
     `profiles.chain_table`; each load has as many runs as the next.
     """
     found = []
-    for (order, cores, shares), rows in table.groupby([ORDER_COLUMN, CORES_COLUMN, SHARES_COLUMN], sort=False):
+    for (order, cores, shares), rows in table.groupby(
+        [chain_table.ORDER_COLUMN, chain_table.CORES_COLUMN, chain_table.SHARES_COLUMN], sort=False
+    ):
         stages, _ = parse_chain(str(order))
         core_of = {at: core for core, of_core in enumerate(json.loads(str(cores))) for at in of_core}
-        runs = rows.pivot_table(index="flows", columns=REPEAT_COLUMN, values=CHAIN_KPPS).dropna()
+        runs = rows.pivot_table(
+            index="flows", columns=chain_table.REPEAT_COLUMN, values=chain_table.CHAIN_KPPS
+        ).dropna()
         passes = 1 - float(rows[drop_column_of(0)].mean()) / 100
         nfs = tuple(stage.nf for stage in stages)
         placed = tuple(core_of[at] for at in range(len(nfs)))
@@ -168,7 +163,7 @@ def load_runs(setting: Setting) -> LoadRuns:
         if not folder.is_dir():
             raise CannotRun(f"{setting.chains} has no folder {LOADS_FOLDER} of chains at rising load")
         name, simulated = read_testbed_name(folder)
-        found = load_chains(read_chains(folder / CHAINS_FILE))
+        found = load_chains(read_chains(folder / chain_table.CHAINS_FILE))
         runs = sum(chain.kpps.size for chain in found)
         return LoadRuns(found, f"{name}: {runs:,} runs in {folder.name}, {'simulated' if simulated else 'measured'}.")
     return _simulate(setting.count(SHARE_REPEATS, least=2), FLOW_STEP, setting.seed)

@@ -9,22 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from predictor.gpu import tandem
 from predictor.gpu.batching import BatchingModel, Bursts, dispersion_of, exact_p99_gaps, mean_wait_us, p99_gaps
 from predictor.gpu.device import line_above
 from predictor.gpu.prediction import ENOUGH_LATENCIES, LatencyErrors
 from predictor.gpu.sharing import KernelShare, Sharer, SharingModel, as_arrays
 from predictor.gpu.stage_time import Law, StageTime
-from predictor.gpu.tandem import (
-    BATCH_DONE,
-    BATCH_RETURNED,
-    BATCH_TAKEN,
-    KERNEL_BEGIN,
-    KERNEL_END,
-    ON_BUS,
-    BatchDemand,
-    sample,
-    serve,
-)
+from predictor.gpu.tandem import BatchDemand, sample, serve
 from profiles import TrafficProfile
 from tests.effort import examples
 
@@ -49,36 +40,40 @@ def test_a_bus_is_never_interrupted_and_then_serves_by_order() -> None:
     """NF 1 has the bus at 0; of NF 2 at 1 and NF 0 at 2, NF 0 is next."""
     alone = KernelShare((1.0,))
     at = _serve([[2.0], [0.0], [1.0]], [alone] * 3, orders=[0, 1, 2])
-    assert at[ON_BUS].tolist() == [10.0, 0.0, 20.0]
+    assert at[tandem.ON_BUS].tolist() == [10.0, 0.0, 20.0]
 
 
 def test_batches_of_equal_order_are_served_as_they_come() -> None:
     alone = KernelShare((1.0,))
     at = _serve([[2.0], [0.0], [1.0]], [alone] * 3, orders=[0, 0, 0])
-    assert at[ON_BUS].tolist() == [20.0, 0.0, 10.0]
+    assert at[tandem.ON_BUS].tolist() == [20.0, 0.0, 10.0]
 
 
 def test_a_kernel_waits_for_the_one_before() -> None:
     """The second batch is on the card at 20, the first kernel ends at 40."""
     at = _serve([[0.0, 1.0]], [KernelShare((30.0,))], orders=[0])
-    assert at[KERNEL_BEGIN].tolist() == [10.0, 40.0] and at[KERNEL_END].tolist() == [40.0, 70.0]
+    assert at[tandem.KERNEL_BEGIN].tolist() == [10.0, 40.0] and at[tandem.KERNEL_END].tolist() == [40.0, 70.0]
 
 
 def test_a_worker_takes_no_more_batches_than_its_window() -> None:
     at = _serve([[0.0, 1.0, 2.0]], [KernelShare((30.0,))], orders=[0], window=1)
-    assert at[BATCH_TAKEN].tolist() == [0.0, 40.0, 80.0] and at[BATCH_DONE].tolist() == [40.0, 80.0, 120.0]
+    assert at[tandem.BATCH_TAKEN].tolist() == [0.0, 40.0, 80.0] and at[tandem.BATCH_DONE].tolist() == [
+        40.0,
+        80.0,
+        120.0,
+    ]
 
 
 def test_a_kernel_is_slowed_only_while_its_sharer_runs() -> None:
     """NF 0 runs from 10; NF 1 from 20 to 30, and halves its speed: 20 us of work end at 35."""
     slowed = KernelShare((20.0,), ({1: 1.0},))
     at = _serve([[0.0], [10.0]], [slowed, KernelShare((10.0,))], orders=[0, 1])
-    assert at[KERNEL_END].tolist() == [pytest.approx(35.0), pytest.approx(30.0)]
+    assert at[tandem.KERNEL_END].tolist() == [pytest.approx(35.0), pytest.approx(30.0)]
 
 
 def test_the_longest_minibatch_ends_the_kernel() -> None:
     at = _serve([[0.0]], [KernelShare((20.0, 35.0, 5.0))], orders=[0])
-    assert at[BATCH_RETURNED].tolist() == [45.0]
+    assert at[tandem.BATCH_RETURNED].tolist() == [45.0]
 
 
 def _demand(**changes: object) -> BatchDemand:

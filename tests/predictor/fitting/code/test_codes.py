@@ -20,15 +20,9 @@ from hypothesis import strategies as st
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.generated_code import CODES
 from profiles import InputError
+from tests.predictor.fitting import made_up_models
 from tests.predictor.fitting.code.p4_interpreter import parsed
-from tests.predictor.fitting.made_up_models import (
-    EVERY_MODEL,
-    FOUR_SEGMENTS,
-    HOSTILE_NAMES,
-    ONE_SEGMENT,
-    PER_SETTING,
-    made_up,
-)
+from tests.predictor.fitting.made_up_models import made_up
 
 
 def functions(models: Sequence[FittedModel]) -> list[Callable[[float], float]]:
@@ -50,7 +44,7 @@ def places(model: FittedModel) -> list[float]:
     return sorted([*np.linspace(model.start, model.end, 101).tolist(), *map(float, near)])
 
 
-@pytest.mark.parametrize("model", EVERY_MODEL.values(), ids=EVERY_MODEL)
+@pytest.mark.parametrize("model", made_up_models.EVERY_MODEL.values(), ids=made_up_models.EVERY_MODEL)
 def test_the_function_equals_the_model(model: FittedModel) -> None:
     """To 1e-9, with every family."""
     (function,) = functions([model])
@@ -75,12 +69,12 @@ def test_no_digit_of_a_parameter_or_breakpoint_is_lost(parameters: list[float], 
 
 def test_a_table_of_fits_is_one_function_per_setting() -> None:
     """Their names are those of the settings."""
-    small, large = functions(PER_SETTING)
+    small, large = functions(made_up_models.PER_SETTING)
     assert small.__name__ == "cycles_packet_packet_size_64_flows_minus_0_point_5"
     assert (small(10.0), large(10.0)) == (65.0, 1501.0)
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
+@pytest.mark.parametrize("name", made_up_models.HOSTILE_NAMES)
 def test_whatever_columns_are_called_the_module_has_one_function(name: str) -> None:
     """Of a name that says nothing to the interpreter; no part of a column's name is executed."""
     model = made_up((1.0, 9.0), ("exp", (1.0, 2.0, -0.5)), x=name, y=name, setting={name: 1.5})
@@ -89,13 +83,13 @@ def test_whatever_columns_are_called_the_module_has_one_function(name: str) -> N
 
 
 def test_the_comment_in_python_states_range_and_error() -> None:
-    code = CODES["python"]([EVERY_MODEL["four segments"]])
+    code = CODES["python"]([made_up_models.EVERY_MODEL["four segments"]])
     assert "# Fitted range: 1 <= entries <= 1048576; beyond it, extrapolated." in code
     assert "# Error (sMAPE): 0.73 % of the fit, 0.91 % at points left out of the fit;" in code
     assert "# estimated noise of the measurements: 0.9 %." in code
 
 
-NOT_NEGATIVE = {name: model for name, model in EVERY_MODEL.items() if model.start >= 0}
+NOT_NEGATIVE = {name: model for name, model in made_up_models.EVERY_MODEL.items() if model.start >= 0}
 MOST_COMPARED = 30_000
 
 
@@ -125,7 +119,7 @@ def test_the_stated_error_holds(model: FittedModel) -> None:
 @pytest.mark.parametrize("name", ["linear", "degree-4", "inverse-exp", "inverse-quadratic", "constant"])
 def test_stated_errors_are_those_of_every_whole_number(name: str) -> None:
     """Neither too large nor too small, to the three digits shown."""
-    model = ONE_SEGMENT[name]
+    model = made_up_models.ONE_SEGMENT[name]
     (control,) = parsed(CODES["p4"]([model]))
     at = np.arange(math.ceil(model.start), math.floor(model.end) + 1)
     exact = model.predict(at)
@@ -135,7 +129,7 @@ def test_stated_errors_are_those_of_every_whole_number(name: str) -> None:
 
 
 def test_beyond_the_measured_range_the_value_stays_and_is_marked() -> None:
-    (control,) = parsed(CODES["p4"]([FOUR_SEGMENTS]))
+    (control,) = parsed(CODES["p4"]([made_up_models.FOUR_SEGMENTS]))
     first, last = control.apply(1)[0], control.apply(1_048_576)[0]
     assert control.apply(0) == (first, False)
     assert control.apply(1_048_577) == control.apply(2**32 - 1) == (last, False)
@@ -143,7 +137,7 @@ def test_beyond_the_measured_range_the_value_stays_and_is_marked() -> None:
 
 
 def test_there_is_a_control_per_setting() -> None:
-    small, large = parsed(CODES["p4"](PER_SETTING))
+    small, large = parsed(CODES["p4"](made_up_models.PER_SETTING))
     assert small.name == "cycles_packet_packet_size_64_flows_minus_0_point_5"
     assert large.apply(50)[0] / 2.0**large.fraction_bits == pytest.approx(1505, rel=0.01)
 
@@ -159,11 +153,11 @@ def test_values_below_zero_are_signed_numbers() -> None:
 
 def test_wide_ranges_need_wide_keys() -> None:
     """A key of 64 bits, and a mean error from places of each entry."""
-    code = CODES["p4"]([ONE_SEGMENT["log"]])
+    code = CODES["p4"]([made_up_models.ONE_SEGMENT["log"]])
     assert "in bit<64> entries_," in code and "the mean from 200 places of each entry:" in code
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
+@pytest.mark.parametrize("name", made_up_models.HOSTILE_NAMES)
 def test_whatever_columns_are_called_the_control_is_understood(name: str) -> None:
     model = made_up((1.0, 9.0), ("linear", (1.0, 2.0)), x=name, y=name)
     (control,) = parsed(CODES["p4"]([model]))
@@ -230,7 +224,7 @@ def compiled(folder: Path, models: Sequence[FittedModel]) -> list[Callable[[floa
 
 def test_the_functions_equal_the_models(tmp_path: Path) -> None:
     """To 1e-9, with every family."""
-    models = [replace(model, y=f"{name} of {model.y}") for name, model in EVERY_MODEL.items()]
+    models = [replace(model, y=f"{name} of {model.y}") for name, model in made_up_models.EVERY_MODEL.items()]
     functions = compiled(tmp_path, models)
     assert len(functions) == len(models)
     for function, model in zip(functions, models, strict=True):
@@ -240,14 +234,14 @@ def test_the_functions_equal_the_models(tmp_path: Path) -> None:
 
 def test_whatever_columns_are_called_the_file_compiles(tmp_path: Path) -> None:
     """Without a warning, with one function per model."""
-    models = [made_up((1.0, 9.0), ("log", (1.0, 2.0)), x=name, y=name) for name in HOSTILE_NAMES]
-    functions = compiled(tmp_path, [*models, *PER_SETTING])
+    models = [made_up((1.0, 9.0), ("log", (1.0, 2.0)), x=name, y=name) for name in made_up_models.HOSTILE_NAMES]
+    functions = compiled(tmp_path, [*models, *made_up_models.PER_SETTING])
     assert len(functions) == len(models) + 2
     assert functions[0](1.0) == 1.0 and functions[-1](10.0) == 1501.0
 
 
 def test_the_comment_states_range_and_error() -> None:
-    code = CODES["c"]([EVERY_MODEL["four segments"]])
+    code = CODES["c"]([made_up_models.EVERY_MODEL["four segments"]])
     assert " * Fitted range: 1 <= entries <= 1048576; beyond it, extrapolated.\n" in code
     assert " * Error (sMAPE): 0.73 % of the fit, 0.91 % at points left out of the fit;\n" in code
     assert "\tif (entries < 20000.5)\n\t\treturn entries*(1e-07*entries - 0.003) + 200.1;\n" in code
@@ -264,18 +258,18 @@ CASES = r"""\[
 
 def test_each_segment_is_a_case() -> None:
     """With as many digits as the values need."""
-    code = CODES["latex"]([FOUR_SEGMENTS])
+    code = CODES["latex"]([made_up_models.FOUR_SEGMENTS])
     assert CASES in code
     assert code.endswith("& 100000 \\leq \\mathit{entries} \\leq 1048576 \\\\\n\\end{cases}\n\\]\n")
     assert "% Fitted range: 1 <= entries <= 1048576; beyond it, extrapolated.\n" in code
 
 
 def test_there_is_an_equation_per_setting() -> None:
-    code = CODES["latex"](PER_SETTING)
+    code = CODES["latex"](made_up_models.PER_SETTING)
     assert code.count(r"\begin{cases}") == code.count(r"\end{cases}") == 2
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
+@pytest.mark.parametrize("name", made_up_models.HOSTILE_NAMES)
 def test_whatever_columns_are_called_braces_match(name: str) -> None:
     """And nothing of a name is a command."""
     code = CODES["latex"]([made_up((1.0, 9.0), ("log", (1.0, 2.0)), x=name, y=name)])
@@ -290,5 +284,5 @@ def test_one_letter_stays_as_it_is() -> None:
 
 
 def test_every_family_is_written() -> None:
-    for model in EVERY_MODEL.values():
+    for model in made_up_models.EVERY_MODEL.values():
         assert r"\begin{cases}" in CODES["latex"]([model])
