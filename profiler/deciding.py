@@ -166,11 +166,7 @@ def _repeat(runs: CoLocationRuns) -> None:
     as many as the square root of the weight.
     """
     low, high = DECIDING_BAND
-    measured = {
-        co_location: runs.slowest(co_location)
-        for co_location in dict.fromkeys(one for one, _ in runs.all())
-        if len(co_location) > 1
-    }
+    measured = {group: runs.slowest(group) for group in dict.fromkeys(one for one, _ in runs.all()) if len(group) > 1}
     weights = {one: _chance(runs, one) for one, share in measured.items() if share is not None and low <= share <= high}
     while runs.left > 0:
         worth = {

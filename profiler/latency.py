@@ -314,9 +314,7 @@ def _others(description: TestbedDescription, nf: NfDescription, share: float, rn
     left = description.nic.cores - nf.cores
     free = max(round(share * left), min(left, 1))
     others = []
-    while fitting := [
-        candidate for candidate in description.fitting_nfs if candidate.cores <= free and candidate.name != NULL_NF
-    ]:
+    while fitting := [nf for nf in description.fitting_nfs if nf.cores <= free and nf.name != NULL_NF]:
         others.append(fitting[int(rng.integers(len(fitting)))])
         free -= others[-1].cores
     return tuple(sorted(Workload(other.name, description.traffic) for other in others))

@@ -47,7 +47,5 @@ class GpuSettings:
         optional = {"order": self.order, "flush_us": self.flush_us, "scheduler": self.scheduler}
         written |= {name: value for name, value in optional.items() if value is not None}
         if self.minibatches:
-            written["minibatches"] = [
-                {"sm": minibatch.sm, "packets": minibatch.packets} for minibatch in self.minibatches
-            ]
+            written["minibatches"] = [{"sm": part.sm, "packets": part.packets} for part in self.minibatches]
         return written

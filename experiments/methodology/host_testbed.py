@@ -75,8 +75,6 @@ def measure(
         except TestbedError as error:
             raise CannotRun(f"this machine cannot measure it: {error}") from error
     return [
-        RepeatedRuns(
-            np.array([[measurement.throughput_kpps for measurement in runs[at].measurements] for runs in rounds])
-        )
+        RepeatedRuns(np.array([[nf.throughput_kpps for nf in runs[at].measurements] for runs in rounds]))
         for at in range(len(co_locations))
     ]

@@ -131,9 +131,7 @@ def _draw_contended(nf: str, setting: Setting) -> list[list[Workload]]:
     drawn = co_locations_of(
         nf, OFFERED_PER_USED * setting.count(CO_LOCATIONS), setting.rng(f"figure2 {nf}"), others=list(hosted)
     )
-    return [co_location for co_location in drawn if any(hosted[other.nf] for other in co_location[1:])][
-        : setting.count(CO_LOCATIONS)
-    ]
+    return [group for group in drawn if any(hosted[other.nf] for other in group[1:])][: setting.count(CO_LOCATIONS)]
 
 
 def _first(predictor: Predictor, co_locations: Sequence[Sequence[Workload]]) -> Floats:

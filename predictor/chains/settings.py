@@ -121,11 +121,7 @@ def without_strange(settings: Settings) -> Settings:
 
 def _spread(repeats: Sequence[Floats]) -> float:
     """Relative standard deviation of a measurement, by repeats."""
-    apart = [
-        np.abs(repeat - np.median(repeat)) * np.sqrt(len(repeat) / (len(repeat) - 1))
-        for repeat in repeats
-        if len(repeat) > 1
-    ]
+    apart = [np.abs(run - np.median(run)) * np.sqrt(len(run) / (len(run) - 1)) for run in repeats if len(run) > 1]
     if not apart:
         return ASSUMED_SPREAD
     measured, count = (

@@ -71,9 +71,7 @@ class EquilibriumModel:
         positions = np.nonzero(batch.contended)
         for name, rows in table.by_nf(batch.member[positions]):
             model, where = table.models[name], tuple(axis[rows] for axis in positions)
-            columns = np.array(
-                [table.accelerators.index(accelerator) for accelerator in model.accelerators], dtype=np.int64
-            )
+            columns = np.array([table.accelerators.index(engine) for engine in model.accelerators], dtype=np.int64)
             pressure = np.empty((len(where[0]), len(columns)))
             write_all_pressures(table.columns, batch.member, np.column_stack(where), columns, pressure)
             kept = equilibrium.throughput[where] / equilibrium.solo[where]

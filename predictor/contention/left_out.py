@@ -110,7 +110,5 @@ def rows_left_out(models: Mapping[str, NfModel], default: TrafficProfile) -> dic
             others = [name for name, count in zip(correction.names, instances, strict=True) for _ in range(count)]
             co_location = tuple(map(workloads.__getitem__, sorted([nf, *others])))
             found.setdefault(co_location, {})[nf] = LeftOutRow(*row)
-    complete = {
-        key: rows for key, rows in found.items() if len(key) > 1 and {workload.nf for workload in key} <= rows.keys()
-    }
+    complete = {key: rows for key, rows in found.items() if len(key) > 1 and {load.nf for load in key} <= rows.keys()}
     return {key: complete[key] for key in sorted(complete, key=lambda key: [workload.nf for workload in key])}

@@ -152,9 +152,7 @@ def competitors(inputs: Floats) -> Floats:
 def points_of(corrections: Sequence[NeighbourCorrection | None]) -> NeighbourPoints:
     """Where errors were measured, as compiled code reads it; nowhere where there is no correction."""
     width = max((correction.inputs.shape[1] for correction in corrections if correction), default=0)
-    scaled = [
-        (correction.inputs / correction.lengths).T if correction else np.zeros((width, 0)) for correction in corrections
-    ]
+    scaled = [(model.inputs / model.lengths).T if model else np.zeros((width, 0)) for model in corrections]
     return NeighbourPoints(
         smooth=np.array([correction.smooth if correction else 0.0 for correction in corrections]),
         own=np.array([correction.own if correction else 0.0 for correction in corrections]),
@@ -170,9 +168,7 @@ def neighbour_models(corrections: Sequence[NeighbourCorrection | None]) -> Neigh
     return NeighbourModels(
         points_of(corrections),
         weights=pad([correction.solved.weights if correction else np.zeros(0) for correction in corrections]),
-        inverse_factor=pad(
-            [correction.solved.inverse_factor if correction else np.zeros(0) for correction in corrections]
-        ),
+        inverse_factor=pad([model.solved.inverse_factor if model else np.zeros(0) for model in corrections]),
     )
 
 

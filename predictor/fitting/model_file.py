@@ -56,13 +56,8 @@ def model_document(model: FittedModel) -> dict[str, Any]:
         "to": _number(model.end),
         "segments": [_segment(segment, model.x) for segment in model.segments],
         "breakpoints": [
-            {
-                "at": _number(curve_break.at),
-                "low": _number(curve_break.low),
-                "high": _number(curve_break.high),
-                "jump": _number(curve_break.jump),
-            }
-            for curve_break in model.breakpoints
+            {"at": _number(bend.at), "low": _number(bend.low), "high": _number(bend.high), "jump": _number(bend.jump)}
+            for bend in model.breakpoints
         ],
         "smape_pct": _number(model.smape_pct),
         "left_out_smape_pct": None if model.left_out_smape_pct is None else _number(model.left_out_smape_pct),
@@ -255,10 +250,7 @@ def _model(read: _Model) -> FittedModel:
         read.y,
         read.points,
         tuple(_curve_segment(segment) for segment in read.segments),
-        tuple(
-            CurveBreak(curve_break.at, curve_break.low, curve_break.high, curve_break.jump)
-            for curve_break in read.breakpoints
-        ),
+        tuple(CurveBreak(bend.at, bend.low, bend.high, bend.jump) for bend in read.breakpoints),
         read.smape_pct,
         read.left_out_smape_pct,
         read.noise_pct,

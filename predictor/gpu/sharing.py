@@ -76,11 +76,7 @@ class SharingModel:
         """What each sharer adds, so that all together add up to `slowdown`; each alone otherwise decides its share."""
         alone = [self.slowdown(own, [member]) for member in group]
         total, together = sum(alone), self.slowdown(own, group)
-        return (
-            [together * co_location / total for co_location in alone]
-            if total > 0
-            else [together / len(group)] * len(group)
-        )
+        return [together * time / total for time in alone] if total > 0 else [together / len(group)] * len(group)
 
     @property
     def error_pct(self) -> float:

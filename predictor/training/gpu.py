@@ -129,9 +129,7 @@ def latency_errors(models: GpuModels, measured: Sequence[tuple[list[PacedWorkloa
             predicted = models.predict(loads)
         except (InputError, Overload):
             continue
-        shares += [
-            sum(prediction.stages_us[name] for name in WAIT_STAGES) / prediction.mean_us for prediction in predicted
-        ]
+        shares += [sum(nf.stages_us[name] for name in WAIT_STAGES) / nf.mean_us for nf in predicted]
         tails += [prediction.p99_us / prediction.mean_us for prediction in predicted]
         errors += [np.log(found / [one.mean_us, one.p99_us]) for found, one in zip(latencies, predicted, strict=True)]
     if not errors:

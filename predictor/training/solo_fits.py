@@ -73,13 +73,7 @@ def with_fit_of_runs(solo: SoloModel, measured: NfMeasurements, execution: Execu
 def is_above_zero(curve: FittedModel) -> bool:
     """Whether the curve is a throughput all over its range."""
     even = np.linspace(curve.start, curve.end, CHECKED_PLACES)
-    places = np.concatenate(
-        [
-            even,
-            [curve_break.start for curve_break in curve.segments],
-            [curve_break.at for curve_break in curve.breakpoints],
-        ]
-    )
+    places = np.concatenate([even, [part.start for part in curve.segments], [bend.at for bend in curve.breakpoints]])
     if curve.start > 0:
         places = np.concatenate([places, np.geomspace(curve.start, curve.end, CHECKED_PLACES)])
     values = curve.predict(np.clip(places, curve.start, curve.end))

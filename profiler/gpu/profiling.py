@@ -278,9 +278,7 @@ def _latency_row(run: MeasuredGpuRun, at: int, number: int) -> Row:
         gpu_tables.RATE_COLUMN: load.rate_kpps,
         gpu_tables.BATCH_COLUMN: load.gpu.batch,
         gpu_tables.ORDER_COLUMN: load.gpu.order,
-        gpu_tables.MINIBATCHES_COLUMN: minibatches_text(
-            (minibatch.sm, minibatch.packets) for minibatch in load.gpu.minibatches
-        ),
+        gpu_tables.MINIBATCHES_COLUMN: minibatches_text((part.sm, part.packets) for part in load.gpu.minibatches),
         gpu_tables.KPPS_COLUMN: run.kpps(at),
     }
     latencies = {gpu_tables.LATENCY_MEAN: "mean", gpu_tables.LATENCY_P50: "p50", gpu_tables.LATENCY_P99: "p99"}

@@ -256,9 +256,7 @@ def _as_json(run: RecordedRun) -> str:
 
 def _from_json(text: str) -> RecordedRun:
     fields = json.loads(text)
-    workloads = (
-        Workload(workload["name"], TrafficProfile.from_mapping(workload["traffic"])) for workload in fields["workloads"]
-    )
+    workloads = (Workload(load["name"], TrafficProfile.from_mapping(load["traffic"])) for load in fields["workloads"])
     return tuple(workloads), tuple(float(kpps) for kpps in fields["throughput_kpps"])
 
 

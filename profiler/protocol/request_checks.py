@@ -153,9 +153,7 @@ def _settings(nic: NicModel, gpu: GpuSettings) -> list[str]:
             for minibatch in gpu.minibatches
             if not 0 <= minibatch.sm < nic.sms
         ]
-        faults += [
-            f"two minibatches on SM {sm}" for sm in _find_repeated(minibatch.sm for minibatch in gpu.minibatches)
-        ]
+        faults += [f"two minibatches on SM {sm}" for sm in _find_repeated(part.sm for part in gpu.minibatches)]
         total = sum(minibatch.packets for minibatch in gpu.minibatches)
         if total != gpu.batch:
             faults.append(f"minibatches of {total} packets for a batch of {gpu.batch}")

@@ -78,9 +78,7 @@ def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[
     if CYCLES_METRIC in spec.measure.metrics and not description.nic.clock_mhz:
         hint = f"{description.name} does not describe its clock_mhz; measure throughput_kpps"
         faults.append(SpecFault(("measure", "metrics"), f"{CYCLES_METRIC} is not known", hint))
-    cores = nf.cores + sum(
-        _cores(competitor, description) * competitor.count for competitor in spec.workload.competitors
-    )
+    cores = nf.cores + sum(_cores(rival, description) * rival.count for rival in spec.workload.competitors)
     if cores > description.nic.cores:
         message = f"needs {cores} cores, the NIC of {description.name} has {description.nic.cores}"
         faults.append(SpecFault(("workload",), message))

@@ -59,10 +59,7 @@ def further_points(axis: Axis, runs: Runs, count: int, planned: int) -> list[flo
     ]
     bending.sort(key=lambda pair: -pair[0])
     chosen = [one for _, one in bending[:count]]
-    wide = sorted(
-        (interval for interval in left if interval not in chosen and interval.middle is not None),
-        key=lambda one: -one.width,
-    )
+    wide = sorted((gap for gap in left if gap not in chosen and gap.middle is not None), key=lambda one: -one.width)
     chosen += wide[: count - len(chosen)]
     return [interval.middle for interval in chosen if interval.middle is not None]
 

@@ -81,9 +81,7 @@ def _device(models: GpuModels, slos: Sequence[LatencySlo]) -> GpuDevice:
 
 
 def _load(nf: str, admitted: Admitted) -> PacedWorkload:
-    return on_sms(
-        nf, SET_TRAFFIC, [(minibatch.sm, minibatch.packets) for minibatch in admitted.minibatches], order=admitted.order
-    )
+    return on_sms(nf, SET_TRAFFIC, [(part.sm, part.packets) for part in admitted.minibatches], order=admitted.order)
 
 
 def pack_nfs(models: GpuModels, rng: Random) -> SloCoLocation:
