@@ -24,10 +24,10 @@ from profiles.profile import (
     COUNTER_COLUMNS,
     FIRST_RATE,
     FIRST_SERVICE,
+    KPPS_COLUMN,
     NF_COLUMN,
     NOT_ACCELERATORS,
     RUN_COLUMN,
-    THROUGHPUT_COLUMN,
     TRAFFIC_COLUMNS,
     NfProfile,
     rate_column,
@@ -162,7 +162,7 @@ def read_recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
             Workload(str(name), TrafficProfile(*traffic))
             for name, traffic in zip(rows[NF_COLUMN], traffics, strict=True)
         )
-        yield tuple(workloads), round_kpps(rows[THROUGHPUT_COLUMN])
+        yield tuple(workloads), round_kpps(rows[KPPS_COLUMN])
 
 
 def round_kpps(kpps: Iterable[float]) -> tuple[float, ...]:
@@ -178,24 +178,18 @@ def memory_table(points: Iterable[OperatingPoint]) -> pd.DataFrame:
 def bench_table(benches: BenchLevels) -> pd.DataFrame:
     """`benches.csv`: each setting measured alone. A parameter named like another column gets its bench's name, too."""
     levels = benches.all()
-    taken = {"bench", *COUNTERS, THROUGHPUT_COLUMN, *(service_column(name) for name in benches.accelerators)}
+    taken = {"bench", *COUNTERS, KPPS_COLUMN, *(service_column(name) for name in benches.accelerators)}
     rows: list[dict[str, object]] = []
     for level in levels:
         name = level.load.name
         parameters = {key if key not in taken else f"{name}.{key}": value for key, value in level.load.parameters}
         demand = {service_column(name): level.service_ms for name in [level.accelerator] if name}
         rows.append(
-            {
-                "bench": name,
-                **parameters,
-                **level.counters.as_dict(),
-                THROUGHPUT_COLUMN: level.throughput_kpps,
-                **demand,
-            }
+            {"bench": name, **parameters, **level.counters.as_dict(), KPPS_COLUMN: level.throughput_kpps, **demand}
         )
     settings = dict.fromkeys(key for row in rows for key in row if key not in taken)
     services = [service_column(name) for name in benches.accelerators]
-    return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT_COLUMN, *services])
+    return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, KPPS_COLUMN, *services])
 
 
 def report_runs(
@@ -236,7 +230,7 @@ def _record(runs: NfRuns) -> Iterator[RecordedRun]:
 def _co_location_table(runs: Iterable[RecordedRun], first: int = 0) -> pd.DataFrame:
     """`co-locations.csv`: a row per NF of each run; runs are numbered from `first`."""
     rows = [
-        {RUN_COLUMN: number, NF_COLUMN: workload.nf, **workload.traffic.as_dict(), THROUGHPUT_COLUMN: one}
+        {RUN_COLUMN: number, NF_COLUMN: workload.nf, **workload.traffic.as_dict(), KPPS_COLUMN: one}
         for number, (co_location, kpps) in enumerate(runs, first)
         for workload, one in zip(co_location, kpps, strict=True)
     ]
@@ -252,13 +246,11 @@ def _table(measured: Sequence[_Measured], contention_columns: _Columns) -> pd.Da
         {
             **measured_run[0].as_dict(),
             **contention_columns(measured_run),
-            THROUGHPUT_COLUMN: _mean([run.throughput_kpps for run in measured_run[2]]),
+            KPPS_COLUMN: _mean([run.throughput_kpps for run in measured_run[2]]),
         }
         for measured_run in measured
     ]
-    return pd.DataFrame(
-        rows, columns=list(rows[0]) if rows else [*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT_COLUMN]
-    )
+    return pd.DataFrame(rows, columns=list(rows[0]) if rows else [*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, KPPS_COLUMN])
 
 
 def _own_counters(one: _Measured) -> dict[str, float]:

@@ -11,13 +11,13 @@ from pathlib import Path
 import pandas as pd
 
 from profiles.faults import InputError
-from profiles.profile import RUN_COLUMN, THROUGHPUT_COLUMN
+from profiles.profile import KPPS_COLUMN, RUN_COLUMN
 from profiles.table import read_table
 
 BEST_EFFORT = "best-effort.csv"
 ERROR_COLUMN, DISTURBED_COLUMN = "standard_error_pct", "disturbed_pct"
 TEXT_COLUMNS = ["purpose", "kind", "name", "settings"]
-BEST_EFFORT_COLUMNS = [RUN_COLUMN, *TEXT_COLUMNS, THROUGHPUT_COLUMN, ERROR_COLUMN, DISTURBED_COLUMN]
+BEST_EFFORT_COLUMNS = [RUN_COLUMN, *TEXT_COLUMNS, KPPS_COLUMN, ERROR_COLUMN, DISTURBED_COLUMN]
 """A row per workload of each run; an unknown error or share of disturbed windows is empty."""
 
 
@@ -29,10 +29,7 @@ def read_best_effort(directory: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=BEST_EFFORT_COLUMNS)
     table, faults = read_table(
-        path,
-        [RUN_COLUMN, THROUGHPUT_COLUMN],
-        {ERROR_COLUMN: float("nan"), DISTURBED_COLUMN: float("nan")},
-        text=TEXT_COLUMNS,
+        path, [RUN_COLUMN, KPPS_COLUMN], {ERROR_COLUMN: float("nan"), DISTURBED_COLUMN: float("nan")}, text=TEXT_COLUMNS
     )
     if faults:
         raise InputError(faults)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TRAFFIC_COLUMNS = list(ATTRIBUTES)
 COUNTER_COLUMNS = list(COUNTERS)
-THROUGHPUT_COLUMN = "throughput_kpps"
+KPPS_COLUMN = "throughput_kpps"
 FIRST_SERVICE = "competitor_service_ms"
 FIRST_RATE = "competitor_kpps"
 RUN_COLUMN, NF_COLUMN = "run", "nf"
@@ -174,9 +174,9 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
     description = read_model(described, NfDescription, faults) if described.exists() else None
 
     def table(path: Path, columns: Sequence[str], defaults: dict[str, float], text: Sequence[str] = ()) -> pd.DataFrame:
-        required = [*columns, "flows", "packet_size", THROUGHPUT_COLUMN]
+        required = [*columns, "flows", "packet_size", KPPS_COLUMN]
         read, wrong = read_table(
-            path, required, {"mtbr": 0.0, **defaults}, text=text, positive=["flows", "packet_size", THROUGHPUT_COLUMN]
+            path, required, {"mtbr": 0.0, **defaults}, text=text, positive=["flows", "packet_size", KPPS_COLUMN]
         )
         faults.extend(wrong)
         return read
@@ -227,7 +227,7 @@ def _no_table() -> pd.DataFrame:
 def _nothing(columns: Iterable[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, THROUGHPUT_COLUMN]})
+    return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, KPPS_COLUMN]})
 
 
 def _join_tables(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:

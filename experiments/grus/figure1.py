@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
 from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, schedule_firewalls
 from experiments.grus.methodology.simulated_server import DEFAULT_BATCH
 from experiments.methodology.findings import Finding
@@ -29,7 +29,7 @@ def run(setting: Setting) -> Result:
         setting.say(f"{scheduler} sharing: {len(OTHER_FIREWALLS)} runs")
         runs += schedule_firewalls(scheduler, OTHER_FIREWALLS)
     table = pd.DataFrame([_row(run) for run in runs])
-    return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, table), FIGURE_NOTES)
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, table), FIGURE_NOTES)
 
 
 def _row(one: FirewallRun) -> dict[str, object]:

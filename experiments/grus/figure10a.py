@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import PAPER, SIMULATED_TESTBED
+from experiments.grus import PAPER, SIMULATED_GPU
 from experiments.grus.methodology.printed_laws import line
 from experiments.grus.methodology.simulated_server import (
     NAMED_TRAFFICS,
@@ -43,7 +43,7 @@ def run(setting: Setting) -> Result:
         run for name, traffic in NAMED_TRAFFICS.items() for run in _runs(setting, models, name, traffic)
     )
     table = pd.DataFrame([_row(str(traffic), of) for traffic, of in runs.groupby("traffic", sort=False)])
-    return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
 
 
 def _runs(setting: Setting, models: GpuModels, name: str, traffic: TrafficProfile) -> Iterator[dict[str, object]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
 from experiments.grus.methodology.printed_laws import line
 from experiments.grus.methodology.simulated_server import (
     NAMED_TRAFFICS,
@@ -40,7 +40,7 @@ def run(setting: Setting) -> Result:
     runs = pd.DataFrame(run for name, nf in laws for run in _runs(setting, models, name, nf, laws))
     keys = ["traffic", "nf"]
     table = pd.DataFrame([_row(str(key[0]), str(key[1]), of) for key, of in runs.groupby(keys, sort=False)])
-    return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
 
 
 def _law(setting: Setting, traffic: str, nf: str) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
 from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, latency_of, measure, train_models
 from experiments.grus.methodology.slo_sets import (
     PACKED_SMS,
@@ -41,7 +41,7 @@ def run(setting: Setting) -> Result:
         for error in _errors(models, group, number, loads)
     )
     table = pd.DataFrame([_row(str(group), of) for group, of in runs.groupby("group", sort=False)])
-    return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), _notes(models), {"runs": runs})
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, runs), _notes(models), {"runs": runs})
 
 
 def _co_locations(setting: Setting, models: GpuModels) -> Iterator[tuple[str, int, SloCoLocation]]:

@@ -9,7 +9,7 @@ from random import Random
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import BUS_SCHEDULES, MODELLED_TESTBED, NOT_PRINTED, PAPER
+from experiments.grus import BUS_SCHEDULES, MODELLED_GPU, NOT_PRINTED, PAPER
 from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS, judge_admission
 from experiments.grus.methodology.paper_gpu import BASELINE_NAMES, device, random_slos
 from experiments.registry import Result, Setting, experiment
@@ -36,7 +36,7 @@ def run(setting: Setting) -> Result:
             for (baseline, bus, method), of in most.groupby(keys, sort=False)
         ]
     )
-    return Result(table, (MODELLED_TESTBED,), lambda figure: _draw(figure, most), _notes(setting, runs), {"most": most})
+    return Result(table, (MODELLED_GPU,), lambda figure: _draw(figure, most), _notes(setting, runs), {"most": most})
 
 
 def _runs(setting: Setting) -> Iterator[dict[str, object]]:

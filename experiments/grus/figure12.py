@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import BUS_SCHEDULES, MODELLED_TESTBED, PAPER
+from experiments.grus import BUS_SCHEDULES, MODELLED_GPU, PAPER
 from experiments.grus.methodology.judging import judge_admission
 from experiments.grus.methodology.paper_gpu import FREE_BATCH, device, random_slos
 from experiments.registry import Result, Setting, experiment
@@ -36,7 +36,7 @@ def run(setting: Setting) -> Result:
             for (load, bus, method), of in runs.groupby(KEY_COLUMNS, sort=False)
         ]
     )
-    return Result(table, (MODELLED_TESTBED,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"sets": runs})
+    return Result(table, (MODELLED_GPU,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"sets": runs})
 
 
 def _runs(setting: Setting) -> Iterator[dict[str, object]]:

@@ -9,7 +9,7 @@ from time import perf_counter
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import BUS_SCHEDULES, MODELLED_TESTBED, NOT_PRINTED, PAPER
+from experiments.grus import BUS_SCHEDULES, MODELLED_GPU, NOT_PRINTED, PAPER
 from experiments.grus.methodology.judging import METHOD_NAMES, TIME_LIMIT_S, judge_admission
 from experiments.grus.methodology.paper_gpu import BEST_BATCH, device, random_slos
 from experiments.methodology.accuracy import verdict_on
@@ -44,7 +44,7 @@ def run(setting: Setting) -> Result:
     )
     return Result(
         table,
-        ("This machine, one thread; the times are measured, the SLOs are those of the modelled GPU.", MODELLED_TESTBED),
+        ("This machine, one thread; the times are measured, the SLOs are those of the modelled GPU.", MODELLED_GPU),
         lambda figure: _draw(figure, runs),
         FIGURE_NOTES,
         {"runs": runs},

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
 from experiments.grus.methodology.printed_laws import line, penalties_us
 from experiments.grus.methodology.simulated_server import SERVER_NFS, measure, stages_of, train_models
 from experiments.registry import Result, Setting, experiment
@@ -94,7 +94,7 @@ def run(setting: Setting) -> Result:
         runs[f"{name}_error_pct"] = 100 * (runs[f"{name}_us"] / runs["measured_us"] - 1).abs()
     keys = ["nf", "sharing"]
     table = pd.DataFrame([row(str(key[0]), str(key[1]), of) for key, of in runs.groupby(keys, sort=False)])
-    return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
 
 
 def _runs(setting: Setting, models: GpuModels, nf: str, rng: Random) -> Iterator[KernelRun]:

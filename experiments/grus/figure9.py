@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_TESTBED
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
 from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, runs_beside, schedule_firewalls
 from experiments.grus.methodology.simulated_server import (
     DEFAULT_BATCH,
@@ -45,7 +45,7 @@ def run(setting: Setting) -> Result:
         setting.say(f"{placement}: {len(OTHER_FIREWALLS)} runs")
         runs += runs_beside(placement, OTHER_FIREWALLS, partial(loads, placement))
     table = pd.DataFrame([_row(run, without) for run in runs])
-    return Result(table, (SIMULATED_TESTBED,), lambda figure: _draw(figure, table), FIGURE_NOTES)
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, table), FIGURE_NOTES)
 
 
 def loads(placement: str, others: int) -> list[PacedWorkload]:

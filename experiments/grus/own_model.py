@@ -9,7 +9,7 @@ from random import Random
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import BUS_SCHEDULES, MODELLED_TESTBED, NOT_PRINTED, PAPER
+from experiments.grus import BUS_SCHEDULES, MODELLED_GPU, NOT_PRINTED, PAPER
 from experiments.grus.methodology.judging import judge_admission
 from experiments.grus.methodology.paper_gpu import BEST_BATCH, device, random_slos
 from experiments.registry import Result, Setting, experiment
@@ -30,7 +30,7 @@ def run(setting: Setting) -> Result:
     table = pd.DataFrame(
         [_row(str(key[0]), int(str(key[1])), str(key[2]), of) for key, of in runs.groupby(keys, sort=False)]
     )
-    return Result(table, (MODELLED_TESTBED,), lambda figure: _draw(figure, table), TABLE_NOTES)
+    return Result(table, (MODELLED_GPU,), lambda figure: _draw(figure, table), TABLE_NOTES)
 
 
 def _runs(setting: Setting) -> Iterator[dict[str, object]]:

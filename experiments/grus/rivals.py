@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import MODELLED_TESTBED, NOT_PRINTED, PAPER, SIMULATED_TESTBED
+from experiments.grus import MODELLED_GPU, NOT_PRINTED, PAPER, SIMULATED_GPU
 from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS, judge_admission
 from experiments.grus.methodology.paper_gpu import BASELINE_NAMES, FREE_BATCH, WORKER_COUNT, device, random_slos
 from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, latency_of, measure, stages_of, train_models
@@ -115,11 +115,7 @@ def run(setting: Setting) -> Result:
     runs = pd.DataFrame([*_on_server(setting), *_on_model(setting)])
     table = pd.DataFrame([_row(tuple(map(str, key)), of, runs) for key, of in runs.groupby(KEY_COLUMNS, sort=False)])
     return Result(
-        table,
-        (SIMULATED_TESTBED, MODELLED_TESTBED),
-        lambda figure: _draw(figure, runs),
-        _notes(setting),
-        {"sets": runs},
+        table, (SIMULATED_GPU, MODELLED_GPU), lambda figure: _draw(figure, runs), _notes(setting), {"sets": runs}
     )
 
 

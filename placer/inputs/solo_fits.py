@@ -15,7 +15,7 @@ from predictor.latency import LATENCY_FOLDER, is_trained
 from predictor.training.solo_fits import FEWEST_TRAFFICS, OWN_RUNS, SoloCurve, is_above_zero
 from profiles import ATTRIBUTES, Fault, InputError
 from profiles.faults import suggestion
-from profiles.profile import THROUGHPUT_COLUMN
+from profiles.profile import KPPS_COLUMN
 from profiles.text import read_text
 
 if TYPE_CHECKING:
@@ -75,10 +75,8 @@ def _curve(models: Sequence[FittedModel], file: str, profile: Profile) -> Fitted
 def _faults(curve: FittedModel, file: str, nf: NfProfile) -> Iterator[Fault]:
     if curve.x not in ATTRIBUTES:
         yield Fault(file, None, "x", f"is '{curve.x}', not one of {', '.join(ATTRIBUTES)}")
-    if curve.y != THROUGHPUT_COLUMN:
-        yield Fault(
-            file, None, "y", f"is '{curve.y}', not {THROUGHPUT_COLUMN}", "fit throughput in thousands of packets/s"
-        )
+    if curve.y != KPPS_COLUMN:
+        yield Fault(file, None, "y", f"is '{curve.y}', not {KPPS_COLUMN}", "fit throughput in thousands of packets/s")
     elif not is_above_zero(curve):
         yield Fault(file, None, "y", f"is not above 0 everywhere from {curve.start:g} to {curve.end:g}")
     if curve.x == MTBR and nf.uses:

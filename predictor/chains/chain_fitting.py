@@ -20,7 +20,7 @@ from predictor.chains.placed_chain import (
     SoftWeakestLink,
     weakest_link,
 )
-from predictor.chains.process import TUNING_ITERATIONS
+from predictor.chains.process import TUNING_STEPS
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.settings import ENOUGH_REPEATS, Settings, settings_of
 from profiles.arrays import Floats
@@ -109,7 +109,7 @@ class _Fitting:
         some = np.sort(np.random.default_rng(0).permutation(len(self.runs))[:COMPARED_ON])
         rule = _Fitting(self.model, self.runs.at(some)).most_likely(rules) if len(rules) > 1 else rules[0]
         stages = self._stages()
-        correction = self._corrected(rule, stages, TUNING_ITERATIONS)
+        correction = self._corrected(rule, stages, TUNING_STEPS)
         uncorrected = np.log(self.runs.value) - self.model.uncorrected(stages, rules[0])
         return self._with(rule, correction, uncorrected[correction.kept])
 
@@ -119,7 +119,7 @@ class _Fitting:
         rough = [self._corrected(rule, stages, ROUGH_ITERATIONS).process.likelihood for rule in rules]
         rough[0] += CLEARLY_BETTER
         tried: set[int] = {0, *np.argsort(rough)[-RULES_FITTED_FULLY:].tolist()}
-        likely = {at: self._corrected(rules[at], stages, TUNING_ITERATIONS).process.likelihood for at in tried}
+        likely = {at: self._corrected(rules[at], stages, TUNING_STEPS).process.likelihood for at in tried}
         likely[0] += CLEARLY_BETTER
         return rules[max(likely, key=likely.__getitem__)]
 

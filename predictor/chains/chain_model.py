@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.chains.placed_chain import ChainStage, CompositionRule, PlacedChain
-from predictor.chains.process import TUNING_ITERATIONS, Assumptions, SmoothProcess, Typical
+from predictor.chains.process import TUNING_STEPS, Assumptions, SmoothProcess, Typical
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.settings import DEVIATION_OF_MAD, Settings
 from profiles.arrays import Floats
@@ -268,7 +268,7 @@ class Correction:
         doubtful: NDArray[np.bool_],
         assumed: Assumptions = CHAIN_ERROR_PRIOR,
         *,
-        iterations: int = TUNING_ITERATIONS,
+        iterations: int = TUNING_STEPS,
     ) -> Correction:
         """The correction by some runs.
 

@@ -25,7 +25,7 @@ TUNED_ON = 150
 SOLVED_AT_ONCE = 1000
 NEAREST_MEASUREMENTS = 64
 """With more measurements than `SOLVED_AT_ONCE`, a prediction uses this many of the nearest."""
-TUNING_ITERATIONS = 60
+TUNING_STEPS = 60
 MOST_PRIOR_SPREADS = 8.0
 """Parameters stay within this many of their prior's spreads."""
 LEAST_VARIANCE = 1e-8
@@ -79,13 +79,7 @@ class SmoothProcess:
 
     @classmethod
     def fit(
-        cls,
-        points: Floats,
-        outputs: Floats,
-        variance: Floats,
-        assumed: Assumptions,
-        *,
-        iterations: int = TUNING_ITERATIONS,
+        cls, points: Floats, outputs: Floats, variance: Floats, assumed: Assumptions, *, iterations: int = TUNING_STEPS
     ) -> SmoothProcess:
         """The process with the most likely parameters; fewer iterations find less likely ones."""
         # at random, since every n-th point of a grid may be one value of an input

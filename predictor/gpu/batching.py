@@ -25,7 +25,7 @@ TYPICAL_NOISE = 0.2
 """Typical variance of measurement noise as a share of what is fitted: waits of bursty packets vary from run to run."""
 FEWEST_PACKETS = 16
 """Waits for smaller batches depend on the worker as much as on bursts."""
-UNDISTURBED_RATIOS = (0.75, 1.25)
+STEADY_RATIOS = (0.75, 1.25)
 """Mean wait over that of a stationary stream; outside, the worker was late."""
 LINES_GBPS = (np.inf, *np.geomspace(400, 2, 48).tolist())
 """Speeds of the line that are tried; infinite: packets of a burst arrive at once."""
@@ -53,12 +53,7 @@ class BatchingModel:
         """
         batch, rate = inputs[:, 0], inputs[:, 1]
         late = mean / mean_wait_us(batch, rate)
-        usable = (
-            np.isfinite(p99)
-            & (batch >= FEWEST_PACKETS)
-            & (UNDISTURBED_RATIOS[0] < late)
-            & (late < UNDISTURBED_RATIOS[1])
-        )
+        usable = np.isfinite(p99) & (batch >= FEWEST_PACKETS) & (STEADY_RATIOS[0] < late) & (late < STEADY_RATIOS[1])
         if usable.sum() < ENOUGH_RUNS:
             usable = np.isfinite(p99)
         low, high = inputs.min(axis=0), inputs.max(axis=0)

@@ -24,7 +24,7 @@ from predictor.regression.significant import significant
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import Workload
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT_COLUMN
+from profiles.profile import KPPS_COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ class SlomoPredictor(Predictor):
             rows, exact = _near(profile.nfs[name], default)
             if exact < len(rows):
                 warn(f"{name}: {exact} runs next to mem-bench at default traffic; SLOMO uses the nearest {len(rows)}")
-            logarithm = np.log(rows[THROUGHPUT_COLUMN].to_numpy(dtype=np.float64))
+            logarithm = np.log(rows[KPPS_COLUMN].to_numpy(dtype=np.float64))
             if model.solo:
                 logarithm += np.log(model.base_kpps(default[None, :]) / model.base_kpps(traffic_of(rows)))
             memory[name] = _boost(counters_of(rows), significant(logarithm, of=1.0), seed)

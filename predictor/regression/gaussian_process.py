@@ -34,7 +34,7 @@ TYPICAL_NOISE, NOISE_BOUNDS, NOISE_SPREAD = 1e-2, (1e-6, 1.0), 5.0
 """Typical noise variance as a share of the function's; its bounds; its spread (natural log)."""
 SHARED_VARIANCE, SHARED_SPREAD = 1e-3, 2.0
 """Typical variance that measurements of one setting share, and its spread (natural log)."""
-TUNING_ITERATIONS = 60
+TUNING_STEPS = 60
 ARRAY_FIELDS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
 
 
@@ -227,8 +227,6 @@ def _tune(inputs: Floats, outputs: Floats, same: Floats | None, noise: float) ->
     typical = np.log([TYPICAL_LENGTH] * width + [noise, SHARED_VARIANCE][:noises])
     spread = np.array([LENGTH_SPREAD] * width + [NOISE_SPREAD, SHARED_SPREAD][:noises])
     bounds = [tuple(np.log(LENGTH_BOUNDS))] * width + [tuple(np.log(NOISE_BOUNDS))] * noises
-    found = minimize(
-        cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": TUNING_ITERATIONS}
-    ).x
+    found = minimize(cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": TUNING_STEPS}).x
     likely = significant(np.exp(found), PARAMETER_BITS)
     return likely[:width], np.append(likely[width:], 0.0)[:2]

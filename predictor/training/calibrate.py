@@ -197,7 +197,7 @@ def restandardise(
 
 LEAST_ROWS = 20
 TUNED_ON = 250
-TUNING_ITERATIONS = 40
+TUNING_STEPS = 40
 TYPICAL_SETTINGS = {"counts": 2.0, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.3}
 """Typical lengths, and variances in squared spreads."""
 SETTING_SPREADS = {"counts": 0.2, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.5}
@@ -273,7 +273,7 @@ def _most_likely_lengths(nfs: int, inputs: Floats, errors: Floats, noise: Floats
 
     bounds = [(-SETTING_BOUND, SETTING_BOUND)] * len(free)
     start = np.zeros(len(free))
-    found = minimize(cost, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": TUNING_ITERATIONS}).x
+    found = minimize(cost, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": TUNING_STEPS}).x
     typical[free] += found
     return significant(np.exp(typical), PARAMETER_BITS)
 

@@ -18,7 +18,7 @@ from predictor.regression.significant import significant
 from predictor.training.measurements import Measurements, Runs
 from profiles import CoLocation, InputError
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT_COLUMN
+from profiles.profile import KPPS_COLUMN
 
 USUAL_REPEATS = 10
 """Repeats of an NF from which its own noise counts as much as that of the median NF."""
@@ -128,7 +128,7 @@ def _refuse_absurd(name: str, rows: ComparedRuns) -> None:
     raise InputError.of(
         f"{name}/co-locations.csv, co-runs.csv, or those of the NFs in its co-locations",
         f"in co-locations {name} is {wrong}",
-        column=THROUGHPUT_COLUMN,
+        column=KPPS_COLUMN,
         hint="throughput_kpps are thousands of packets per second",
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.memory import MemoryModel, MemoryRuns
 from profiles import ATTRIBUTES, COUNTERS
-from profiles.profile import THROUGHPUT_COLUMN, NfProfile
+from profiles.profile import KPPS_COLUMN, NfProfile
 
 ENSEMBLE_MEMBERS = 4
 
@@ -25,7 +25,7 @@ def disagreement(seed: int = 0) -> Callable[[NfProfile, pd.DataFrame], NDArray[n
     def uncertainty(nf: NfProfile, candidates: pd.DataFrame) -> NDArray[np.float64]:
         rng = np.random.default_rng([seed, len(nf.memory)])
         measured, possible = _runs(nf.memory), _runs(candidates)
-        logarithm = np.log(nf.memory[THROUGHPUT_COLUMN].to_numpy(dtype=np.float64))
+        logarithm = np.log(nf.memory[KPPS_COLUMN].to_numpy(dtype=np.float64))
         predicted = []
         for member in range(ENSEMBLE_MEMBERS):
             half = rng.random(len(logarithm)) < 0.5

@@ -17,7 +17,7 @@ from predictor.tables import contention_of, counters_of, traffic_of
 from predictor.training.recorded import collect_runs, left_out, select_profiled
 from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF_COLUMN, RUN_COLUMN, THROUGHPUT_COLUMN, service_column
+from profiles.profile import FIRST_RATE, FIRST_SERVICE, KPPS_COLUMN, NF_COLUMN, RUN_COLUMN, service_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ class Runs:
         """The rows of a table of `NfProfile`; counters that it does not have are zero."""
         service, rate = contention_of(table, accelerators)
         counters = counters_of(table) if COUNTERS[0] in table else np.zeros((len(table), len(COUNTERS)))
-        throughput = table[THROUGHPUT_COLUMN].to_numpy(dtype=np.float64) if len(table) else np.zeros(0)
+        throughput = table[KPPS_COLUMN].to_numpy(dtype=np.float64) if len(table) else np.zeros(0)
         return cls(traffic_of(table), counters, service, rate, throughput)
 
     @classmethod

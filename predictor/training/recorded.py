@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from predictor.tables import traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import NF_COLUMN, RUN_COLUMN, THROUGHPUT_COLUMN
+from profiles.profile import KPPS_COLUMN, NF_COLUMN, RUN_COLUMN
 
 if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
@@ -58,9 +58,7 @@ def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
     table = nf.co_locations
     members = [
         (Workload(str(name), TrafficProfile(*traffic)), kpps)
-        for name, traffic, kpps in zip(
-            table[NF_COLUMN], traffic_of(table).tolist(), table[THROUGHPUT_COLUMN], strict=True
-        )
+        for name, traffic, kpps in zip(table[NF_COLUMN], traffic_of(table).tolist(), table[KPPS_COLUMN], strict=True)
     ]
     for rows in table.groupby(RUN_COLUMN, sort=False).indices.values():
         run = sorted(members[row] for row in rows)

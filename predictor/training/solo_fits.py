@@ -22,7 +22,7 @@ from predictor.fitting.points import MeasuredCurve
 from predictor.training.measurements import NfMeasurements, Runs
 from profiles import ATTRIBUTES
 from profiles.arrays import Bools, Floats
-from profiles.profile import THROUGHPUT_COLUMN
+from profiles.profile import KPPS_COLUMN
 
 DISTINCT_VALUES = 12
 """Different values of one attribute, the rest of the traffic unchanged, from which on a curve is fitted."""
@@ -103,7 +103,7 @@ def _fit_of_runs(attributes: tuple[int, ...], traffic: Floats, kpps: Floats) -> 
     def fit_of(rows: Bools) -> FittedModel | None:
         used = line.rows & rows
         curve = MeasuredCurve(
-            ATTRIBUTES[line.attribute], THROUGHPUT_COLUMN, traffic[used, line.attribute], kpps[used], setting
+            ATTRIBUTES[line.attribute], KPPS_COLUMN, traffic[used, line.attribute], kpps[used], setting
         )
         # the time that it took is no part of a model: the same runs make the same files
         model = replace(fit(curve), seconds=0.0)

@@ -39,9 +39,9 @@ from profiles import (
 from profiles.profile import (
     FIRST_RATE,
     FIRST_SERVICE,
+    KPPS_COLUMN,
     NF_COLUMN,
     RUN_COLUMN,
-    THROUGHPUT_COLUMN,
     Profile,
     rate_column,
     read_profile,
@@ -216,7 +216,7 @@ def _index_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, l
                     [row.get(name, 0.0) for name in COUNTERS]
                     + [v for name in accelerators for v in (row.get(service_column(name), 0.0), _rate(row, name))]
                 ),
-                float(row[THROUGHPUT_COLUMN]),
+                float(row[KPPS_COLUMN]),
             )
             for table in tables
             for row in _rows(table)
@@ -233,7 +233,7 @@ def _index_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load, fl
             members = [Workload(str(row[NF_COLUMN]), TrafficProfile.from_mapping(row)) for row in rows]
             co_location = found[tuple(sorted(map(format_load, members)))]
             for member, row in zip(members, rows, strict=True):
-                co_location[member].append(float(row[THROUGHPUT_COLUMN]))
+                co_location[member].append(float(row[KPPS_COLUMN]))
     return {key: {load: fmean(kpps) for load, kpps in co_location.items()} for key, co_location in found.items()}
 
 
@@ -246,7 +246,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, float]]:
 
 
 def _measurement(row: dict[str, float]) -> Measurement:
-    return Measurement(float(row[THROUGHPUT_COLUMN]), Counters.from_mapping({name: row[name] for name in COUNTERS}))
+    return Measurement(float(row[KPPS_COLUMN]), Counters.from_mapping({name: row[name] for name in COUNTERS}))
 
 
 def _values(load: Load) -> dict[str, float]:

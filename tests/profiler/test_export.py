@@ -29,7 +29,7 @@ from profiler.testbed import BestEffort, Measurement, Run, TestbedError, differe
 from profiler.testbeds.exec import ExecTestbed
 from profiles import BenchLoad, Counters, InputError, Load, NfDescription, TrafficProfile, Workload
 from profiles.best_effort import BEST_EFFORT, read_best_effort
-from profiles.profile import COUNTER_COLUMNS, THROUGHPUT_COLUMN, TRAFFIC_COLUMNS, NfProfile
+from profiles.profile import COUNTER_COLUMNS, KPPS_COLUMN, TRAFFIC_COLUMNS, NfProfile
 from tests.profiler.foreign import FIREWALL, FOREIGN, bytes_of
 from tests.profiler.toy_testbed import ToyTestbed, description
 
@@ -76,9 +76,7 @@ def test_a_kill_while_a_profile_is_written_again_loses_nothing(tmp_path: Path, r
 def test_tables_of_an_earlier_description_are_removed(tmp_path: Path) -> None:
     """A table that this profile no longer has, also under its former name, would be read as a measurement of it."""
     accelerated = NfDescription(name="NF", cores=1, accelerators=("crypto",))
-    rows = pd.DataFrame(
-        [[1.0, 64.0, 0.0, *range(7), 5.0]], columns=[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT_COLUMN]
-    )
+    rows = pd.DataFrame([[1.0, 64.0, 0.0, *range(7), 5.0]], columns=[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, KPPS_COLUMN])
     earlier = NfProfile("NF", accelerated, rows, rows, {"crypto": rows}, pattern=rows)
     earlier.write(tmp_path / "NF")
     (tmp_path / "NF" / "companies.csv").write_text("former name")

@@ -16,7 +16,7 @@ from experiments.tomur import HARDWARE_CARD
 from predictor import Models, train
 from profiles import InputError
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT_COLUMN, NfProfile, Profile, read_profile
+from profiles.profile import KPPS_COLUMN, NfProfile, Profile, read_profile
 from profiles.table import read_table
 
 MEASURED_NF = "FlowMonitor"
@@ -72,7 +72,7 @@ def measurements(setting: Setting) -> FlowMonitorRuns | None:
 
 @cache
 def _read(directory: Path) -> FlowMonitorRuns:
-    runs, faults = read_table(directory / "validation.csv", [THROUGHPUT_COLUMN])
+    runs, faults = read_table(directory / "validation.csv", [KPPS_COLUMN])
     if faults:
         raise InputError(faults)
     return FlowMonitorRuns(read_profile(directory), runs)
@@ -80,5 +80,5 @@ def _read(directory: Path) -> FlowMonitorRuns:
 
 def throughput(table: pd.DataFrame) -> Floats:
     """FlowMonitorRuns throughput (kpps)."""
-    rates: Floats = table[THROUGHPUT_COLUMN].to_numpy(dtype=np.float64)
+    rates: Floats = table[KPPS_COLUMN].to_numpy(dtype=np.float64)
     return rates

@@ -15,7 +15,7 @@ from experiments.tomur.methodology.simulated_card import CARD_SPEC, DEFAULT_TRAF
 from predictor import Models, Predictor, SlomoPredictor
 from profiler.contention import MemoryContention, measure_benches, measure_neighbours
 from profiles import Workload
-from profiles.profile import THROUGHPUT_COLUMN, NfProfile, Profile
+from profiles.profile import KPPS_COLUMN, NfProfile, Profile
 
 RUNS_PER_NF = 400
 
@@ -49,6 +49,6 @@ def _train(models: Models, testbed: str, seed: int, count: int) -> SlomoPredicto
         throughput = measure_kpps(
             [[Workload(nf, DEFAULT_TRAFFIC), *contention.loads] for contention in contentions], seed, card
         )
-        measured[nf] = NfProfile(nf, None, inputs.iloc[:0], inputs.assign(**{THROUGHPUT_COLUMN: throughput}))
+        measured[nf] = NfProfile(nf, None, inputs.iloc[:0], inputs.assign(**{KPPS_COLUMN: throughput}))
     profile = Profile(source=Path(), testbed=card.describe(), benches=pd.DataFrame(), nfs=measured)
     return SlomoPredictor.train(profile, models.models, seed=seed, warn=lambda message: None)

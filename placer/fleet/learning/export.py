@@ -21,9 +21,9 @@ from profiles.profile import (
     COUNTER_COLUMNS,
     FIRST_RATE,
     FIRST_SERVICE,
+    KPPS_COLUMN,
     NF_COLUMN,
     RUN_COLUMN,
-    THROUGHPUT_COLUMN,
     TRAFFIC_COLUMNS,
     rate_column,
     service_column,
@@ -72,7 +72,7 @@ def co_runs_of(entries: Iterable[MeasuredEntry], models: Models) -> dict[str, pd
     rows: dict[str, list[dict[str, float]]] = defaultdict(list)
     for one, kpps in known:
         if contention.is_known(one.competitors):
-            row = {**one.workload.traffic.as_dict(), **contention.of(one.competitors), THROUGHPUT_COLUMN: kpps}
+            row = {**one.workload.traffic.as_dict(), **contention.of(one.competitors), KPPS_COLUMN: kpps}
             rows[one.workload.nf].append(row)
     return {nf: _table(found, models.models[nf].accelerators) for nf, found in sorted(rows.items())}
 
@@ -102,7 +102,7 @@ class _Contention:
 
 def _table(rows: list[dict[str, float]], accelerators: Iterable[str]) -> pd.DataFrame:
     columns = [column for name in accelerators for column in (service_column(name), rate_column(name))]
-    table = pd.DataFrame(rows)[[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, *columns, THROUGHPUT_COLUMN]]
+    table = pd.DataFrame(rows)[[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, *columns, KPPS_COLUMN]]
     return table.rename(columns=dict(zip(columns[:2], (FIRST_SERVICE, FIRST_RATE), strict=False)))
 
 
@@ -110,12 +110,12 @@ def _bring_up_to_date(path: Path, drift: DriftOf) -> None:
     """Multiply the throughputs of a table by what the NFs changed since."""
     nf = path.parent.name
     names = pd.read_csv(path, nrows=0).columns
-    if THROUGHPUT_COLUMN not in names or (NF_COLUMN not in names and drift(nf, True) == drift(nf, False) == 1.0):
+    if KPPS_COLUMN not in names or (NF_COLUMN not in names and drift(nf, True) == drift(nf, False) == 1.0):
         return
     table = pd.read_csv(path)
     factor = _factors(table, nf, drift)
     if (factor != 1.0).any():
-        table[THROUGHPUT_COLUMN] *= factor
+        table[KPPS_COLUMN] *= factor
         write_table(table, path)
 
 
