@@ -9,13 +9,7 @@ import pytest
 
 from experiments import Result, Setting, find_experiment
 from experiments.lemur import contention
-from experiments.lemur.contention import (
-    CHAIN_TEXTS,
-    SOFTWARE_NFS,
-    build_simulated_rack,
-    lemur_sets,
-    random_mixes,
-)
+from experiments.lemur.contention import CHAIN_TEXTS, SOFTWARE_NFS, build_simulated_rack, lemur_sets, random_mixes
 from experiments.lemur.methodology.paper_rack import CHAIN_SETS, RATE_DELTAS
 from profiler.simulated import server_testbed
 from tests.placer.rack.contention.fake_models import FakeSolo, fake_models
