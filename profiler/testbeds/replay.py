@@ -74,8 +74,7 @@ class ReplayTestbed(Testbed):
         self._description = profile.testbed
         self._accelerators = sorted({name for nf in profile.nfs.values() for name in nf.uses})
         self._demands = _bench_demands(profile, self._accelerators)
-        self._recorded: dict[Load, Measurement] = {load: _measurement(row) for load, row in _bench_rows(profile)}
-        self._recorded |= _index_nfs(profile)
+        self._recorded = _index_nfs(profile) | {load: _measurement(row) for load, row in _bench_rows(profile)}
         self._co_runs = _index_co_runs(profile, self._accelerators)
         self._co_locations = _index_co_locations(profile)
 
