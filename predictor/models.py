@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from predictor import store
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.latency import NfLatency
+from predictor.model_folder import MANIFEST
 from predictor.registry import PREDICTORS, Predictor, Progress, ResourceDemand, Warn
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
 from profiles.faults import suggestion
@@ -76,6 +78,8 @@ class Models(Shown):
     models: Mapping[str, NfModel]
     seed: int = 0
     latencies: Mapping[str, NfLatency] = field(default_factory=dict)
+    digest: str = field(default="", init=False)
+    """Of the folder that they were loaded from; empty for models that were trained or changed since."""
 
     @property
     def nfs(self) -> tuple[str, ...]:
@@ -234,4 +238,6 @@ def load_models(path: Path) -> Models:
     InputError
         When they were written in another format, are damaged, or are no models at all.
     """
-    return Models(*store.load(path))
+    models = Models(*store.load(path))
+    object.__setattr__(models, "digest", hashlib.sha256((path / MANIFEST).read_bytes()).hexdigest())
+    return models

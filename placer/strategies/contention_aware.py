@@ -25,6 +25,7 @@ from placer.strategies.budget import (
     replayed_arrivals,
     risk_within_budget,
 )
+from placer.strategies.chosen_risks import keep_risk, recall_risk, risk_key
 from placer.strategies.strategy import OnlineStrategy, register
 
 MORE_CAREFUL = 2
@@ -74,15 +75,23 @@ class ContentionAware(OnlineStrategy):
         if self.given is not None or self.predictor is None:
             return self._place_by(self.oracles, arrivals, progress=progress)
         began = time.perf_counter()
-        plans = list(self._plans(self._largest_risk(arrivals), arrivals, progress))
-        return replace(self._cheapest(plans), seconds=time.perf_counter() - began)
+        key = risk_key(self.catalogue, self.predictor, self.rule, arrivals)
+        if known := recall_risk(key):
+            return self._place_at(known, arrivals, progress=progress)
+        plan = self._cheapest(list(self._plans(self._largest_risk(arrivals), arrivals, progress)))
+        keep_risk(key, plan.risk)
+        return replace(plan, seconds=time.perf_counter() - began)
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
         """The catalogue's risk; without one, that of the plan of these arrivals that keeps the budget."""
+        key = risk_key(self.catalogue, self.predictor or "", self.rule, arrivals)
+        if known := recall_risk(key):
+            return known
         risk = self._largest_risk(arrivals)
-        if len(self._risks_from(risk, arrivals)) == 1:
-            return risk
-        return self._cheapest(list(self._plans(risk, arrivals, None, tried=True))).risk or risk
+        if len(self._risks_from(risk, arrivals)) > 1:
+            risk = self._cheapest(list(self._plans(risk, arrivals, None, tried=True))).risk or risk
+        keep_risk(key, risk)
+        return risk
 
     def _plans(
         self, largest: float, arrivals: Sequence[Arrival], progress: Advance | None, *, tried: bool = False
