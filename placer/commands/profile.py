@@ -17,7 +17,7 @@ from placer.commands.options import (
     Timeout,
     complete_nf,
     complete_testbed,
-    ended_by_signals,
+    end_by_signals,
     refuse_bad_budget,
     refuse_unwritable_folder,
     refuse_without_arrivals,
@@ -241,7 +241,7 @@ def profile_contention(
     from profiles.gpu_tables import GPU
 
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("profiling") as advance,
     ):
@@ -275,7 +275,7 @@ def profile_chains(
     from profiler.testbeds import open_testbed
 
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring chains") as advance,
     ):
@@ -309,7 +309,7 @@ def profile_for(
     refuse_bad_budget(budget)
     rounds, key = open_rounds(arrivals, models, out, progress.say, budget, options)
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring") as advance,
     ):
@@ -331,7 +331,7 @@ def profile_latency(
     from profiler.testbeds import open_testbed
 
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring latency") as advance,
     ):
@@ -344,7 +344,7 @@ def profile_latency(
 # The rounds of `placer profile --for` as a table.
 
 
-HEADINGS = (
+ROUND_HEADINGS = (
     "round",
     "runs",
     "co-locations measured",
@@ -359,7 +359,7 @@ HEADINGS = (
 def as_table(rounds: Sequence[Round]) -> str:
     """A row per round; expected violations are those of the round's plan, before and after the round."""
     return text_table(
-        HEADINGS,
+        ROUND_HEADINGS,
         [
             (
                 number,

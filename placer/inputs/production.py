@@ -19,7 +19,7 @@ MOST_EVENTS = 1_000_000_000
 LEAST_FACTOR, MOST_FACTOR = 0.01, 100.0
 MOST_SEED = 2**63
 
-PROMISED, RELATIVE = SLAS = ("promised", "relative")
+SLA_PROMISED, SLA_RELATIVE = SLA_MEANINGS = ("promised", "relative")
 """What a largest drop is relative to: what the NF reached alone when the instance arrived, or what it reaches now."""
 
 Percent = Annotated[FiniteFloat, Field(ge=0, le=100)]
@@ -153,7 +153,7 @@ class ProductionFile:
         """InputError when there are any, each with its line."""
         if faults:
             lines = TomlLines(self.text)
-            raise InputError([_located(self.name, lines, fault) for fault in faults])
+            raise InputError([_locate_fault(self.name, lines, fault) for fault in faults])
 
     def refuse_unknown(self, nfs: Sequence[str], tenants: Sequence[str], events: int) -> None:
         """InputError for NFs and tenants that are not in the trace, and for changes after its end."""
@@ -188,8 +188,8 @@ def read_production(path: Path) -> ProductionFile:
         tables = ProductionTables.model_validate(document)
     except ValidationError as error:
         lines = TomlLines(text)
-        wrong = dict.fromkeys(_of_validation(one) for one in error.errors(include_url=False))
-        raise InputError([_located(name, lines, one) for one in wrong]) from error
+        wrong = dict.fromkeys(_of_validation(fault) for fault in error.errors(include_url=False))
+        raise InputError([_locate_fault(name, lines, fault) for fault in wrong]) from error
     file = ProductionFile(name, text, tables)
     file.refuse(
         [
@@ -232,7 +232,7 @@ def _keys_of(path: Sequence[Key]) -> list[str]:
     return list(of_tables[tuple(part for part in path[:-1] if isinstance(part, str))].model_fields)
 
 
-def _located(name: str, lines: TomlLines, fault: WrongKey) -> Fault:
+def _locate_fault(name: str, lines: TomlLines, fault: WrongKey) -> Fault:
     """The fault with the line of its key; tables in arrays are counted from 1."""
     shown = ".".join(str(part + 1) if isinstance(part, int) else part for part in fault.path)
     return Fault(name, lines.of(fault.path), shown or None, fault.message, fault.hint)

@@ -72,7 +72,7 @@ class SweepFile:
         """InputError when there are any, each with its line."""
         if faults:
             lines = TomlLines(self.text)
-            raise InputError([_located(self.name, lines, fault) for fault in faults])
+            raise InputError([_locate_fault(self.name, lines, fault) for fault in faults])
 
 
 def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
@@ -97,12 +97,12 @@ def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
         tables = SweepTables.model_validate(document)
     except ValidationError as error:
         wrong = [_of_validation(reported) for reported in _without_consequences(error.errors(include_url=False))]
-        raise InputError([_located(name, lines, fault) for fault in dict.fromkeys(wrong)]) from error
+        raise InputError([_locate_fault(name, lines, fault) for fault in dict.fromkeys(wrong)]) from error
     faults = [*spec_faults(tables), *_of_fit(tables)]
     if tables.testbed is None and testbed is None:
         faults.append(SpecFault(("testbed",), "is missing", 'as in testbed = "host", or with --testbed'))
     if faults:
-        raise InputError([_located(name, lines, fault) for fault in faults])
+        raise InputError([_locate_fault(name, lines, fault) for fault in faults])
     if testbed is not None and testbed != tables.testbed:
         text = _with_testbed(name, text, lines, testbed)
         tables = tables.model_copy(update={"testbed": testbed})
@@ -120,16 +120,16 @@ def _of_fit(tables: SweepTables) -> list[SpecFault]:
     if tables.fit.x is not None and tables.fit.x not in keys:
         faults.append(SpecFault(("fit", "x"), f"{tables.fit.x} is not varied", suggestion(tables.fit.x, keys)))
     y = tables.fit.y or ()
-    wrong = [one for one in ((y,) if isinstance(y, str) else y) if one not in metrics]
+    wrong = [metric for metric in ((y,) if isinstance(y, str) else y) if metric not in metrics]
     return faults + [
-        SpecFault(("fit", "y"), f"{one} is not among the metrics", suggestion(one, metrics)) for one in wrong
+        SpecFault(("fit", "y"), f"{metric} is not among the metrics", suggestion(metric, metrics)) for metric in wrong
     ]
 
 
 def _without_consequences(wrong: Sequence[ErrorDetails]) -> list[ErrorDetails]:
     """The errors; that a list is too short is left out where one of its items is faulty."""
-    inside = {one["loc"][:-1] for one in wrong} | {one["loc"][:1] for one in wrong if len(one["loc"]) > 1}
-    return [one for one in wrong if one["type"] != "too_short" or one["loc"] not in inside]
+    inside = {fault["loc"][:-1] for fault in wrong} | {fault["loc"][:1] for fault in wrong if len(fault["loc"]) > 1}
+    return [fault for fault in wrong if fault["type"] != "too_short" or fault["loc"] not in inside]
 
 
 def _of_validation(wrong: ErrorDetails) -> SpecFault:
@@ -157,7 +157,7 @@ def _keys_of(path: Sequence[str | int]) -> list[str]:
     return [field.alias or name for name, field in table.model_fields.items()]
 
 
-def _located(name: str, lines: TomlLines, fault: SpecFault) -> Fault:
+def _locate_fault(name: str, lines: TomlLines, fault: SpecFault) -> Fault:
     """The fault with the line of its key; tables in arrays are counted from 1 where there may be several."""
     shown = ".".join(str(part + 1) if isinstance(part, int) else part for part in fault.path)
     return Fault(name, lines.of(fault.path), shown or None, fault.message, fault.hint)

@@ -12,7 +12,7 @@ from math import inf
 from typing import Protocol
 
 from placer.model.offered import OfferedWorkload
-from placer.model.oracle import CACHED, CONTENTION, Oracle
+from placer.model.oracle import CACHED_ANSWERS, CONTENTION_BOTTLENECK, Oracle
 from profiles import CoLocation, Workload
 from profiles.gpu import GpuSettings
 
@@ -110,7 +110,7 @@ class GpuOracle(Oracle):
     def schedule(self, co_location: CoLocation) -> GpuSchedule:
         """How the workloads of the co-location share the GPU."""
         if co_location not in self._schedules:
-            if len(self._schedules) >= CACHED:
+            if len(self._schedules) >= CACHED_ANSWERS:
                 self._schedules.clear()
             self._schedules[co_location] = self.test.schedule(_offered(co_location))
         return self._schedules[co_location]
@@ -125,7 +125,7 @@ class GpuOracle(Oracle):
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         schedule = self.schedule(co_location).workloads
         causes = [one.cause for known, one in zip(co_location, schedule, strict=True) if known == workload]
-        return next(filter(None, causes), CONTENTION)
+        return next(filter(None, causes), CONTENTION_BOTTLENECK)
 
 
 def offered_kpps(workload: Workload) -> float:

@@ -22,8 +22,14 @@ from profiles.aside import file_aside
 
 KEPT_RISKS = 500
 """Risks that are kept; the oldest go."""
-PLACER, PREDICTOR = Path(__file__).parents[1], Path(__file__).parents[2] / "predictor"
-CODE = (PLACER / "strategies", PLACER / "policy", PLACER / "model", PLACER / "evaluate", PREDICTOR)
+PLACER_FOLDER, PREDICTOR_FOLDER = Path(__file__).parents[1], Path(__file__).parents[2] / "predictor"
+CODE_FOLDERS = (
+    PLACER_FOLDER / "strategies",
+    PLACER_FOLDER / "policy",
+    PLACER_FOLDER / "model",
+    PLACER_FOLDER / "evaluate",
+    PREDICTOR_FOLDER,
+)
 """Folders of the code that chooses a risk."""
 
 
@@ -39,21 +45,21 @@ def risk_key(catalogue: Catalogue, predictor: str, rule: Rule, arrivals: Sequenc
 
 def recall_risk(key: str | None) -> float | None:
     """The risk that was kept under this key."""
-    return _kept().get(key) if key else None
+    return _read_risks().get(key) if key else None
 
 
 def keep_risk(key: str | None, risk: float | None) -> None:
     """Keep a risk; where the cache cannot be written, nothing is kept."""
     if key is None or risk is None:
         return
-    kept = _kept()
+    kept = _read_risks()
     kept.pop(key, None)
     kept[key] = risk
     with suppress(OSError), file_aside(_file()) as aside:
         aside.write_text(json.dumps(dict(list(kept.items())[-KEPT_RISKS:])), encoding="utf-8")
 
 
-def _kept() -> dict[str, float]:
+def _read_risks() -> dict[str, float]:
     try:
         return {str(key): float(risk) for key, risk in json.loads(_file().read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError):
@@ -67,6 +73,6 @@ def _file() -> Path:
 @cache
 def _digest_of_code() -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for folder in CODE for path in folder.rglob("*.py")):
+    for path in sorted(path for folder in CODE_FOLDERS for path in folder.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

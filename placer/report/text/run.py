@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from placer.evaluate.columns import figures_of, rounded, table_columns, whole
+from placer.evaluate.columns import figures_of, round_figure, table_columns, whole
 from placer.evaluate.evaluation import Evaluation
 from placer.evaluate.wastage import costs_differ, wastage_notes
 from placer.optimal.bounded_plan import ids_of_rejected
@@ -173,8 +173,8 @@ def _range(comparison: Comparison) -> dict[str, Any] | None:
         return None
     figures: dict[str, Iterable[float | None]] = {
         "nics": [one.nics for one in similar],
-        "sla_violations_pct": [rounded(one.violations_pct) for one in similar],
-        "expected_violations_pct": [rounded(one.expected_violations_pct) for one in similar],
+        "sla_violations_pct": [round_figure(one.violations_pct) for one in similar],
+        "expected_violations_pct": [round_figure(one.expected_violations_pct) for one in similar],
         "rejected": [one.plan.rejected for one in similar],
     }
     return {"draws": len(similar), **{name: ends_of(values) for name, values in figures.items()}}
