@@ -101,7 +101,7 @@ class GpuOracle(Oracle):
             for workload, one in zip(co_location, schedule.workloads, strict=True)
         ]
 
-    def hopeful(self) -> GpuOracle:
+    def optimistic_twin(self) -> GpuOracle:
         """The optimistic oracle of the same test, which knows the same schedules."""
         twin = GpuOracle(self.test, optimistic=True)
         twin._schedules = self._schedules
