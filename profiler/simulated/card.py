@@ -283,3 +283,6 @@ NFS: tuple[NfSpec, ...] = (
     NfSpec("PacketFilter", 1250, (headers(2.0),), queues=(("regex", 1),)),
 )
 """The simulated NFs, two cores each (Tomur, section 7.1)."""
+
+BLUEFIELD_3_NFS: tuple[NfSpec, ...] = NFS
+"""The simulated NFs of the larger card."""
