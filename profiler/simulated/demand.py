@@ -262,4 +262,5 @@ BENCHES: tuple[BenchSpec, ...] = (
         _engine_bench("compression"),
         "compression",
     ),
+    BenchSpec("dma-bench", {"rate_kpps": (0, 4000), "packet_size": (64, 1500)}, _engine_bench("dma"), "dma"),
 )

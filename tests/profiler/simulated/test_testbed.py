@@ -16,6 +16,7 @@ from profiler.simulated import BLUEFIELD_3, SimulatedTestbed, machine
 from profiler.simulated.card import Card
 from profiler.simulated.solve import Batch, SteadyState, solve
 from profiler.testbed import Run, TestbedError
+from profiler.testbeds import open_testbed
 from profiles import COUNTERS, BenchLoad, Load, TrafficProfile, Workload
 from tests.effort import examples
 
@@ -214,3 +215,18 @@ def test_another_card_is_another_value() -> None:
         throughputs(TRUTH.run(co_location, noise=False))
     )
     assert len(throughputs(larger.run(co_location * 2, noise=False))) == 6
+
+
+def test_an_engine_of_one_card_is_contended_there_and_unknown_to_others() -> None:
+    """The DMA engine of the larger card slows Mirror and no NF without it."""
+    larger = open_testbed("simulated:bluefield-3")
+    assert "dma" in larger.describe().nic.accelerators
+    assert all(bench.name != "dma-bench" for bench in TRUTH.describe().benches)
+
+    def drop(nf: str) -> float:
+        workload, bench = Workload(nf, DEFAULT), BenchLoad.of("dma-bench", {"rate_kpps": 0, "packet_size": 1500})
+        alone, beside = (larger.run(loads, noise=False) for loads in ([workload], [workload, bench]))
+        return 1.0 - throughputs(beside)[0] / throughputs(alone)[0]
+
+    assert drop("Mirror") > 0.3
+    assert drop("FlowStats") < 0.02
