@@ -36,7 +36,8 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         (
             "simulated:fast",
             "--testbed: there is no simulated card 'fast'\n"
-            "hint: simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu or simulated:gpu-b",
+            "hint: simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu or "
+            "simulated:gpu-b",
         ),
     ],
 )
