@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,15 @@ from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import MeasuredAlone, SoloFit, SoloModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.latency import LATENCY_FOLDER, NfLatency, load_latencies, save_latencies
-from predictor.model_folder import TRAIN_AGAIN, check_files, read_arrays, read_manifest, replace_models, write_arrays
+from predictor.model_folder import (
+    MANIFEST_FILE,
+    TRAIN_AGAIN,
+    check_files,
+    read_arrays,
+    read_manifest,
+    replace_models,
+    write_arrays,
+)
 from predictor.registry import PREDICTORS, Predictor, Progress, ResourceDemand, Warn
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
 from profiles.faults import suggestion
@@ -67,6 +76,8 @@ class Models(Shown):
     """The seed of training."""
     latencies: Mapping[str, NfLatency] = field(default_factory=dict)
     """Of the NFs whose latency was measured, the model of it."""
+    digest: str = field(default="", init=False)
+    """Of the folder that they were loaded from; empty for models that were trained or changed since."""
 
     @property
     def nfs(self) -> tuple[str, ...]:
@@ -225,7 +236,9 @@ def load_models(path: Path) -> Models:
     InputError
         When they were written in another format, are damaged, or are no models at all.
     """
-    return Models(*read_models(path))
+    models = Models(*read_models(path))
+    object.__setattr__(models, "digest", hashlib.sha256((path / MANIFEST_FILE).read_bytes()).hexdigest())
+    return models
 
 
 MODEL_FORMAT = 6

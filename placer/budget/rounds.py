@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from placer.budget.usage import Usage, usage_of
 from placer.budget.worth import choose_runs
 from placer.evaluate.expected_violations import expected_violations
-from placer.inputs.arrivals import STRICT, TraceOptions, read_arrivals
+from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals
 from placer.inputs.catalogue import NONE, Cards, open_catalogue
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
@@ -134,8 +134,8 @@ class MeasuringRounds:
     def _change_pct(self, former: Catalogue, usage: Usage) -> float:
         co_locations = sorted({tuple(workload for workload, _ in use) for use in usage.weights})
         before, after = (
-            np.concatenate(one.models[0].predictors[self._predictor].throughput(co_locations))
-            for one in (former, self._catalogue)
+            np.concatenate(catalogue.models[0].predictors[self._predictor].throughput(co_locations))
+            for catalogue in (former, self._catalogue)
         )
         return 100.0 * float(np.abs(after / before - 1.0).max())
 
@@ -194,7 +194,7 @@ def open_rounds(
     out: Path,
     say: Callable[[str], None],
     budget_pct: float | None = None,
-    options: TraceOptions = STRICT,
+    options: TraceOptions = STRICT_OPTIONS,
 ) -> tuple[MeasuringRounds, str]:
     """The rounds, and a key that is the same for the same arrivals, models and budget.
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.chain_place import AFTER_S, FORMATS, Format
-from placer.commands.options import Quiet, ended_by_signals, one_of, refuse_same_files, refuse_unwritable
+from placer.commands.chain_place import AFTER_S, PLAN_FORMATS, Format
+from placer.commands.options import Quiet, end_by_signals, one_of, refuse_same_files, refuse_unwritable
 
 CompiledPlan = Annotated[
     Path, typer.Argument(metavar="PLAN", help="A plan, as `placer chain place --plan` wrote it.", show_default=False)
@@ -26,7 +26,7 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
     from placer.rack.files.plan_file import read_plan
     from placer.report.rack.compiled_rack import format_compiled, rack_document
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, PLAN_FORMATS)
     progress = Progress(quiet=quiet)
     with progress.waiting("generating programs", AFTER_S):
         rack = compile_rack(read_plan(plan), str(plan), shares=None)
@@ -63,11 +63,11 @@ def execute(
     from placer.rack.compiler.execute import executed
     from placer.report.rack.compiled_rack import build_execution, format_execution
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, PLAN_FORMATS)
     refuse_unwritable("--out", target)
     refuse_same_files({"--out": target}, {"--in": source})
     progress = Progress(quiet=quiet)
-    with ended_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
+    with end_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
         result = executed(directory, source, target)
     document = build_execution(result)
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_execution(document), nl=False)

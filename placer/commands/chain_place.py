@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from placer.rack.plan import RackPlan
     from placer.rack.rack import Rack
 
-FORMATS = ("table", "json")
+PLAN_FORMATS = ("table", "json")
 AFTER_S = 1.0
 """Seconds after which a message says what takes so long."""
 
@@ -100,7 +100,7 @@ def command(
     from placer.rack.stages.stage_oracles import checked_stages
     from placer.report.rack.plan import build_contended, format_contended, rack_report
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, PLAN_FORMATS)
     CHAIN_STRATEGIES.find(strategy)
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():
@@ -192,13 +192,15 @@ def _growth(
     spec = rack.testbed.spec
     if models == Path("none") or (models is None and spec is None):
         return None
-    from placer.inputs.models import RECORDED, RECORDED_OF, open_models
+    from placer.inputs.models import RECORDED_OF, RECORDED_PROFILE, open_models
     from placer.rack.contention.modelled_growth import ModelledGrowth, refuse_unknown
 
     if models is None and spec not in RECORDED_OF:
         hint = f"name a folder with --models; recorded are those of {', '.join(RECORDED_OF)}"
         raise InputError.of(str(file), f"there are no recorded models of '{spec}'", column="testbed.spec", hint=hint)
-    growth = ModelledGrowth(rack, open_models(models, progress.say, RECORDED_OF.get(spec or "", RECORDED)), risk=risk)
+    growth = ModelledGrowth(
+        rack, open_models(models, progress.say, RECORDED_OF.get(spec or "", RECORDED_PROFILE)), risk=risk
+    )
     refuse_unknown(growth, read)
     for note in growth.notes():
         progress.say(f"note: {note}")

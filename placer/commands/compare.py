@@ -57,7 +57,7 @@ def command(
     result is saved as soon as it is ready. The same command continues after an interrupt.
     """
     from placer.model.catalogue import DEFAULT_BUDGET_PCT
-    from placer.placing import DIVISORS
+    from placer.placing import RISK_DIVISORS
     from placer.progress import Progress
     from placer.report.files import write_files
     from placer.report.text.study import STUDY_FORMATS, misses_budget
@@ -86,7 +86,7 @@ def command(
     results = evaluated(asked)
     if misses_budget(summarize(results, BY)) and (budget is not None or not read.budgets):
         largest = DEFAULT_BUDGET_PCT if budget is None else budget
-        results = evaluated([largest, *(largest / divisor for divisor in DIVISORS)])
+        results = evaluated([largest, *(largest / divisor for divisor in RISK_DIVISORS)])
     progress.say(f"written: {folder / RESULTS}")
     statistics = summarize(results, BY)
     text = render(statistics)

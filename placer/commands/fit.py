@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from predictor.fitting.fitted_model import FittedModel
     from predictor.fitting.points import MeasuredCurve
 
-SELECTIONS = ("bic", "tum")
+SELECTION_METHODS = ("bic", "tum")
 MODEL_SUFFIX = ".json"
-FORMATS = ("json", "text")
-BEGINNING = 64
+FIT_FORMATS = ("json", "text")
+BYTES_TO_GUESS_FORMAT = 64
 """Bytes that show whether a file is JSON."""
 
 Data = Annotated[
@@ -112,11 +112,11 @@ def command(
     progress = Progress(quiet=quiet)
     _refuse(data, out, at, code, format, report)
     refuse_unwritable_folder("--plots", plots)
-    shown_as = one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FORMATS)
+    shown_as = one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FIT_FORMATS)
     if _is_model(data):
         fits = _Fits(_read_models(data, x, y, select, report or plots))
     else:
-        fits = _fit(data, x or (), y, one_of("--select", select or SELECTIONS[0], SELECTIONS), progress)
+        fits = _fit(data, x or (), y, one_of("--select", select or SELECTION_METHODS[0], SELECTION_METHODS), progress)
     text = _print(fits, at, code, shown_as, progress)
     if out is not None:
         _write(fits.models, out)
@@ -151,7 +151,7 @@ def _is_model(data: str) -> bool:
     """Whether the file is a fitted model, and not measurements: a JSON object."""
     if data == STDIN:
         peek = getattr(sys.stdin.buffer, "peek", None)
-        return peek is not None and _begins_as_json(peek(BEGINNING))
+        return peek is not None and _begins_as_json(peek(BYTES_TO_GUESS_FORMAT))
     path = Path(data)
     if path.suffix.lower() == MODEL_SUFFIX:
         return True
@@ -159,7 +159,7 @@ def _is_model(data: str) -> bool:
         if not path.is_file():  # a pipe can be read only once
             return False
         with path.open("rb") as file:
-            return _begins_as_json(file.read(BEGINNING))
+            return _begins_as_json(file.read(BYTES_TO_GUESS_FORMAT))
     except OSError:  # reported by the one who reads all of it
         return False
 

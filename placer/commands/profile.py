@@ -17,7 +17,7 @@ from placer.commands.options import (
     Timeout,
     complete_nf,
     complete_testbed,
-    ended_by_signals,
+    end_by_signals,
     refuse_bad_budget,
     refuse_unwritable_folder,
     refuse_without_arrivals,
@@ -244,7 +244,7 @@ def profile_contention(
     from profiles.gpu_tables import GPU_KIND
 
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("profiling") as advance,
     ):
@@ -278,7 +278,7 @@ def profile_chains(
     from profiler.testbeds import open_testbed
 
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring chains") as advance,
     ):
@@ -314,7 +314,7 @@ def profile_for(
     refuse_bad_budget(budget)
     rounds, key = open_rounds(arrivals, models, out, progress.say, budget, options)
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring") as advance,
     ):
@@ -336,7 +336,7 @@ def profile_latency(
     from profiler.testbeds import open_testbed
 
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring latency") as advance,
     ):
@@ -349,7 +349,7 @@ def profile_latency(
 # The rounds of `placer profile --for` as a table.
 
 
-HEADINGS = (
+ROUND_HEADINGS = (
     "round",
     "runs",
     "co-locations measured",
@@ -364,7 +364,7 @@ HEADINGS = (
 def as_table(rounds: Sequence[Round]) -> str:
     """A row per round; expected violations are those of the round's plan, before and after the round."""
     return text_table(
-        HEADINGS,
+        ROUND_HEADINGS,
         [
             (
                 number,

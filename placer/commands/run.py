@@ -129,12 +129,12 @@ def command(
     from placer.report.files import write_files
     from placer.report.text.plan import plans_csv
     from placer.report.text.run import RUN_FORMATS
-    from placer.run import CERTIFIED, RunRequest, run
+    from placer.run import CERTIFIED_STRATEGIES, RunRequest, run
     from profiles import InputError
 
     render = RUN_FORMATS[one_of("--format", format, RUN_FORMATS)]
-    one_of("--of", of, CERTIFIED)
-    if of != CERTIFIED[0] and certificate is None:
+    one_of("--of", of, CERTIFIED_STRATEGIES)
+    if of != CERTIFIED_STRATEGIES[0] and certificate is None:
         raise InputError.of("--of", "is for --certificate")
     refuse_bad_budget(budget, risk)
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
 
 
-OPTION = "--solo-fit"
+SOLO_FITS_OPTION = "--solo-fit"
 MTBR = ATTRIBUTES[2]
 
 
@@ -45,11 +45,11 @@ def read_solo_fits(options: Sequence[str], profile: Profile) -> dict[str, SoloCu
     for option in options:
         nf, equals, file = option.partition("=")
         if not nf or (equals and not file):
-            raise InputError.of(OPTION, f"'{option}' is neither NF=MODEL.json nor NF")
+            raise InputError.of(SOLO_FITS_OPTION, f"'{option}' is neither NF=MODEL.json nor NF")
         if nf not in profile.nfs:
-            raise InputError.of(OPTION, f"'{nf}' is not profiled ({suggestion(nf, profile.nfs)})")
+            raise InputError.of(SOLO_FITS_OPTION, f"'{nf}' is not profiled ({suggestion(nf, profile.nfs)})")
         if nf in files:
-            raise InputError.of(OPTION, f"{nf} is given twice", hint="give one curve per NF")
+            raise InputError.of(SOLO_FITS_OPTION, f"{nf} is given twice", hint="give one curve per NF")
         files[nf] = file
     curves = {
         nf: _curve(models_of(read_text(Path(file), LARGEST_FILE), file), file, profile)
@@ -87,7 +87,7 @@ def _faults(curve: FittedModel, file: str, nf: NfProfile) -> Iterator[Fault]:
             f"the profile has {nf.name} alone at fewer than {FEWEST_TRAFFICS} different settings, too few "
             f"to judge a curve"
         )
-        yield Fault(OPTION, None, None, message, "profile it again with a larger --quota")
+        yield Fault(SOLO_FITS_OPTION, None, None, message, "profile it again with a larger --quota")
     elif curve.x in ATTRIBUTES:
         low, high = float(nf.solo[curve.x].min()), float(nf.solo[curve.x].max())
         if not max(low, curve.start) < min(high, curve.end):
@@ -101,7 +101,7 @@ def _faults(curve: FittedModel, file: str, nf: NfProfile) -> Iterator[Fault]:
 
 
 X, Y = "utilisation", "p99_us"
-POINTS = 1_001
+FITTED_POINTS = 1_001
 """Utilisations at which a curve is evaluated."""
 
 
@@ -136,7 +136,7 @@ def refuse_curves_of_users(models: Path, nfs: Sequence[str]) -> None:
 
 def _step(fitted: FittedModel) -> SteppedCurve:
     """The fitted curve where it was measured; below that the smallest measured utilisation counts."""
-    at = np.linspace(fitted.start, fitted.end, POINTS)
+    at = np.linspace(fitted.start, fitted.end, FITTED_POINTS)
     return SteppedCurve(tuple(at.tolist()), tuple(np.maximum.accumulate(fitted.predict(at)).tolist()))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from placer.model.arrival import Arrival
-from placer.model.fleet import NUMBERED, Fleet, NicKind, Tenant, number_in
+from placer.model.fleet import NUMBERED_NIC_ID, Fleet, NicKind, Tenant, number_in
 from profiles.faults import MOST_SHOWN_FAULTS, suggestion
 
 
@@ -34,7 +34,7 @@ class NamedNics:
     def kind_of(self, nic_id: str) -> NicKind | None:
         """The kind of the NIC; None where the fleet does not say. Where NICs have names, the others are numbered."""
         named = self.by_name.get(nic_id)
-        if named is None and (not self.by_name or NUMBERED.fullmatch(nic_id)):
+        if named is None and (not self.by_name or NUMBERED_NIC_ID.fullmatch(nic_id)):
             return self._only
         return named
 

@@ -54,8 +54,8 @@ def find_optimum(
     )
     if not undecided:
         return found
-    hopeful = solve([oracle.hopeful() if isinstance(oracle, GpuOracle) else oracle for oracle in oracles])
-    return found.bounded_by(hopeful, undecided)
+    optimistic = solve([oracle.optimistic_twin() if isinstance(oracle, GpuOracle) else oracle for oracle in oracles])
+    return found.bounded_by(optimistic, undecided)
 
 
 def _find(

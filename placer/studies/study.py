@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from placer.inputs.arrivals import MOST_ARRIVALS
-from profiles import Fault, InputError
-from profiles.files.toml import line_of, read_toml
-from profiles.validation import word_fault
+from profiles.files.toml import read_toml, validate_toml
 from traces.arrivals import TABLE_2_NFS, TRAFFICS
 
 TABLE = "trace"
@@ -132,10 +129,7 @@ def read_study(path: Path) -> Study:
         With every fault of the file.
     """
     text, document = read_toml(path)
-    try:
-        study = Study.model_validate(document)
-    except ValidationError as error:
-        raise InputError(_faults(str(path), text, error)) from error
+    study = validate_toml(Study, str(path), text, document)
     fleets = tuple(str(path.parent / fleet) for fleet in study.fleets)
     traces = tuple(
         one.model_copy(update={"file": str(path.parent / one.file), "name": one.label}) if one.file else one
@@ -143,23 +137,3 @@ def read_study(path: Path) -> Study:
     )
     models = str(path.parent / study.models) if study.models else None
     return study.model_copy(update={"fleets": fleets, "trace": traces, "models": models})
-
-
-def _faults(name: str, text: str, error: ValidationError) -> list[Fault]:
-    """Every fault; that a list is too short is left out where one of its items is faulty."""
-    wrong = error.errors()
-    inside = {one["loc"][:1] for one in wrong if len(one["loc"]) > 1}
-    return [_fault(name, text, one) for one in wrong if one["type"] != "too_short" or one["loc"] not in inside]
-
-
-def _fault(name: str, text: str, wrong: ErrorDetails) -> Fault:
-    location = wrong["loc"]
-    key = ".".join(str(part + 1) if isinstance(part, int) else part for part in location)
-    words = [str(part) for part in location if isinstance(part, str)]
-    number = next((part + 1 for part in location if isinstance(part, int)), 0) if words[:1] == [TABLE] else 0
-    line = line_of(text, TABLE, number, words[-1]) if words else None
-    hint = None
-    if wrong["type"] == "extra_forbidden":
-        known = TraceSpec if number else Study
-        hint = f"keys of {f'[[{TABLE}]]' if number else 'a study'} are {', '.join(known.model_fields)}"
-    return Fault(name, line, key or None, word_fault(wrong), hint)

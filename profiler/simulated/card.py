@@ -129,6 +129,7 @@ BLUEFIELD_3 = Card(
     engines={
         "regex": AcceleratorEngine(request_us=0.03, byte_us=3.4e-5, match_us=0.73),
         "compression": AcceleratorEngine(request_us=0.06, byte_us=2.5e-4),
+        "dma": AcceleratorEngine(request_us=0.2, byte_us=4e-5),
     },
 )
 """A larger card of the same family, from its data sheet only: never compared with a real one."""
@@ -250,3 +251,7 @@ CARD_NFS: tuple[NfSpec, ...] = (
     NfSpec("PacketFilter", 1250, (headers(2.0),), queues=(("regex", 1),)),
 )
 """The simulated NFs, two cores each (Tomur, section 7.1)."""
+
+BLUEFIELD_3_NFS: tuple[NfSpec, ...] = (*CARD_NFS, NfSpec("Mirror", 700, (headers(3.0),), queues=(("dma", 1),)))
+"""The simulated NFs of the larger card; Mirror copies packets to the host's memory by the DMA engine, whose speed is
+assumed: 200 Gb/s of large packets."""

@@ -237,4 +237,5 @@ CARD_BENCHES: tuple[BenchSpec, ...] = (
         _engine_bench("compression"),
         "compression",
     ),
+    BenchSpec("dma-bench", {"rate_kpps": (0, 4000), "packet_size": (64, 1500)}, _engine_bench("dma"), "dma"),
 )

@@ -64,7 +64,9 @@ def _describe(card: Card, nfs: Sequence[NfSpec]) -> TestbedDescription:
             NfDescription(name=nf.name, cores=nf.cores, accelerators=tuple(name for name, _ in nf.queues)) for nf in nfs
         ),
         benches=tuple(
-            BenchDescription(name=bench.name, cores=1, parameters=dict(bench.parameters)) for bench in CARD_BENCHES
+            BenchDescription(name=bench.name, cores=1, parameters=dict(bench.parameters))
+            for bench in CARD_BENCHES
+            if bench.engine is None or bench.engine in card.engines
         ),
     )
 

@@ -24,7 +24,8 @@ TESTBEDS: Registry[Opener] = Registry("testbed", "profiler.testbeds", "placer.te
 SPEC_FORMS = {
     "exec": "exec:COMMAND",
     "replay": "replay:PROFILE",
-    "simulated": "simulated, simulated:contended, simulated:server, simulated:gpu, simulated:gpu-b",
+    "simulated": "simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu, "
+    "simulated:gpu-b",
 }
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from profiler.simulated import BLUEFIELD_2_CONTENDED, CONTENDED_NFS, SimulatedServer, SimulatedTestbed
+from profiler.simulated import (
+    BLUEFIELD_2_CONTENDED,
+    BLUEFIELD_3,
+    BLUEFIELD_3_NFS,
+    CONTENDED_NFS,
+    SimulatedServer,
+    SimulatedTestbed,
+)
 from profiler.testbed import Testbed
 from profiler.testbeds import TESTBEDS
 from profiles import InputError
@@ -20,12 +27,13 @@ def _gpu(name: str) -> Testbed:
 SIMULATED_MACHINES: Mapping[str, Callable[[], Testbed]] = {
     "": SimulatedTestbed,
     "contended": lambda: SimulatedTestbed(card=BLUEFIELD_2_CONTENDED, nfs=CONTENDED_NFS),
+    "bluefield-3": lambda: SimulatedTestbed(card=BLUEFIELD_3, nfs=BLUEFIELD_3_NFS),
     "server": SimulatedServer,
     "gpu": lambda: _gpu("gpu"),
     "gpu-b": lambda: _gpu("gpu-b"),
 }
-"""By what follows the colon: a BlueField-2, one on which NFs contend more, a server that runs chains of NFs, a server
-with a GPU, and one with another GPU."""
+"""By what follows the colon: a BlueField-2, one on which NFs contend more, a BlueField-3, a server that runs chains of
+NFs, a server with a GPU, and one with another GPU."""
 
 
 @TESTBEDS.register("simulated")

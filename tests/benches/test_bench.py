@@ -17,7 +17,7 @@ from benches.shards import BETTER_OF_TWO, IN_TURN, RANDOM, EnginePool, Pools
 from experiments.lemur.methodology.brute_force import BruteForce
 from placer.fleet.engine import Engine
 from placer.fleet.what_if import WhatIf
-from placer.inputs.production import PROMISED
+from placer.inputs.production import SLA_PROMISED
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.rack.place import best_plan
@@ -78,7 +78,7 @@ def play() -> Play:
 @pytest.mark.long
 def test_a_drifting_nf_is_compared_with_models_corrected_by_hand(play: Play) -> None:
     """NICs in percent of those by hand; every arrival is measured after."""
-    row = drift_row(play, "drift", PROMISED, play.nfs[0])
+    row = drift_row(play, "drift", SLA_PROMISED, play.nfs[0])
     assert (row["testbed"], row["case"], row["nf"]) == ("simulated", "drift", play.nfs[0])
     assert isinstance(row["nics"], int) and isinstance(row["nics_by_hand"], int)
     assert row["more_nics_pct"] == pytest.approx(100 * (row["nics"] / row["nics_by_hand"] - 1), abs=0.01)

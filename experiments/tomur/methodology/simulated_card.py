@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from experiments.registry import Setting
-from placer.inputs.models import open_models, recorded_of
+from placer.inputs.models import find_recorded, open_models
 from predictor import Models, TomurPredictor
 from predictor.contention.nf_model import NfModel
 from profiler.simulated import SimulatedTestbed
@@ -37,7 +37,7 @@ def card_of(testbed: str) -> Testbed:
 def train(setting: Setting, testbed: str = CARD_SPEC) -> Models:
     """Models trained on the recorded profile of a simulated card; cached."""
     if testbed not in _cached:
-        _cached[testbed] = open_models(None, setting.say, recorded_of(testbed))
+        _cached[testbed] = open_models(None, setting.say, find_recorded(testbed))
     return _cached[testbed]
 
 

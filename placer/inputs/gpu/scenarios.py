@@ -20,7 +20,7 @@ LARGEST_FILE = 100_000_000
 """Bytes."""
 LARGEST_VALUE = 1e15
 MOST_WHOLE = 1_000_000
-EXTRAPOLATE = "--extrapolate predicts beyond what was measured, and marks it"
+EXTRAPOLATE_OPTION = "--extrapolate predicts beyond what was measured, and marks it"
 
 _Value = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST_VALUE)]
 _Above = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST_VALUE)]
@@ -107,7 +107,9 @@ def _wrong(
         wrong += [(f"traffic.{name}", "is not above 0", None) for name in empty]
         if not empty:
             checked = models.check(load, extrapolate=extrapolate)
-            wrong += [(column, message, EXTRAPOLATE if "measured" in message else None) for column, message in checked]
+            wrong += [
+                (column, message, EXTRAPOLATE_OPTION if "measured" in message else None) for column, message in checked
+            ]
     return wrong + [("gpu", fault, None) for fault in gpu_refusals(models.testbed, loads)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from placer.evaluate.wastage import MEANINGS
+from placer.evaluate.wastage import MARK_MEANINGS
 from placer.report.html import Figure, Page, Section, Tile, charts
 from placer.report.text.sizing import AXIS_TEXTS, curves_of, fleet_option_name, further_lines, recommendation_line
 from placer.report.text.study import (
@@ -80,7 +80,7 @@ def _numbers(middle: pd.DataFrame) -> pd.DataFrame:
     for figure, heading in COLUMN_HEADINGS.items():
         table[heading] = middle[figure]
         if figure == "wastage_pct" and any(marks(middle)):
-            table["note"] = [MEANINGS.get(mark, "") for mark in marks(middle)]
+            table["note"] = [MARK_MEANINGS.get(mark, "") for mark in marks(middle)]
         if (middle[f"{figure}_low"] != middle[f"{figure}_high"]).any() and middle[figure].notna().all():
             table[f"{heading.removesuffix(', %')}: range"] = middle.apply(interval_text, axis=1, figure=figure)
         if figure == "violations_pct" and middle["expected_violations_pct"].notna().any():

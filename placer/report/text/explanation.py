@@ -10,7 +10,7 @@ from typing import Any
 
 from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
 from placer.explain.waste import Waste
-from placer.model.oracle import CONTENTION
+from placer.model.oracle import CONTENTION_BOTTLENECK
 from placer.policy.rejection import Cause
 from placer.report.text.table import count_nics, text_table
 from profiles import Workload
@@ -34,7 +34,7 @@ CAUSE_TEXTS: dict[str, str] = {
 
 def cause_text(cause: str) -> str:
     """A cause of unused capacity in words; a contended resource is named."""
-    return CAUSE_TEXTS.get(cause) or (cause if cause == CONTENTION else f"contention for {cause}")
+    return CAUSE_TEXTS.get(cause) or (cause if cause == CONTENTION_BOTTLENECK else f"contention for {cause}")
 
 
 def explanation_json(explanation: Explanation) -> str:

@@ -12,7 +12,7 @@ from math import inf
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.evaluation import Evaluation
 from placer.evaluate.wastage import budget_of
-from placer.model.catalogue import PREDICTED
+from placer.model.catalogue import PREDICTED_TRUTH
 from placer.model.fleet import Fleet
 from placer.model.plan import OPTIMAL, replay_plan
 from placer.optimal.bounded_plan import ids_of_rejected
@@ -303,7 +303,7 @@ def _worth_of_measuring(comparison: Comparison, chosen: Evaluation) -> Iterator[
         return
     has = co_locations_of(comparison, chosen)
     runs = f"measures up to N co-locations, of which this plan has {has:,}"
-    if comparison.truth == PREDICTED:
+    if comparison.truth == PREDICTED_TRUTH:
         yield f"No violation was measured. `--testbed SPEC --measure N` {runs} on a NIC, and places again."
         return
     enough = ""

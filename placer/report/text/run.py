@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from placer.evaluate.columns import figures_of, rounded, table_columns, whole
+from placer.evaluate.columns import figures_of, round_figure, table_columns, whole
 from placer.evaluate.evaluation import Evaluation
 from placer.evaluate.wastage import costs_differ, wastage_notes
 from placer.optimal.bounded_plan import ids_of_rejected
@@ -173,8 +173,8 @@ def _range(comparison: Comparison) -> dict[str, Any] | None:
         return None
     figures: dict[str, Iterable[float | None]] = {
         "nics": [evaluation.nics for evaluation in similar],
-        "sla_violations_pct": [rounded(evaluation.violations_pct) for evaluation in similar],
-        "expected_violations_pct": [rounded(evaluation.expected_violations_pct) for evaluation in similar],
+        "sla_violations_pct": [round_figure(evaluation.violations_pct) for evaluation in similar],
+        "expected_violations_pct": [round_figure(evaluation.expected_violations_pct) for evaluation in similar],
         "rejected": [evaluation.plan.rejected for evaluation in similar],
     }
     return {"draws": len(similar), **{name: ends_of(values) for name, values in figures.items()}}

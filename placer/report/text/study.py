@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from placer.evaluate.wastage import EPSILON, MARK, UNPROVEN
+from placer.evaluate.wastage import LEAST_DIFFERENCE, MARK, UNPROVEN
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.model.plan import OPTIMAL
 from placer.report.text.table import count_noun, text_table
@@ -94,7 +94,7 @@ def misses_budget(statistics: pd.DataFrame) -> bool:
 
 def marks(statistics: pd.DataFrame) -> list[str]:
     """Per row, what follows its wastage: a mark for too many SLA violations, or for an optimum that is not proven."""
-    unproven = (statistics["strategy"] == OPTIMAL) & (statistics["wastage_pct_high"] > EPSILON)
+    unproven = (statistics["strategy"] == OPTIMAL) & (statistics["wastage_pct_high"] > LEAST_DIFFERENCE)
     return [
         MARK if over else UNPROVEN if above else ""
         for over, above in zip(over_budget(statistics), unproven, strict=True)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from placer.inputs.catalogue import Cards, open_catalogue
-from placer.inputs.models import recorded_of
+from placer.inputs.models import find_recorded
 from predictor import Models, train
 from profiler.chains.plan import ChainRequest
 from profiler.chains.profiling import profile_chains
@@ -252,4 +252,4 @@ def test_models_of_the_server_are_evaluated_on_it_alone(models: Models, tmp_path
         assert own.specs == ("simulated:server",)
         with pytest.raises(InputError, match="is a bluefield-2, the models were trained on a server-16"):
             open_catalogue(Cards(models=tmp_path / "models", testbed="simulated"), stack, lambda message: None)
-    assert recorded_of("simulated:server") == RECORDED.name
+    assert find_recorded("simulated:server") == RECORDED.name

@@ -17,6 +17,7 @@ from profiler.simulated.card import BLUEFIELD_2, Card
 from profiler.simulated.demand import hits, pressure_step, private_hits
 from profiler.simulated.solve import Batch, SteadyState, solve, turns_step, waiting_step
 from profiler.testbed import Run, TestbedError
+from profiler.testbeds import open_testbed
 from profiles import COUNTERS, BenchLoad, Load, TrafficProfile, Workload
 from tests.effort import examples
 
@@ -287,3 +288,18 @@ def test_waiting_at_half_load_is_one_queue_time() -> None:
 def test_regex_service_time_is_the_measured_one(mtbr: float, service_us: float) -> None:
     """At both match rates measured on a BlueField-2, 1518-byte packets take the published time."""
     assert BLUEFIELD_2.engines["regex"].service_us(1518, mtbr) == pytest.approx(service_us, rel=0.002)
+
+
+def test_an_engine_of_one_card_is_contended_there_and_unknown_to_others() -> None:
+    """The DMA engine of the larger card slows Mirror and no NF without it."""
+    larger = open_testbed("simulated:bluefield-3")
+    assert "dma" in larger.describe().nic.accelerators
+    assert all(bench.name != "dma-bench" for bench in TRUTH.describe().benches)
+
+    def drop(nf: str) -> float:
+        workload, bench = Workload(nf, DEFAULT), BenchLoad.of("dma-bench", {"rate_kpps": 0, "packet_size": 1500})
+        alone, beside = (larger.run(loads, noise=False) for loads in ([workload], [workload, bench]))
+        return 1.0 - throughputs(beside)[0] / throughputs(alone)[0]
+
+    assert drop("Mirror") > 0.3
+    assert drop("FlowStats") < 0.02

@@ -193,7 +193,9 @@ def test_a_random_testbed_is_profiled_placed_and_evaluated(tmp_path: Path) -> No
 
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:
     assert list(TESTBEDS) == ["exec", "host", "replay", "simulated"]
-    simulated = "simulated, simulated:contended, simulated:server, simulated:gpu, simulated:gpu-b"
+    simulated = (
+        "simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu, simulated:gpu-b"
+    )
     assert list_testbeds() == f"exec:COMMAND, host, replay:PROFILE, {simulated}"
 
 
@@ -215,7 +217,8 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         (
             "simulated:fast",
             "--testbed: there is no simulated card 'fast'\n"
-            "hint: simulated, simulated:contended, simulated:server, simulated:gpu or simulated:gpu-b",
+            "hint: simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu or "
+            "simulated:gpu-b",
         ),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from placer.evaluate.evaluation import evaluate
 from placer.fleet.simulated.monitor import TrueDrift
 from placer.fleet.simulated.outcome import BY_HAND, LATE_AFTER, WITH, WITHOUT
-from placer.inputs.production import PROMISED, RELATIVE, MonitorTable
+from placer.inputs.production import SLA_PROMISED, SLA_RELATIVE, MonitorTable
 from placer.model.arrival import Arrival
 from placer.model.plan import Placement, Plan
 from placer.testing.strategies import ToyOracle, arrival
@@ -60,7 +60,7 @@ def test_violations_are_those_of_the_evaluation_of_the_same_plan() -> None:
 
 def test_drops_relative_to_what_an_nf_does_now_are_not_violated_by_its_drift() -> None:
     """Alone it slows as much as beside others; what was promised in kpps before is violated."""
-    kept, broken = (life_of(WITHOUT, arrivals_of(60), SLOW, sla=sla) for sla in (RELATIVE, PROMISED))
+    kept, broken = (life_of(WITHOUT, arrivals_of(60), SLOW, sla=sla) for sla in (SLA_RELATIVE, SLA_PROMISED))
     assert kept.play(WITHOUT, lambda done, total: None).violated == 0
     assert broken.play(WITHOUT, lambda done, total: None).violated > 0
 
