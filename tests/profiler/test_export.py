@@ -12,7 +12,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from profiler.runs.outliers import ConfirmedTestbed
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import BestEffort, Measurement, Run, TestbedError, difference_by_error
 from profiler.testbeds.exec import ExecTestbed
-from profiles import BenchLoad, Counters, InputError, Load, NfDescription, TrafficProfile, Workload
+from profiles import BenchLoad, Counters, InputError, NfDescription, TrafficProfile, Workload
 from profiles.best_effort import BEST_EFFORT, read_best_effort
 from profiles.profile import COUNTER_COLUMNS, KPPS_COLUMN, TRAFFIC_COLUMNS, NfProfile
 from tests.profiler.foreign import FIREWALL, FOREIGN, bytes_of
@@ -201,19 +200,19 @@ def test_a_wrong_mark_is_refused(change: dict[str, object], fault: str) -> None:
         parse_run(answer, [FIREWALL])
 
 
-class HurriedTestbed(ToyTestbed):
+def hurried() -> ToyTestbed:
     """A toy of which every second run is best effort."""
 
-    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        run = super().run(loads, noise=noise, seed=seed)
-        effort = BestEffort((5.0,) * len(loads), 97.5)
-        return replace(run, best_effort=effort) if len(self.requests) % 2 == 0 else run
+    def hurry(number: int, run: Run) -> Run:
+        return run if number % 2 else replace(run, best_effort=BestEffort((5.0,) * len(run.measurements), 97.5))
+
+    return ToyTestbed(alter=hurry)
 
 
 def test_the_journal_keeps_the_mark(tmp_path: Path) -> None:
     """Also for another process; the answers of other runs are the same bytes as without best efforts."""
     with Journal(tmp_path / "j") as journal:
-        testbed = JournaledTestbed(HurriedTestbed(), journal, "counter")
+        testbed = JournaledTestbed(hurried(), journal, "counter")
         runs = testbed.run_many([[NF], [NF, BENCH]], seed=1)
         assert [run.best_effort is None for run in runs] == [True, False]
     with Journal(tmp_path / "j") as journal:
@@ -246,7 +245,7 @@ def test_the_table_has_a_row_per_workload() -> None:
 def test_a_profile_lists_its_best_efforts(tmp_path: Path) -> None:
     """A message counts them; all other files are the same as without the mark, and nothing is measured again."""
     messages: list[str] = []
-    marked = profile(HurriedTestbed(), tmp_path / "marked", quota=60, notify=messages.append)
+    marked = profile(hurried(), tmp_path / "marked", quota=60, notify=messages.append)
     plain = profile(ToyTestbed(), tmp_path / "plain", quota=60)
     table = read_best_effort(marked)
     with Journal(journal_of(marked)) as journal:
@@ -259,7 +258,7 @@ def test_a_profile_lists_its_best_efforts(tmp_path: Path) -> None:
     files = bytes_of(marked)
     listed = files.pop(BEST_EFFORT)
     assert files == bytes_of(plain)
-    profile(HurriedTestbed(), marked, quota=60)
+    profile(hurried(), marked, quota=60)
     assert bytes_of(marked)[BEST_EFFORT] == listed
 
 
@@ -278,17 +277,8 @@ def test_best_efforts_agree_within_their_errors() -> None:
     assert difference_by_error(BestEffort((3.0,)), BestEffort((4.0,))) == pytest.approx(1.96 * 0.05)
     assert difference_by_error(BestEffort((None,)), None) == 0
 
-    class Scattering(ToyTestbed):
-        def __init__(self, effort: BestEffort | None) -> None:
-            super().__init__()
-            self.effort = effort
-
-        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-            self.requests.append(tuple(loads))
-            return run_of(100 + 20 * len(self.requests), effort=self.effort)
-
     for effort, runs in ((None, 5), (BestEffort((10.0,)), 2)):
-        testbed = Scattering(effort)
+        testbed = ToyTestbed(alter=lambda number, run, effort=effort: run_of(100 + 20 * number, effort=effort))
         ConfirmedTestbed(testbed, testbed).run_many([[NF]], seed=1)
         assert len(testbed.requests) == runs
 
