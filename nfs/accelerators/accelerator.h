@@ -7,8 +7,7 @@
  * user while it collects. Any thread may attach and detach queues while others are served. A
  * backend runs the jobs: one file each in this folder.
  */
-#ifndef NFS_ACCELERATORS_ACCELERATOR_H
-#define NFS_ACCELERATORS_ACCELERATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ unsigned int accelerator_under_way(const struct accelerator_queue *queue);
 unsigned int accelerator_serve(struct accelerator *accelerator);
 /* Serve until `*stop`, on an lcore of its own. Meanwhile users do not serve. */
 void accelerator_serve_until(struct accelerator *accelerator, const bool *stop);
-
-#endif

@@ -5,8 +5,7 @@
  * completed jobs in the order of submission. A library runs a job at once: `submit` returns DONE,
  * and there is no `poll`. Only one thread at a time calls a backend.
  */
-#ifndef NFS_ACCELERATORS_BACKEND_H
-#define NFS_ACCELERATORS_BACKEND_H
+#pragma once
 
 #include "accelerators/accelerator.h"
 #include "core/rules.h"
@@ -77,5 +76,3 @@ const struct accelerator_backend *backend_first(void);
 	{                                                                                          \
 		backend_register(&(backend));                                                      \
 	}
-
-#endif

@@ -5,8 +5,7 @@
  * Packets lie in memory that is not registered. Each job's bytes are copied to registered memory: a
  * copy costs less than registering each packet.
  */
-#ifndef NFS_ACCELERATORS_DOCA_CARD_H
-#define NFS_ACCELERATORS_DOCA_CARD_H
+#pragma once
 
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -79,5 +78,3 @@ static inline unsigned int doca_card_number(const struct doca_card *card,
 {
 	return (unsigned int)(job - card->jobs);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Sends requests to an accelerator at a given rate, without packets: the core of its bench. */
-#ifndef NFS_ACCELERATORS_REQUEST_LOOP_H
-#define NFS_ACCELERATORS_REQUEST_LOOP_H
+#pragma once
 
 #include "accelerators/accelerator.h"
 #include "core/bench.h"
@@ -41,5 +40,3 @@ int request_loop_create(struct request_loop *loop, const char *of, struct accele
 /* Submit due requests and collect completed ones; returns their number. */
 uint64_t request_loop_step(struct request_loop *loop);
 void request_loop_destroy(struct request_loop *loop);
-
-#endif

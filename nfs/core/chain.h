@@ -14,8 +14,7 @@
  *
  * Shares, behind a function as at an entry, split flows by the hash of core/split_hash.h.
  */
-#ifndef NFS_CORE_CHAIN_H
-#define NFS_CORE_CHAIN_H
+#pragma once
 
 #include "core/nf.h"
 #include "core/share.h"
@@ -145,5 +144,3 @@ uint64_t chain_lost(const struct chain *chain);
 uint64_t chain_lost_by(const struct chain *chain, enum chain_loss loss);
 /* "unknown_path" */
 const char *chain_loss_name(enum chain_loss loss);
-
-#endif

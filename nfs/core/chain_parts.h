@@ -1,6 +1,5 @@
 /* The parts of a chain, which core/chain_build.c and core/chain_stops.c make. */
-#ifndef NFS_CORE_CHAIN_PARTS_H
-#define NFS_CORE_CHAIN_PARTS_H
+#pragma once
 
 #include <rte_ring.h>
 
@@ -123,5 +122,3 @@ static inline unsigned int way_of(const struct ways *ways, struct rte_mbuf *mbuf
 		way++;
 	return way;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * next packet.
  * Packets of new flows are counted as untracked while the table is full.
  */
-#ifndef NFS_CORE_FLOW_TABLE_H
-#define NFS_CORE_FLOW_TABLE_H
+#pragma once
 
 #include "core/flow_burst.h"
 #include "core/flow_index.h"
@@ -147,5 +146,3 @@ static inline void flow_table_count(struct flow_table *table, struct nf *nf,
 {
 	flow_table_count_each(table, nf, burst, places, out, NULL, NULL);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * examples/extend/port_counter.c. core/chain.h runs functions one after the other, testbed/ has the
  * loop that measures them; tests/ gives them packets and checks packets and counters that come out.
  */
-#ifndef NFS_CORE_NF_H
-#define NFS_CORE_NF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -161,5 +160,3 @@ static inline void nf_send_bulk(struct nf_out *out, struct rte_mbuf *const *pack
 
 /* Free the sent packets, as a port does after transmission. */
 void nf_out_free(struct nf_out *out);
-
-#endif

@@ -2,8 +2,7 @@
  * Network service headers (RFC 8300): an outer Ethernet header, a base header and a service path
  * header without metadata (MD type 2), then the packet with its own Ethernet header.
  */
-#ifndef NFS_CORE_NSH_H
-#define NFS_CORE_NSH_H
+#pragma once
 
 #include <rte_mbuf.h>
 
@@ -24,5 +23,3 @@ bool nsh_push(struct rte_mbuf *mbuf, struct service service);
 
 /* Remove the header, whatever metadata it has, if the packet has one. */
 enum nsh_result nsh_pop(struct rte_mbuf *mbuf, struct service *service);
-
-#endif

@@ -4,8 +4,7 @@
  * Only headers that `packet_parse` found may be accessed. Headers that span segments, or exceed the
  * packet, are MALFORMED and never read beyond its end.
  */
-#ifndef NFS_CORE_PACKET_H
-#define NFS_CORE_PACKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -245,5 +244,3 @@ static inline rte_be16_t checksum_changed32(rte_be16_t checksum, rte_be32_t befo
 	checksum = checksum_changed(checksum, (rte_be16_t)before, (rte_be16_t)after);
 	return checksum_changed(checksum, (rte_be16_t)(before >> 16), (rte_be16_t)(after >> 16));
 }
-
-#endif

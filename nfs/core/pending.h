@@ -1,8 +1,7 @@
 /*
  * The datagrams that a reassembly holds, and their limits. For reassembly.c, which adds fragments.
  */
-#ifndef NFS_CORE_PENDING_H
-#define NFS_CORE_PENDING_H
+#pragma once
 
 #include "core/datagram.h"
 #include "core/reassembly.h"
@@ -74,5 +73,3 @@ void pending_forget(struct reassembly *reassembly, struct pending *pending);
 
 /* Free a datagram with all its fragments, which are counted. */
 void pending_discard(struct reassembly *reassembly, struct pending *pending, int counter);
-
-#endif

@@ -8,8 +8,7 @@
  * flood of fragments leaves other sources their share (stochastic fairness queueing, McKenney
  * 1990). A fragment that arrives again after its datagram was complete waits for the timeout.
  */
-#ifndef NFS_CORE_REASSEMBLY_H
-#define NFS_CORE_REASSEMBLY_H
+#pragma once
 
 #include "core/packet.h"
 
@@ -82,5 +81,3 @@ void reassembly_expire(struct reassembly *reassembly, uint64_t now_us);
 
 /* Free all fragments that are held. */
 void reassembly_free_all(struct reassembly *reassembly);
-
-#endif

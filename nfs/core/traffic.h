@@ -6,8 +6,7 @@
  * would write them into the cache. Packets are reused: what the function frees first is received
  * first.
  */
-#ifndef NFS_CORE_TRAFFIC_H
-#define NFS_CORE_TRAFFIC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ void traffic_sweep(struct traffic *traffic);
 
 /* The actual matches per 10^6 bytes of the payloads. */
 double traffic_mtbr(const struct traffic *traffic);
-
-#endif

@@ -5,8 +5,7 @@
  * process took the core is an outlier among many, so medians are reported. Only processing is
  * timed, not packet generation.
  */
-#ifndef NFS_CYCLES_COMPARE_H
-#define NFS_CYCLES_COMPARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,5 +22,3 @@ void compare_begin(void);
 
 /* Print a row for each peer of a function, or of all if NULL, and each number of flows. */
 bool compare_function(const char *function, const struct load *load, struct rte_mempool *spare);
-
-#endif

@@ -5,8 +5,7 @@
  * A plain loop is the least code over the DPDK structure that the function uses: it shows the
  * function's overhead. Another peer has another design: it shows what the structure costs.
  */
-#ifndef NFS_CYCLES_PEER_H
-#define NFS_CYCLES_PEER_H
+#pragma once
 
 #include "core/nf.h"
 
@@ -38,5 +37,3 @@ void peer_register(struct peer *peer);
 	{                                                                                          \
 		peer_register(&(peer));                                                            \
 	}
-
-#endif

@@ -1,6 +1,5 @@
 /* OpenSSL's EVP for packets that are ESP in transport mode, shared by the plain loops of ESP. */
-#ifndef NFS_CYCLES_PLAIN_ESP_H
-#define NFS_CYCLES_PLAIN_ESP_H
+#pragma once
 
 #include <openssl/evp.h>
 
@@ -40,5 +39,3 @@ void plain_esp_unwrap(struct rte_mbuf *packet, uint16_t iv);
 
 /* Encrypt the traffic's packets by the network function of `state`. */
 uint16_t plain_esp_seal(void *state, struct rte_mbuf **packets, uint16_t n);
-
-#endif

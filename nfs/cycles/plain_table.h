@@ -1,6 +1,5 @@
 /* The hash table of plain loops with flows, and its lookup. */
-#ifndef NFS_CYCLES_PLAIN_TABLE_H
-#define NFS_CYCLES_PLAIN_TABLE_H
+#pragma once
 
 #include <rte_hash.h>
 #include <rte_hash_crc.h>
@@ -29,5 +28,3 @@ static inline void *plain_entries(const struct rte_hash *table, size_t bytes)
 {
 	return table ? nf_zalloc((rte_hash_max_key_id(table) + 1) * bytes) : NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Runners that take turns on the same traffic. */
-#ifndef NFS_CYCLES_TURNS_H
-#define NFS_CYCLES_TURNS_H
+#pragma once
 
 #include "cycles/runner.h"
 
@@ -23,5 +22,3 @@ bool turns_run(struct turns *turns);
 
 /* Destroy the instances; what was measured stays. */
 void turns_end(struct turns *turns);
-
-#endif

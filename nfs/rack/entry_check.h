@@ -1,6 +1,5 @@
 /* Checks of entries that DPDK 22.11 does not make: it truncates numbers, and replaces twins. */
-#ifndef NFS_RACK_ENTRY_CHECK_H
-#define NFS_RACK_ENTRY_CHECK_H
+#pragma once
 
 #include <rte_swx_ctl.h>
 
@@ -19,5 +18,3 @@ struct entry_check {
  */
 void entry_check(struct entry_check *check, const struct line *line, uint32_t table);
 void entry_check_free(struct entry_check *check);
-
-#endif

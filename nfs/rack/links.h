@@ -1,6 +1,5 @@
 /* Inside of links. */
-#ifndef NFS_RACK_LINKS_H
-#define NFS_RACK_LINKS_H
+#pragma once
 
 #include "rack/link_file.h"
 
@@ -55,5 +54,3 @@ bool link_fail(struct links *links, const struct link *link, const char *why);
  * are copied, for that one must make room. False if the message cannot be sent.
  */
 bool link_wait_for_room(struct links *links, struct link *link, struct link_message *message);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a SmartNIC did, as JSON. */
-#ifndef NFS_RACK_NIC_REPORT_H
-#define NFS_RACK_NIC_REPORT_H
+#pragma once
 
 #include "rack/link.h"
 #include "rack/nic_program.h"
@@ -19,5 +18,3 @@ struct nic {
 
 /* Write the report aside and rename it; false after printing why. */
 bool nic_report(const struct nic *nic, const char *path, bool interrupted);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of nf-server, which plays a server of a rack. */
-#ifndef NFS_RACK_SERVER_H
-#define NFS_RACK_SERVER_H
+#pragma once
 
 #include <signal.h>
 
@@ -44,5 +43,3 @@ void server_send(struct server *server, enum chain_end end, struct rte_mbuf **pa
 
 /* Write what was done as one line of JSON. False after printing why. */
 bool server_report(const struct server *server, bool interrupted);
-
-#endif

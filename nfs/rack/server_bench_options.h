@@ -1,6 +1,5 @@
 /* Options of nf-server-bench. */
-#ifndef NFS_RACK_SERVER_BENCH_OPTIONS_H
-#define NFS_RACK_SERVER_BENCH_OPTIONS_H
+#pragma once
 
 #include "core/chain.h"
 
@@ -14,5 +13,3 @@ struct bench_options {
 
 /* An exit status, 0 after --help, 2 after printing what is wrong; -1 to go on. */
 int bench_options_read(struct bench_options *options, int argc, char **argv);
-
-#endif

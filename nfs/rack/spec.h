@@ -5,8 +5,7 @@
  * DPDK 22.11 has no public reader of this text; this one reads it, checks it, and hands it to the
  * public functions that build a pipeline. It reads no extern objects.
  */
-#ifndef NFS_RACK_SPEC_H
-#define NFS_RACK_SPEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -111,5 +110,3 @@ void spec_check(struct spec *spec);
  * part DPDK refuses, as FILE:LINE. What the program drops goes to `drop_port`.
  */
 bool spec_build(struct spec *spec, struct rte_swx_pipeline *pipeline, unsigned int drop_port);
-
-#endif

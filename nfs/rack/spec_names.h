@@ -1,6 +1,5 @@
 /* Names of a program, resolved. What is not found is NULL, or nowhere. */
-#ifndef NFS_RACK_SPEC_NAMES_H
-#define NFS_RACK_SPEC_NAMES_H
+#pragma once
 
 #include "rack/spec.h"
 
@@ -24,5 +23,3 @@ enum spec_place spec_place_of(const struct spec *spec, const struct spec_action 
 /* Report what is wrong with instructions; `action` is NULL for those to apply. */
 void spec_check_instructions(struct spec *spec, const struct spec_instructions *all,
 			     const struct spec_action *action, unsigned int line);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside of the reader of programs. */
-#ifndef NFS_RACK_SPEC_READER_H
-#define NFS_RACK_SPEC_READER_H
+#pragma once
 
 #include <rte_common.h>
 
@@ -39,5 +38,3 @@ void spec_read_in_table(struct reader *reader, const struct line *line);
 
 /* Avoid what DPDK 22.11 does wrong. False after printing that there is no memory. */
 bool spec_rewrite(struct spec *spec, unsigned int drop_port);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of nf-switch, and its parts. */
-#ifndef NFS_RACK_SWITCH_H
-#define NFS_RACK_SWITCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ void switch_names_free(struct switch_names *names);
 /* Write the report to a file, or to stdout. False after printing why. */
 bool switch_report_write(const struct switch_state *state, const struct switch_names *names,
 			 bool interrupted);
-
-#endif

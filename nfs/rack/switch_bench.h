@@ -1,6 +1,5 @@
 /* The state of nf-switch-bench, and its parts. */
-#ifndef NFS_RACK_SWITCH_BENCH_H
-#define NFS_RACK_SWITCH_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ struct bench {
 
 /* Make ports as nf-switch gives them to a program; packets end where they leave. */
 bool bench_make_ports(struct bench *bench, struct rte_swx_pipeline *pipeline);
-
-#endif

@@ -1,6 +1,5 @@
 /* The command line of nf-switch. */
-#ifndef NFS_RACK_SWITCH_OPTIONS_H
-#define NFS_RACK_SWITCH_OPTIONS_H
+#pragma once
 
 #include "rack/link.h"
 
@@ -24,5 +23,3 @@ enum switch_options_next { SWITCH_OPTIONS_RUN, SWITCH_OPTIONS_DONE, SWITCH_OPTIO
 
 /* Read the command line; prints help, or every fault. */
 enum switch_options_next switch_options_read(struct switch_options *options, int argc, char **argv);
-
-#endif

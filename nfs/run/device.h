@@ -3,8 +3,7 @@
  * the chain once the device's result is there. What a kernel leaves to the host, and packets
  * without a result, are processed by the function in C.
  */
-#ifndef NFS_RUN_DEVICE_H
-#define NFS_RUN_DEVICE_H
+#pragma once
 
 #include "core/chain.h"
 #include "gpu/kernels/task.h"
@@ -59,5 +58,3 @@ void device_apply(const struct nf_kind *kind, enum gpu_nf of, struct nf *nf,
 
 /* An engine for regular expressions, whose results are those of the device. */
 void device_results_register(void);
-
-#endif

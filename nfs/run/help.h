@@ -1,6 +1,5 @@
 /* What nf-run --help prints. */
-#ifndef NFS_RUN_HELP_H
-#define NFS_RUN_HELP_H
+#pragma once
 
 static const char help[] =
 	"Usage: nf-run --nf NAME [--set KEY=VALUE ...] --in CAPTURE [--out CAPTURE] [...]\n"
@@ -35,5 +34,3 @@ static const char help[] =
 	"of functions is the time of captured packets, and the real one otherwise.\n"
 	"\n"
 	"Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted; what was done is kept.\n";
-
-#endif

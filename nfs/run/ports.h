@@ -1,11 +1,8 @@
 /* Ethernet ports of DPDK: network interfaces by AF_PACKET. */
-#ifndef NFS_RUN_PORTS_H
-#define NFS_RUN_PORTS_H
+#pragma once
 
 #include <rte_mbuf.h>
 
 /* Start a port on a network interface; its number, or a negative errno after printing why. */
 int port_open(const char *interface, struct rte_mempool *pool);
 void port_close(int port);
-
-#endif

@@ -7,8 +7,7 @@
  * disturbance is part of the error. The rates themselves are not corrected by it. What disturbs
  * all windows alike does not show, and where they show little, a typical change is assumed.
  */
-#ifndef NFS_TESTBED_BEST_EFFORT_H
-#define NFS_TESTBED_BEST_EFFORT_H
+#pragma once
 
 #include "testbed/changes.h"
 #include "testbed/rounds.h"
@@ -41,5 +40,3 @@ bool best_effort_add(struct best_effort *effort, const struct round_windows *win
 
 /* The error of a throughput in percent; infinite before the second round. */
 double best_effort_error_pct(const struct best_effort *effort, unsigned int load);
-
-#endif

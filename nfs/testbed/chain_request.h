@@ -1,6 +1,5 @@
 /* Chains in requests of the testbed protocol. */
-#ifndef NFS_TESTBED_CHAIN_REQUEST_H
-#define NFS_TESTBED_CHAIN_REQUEST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ void request_chain(const json_t *workload, struct load *load, struct faults *fau
  * it goes. Placement and rate do not change what a packet costs in events.
  */
 json_t *chain_json(const struct load *load);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the functions of a chain did in a run: packets that enter and leave each, and latency. */
-#ifndef NFS_TESTBED_CHAIN_RESULT_H
-#define NFS_TESTBED_CHAIN_RESULT_H
+#pragma once
 
 #include "testbed/chain_workload.h"
 
@@ -19,5 +18,3 @@ void chain_result_add(struct chain_result *result, const struct chain_workload *
 double chain_result_leaving(const struct chain_result *result, unsigned int stage);
 /* Packets that the stage neither sends on nor sends back, in percent of those that enter it. */
 double chain_result_dropped_pct(const struct chain_result *result, unsigned int stage);
-
-#endif

@@ -2,8 +2,7 @@
  * How the rates of a run change with disturbance, by changes from one window to the next: a slow
  * change of the machine's speed hardly shows in these.
  */
-#ifndef NFS_TESTBED_CHANGES_H
-#define NFS_TESTBED_CHANGES_H
+#pragma once
 
 #include "testbed/load.h"
 
@@ -30,5 +29,3 @@ struct trend {
  * depend on each other, so the error is that of sums over rounds.
  */
 struct trend changes_trend(const struct changes *changes, unsigned int load);
-
-#endif

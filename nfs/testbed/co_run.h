@@ -2,8 +2,7 @@
  * Runs co-located workloads: each on a worker of its own, each accelerator in use on another. With
  * realtime priority, idle workers keep their cores busy, so that no other process runs there.
  */
-#ifndef NFS_TESTBED_CO_RUN_H
-#define NFS_TESTBED_CO_RUN_H
+#pragma once
 
 #include "testbed/chain_result.h"
 #include "testbed/probe.h"
@@ -49,5 +48,3 @@ int co_run_start(struct co_run *co_run, const struct co_location *co_location,
 		 struct workers *workers, const struct engines *engines);
 /* End it. What its chains did is added to `chains`, one for each load, unless it is NULL. */
 void co_run_stop(struct co_run *co_run, struct chain_result *chains);
-
-#endif

@@ -1,6 +1,5 @@
 /* A program that runs one load alone, so that its events can be counted. */
-#ifndef NFS_TESTBED_COUNTING_RUN_H
-#define NFS_TESTBED_COUNTING_RUN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,5 +12,3 @@
  * pages that the units referenced. Returns an exit status.
  */
 int counting_run(const struct options *options, FILE *out);
-
-#endif

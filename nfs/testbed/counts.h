@@ -7,8 +7,7 @@
  * simulates this machine's first-level and last-level caches. Rate limits are removed, because
  * waiting is no work.
  */
-#ifndef NFS_TESTBED_COUNTS_H
-#define NFS_TESTBED_COUNTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -51,5 +50,3 @@ int counts_get(struct counting *counting, const struct load *load, struct counts
 
 /* Units to count: enough to be accurate, few enough for a simulator. */
 uint64_t counted_units(const struct load *load);
-
-#endif

@@ -1,6 +1,5 @@
 /* Stores counts of this program, in memory and in the user's cache folder. */
-#ifndef NFS_TESTBED_COUNTS_STORE_H
-#define NFS_TESTBED_COUNTS_STORE_H
+#pragma once
 
 #include "testbed/counts.h"
 
@@ -11,5 +10,3 @@ void counts_save(struct counting *counting, const char *load, const struct count
 
 /* Remove temporary files of processes that were killed while they wrote. */
 void counts_remove_stale(void);
-
-#endif

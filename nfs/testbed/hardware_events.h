@@ -1,6 +1,5 @@
 /* Hardware events (perf) of the calling thread; most virtual machines have none. */
-#ifndef NFS_TESTBED_HARDWARE_EVENTS_H
-#define NFS_TESTBED_HARDWARE_EVENTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ int hardware_events_between(const struct hardware_reading from[HARDWARE_EVENTS],
 
 /* 0 if the machine counts all events; else a negative errno. */
 int hardware_events_try(void);
-
-#endif

@@ -4,8 +4,7 @@
  * else: another virtual machine on the other hyperthread of the core, or a lower clock. They are
  * done twice and timed the second time: what a workload leaves in the caches does not count.
  */
-#ifndef NFS_TESTBED_PROBE_H
-#define NFS_TESTBED_PROBE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ static inline void probe_take(struct probe *probe)
 	__atomic_store_n(&probe->cycles, probe->cycles + probe->last - begin, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->n, probe->n + 1, __ATOMIC_RELAXED);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Responses to run requests, as JSON. */
-#ifndef NFS_TESTBED_RESPONSES_H
-#define NFS_TESTBED_RESPONSES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -19,5 +18,3 @@ json_t *response_best_effort(struct testbed *testbed, const struct co_location *
 /* The error of a run of `n` workloads that did not become accurate, with its figures. */
 json_t *response_too_noisy(const struct testbed *testbed, const struct measured *measured,
 			   unsigned int n);
-
-#endif

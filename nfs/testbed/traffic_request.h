@@ -1,6 +1,5 @@
 /* Traffic of network functions and chains in requests. */
-#ifndef NFS_TESTBED_TRAFFIC_REQUEST_H
-#define NFS_TESTBED_TRAFFIC_REQUEST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@
 bool request_traffic(const json_t *workload, struct load *load, struct faults *faults);
 
 json_t *traffic_json(const struct load *load);
-
-#endif

@@ -1,6 +1,5 @@
 /* A link of two Dedups: the rig's function encodes, the far one restores. */
-#ifndef NFS_TESTS_DEDUP_RIG_H
-#define NFS_TESTS_DEDUP_RIG_H
+#pragma once
 
 #include "functions/dedup/format.h"
 #include "tests/hostile.h"
@@ -36,5 +35,3 @@ struct rte_mbuf *dedup_segment(struct rig *rig, const void *payload, uint16_t le
 
 /* Random bytes, of `symbols` kinds. */
 void random_bytes(uint64_t *random, uint8_t *bytes, uint16_t length, uint32_t symbols);
-
-#endif

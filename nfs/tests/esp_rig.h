@@ -1,6 +1,5 @@
 /* A link of two functions that encrypt and decrypt, and checks of any such link. */
-#ifndef NFS_TESTS_ESP_RIG_H
-#define NFS_TESTS_ESP_RIG_H
+#pragma once
 
 #include "functions/esp/gateway.h"
 #include "tests/hostile.h"
@@ -45,5 +44,3 @@ void esp_check_hostile(struct esp_link *link);
 
 /* Replays are freed with a window and pass without one. */
 void esp_check_replays(struct rig *rig, const char *near, const char *far);
-
-#endif

@@ -1,6 +1,5 @@
 /* Files of a test, in a folder of its own. */
-#ifndef NFS_TESTS_FILES_H
-#define NFS_TESTS_FILES_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,5 +34,3 @@ static inline int teardown_folder(void **state)
 		       ? teardown(state)
 		       : -1;
 }
-
-#endif

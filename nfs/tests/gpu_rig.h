@@ -2,8 +2,7 @@
  * Gives the same packets to a function in C and to its kernel on every engine of the build, and
  * compares: verdict by verdict, byte by byte.
  */
-#ifndef NFS_TESTS_GPU_RIG_H
-#define NFS_TESTS_GPU_RIG_H
+#pragma once
 
 #include "gpu/backends/backend.h"
 #include "gpu/state/state.h"
@@ -54,5 +53,3 @@ unsigned int gpu_rig_count(unsigned int usual);
 /* The same of `n` hostile packets, half of whose addresses are among those given. */
 void gpu_rig_offer_hostile(struct gpu_rig *gpu, const uint32_t *addresses, unsigned int n_addresses,
 			   unsigned int n);
-
-#endif

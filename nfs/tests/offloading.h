@@ -1,6 +1,5 @@
 /* Shared by the tests of functions that use accelerators. */
-#ifndef NFS_TESTS_OFFLOADING_H
-#define NFS_TESTS_OFFLOADING_H
+#pragma once
 
 #include "tests/support.h"
 
@@ -38,5 +37,3 @@ void check_survives_any_packet(struct rig *rig, const char *name);
  * non-initial fragments are counted, and pass if `passes`, else they are dropped.
  */
 void check_segments(struct rig *rig, const char *name, bool passes);
-
-#endif

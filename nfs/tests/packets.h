@@ -1,6 +1,5 @@
 /* Creates packets from a description, and checks packets. */
-#ifndef NFS_TESTS_PACKETS_H
-#define NFS_TESTS_PACKETS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,5 +60,3 @@ void assert_header_checksum(struct rte_mbuf *packet);
 
 /* Whether the checksums of the IPv4 header and, unless fragmented, of UDP or TCP are correct. */
 bool checksums_right(struct rte_mbuf *packet);
-
-#endif

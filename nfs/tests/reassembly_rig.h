@@ -1,6 +1,5 @@
 /* Shared by the tests of reassembly: a table, and fragments for it. */
-#ifndef NFS_TESTS_REASSEMBLY_RIG_H
-#define NFS_TESTS_REASSEMBLY_RIG_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -101,5 +100,3 @@ static inline uint64_t all_counted(void)
 	return counted[REASSEMBLY_DUPLICATES] + counted[REASSEMBLY_OVERLAPPING] +
 	       counted[REASSEMBLY_EVICTED] + counted[REASSEMBLY_UNASSEMBLED];
 }
-
-#endif

@@ -5,8 +5,7 @@
  * cmocka fixtures: each test gets a `struct rig` with a fresh pool, and fails unless every packet
  * returned to it.
  */
-#ifndef NFS_TESTS_SUPPORT_H
-#define NFS_TESTS_SUPPORT_H
+#pragma once
 
 #include "core/nf.h"
 #include "tests/packets.h"
@@ -48,5 +47,3 @@ void offer_malformed(struct rig *rig);
 
 /* Initialize EAL without hugepages, devices or telemetry, then run the tests. For main(). */
 int test_main(const char *name, const struct CMUnitTest *tests, size_t n);
-
-#endif

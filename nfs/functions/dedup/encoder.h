@@ -1,6 +1,5 @@
 /* The sending end: finds regions of payloads in its cache, and encodes payloads by them. */
-#ifndef NFS_FUNCTIONS_DEDUP_ENCODER_H
-#define NFS_FUNCTIONS_DEDUP_ENCODER_H
+#pragma once
 
 #include "functions/dedup/fingerprints.h"
 #include "functions/dedup/format.h"
@@ -49,5 +48,3 @@ void encoder_write(const struct plan *plan, const uint8_t *payload, uint16_t len
 /* Store a payload that was sent and is not too short. */
 void encoder_store(struct encoder *encoder, const struct plan *plan, const uint8_t *payload,
 		   uint16_t length, bool encoded);
-
-#endif

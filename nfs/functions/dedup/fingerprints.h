@@ -8,8 +8,7 @@
  * skipped, as in SAMPLEBYTE (Aggarwal et al., EndRE, NSDI 2010): else one byte in a row would make
  * a sample of every window.
  */
-#ifndef NFS_FUNCTIONS_DEDUP_FINGERPRINTS_H
-#define NFS_FUNCTIONS_DEDUP_FINGERPRINTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ const struct place *fingerprints_find(const struct fingerprints *fingerprints,
 /* Note where the samples of a cached payload are; places of older ones are taken. */
 void fingerprints_note(struct fingerprints *fingerprints, const struct sample *samples, uint16_t n,
 		       uint32_t number);
-
-#endif

@@ -2,8 +2,7 @@
  * Payloads of UDP and TCP, and their replacement by other bytes. Headers stay in place, so that
  * functions on the link still see addresses and ports, and may translate them.
  */
-#ifndef NFS_FUNCTIONS_DEDUP_PAYLOAD_H
-#define NFS_FUNCTIONS_DEDUP_PAYLOAD_H
+#pragma once
 
 #include "core/metadata.h"
 
@@ -35,5 +34,3 @@ static inline uint8_t *payload_of(struct rte_mbuf *mbuf, const struct packet *pa
 {
 	return rte_pktmbuf_mtod_offset(mbuf, uint8_t *, packet->payload);
 }
-
-#endif

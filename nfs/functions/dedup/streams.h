@@ -2,8 +2,7 @@
  * How far TCP streams have been sent, so that what is sent again is noticed. A table of the last
  * streams: one that another one displaced begins again.
  */
-#ifndef NFS_FUNCTIONS_DEDUP_STREAMS_H
-#define NFS_FUNCTIONS_DEDUP_STREAMS_H
+#pragma once
 
 #include "core/packet.h"
 #include "functions/dedup/siphash.h"
@@ -40,5 +39,3 @@ static inline bool streams_sent_again(struct streams *streams, const struct flow
 		stream->next = end;
 	return true;
 }
-
-#endif

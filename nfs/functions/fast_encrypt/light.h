@@ -7,8 +7,7 @@
  * learns the difference of their payloads. It is a load to place and to measure, no protection. It
  * is its own inverse, and packets do not become longer.
  */
-#ifndef NFS_FUNCTIONS_FAST_ENCRYPT_LIGHT_H
-#define NFS_FUNCTIONS_FAST_ENCRYPT_LIGHT_H
+#pragma once
 
 #include "core/nf.h"
 #include "functions/fast_encrypt/chacha20.h"
@@ -29,5 +28,3 @@ enum light_result {
 /* Encrypt or decrypt a packet in place, and update its checksum. */
 enum light_result light_apply(struct light *light, struct rte_mbuf *mbuf,
 			      const struct packet *packet);
-
-#endif

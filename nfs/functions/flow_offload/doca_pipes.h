@@ -1,6 +1,5 @@
 /* Ports and pipes of a BlueField card that forwards connections (DOCA Flow 2.2). */
-#ifndef NFS_FUNCTIONS_FLOW_OFFLOAD_DOCA_PIPES_H
-#define NFS_FUNCTIONS_FLOW_OFFLOAD_DOCA_PIPES_H
+#pragma once
 
 #include <doca_error.h>
 #include <doca_flow.h>
@@ -47,5 +46,3 @@ void doca_stop(struct doca_connections *card);
 
 /* Call it before each change: the card's queue has little room for unconfirmed changes. */
 void doca_take_confirmations(struct doca_connections *card);
-
-#endif

@@ -1,6 +1,5 @@
 /* Packets of a burst that belong to a connection or may open one. */
-#ifndef NFS_FUNCTIONS_FLOW_TRACKER_CANDIDATES_H
-#define NFS_FUNCTIONS_FLOW_TRACKER_CANDIDATES_H
+#pragma once
 
 #include "core/nf.h"
 #include "core/packet.h"
@@ -34,5 +33,3 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 			rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)
 				->tcp_flags);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* ECN marks of decapsulated packets. */
-#ifndef NFS_FUNCTIONS_IP_TUNNEL_CONGESTION_H
-#define NFS_FUNCTIONS_IP_TUNNEL_CONGESTION_H
+#pragma once
 
 #include "core/ipv4.h"
 
@@ -25,5 +24,3 @@ static inline bool copy_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t oute
 	inner->hdr_checksum = checksum_changed(inner->hdr_checksum, before, after);
 	return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Adds and removes the outer header (RFC 2003, section 3.1). */
-#ifndef NFS_FUNCTIONS_IP_TUNNEL_OUTER_H
-#define NFS_FUNCTIONS_IP_TUNNEL_OUTER_H
+#pragma once
 
 #include "core/packet.h"
 
@@ -42,5 +41,3 @@ static inline uint8_t remove_outer(struct rte_mbuf *mbuf, uint16_t l3)
 	rte_pktmbuf_adj(mbuf, header);
 	return service;
 }
-
-#endif

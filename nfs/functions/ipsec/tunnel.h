@@ -1,6 +1,5 @@
 /* Tunnel mode of ESP (RFC 4303, section 3.1.2): a whole IPv4 packet behind an outer header. */
-#ifndef NFS_FUNCTIONS_IPSEC_TUNNEL_H
-#define NFS_FUNCTIONS_IPSEC_TUNNEL_H
+#pragma once
 
 #include "functions/esp/packet.h"
 #include "functions/ipsec/ipsec.h"
@@ -15,5 +14,3 @@ struct rte_mbuf *tunnel_wrap(struct rte_mempool *pool, struct rte_mbuf *mbuf,
 
 /* Take the outer header off a decrypted packet. False unless there is a whole inner packet. */
 bool tunnel_unwrap(struct rte_mbuf *mbuf, uint16_t l3);
-
-#endif

@@ -1,6 +1,5 @@
 /* The backends of a load balancer that are down. */
-#ifndef NFS_FUNCTIONS_LB_DOWN_H
-#define NFS_FUNCTIONS_LB_DOWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@
  * or no such backend.
  */
 int lb_parse_down(const char *list, bool *up, uint32_t backends);
-
-#endif

@@ -1,6 +1,5 @@
 /* Counters of a NAT; nat.c has their names. */
-#ifndef NFS_FUNCTIONS_NAT_COUNTERS_H
-#define NFS_FUNCTIONS_NAT_COUNTERS_H
+#pragma once
 
 #include "core/nf.h"
 
@@ -33,5 +32,3 @@ static inline void drop(struct nf *nf, struct rte_mbuf *mbuf, enum nat_counter c
 	nf->counters[counter]++;
 	rte_pktmbuf_free(mbuf);
 }
-
-#endif

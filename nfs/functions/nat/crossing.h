@@ -2,8 +2,7 @@
  * Packets through a NAT that take more than the fast path: inbound, hairpinned, ICMP, fragmented,
  * and those that begin a session.
  */
-#ifndef NFS_FUNCTIONS_NAT_CROSSING_H
-#define NFS_FUNCTIONS_NAT_CROSSING_H
+#pragma once
 
 #include "functions/nat/fragments.h"
 
@@ -48,5 +47,3 @@ void crossing_send_outward(struct nf *nf, struct crossing *crossing, const struc
 /* Look up sessions together, so that cache misses overlap; negative where one has timed out. */
 void sessions_look_up(struct sessions *sessions, const void **key_pointers, uint16_t n,
 		      int32_t *places);
-
-#endif

@@ -2,8 +2,7 @@
  * Fragments through a NAT (RFC 4787, REQ-14): only the first one has ports, and it may come late.
  * Datagrams are reassembled before they are translated, and then fragmented again.
  */
-#ifndef NFS_FUNCTIONS_NAT_FRAGMENTS_H
-#define NFS_FUNCTIONS_NAT_FRAGMENTS_H
+#pragma once
 
 #include "core/reassembly.h"
 #include "functions/nat/counters.h"
@@ -30,5 +29,3 @@ static inline void nat_send(struct nf *nf, struct rte_mbuf *mbuf, const struct p
 	else
 		nf_send(out, mbuf);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* ICMP through a NAT (RFC 5508): queries, and errors about translated packets. */
-#ifndef NFS_FUNCTIONS_NAT_ICMP_H
-#define NFS_FUNCTIONS_NAT_ICMP_H
+#pragma once
 
 #include "functions/nat/sessions.h"
 
@@ -14,5 +13,3 @@ bool icmp_query_may_pass(uint8_t type, bool outward);
  */
 bool icmp_error_translate(struct sessions *sessions, struct rte_mbuf *mbuf,
 			  const struct packet *packet);
-
-#endif

@@ -1,6 +1,5 @@
 /* The fast path of a NAT: outbound plain packets of known sessions. */
-#ifndef NFS_FUNCTIONS_NAT_PLAIN_H
-#define NFS_FUNCTIONS_NAT_PLAIN_H
+#pragma once
 
 #include "core/nf.h"
 #include "functions/nat/rewrite.h"
@@ -45,5 +44,3 @@ static inline void translate_plain(struct rte_mbuf *mbuf, struct session *sessio
 	session_seen(session, true, tcp->tcp_flags, now_us);
 	plain_source_rewrite(mbuf, IPPROTO_TCP, session_outside(session));
 }
-
-#endif

@@ -3,8 +3,7 @@
  * late packet of an old connection does not reach a new one; even and odd ports are kept apart, for
  * RTP and RTCP (RFC 4787, REQ-4).
  */
-#ifndef NFS_FUNCTIONS_NAT_PORTS_H
-#define NFS_FUNCTIONS_NAT_PORTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void ports_fill(struct ports *ports, uint64_t *random);
 /* A free port, with the parity of `like` if possible; 0 if none is free. */
 uint16_t ports_take(struct ports *ports, uint16_t like);
 void ports_give(struct ports *ports, uint16_t port);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a NAT looks up for a packet: mappings and session keys of its endpoints. */
-#ifndef NFS_FUNCTIONS_NAT_REWRITE_H
-#define NFS_FUNCTIONS_NAT_REWRITE_H
+#pragma once
 
 #include "core/rewrite.h"
 #include "functions/nat/sessions.h"
@@ -22,5 +21,3 @@ struct flow_key key_outward(struct rte_mbuf *mbuf, const struct packet *packet);
 /* The session key of a packet from outside, with the endpoint that its destination maps to. */
 struct flow_key key_inward(struct rte_mbuf *mbuf, const struct packet *packet,
 			   const struct mapping *mapping);
-
-#endif

@@ -2,8 +2,7 @@
  * The state of a NAT: mappings of an inside endpoint to an external one, shared by all sessions of
  * that endpoint (RFC 4787, REQ-1), and sessions with their phase and timeouts.
  */
-#ifndef NFS_FUNCTIONS_NAT_SESSIONS_H
-#define NFS_FUNCTIONS_NAT_SESSIONS_H
+#pragma once
 
 #include <rte_hash.h>
 
@@ -166,5 +165,3 @@ void session_seen(struct session *session, bool outward, uint8_t tcp_flags, uint
 
 /* Begin a burst: remove some of the sessions that have timed out. */
 void sessions_age(struct sessions *sessions, uint64_t now_us);
-
-#endif

@@ -1,6 +1,5 @@
 /* Resets the TCP connection of a packet that does not go on. */
-#ifndef NFS_FUNCTIONS_URL_FILTER_RESET_H
-#define NFS_FUNCTIONS_URL_FILTER_RESET_H
+#pragma once
 
 #include "core/nf.h"
 #include "core/packet.h"
@@ -13,5 +12,3 @@ struct rte_mbuf *reset_forward(struct rte_mempool *pool, struct rte_mbuf *about,
 			       const struct packet *packet);
 struct rte_mbuf *reset_back(struct rte_mempool *pool, struct rte_mbuf *about,
 			    const struct packet *packet);
-
-#endif

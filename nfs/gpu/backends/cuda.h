@@ -1,6 +1,5 @@
 /* A device of CUDA, for the files that launch kernels on it. */
-#ifndef NFS_GPU_BACKENDS_CUDA_H
-#define NFS_GPU_BACKENDS_CUDA_H
+#pragma once
 
 #include "gpu/backends/backend.h"
 #include "gpu/backends/cuda_driver.h"
@@ -28,5 +27,3 @@ bool cuda_wait_for(const struct cuda *cuda, enum cuda_stream stream);
 /* The kernel that stays; backends/backend.h. */
 bool cuda_launch(void *device, const struct gpu_launch *launch);
 bool cuda_wait(void *device);
-
-#endif

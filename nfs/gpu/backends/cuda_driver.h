@@ -2,8 +2,7 @@
  * CUDA's driver, as far as kernels need it. Its library comes with NVIDIA's driver and is opened
  * when a program asks for a device, so that programs run without it and builds need no SDK for it.
  */
-#ifndef NFS_GPU_BACKENDS_CUDA_DRIVER_H
-#define NFS_GPU_BACKENDS_CUDA_DRIVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ struct cuda_driver {
 
 /* The driver; NULL if there is none, or no device. */
 const struct cuda_driver *cuda_driver(void);
-
-#endif

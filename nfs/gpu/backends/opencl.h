@@ -1,6 +1,5 @@
 /* A device of OpenCL, for the files that launch kernels on it. */
-#ifndef NFS_GPU_BACKENDS_OPENCL_H
-#define NFS_GPU_BACKENDS_OPENCL_H
+#pragma once
 
 #define CL_TARGET_OPENCL_VERSION 200
 #include <CL/cl.h>
@@ -26,5 +25,3 @@ bool opencl_succeeded(cl_int error, const char *what);
 /* The kernel that stays: see struct gpu_backend. */
 bool opencl_launch(void *device, const struct gpu_launch *launch);
 bool opencl_wait(void *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* The host as a device, for the files that run kernels on it. */
-#ifndef NFS_GPU_BACKENDS_PLAIN_H
-#define NFS_GPU_BACKENDS_PLAIN_H
+#pragma once
 
 #include <pthread.h>
 
@@ -23,5 +22,3 @@ struct plain_executor {
 /* The kernel that stays: see struct gpu_backend. */
 bool plain_launch(void *device, const struct gpu_launch *launch);
 bool plain_wait(void *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* A worker, for the files of the runtime. */
-#ifndef NFS_GPU_HOST_WORKER_H
-#define NFS_GPU_HOST_WORKER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -93,5 +92,3 @@ static inline struct gpu_flight *gpu_flight_at(struct gpu_worker *worker, u32 pa
 {
 	return &worker->flights[passed % GPU_FLIGHTS];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Builders of tables, one file each, and what they share. */
-#ifndef NFS_GPU_STATE_BUILDERS_H
-#define NFS_GPU_STATE_BUILDERS_H
+#pragma once
 
 #include "gpu/state/state.h"
 
@@ -21,5 +20,3 @@ void gpu_builder_register(enum gpu_nf nf, gpu_builder builder);
 	{                                                                                          \
 		gpu_builder_register(nf, builder);                                                 \
 	}
-
-#endif

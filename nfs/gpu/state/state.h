@@ -2,8 +2,7 @@
  * The tables of a function as its kernel reads them: one flat piece of memory without pointers,
  * from the settings of an instance of the function in C, so that both have the same tables.
  */
-#ifndef NFS_GPU_STATE_STATE_H
-#define NFS_GPU_STATE_STATE_H
+#pragma once
 
 #include "core/nf.h"
 #include "gpu/kernels/task.h"
@@ -24,5 +23,3 @@ const char *gpu_verdict_name(enum gpu_nf nf, u32 verdict);
 /* Build the tables of an instance; false after printing why. gpu_state_free() frees them. */
 bool gpu_state_build(const struct nf *nf, struct gpu_state *state);
 void gpu_state_free(struct gpu_state *state);
-
-#endif

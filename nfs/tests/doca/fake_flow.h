@@ -2,8 +2,7 @@
  * Two simulated ports that forward by rules, as far as DOCA Flow's users can see; changes are
  * confirmed when polled.
  */
-#ifndef NFS_TESTS_DOCA_FAKE_FLOW_H
-#define NFS_TESTS_DOCA_FAKE_FLOW_H
+#pragma once
 
 #include <doca_flow.h>
 
@@ -21,5 +20,3 @@ struct fake_flow {
 };
 
 extern struct fake_flow fake_flow;
-
-#endif

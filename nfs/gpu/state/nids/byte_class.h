@@ -1,6 +1,5 @@
 /* Reads what stands for one byte in an expression: a character, an escape, a dot, a class. */
-#ifndef NFS_GPU_STATE_NIDS_BYTE_CLASS_H
-#define NFS_GPU_STATE_NIDS_BYTE_CLASS_H
+#pragma once
 
 #include "gpu/state/nids/sequences.h"
 
@@ -11,5 +10,3 @@ struct reader {
 
 /* NULL, or why not. */
 const char *byte_class_read(struct reader *reader, struct byte_set *set);
-
-#endif

@@ -2,8 +2,7 @@
  * Literals that patterns require, and the automaton of Aho and Corasick (1975) that finds all of
  * them in one pass, ignoring case.
  */
-#ifndef NFS_GPU_STATE_NIDS_LITERALS_H
-#define NFS_GPU_STATE_NIDS_LITERALS_H
+#pragma once
 
 #include "gpu/state/nids/sequences.h"
 
@@ -41,5 +40,3 @@ const char *trie_add(struct trie *trie, const struct literal *literal, uint32_t 
  */
 const char *trie_complete(struct trie *trie);
 void trie_free(struct trie *trie);
-
-#endif

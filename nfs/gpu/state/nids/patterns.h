@@ -1,6 +1,5 @@
 /* Rules as the patterns of the device: one for each sequence of each rule's expression. */
-#ifndef NFS_GPU_STATE_NIDS_PATTERNS_H
-#define NFS_GPU_STATE_NIDS_PATTERNS_H
+#pragma once
 
 #include "core/rules.h"
 #include "gpu/kernels/nids.h"
@@ -31,5 +30,3 @@ static inline unsigned int patterns_words(const struct nids_pattern *pattern)
 {
 	return (pattern->items + 63) / 64;
 }
-
-#endif
