@@ -18,9 +18,73 @@
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/nf.h"
+#include "core/packet.h"
 #include "core/reassembly.h"
-#include "functions/ip_tunnel/congestion.h"
-#include "functions/ip_tunnel/outer.h"
+
+/* ECN marks of decapsulated packets. */
+
+/*
+ * Copy the ECN mark of the outer header to the inner one (RFC 6040, section 4.2). False if the
+ * packet must be freed, because its sender does not support ECN.
+ */
+static inline bool copy_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t outer)
+{
+	const uint8_t inner_mark = inner->type_of_service & RTE_IPV4_HDR_ECN_MASK;
+	const uint8_t ce = RTE_IPV4_HDR_ECN_CE, ect1 = 1;
+	rte_be16_t before, after;
+
+	outer &= RTE_IPV4_HDR_ECN_MASK;
+	if (inner_mark == 0)
+		return outer != ce;
+	if (outer != ce && !(outer == ect1 && inner_mark != ce))
+		return true;
+	before = rte_cpu_to_be_16(inner->version_ihl << 8 | inner->type_of_service);
+	inner->type_of_service = (inner->type_of_service & ~RTE_IPV4_HDR_ECN_MASK) | outer;
+	after = rte_cpu_to_be_16(inner->version_ihl << 8 | inner->type_of_service);
+	inner->hdr_checksum = checksum_changed(inner->hdr_checksum, before, after);
+	return true;
+}
+
+/* Adds and removes the outer header (RFC 2003, section 3.1). */
+
+/*
+ * Insert an outer header before the one at `l3`; it is `alike` except for the fields from the inner
+ * header and its `id`. False without headroom.
+ */
+static inline bool add_outer(struct rte_mbuf *mbuf, uint16_t l3, const struct rte_ipv4_hdr *alike,
+			     uint16_t id)
+{
+	char *front = rte_pktmbuf_prepend(mbuf, sizeof(*alike));
+	const struct rte_ipv4_hdr *inner;
+	struct rte_ipv4_hdr *outer;
+
+	if (!front)
+		return false;
+	memmove(front, front + sizeof(*outer), l3);
+	outer = (struct rte_ipv4_hdr *)(front + l3);
+	inner = outer + 1;
+	*outer = *alike;
+	outer->type_of_service = inner->type_of_service;
+	outer->total_length =
+		rte_cpu_to_be_16(rte_be_to_cpu_16(inner->total_length) + sizeof(*outer));
+	outer->packet_id = rte_cpu_to_be_16(id);
+	outer->fragment_offset = inner->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
+	outer->hdr_checksum = rte_ipv4_cksum(outer);
+	return true;
+}
+
+/* Remove the header at `l3`; returns its type of service. */
+static inline uint8_t remove_outer(struct rte_mbuf *mbuf, uint16_t l3)
+{
+	const struct rte_ipv4_hdr *outer =
+		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);
+	const uint8_t header = rte_ipv4_hdr_len(outer), service = outer->type_of_service;
+	char *front = rte_pktmbuf_mtod(mbuf, char *);
+
+	memmove(front + header, front, l3);
+	rte_pktmbuf_adj(mbuf, header);
+	return service;
+}
 
 enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {

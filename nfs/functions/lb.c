@@ -17,7 +17,10 @@
  * MAC addresses) is not done; checksums of protocols other than UDP and TCP are not updated.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <rte_hash_crc.h>
 
@@ -26,8 +29,38 @@
 #include "core/nf.h"
 #include "core/rewrite.h"
 #include "core/split_hash.h"
-#include "functions/lb/down.h"
 #include "functions/lb/maglev.h"
+
+/* The backends of a load balancer that are down. */
+
+/*
+ * Mark the backends of a list, such as 2,5, as not up. 0, or -EINVAL after printing why: no list,
+ * or no such backend.
+ */
+static int lb_parse_down(const char *list, bool *up, uint32_t backends)
+{
+	while (*list) {
+		char *end;
+		const unsigned long backend = strtoul(list, &end, 10);
+		const bool number = end > list && *list >= '0' && *list <= '9';
+
+		if (!number || (*end && (*end != ',' || !end[1]))) {
+			fprintf(stderr,
+				"LB: down: \"%s\" is not a list of numbers\n"
+				"hint: separate them by commas, without spaces: 2,5\n",
+				list);
+			return -EINVAL;
+		}
+		if (backend >= backends) {
+			fprintf(stderr, "LB: down: there is no backend %.*s\nhint: from 0 to %u\n",
+				(int)(end - list), list, backends - 1);
+			return -EINVAL;
+		}
+		up[backend] = false;
+		list = *end ? end + 1 : end;
+	}
+	return 0;
+}
 
 enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES };
 static const struct nf_parameter parameters[] = {

@@ -2,7 +2,6 @@
  * What most files include, compiled once per library: DPDK's headers take longer than our code. Each file
  * still includes what it uses; `meson configure -Db_pch=false` shows whether it does.
  */
-#pragma once
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,7 +4,41 @@
  */
 #pragma once
 
-#include "functions/nat/fragments.h"
+#include "core/nf.h"
+#include "core/reassembly.h"
+#include "functions/nat/sessions.h"
+
+/* Counters of a NAT; nat.c has their names. */
+
+enum nat_counter {
+	OUTWARD,
+	INWARD,
+	HAIRPINNED,
+	ERRORS,
+	STARTED,
+	AGED,
+	EXHAUSTED,
+	FULL,
+	UNMAPPED,
+	FRAGMENTS,
+	REASSEMBLED,
+	FRAGMENTS_SENT,
+	DUPLICATES, /* REASSEMBLY_COUNTERS from here */
+	OVERLAPPING,
+	EVICTED,
+	UNASSEMBLED,
+	CONGESTED,
+	NO_ROOM,
+	UNSUPPORTED,
+	OTHER,
+	MALFORMED,
+};
+
+static inline void drop(struct nf *nf, struct rte_mbuf *mbuf, enum nat_counter counter)
+{
+	nf->counters[counter]++;
+	rte_pktmbuf_free(mbuf);
+}
 
 struct nat {
 	struct sessions *sessions;

@@ -4,12 +4,30 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <rte_hash.h>
 
 #include "core/packet.h"
 #include "core/rewrite.h"
 #include "core/sweep.h"
-#include "functions/nat/ports.h"
+
+/*
+ * Free ports of an external address. The port that was free for longest is taken first, so that a
+ * late packet of an old connection does not reach a new one; even and odd ports are kept apart, for
+ * RTP and RTCP (RFC 4787, REQ-4).
+ */
+
+#define PORTS_FIRST 1024
+#define PORTS_HALF ((65536 - PORTS_FIRST) / 2)
+
+struct ports {
+	struct {
+		uint32_t next, n; /* of the free ones */
+		uint16_t free[PORTS_HALF];
+	} halves[2];
+};
 
 enum nat_protocol { NAT_UDP, NAT_TCP, NAT_ICMP, NAT_PROTOCOLS };
 
