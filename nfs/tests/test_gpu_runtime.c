@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/backends/plain.h"
+#include "gpu/backends/arenas.h"
 #include "gpu/host/worker.h"
 
 #define MOST_BATCH 32

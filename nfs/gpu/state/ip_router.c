@@ -4,7 +4,7 @@
 
 #include "functions/ip_router/table.h"
 #include "gpu/kernels/ip_router.h"
-#include "gpu/state/builders.h"
+#include "gpu/state/state.h"
 
 _Static_assert(ROUTER_TO_ITSELF == TO_ITSELF, "special hops are those of the function in C");
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu/state/builders.h"
+#include "gpu/state/state.h"
 #include "gpu/state/nids/patterns.h"
 #include "tables/rule_file.h"
 
