@@ -14,7 +14,7 @@
 #include <doca_error.h>
 #include <doca_mmap.h>
 
-#include "accelerators/backend.h"
+#include "accelerators/accelerator.h"
 
 #define DOCA_CARD_JOBS 128
 #define DOCA_CARD_INPUT 2048

@@ -5,6 +5,8 @@
 
 #include <rte_mbuf.h>
 
+#define CAPTURE_MOST 65535 /* packets that are read */
+
 struct capture;
 
 /* NULL after printing why: no such file, no Ethernet capture, no packet that fits a buffer. */

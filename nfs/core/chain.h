@@ -17,6 +17,7 @@
 #pragma once
 
 #include "core/nf.h"
+#include "core/nsh.h"
 #include "core/share.h"
 
 #define CHAIN_MOST_FUNCTIONS 256
@@ -38,12 +39,6 @@ struct chain_function {
 	unsigned int core; /* which of the chain's cores */
 	uint32_t salt;     /* of the hash that splits flows behind it */
 	unsigned int line; /* of a file, for messages; 0: none */
-};
-
-/* A service path and the index of the next function in it (RFC 8300). */
-struct service {
-	uint32_t path; /* 24 bits */
-	uint8_t index;
 };
 
 struct chain_edge {

@@ -4,13 +4,20 @@
  */
 #pragma once
 
-#include <rte_mbuf.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "core/chain.h"
+#include <rte_mbuf.h>
 
 #define NSH_ETHER_TYPE 0x894f
 #define NSH_BYTES 8          /* without metadata */
 #define NSH_MOST_TTL 63
+
+/* A service path and the index of the next function in it (RFC 8300). */
+struct service {
+	uint32_t path; /* 24 bits */
+	uint8_t index;
+};
 
 enum nsh_result {
 	NSH_NONE,    /* the packet has no such header, and is unchanged */

@@ -14,7 +14,6 @@
 
 #define TRAFFIC_LEAST_SIZE 60  /* bytes of a frame without its checksum; 64 with it */
 #define TRAFFIC_PACKETS 511    /* most packets in use, in a function and its accelerators */
-#define TRAFFIC_CAPTURED 65535 /* most packets read from a capture */
 
 struct traffic_profile {
 	uint32_t flows;       /* concurrent */

@@ -105,6 +105,9 @@ void spec_free(struct spec *spec);
 /* Report what is wrong with names and instructions, as faults of the text. */
 void spec_check(struct spec *spec);
 
+/* Avoid what DPDK 22.11 does wrong. False after printing that there is no memory. */
+bool spec_rewrite(struct spec *spec, unsigned int drop_port);
+
 /*
  * Add all of a program to a pipeline that has its ports, and build it. False after printing which
  * part DPDK refuses, as FILE:LINE. What the program drops goes to `drop_port`.

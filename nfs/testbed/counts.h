@@ -50,3 +50,8 @@ int counts_get(struct counting *counting, const struct load *load, struct counts
 
 /* Units to count: enough to be accurate, few enough for a simulator. */
 uint64_t counted_units(const struct load *load);
+
+/* False if the load, as text, has not been counted yet. */
+bool counts_load(struct counting *counting, const char *load, struct counts *counts);
+/* If no file can be written, the counts are kept in memory only. */
+void counts_save(struct counting *counting, const char *load, const struct counts *counts);

@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include "core/capture.h"
 #include "testbed/names.h"
 #include "testbed/settings_json.h"
 
@@ -14,7 +15,7 @@ static void parse_capture(const json_t *given, struct load *load, struct faults 
 {
 	const char *path = json_string_value(given);
 
-	load->traffic.flows = TRAFFIC_CAPTURED;
+	load->traffic.flows = CAPTURE_MOST;
 	if (!path || strlen(path) >= sizeof(load->capture))
 		fault(faults, "%s: capture is not a file name", load_name(load));
 	else if (access(path, R_OK) != 0)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "accelerators/accelerator.h"
-#include "accelerators/backend.h"
 
 #define JOBS 64
 #define CARD_CAPACITY 3

@@ -1,4 +1,4 @@
-#include "core/pending.h"
+#include "core/reassembly.h"
 #include "tests/reassembly_rig.h"
 
 /* The first of two fragments, from one of many sources. */

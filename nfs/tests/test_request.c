@@ -1,3 +1,4 @@
+#include "core/capture.h"
 #include "tests/requests.h"
 
 static double setting(const struct load *load, const char *name)
@@ -57,7 +58,7 @@ static void reads_zipf_and_captures(void **state)
 	load = from_json_again(&load, &faults);
 	assert_int_equal(faults.n, 0);
 	assert_string_equal(load.capture, "/proc/self/exe");
-	assert_float_equal(setting(&load, "flows"), 2 * TRAFFIC_CAPTURED, 0);
+	assert_float_equal(setting(&load, "flows"), 2 * CAPTURE_MOST, 0);
 	parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
 	       "{\"capture\": \"no-such-file.pcap\"}}",
 	       &faults);

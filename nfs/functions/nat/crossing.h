@@ -9,7 +9,6 @@
 #include "functions/nat/sessions.h"
 
 /* Counters of a NAT; nat.c has their names. */
-
 enum nat_counter {
 	OUTWARD,
 	INWARD,

@@ -1,6 +1,6 @@
 #include <errno.h>
 
-#include "accelerators/backend.h"
+#include "accelerators/accelerator.h"
 #include "tests/doca/fake_card.h"
 #include "tests/support.h"
 
