@@ -82,6 +82,10 @@ struct nf_kind {
 	struct nf_kind *next;
 };
 
+/* The tables of a kind, as members of its initializer. */
+#define NF_PARAMETERS(table) .parameters = table, .n_parameters = RTE_DIM(table)
+#define NF_COUNTERS(table) .counters = table, .n_counters = RTE_DIM(table)
+
 /* An instance of a network function. Only one thread at a time uses it. */
 struct nf {
 	const struct nf_kind *kind;

@@ -305,7 +305,7 @@ static void note(struct reassembly *reassembly, struct pending *pending, struct 
 	}
 }
 
-/* Free the pieces whose bytes came again in a larger one. */
+/* Free the pieces whose bytes a larger one repeated. */
 static void free_replaced(struct reassembly *reassembly, struct pending *pending,
 			  struct piece_list *replaced)
 {

@@ -37,3 +37,15 @@ void peer_register(struct peer *peer);
 	{                                                                                          \
 		peer_register(&(peer));                                                            \
 	}
+
+/* The plain loop for a function: create(), process() and destroy() of its file. */
+#define PLAIN_PEER(of, text)                                                                       \
+	static struct peer plain = {                                                               \
+		.function = of,                                                                    \
+		.name = "plain loop",                                                              \
+		.does = text,                                                                      \
+		.create = create,                                                                  \
+		.process = process,                                                                \
+		.destroy = destroy,                                                                \
+	};                                                                                         \
+	PEER_REGISTER(plain)

@@ -83,13 +83,4 @@ static void destroy(void *filters)
 	rte_acl_free(filters);
 }
 
-static struct peer plain = {
-	.function = "ACL",
-	.name = "plain loop",
-	.does = "rte_acl_classify",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("ACL", "rte_acl_classify")

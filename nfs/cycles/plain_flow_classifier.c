@@ -61,13 +61,5 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer plain = {
-	.function = "FlowClassifier",
-	.name = "plain loop",
-	.does = "rte_hash_lookup_bulk, three counters and a class per flow, codepoint and checksum",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("FlowClassifier", "rte_hash_lookup_bulk, three counters and a class per flow, "
+	   "codepoint and checksum")

@@ -54,13 +54,4 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer plain = {
-	.function = "FlowStats",
-	.name = "plain loop",
-	.does = "rte_hash_lookup_bulk, three counters per flow",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("FlowStats", "rte_hash_lookup_bulk, three counters per flow")

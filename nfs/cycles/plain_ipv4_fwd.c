@@ -67,13 +67,4 @@ static void destroy(void *table)
 	rte_fib_free(table);
 }
 
-static struct peer plain = {
-	.function = "IPv4Fwd",
-	.name = "plain loop",
-	.does = "rte_fib_lookup_bulk, time to live, addresses",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("IPv4Fwd", "rte_fib_lookup_bulk, time to live, addresses")

@@ -201,10 +201,8 @@ static void destroy(struct nf *nf)
 static struct nf_kind kind = {
 	.name = "ACL",
 	.help = "permits or denies by addresses, protocol and ports",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.destroy = destroy,

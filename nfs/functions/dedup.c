@@ -391,10 +391,8 @@ static struct nf_kind kind = {
 	.help = "replaces payload bytes sent before by references; the link's other end restores "
 		"them",
 	.alters = true,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.destroy = destroy,

@@ -70,10 +70,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 static struct nf_kind kind = {
 	.name = "Detunnel",
 	.help = "takes the VLAN tag off packets",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.process = process,
 };
 

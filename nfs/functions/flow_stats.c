@@ -48,10 +48,8 @@ static void destroy(struct nf *nf)
 static struct nf_kind kind = {
 	.name = "FlowStats",
 	.help = "counts packets and bytes of every flow, with aging",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.destroy = destroy,

@@ -281,10 +281,8 @@ static unsigned int branches(const struct nf *nf)
 static struct nf_kind kind = {
 	.name = "IPRouter",
 	.help = "forwards IPv4 by longest prefix match",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.branches = branches,

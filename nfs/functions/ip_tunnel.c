@@ -380,10 +380,8 @@ static void flush(struct nf *nf, struct nf_out *out)
 static struct nf_kind kind = {
 	.name = "IPTunnel",
 	.help = "tunnels IPv4 in IPv4, fragmented to the tunnel's MTU",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.poll = poll,

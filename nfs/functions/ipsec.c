@@ -358,10 +358,8 @@ static struct nf_kind kind = {
 	.help = "encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
 		"back",
 	.alters = true,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.destroy = destroy,

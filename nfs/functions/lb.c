@@ -356,10 +356,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 static struct nf_kind kind = {
 	.name = "LB",
 	.help = "balances flows over backends by consistent hashing",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.branches = branches,

@@ -140,10 +140,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 static struct nf_kind kind = {
 	.name = "Limiter",
 	.help = "limits packets to a rate by a token bucket",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.destroy = destroy,

@@ -246,10 +246,8 @@ static void flush(struct nf *nf, struct nf_out *out)
 static struct nf_kind kind = {
 	.name = "NAT",
 	.help = "inside hosts share a few external addresses",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.poll = poll,

@@ -252,10 +252,8 @@ static void destroy(struct nf *nf)
 static struct nf_kind kind = {
 	.name = "UrlFilter",
 	.help = "blocks HTTP requests and TLS handshakes by a list of domains and URLs",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
+	NF_PARAMETERS(parameters),
+	NF_COUNTERS(counters),
 	.create = create,
 	.process = process,
 	.destroy = destroy,

@@ -23,7 +23,7 @@
  *     links_destroy(links);
  *
  * A sender waits for room. Meanwhile it receives from all links of its process into lists of its
- * own: else two processes could wait for each other forever. A process that waits sleeps; it
+ * own: else two processes could each wait for the other. A process that waits sleeps; it
  * notices when the process at the other end dies, or never comes.
  */
 #pragma once

@@ -113,6 +113,13 @@ static bool link_fail(struct links *links, const struct link *link, const char *
 	return false;
 }
 
+/* Whether a ring holds no message. */
+static inline bool link_is_empty(struct link_ring *ring)
+{
+	return atomic_load_explicit(&ring->tail, memory_order_acquire) ==
+	       atomic_load_explicit(&ring->head, memory_order_relaxed);
+}
+
 /* The next message in the ring, which stays there; the other process is not trusted. */
 static bool link_look(struct links *links, struct link *link, struct link_message *message)
 {
@@ -132,13 +139,6 @@ static bool link_look(struct links *links, struct link *link, struct link_messag
 	    (message->kind != LINK_FLUSH || message->length == sizeof(uint64_t)))
 		return true;
 	return link_fail(links, link, "the process at the other end sent what is no message");
-}
-
-/* Whether a ring holds no message. */
-static inline bool link_is_empty(struct link_ring *ring)
-{
-	return atomic_load_explicit(&ring->tail, memory_order_acquire) ==
-	       atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
 /* Waiting for room, for messages, and for the process at the other end. */

@@ -95,7 +95,7 @@ static void read_field(struct reader *reader, const struct line *line)
 	}
 	if (in->varbit) {
 		text_fault(reader->text, line->number,
-			   "%s: stands behind a varbit field, which must be the last",
+			   "%s: follows a varbit field, which must be the last",
 			   line->words[1]);
 		return;
 	}

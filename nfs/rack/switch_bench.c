@@ -83,7 +83,8 @@ static bool register_ports(struct rte_swx_pipeline *pipeline)
 	       rte_swx_pipeline_port_out_type_register(pipeline, "out", &out) == 0;
 }
 
-bool bench_make_ports(struct bench *bench, struct rte_swx_pipeline *pipeline)
+/* Make ports as nf-switch gives them to a program; packets end where they leave. */
+static bool bench_make_ports(struct bench *bench, struct rte_swx_pipeline *pipeline)
 {
 	const uint32_t n = bench->options.links + 1;
 	bool good = register_ports(pipeline);

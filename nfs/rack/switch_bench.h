@@ -63,6 +63,3 @@ struct bench {
 	uint32_t left_at;             /* the port of the packet that left last */
 	struct rte_swx_pkt last;
 };
-
-/* Make ports as nf-switch gives them to a program; packets end where they leave. */
-bool bench_make_ports(struct bench *bench, struct rte_swx_pipeline *pipeline);

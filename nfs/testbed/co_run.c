@@ -215,7 +215,7 @@ static void end_workloads(struct co_run *co_run, struct chain_result *chains)
 
 /*
  * Engines stop after the clients, which wait for their last requests. Queues are detached only
- * after the engines stopped: a preempted engine that holds the lock would block this forever.
+ * after the engines stopped: a preempted engine that holds the lock would block this for good.
  */
 void co_run_stop(struct co_run *co_run, struct chain_result *chains)
 {

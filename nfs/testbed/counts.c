@@ -188,7 +188,8 @@ void counting_close(struct counting *counting)
 	counting->cached = NULL;
 }
 
-uint64_t counted_units(const struct load *load)
+/* Units to count: enough to be accurate, few enough for a simulator. */
+static uint64_t counted_units(const struct load *load)
 {
 	const unsigned int accelerators = load_accelerators(load);
 

@@ -48,9 +48,6 @@ void counting_close(struct counting *counting);
 /* The counts of a load. 0, or a negative errno after printing why there are none. */
 int counts_get(struct counting *counting, const struct load *load, struct counts *counts);
 
-/* Units to count: enough to be accurate, few enough for a simulator. */
-uint64_t counted_units(const struct load *load);
-
 /* False if the load, as text, has not been counted yet. */
 bool counts_load(struct counting *counting, const char *load, struct counts *counts);
 /* If no file can be written, the counts are kept in memory only. */

@@ -64,7 +64,7 @@ int hardware_events_open(struct hardware_events *events)
 	return result;
 }
 
-void hardware_events_close(struct hardware_events *events)
+static void hardware_events_close(struct hardware_events *events)
 {
 	for (int i = 0; i < HARDWARE_EVENTS; i++)
 		if (events->files[i] >= 0)

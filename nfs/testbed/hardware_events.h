@@ -20,7 +20,6 @@ struct hardware_events {
 
 /* Start counting in user space. 0, or a negative errno if the machine lacks an event. */
 int hardware_events_open(struct hardware_events *events);
-void hardware_events_close(struct hardware_events *events);
 
 /* A reading of one event by the kernel; times in ns. */
 struct hardware_reading {

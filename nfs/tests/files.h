@@ -34,3 +34,5 @@ static inline int teardown_folder(void **state)
 		       ? teardown(state)
 		       : -1;
 }
+
+#define FOLDER_TEST(test) TEST_WITH(test, struct rig *rig, setup_folder, teardown_folder)

@@ -8,11 +8,11 @@ int setup_pipeline(void **state);
 int setup_to_completion(void **state);
 
 /* A test in both ways of execution. */
-#define BOTH(test)                                                                                 \
-	{#test " (pipeline)", test, setup_pipeline, teardown, NULL},                               \
-	{                                                                                          \
-		#test " (run to completion)", test, setup_to_completion, teardown, NULL            \
-	}
+#define BOTH_TEST(test)                                                                            \
+	TEST_FUNCTION(test, struct rig *rig)                                                       \
+	TEST_ENTRY(test, _pipeline, setup_pipeline, teardown)                                      \
+	TEST_ENTRY(test, _to_completion, setup_to_completion, teardown)                            \
+	static void test(struct rig *rig)
 
 /* The witness of a named rule. */
 const char *witness_of(const char *rule);

@@ -100,3 +100,5 @@ static inline uint64_t all_counted(void)
 	return counted[REASSEMBLY_DUPLICATES] + counted[REASSEMBLY_OVERLAPPING] +
 	       counted[REASSEMBLY_EVICTED] + counted[REASSEMBLY_UNASSEMBLED];
 }
+
+#define TABLE_TEST(test) TEST_WITH(test, struct rig *rig, setup_table, teardown_table)

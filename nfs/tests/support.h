@@ -1,8 +1,9 @@
 /*
  * Shared by the tests of functions: a rig that offers packets to a function and detects leaks.
  *
- * A test offers packets and checks the packets sent and the counters. `setup` and `teardown` are
- * cmocka fixtures: each test gets a `struct rig` with a fresh pool, and fails unless every packet
+ * A test is a function named by the fact that could be false, and registers itself: main.c runs
+ * those of a program in the order of its text. RIG_TEST(fact) offers packets and checks the packets
+ * sent and the counters: it gets a `struct rig` with a fresh pool, and fails unless every packet
  * returned to it.
  */
 #pragma once
@@ -96,14 +97,26 @@ void offer_malformed(struct rig *rig);
 /* Initialize EAL without hugepages, devices or telemetry, then run the tests. For main(). */
 int test_main(const char *name, const struct CMUnitTest *tests, size_t n);
 
-/* A packet of these bytes. */
-struct rte_mbuf *packet_of(struct rig *rig, const void *bytes, uint16_t length);
+void test_register(struct CMUnitTest test);
 
-/* A packet with correct lengths and checksums. */
-struct rte_mbuf *packet_from_spec(struct rig *rig, const struct packet_spec *packet_spec);
+#define TEST_ENTRY(test, way, setup, teardown)                                                     \
+	__attribute__((constructor)) static void register_##test##way(void)                        \
+	{                                                                                          \
+		test_register((struct CMUnitTest){#test #way, run_##test, setup, teardown, NULL}); \
+	}
 
-/* Fail unless it is an IPv4 packet with a correct header checksum. */
-void assert_header_checksum(struct rte_mbuf *packet);
+#define TEST_FUNCTION(test, argument)                                                              \
+	static void test(argument);                                                                \
+	static void run_##test(void **state)                                                       \
+	{                                                                                          \
+		test(*state);                                                                      \
+	}
 
-/* Whether the checksums of the IPv4 header and, unless fragmented, of UDP or TCP are correct. */
-bool checksums_right(struct rte_mbuf *packet);
+/* A test whose argument is what cmocka's fixtures `setup` and `teardown` make and check. */
+#define TEST_WITH(test, argument, setup, teardown)                                                 \
+	TEST_FUNCTION(test, argument)                                                              \
+	TEST_ENTRY(test, , setup, teardown)                                                        \
+	static void test(__rte_unused argument)
+
+#define RIG_TEST(test) TEST_WITH(test, struct rig *rig, setup, teardown)
+#define TEST(test) TEST_WITH(test, void *none, NULL, NULL)

@@ -56,11 +56,10 @@ static struct packet_spec near(const struct filter *filter, uint64_t *random)
 }
 
 /* Of 1,000 filters the first match decides, as in a linear search. */
-static void first_match_decides(void **state)
+RIG_TEST(first_match_decides)
 {
 	enum { FILTERS = 1000 };
 	static struct filter filters[FILTERS];
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"filters", FILTERS}, {"seed", 3}};
 	uint64_t source = 3, random = 1, unmatched = 0, denied = 0;
 
@@ -85,10 +84,8 @@ static void first_match_decides(void **state)
 }
 
 /* Without a matching filter, or without filters, the default decides. */
-static void default_decides_without_a_match(void **state)
+RIG_TEST(default_decides_without_a_match)
 {
-	struct rig *rig = *state;
-
 	for (int filters = 0; filters < 200; filters += 100)
 		for (int permit = 0; permit < 2; permit++) {
 			const struct nf_setting settings[] = {{"filters", filters},
@@ -103,9 +100,8 @@ static void default_decides_without_a_match(void **state)
 }
 
 /* Each packet of a burst is decided by itself, and packets keep their order. */
-static void bursts_keep_their_order(void **state)
+RIG_TEST(bursts_keep_their_order)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[NF_BURST];
 	uint64_t source = 1, random = 2;
 	struct filter filters[NF_BURST];
@@ -133,9 +129,8 @@ static void bursts_keep_their_order(void **state)
 }
 
 /* Other than IPv4 passes; a tagged packet is matched by its IPv4 header. */
-static void other_than_ipv4_passes(void **state)
+RIG_TEST(other_than_ipv4_passes)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"default_permit", 0}};
 	struct packet_spec tagged = udp;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
@@ -157,10 +152,9 @@ static void is_valid(struct rte_mbuf *passed)
 }
 
 /* No malformed packet passes; each IPv4 packet is permitted or denied. */
-static void hostile_packets_are_permitted_or_denied(void **state)
+RIG_TEST(hostile_packets_are_permitted_or_denied)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(20, 0, 0, 1)};
-	struct rig *rig = *state;
 
 	rig_make(rig, "ACL", NULL, 0);
 	offer_malformed(rig);
@@ -169,18 +163,4 @@ static void hostile_packets_are_permitted_or_denied(void **state)
 	offer_hostile(rig, addresses, RTE_DIM(addresses), is_valid);
 	assert_true(rig_count(rig, "permitted") > 1000);
 	assert_true(rig_count(rig, "denied") > 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(first_match_decides, setup, teardown),
-		cmocka_unit_test_setup_teardown(default_decides_without_a_match, setup, teardown),
-		cmocka_unit_test_setup_teardown(bursts_keep_their_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_than_ipv4_passes, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_permitted_or_denied, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

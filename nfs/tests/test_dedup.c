@@ -6,21 +6,19 @@
 #define PAYLOAD 1000
 
 /* The value that the authors of SipHash-2-4 publish for 15 bytes. */
-static void hashes_are_siphash(void **state)
+RIG_TEST(hashes_are_siphash)
 {
 	const struct siphash_key key = {{0x0706050403020100ull, 0x0f0e0d0c0b0a0908ull}};
 	uint8_t bytes[15];
 
-	(void)state;
 	for (uint8_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = i;
 	assert_true(siphash(&key, bytes, sizeof(bytes)) == 0xa129ca6149be45e5ull);
 }
 
 /* A payload sent before becomes a header and one region, and comes back. */
-static void repeated_payloads_become_references(void **state)
+RIG_TEST(repeated_payloads_become_references)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 1;
@@ -43,9 +41,8 @@ static void repeated_payloads_become_references(void **state)
 }
 
 /* Regions are found wherever they are, and extended to the last equal byte. */
-static void regions_are_found_anywhere(void **state)
+RIG_TEST(regions_are_found_anywhere)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t first[PAYLOAD], second[PAYLOAD];
 	uint64_t random = 2;
@@ -109,10 +106,9 @@ static struct rte_mbuf *any_packet(struct rig *rig, uint64_t *random)
 }
 
 /* Thousands of packets of any mixture come back, with a cache that is replaced many times. */
-static void any_mixture_comes_back(void **state)
+RIG_TEST(any_mixture_comes_back)
 {
 	const struct nf_setting settings[] = {{"packets", 64}, {"depth", 5}};
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, settings, 2);
 	uint64_t random = 3;
 
@@ -129,9 +125,8 @@ static void any_mixture_comes_back(void **state)
 }
 
 /* From outside, the far end encodes and the near end restores, with caches of their own. */
-static void the_way_back_has_its_own_caches(void **state)
+RIG_TEST(the_way_back_has_its_own_caches)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 4;
@@ -154,11 +149,11 @@ static void the_way_back_has_its_own_caches(void **state)
 }
 
 /* A payload that leaves the cache is sent whole again. */
-static void the_cache_is_bounded(void **state)
+RIG_TEST(the_cache_is_bounded)
 {
 	for (int others = 63; others <= 64; others++) {
 		const struct nf_setting settings[] = {{"packets", 64}};
-		struct rig *rig = *state;
+		struct rig *rig = rig;
 		struct dedup_link *link = dedup_link_make(rig, settings, 1);
 		uint8_t payload[PAYLOAD], other[PAYLOAD];
 		uint64_t random = 5;
@@ -176,9 +171,8 @@ static void the_cache_is_bounded(void **state)
 }
 
 /* Payloads that begin like encoded ones are encoded themselves, and come back. */
-static void look_alikes_are_escaped(void **state)
+RIG_TEST(look_alikes_are_escaped)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD] = {'D', 'D', 'U', 'P'};
 	struct rte_mbuf *packet;
@@ -196,9 +190,8 @@ static void look_alikes_are_escaped(void **state)
 }
 
 /* Checksums come back as they were: none, wrong ones, and those of translated packets. */
-static void checksums_come_back(void **state)
+RIG_TEST(checksums_come_back)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 6;
@@ -224,9 +217,8 @@ static void checksums_come_back(void **state)
 }
 
 /* Fragments, other protocols, and payloads that are short or too long for the cache pass. */
-static void other_packets_pass(void **state)
+RIG_TEST(other_packets_pass)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	struct packet_spec others[] = {
 		{.payload_length = 100, .fragment = RTE_IPV4_HDR_MF_FLAG},
@@ -248,9 +240,8 @@ static void other_packets_pass(void **state)
 }
 
 /* Without a buffer packets are sent whole; those that must be encoded are freed. */
-static void without_buffers_packets_are_sent_whole(void **state)
+RIG_TEST(without_buffers_packets_are_sent_whole)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD] = {1};
 
@@ -266,9 +257,8 @@ static void without_buffers_packets_are_sent_whole(void **state)
 }
 
 /* The sender's packet stays unchanged: traffic sends the same payloads again. */
-static void received_packets_stay_unchanged(void **state)
+RIG_TEST(received_packets_stay_unchanged)
 {
-	struct rig *rig = *state;
 	uint8_t payload[PAYLOAD] = {1}, before[2000], after[2000];
 
 	rig_make(rig, "Dedup", NULL, 0);
@@ -284,25 +274,4 @@ static void received_packets_stay_unchanged(void **state)
 		rte_pktmbuf_free(packet);
 	}
 	assert_int_equal(rig_count(rig, "encoded"), 1);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(hashes_are_siphash, setup, teardown),
-		cmocka_unit_test_setup_teardown(repeated_payloads_become_references, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(regions_are_found_anywhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(any_mixture_comes_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_way_back_has_its_own_caches, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_cache_is_bounded, setup, teardown),
-		cmocka_unit_test_setup_teardown(look_alikes_are_escaped, setup, teardown),
-		cmocka_unit_test_setup_teardown(checksums_come_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_packets_are_sent_whole, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(received_packets_stay_unchanged, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -22,10 +22,9 @@ static void check_payload(struct rte_mbuf *packet, const uint8_t payload[PAYLOAD
 }
 
 /* Whatever is lost on the link, no packet is restored to wrong bytes, and losses end. */
-static void losses_cost_packets_never_bytes(void **state)
+RIG_TEST(losses_cost_packets_never_bytes)
 {
 	const struct nf_setting settings[] = {{"packets", 256}};
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, settings, 1);
 	uint64_t random = 1, passed = 0, lost;
 	uint8_t payload[PAYLOAD];
@@ -52,11 +51,11 @@ static void losses_cost_packets_never_bytes(void **state)
 }
 
 /* Of packets with the same payload, at most `depth` are lost with the first one. */
-static void a_loss_costs_at_most_the_depth(void **state)
+RIG_TEST(a_loss_costs_at_most_the_depth)
 {
 	for (int depth = 1; depth < 20; depth += 6) {
 		const struct nf_setting settings[] = {{"depth", depth}};
-		struct rig *rig = *state;
+		struct rig *rig = rig;
 		struct dedup_link *link = dedup_link_make(rig, settings, 1);
 		uint8_t payload[PAYLOAD];
 		uint64_t random = 2;
@@ -77,9 +76,8 @@ static void a_loss_costs_at_most_the_depth(void **state)
 }
 
 /* Packets that overtake others are restored, or freed if they refer to what comes behind them. */
-static void reordering_costs_packets_never_bytes(void **state)
+RIG_TEST(reordering_costs_packets_never_bytes)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payloads[2][PAYLOAD];
 	uint64_t random = 3;
@@ -103,9 +101,8 @@ static void reordering_costs_packets_never_bytes(void **state)
 }
 
 /* A TCP segment sent again is sent whole, so that its receiver gets it, and others after it. */
-static void segments_sent_again_are_sent_whole(void **state)
+RIG_TEST(segments_sent_again_are_sent_whole)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 4;
@@ -128,9 +125,8 @@ static void segments_sent_again_are_sent_whole(void **state)
 }
 
 /* Any changed byte of an encoded payload is noticed. */
-static void changed_bytes_are_noticed(void **state)
+RIG_TEST(changed_bytes_are_noticed)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD], bytes[2000];
 	uint64_t random = 5;
@@ -157,9 +153,8 @@ static void changed_bytes_are_noticed(void **state)
 }
 
 /* Ends with other seeds restore nothing, rather than wrong bytes. */
-static void other_seeds_restore_nothing(void **state)
+RIG_TEST(other_seeds_restore_nothing)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 7;
@@ -178,10 +173,9 @@ static void is_valid(struct rte_mbuf *sent)
 }
 
 /* No packet makes either end crash or leak. */
-static void survives_any_packet(void **state)
+RIG_TEST(survives_any_packet)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1)};
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	struct rte_mbuf *packets[20];
 	struct nf *near = rig->nf;
@@ -210,21 +204,4 @@ static void survives_any_packet(void **state)
 	assert_true(dedup_far_count(link, "damaged") > 100);
 	assert_true(dedup_far_count(link, "lost") > 10);
 	dedup_link_free(link);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(losses_cost_packets_never_bytes, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_loss_costs_at_most_the_depth, setup, teardown),
-		cmocka_unit_test_setup_teardown(reordering_costs_packets_never_bytes, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(segments_sent_again_are_sent_whole, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(changed_bytes_are_noticed, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_seeds_restore_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(survives_any_packet, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -1,9 +1,8 @@
 #include "tests/offloading.h"
 
 /* Matches are counted per rule, packet and flow; every packet passes unchanged. */
-static void counts_matches(void **state)
+BOTH_TEST(counts_matches)
 {
-	struct rig *rig = *state;
 	const char *ssh = witness_of("ssh"), *vnc = witness_of("vnc");
 	char both[128];
 	struct rte_mbuf *burst[5];
@@ -27,9 +26,8 @@ static void counts_matches(void **state)
 }
 
 /* A removed flow starts again without matches. */
-static void removed_flows_restart_without_matches(void **state)
+BOTH_TEST(removed_flows_restart_without_matches)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
 	const char *ssh = witness_of("ssh");
 
@@ -46,9 +44,8 @@ static void removed_flows_restart_without_matches(void **state)
 }
 
 /* A pipeline returns with packets under way and sends them later; run to completion does not. */
-static void executes_as_configured(void **state)
+BOTH_TEST(executes_as_configured)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[NF_BURST];
 
 	rig_make(rig, "FlowMonitor", NULL, 0);
@@ -64,43 +61,27 @@ static void executes_as_configured(void **state)
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
-static void packets_keep_their_order(void **state)
+BOTH_TEST(packets_keep_their_order)
 {
-	check_order_kept(*state, "FlowMonitor");
+	check_order_kept(rig, "FlowMonitor");
 }
 
 /* Packets that cannot be scanned completely pass and are counted. */
-static void unscannable_packets_pass(void **state)
+BOTH_TEST(unscannable_packets_pass)
 {
-	check_segments(*state, "FlowMonitor", true);
+	check_segments(rig, "FlowMonitor", true);
 }
 
 /* No packet makes it crash or leak, and malformed ones are freed. */
-static void survives_any_packet(void **state)
+BOTH_TEST(survives_any_packet)
 {
-	check_survives_any_packet(*state, "FlowMonitor");
+	check_survives_any_packet(rig, "FlowMonitor");
 }
 
 /* Without an accelerator the function cannot be created. */
-static void needs_an_accelerator(void **state)
+TEST(needs_an_accelerator)
 {
 	const struct nf_config config = {.name = "FlowMonitor"};
 
-	(void)state;
 	assert_null(nf_create(&config, NULL, 0));
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		BOTH(counts_matches),
-		BOTH(removed_flows_restart_without_matches),
-		BOTH(executes_as_configured),
-		BOTH(packets_keep_their_order),
-		BOTH(unscannable_packets_pass),
-		BOTH(survives_any_packet),
-		cmocka_unit_test(needs_an_accelerator),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -17,10 +17,8 @@ static struct rte_mbuf *of_flow(struct rig *rig, uint32_t flow)
 }
 
 /* Packets of a flow are counted with their bytes, and sent on. */
-static void counts_packets_and_bytes(void **state)
+RIG_TEST(counts_packets_and_bytes)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "FlowStats", NULL, 0);
 	for (int i = 0; i < 3; i++) {
 		rig_offer(rig, of_flow(rig, 0), 1);
@@ -32,9 +30,8 @@ static void counts_packets_and_bytes(void **state)
 }
 
 /* Two packets of a new flow in one burst start one flow. */
-static void one_new_flow_in_a_burst(void **state)
+RIG_TEST(one_new_flow_in_a_burst)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[] = {of_flow(rig, 7), of_flow(rig, 7), of_flow(rig, 8)};
 
 	rig_make(rig, "FlowStats", NULL, 0);
@@ -44,9 +41,8 @@ static void one_new_flow_in_a_burst(void **state)
 }
 
 /* A flow that is silent for the timeout is removed, and starts again later. */
-static void silent_flows_are_removed(void **state)
+RIG_TEST(silent_flows_are_removed)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
 
 	rig_make(rig, "FlowStats", settings, 2);
@@ -59,9 +55,8 @@ static void silent_flows_are_removed(void **state)
 }
 
 /* A timeout holds however few packets there are: no packet came between, so no sweep either. */
-static void a_packet_after_the_timeout_starts_a_flow(void **state)
+RIG_TEST(a_packet_after_the_timeout_starts_a_flow)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[] = {of_flow(rig, 0), of_flow(rig, 0)};
 
 	rig_make(rig, "FlowStats", NULL, 0);
@@ -75,9 +70,8 @@ static void a_packet_after_the_timeout_starts_a_flow(void **state)
 }
 
 /* A full table lets packets of further flows pass, and counts them. */
-static void full_table_lets_packets_pass(void **state)
+RIG_TEST(full_table_lets_packets_pass)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 8}};
 
 	rig_make(rig, "FlowStats", settings, 1);
@@ -95,10 +89,9 @@ static void full_table_lets_packets_pass(void **state)
  * For bursts of random flows with pauses, a flow starts exactly when it has been silent for the
  * timeout, and all flows age in the end.
  */
-static void random_flows_start_and_age_as_in_an_array(void **state)
+RIG_TEST(random_flows_start_and_age_as_in_an_array)
 {
 	const struct nf_setting settings[] = {{"flows", FLOWS}, {"timeout_s", 1}};
-	struct rig *rig = *state;
 	uint64_t last[FLOWS] = {0}, now_us = SECOND, started = 0, random = 1;
 
 	rig_make(rig, "FlowStats", settings, 2);
@@ -142,10 +135,9 @@ static uint32_t confused_with(const struct rig *rig, uint32_t flow)
 }
 
 /* Flows with the same slot and tag are distinguished when they start, go on, and have aged. */
-static void similar_flows_are_distinguished(void **state)
+RIG_TEST(similar_flows_are_distinguished)
 {
 	const struct nf_setting settings[] = {{"flows", 8}};
-	struct rig *rig = *state;
 	uint32_t flows[2] = {0};
 
 	rig_make(rig, "FlowStats", settings, 1);
@@ -160,9 +152,8 @@ static void similar_flows_are_distinguished(void **state)
 }
 
 /* Tagged packets are counted by their IPv4 header; other than IPv4 passes uncounted. */
-static void tagged_packets_are_counted(void **state)
+RIG_TEST(tagged_packets_are_counted)
 {
-	struct rig *rig = *state;
 	struct packet_spec tagged = udp;
 	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06};
 
@@ -176,10 +167,8 @@ static void tagged_packets_are_counted(void **state)
 }
 
 /* Malformed packets are neither sent nor counted as a flow. */
-static void malformed_packets_are_freed(void **state)
+RIG_TEST(malformed_packets_are_freed)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "FlowStats", NULL, 0);
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "packets"), 0);
@@ -193,11 +182,10 @@ static void check_not_malformed(struct rte_mbuf *passed)
 }
 
 /* Each hostile packet belongs to a flow, passes unchanged, or is freed. */
-static void hostile_packets_are_counted_once(void **state)
+RIG_TEST(hostile_packets_are_counted_once)
 {
 	const uint32_t addresses[] = {udp.source, udp.destination};
 	static const char *counters[] = {"packets", "untracked", "other", "malformed"};
-	struct rig *rig = *state;
 	uint64_t counted = 0;
 
 	rig_make(rig, "FlowStats", NULL, 0);
@@ -206,24 +194,4 @@ static void hostile_packets_are_counted_once(void **state)
 		counted += rig_count(rig, counters[i]);
 	assert_in_range(counted, HOSTILE_PACKETS, HOSTILE_PACKETS + NF_BURST - 1);
 	assert_true(rig_count(rig, "started") > 500);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(counts_packets_and_bytes, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_new_flow_in_a_burst, setup, teardown),
-		cmocka_unit_test_setup_teardown(silent_flows_are_removed, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_packet_after_the_timeout_starts_a_flow, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(full_table_lets_packets_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(random_flows_start_and_age_as_in_an_array, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(similar_flows_are_distinguished, setup, teardown),
-		cmocka_unit_test_setup_teardown(tagged_packets_are_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(malformed_packets_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_counted_once, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -55,26 +55,14 @@ static void offer(struct rig *rig, int is_tunnel, int reversed)
 	gpu_rig_free(gpu);
 }
 
-static void transport_mode_equals_the_function_in_c(void **state)
+RIG_TEST(transport_mode_equals_the_function_in_c)
 {
-	offer(*state, 0, 0);
-	offer(*state, 0, 1);
+	offer(rig, 0, 0);
+	offer(rig, 0, 1);
 }
 
-static void tunnel_mode_equals_the_function_in_c(void **state)
+RIG_TEST(tunnel_mode_equals_the_function_in_c)
 {
-	offer(*state, 1, 0);
-	offer(*state, 1, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(transport_mode_equals_the_function_in_c, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(tunnel_mode_equals_the_function_in_c, setup,
-						teardown),
-	};
-
-	return test_main("gpu_ipsec", tests, RTE_DIM(tests));
+	offer(rig, 1, 0);
+	offer(rig, 1, 1);
 }

@@ -37,9 +37,8 @@ static void assert_error(struct rig *rig, const struct packet_spec *about, uint8
 }
 
 /* A packet with an expired time to live is freed, and an ICMP error is sent. */
-static void reports_time_exceeded(void **state)
+RIG_TEST(reports_time_exceeded)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 
 	packet_spec.ttl = 1;
@@ -51,10 +50,8 @@ static void reports_time_exceeded(void **state)
 }
 
 /* A packet without a route is freed, and an ICMP net unreachable is sent. */
-static void reports_net_unreachable(void **state)
+RIG_TEST(reports_net_unreachable)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "IPRouter", no_routes, 2);
 	rig_offer(rig, packet_from_spec(rig, &udp), 1);
 	assert_error(rig, &udp, 3, 0);
@@ -62,9 +59,8 @@ static void reports_net_unreachable(void **state)
 }
 
 /* An error has at most 576 bytes, the tags of the packet, and quotes from all segments. */
-static void errors_quote_at_most_576_bytes(void **state)
+RIG_TEST(errors_quote_at_most_576_bytes)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 	uint8_t text[1000];
 	struct rte_mbuf *packet;
@@ -84,9 +80,8 @@ static void errors_quote_at_most_576_bytes(void **state)
 }
 
 /* An error is sent about a truncated TCP header, but not about a truncated ICMP message. */
-static void reports_truncated_tcp_but_not_icmp(void **state)
+RIG_TEST(reports_truncated_tcp_but_not_icmp)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 
 	rig_make(rig, "IPRouter", no_routes, 2);
@@ -105,9 +100,8 @@ static void reports_truncated_tcp_but_not_icmp(void **state)
 }
 
 /* No error is sent about errors, non-initial fragments, and packets from or to no single host. */
-static void no_errors_about_errors_or_fragments(void **state)
+RIG_TEST(no_errors_about_errors_or_fragments)
 {
-	struct rig *rig = *state;
 	struct packet_spec fragment = udp, icmp = udp;
 	struct rte_mbuf *error;
 
@@ -127,9 +121,8 @@ static void no_errors_about_errors_or_fragments(void **state)
 }
 
 /* After an initial burst, errors are sent at the configured rate. */
-static void errors_are_rate_limited(void **state)
+RIG_TEST(errors_are_rate_limited)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {
 		{"routes", 0}, {"default_route", 0}, {"errors_per_s", 10}, {"errors_at_once", 5}};
 
@@ -141,20 +134,4 @@ static void errors_are_rate_limited(void **state)
 	for (int i = 1; i <= 300; i++)
 		rig_offer(rig, packet_from_spec(rig, &udp), 1000000 + i * 10000);
 	assert_in_range(rig_count(rig, "errors_sent"), 5 + 29, 5 + 30);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(reports_time_exceeded, setup, teardown),
-		cmocka_unit_test_setup_teardown(reports_net_unreachable, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_quote_at_most_576_bytes, setup, teardown),
-		cmocka_unit_test_setup_teardown(reports_truncated_tcp_but_not_icmp, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(no_errors_about_errors_or_fragments, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(errors_are_rate_limited, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

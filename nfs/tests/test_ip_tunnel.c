@@ -4,9 +4,8 @@
 #include "tests/tunnel_rig.h"
 
 /* A packet gets the outer header, with its type of service and correct checksums. */
-static void adds_the_outer_header(void **state)
+RIG_TEST(adds_the_outer_header)
 {
-	struct rig *rig = *state;
 	const struct rte_ipv4_hdr *outer, *inner;
 	struct rte_mbuf *packet = packet_from_spec(rig, &from_inside);
 
@@ -31,9 +30,8 @@ static void adds_the_outer_header(void **state)
 }
 
 /* DF is copied to the outer header (RFC 2003, section 3.1). */
-static void dont_fragment_is_copied(void **state)
+RIG_TEST(dont_fragment_is_copied)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 
 	rig_make(rig, "IPTunnel", NULL, 0);
@@ -45,9 +43,8 @@ static void dont_fragment_is_copied(void **state)
 }
 
 /* Encapsulated and decapsulated, a packet is unchanged except for one hop. */
-static void encapsulation_is_reversible(void **state)
+RIG_TEST(encapsulation_is_reversible)
 {
-	struct rig *rig = *state;
 	uint64_t random = 1;
 
 	for (int i = 0; i < 300; i++) {
@@ -78,9 +75,8 @@ static void encapsulation_is_reversible(void **state)
 }
 
 /* 1,500 bytes with an MTU of 1,500 make two fragments, the first as long as possible. */
-static void full_size_packets_make_two_fragments(void **state)
+RIG_TEST(full_size_packets_make_two_fragments)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 
 	packet_spec.payload_length = 1500 - 28;
@@ -95,9 +91,8 @@ static void full_size_packets_make_two_fragments(void **state)
 }
 
 /* A packet above the MTU with DF is freed, and an ICMP error reports the MTU. */
-static void reports_fragmentation_needed(void **state)
+RIG_TEST(reports_fragmentation_needed)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 	const struct rte_ipv4_hdr *ip, *quoted;
 	const uint8_t *icmp;
@@ -125,9 +120,8 @@ static void reports_fragmentation_needed(void **state)
 /*
  * Packets with an expired time to live (RFC 2003, section 3.1), or from a tunnel's end, are freed.
  */
-static void expired_and_looping_packets_are_freed(void **state)
+RIG_TEST(expired_and_looping_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 
 	packet_spec.ttl = 1;
@@ -145,9 +139,8 @@ static void expired_and_looping_packets_are_freed(void **state)
 }
 
 /* Without buffers for all fragments, none is sent. */
-static void without_buffers_nothing_is_sent(void **state)
+RIG_TEST(without_buffers_nothing_is_sent)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"mtu", 88}};
 	struct rte_mbuf *taken[RIG_PACKETS];
 	struct packet_spec packet_spec = from_inside;
@@ -162,9 +155,8 @@ static void without_buffers_nothing_is_sent(void **state)
 }
 
 /* A tunnel packet is encapsulated like any other; IPv6 and invalid headers are freed. */
-static void tunnels_may_nest(void **state)
+RIG_TEST(tunnels_may_nest)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 	struct rte_mbuf *six = packet_from_spec(rig, &from_inside),
 			*damaged = packet_from_spec(rig, &from_inside);
@@ -184,9 +176,8 @@ static void tunnels_may_nest(void **state)
 }
 
 /* The payload is not checked: truncated TCP or an invalid length are encapsulated. */
-static void payloads_are_not_checked(void **state)
+RIG_TEST(payloads_are_not_checked)
 {
-	struct rig *rig = *state;
 	struct packet_spec tcp = from_inside;
 
 	tcp.protocol = IPPROTO_TCP;
@@ -210,10 +201,9 @@ static void payloads_are_not_checked(void **state)
 }
 
 /* Hostile and mutated packets leave with valid headers or are freed. */
-static void hostile_packets_leave_with_valid_headers(void **state)
+RIG_TEST(hostile_packets_leave_with_valid_headers)
 {
 	const uint32_t addresses[] = {TUNNEL_LOCAL, TUNNEL_REMOTE};
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"mtu", 200}};
 	struct rte_mbuf *through, *original;
 
@@ -225,25 +215,4 @@ static void hostile_packets_leave_with_valid_headers(void **state)
 	offer_mutations_of(rig, &original, 1, assert_header_checksum);
 	offer_mutations_of(rig, &through, 1, assert_header_checksum);
 	assert_true(rig_count(rig, "decapsulated") > 1000);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(adds_the_outer_header, setup, teardown),
-		cmocka_unit_test_setup_teardown(dont_fragment_is_copied, setup, teardown),
-		cmocka_unit_test_setup_teardown(encapsulation_is_reversible, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_size_packets_make_two_fragments, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(reports_fragmentation_needed, setup, teardown),
-		cmocka_unit_test_setup_teardown(expired_and_looping_packets_are_freed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_nothing_is_sent, setup, teardown),
-		cmocka_unit_test_setup_teardown(tunnels_may_nest, setup, teardown),
-		cmocka_unit_test_setup_teardown(payloads_are_not_checked, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_leave_with_valid_headers, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

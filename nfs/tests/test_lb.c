@@ -38,10 +38,9 @@ static uint32_t backend_of(struct rig *rig, const struct packet_spec *packet_spe
 }
 
 /* Every backend gets flows, and each flow one backend, whose address replaces the virtual one. */
-static void a_flow_has_one_backend(void **state)
+RIG_TEST(a_flow_has_one_backend)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
-	struct rig *rig = *state;
 	unsigned int flows[5] = {0};
 
 	make(rig, 5, "");
@@ -64,10 +63,9 @@ static void a_flow_has_one_backend(void **state)
 }
 
 /* What a backend sends has the virtual address as its source again; other sources stay. */
-static void packets_of_backends_come_from_the_virtual_address(void **state)
+RIG_TEST(packets_of_backends_come_from_the_virtual_address)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
-	struct rig *rig = *state;
 	struct packet_spec back = {.source_port = 53,
 				   .destination = CLIENT,
 				   .destination_port = 1000,
@@ -91,9 +89,8 @@ static void packets_of_backends_come_from_the_virtual_address(void **state)
 }
 
 /* Packets to other addresses pass, and so does all that is not IPv4. */
-static void other_packets_pass(void **state)
+RIG_TEST(other_packets_pass)
 {
-	struct rig *rig = *state;
 	struct packet_spec other = udp;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
@@ -109,10 +106,8 @@ static void other_packets_pass(void **state)
 }
 
 /* All fragments of a datagram reach one backend, with the checksum of the first one updated. */
-static void fragments_stay_together(void **state)
+RIG_TEST(fragments_stay_together)
 {
-	struct rig *rig = *state;
-
 	make(rig, 100, "");
 	for (uint16_t id = 0; id < 100; id++) {
 		struct packet_spec part = udp;
@@ -141,9 +136,8 @@ static void fragments_stay_together(void **state)
 }
 
 /* With gates packets leave unchanged by the gate of the backend that a rewriting instance uses. */
-static void gates_are_backends(void **state)
+RIG_TEST(gates_are_backends)
 {
-	struct rig *rig = *state;
 	uint32_t backends[200];
 
 	for (int gates = 0; gates < 2; gates++) {
@@ -168,9 +162,8 @@ static void gates_are_backends(void **state)
 }
 
 /* Other than IPv4 leaves by the first gate that is up; from outside all go forward. */
-static void packets_without_a_flow_have_a_gate_too(void **state)
+RIG_TEST(packets_without_a_flow_have_a_gate_too)
 {
-	struct rig *rig = *state;
 	struct packet_spec back = udp;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
@@ -186,9 +179,8 @@ static void packets_without_a_flow_have_a_gate_too(void **state)
 }
 
 /* Without a backend packets from inside are freed; those from outside still pass. */
-static void without_backends_packets_are_freed(void **state)
+RIG_TEST(without_backends_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct packet_spec back = udp;
 
 	back.from = NF_OUTSIDE;
@@ -206,14 +198,13 @@ static void without_backends_packets_are_freed(void **state)
 }
 
 /* With a table of a power of two the entry is that of the split hash, salted by the seed. */
-static void a_power_of_two_uses_the_split_hash(void **state)
+RIG_TEST(a_power_of_two_uses_the_split_hash)
 {
 	enum { TABLE = 256, BACKENDS = 5, SEED = 9 };
 	const struct nf_setting settings[] = {
 		{"backends", BACKENDS}, {"table", TABLE}, {"seed", SEED}};
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, IPPROTO_GRE};
 	const bool up[] = {true, true, true, true, true};
-	struct rig *rig = *state;
 	uint16_t table[TABLE];
 
 	assert_int_equal(maglev_fill(table, TABLE, up, BACKENDS, SEED), 0);
@@ -238,9 +229,8 @@ static void refused(const struct nf_setting *settings, unsigned int n, const cha
 }
 
 /* Settings that contradict each other are refused, with what would do. */
-static void wrong_settings_are_refused(void **state)
+TEST(wrong_settings_are_refused)
 {
-	(void)state;
 	refused((struct nf_setting[]){{"table", 65535}}, 1,
 		"LB: table 65535 is neither a prime above 8 backends nor a power of two\n"
 		"hint: 65537\n");
@@ -272,10 +262,9 @@ static void header_stays_right(struct rte_mbuf *sent)
 }
 
 /* Hostile packets are balanced, returned, passed or freed, and right checksums stay right. */
-static void hostile_packets_are_handled(void **state)
+RIG_TEST(hostile_packets_are_handled)
 {
 	const uint32_t addresses[] = {VIRTUAL, BACKEND, BACKEND + 1, CLIENT};
-	struct rig *rig = *state;
 
 	make(rig, 2, "");
 	offer_malformed(rig);
@@ -288,26 +277,4 @@ static void hostile_packets_are_handled(void **state)
 	make_with_gates(rig, 2, "");
 	offer_hostile(rig, addresses, RTE_DIM(addresses), header_stays_right);
 	assert_true(rig_count(rig, "balanced") > 1000);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_flow_has_one_backend, setup, teardown),
-		cmocka_unit_test_setup_teardown(packets_of_backends_come_from_the_virtual_address,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_stay_together, setup, teardown),
-		cmocka_unit_test_setup_teardown(gates_are_backends, setup, teardown),
-		cmocka_unit_test_setup_teardown(packets_without_a_flow_have_a_gate_too, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(without_backends_packets_are_freed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_power_of_two_uses_the_split_hash, setup,
-						teardown),
-		cmocka_unit_test(wrong_settings_are_refused),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_handled, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

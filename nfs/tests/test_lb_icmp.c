@@ -61,10 +61,9 @@ static void assert_quote_is_right(struct rte_mbuf *error)
 }
 
 /* An error about a backend's packet reaches that backend, which finds its address in the quote. */
-static void errors_reach_the_backend_of_the_quoted_flow(void **state)
+RIG_TEST(errors_reach_the_backend_of_the_quoted_flow)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
-	struct rig *rig = *state;
 
 	make(rig);
 	for (uint16_t flow = 0; flow < 100; flow++) {
@@ -90,10 +89,9 @@ static void errors_reach_the_backend_of_the_quoted_flow(void **state)
 }
 
 /* An error about a client's packet quotes what the client sent: to the virtual address. */
-static void errors_from_outside_quote_the_virtual_address(void **state)
+RIG_TEST(errors_from_outside_quote_the_virtual_address)
 {
 	const uint32_t router = RTE_IPV4(100, 64, 0, 1);
-	struct rig *rig = *state;
 
 	make(rig);
 	for (int of_router = 0; of_router < 2; of_router++) {
@@ -122,9 +120,8 @@ static void header_stays_right(struct rte_mbuf *sent)
 }
 
 /* Errors with invalid quotes are handled, and right checksums stay right. */
-static void mutated_errors_are_handled(void **state)
+RIG_TEST(mutated_errors_are_handled)
 {
-	struct rig *rig = *state;
 	struct packet_spec back = udp, to = udp;
 	struct rte_mbuf *quoted[2], *errors[2];
 
@@ -140,17 +137,4 @@ static void mutated_errors_are_handled(void **state)
 	rte_pktmbuf_free_bulk(quoted, 2);
 	offer_mutations_of(rig, errors, 2, header_stays_right);
 	assert_true(rig_count(rig, "errors") > 500);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(errors_reach_the_backend_of_the_quoted_flow, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(errors_from_outside_quote_the_virtual_address,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(mutated_errors_are_handled, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

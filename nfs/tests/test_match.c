@@ -28,10 +28,8 @@ static int gate_of(struct rig *rig, uint8_t protocol)
 }
 
 /* The first filter that matches chooses the gate, even if others match; none: the last gate. */
-static void first_match_chooses_the_gate(void **state)
+RIG_TEST(first_match_chooses_the_gate)
 {
-	struct rig *rig = *state;
-
 	make(rig, " tcp port 53 ;host 10.0.0.1 and port 53; udp;tcp\n", false);
 	assert_int_equal(nf_branches(rig->nf), 5);
 	assert_int_equal(gate_of(rig, IPPROTO_TCP), NF_BRANCH);
@@ -42,9 +40,8 @@ static void first_match_chooses_the_gate(void **state)
 }
 
 /* With drop_unmatched a packet without a match is freed, and there is no gate for it. */
-static void unmatched_packets_are_freed_on_request(void **state)
+RIG_TEST(unmatched_packets_are_freed_on_request)
 {
-	struct rig *rig = *state;
 	struct packet_spec ping = udp;
 
 	ping.protocol = IPPROTO_ICMP;
@@ -57,9 +54,8 @@ static void unmatched_packets_are_freed_on_request(void **state)
 }
 
 /* One filter that drops all else is no branch: what it matches goes forward, from either side. */
-static void one_gate_is_forward(void **state)
+RIG_TEST(one_gate_is_forward)
 {
-	struct rig *rig = *state;
 	struct packet_spec from_outside = udp;
 
 	from_outside.from = NF_OUTSIDE;
@@ -71,9 +67,8 @@ static void one_gate_is_forward(void **state)
 }
 
 /* An expression looks behind a VLAN tag only after the word `vlan`. */
-static void tags_are_matched_as_tcpdump_does(void **state)
+RIG_TEST(tags_are_matched_as_tcpdump_does)
 {
-	struct rig *rig = *state;
 	struct packet_spec tagged = udp;
 
 	tagged.vlan = 7;
@@ -83,9 +78,8 @@ static void tags_are_matched_as_tcpdump_does(void **state)
 }
 
 /* As many filters as gates are possible, but not one more. */
-static void filters_are_as_many_as_gates(void **state)
+RIG_TEST(filters_are_as_many_as_gates)
 {
-	struct rig *rig = *state;
 	char many[65 * 12] = "";
 
 	for (int i = 0; i < 64; i++)
@@ -98,9 +92,8 @@ static void filters_are_as_many_as_gates(void **state)
 }
 
 /* Every wrong expression is named, with libpcap's message. */
-static void wrong_expressions_are_refused(void **state)
+TEST(wrong_expressions_are_refused)
 {
-	(void)state;
 	assert_string_equal(
 		refusal("Match",
 			(struct nf_setting[]){{"filters", .text = "tcp; udp prot 5;; udp"}}, 1),
@@ -159,11 +152,10 @@ static void leaves_where_libpcap_says(struct rte_mbuf *sent)
 }
 
 /* Packets in segments, malformed or not, match as the same bytes in one piece. */
-static void hostile_packets_match_as_in_libpcap(void **state)
+RIG_TEST(hostile_packets_match_as_in_libpcap)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(10, 200, 0, 1)};
 	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 65535);
-	struct rig *rig = *state;
 	char filters[4096] = "";
 
 	/* the last first, so that few packets match the earlier ones */
@@ -185,21 +177,4 @@ static void hostile_packets_match_as_in_libpcap(void **state)
 		n += seen[i] > 0;
 		assert_true(i + 1 < RTE_DIM(seen) || n > 15);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(first_match_chooses_the_gate, setup, teardown),
-		cmocka_unit_test_setup_teardown(unmatched_packets_are_freed_on_request, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(one_gate_is_forward, setup, teardown),
-		cmocka_unit_test_setup_teardown(tags_are_matched_as_tcpdump_does, setup, teardown),
-		cmocka_unit_test_setup_teardown(filters_are_as_many_as_gates, setup, teardown),
-		cmocka_unit_test(wrong_expressions_are_refused),
-		cmocka_unit_test_setup_teardown(hostile_packets_match_as_in_libpcap, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -2,10 +2,9 @@
 #include "tests/nat_rig.h"
 
 /* Fragments of incomplete datagrams are freed after the timeout, or when the function ends. */
-static void incomplete_datagrams_are_freed(void **state)
+RIG_TEST(incomplete_datagrams_are_freed)
 {
 	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 64}, {"pending_s", 2}};
-	struct rig *rig = *state;
 	uint64_t random = 5;
 	struct rte_mbuf *packet, *fragments[NF_BURST];
 
@@ -28,7 +27,7 @@ static void incomplete_datagrams_are_freed(void **state)
 }
 
 /* Fragments that cannot be translated are not held. */
-static void useless_fragments_are_not_held(void **state)
+RIG_TEST(useless_fragments_are_not_held)
 {
 	static const struct {
 		struct packet_spec packet_spec;
@@ -44,7 +43,6 @@ static void useless_fragments_are_not_held(void **state)
 		 "unmapped"},
 		{{.fragment = 20, .payload_length = 8}, "malformed"},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		struct rte_mbuf *fragment = packet_from_spec(rig, &cases[i].packet_spec);
@@ -60,9 +58,8 @@ static void useless_fragments_are_not_held(void **state)
 }
 
 /* Without buffers for all fragments, none is sent. */
-static void without_buffers_nothing_is_sent(void **state)
+RIG_TEST(without_buffers_nothing_is_sent)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *taken[RIG_PACKETS], *fragments[NF_BURST], *packet;
 	uint64_t random = 7;
 	uint16_t n;
@@ -79,10 +76,9 @@ static void without_buffers_nothing_is_sent(void **state)
 }
 
 /* A flood of fragments does not stop datagrams of other hosts (RFC 4787, REQ-14a). */
-static void a_flood_does_not_stop_other_hosts(void **state)
+RIG_TEST(a_flood_does_not_stop_other_hosts)
 {
 	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 64}, {"pending", 64}};
-	struct rig *rig = *state;
 	uint64_t random = 8;
 
 	rig_make(rig, "NAT", settings, 3);
@@ -121,10 +117,9 @@ static void check_fragment(struct rte_mbuf *mbuf)
 }
 
 /* Mutated fragments of all protocols and directions leave translated, or are freed. */
-static void mutated_fragments_leave_translated(void **state)
+RIG_TEST(mutated_fragments_leave_translated)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
-	struct rig *rig = *state;
 	struct rte_mbuf *packets[NF_BURST];
 	uint64_t random = 9;
 	unsigned int n = 0;
@@ -146,18 +141,4 @@ static void mutated_fragments_leave_translated(void **state)
 	offer_mutations_of(rig, packets, n, check_fragment);
 	assert_true(rig_count(rig, "reassembled") > 500);
 	assert_true(rig_count(rig, "inward") > 100);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(incomplete_datagrams_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(useless_fragments_are_not_held, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_nothing_is_sent, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_flood_does_not_stop_other_hosts, setup, teardown),
-		cmocka_unit_test_setup_teardown(mutated_fragments_leave_translated, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -1,9 +1,8 @@
 #include "tests/nat_rig.h"
 
 /* All endpoints of a host have one external address, and ports keep their parity. */
-static void hosts_keep_one_address_and_parity(void **state)
+RIG_TEST(hosts_keep_one_address_and_parity)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 	uint32_t address;
 	bool used[16] = {0};
@@ -27,10 +26,9 @@ static void hosts_keep_one_address_and_parity(void **state)
 }
 
 /* No two endpoints share an external port; without a free port no mapping is made. */
-static void ports_are_not_shared(void **state)
+RIG_TEST(ports_are_not_shared)
 {
 	static bool used[65536];
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 1 << 17}};
 	struct packet_spec packet_spec = udp;
 
@@ -56,9 +54,8 @@ static void ports_are_not_shared(void **state)
 }
 
 /* A host gets so many ports of each protocol, and another one when a mapping has ended. */
-static void a_host_leaves_ports_to_others(void **state)
+RIG_TEST(a_host_leaves_ports_to_others)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {
 		{"addresses", 1}, {"host_ports", 3}, {"sessions", 64}};
 	struct packet_spec packet_spec = udp, other = udp;
@@ -86,9 +83,8 @@ static void a_host_leaves_ports_to_others(void **state)
 }
 
 /* With a full table, packets of new sessions are freed and counted. */
-static void full_table_frees_new_sessions(void **state)
+RIG_TEST(full_table_frees_new_sessions)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"sessions", 16}};
 	struct packet_spec packet_spec = udp;
 
@@ -102,9 +98,8 @@ static void full_table_frees_new_sessions(void **state)
 }
 
 /* Removed sessions free their ports: in turn more endpoints are served than there are ports. */
-static void removed_sessions_free_their_ports(void **state)
+RIG_TEST(removed_sessions_free_their_ports)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"addresses", 1},    {"sessions", 512},
 					      {"udp_s", 1},        {"icmp_s", 1},
 					      {"transitory_s", 1}, {"established_s", 1}};
@@ -119,17 +114,4 @@ static void removed_sessions_free_their_ports(void **state)
 	}
 	assert_int_equal(rig_count(rig, "exhausted") + rig_count(rig, "full"), 0);
 	assert_true(rig_count(rig, "aged") > 99000);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(hosts_keep_one_address_and_parity, setup, teardown),
-		cmocka_unit_test_setup_teardown(ports_are_not_shared, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_host_leaves_ports_to_others, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_table_frees_new_sessions, setup, teardown),
-		cmocka_unit_test_setup_teardown(removed_sessions_free_their_ports, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

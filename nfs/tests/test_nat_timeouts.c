@@ -16,9 +16,8 @@ static bool passes_in(struct rig *rig, const struct packet_spec *back, uint64_t 
 }
 
 /* UDP sessions time out, and only outbound packets refresh them (RFC 4787, REQ-6). */
-static void udp_times_out_unless_refreshed_from_inside(void **state)
+RIG_TEST(udp_times_out_unless_refreshed_from_inside)
 {
-	struct rig *rig = *state;
 	uint64_t now = SECOND;
 	struct packet_spec back;
 
@@ -38,10 +37,9 @@ static void udp_times_out_unless_refreshed_from_inside(void **state)
  * A timeout holds however few packets there are: no packet came between, so no sweep either. A
  * stranger passes while any session of the inside endpoint lives.
  */
-static void nobody_reaches_a_host_after_the_timeout(void **state)
+RIG_TEST(nobody_reaches_a_host_after_the_timeout)
 {
 	static const uint32_t elsewhere = RTE_IPV4(192, 0, 2, 1);
-	struct rig *rig = *state;
 	struct packet_spec back, stranger, other = udp;
 
 	rig_make(rig, "NAT", NULL, 0);
@@ -95,7 +93,7 @@ static void reply_to_syn(struct rig *rig, struct packet_spec *packet_spec, struc
  * TCP times out after 4 minutes while it opens or closes, else after 2 hours and 4 minutes (RFC
  * 5382).
  */
-static void tcp_timeouts_depend_on_state(void **state)
+RIG_TEST(tcp_timeouts_depend_on_state)
 {
 	static const struct {
 		uint8_t closing[3]; /* from inside, outside, inside */
@@ -110,7 +108,6 @@ static void tcp_timeouts_depend_on_state(void **state)
 		{{RTE_TCP_RST_FLAG, 0, 0}, true, 240, false},
 		{{RTE_TCP_RST_FLAG, 0, 0}, true, 7440, true},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		uint64_t now = SECOND;
@@ -134,9 +131,8 @@ static void tcp_timeouts_depend_on_state(void **state)
 }
 
 /* A connection opened again with the same ports starts with a fresh state. */
-static void reopened_tcp_has_a_fresh_state(void **state)
+RIG_TEST(reopened_tcp_has_a_fresh_state)
 {
-	struct rig *rig = *state;
 	uint64_t now = SECOND;
 	struct packet_spec packet_spec, back = open_tcp(rig, &packet_spec, now);
 
@@ -147,18 +143,4 @@ static void reopened_tcp_has_a_fresh_state(void **state)
 	tcp_packet(rig, &back, FIN | ACK, now); /* one end only */
 	wait_for(rig, now, 400);
 	assert_int_equal(rig_count(rig, "aged"), 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(udp_times_out_unless_refreshed_from_inside, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(nobody_reaches_a_host_after_the_timeout, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(tcp_timeouts_depend_on_state, setup, teardown),
-		cmocka_unit_test_setup_teardown(reopened_tcp_has_a_fresh_state, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

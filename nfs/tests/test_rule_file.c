@@ -20,10 +20,8 @@ static bool passes(struct rig *rig, const char *payload)
 }
 
 /* An expression goes to the end of its line, with its spaces and signs of comments. */
-static void rules_of_a_file_replace_the_built_in_ones(void **state)
+TEST_WITH(rules_of_a_file_replace_the_built_in_ones, struct rig *rig, setup_engines, teardown_folder)
 {
-	struct rig *rig = *state;
-
 	write_file("file", "# ours\n"
 			   "\n"
 			   "web GET /secret[0-9]\n"
@@ -39,10 +37,9 @@ static void rules_of_a_file_replace_the_built_in_ones(void **state)
 }
 
 /* Alerts are of the class in the file. */
-static void alerts_are_of_the_class_in_the_file(void **state)
+TEST_WITH(alerts_are_of_the_class_in_the_file, struct rig *rig, setup_engines, teardown_folder)
 {
 	const struct nf_setting settings[] = {of_file[0], {"dropped_class", 3}};
-	struct rig *rig = *state;
 
 	write_file("file", "remote open sesame\nchat sesame.seed\n");
 	rig_make(rig, "NIDS", settings, 2);
@@ -55,9 +52,8 @@ static void alerts_are_of_the_class_in_the_file(void **state)
 }
 
 /* Functions with other rules, and without a file, are not concerned. */
-static void functions_have_rules_of_their_own(void **state)
+TEST_WITH(functions_have_rules_of_their_own, struct rig *rig, setup_engines, teardown_folder)
 {
-	struct rig *rig = *state;
 	struct nf_config config = {.name = "FlowMonitor", .execution = NF_RUN_TO_COMPLETION};
 	struct nf *other;
 
@@ -96,7 +92,7 @@ static const char hint[] = "hint: CLASS EXPRESSION, as `web GET /admin[^ ]* HTTP
 			   "peer-to-peer, remote, chat, mail, media, store, web or network\n";
 
 /* Every fault is named with its line. */
-static void every_fault_of_a_file_is_named(void **state)
+TEST_WITH(every_fault_of_a_file_is_named, struct rig *rig, setup_engines, teardown_folder)
 {
 	static const char *const scanning[] = {"FlowMonitor", "IPCompGateway", "NIDS",
 					       "PacketFilter"};
@@ -111,32 +107,19 @@ static void every_fault_of_a_file_is_named(void **state)
 		 "support.\n%s",
 		 hint);
 	for (unsigned int i = 0; i < RTE_DIM(scanning); i++)
-		assert_string_equal(refused(*state, scanning[i]), expected);
+		assert_string_equal(refused(rig, scanning[i]), expected);
 }
 
 /* A file without rules would let pass what was to be found. */
-static void a_file_without_rules_is_refused(void **state)
+TEST_WITH(a_file_without_rules_is_refused, struct rig *rig, setup_engines, teardown_folder)
 {
 	char expected[512];
 
 	write_file("file", "# none\n");
 	snprintf(expected, sizeof(expected), "file:1: no rules\n%s", hint);
-	assert_string_equal(refused(*state, "NIDS"), expected);
+	assert_string_equal(refused(rig, "NIDS"), expected);
 	unlink("file");
-	assert_string_equal(refused(*state, "NIDS"), "NIDS: file: No such file or directory\n");
+	assert_string_equal(refused(rig, "NIDS"), "NIDS: file: No such file or directory\n");
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup_engines, teardown_folder)
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		IN_FOLDER(rules_of_a_file_replace_the_built_in_ones),
-		IN_FOLDER(alerts_are_of_the_class_in_the_file),
-		IN_FOLDER(functions_have_rules_of_their_own),
-		IN_FOLDER(every_fault_of_a_file_is_named),
-		IN_FOLDER(a_file_without_rules_is_refused),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
-}

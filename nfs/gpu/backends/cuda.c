@@ -303,7 +303,7 @@ static bool launch_once(void *device, const struct gpu_task *task, u32 n_groups)
 
 #define CUDA_MULTIPROCESSORS 16 /* an attribute */
 
-/* Whether all groups run at once; a group that waits for another to end would wait for ever. */
+/* Whether all groups run at once; a group that waits for another to end would never return. */
 static bool runs_at_once(const struct cuda *cuda, u32 groups)
 {
 	const struct cuda_driver *driver = cuda->driver;

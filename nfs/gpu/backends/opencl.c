@@ -257,7 +257,7 @@ static bool launch_once(void *device, const struct gpu_task *task, u32 n_groups)
  * cores, or as POCL_MAX_PTHREAD_COUNT says.
  */
 
-/* Whether all groups run at once; a group that waits for another to end would wait for ever. */
+/* Whether all groups run at once; a group that waits for another to end would never return. */
 static bool runs_at_once(const struct opencl *opencl, u32 groups)
 {
 	cl_device_type type = 0;

@@ -268,9 +268,10 @@ static bool gpu_return(struct gpu_worker *worker)
 	return true;
 }
 
-/* Cores for workers: one each if there are enough, with one more for everything else. */
-
-/* Keep the calling thread on a core of its own; false if there are too few for `n` threads. */
+/*
+ * Keep the calling thread on a core of its own; false if there are too few for `n` threads, with
+ * one more for everything else.
+ */
 static bool gpu_pin(unsigned int thread, unsigned int n)
 {
 	cpu_set_t allowed, own;

@@ -25,9 +25,7 @@ struct fake_flow {
 	unsigned int dangling; /* uses of a rule that does not exist */
 };
 
-extern struct fake_flow fake_flow;
-
-struct fake_flow fake_flow;
+static struct fake_flow fake_flow;
 
 struct doca_flow_pipe {
 	bool of_connections;
@@ -222,11 +220,10 @@ static bool forwards(const struct flow_offload *offload, int32_t place)
 }
 
 /* Without ports, the cores process all packets. */
-static void without_ports_the_cores_forward(void **state)
+TEST(without_ports_the_cores_forward)
 {
 	struct flow_offload offload = packet_spec(CONNECTIONS);
 
-	(void)state;
 	assert_string_equal(offload.backend->name, "software");
 	assert_int_equal(fake_flow.inits, 0);
 	flow_offload_destroy(&offload);
@@ -236,12 +233,11 @@ static void without_ports_the_cores_forward(void **state)
 }
 
 /* A connection is forwarded both ways, is active while its packets count, and can be removed. */
-static void forwards_both_ways(void **state)
+TEST(forwards_both_ways)
 {
 	struct flow_offload offload = packet_spec(CONNECTIONS);
 	const int32_t place = lookup_one(&offload, 1);
 
-	(void)state;
 	assert_string_equal(offload.backend->name, "doca-flow");
 	assert_true(forwards(&offload, place));
 	assert_int_equal(fake_flow.rules, 2);
@@ -258,12 +254,11 @@ static void forwards_both_ways(void **state)
 }
 
 /* One instance at a time uses the ports, and DOCA Flow starts once, with the first one's size. */
-static void one_instance_uses_the_ports(void **state)
+TEST(one_instance_uses_the_ports)
 {
 	struct flow_offload first = packet_spec(CONNECTIONS), second = packet_spec(CONNECTIONS),
 			    larger;
 
-	(void)state;
 	assert_string_equal(first.backend->name, "doca-flow");
 	assert_string_equal(second.backend->name, "software");
 	flow_offload_destroy(&second);
@@ -276,12 +271,11 @@ static void one_instance_uses_the_ports(void **state)
 }
 
 /* More connections than the card's queue holds are added and removed without a burst in between. */
-static void full_queues_are_polled(void **state)
+TEST(full_queues_are_polled)
 {
 	struct flow_offload offload = packet_spec(CONNECTIONS);
 	int32_t places[CONNECTIONS / 2];
 
-	(void)state;
 	for (uint16_t i = 0; i < RTE_DIM(places); i++)
 		places[i] = lookup_one(&offload, i);
 	for (uint16_t i = 0; i < RTE_DIM(places); i++)
@@ -294,12 +288,11 @@ static void full_queues_are_polled(void **state)
 }
 
 /* A rule that the card rejects later is neither queried nor removed. */
-static void rejected_rules_are_not_used(void **state)
+TEST(rejected_rules_are_not_used)
 {
 	struct flow_offload offload = packet_spec(CONNECTIONS);
 	const int32_t place = lookup_one(&offload, 1);
 
-	(void)state;
 	assert_true(forwards(&offload, place));
 	fake_flow.rejection = true;
 	lookup_one(&offload, 1);
@@ -310,17 +303,4 @@ static void rejected_rules_are_not_used(void **state)
 	offload.backend->withdraw(offload.state, (uint32_t)place);
 	assert_int_equal(fake_flow.dangling, 0);
 	flow_offload_destroy(&offload);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_ports_the_cores_forward),
-		cmocka_unit_test(forwards_both_ways),
-		cmocka_unit_test(one_instance_uses_the_ports),
-		cmocka_unit_test(full_queues_are_polled),
-		cmocka_unit_test(rejected_rules_are_not_used),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }
