@@ -40,3 +40,18 @@ int request_loop_create(struct request_loop *loop, const char *of, struct accele
 /* Submit due requests and collect completed ones; returns their number. */
 uint64_t request_loop_step(struct request_loop *loop);
 void request_loop_destroy(struct request_loop *loop);
+
+/* Register such a bench, whose file has `parameters` and create(). */
+#define REQUEST_BENCH(bench_name, bench_help, engine)                                              \
+	static struct bench_kind kind = {                                                          \
+		.name = bench_name,                                                                \
+		.help = bench_help,                                                                \
+		.unit = "requests",                                                                \
+		.accelerators = NF_USES(engine),                                                   \
+		.parameters = parameters,                                                          \
+		.n_parameters = RTE_DIM(parameters),                                               \
+		.create = create,                                                                  \
+		.step = request_bench_step,                                                        \
+		.destroy = request_bench_destroy,                                                  \
+	};                                                                                         \
+	BENCH_REGISTER(kind)

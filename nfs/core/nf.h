@@ -82,10 +82,6 @@ struct nf_kind {
 	struct nf_kind *next;
 };
 
-/* The tables of a kind, as members of its initializer. */
-#define NF_PARAMETERS(table) .parameters = table, .n_parameters = RTE_DIM(table)
-#define NF_COUNTERS(table) .counters = table, .n_counters = RTE_DIM(table)
-
 /* An instance of a network function. Only one thread at a time uses it. */
 struct nf {
 	const struct nf_kind *kind;
@@ -115,6 +111,19 @@ void nf_register(struct nf_kind *kind);
 	{                                                                                          \
 		nf_register(&(kind));                                                              \
 	}
+
+/* The kind of a file that has `parameters` and `counters`; the rest are members of nf_kind. */
+#define NF_KIND(nf_name, nf_help, ...)                                                             \
+	static struct nf_kind kind = {                                                             \
+		.name = nf_name,                                                                   \
+		.help = nf_help,                                                                   \
+		.parameters = parameters,                                                          \
+		.n_parameters = RTE_DIM(parameters),                                               \
+		.counters = counters,                                                              \
+		.n_counters = RTE_DIM(counters),                                                   \
+		__VA_ARGS__,                                                                       \
+	};                                                                                         \
+	NF_REGISTER(kind)
 
 /* The kinds in the order of their names; NULL after the last. */
 const struct nf_kind *nf_first(void);

@@ -2,13 +2,11 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <rte_cycles.h>
 
 #include "core/traffic.h"
-#include "cycles/measuring.h"
 #include "cycles/peer.h"
 
 #define SLICES 301

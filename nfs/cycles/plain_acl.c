@@ -1,6 +1,5 @@
 #include <rte_acl.h>
 
-#include "core/memory.h"
 #include "core/packet.h"
 #include "cycles/peer.h"
 #include "tables/filters.h"

@@ -1,7 +1,6 @@
 #include <rte_fib.h>
 
 #include "core/ipv4.h"
-#include "core/memory.h"
 #include "core/packet.h"
 #include "cycles/peer.h"
 #include "tables/routes.h"

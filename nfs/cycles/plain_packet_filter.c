@@ -1,4 +1,3 @@
-#include <stdbool.h>
 
 #include "core/memory.h"
 #include "cycles/peer.h"

@@ -198,14 +198,5 @@ static void destroy(struct nf *nf)
 	nf_free(acl);
 }
 
-static struct nf_kind kind = {
-	.name = "ACL",
-	.help = "permits or denies by addresses, protocol and ports",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("ACL", "permits or denies by addresses, protocol and ports", .create = create,
+	.process = process, .destroy = destroy)

@@ -386,16 +386,5 @@ static void destroy(struct nf *nf)
 	nf_free(dedup);
 }
 
-static struct nf_kind kind = {
-	.name = "Dedup",
-	.help = "replaces payload bytes sent before by references; the link's other end restores "
-		"them",
-	.alters = true,
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Dedup", "replaces payload bytes sent before by references; the link's other end restores "
+	"them", .alters = true, .create = create, .process = process, .destroy = destroy)

@@ -67,12 +67,4 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-static struct nf_kind kind = {
-	.name = "Detunnel",
-	.help = "takes the VLAN tag off packets",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.process = process,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Detunnel", "takes the VLAN tag off packets", .process = process)

@@ -229,15 +229,5 @@ static void destroy(struct nf *nf)
 		esp_destroy(nf);
 }
 
-static struct nf_kind kind = {
-	.name = "FastEncrypt",
-	.help = "encrypts what goes outside (ESP, ChaCha20-Poly1305), decrypts what comes back",
-	.alters = true,
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("FastEncrypt", "encrypts what goes outside (ESP, ChaCha20-Poly1305), decrypts what comes "
+	"back", .alters = true, .create = create, .process = process, .destroy = destroy)

@@ -351,14 +351,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-static struct nf_kind kind = {
-	.name = "FlowTracker",
-	.help = "tracks TCP and UDP connections",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("FlowTracker", "tracks TCP and UDP connections", .create = create, .process = process,
+	.destroy = destroy)

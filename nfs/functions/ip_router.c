@@ -278,15 +278,5 @@ static unsigned int branches(const struct nf *nf)
 	return nf->settings[PORTS] > 1 ? (unsigned int)nf->settings[PORTS] : 0;
 }
 
-static struct nf_kind kind = {
-	.name = "IPRouter",
-	.help = "forwards IPv4 by longest prefix match",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.branches = branches,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("IPRouter", "forwards IPv4 by longest prefix match", .create = create, .process = process,
+	.branches = branches, .destroy = destroy)

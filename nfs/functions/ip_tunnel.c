@@ -11,7 +11,6 @@
  * end about reassembly timeouts; datagrams of more than 64 fragments (core/reassembly.h).
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "core/fragment.h"
 #include "core/icmp_report.h"
@@ -377,16 +376,5 @@ static void flush(struct nf *nf, struct nf_out *out)
 	reassembly_free_all(tunnel->reassembly);
 }
 
-static struct nf_kind kind = {
-	.name = "IPTunnel",
-	.help = "tunnels IPv4 in IPv4, fragmented to the tunnel's MTU",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.poll = poll,
-	.flush = flush,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("IPTunnel", "tunnels IPv4 in IPv4, fragmented to the tunnel's MTU", .create = create,
+	.process = process, .poll = poll, .flush = flush, .destroy = destroy)

@@ -12,7 +12,6 @@
  */
 #include <errno.h>
 #include <openssl/crypto.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -353,16 +352,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	rte_pktmbuf_free_bulk(packets, n);
 }
 
-static struct nf_kind kind = {
-	.name = "IPSec",
-	.help = "encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
-		"back",
-	.alters = true,
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("IPSec", "encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
+	"back", .alters = true, .create = create, .process = process, .destroy = destroy)

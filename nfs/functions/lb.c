@@ -353,15 +353,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-static struct nf_kind kind = {
-	.name = "LB",
-	.help = "balances flows over backends by consistent hashing",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.branches = branches,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("LB", "balances flows over backends by consistent hashing", .create = create,
+	.process = process, .branches = branches, .destroy = destroy)

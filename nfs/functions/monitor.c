@@ -219,14 +219,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[REPLACED] = monitor->top.replaced;
 }
 
-static struct nf_kind kind = {
-	.name = "Monitor",
-	.help = "counts by protocol, and finds the flows with the most bytes",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Monitor", "counts by protocol, and finds the flows with the most bytes", .create = create,
+	.process = process, .destroy = destroy)

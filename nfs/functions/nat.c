@@ -243,16 +243,5 @@ static void flush(struct nf *nf, struct nf_out *out)
 	reassembly_free_all(nat->reassembly);
 }
 
-static struct nf_kind kind = {
-	.name = "NAT",
-	.help = "inside hosts share a few external addresses",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.poll = poll,
-	.flush = flush,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("NAT", "inside hosts share a few external addresses", .create = create, .process = process,
+	.poll = poll, .flush = flush, .destroy = destroy)

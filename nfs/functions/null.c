@@ -18,7 +18,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 static struct nf_kind kind = {
 	.name = "Null",
 	.help = "passes all packets: the cost of traffic and loop alone",
-	NF_COUNTERS(counters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
 	.process = process,
 };
 

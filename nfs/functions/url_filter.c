@@ -249,14 +249,5 @@ static void destroy(struct nf *nf)
 	url_table_destroy(nf->state);
 }
 
-static struct nf_kind kind = {
-	.name = "UrlFilter",
-	.help = "blocks HTTP requests and TLS handshakes by a list of domains and URLs",
-	NF_PARAMETERS(parameters),
-	NF_COUNTERS(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("UrlFilter", "blocks HTTP requests and TLS handshakes by a list of domains and URLs",
+	.create = create, .process = process, .destroy = destroy)

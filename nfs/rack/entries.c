@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_swx_ctl.h>
-
 #include "rack/text.h"
 
 /* Checks of entries that DPDK 22.11 does not make: it truncates numbers, and replaces twins. */

@@ -1,7 +1,6 @@
 /* The state of nf-switch-bench, and its parts. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_mbuf.h>

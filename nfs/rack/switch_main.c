@@ -10,7 +10,6 @@
  */
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <rte_eal.h>
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_cycles.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "testbed/describe.h"
 #include "testbed/lines.h"
 #include "testbed/request.h"
-#include "testbed/testbed.h"
 
 /* Responses to run requests, as JSON. */
 

@@ -207,3 +207,25 @@ void esp_check_replays(struct rig *rig, const char *near, const char *far)
 		esp_link_free(link);
 	}
 }
+
+void esp_check_unchanged(struct rig *rig)
+{
+	struct rte_mbuf *packet = esp_some_packet(rig);
+	uint8_t before[LONGEST], after[LONGEST];
+	const uint16_t length = packet_bytes(packet, before, sizeof(before));
+
+	rte_mbuf_refcnt_update(packet, 1);
+	rig_offer(rig, packet, 1);
+	assert_int_equal(packet_bytes(packet, after, sizeof(after)), length);
+	assert_memory_equal(after, before, length);
+	rte_pktmbuf_free(packet);
+}
+
+void esp_check_refused(struct rig *rig, const char *name, const struct nf_setting *wrong,
+		       unsigned int n)
+{
+	const struct nf_config config = {.name = name, .spare = rig->spare};
+
+	for (unsigned int i = 0; i < n; i++)
+		assert_null(nf_create(&config, &wrong[i], 1));
+}

@@ -44,3 +44,10 @@ void esp_check_hostile(struct esp_link *link);
 
 /* Replays are freed with a window and pass without one. */
 void esp_check_replays(struct rig *rig, const char *near, const char *far);
+
+/* What the rig's function receives stays unchanged: traffic sends the same payloads again. */
+void esp_check_unchanged(struct rig *rig);
+
+/* Each of these settings is refused. */
+void esp_check_refused(struct rig *rig, const char *name, const struct nf_setting *wrong,
+		       unsigned int n);

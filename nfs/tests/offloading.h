@@ -1,11 +1,14 @@
 /* Shared by the tests of functions that use accelerators. */
 #pragma once
 
+#include "accelerators/accelerator.h"
 #include "tests/support.h"
 
 /* Fixtures: a rig whose function executes in this way, with every available accelerator. */
 int setup_pipeline(void **state);
 int setup_to_completion(void **state);
+/* The same in a new current folder, for teardown_folder(). */
+int setup_engines_in_folder(void **state);
 
 /* A test in both ways of execution. */
 #define BOTH_TEST(test)                                                                            \
@@ -13,6 +16,9 @@ int setup_to_completion(void **state);
 	TEST_ENTRY(test, _pipeline, setup_pipeline, teardown)                                      \
 	TEST_ENTRY(test, _to_completion, setup_to_completion, teardown)                            \
 	static void test(struct rig *rig)
+
+/* Run a job, waiting for it. */
+void queue_run(struct accelerator_queue *queue, struct accelerator_job *job);
 
 /* The witness of a named rule. */
 const char *witness_of(const char *rule);

@@ -1,5 +1,6 @@
 #include "tests/support.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,14 @@ uint64_t rig_count(const struct rig *rig, const char *counter)
 	return 0;
 }
 
+void rig_check_counts(const struct rig *rig, const struct rig_counted *counts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rig_count(rig, counts[i].counter) != counts[i].n)
+			fail_msg("%s is %" PRIu64 ", not %" PRIu64, counts[i].counter,
+				 rig_count(rig, counts[i].counter), counts[i].n);
+}
+
 #define MOST_BUFFERS 1024
 
 void rig_process(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us)
@@ -248,6 +257,12 @@ void rig_offer_burst(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uin
 void rig_offer(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us)
 {
 	rig_offer_burst(rig, &packet, 1, now_us);
+}
+
+void rig_frees(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us)
+{
+	rig_offer(rig, packet, now_us);
+	assert_int_equal(rig->out.n, 0);
 }
 
 struct rte_mbuf *rig_sent(const struct rig *rig)

@@ -18,9 +18,10 @@
 #include "core/metadata.h"
 #include "core/nf.h"
 
-/* Creates packets from a description, and checks packets. */
-
 struct rig;
+
+/* A packet of these bytes. */
+struct rte_mbuf *packet_of(struct rig *rig, const void *bytes, uint16_t length);
 
 /* Description of an IPv4 packet; fields default to 0 or as noted. */
 struct packet_spec {
@@ -36,6 +37,9 @@ struct packet_spec {
 	uint16_t payload_length; /* zeros if there is a length but no payload */
 	enum nf_side from;
 };
+
+/* A packet with correct lengths and checksums. */
+struct rte_mbuf *packet_from_spec(struct rig *rig, const struct packet_spec *packet_spec);
 
 /* The side to which a function sent a packet. */
 static inline enum nf_side side_of(const struct rte_mbuf *packet)
@@ -59,6 +63,12 @@ static inline void header_checksum_set(struct rte_ipv4_hdr *ip)
 	ip->hdr_checksum = rte_ipv4_cksum(ip);
 }
 
+/* Fail unless it is an IPv4 packet with a correct header checksum. */
+void assert_header_checksum(struct rte_mbuf *packet);
+
+/* Whether the checksums of the IPv4 header and, unless fragmented, of UDP or TCP are correct. */
+bool checksums_right(struct rte_mbuf *packet);
+
 #define RIG_PACKETS 1023
 #define SECOND 1000000ull /* of the functions' clock */
 
@@ -78,8 +88,24 @@ int teardown(void **state);
 struct nf *rig_make(struct rig *rig, const char *name, const struct nf_setting *settings,
 		    unsigned int n_settings);
 
+/* The same with settings in braces: RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}). */
+#define RIG_MAKE(rig, name, ...)                                                                   \
+	rig_make(rig, name, (const struct nf_setting[]){__VA_ARGS__},                              \
+		 RTE_DIM(((const struct nf_setting[]){__VA_ARGS__})))
+
 /* The value of a named counter. */
 uint64_t rig_count(const struct rig *rig, const char *counter);
+
+struct rig_counted {
+	const char *counter;
+	uint64_t n;
+};
+
+/* Fail unless counters have these values: assert_counts(rig, {"outward", 3}, {"inward", 1}). */
+void rig_check_counts(const struct rig *rig, const struct rig_counted *counts, size_t n);
+#define assert_counts(rig, ...)                                                                    \
+	rig_check_counts(rig, (const struct rig_counted[]){__VA_ARGS__},                           \
+			 RTE_DIM(((const struct rig_counted[]){__VA_ARGS__})))
 
 /* Offer a burst at `now_us`; `rig->out` then holds what was sent, and earlier packets are freed. */
 void rig_process(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us);
@@ -87,6 +113,9 @@ void rig_process(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_
 /* The same, then flush the function: all packets are sent or freed. */
 void rig_offer_burst(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us);
 void rig_offer(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us);
+
+/* Offer a packet that is not sent. */
+void rig_frees(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us);
 
 /* The only packet that was sent. */
 struct rte_mbuf *rig_sent(const struct rig *rig);
@@ -119,4 +148,4 @@ void test_register(struct CMUnitTest test);
 	static void test(__rte_unused argument)
 
 #define RIG_TEST(test) TEST_WITH(test, struct rig *rig, setup, teardown)
-#define TEST(test) TEST_WITH(test, void *none, NULL, NULL)
+#define TEST(test) TEST_WITH(test, void *no_fixture, NULL, NULL)

@@ -1,9 +1,7 @@
 /* The engine, with backends that only record their calls. */
 #include "tests/support.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "accelerators/accelerator.h"
 

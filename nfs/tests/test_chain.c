@@ -6,6 +6,7 @@
 #include "core/nsh.h"
 #include "core/split_hash.h"
 #include "tests/hostile.h"
+#include "tests/udp.h"
 
 #define MOST_LEFT 4096
 
@@ -84,12 +85,6 @@ static void end(struct chain *chain)
 	forget();
 	chain_destroy(chain);
 }
-
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(198, 51, 100, 7),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload_length = 8};
 
 static const uint32_t nat_addresses = RTE_IPV4(203, 0, 113, 0); /* by default */
 

@@ -134,8 +134,7 @@ RIG_TEST(foreign_packets_are_freed)
 	rig_offer(rig, behind_ethernet(rig, published, sizeof(published)), 1);
 	assert_int_equal(rig_count(rig, "foreign"), 2);
 	rig_offer(rig, packet_from_spec(rig, &fragment), 1);
-	assert_int_equal(rig_count(rig, "fragments"), 1);
-	assert_int_equal(rig_count(rig, "decrypted"), 0);
+	assert_counts(rig, {"fragments", 1}, {"decrypted", 0});
 }
 
 /* In UDP, packets to another port are foreign, and so are messages of IKE. */

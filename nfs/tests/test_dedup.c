@@ -30,11 +30,8 @@ RIG_TEST(repeated_payloads_become_references)
 			 HEADERS + 16 + 14);
 	assert_int_equal(dedup_crosses(link, dedup_segment(rig, payload, PAYLOAD, 5)),
 			 HEADERS + 12 + 16 + 14);
-	assert_int_equal(rig_count(rig, "encoded"), 2);
-	assert_int_equal(rig_count(rig, "unmatched"), 1);
-	assert_int_equal(rig_count(rig, "regions"), 2);
-	assert_int_equal(rig_count(rig, "bytes_in"), 3 * PAYLOAD);
-	assert_int_equal(rig_count(rig, "bytes_out"), PAYLOAD + 2 * (16 + 14));
+	assert_counts(rig, {"encoded", 2}, {"unmatched", 1}, {"regions", 2},
+		      {"bytes_in", 3 * PAYLOAD}, {"bytes_out", PAYLOAD + 2 * (16 + 14)});
 	assert_int_equal(dedup_far_count(link, "restored"), 2);
 	assert_int_equal(dedup_far_count(link, "whole"), 1);
 	dedup_link_free(link);

@@ -33,9 +33,7 @@ static uint32_t word_at(struct rte_mbuf *packet, uint16_t at)
 /* The packet is ESP in transport mode: its headers say so, and numbers count from 1. */
 RIG_TEST(packets_are_esp_in_transport_mode)
 {
-	const struct nf_setting settings[] = {{"spi", 4321}};
-
-	rig_make(rig, "Encrypt", settings, 1);
+	RIG_MAKE(rig, "Encrypt", {"spi", 4321});
 	for (uint32_t number = 1; number < 4; number++) {
 		struct rte_mbuf *sealed = esp_sealed(rig, esp_some_packet(rig));
 		const struct rte_ipv4_hdr *ip = ipv4_of(sealed);
@@ -55,11 +53,10 @@ RIG_TEST(packets_are_esp_in_transport_mode)
 /* In UDP, packets are from and to port 4500, without a checksum (RFC 3948, section 2.1). */
 RIG_TEST(esp_can_be_in_udp)
 {
-	const struct nf_setting settings[] = {{"in_udp", 1}};
 	struct rte_mbuf *sealed;
 	const struct rte_udp_hdr *udp;
 
-	rig_make(rig, "Encrypt", settings, 1);
+	RIG_MAKE(rig, "Encrypt", {"in_udp", 1});
 	sealed = esp_sealed(rig, esp_some_packet(rig));
 	udp = (const struct rte_udp_hdr *)(ipv4_of(sealed) + 1);
 	assert_int_equal(packet_parse(sealed).type, PACKET_IPV4);
@@ -124,8 +121,7 @@ RIG_TEST(directions_share_no_vectors)
 				rte_pktmbuf_mtod_offset(there, uint8_t *, ESP_AT + 8), 16);
 	/* a packet that is sent back to its sender is not taken for one of the other end */
 	metadata_begin(there, NF_OUTSIDE, 0);
-	rig_offer(rig, there, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, there, 1);
 	assert_int_equal(rig_count(rig, "foreign"), 1);
 	esp_link_free(link);
 }
@@ -141,8 +137,7 @@ RIG_TEST(packets_that_outgrow_a_buffer_are_freed)
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 1);
 	packet_spec.payload_length++;
-	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "too_long"), 1);
 }
 
@@ -153,12 +148,10 @@ RIG_TEST(without_buffers_packets_are_freed)
 
 	rig_make(rig, "Encrypt", NULL, 0);
 	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS), 0);
-	rig_offer(rig, esp_some_packet(rig), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, esp_some_packet(rig), 1);
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS);
 	rig->nf->spare = NULL;
-	rig_offer(rig, esp_some_packet(rig), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, esp_some_packet(rig), 1);
 	assert_int_equal(rig_count(rig, "no_buffer"), 2);
 }
 
@@ -170,15 +163,11 @@ RIG_TEST(nothing_leaves_in_the_clear)
 	struct packet_spec later = {.payload_length = 64, .fragment = 100};
 
 	rig_make(rig, "Encrypt", NULL, 0);
-	rig_offer(rig, packet_from_spec(rig, &first), 1);
-	assert_int_equal(rig->out.n, 0);
-	rig_offer(rig, packet_from_spec(rig, &later), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &first), 1);
+	rig_frees(rig, packet_from_spec(rig, &later), 1);
 	assert_int_equal(rig_count(rig, "fragments"), 2);
-	rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
-	assert_int_equal(rig->out.n, 0);
-	rig_offer(rig, packet_of(rig, ipv6, sizeof(ipv6)), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_of(rig, arp, sizeof(arp)), 1);
+	rig_frees(rig, packet_of(rig, ipv6, sizeof(ipv6)), 1);
 	assert_int_equal(rig_count(rig, "other"), 2);
 }
 
@@ -197,8 +186,7 @@ RIG_TEST(bursts_keep_their_order)
 			burst[i] = in_two(rig, burst[i], 40);
 	}
 	rig_offer_burst(rig, burst, NF_BURST, 1);
-	assert_int_equal(rig_count(rig, "encrypted"), 26);
-	assert_int_equal(rig_count(rig, "fragments"), 6);
+	assert_counts(rig, {"encrypted", 26}, {"fragments", 6});
 	for (uint32_t i = 0, id = 0; i < rig->out.n; i++, id++) {
 		id += id % 5 == 4;
 		assert_int_equal(rte_be_to_cpu_16(ipv4_of(rig->out.packets[i])->packet_id), id);
@@ -208,16 +196,8 @@ RIG_TEST(bursts_keep_their_order)
 /* The sender's packet stays unchanged: traffic sends the same payloads again. */
 RIG_TEST(received_packets_stay_unchanged)
 {
-	struct rte_mbuf *packet = esp_some_packet(rig);
-	uint8_t before[2000], after[2000];
-	const uint16_t length = packet_bytes(packet, before, sizeof(before));
-
 	rig_make(rig, "Encrypt", NULL, 0);
-	rte_mbuf_refcnt_update(packet, 1);
-	rig_offer(rig, packet, 1);
-	assert_int_equal(packet_bytes(packet, after, sizeof(after)), length);
-	assert_memory_equal(after, before, length);
-	rte_pktmbuf_free(packet);
+	esp_check_unchanged(rig);
 }
 
 /* Keys that are not hexadecimal or not of their length are refused, and so are unknown drivers. */
@@ -233,10 +213,8 @@ RIG_TEST(wrong_keys_and_drivers_are_refused)
 		{"driver", 0, "crypto_chacha20_poly1305"},
 		{"spi", 255},
 	};
-	const struct nf_config config = {.name = "Encrypt", .spare = rig->spare};
 
-	for (unsigned int i = 0; i < RTE_DIM(wrong); i++)
-		assert_null(nf_create(&config, &wrong[i], 1));
+	esp_check_refused(rig, "Encrypt", wrong, RTE_DIM(wrong));
 }
 
 /* With a window the last sequence number is the last one sent (RFC 4303, section 3.3.3). */

@@ -145,9 +145,8 @@ static struct rte_mbuf *light_packet(struct rig *rig, uint16_t length, uint8_t p
 RIG_TEST(the_light_mode_is_its_own_inverse)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
-	const struct nf_setting settings[] = {{"blocks", 2}};
 
-	rig_make(rig, "FastEncrypt", settings, 1);
+	RIG_MAKE(rig, "FastEncrypt", {"blocks", 2});
 	for (uint16_t length = 1; length < 400; length++) {
 		const uint8_t protocol = protocols[length % 2];
 		struct rte_mbuf *packet = light_packet(rig, length, protocol);
@@ -174,11 +173,10 @@ RIG_TEST(the_light_mode_is_its_own_inverse)
 /* It passes what has no payload of UDP or TCP, and keeps a UDP checksum that is left out. */
 RIG_TEST(the_light_mode_passes_the_rest)
 {
-	const struct nf_setting settings[] = {{"blocks", 1}};
 	struct rte_mbuf *packet;
 	struct packet_spec fragment = {.payload_length = 64, .fragment = RTE_IPV4_HDR_MF_FLAG};
 
-	rig_make(rig, "FastEncrypt", settings, 1);
+	RIG_MAKE(rig, "FastEncrypt", {"blocks", 1});
 	rig_offer(rig, light_packet(rig, 0, IPPROTO_UDP), 1);
 	assert_int_equal(rig->out.n, 1);
 	rig_offer(rig, light_packet(rig, 64, IPPROTO_ICMP), 1);
@@ -202,10 +200,8 @@ RIG_TEST(wrong_keys_and_drivers_are_refused)
 		{"key", 0, "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"},
 		{"driver", 0, "crypto_openssl"},
 	};
-	const struct nf_config config = {.name = "FastEncrypt", .spare = rig->spare};
 
-	for (unsigned int i = 0; i < RTE_DIM(wrong); i++)
-		assert_null(nf_create(&config, &wrong[i], 1));
+	esp_check_refused(rig, "FastEncrypt", wrong, RTE_DIM(wrong));
 }
 
 /* No packet makes either end crash or leak. */

@@ -45,8 +45,7 @@ RIG_TEST(ports_decide_the_class)
 			assert_int_equal(service_sent(rig), cases[at].codepoint << 2);
 			assert_int_equal(rig_count(rig, cases[at].class), packets);
 		}
-		assert_int_equal(rig_count(rig, "started"), 1);
-		assert_int_equal(rig_count(rig, "packets"), 3);
+		assert_counts(rig, {"started", 1}, {"packets", 3});
 	}
 }
 
@@ -99,9 +98,7 @@ RIG_TEST(marks_only_the_codepoint)
 /* With a full table, packets of further flows are still classified. */
 RIG_TEST(full_table_still_classifies)
 {
-	const struct nf_setting settings[] = {{"flows", 8}};
-
-	rig_make(rig, "FlowClassifier", settings, 1);
+	RIG_MAKE(rig, "FlowClassifier", {"flows", 8});
 	for (uint32_t flow = 0; flow < 200; flow++) {
 		struct packet_spec packet_spec = udp;
 
@@ -117,9 +114,7 @@ RIG_TEST(full_table_still_classifies)
 /* A removed flow's slot can be used by a flow of another class. */
 RIG_TEST(slots_are_reused)
 {
-	const struct nf_setting settings[] = {{"flows", 8}, {"timeout_s", 1}};
-
-	rig_make(rig, "FlowClassifier", settings, 2);
+	RIG_MAKE(rig, "FlowClassifier", {"flows", 8}, {"timeout_s", 1});
 	for (uint64_t i = 0; i < 1000; i++) {
 		struct packet_spec packet_spec = udp;
 

@@ -18,20 +18,16 @@ BOTH_TEST(counts_matches)
 	assert_int_equal(rig->out.n, 5);
 	for (int i = 0; i < 5; i++)
 		assert_true(checksums_right(rig->out.packets[i]));
-	assert_int_equal(rig_count(rig, "packets"), 5);
-	assert_int_equal(rig_count(rig, "scanned"), 4);
-	assert_int_equal(rig_count(rig, "matches"), 4);
-	assert_int_equal(rig_count(rig, "started"), 3);
-	assert_int_equal(rig_count(rig, "matching_flows"), 2);
+	assert_counts(rig, {"packets", 5}, {"scanned", 4}, {"matches", 4}, {"started", 3},
+		      {"matching_flows", 2});
 }
 
 /* A removed flow starts again without matches. */
 BOTH_TEST(removed_flows_restart_without_matches)
 {
-	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
 	const char *ssh = witness_of("ssh");
 
-	rig_make(rig, "FlowMonitor", settings, 2);
+	RIG_MAKE(rig, "FlowMonitor", {"flows", 64}, {"timeout_s", 10});
 	rig_offer(rig, packet_with(rig, 1, ssh), SECOND);
 	rig_offer(rig, packet_with(rig, 1, ssh), 2 * SECOND);
 	assert_int_equal(rig_count(rig, "matching_flows"), 1);
@@ -39,8 +35,7 @@ BOTH_TEST(removed_flows_restart_without_matches)
 		rig_offer(rig, packet_with(rig, 2, "nothing"), s * SECOND);
 	assert_int_equal(rig_count(rig, "aged"), 1);
 	rig_offer(rig, packet_with(rig, 1, ssh), 40 * SECOND);
-	assert_int_equal(rig_count(rig, "matching_flows"), 2);
-	assert_int_equal(rig_count(rig, "matches"), 3);
+	assert_counts(rig, {"matching_flows", 2}, {"matches", 3});
 }
 
 /* A pipeline returns with packets under way and sends them later; run to completion does not. */

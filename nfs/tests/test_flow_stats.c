@@ -24,9 +24,7 @@ RIG_TEST(counts_packets_and_bytes)
 		rig_offer(rig, of_flow(rig, 0), 1);
 		assert_int_equal(rig->out.n, 1);
 	}
-	assert_int_equal(rig_count(rig, "packets"), 3);
-	assert_int_equal(rig_count(rig, "bytes"), 3 * (14 + 20 + 8 + 8));
-	assert_int_equal(rig_count(rig, "started"), 1);
+	assert_counts(rig, {"packets", 3}, {"bytes", 3 * (14 + 20 + 8 + 8)}, {"started", 1});
 }
 
 /* Two packets of a new flow in one burst start one flow. */
@@ -36,16 +34,13 @@ RIG_TEST(one_new_flow_in_a_burst)
 
 	rig_make(rig, "FlowStats", NULL, 0);
 	rig_offer_burst(rig, burst, 3, 1);
-	assert_int_equal(rig_count(rig, "started"), 2);
-	assert_int_equal(rig_count(rig, "packets"), 3);
+	assert_counts(rig, {"started", 2}, {"packets", 3});
 }
 
 /* A flow that is silent for the timeout is removed, and starts again later. */
 RIG_TEST(silent_flows_are_removed)
 {
-	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
-
-	rig_make(rig, "FlowStats", settings, 2);
+	RIG_MAKE(rig, "FlowStats", {"flows", 64}, {"timeout_s", 10});
 	rig_offer(rig, of_flow(rig, 0), SECOND);
 	for (uint64_t s = 2; s < 30; s++)
 		rig_offer(rig, of_flow(rig, 1), s * SECOND);
@@ -64,23 +59,18 @@ RIG_TEST(a_packet_after_the_timeout_starts_a_flow)
 	rig_offer(rig, of_flow(rig, 0), 60 * SECOND);
 	assert_int_equal(rig_count(rig, "started"), 1);
 	rig_offer_burst(rig, burst, 2, 120 * SECOND);
-	assert_int_equal(rig_count(rig, "started"), 2);
-	assert_int_equal(rig_count(rig, "aged"), 1);
-	assert_int_equal(rig_count(rig, "packets"), 4);
+	assert_counts(rig, {"started", 2}, {"aged", 1}, {"packets", 4});
 }
 
 /* A full table lets packets of further flows pass, and counts them. */
 RIG_TEST(full_table_lets_packets_pass)
 {
-	const struct nf_setting settings[] = {{"flows", 8}};
-
-	rig_make(rig, "FlowStats", settings, 1);
+	RIG_MAKE(rig, "FlowStats", {"flows", 8});
 	for (uint32_t flow = 0; flow < 200; flow++) {
 		rig_offer(rig, of_flow(rig, flow), 1);
 		assert_int_equal(rig->out.n, 1);
 	}
-	assert_int_equal(rig_count(rig, "packets"), 8);
-	assert_int_equal(rig_count(rig, "untracked"), 192);
+	assert_counts(rig, {"packets", 8}, {"untracked", 192});
 }
 
 #define FLOWS 60
@@ -91,10 +81,9 @@ RIG_TEST(full_table_lets_packets_pass)
  */
 RIG_TEST(random_flows_start_and_age_as_in_an_array)
 {
-	const struct nf_setting settings[] = {{"flows", FLOWS}, {"timeout_s", 1}};
 	uint64_t last[FLOWS] = {0}, now_us = SECOND, started = 0, random = 1;
 
-	rig_make(rig, "FlowStats", settings, 2);
+	RIG_MAKE(rig, "FlowStats", {"flows", FLOWS}, {"timeout_s", 1});
 	for (int i = 0; i < 20000; i++) {
 		const uint16_t n = (uint16_t)random_below(&random, NF_BURST);
 		struct rte_mbuf *burst[NF_BURST];
@@ -112,8 +101,7 @@ RIG_TEST(random_flows_start_and_age_as_in_an_array)
 	}
 	for (int burst = 0; burst < 40; burst++)
 		rig_offer_burst(rig, NULL, 0, now_us += SECOND / 10);
-	assert_int_equal(rig_count(rig, "aged"), started);
-	assert_int_equal(rig_count(rig, "untracked"), 0);
+	assert_counts(rig, {"aged", started}, {"untracked", 0});
 }
 
 /* A flow other than `flow` for which `flow` is guessed: slot and tag are the same. */
@@ -137,18 +125,16 @@ static uint32_t confused_with(const struct rig *rig, uint32_t flow)
 /* Flows with the same slot and tag are distinguished when they start, go on, and have aged. */
 RIG_TEST(similar_flows_are_distinguished)
 {
-	const struct nf_setting settings[] = {{"flows", 8}};
 	uint32_t flows[2] = {0};
 
-	rig_make(rig, "FlowStats", settings, 1);
+	RIG_MAKE(rig, "FlowStats", {"flows", 8});
 	flows[1] = confused_with(rig, 0);
 	for (int i = 0; i < 4; i++)
 		rig_offer(rig, of_flow(rig, flows[i % 2]), SECOND);
 	assert_int_equal(rig_count(rig, "started"), 2);
 	rig_offer(rig, of_flow(rig, flows[0]), 60 * SECOND);
 	rig_offer(rig, of_flow(rig, flows[1]), 61 * SECOND);
-	assert_int_equal(rig_count(rig, "started"), 3);
-	assert_int_equal(rig_count(rig, "packets"), 6);
+	assert_counts(rig, {"started", 3}, {"packets", 6});
 }
 
 /* Tagged packets are counted by their IPv4 header; other than IPv4 passes uncounted. */
@@ -162,8 +148,7 @@ RIG_TEST(tagged_packets_are_counted)
 	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
 	rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "packets"), 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
+	assert_counts(rig, {"packets", 1}, {"other", 1});
 }
 
 /* Malformed packets are neither sent nor counted as a flow. */

@@ -35,20 +35,15 @@ RIG_TEST(handshake_within_a_burst)
 /* Invalid packets pass if configured, and are still counted. */
 RIG_TEST(invalid_packets_pass_if_configured)
 {
-	const struct nf_setting settings[] = {{"pass_invalid", 1}};
-
-	rig_make(rig, "FlowTracker", settings, 1);
+	RIG_MAKE(rig, "FlowTracker", {"pass_invalid", 1});
 	assert_true(passes(rig, &tcp, false, ACK, 1));
-	assert_int_equal(rig_count(rig, "invalid"), 1);
-	assert_int_equal(rig_count(rig, "started"), 0);
+	assert_counts(rig, {"invalid", 1}, {"started", 0});
 }
 
 /* Invalid packets do not use an entry of the table. */
 RIG_TEST(invalid_packets_use_no_entry)
 {
-	const struct nf_setting settings[] = {{"connections", 8}};
-
-	rig_make(rig, "FlowTracker", settings, 1);
+	RIG_MAKE(rig, "FlowTracker", {"connections", 8});
 	for (uint32_t i = 0; i < 1000; i++) {
 		struct packet_spec packet_spec = tcp;
 
@@ -62,10 +57,9 @@ RIG_TEST(invalid_packets_use_no_entry)
 /* A full table frees packets that open a connection, and counts them; others are invalid. */
 RIG_TEST(full_table_frees_new_connections)
 {
-	const struct nf_setting settings[] = {{"connections", 8}};
 	uint64_t full, tracked;
 
-	rig_make(rig, "FlowTracker", settings, 1);
+	RIG_MAKE(rig, "FlowTracker", {"connections", 8});
 	for (uint32_t i = 0; i < 200; i++) {
 		struct packet_spec packet_spec = tcp;
 		bool passed;
@@ -86,8 +80,7 @@ RIG_TEST(full_table_frees_new_connections)
 		packet_spec.protocol = IPPROTO_UDP;
 		assert_false(passes(rig, &packet_spec, false, 0, 1));
 	}
-	assert_int_equal(rig_count(rig, "invalid"), 200);
-	assert_int_equal(rig_count(rig, "full"), full + 200);
+	assert_counts(rig, {"invalid", 200}, {"full", full + 200});
 }
 
 /* A connection on the ports of one that was over counts as started. */
@@ -98,8 +91,7 @@ RIG_TEST(reopened_connections_count_as_started)
 		assert_true(passes(rig, &tcp, false, SYN, 1));
 		assert_true(passes(rig, &tcp, false, SYN, 1));
 		assert_true(passes(rig, &tcp, true, RST, 1));
-		assert_int_equal(rig_count(rig, "started"), 1 + i);
-		assert_int_equal(rig_count(rig, "restarted"), i);
+		assert_counts(rig, {"started", 1 + i}, {"restarted", i});
 	}
 }
 
@@ -119,8 +111,7 @@ RIG_TEST(a_packet_after_the_timeout_finds_no_connection)
 	udp.protocol = IPPROTO_UDP;
 	assert_true(passes(rig, &udp, false, 0, 250 * SECOND));
 	assert_true(passes(rig, &udp, true, 0, 280 * SECOND));
-	assert_int_equal(rig_count(rig, "udp_new"), 1);
-	assert_int_equal(rig_count(rig, "udp_replied"), 0);
+	assert_counts(rig, {"udp_new", 1}, {"udp_replied", 0});
 }
 
 /* ICMP, other protocols, non-initial fragments and IPv6 pass untracked. */

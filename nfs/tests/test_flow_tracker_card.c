@@ -58,10 +58,8 @@ FLOW_OFFLOAD_REGISTER(card_backend)
 
 static void open_with_card(struct rig *rig, uint64_t now_us)
 {
-	const struct nf_setting settings[] = {{"connections", 64}, {"established_s", 10}};
-
 	card.works = true;
-	rig_make(rig, "FlowTracker", settings, 2);
+	RIG_MAKE(rig, "FlowTracker", {"connections", 64}, {"established_s", 10});
 	card.works = false;
 	passes(rig, &tcp, false, SYN, now_us);
 	passes(rig, &tcp, true, SYN | ACK, now_us);

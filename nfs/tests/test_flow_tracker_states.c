@@ -129,8 +129,7 @@ RIG_TEST(tcp_states_follow_flags)
 			invalid += step[i].state == NULL;
 			tracked += step[i].state != NULL;
 		}
-		assert_int_equal(rig_count(rig, "invalid"), invalid);
-		assert_int_equal(rig_count(rig, "tracked"), tracked);
+		assert_counts(rig, {"invalid", invalid}, {"tracked", tracked});
 	}
 }
 
@@ -154,10 +153,6 @@ RIG_TEST(udp_states_follow_replies)
 /* Each state has its timeout. */
 RIG_TEST(each_state_has_its_timeout)
 {
-	static const struct nf_setting settings[] = {
-		{"opening_s", 3}, {"established_s", 50}, {"closing_s", 10},   {"over_s", 5},
-		{"udp_new_s", 4}, {"udp_s", 8},          {"connections", 64},
-	};
 	static const struct {
 		uint8_t protocol;
 		struct step steps[7];
@@ -193,7 +188,9 @@ RIG_TEST(each_state_has_its_timeout)
 		struct packet_spec packet_spec = tcp;
 
 		packet_spec.protocol = cases[i].protocol;
-		rig_make(rig, "FlowTracker", settings, RTE_DIM(settings));
+		RIG_MAKE(rig, "FlowTracker", {"opening_s", 3}, {"established_s", 50},
+			 {"closing_s", 10}, {"over_s", 5}, {"udp_new_s", 4}, {"udp_s", 8},
+			 {"connections", 64});
 		for (int j = 0; cases[i].steps[j].state; j++)
 			assert_true(passes(rig, &packet_spec, cases[i].steps[j].reply,
 					   cases[i].steps[j].flags, SECOND));

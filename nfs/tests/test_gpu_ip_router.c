@@ -1,4 +1,3 @@
-#include "core/random.h"
 #include "tables/routes.h"
 #include "tests/gpu_rig.h"
 

@@ -1,6 +1,4 @@
 #include "core/random.h"
-#include "functions/esp/gateway.h"
-#include "gpu/kernels/ipsec.h"
 #include "tests/gpu_rig.h"
 
 static const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(198, 51, 100, 1)};

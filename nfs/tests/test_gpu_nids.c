@@ -31,7 +31,7 @@ static void compare_matches(struct gpu_rig *gpu, struct rte_mbuf *packet,
 			    const struct gpu_slot *head)
 {
 	const struct packet headers = packet_parse(packet);
-	struct accelerator_job job = {.produced = 0}, *jobs = &job;
+	struct accelerator_job job = {.produced = 0};
 	uint8_t *payload = NULL;
 
 	(void)gpu;
@@ -41,9 +41,7 @@ static void compare_matches(struct gpu_rig *gpu, struct rte_mbuf *packet,
 	job.input = payload;
 	if (job.length == 0)
 		return;
-	assert_int_equal(accelerator_submit(queue, &jobs, 1), 1);
-	while (accelerator_collect(queue, &jobs, 1) == 0)
-		;
+	queue_run(queue, &job);
 	assert_int_equal(job.status, 0);
 	assert_int_equal(NIDS_MATCHES(head->detail), job.produced);
 	assert_int_equal(NIDS_CLASSES(head->detail), job.classes);

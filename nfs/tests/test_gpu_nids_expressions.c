@@ -84,15 +84,13 @@ static void compare_matches(struct gpu_rig *gpu, struct rte_mbuf *packet,
 			    const struct gpu_slot *head)
 {
 	const struct packet headers = packet_parse(packet);
-	struct accelerator_job job = {.produced = 0}, *jobs = &job;
+	struct accelerator_job job = {.produced = 0};
 	uint8_t *payload = NULL;
 
 	(void)gpu;
 	job.length = packet_payload(packet, &headers, &payload);
 	job.input = payload;
-	assert_int_equal(accelerator_submit(queue, &jobs, 1), 1);
-	while (accelerator_collect(queue, &jobs, 1) == 0)
-		;
+	queue_run(queue, &job);
 	assert_int_equal(NIDS_MATCHES(head->detail), job.produced);
 	assert_int_equal(NIDS_CLASSES(head->detail), job.classes);
 	if (job.produced > 0)
@@ -118,7 +116,7 @@ static void offer_letters(struct gpu_rig *gpu, uint64_t *random, int n)
 }
 
 /* Random expressions match random texts on the device where they do in the engine in C. */
-TEST_WITH(random_expressions_match_as_in_c, struct rig *rig, setup_both, teardown_folder)
+TEST_WITH(random_expressions_match_as_in_c, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
 	const struct nf_setting settings[] = {{"file", .text = "file"}};
 	uint64_t random = 11;
@@ -168,20 +166,12 @@ TEST(what_the_automaton_lacks_is_refused)
 }
 
 /* A bad rule of a file is named with its line. */
-TEST_WITH(bad_rules_are_named, struct rig *rig, setup_both, teardown_folder)
+TEST_WITH(bad_rules_are_named, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
-	const struct nf_setting settings[] = {{"file", .text = "file"}};
 	struct gpu_state tables;
 
 	write_file("file", "web a{2}\nweb ^start\n");
-	rig_make(rig, "NIDS", settings, 1);
+	RIG_MAKE(rig, "NIDS", {"file", .text = "file"});
 	assert_false(gpu_state_build(rig->nf, &tables));
 	assert_null(tables.bytes);
-}
-
-static int setup_both(void **state)
-{
-	char folder[] = "/tmp/nfs_XXXXXX";
-
-	return mkdtemp(folder) && chdir(folder) == 0 ? setup_to_completion(state) : -1;
 }

@@ -1,4 +1,4 @@
-#include "tests/support.h"
+#include "tests/offloading.h"
 
 #include <string.h>
 
@@ -30,11 +30,8 @@ static struct accelerator_job scanned(const char *payload, size_t length)
 {
 	struct accelerator_job job = {.input = (const uint8_t *)payload,
 				      .length = (uint32_t)length};
-	struct accelerator_job *under_way = &job;
 
-	assert_int_equal(accelerator_submit(queue, &under_way, 1), 1);
-	while (accelerator_collect(queue, &under_way, 1) == 0)
-		;
+	queue_run(queue, &job);
 	assert_int_equal(job.status, 0);
 	return job;
 }

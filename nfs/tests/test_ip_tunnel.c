@@ -85,9 +85,7 @@ RIG_TEST(full_size_packets_make_two_fragments)
 	assert_int_equal(rig->out.n, 2);
 	assert_int_equal(rte_pktmbuf_pkt_len(rig->out.packets[0]), 14 + 20 + 20 + 1456);
 	assert_int_equal(rte_pktmbuf_pkt_len(rig->out.packets[1]), 14 + 20 + 20 + 1480 - 1456);
-	assert_int_equal(rig_count(rig, "fragmented"), 1);
-	assert_int_equal(rig_count(rig, "fragments"), 2);
-	assert_int_equal(rig_count(rig, "encapsulated"), 2);
+	assert_counts(rig, {"fragmented", 1}, {"fragments", 2}, {"encapsulated", 2});
 }
 
 /* A packet above the MTU with DF is freed, and an ICMP error reports the MTU. */
@@ -133,23 +131,20 @@ RIG_TEST(expired_and_looping_packets_are_freed)
 	packet_spec.source = TUNNEL_REMOTE;
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	packet_spec.source = TUNNEL_LOCAL;
-	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "looping"), 2);
 }
 
 /* Without buffers for all fragments, none is sent. */
 RIG_TEST(without_buffers_nothing_is_sent)
 {
-	const struct nf_setting settings[] = {{"mtu", 88}};
 	struct rte_mbuf *taken[RIG_PACKETS];
 	struct packet_spec packet_spec = from_inside;
 
 	packet_spec.payload_length = 1000;
-	rig_make(rig, "IPTunnel", settings, 1);
+	RIG_MAKE(rig, "IPTunnel", {"mtu", 88});
 	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS - 3), 0);
-	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "no_room"), 1);
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS - 3);
 }
@@ -170,9 +165,7 @@ RIG_TEST(tunnels_may_nest)
 	assert_int_equal(ipv4_of(rig_sent(rig))->next_proto_id, IPPROTO_IPIP);
 	rig_offer(rig, six, 1);
 	rig_offer(rig, damaged, 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
-	assert_int_equal(rig_count(rig, "bad_checksum"), 1);
-	assert_int_equal(rig_count(rig, "encapsulated"), 1);
+	assert_counts(rig, {"other", 1}, {"bad_checksum", 1}, {"encapsulated", 1});
 }
 
 /* The payload is not checked: truncated TCP or an invalid length are encapsulated. */
@@ -204,10 +197,9 @@ RIG_TEST(payloads_are_not_checked)
 RIG_TEST(hostile_packets_leave_with_valid_headers)
 {
 	const uint32_t addresses[] = {TUNNEL_LOCAL, TUNNEL_REMOTE};
-	const struct nf_setting settings[] = {{"mtu", 200}};
 	struct rte_mbuf *through, *original;
 
-	rig_make(rig, "IPTunnel", settings, 1);
+	RIG_MAKE(rig, "IPTunnel", {"mtu", 200});
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "encapsulated"), 2); /* two have only a wrong TCP header */
 	offer_hostile(rig, addresses, RTE_DIM(addresses), assert_header_checksum);

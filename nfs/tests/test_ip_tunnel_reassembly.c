@@ -204,11 +204,10 @@ RIG_TEST(more_than_64_fragments_are_freed)
 /* Mutated fragments leave valid headers or are freed. */
 RIG_TEST(mutated_fragments_leave_valid_headers)
 {
-	const struct nf_setting settings[] = {{"pending_s", 1}};
 	struct rte_mbuf *fragments[TUNNELLED_MOST];
 	const uint16_t n = tunnelled(rig, 77, 720, fragments, NULL);
 
-	rig_make(rig, "IPTunnel", settings, 1);
+	RIG_MAKE(rig, "IPTunnel", {"pending_s", 1});
 	offer_mutations_of(rig, fragments, n, assert_header_checksum);
 	assert_true(rig_count(rig, "decapsulated") > 1000);
 }

@@ -1,6 +1,5 @@
 #include "tests/offloading.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -206,8 +205,7 @@ BOTH_TEST(payloads_are_scanned)
 	snprintf(text, sizeof(text), "%s%s%s", repetitive, witness_of("ssh"), witness_of("vnc"));
 	rig_make(rig, "IPCompGateway", NULL, 0);
 	assert_true(is_compressed(rig, packet_with(rig, 1, text)));
-	assert_int_equal(rig_count(rig, "scanned"), 1);
-	assert_int_equal(rig_count(rig, "matches"), 2);
+	assert_counts(rig, {"scanned", 1}, {"matches", 2});
 }
 
 /* The sender's payload stays unchanged: traffic sends the same payloads again. */

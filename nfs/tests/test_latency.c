@@ -1,8 +1,6 @@
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/latency.h"
-#include "core/random.h"
 #include "tests/support.h"
 
 /* Quantiles are right within 1/32, over all magnitudes; small values are exact. */

@@ -84,8 +84,7 @@ RIG_TEST(packets_of_backends_come_from_the_virtual_address)
 		assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->src_addr),
 				 i >= 1 && i <= 5 ? VIRTUAL : source);
 	}
-	assert_int_equal(rig_count(rig, "returned"), 5);
-	assert_int_equal(rig_count(rig, "passed"), 2);
+	assert_counts(rig, {"returned", 5}, {"passed", 2});
 }
 
 /* Packets to other addresses pass, and so does all that is not IPv4. */
@@ -100,9 +99,7 @@ RIG_TEST(other_packets_pass)
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "passed"), 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
-	assert_int_equal(rig_count(rig, "balanced"), 0);
+	assert_counts(rig, {"passed", 1}, {"other", 1}, {"balanced", 0});
 }
 
 /* All fragments of a datagram reach one backend, with the checksum of the first one updated. */
@@ -189,8 +186,7 @@ RIG_TEST(without_backends_packets_are_freed)
 			make_with_gates(rig, 2, "0,1");
 		else
 			make(rig, 2, "1,0");
-		rig_offer(rig, packet_from_spec(rig, &udp), 1);
-		assert_int_equal(rig->out.n, 0);
+		rig_frees(rig, packet_from_spec(rig, &udp), 1);
 		assert_int_equal(rig_count(rig, "unserved"), 1);
 		rig_offer(rig, packet_from_spec(rig, &back), 1);
 		assert_int_equal(rig->out.n, 1);
@@ -201,14 +197,12 @@ RIG_TEST(without_backends_packets_are_freed)
 RIG_TEST(a_power_of_two_uses_the_split_hash)
 {
 	enum { TABLE = 256, BACKENDS = 5, SEED = 9 };
-	const struct nf_setting settings[] = {
-		{"backends", BACKENDS}, {"table", TABLE}, {"seed", SEED}};
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, IPPROTO_GRE};
 	const bool up[] = {true, true, true, true, true};
 	uint16_t table[TABLE];
 
 	assert_int_equal(maglev_fill(table, TABLE, up, BACKENDS, SEED), 0);
-	rig_make(rig, "LB", settings, RTE_DIM(settings));
+	RIG_MAKE(rig, "LB", {"backends", BACKENDS}, {"table", TABLE}, {"seed", SEED});
 	for (uint16_t flow = 0; flow < 200; flow++) {
 		struct packet_spec packet_spec = udp;
 		const bool ports = flow % 4 < 2 && flow % 8 < 4;

@@ -13,9 +13,7 @@ static const struct packet_spec udp = {.source = CLIENT,
 
 static void make(struct rig *rig)
 {
-	const struct nf_setting settings[] = {{"backends", 50}, {"address", VIRTUAL}};
-
-	rig_make(rig, "LB", settings, RTE_DIM(settings));
+	RIG_MAKE(rig, "LB", {"backends", 50}, {"address", VIRTUAL});
 }
 
 static uint32_t destination_of(struct rte_mbuf *packet)
@@ -109,8 +107,7 @@ RIG_TEST(errors_from_outside_quote_the_virtual_address)
 		assert_int_equal(rte_be_to_cpu_32(quoted_in(rig_sent(rig))->dst_addr), VIRTUAL);
 		assert_quote_is_right(rig_sent(rig));
 	}
-	assert_int_equal(rig_count(rig, "returned"), 2);
-	assert_int_equal(rig_count(rig, "errors"), 2);
+	assert_counts(rig, {"returned", 2}, {"errors", 2});
 }
 
 static void header_stays_right(struct rte_mbuf *sent)

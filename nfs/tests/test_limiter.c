@@ -244,10 +244,7 @@ static uint32_t passed_of(struct rig *rig, uint32_t n, enum nf_side from, uint64
 /* Sides do not share a bucket; a clock that is set back fills none. */
 RIG_TEST(sides_have_their_own_buckets)
 {
-	const struct nf_setting settings[] = {
-		{"rate_mbps", 0}, {"rate_kpps", 1}, {"burst_packets", 3}};
-
-	rig_make(rig, "Limiter", settings, 3);
+	RIG_MAKE(rig, "Limiter", {"rate_mbps", 0}, {"rate_kpps", 1}, {"burst_packets", 3});
 	assert_int_equal(passed_of(rig, 10, NF_INSIDE, 1000), 3);
 	assert_int_equal(passed_of(rig, 10, NF_OUTSIDE, 1000), 3);
 	assert_int_equal(passed_of(rig, 10, NF_INSIDE, 1), 0);
@@ -258,22 +255,17 @@ RIG_TEST(sides_have_their_own_buckets)
 /* A frame counts with its checksum, and may be larger than the bucket. */
 RIG_TEST(frames_count_with_their_checksum)
 {
-	const struct nf_setting settings[] = {{"rate_mbps", 8}, {"burst_bytes", 1}};
-
-	rig_make(rig, "Limiter", settings, 2);
+	RIG_MAKE(rig, "Limiter", {"rate_mbps", 8}, {"burst_bytes", 1});
 	for (int i = 0; i < 100; i++)
 		rig_offer(rig, packet_of(rig, (uint8_t[60]){0}, 60), 1 + (uint64_t)i);
 	assert_int_equal(rig_count(rig, "passed"), 2); /* at 1 and 65: 8 Mbit/s is a byte per us */
-	assert_int_equal(rig_count(rig, "passed_bytes"), 128);
-	assert_int_equal(rig_count(rig, "dropped_bytes"), 98 * 64);
+	assert_counts(rig, {"passed_bytes", 128}, {"dropped_bytes", 98 * 64});
 }
 
 /* Hostile packets pass or are freed; all are counted, and without limits all pass. */
 RIG_TEST(hostile_packets_are_counted)
 {
-	const struct nf_setting none[] = {{"rate_mbps", 0}};
-
-	rig_make(rig, "Limiter", none, 1);
+	RIG_MAKE(rig, "Limiter", {"rate_mbps", 0});
 	offer_malformed(rig);
 	offer_hostile(rig, NULL, 0, NULL);
 	assert_true(rig_count(rig, "passed") >= HOSTILE_PACKETS);

@@ -32,14 +32,10 @@ RIG_TEST(protocols_are_counted)
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "udp_packets"), 1);
-	assert_int_equal(rig_count(rig, "udp_bytes"), 14 + 4 + 20 + 8 + 18);
-	assert_int_equal(rig_count(rig, "tcp_bytes"), 14 + 20 + 20 + 18);
-	assert_int_equal(rig_count(rig, "icmp_bytes"), 14 + 20 + 8 + 18);
-	assert_int_equal(rig_count(rig, "rest_packets"), 2);
-	assert_int_equal(rig_count(rig, "rest_bytes"), 2 * (14 + 20 + 18));
-	assert_int_equal(rig_count(rig, "other"), 1);
-	assert_int_equal(rig_count(rig, "other_bytes"), 14 + 20 + 8 + 18);
+	assert_counts(rig, {"udp_packets", 1}, {"udp_bytes", 14 + 4 + 20 + 8 + 18},
+		      {"tcp_bytes", 14 + 20 + 20 + 18}, {"icmp_bytes", 14 + 20 + 8 + 18},
+		      {"rest_packets", 2}, {"rest_bytes", 2 * (14 + 20 + 18)}, {"other", 1},
+		      {"other_bytes", 14 + 20 + 8 + 18});
 }
 
 #define FLOWS 3000

@@ -158,12 +158,8 @@ RIG_TEST(duplicates_and_others_do_no_harm)
 	burst[offered++] = fragments[0];
 	rig_offer_burst(rig, burst, offered, 1);
 	assert_int_equal(rig->out.n, 3);
-	assert_int_equal(rig_count(rig, "duplicates"), 1);
-	assert_int_equal(rig_count(rig, "fragments"), 3);
-	assert_int_equal(rig_count(rig, "reassembled"), 1);
-	assert_int_equal(rig_count(rig, "fragments_sent"), 2);
-	assert_int_equal(rig_count(rig, "outward"), 2);
-	assert_int_equal(rig_count(rig, "started"), 1);
+	assert_counts(rig, {"duplicates", 1}, {"fragments", 3}, {"reassembled", 1},
+		      {"fragments_sent", 2}, {"outward", 2}, {"started", 1});
 	rte_pktmbuf_free(packet);
 }
 

@@ -4,11 +4,10 @@
 /* Fragments of incomplete datagrams are freed after the timeout, or when the function ends. */
 RIG_TEST(incomplete_datagrams_are_freed)
 {
-	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 64}, {"pending_s", 2}};
 	uint64_t random = 5;
 	struct rte_mbuf *packet, *fragments[NF_BURST];
 
-	rig_make(rig, "NAT", settings, 3);
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}, {"pending_s", 2});
 	packet = long_packet(rig, &udp, 1000, &random);
 	assert_int_equal(fragments_of(rig, packet, 576, fragments), 2);
 	rig_process(rig, fragments, 1, 1);
@@ -20,8 +19,7 @@ RIG_TEST(incomplete_datagrams_are_freed)
 	assert_int_equal(rig_count(rig, "unassembled"), 1);
 	rig_offer_burst(rig, fragments + 1, 1, 3 * SECOND);
 	assert_int_equal(rig->out.n, 0);
-	assert_int_equal(rig_count(rig, "unassembled"), 2);
-	assert_int_equal(rig_count(rig, "started"), 0);
+	assert_counts(rig, {"unassembled", 2}, {"started", 0});
 	rte_pktmbuf_free(packet);
 	assert_int_equal(rte_mempool_in_use_count(rig->pool), 0);
 }
@@ -78,10 +76,9 @@ RIG_TEST(without_buffers_nothing_is_sent)
 /* A flood of fragments does not stop datagrams of other hosts (RFC 4787, REQ-14a). */
 RIG_TEST(a_flood_does_not_stop_other_hosts)
 {
-	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 64}, {"pending", 64}};
 	uint64_t random = 8;
 
-	rig_make(rig, "NAT", settings, 3);
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}, {"pending", 64});
 	for (uint16_t id = 0; id < 100; id++) {
 		struct rte_mbuf *fragments[NF_BURST],
 			*packet = long_packet(rig, &udp, 1000, &random);

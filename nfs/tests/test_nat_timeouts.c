@@ -29,8 +29,7 @@ RIG_TEST(udp_times_out_unless_refreshed_from_inside)
 	assert_true(passes_in(rig, &back, now));
 	now = wait_for(rig, now, 40);
 	assert_false(passes_in(rig, &back, now));
-	assert_int_equal(rig_count(rig, "unmapped"), 1);
-	assert_int_equal(rig_count(rig, "aged"), 1);
+	assert_counts(rig, {"unmapped", 1}, {"aged", 1});
 }
 
 /*
@@ -54,12 +53,10 @@ RIG_TEST(nobody_reaches_a_host_after_the_timeout)
 	assert_int_equal(rig_count(rig, "aged"), 1);
 	assert_false(passes_in(rig, &stranger, 500 * SECOND));
 	assert_false(passes_in(rig, &back, 500 * SECOND));
-	assert_int_equal(rig_count(rig, "unmapped"), 2);
-	assert_int_equal(rig_count(rig, "aged"), 2);
+	assert_counts(rig, {"unmapped", 2}, {"aged", 2});
 	offered(rig, &udp, 501 * SECOND);
 	offered(rig, &udp, 801 * SECOND);
-	assert_int_equal(rig_count(rig, "started"), 4);
-	assert_int_equal(rig_count(rig, "aged"), 3);
+	assert_counts(rig, {"started", 4}, {"aged", 3});
 }
 
 static void tcp_packet(struct rig *rig, struct packet_spec *packet_spec, uint8_t flags,

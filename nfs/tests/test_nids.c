@@ -14,11 +14,8 @@ BOTH_TEST(one_alert_per_flow_and_class)
 	assert_int_equal(rig_count(rig, "alerts_remote"), 1);
 	rig_offer(rig, packet_with(rig, 1, sip), 4);
 	rig_offer(rig, packet_with(rig, 2, ssh), 5);
-	assert_int_equal(rig_count(rig, "alerts_remote"), 2);
-	assert_int_equal(rig_count(rig, "alerts_media"), 1);
-	assert_int_equal(rig_count(rig, "alerts"), 3);
-	assert_int_equal(rig_count(rig, "matches"), 5);
-	assert_int_equal(rig_count(rig, "dropped"), 0);
+	assert_counts(rig, {"alerts_remote", 2}, {"alerts_media", 1}, {"alerts", 3}, {"matches", 5},
+		      {"dropped", 0});
 }
 
 /* Matches within one burst belong to the same flow. */
@@ -36,10 +33,9 @@ BOTH_TEST(one_alert_within_a_burst)
 /* A removed flow raises its alerts again. */
 BOTH_TEST(removed_flows_raise_alerts_again)
 {
-	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
 	const char *ssh = witness_of("ssh");
 
-	rig_make(rig, "NIDS", settings, 2);
+	RIG_MAKE(rig, "NIDS", {"flows", 64}, {"timeout_s", 10});
 	rig_offer(rig, packet_with(rig, 1, ssh), SECOND);
 	for (uint64_t s = 2; s < 40; s++)
 		rig_offer(rig, packet_with(rig, 2, "nothing"), s * SECOND);
@@ -50,17 +46,13 @@ BOTH_TEST(removed_flows_raise_alerts_again)
 /* Packets of the dropped class are freed, others pass; both raise alerts. */
 BOTH_TEST(only_the_configured_class_is_dropped)
 {
-	const struct nf_setting settings[] = {{"dropped_class", 1 + RULE_REMOTE}};
-
-	rig_make(rig, "NIDS", settings, 1);
-	rig_offer(rig, packet_with(rig, 1, witness_of("ssh")), 1);
-	assert_int_equal(rig->out.n, 0);
+	RIG_MAKE(rig, "NIDS", {"dropped_class", 1 + RULE_REMOTE});
+	rig_frees(rig, packet_with(rig, 1, witness_of("ssh")), 1);
 	rig_offer(rig, packet_with(rig, 1, witness_of("tls")), 1);
 	assert_int_equal(rig->out.n, 1);
 	rig_offer(rig, packet_with(rig, 1, "nothing"), 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "dropped"), 1);
-	assert_int_equal(rig_count(rig, "alerts"), 2);
+	assert_counts(rig, {"dropped", 1}, {"alerts", 2});
 }
 
 /* A match of one class hides no other: the packet raises an alert of each, and is dropped by any. */
@@ -76,10 +68,8 @@ BOTH_TEST(no_class_hides_another)
 		rig_make(rig, "NIDS", settings, 1);
 		rig_offer(rig, packet_with(rig, 1, text), 1);
 		assert_int_equal(rig->out.n, matched ? 0 : 1);
-		assert_int_equal(rig_count(rig, "dropped"), matched);
-		assert_int_equal(rig_count(rig, "alerts_peer_to_peer"), 1);
-		assert_int_equal(rig_count(rig, "alerts_web"), 1);
-		assert_int_equal(rig_count(rig, "alerts"), 2);
+		assert_counts(rig, {"dropped", matched}, {"alerts_peer_to_peer", 1},
+			      {"alerts_web", 1}, {"alerts", 2});
 	}
 }
 

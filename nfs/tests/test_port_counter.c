@@ -15,15 +15,13 @@ static struct rte_mbuf *to_port(struct rig *rig, uint16_t port, uint8_t protocol
 /* UDP and TCP packets to the port are counted, and every packet passes. */
 RIG_TEST(counts_packets_to_the_port)
 {
-	const struct nf_setting settings[] = {{"port", 443}};
 	struct rte_mbuf *burst[] = {to_port(rig, 443, IPPROTO_TCP), to_port(rig, 443, IPPROTO_UDP),
 				    to_port(rig, 53, IPPROTO_UDP), to_port(rig, 0, IPPROTO_GRE)};
 
-	rig_make(rig, "PortCounter", settings, 1);
+	RIG_MAKE(rig, "PortCounter", {"port", 443});
 	rig_offer_burst(rig, burst, 4, 1);
 	assert_int_equal(rig->out.n, 4);
-	assert_int_equal(rig_count(rig, "matched"), 2);
-	assert_int_equal(rig_count(rig, "other"), 2);
+	assert_counts(rig, {"matched", 2}, {"other", 2});
 }
 
 /* Malformed packets are freed and counted. */

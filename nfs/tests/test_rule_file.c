@@ -5,13 +5,6 @@
 
 static const struct nf_setting of_file[] = {{"file", .text = "file"}};
 
-static int setup_engines(void **state)
-{
-	char folder[] = "/tmp/nfs_XXXXXX";
-
-	return mkdtemp(folder) && chdir(folder) == 0 ? setup_to_completion(state) : -1;
-}
-
 /* Whether a payload passes the rig's function. */
 static bool passes(struct rig *rig, const char *payload)
 {
@@ -20,7 +13,7 @@ static bool passes(struct rig *rig, const char *payload)
 }
 
 /* An expression goes to the end of its line, with its spaces and signs of comments. */
-TEST_WITH(rules_of_a_file_replace_the_built_in_ones, struct rig *rig, setup_engines, teardown_folder)
+TEST_WITH(rules_of_a_file_replace_the_built_in_ones, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
 	write_file("file", "# ours\n"
 			   "\n"
@@ -37,7 +30,7 @@ TEST_WITH(rules_of_a_file_replace_the_built_in_ones, struct rig *rig, setup_engi
 }
 
 /* Alerts are of the class in the file. */
-TEST_WITH(alerts_are_of_the_class_in_the_file, struct rig *rig, setup_engines, teardown_folder)
+TEST_WITH(alerts_are_of_the_class_in_the_file, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
 	const struct nf_setting settings[] = {of_file[0], {"dropped_class", 3}};
 
@@ -45,14 +38,11 @@ TEST_WITH(alerts_are_of_the_class_in_the_file, struct rig *rig, setup_engines, t
 	rig_make(rig, "NIDS", settings, 2);
 	assert_true(passes(rig, "open sesame"));
 	assert_false(passes(rig, "open sesame seed"));
-	assert_int_equal(rig_count(rig, "alerts_remote"), 1);
-	assert_int_equal(rig_count(rig, "alerts_chat"), 1);
-	assert_int_equal(rig_count(rig, "alerts"), 2);
-	assert_int_equal(rig_count(rig, "matches"), 3);
+	assert_counts(rig, {"alerts_remote", 1}, {"alerts_chat", 1}, {"alerts", 2}, {"matches", 3});
 }
 
 /* Functions with other rules, and without a file, are not concerned. */
-TEST_WITH(functions_have_rules_of_their_own, struct rig *rig, setup_engines, teardown_folder)
+TEST_WITH(functions_have_rules_of_their_own, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
 	struct nf_config config = {.name = "FlowMonitor", .execution = NF_RUN_TO_COMPLETION};
 	struct nf *other;
@@ -92,7 +82,7 @@ static const char hint[] = "hint: CLASS EXPRESSION, as `web GET /admin[^ ]* HTTP
 			   "peer-to-peer, remote, chat, mail, media, store, web or network\n";
 
 /* Every fault is named with its line. */
-TEST_WITH(every_fault_of_a_file_is_named, struct rig *rig, setup_engines, teardown_folder)
+TEST_WITH(every_fault_of_a_file_is_named, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
 	static const char *const scanning[] = {"FlowMonitor", "IPCompGateway", "NIDS",
 					       "PacketFilter"};
@@ -111,7 +101,7 @@ TEST_WITH(every_fault_of_a_file_is_named, struct rig *rig, setup_engines, teardo
 }
 
 /* A file without rules would let pass what was to be found. */
-TEST_WITH(a_file_without_rules_is_refused, struct rig *rig, setup_engines, teardown_folder)
+TEST_WITH(a_file_without_rules_is_refused, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
 	char expected[512];
 
@@ -122,4 +112,4 @@ TEST_WITH(a_file_without_rules_is_refused, struct rig *rig, setup_engines, teard
 	assert_string_equal(refused(rig, "NIDS"), "NIDS: file: No such file or directory\n");
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup_engines, teardown_folder)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup_engines_in_folder, teardown_folder)

@@ -109,10 +109,9 @@ RIG_TEST(tables_cover_as_a_search_does)
 /* The generated list of a function is that of its seed. */
 RIG_TEST(generated_lists_block_their_urls)
 {
-	const struct nf_setting settings[] = {{"urls", 50}, {"seed", 9}};
 	uint64_t seed = 9;
 
-	rig_make(rig, "UrlFilter", settings, 2);
+	RIG_MAKE(rig, "UrlFilter", {"urls", 50}, {"seed", 9});
 	for (int i = 0; i < 50; i++) {
 		char url[URLS_LONGEST], text[MOST_TEXT];
 

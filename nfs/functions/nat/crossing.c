@@ -10,10 +10,7 @@
 
 #include "core/fragment.h"
 #include "core/ipv4.h"
-#include "core/nf.h"
-#include "core/reassembly.h"
 #include "core/rewrite.h"
-#include "functions/nat/sessions.h"
 
 #define LEAST_MTU 68 /* of every link (RFC 791, section 3.2) */
 

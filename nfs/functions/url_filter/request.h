@@ -1,7 +1,6 @@
 /* Reads HTTP/1 requests (RFC 9112) and TLS handshakes (RFC 8446), as far as a segment has them. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

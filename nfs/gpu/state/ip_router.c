@@ -1,5 +1,4 @@
 /* The DIR-24-8 table of IPRouter: 2^24 entries, and groups of 256 for prefixes longer than /24. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "functions/ip_router/table.h"

@@ -1,10 +1,7 @@
 #include "gpu/state/nids/expression.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "gpu/state/nids/sequences.h"
 
 /* Reads what stands for one byte in an expression: a character, an escape, a dot, a class. */
 

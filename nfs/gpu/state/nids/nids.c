@@ -1,6 +1,5 @@
 /* The tables of NIDS: patterns with their automata, and the automaton of their literals. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "gpu/state/state.h"
 #include "gpu/state/nids/patterns.h"
