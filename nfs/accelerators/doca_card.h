@@ -78,3 +78,21 @@ static inline unsigned int doca_card_number(const struct doca_card *card,
 {
 	return (unsigned int)(job - card->jobs);
 }
+
+/* Register a backend whose file has an `engine`, supports() and submit(). */
+#define DOCA_BACKEND(engine_name, engine_help, engine_kind)                                        \
+	static void *create(void)                                                                  \
+	{                                                                                          \
+		return doca_card_create(&engine);                                                  \
+	}                                                                                          \
+	static struct accelerator_backend backend = {                                              \
+		.name = engine_name,                                                               \
+		.help = engine_help,                                                               \
+		.kind = engine_kind,                                                               \
+		.preference = 100,                                                                 \
+		.create = create,                                                                  \
+		.submit = submit,                                                                  \
+		.poll = doca_card_poll,                                                            \
+		.destroy = doca_card_destroy,                                                      \
+	};                                                                                         \
+	BACKEND_REGISTER(backend)

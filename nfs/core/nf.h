@@ -171,5 +171,12 @@ static inline void nf_send_bulk(struct nf_out *out, struct rte_mbuf *const *pack
 		nf_send(out, packets[i]);
 }
 
+/* Free a packet, for a reason that is counted. */
+static inline void nf_drop(struct nf *nf, struct rte_mbuf *packet, unsigned int counter)
+{
+	nf->counters[counter]++;
+	rte_pktmbuf_free(packet);
+}
+
 /* Free the sent packets, as a port does after transmission. */
 void nf_out_free(struct nf_out *out);

@@ -244,3 +244,12 @@ static inline rte_be16_t checksum_changed32(rte_be16_t checksum, rte_be32_t befo
 	checksum = checksum_changed(checksum, (rte_be16_t)before, (rte_be16_t)after);
 	return checksum_changed(checksum, (rte_be16_t)(before >> 16), (rte_be16_t)(after >> 16));
 }
+
+/* Copy bytes of a packet that may be in several segments; they must be there. */
+static inline void packet_copy(const struct rte_mbuf *mbuf, uint32_t at, uint32_t n, void *to)
+{
+	const void *from = rte_pktmbuf_read(mbuf, at, n, to);
+
+	if (from != to)
+		memcpy(to, from, n);
+}

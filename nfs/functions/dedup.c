@@ -204,12 +204,6 @@ static int create(struct nf *nf)
 	return 0;
 }
 
-static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
-{
-	nf->counters[counter]++;
-	rte_pktmbuf_free(mbuf);
-}
-
 /* The payload, in `room` if it is in several segments. */
 static const uint8_t *read_payload(struct rte_mbuf *mbuf, const struct packet *packet,
 				   uint8_t room[DEDUP_MOST])
@@ -352,14 +346,14 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct nf_out *out)
 	bool magic, fit;
 
 	if (unlikely(packet.type == PACKET_MALFORMED)) {
-		drop(nf, mbuf, MALFORMED);
+		nf_drop(nf, mbuf, MALFORMED);
 		return;
 	}
 	magic = payload_is_carried(&packet) && has_magic(mbuf, &packet);
 	fit = payload_is_carried(&packet) && packet.payload_length <= DEDUP_MOST &&
 	      payload_is_restorable(mbuf, &packet);
 	if (magic && !fit) {
-		drop(nf, mbuf, encodes ? UNENCODABLE : DAMAGED);
+		nf_drop(nf, mbuf, encodes ? UNENCODABLE : DAMAGED);
 	} else if (magic || (fit && cache_takes(packet.payload_length))) {
 		if (encodes)
 			encode(nf, mbuf, &packet, magic, out);

@@ -201,8 +201,7 @@ static void process_light(struct nf *nf, struct rte_mbuf **packets, uint16_t n, 
 		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf->counters[ESP_MALFORMED_PACKETS]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], ESP_MALFORMED_PACKETS);
 			continue;
 		}
 		if (light_apply(nf->state, packets[i], &packet) == LIGHT_DONE)

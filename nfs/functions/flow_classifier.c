@@ -5,7 +5,6 @@
  * hash table. All IPv4 packets get the codepoint of their class (RFC 2474). Non-initial fragments
  * have no ports and belong to the standard class.
  */
-
 #include "core/flow_table.h"
 
 enum { MARK = FLOW_PARAMETERS };

@@ -1,5 +1,4 @@
 /* FlowStats: counts packets and bytes of every flow, with aging. All packets pass. */
-
 #include "core/flow_table.h"
 
 static const struct nf_parameter parameters[] = {FLOW_TABLE_PARAMETERS};

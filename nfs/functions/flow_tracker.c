@@ -221,8 +221,7 @@ static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf->counters[MALFORMED]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], MALFORMED);
 		} else if (likely(packet.l4 != 0 && packet.protocol != IPPROTO_ICMP)) {
 			candidates_add(candidates, packets[i], &packet);
 		} else {

@@ -258,8 +258,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		else
 			reason = reject_reason_of_any(packets[i], &l3[n_forwarded]);
 		if (unlikely(reason != FORWARDED)) {
-			nf->counters[reason]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], reason);
 			continue;
 		}
 		addresses[n_forwarded] = rte_be_to_cpu_32(

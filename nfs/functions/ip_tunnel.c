@@ -194,12 +194,6 @@ static int create(struct nf *nf)
 	return 0;
 }
 
-static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
-{
-	nf->counters[counter]++;
-	rte_pktmbuf_free(mbuf);
-}
-
 /* Free a packet that cannot be forwarded, and send an ICMP error about it. */
 static void free_and_report(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 			    enum icmp_problem problem, struct nf_out *out)
@@ -209,7 +203,7 @@ static void free_and_report(struct nf *nf, struct rte_mbuf *mbuf, const struct p
 
 	icmp_report_problem(&tunnel->reporter, mbuf, packet, problem, too_big ? tunnel->mtu : 0,
 			    nf->now_us, &nf->counters[ERRORS_SENT], out);
-	drop(nf, mbuf, too_big ? TOO_BIG : EXPIRED);
+	nf_drop(nf, mbuf, too_big ? TOO_BIG : EXPIRED);
 }
 
 /* Encapsulate a packet that fits. */
@@ -218,7 +212,7 @@ static void encapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	struct ip_tunnel *tunnel = nf->state;
 
 	if (!add_outer(mbuf, l3, &tunnel->outer, tunnel->next_id++)) {
-		drop(nf, mbuf, NO_ROOM);
+		nf_drop(nf, mbuf, NO_ROOM);
 		return;
 	}
 	nf->counters[ENCAPSULATED]++;
@@ -235,7 +229,7 @@ static void cut_and_encapsulate(struct nf *nf, struct rte_mbuf *mbuf, const stru
 	if (nf->spare)
 		n = ipv4_fragment(mbuf, packet, tunnel->mtu, nf->spare, fragments);
 	if (n < 0) {
-		drop(nf, mbuf, n == -EMSGSIZE ? MALFORMED : NO_ROOM);
+		nf_drop(nf, mbuf, n == -EMSGSIZE ? MALFORMED : NO_ROOM);
 		return;
 	}
 	nf->counters[FRAGMENTED]++;
@@ -252,7 +246,7 @@ static void from_inside(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 	const bool fits = rte_be_to_cpu_16(ip->total_length) <= tunnel->mtu;
 
 	if (ip->src_addr == tunnel->local || ip->src_addr == tunnel->remote) {
-		drop(nf, mbuf, LOOPING);
+		nf_drop(nf, mbuf, LOOPING);
 		return;
 	}
 	if (ip->time_to_live <= 1) {
@@ -298,7 +292,7 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	packet = packet_parse(mbuf);
 	verdict = check_outer(mbuf, &packet, marks);
 	if (verdict != DECAPSULATED) {
-		drop(nf, mbuf, verdict);
+		nf_drop(nf, mbuf, verdict);
 		return;
 	}
 	packet_unpad(mbuf, l3);
@@ -317,7 +311,7 @@ static void receive_fragment(struct nf *nf, struct rte_mbuf *mbuf, const struct 
 	if (!reassembly_add(tunnel->reassembly, mbuf, packet, NF_OUTSIDE, nf->now_us, &whole))
 		return;
 	if (!reassembled_join_marks(&whole)) {
-		drop(nf, whole.mbuf, CONGESTED);
+		nf_drop(nf, whole.mbuf, CONGESTED);
 		return;
 	}
 	decapsulate(nf, whole.mbuf, whole.l3, out);
@@ -331,7 +325,7 @@ static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct pack
 
 	if (ip->next_proto_id != IPPROTO_IPIP || ip->dst_addr != tunnel->local ||
 	    ip->src_addr != tunnel->remote) {
-		drop(nf, mbuf, FOREIGN);
+		nf_drop(nf, mbuf, FOREIGN);
 		return;
 	}
 	if (packet->fragment)
@@ -349,9 +343,9 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(mbuf);
 
 		if (unlikely(!packet_has_ipv4(&packet)))
-			drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
+			nf_drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
 		else if (unlikely(!ipv4_checksum_is_right(packet_ipv4(mbuf, &packet))))
-			drop(nf, mbuf, BAD_CHECKSUM);
+			nf_drop(nf, mbuf, BAD_CHECKSUM);
 		else if (packet_from(mbuf) == NF_INSIDE)
 			from_inside(nf, mbuf, &packet, out);
 		else

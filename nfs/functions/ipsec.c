@@ -45,14 +45,6 @@ static struct rte_ipv4_hdr outer_of(const struct rte_ipv4_hdr *inner, enum nf_si
 	return outer;
 }
 
-static void copy(struct rte_mbuf *mbuf, uint32_t at, uint32_t n, void *to)
-{
-	const void *from = rte_pktmbuf_read(mbuf, at, n, to);
-
-	if (from != to)
-		memcpy(to, from, n);
-}
-
 /* Write the padding and the tail behind `content` bytes. */
 static void pad(uint8_t *padding, uint32_t length, uint32_t content)
 {
@@ -104,10 +96,10 @@ static struct rte_mbuf *tunnel_wrap(struct rte_mempool *pool, struct rte_mbuf *m
 	outer = outer_of(inner, packet_from(mbuf), settings, rte_pktmbuf_data_len(made) - l3,
 			 sequence);
 	*parts = (struct esp_parts){.esp = esp, .text = text, .length = (uint16_t)length};
-	copy(mbuf, 0, l3, bytes);
+	packet_copy(mbuf, 0, l3, bytes);
 	memcpy(bytes + l3, &outer, sizeof(outer));
 	esp_header(made, parts)->spi = rte_cpu_to_be_32(settings->spi + packet_from(mbuf));
-	copy(mbuf, l3, content, bytes + text);
+	packet_copy(mbuf, l3, content, bytes + text);
 	pad(bytes + text + content, length, content);
 	return made;
 }

@@ -258,8 +258,7 @@ static void pass(struct nf *nf, struct rte_mbuf *mbuf, int counter, struct nf_ou
 
 	if (lb->gates && packet_from(mbuf) == NF_INSIDE) {
 		if (lb->first_up == MAGLEV_NONE) {
-			nf->counters[UNSERVED]++;
-			rte_pktmbuf_free(mbuf);
+			nf_drop(nf, mbuf, UNSERVED);
 			return;
 		}
 		packet_branch(mbuf, lb->first_up);
@@ -289,8 +288,7 @@ static void balance(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *p
 	}
 	backend = backend_of(lb, &flow);
 	if (unlikely(backend == MAGLEV_NONE)) {
-		nf->counters[UNSERVED]++;
-		rte_pktmbuf_free(mbuf);
+		nf_drop(nf, mbuf, UNSERVED);
 		return;
 	}
 	nf->counters[BALANCED]++;
@@ -341,8 +339,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf->counters[MALFORMED]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], MALFORMED);
 		} else if (unlikely(packet.type != PACKET_IPV4)) {
 			pass(nf, packets[i], OTHER, out);
 		} else if (packet_from(packets[i]) == NF_INSIDE) {

@@ -206,8 +206,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf->counters[MALFORMED]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], MALFORMED);
 			continue;
 		}
 		n_counted += read_flow(nf, packets[i], &packet, &counted[n_counted]);

@@ -233,8 +233,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(mbuf);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf->counters[MALFORMED]++;
-			rte_pktmbuf_free(mbuf);
+			nf_drop(nf, mbuf, MALFORMED);
 		} else if (is_packet_blocked(nf, mbuf, &packet)) {
 			block(nf, mbuf, &packet, out);
 		} else {

@@ -10,7 +10,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <linux/bpf.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 
 #include "rack/link.h"
 #include "rack/nic_program.h"
+#include "run/interruption.h"
 
 /* What a SmartNIC did, as JSON. */
 
@@ -93,16 +93,6 @@ static bool nic_report(const struct nic *nic, const char *path, bool interrupted
 	}
 	free(part);
 	return written;
-}
-
-enum { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
-
-static volatile sig_atomic_t stop;
-
-static void interrupt(int signal)
-{
-	(void)signal;
-	stop = 1;
 }
 
 static const char help[] =
@@ -234,7 +224,7 @@ static bool loop(struct nic *nic)
 		const enum step wire = take(nic, nic->wire);
 		const enum step host = nic->host == NIC_NONE ? NOTHING : take(nic, nic->host);
 
-		if (wire == BROKEN || host == BROKEN || stop)
+		if (wire == BROKEN || host == BROKEN || interrupted)
 			return false;
 		if (wire == ENDED)
 			return nic->host == NIC_NONE || links_send_end(nic->links, nic->host);
@@ -245,7 +235,7 @@ static bool loop(struct nic *nic)
 
 static bool open_links(struct nic *nic, const struct options *options)
 {
-	nic->links = links_create(&stop);
+	nic->links = links_create(&interrupted);
 	if (!nic->links) {
 		fprintf(stderr, "nf-nic: no memory for links\n");
 		return false;
@@ -259,16 +249,15 @@ static int run(struct nic *nic, const struct options *options)
 {
 	const bool ended = links_meet(nic->links) && loop(nic);
 
-	if (!nic_report(nic, options->report, stop != 0))
+	if (!nic_report(nic, options->report, interrupted != 0))
 		return FAILED;
 	if (ended)
 		return DONE;
-	return stop ? INTERRUPTED : FAILED;
+	return interrupted ? INTERRUPTED : FAILED;
 }
 
 int main(int argc, char **argv)
 {
-	const struct sigaction on_signal = {.sa_handler = interrupt};
 	struct options options;
 	struct nic nic = {.wire = NIC_NONE, .host = NIC_NONE};
 	int result = BAD_INPUT;
@@ -279,8 +268,7 @@ int main(int argc, char **argv)
 		fputs(help, stdout);
 		return DONE;
 	}
-	sigaction(SIGINT, &on_signal, NULL);
-	sigaction(SIGTERM, &on_signal, NULL);
+	catch_interrupts();
 	nic.program = nic_program_load(options.program);
 	if (nic.program && open_links(&nic, &options))
 		result = run(&nic, &options);

@@ -105,11 +105,55 @@ void spec_free(struct spec *spec);
 /* Report what is wrong with names and instructions, as faults of the text. */
 void spec_check(struct spec *spec);
 
-/* Avoid what DPDK 22.11 does wrong. False after printing that there is no memory. */
-bool spec_rewrite(struct spec *spec, unsigned int drop_port);
-
 /*
  * Add all of a program to a pipeline that has its ports, and build it. False after printing which
  * part DPDK refuses, as FILE:LINE. What the program drops goes to `drop_port`.
  */
 bool spec_build(struct spec *spec, struct rte_swx_pipeline *pipeline, unsigned int drop_port);
+
+/* The files of the reader share what is below. */
+
+/* What the lines are in. */
+enum block {
+	TOP,
+	IN_STRUCT,
+	IN_ACTION,
+	IN_TABLE,
+	IN_KEY,
+	IN_ACTIONS,
+	IN_TIMEOUT,
+	IN_APPLY,
+};
+
+struct reader {
+	struct spec *spec;
+	struct text *text;
+	enum block block;
+	unsigned int block_line;
+	bool failed; /* no memory */
+};
+
+/* Make room for one more element, which is zero. NULL without memory. */
+void *spec_grow(struct reader *reader, void *array, unsigned int n, size_t size);
+
+/* Names, resolved. What is not found is NULL, or nowhere. */
+const struct spec_struct *spec_find_struct(const struct spec *spec, const char *name);
+const struct spec_header *spec_find_header(const struct spec *spec, const char *name,
+					   size_t length);
+const struct spec_action *spec_find_action(const struct spec *spec, const char *name);
+const struct spec_table *spec_find_table(const struct spec *spec, const char *name);
+const struct spec_array *spec_find_array(const struct spec *spec, const char *name);
+const struct rte_swx_field_params *spec_find_field(const struct spec_struct *in, const char *name);
+
+enum spec_place { SPEC_NOWHERE, SPEC_IN_HEADER, SPEC_IN_METADATA, SPEC_IN_ARGUMENTS };
+
+/*
+ * Where the field is that "h.HEADER.FIELD", "m.FIELD" or, in an action, "t.FIELD" names; `*in`
+ * becomes its struct unless `in` is NULL.
+ */
+enum spec_place spec_place_of(const struct spec *spec, const struct spec_action *action,
+			      const char *word, const struct spec_struct **in);
+
+/* Report what is wrong with instructions; `action` is NULL for those to apply. */
+void spec_check_instructions(struct spec *spec, const struct spec_instructions *all,
+			     const struct spec_action *action, unsigned int line);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rack/spec_names.h"
+#include "rack/spec.h"
 
 #define MOST_WORDS 8
 

@@ -4,29 +4,13 @@
 
 #include <rte_common.h>
 
-#include "rack/spec_reader.h"
+#include "rack/spec.h"
 
 struct clause {
 	const char *word;
 	enum spec_table_kind kind;
 	size_t offset; /* in struct spec_table */
 };
-
-/* Make room for one more element, which is zero. NULL without memory. */
-void *spec_grow(struct reader *reader, void *array, unsigned int n, size_t size)
-{
-	/* room grows with the powers of two */
-	if (n == 0 || (n & (n - 1)) == 0) {
-		char *more = realloc(*(void **)array, (n ? 2 * (size_t)n : 1) * size);
-
-		if (!more) {
-			reader->failed = true;
-			return NULL;
-		}
-		*(void **)array = more;
-	}
-	return memset(*(char **)array + n * size, 0, size);
-}
 
 /* Report a line that is not what it must be. */
 static void spec_expected(struct reader *reader, const struct line *line, const char *wanted)

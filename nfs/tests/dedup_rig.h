@@ -12,12 +12,9 @@ struct dedup_link {
 	struct nf_out out; /* what the far end sent */
 };
 
-/* Both ends with the same settings, destroyed by dedup_link_free(). */
+/* Both ends with the same settings; freed with the rig, or by its next link. */
 struct dedup_link *dedup_link_make(struct rig *rig, const struct nf_setting *settings,
 				   unsigned int n_settings);
-void dedup_link_free(struct dedup_link *link);
-
-uint64_t dedup_far_count(const struct dedup_link *link, const char *counter);
 
 /* A packet as the near end sends it; NULL if it sent none. The caller frees it. */
 struct rte_mbuf *dedup_encoded(struct dedup_link *link, struct rte_mbuf *packet);

@@ -15,14 +15,10 @@ struct esp_link {
 
 /*
  * Both ends with the same settings, the far one of FastEncrypt with `decrypt` besides, that of IPSec
- * with `reversed`; destroyed with esp_link_free().
+ * with `reversed`; freed with the rig, or by its next link.
  */
 struct esp_link *esp_link_make(struct rig *rig, const char *near, const char *far,
 			       const struct nf_setting *settings, unsigned int n_settings);
-void esp_link_free(struct esp_link *link);
-
-/* The value of a counter of the far end. */
-uint64_t esp_far_count(const struct esp_link *link, const char *counter);
 
 /* A packet of 1,000 bytes of payload from inside. */
 struct rte_mbuf *esp_some_packet(struct rig *rig);

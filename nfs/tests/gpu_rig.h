@@ -40,7 +40,6 @@ struct gpu_rig {
 /* The function with settings, its tables, and all engines that have a device. */
 struct gpu_rig *gpu_rig_make(struct rig *rig, const char *name, const struct nf_setting *settings,
 			     unsigned int n_settings);
-void gpu_rig_free(struct gpu_rig *gpu);
 
 /* Add a packet, as one segment, to the batch; a full batch runs. */
 void gpu_rig_add(struct gpu_rig *gpu, struct rte_mbuf *packet);

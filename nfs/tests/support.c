@@ -174,10 +174,19 @@ int setup(void **state)
 	return 0;
 }
 
+void rig_own(struct rig *rig, void *owned, void (*owned_free)(void *owned))
+{
+	if (rig->owned)
+		rig->owned_free(rig->owned);
+	rig->owned = owned;
+	rig->owned_free = owned_free;
+}
+
 int teardown(void **state)
 {
 	struct rig *rig = *state;
 
+	rig_own(rig, NULL, NULL);
 	nf_out_free(&rig->out);
 	if (rig->nf) {
 		nf_flush(rig->nf, &rig->out);
@@ -204,15 +213,18 @@ struct nf *rig_make(struct rig *rig, const char *name, const struct nf_setting *
 	return rig->nf;
 }
 
+uint64_t nf_count(const struct nf *nf, const char *counter)
+{
+	for (unsigned int i = 0; i < nf->kind->n_counters; i++)
+		if (strcmp(nf->kind->counters[i].name, counter) == 0)
+			return nf->counters[i];
+	fail_msg("%s has no counter %s", nf->kind->name, counter);
+	return 0;
+}
+
 uint64_t rig_count(const struct rig *rig, const char *counter)
 {
-	const struct nf_kind *kind = rig->nf->kind;
-
-	for (unsigned int i = 0; i < kind->n_counters; i++)
-		if (strcmp(kind->counters[i].name, counter) == 0)
-			return rig->nf->counters[i];
-	fail_msg("%s has no counter %s", kind->name, counter);
-	return 0;
+	return nf_count(rig->nf, counter);
 }
 
 void rig_check_counts(const struct rig *rig, const struct rig_counted *counts, size_t n)

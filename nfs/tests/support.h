@@ -79,6 +79,8 @@ struct rig {
 	struct nf_out out;                                   /* packets sent for the last offer */
 	struct accelerator *accelerators[ACCELERATOR_KINDS]; /* those of tests/offloading.h */
 	enum nf_execution execution;                         /* 0: the function's default */
+	void *owned;                                         /* see rig_own() */
+	void (*owned_free)(void *owned);
 };
 
 int setup(void **state);
@@ -88,12 +90,17 @@ int teardown(void **state);
 struct nf *rig_make(struct rig *rig, const char *name, const struct nf_setting *settings,
 		    unsigned int n_settings);
 
-/* The same with settings in braces: RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}). */
-#define RIG_MAKE(rig, name, ...)                                                                   \
-	rig_make(rig, name, (const struct nf_setting[]){__VA_ARGS__},                              \
-		 RTE_DIM(((const struct nf_setting[]){__VA_ARGS__})))
+/* Settings in braces, and how many: RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}). */
+#define SETTINGS(...)                                                                              \
+	(const struct nf_setting[]){__VA_ARGS__},                                                  \
+		RTE_DIM(((const struct nf_setting[]){__VA_ARGS__}))
+#define RIG_MAKE(rig, name, ...) rig_make(rig, name, SETTINGS(__VA_ARGS__))
+
+/* Let the rig free what a test made with it: at its end, or when it owns something else. */
+void rig_own(struct rig *rig, void *owned, void (*owned_free)(void *owned));
 
 /* The value of a named counter. */
+uint64_t nf_count(const struct nf *nf, const char *counter);
 uint64_t rig_count(const struct rig *rig, const char *counter);
 
 struct rig_counted {

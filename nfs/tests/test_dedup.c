@@ -32,9 +32,8 @@ RIG_TEST(repeated_payloads_become_references)
 			 HEADERS + 12 + 16 + 14);
 	assert_counts(rig, {"encoded", 2}, {"unmatched", 1}, {"regions", 2},
 		      {"bytes_in", 3 * PAYLOAD}, {"bytes_out", PAYLOAD + 2 * (16 + 14)});
-	assert_int_equal(dedup_far_count(link, "restored"), 2);
-	assert_int_equal(dedup_far_count(link, "whole"), 1);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "restored"), 2);
+	assert_int_equal(nf_count(link->far, "whole"), 1);
 }
 
 /* Regions are found wherever they are, and extended to the last equal byte. */
@@ -56,7 +55,6 @@ RIG_TEST(regions_are_found_anywhere)
 	memcpy(first, second + 600, 300);
 	assert_int_equal(dedup_crosses(link, dedup_packet(rig, first, PAYLOAD)),
 			 HEADERS + 16 + 2 * 14);
-	dedup_link_free(link);
 }
 
 /* A mixture of pieces that occurred before and new ones. */
@@ -105,8 +103,7 @@ static struct rte_mbuf *any_packet(struct rig *rig, uint64_t *random)
 /* Thousands of packets of any mixture come back, with a cache that is replaced many times. */
 RIG_TEST(any_mixture_comes_back)
 {
-	const struct nf_setting settings[] = {{"packets", 64}, {"depth", 5}};
-	struct dedup_link *link = dedup_link_make(rig, settings, 2);
+	struct dedup_link *link = dedup_link_make(rig, SETTINGS({"packets", 64}, {"depth", 5}));
 	uint64_t random = 3;
 
 	for (int i = 0; i < 8000; i++)
@@ -116,9 +113,8 @@ RIG_TEST(any_mixture_comes_back)
 	assert_true(rig_count(rig, "retransmitted") > 300);
 	assert_true(rig_count(rig, "regions") > rig_count(rig, "encoded"));
 	assert_true(rig_count(rig, "bytes_out") < rig_count(rig, "bytes_in") * 3 / 4);
-	assert_int_equal(dedup_far_count(link, "restored"), rig_count(rig, "encoded"));
-	assert_int_equal(dedup_far_count(link, "lost") + dedup_far_count(link, "damaged"), 0);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "restored"), rig_count(rig, "encoded"));
+	assert_int_equal(nf_count(link->far, "lost") + nf_count(link->far, "damaged"), 0);
 }
 
 /* From outside, the far end encodes and the near end restores, with caches of their own. */
@@ -142,16 +138,14 @@ RIG_TEST(the_way_back_has_its_own_caches)
 		assert_int_equal(packet_from(rig_sent(rig)), NF_OUTSIDE);
 	}
 	assert_int_equal(rig_count(rig, "restored"), 1);
-	dedup_link_free(link);
 }
 
 /* A payload that leaves the cache is sent whole again. */
 RIG_TEST(the_cache_is_bounded)
 {
 	for (int others = 63; others <= 64; others++) {
-		const struct nf_setting settings[] = {{"packets", 64}};
 		struct rig *rig = rig;
-		struct dedup_link *link = dedup_link_make(rig, settings, 1);
+		struct dedup_link *link = dedup_link_make(rig, SETTINGS({"packets", 64}));
 		uint8_t payload[PAYLOAD], other[PAYLOAD];
 		uint64_t random = 5;
 
@@ -163,7 +157,6 @@ RIG_TEST(the_cache_is_bounded)
 		}
 		dedup_crosses(link, dedup_packet(rig, payload, PAYLOAD));
 		assert_int_equal(rig_count(rig, "encoded"), others == 63);
-		dedup_link_free(link);
 	}
 }
 
@@ -183,7 +176,6 @@ RIG_TEST(look_alikes_are_escaped)
 	assert_null(dedup_encoded(link, packet));
 	assert_int_equal(rig_count(rig, "unencodable"), 1);
 	assert_int_equal(dedup_crosses(link, dedup_packet(rig, payload, 3)), HEADERS + 3);
-	dedup_link_free(link);
 }
 
 /* Checksums come back as they were: none, wrong ones, and those of translated packets. */
@@ -210,7 +202,6 @@ RIG_TEST(checksums_come_back)
 	udp->dgram_cksum = checksum_changed(udp->dgram_cksum, udp->src_port, RTE_BE16(77));
 	udp->src_port = RTE_BE16(77);
 	assert_true(checksums_right(dedup_restored(link, packet)));
-	dedup_link_free(link);
 }
 
 /* Fragments, other protocols, and payloads that are short or too long for the cache pass. */
@@ -232,8 +223,7 @@ RIG_TEST(other_packets_pass)
 			link, dedup_encoded(link, packet_from_spec(rig, &others[i / 2]))));
 	assert_non_null(dedup_restored(link, dedup_encoded(link, packet_of(rig, arp, 60))));
 	assert_int_equal(rig_count(rig, "passed"), 13);
-	assert_int_equal(dedup_far_count(link, "passed"), 13);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "passed"), 13);
 }
 
 /* Without a buffer packets are sent whole; those that must be encoded are freed. */
@@ -250,7 +240,6 @@ RIG_TEST(without_buffers_packets_are_sent_whole)
 	memcpy(payload, "DDUP", 4);
 	assert_null(dedup_encoded(link, dedup_packet(rig, payload, PAYLOAD)));
 	assert_int_equal(rig_count(rig, "unbuffered"), 2);
-	dedup_link_free(link);
 }
 
 /* The sender's packet stays unchanged: traffic sends the same payloads again. */

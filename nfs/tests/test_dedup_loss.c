@@ -24,8 +24,7 @@ static void check_payload(struct rte_mbuf *packet, const uint8_t payload[PAYLOAD
 /* Whatever is lost on the link, no packet is restored to wrong bytes, and losses end. */
 RIG_TEST(losses_cost_packets_never_bytes)
 {
-	const struct nf_setting settings[] = {{"packets", 256}};
-	struct dedup_link *link = dedup_link_make(rig, settings, 1);
+	struct dedup_link *link = dedup_link_make(rig, SETTINGS({"packets", 256}));
 	uint64_t random = 1, passed = 0, lost;
 	uint8_t payload[PAYLOAD];
 
@@ -41,22 +40,20 @@ RIG_TEST(losses_cost_packets_never_bytes)
 		if (packet)
 			check_payload(packet, payload);
 		if (i == 5000)
-			lost = dedup_far_count(link, "lost");
+			lost = nf_count(link->far, "lost");
 	}
-	assert_true(dedup_far_count(link, "lost") > 10);
-	assert_int_equal(dedup_far_count(link, "lost"), lost);
-	assert_int_equal(dedup_far_count(link, "damaged"), 0);
+	assert_true(nf_count(link->far, "lost") > 10);
+	assert_int_equal(nf_count(link->far, "lost"), lost);
+	assert_int_equal(nf_count(link->far, "damaged"), 0);
 	assert_true(passed > 3000);
-	dedup_link_free(link);
 }
 
 /* Of packets with the same payload, at most `depth` are lost with the first one. */
 RIG_TEST(a_loss_costs_at_most_the_depth)
 {
 	for (int depth = 1; depth < 20; depth += 6) {
-		const struct nf_setting settings[] = {{"depth", depth}};
 		struct rig *rig = rig;
-		struct dedup_link *link = dedup_link_make(rig, settings, 1);
+		struct dedup_link *link = dedup_link_make(rig, SETTINGS({"depth", depth}));
 		uint8_t payload[PAYLOAD];
 		uint64_t random = 2;
 
@@ -70,8 +67,7 @@ RIG_TEST(a_loss_costs_at_most_the_depth)
 			if (packet)
 				check_payload(packet, payload);
 		}
-		assert_int_equal(dedup_far_count(link, "lost"), depth);
-		dedup_link_free(link);
+		assert_int_equal(nf_count(link->far, "lost"), depth);
 	}
 }
 
@@ -95,9 +91,8 @@ RIG_TEST(reordering_costs_packets_never_bytes)
 				check_payload(packet, payloads[i ^ swapped]);
 		}
 	}
-	assert_int_equal(dedup_far_count(link, "damaged"), 0);
-	assert_in_range(dedup_far_count(link, "lost"), 10, 1500);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "damaged"), 0);
+	assert_in_range(nf_count(link->far, "lost"), 10, 1500);
 }
 
 /* A TCP segment sent again is sent whole, so that its receiver gets it, and others after it. */
@@ -121,7 +116,6 @@ RIG_TEST(segments_sent_again_are_sent_whole)
 	assert_int_equal(rig_count(rig, "retransmitted"), 2);
 	assert_int_equal(dedup_crosses(link, dedup_segment(rig, payload, PAYLOAD, 20000)),
 			 14 + 20 + 20 + 16 + 14);
-	dedup_link_free(link);
 }
 
 /* Any changed byte of an encoded payload is noticed. */
@@ -144,12 +138,11 @@ RIG_TEST(changed_bytes_are_noticed)
 		assert_null(dedup_restored(link, packet_of(rig, bytes, length)));
 		bytes[at] ^= 1 << at % 8;
 	}
-	assert_int_equal(dedup_far_count(link, "lost"), 2 * 8); /* hashes of sources */
-	assert_int_equal(dedup_far_count(link, "damaged"), length - 14 - 20 - 8 - 4 - 16);
+	assert_int_equal(nf_count(link->far, "lost"), 2 * 8); /* hashes of sources */
+	assert_int_equal(nf_count(link->far, "damaged"), length - 14 - 20 - 8 - 4 - 16);
 	packet = dedup_restored(link, packet);
 	assert_non_null(packet);
 	check_payload(packet, payload);
-	dedup_link_free(link);
 }
 
 /* Ends with other seeds restore nothing, rather than wrong bytes. */
@@ -163,8 +156,7 @@ RIG_TEST(other_seeds_restore_nothing)
 	rig_make(rig, "Dedup", &(struct nf_setting){"seed", 2}, 1);
 	dedup_restored(link, dedup_encoded(link, dedup_packet(rig, payload, PAYLOAD)));
 	assert_null(dedup_restored(link, dedup_encoded(link, dedup_packet(rig, payload, PAYLOAD))));
-	assert_int_equal(dedup_far_count(link, "lost"), 1);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "lost"), 1);
 }
 
 static void is_valid(struct rte_mbuf *sent)
@@ -200,8 +192,7 @@ RIG_TEST(survives_any_packet)
 	offer_mutations_of(rig, packets, 20, is_valid);
 	nf_out_free(&rig->out);
 	rig->nf = near;
-	assert_true(dedup_far_count(link, "restored") > 100);
-	assert_true(dedup_far_count(link, "damaged") > 100);
-	assert_true(dedup_far_count(link, "lost") > 10);
-	dedup_link_free(link);
+	assert_true(nf_count(link->far, "restored") > 100);
+	assert_true(nf_count(link->far, "damaged") > 100);
+	assert_true(nf_count(link->far, "lost") > 10);
 }

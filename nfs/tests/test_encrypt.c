@@ -18,7 +18,6 @@ RIG_TEST(decrypt_restores_every_byte)
 		struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", settings[i], 2);
 
 		esp_check_round_trips(link);
-		esp_link_free(link);
 	}
 }
 
@@ -123,7 +122,6 @@ RIG_TEST(directions_share_no_vectors)
 	metadata_begin(there, NF_OUTSIDE, 0);
 	rig_frees(rig, there, 1);
 	assert_int_equal(rig_count(rig, "foreign"), 1);
-	esp_link_free(link);
 }
 
 /* What does not fit a buffer is freed and counted; what just fits is sent. */
@@ -244,5 +242,4 @@ RIG_TEST(survives_any_packet)
 	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", NULL, 0);
 
 	esp_check_hostile(link);
-	esp_link_free(link);
 }

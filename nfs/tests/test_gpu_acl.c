@@ -57,16 +57,14 @@ RIG_TEST(equals_the_function_in_c)
 		assert_true(rig_count(rig, "denied") > 100);
 		assert_true(unmatched > 100);
 		assert_int_equal(rig_count(rig, "unmatched"), unmatched);
-		gpu_rig_free(gpu);
 	}
 }
 
 /* Hostile packets have the same verdicts everywhere, by their headers alone, too. */
 RIG_TEST(hostile_packets_have_the_same_verdicts)
 {
-	const struct nf_setting settings[] = {{"filters", FILTERS}, {"seed", 2}};
 	static uint32_t addresses[FILTERS];
-	struct gpu_rig *gpu = gpu_rig_make(rig, "ACL", settings, RTE_DIM(settings));
+	struct gpu_rig *gpu = gpu_rig_make(rig, "ACL", SETTINGS({"filters", FILTERS}, {"seed", 2}));
 	uint64_t seed = 2;
 
 	for (unsigned int i = 0; i < FILTERS; i++) {
@@ -79,22 +77,17 @@ RIG_TEST(hostile_packets_have_the_same_verdicts)
 	gpu_rig_offer_hostile(gpu, addresses, FILTERS, 3000);
 	assert_true(rig_count(rig, "malformed") > 100);
 	assert_true(rig_count(rig, "other") > 50);
-	gpu_rig_free(gpu);
 }
 
 /* No filter at all, and a file whose first match hides later ones. */
 FOLDER_TEST(filters_of_a_file_are_searched_in_order)
 {
-	const struct nf_setting none[] = {{"filters", 0}};
-	const struct nf_setting settings[] = {{"file", .text = "file"}};
-	struct gpu_rig *gpu = gpu_rig_make(rig, "ACL", none, 1);
+	struct gpu_rig *gpu = gpu_rig_make(rig, "ACL", SETTINGS({"filters", 0}));
 
 	gpu_rig_offer_hostile(gpu, NULL, 0, 300);
-	gpu_rig_free(gpu);
 	write_file("file", "deny udp 10.0.0.0/8 any 50-60\npermit ip any any\ndeny ip any any\n");
-	gpu = gpu_rig_make(rig, "ACL", settings, 1);
+	gpu = gpu_rig_make(rig, "ACL", SETTINGS({"file", .text = "file"}));
 	offer_near_filters(gpu, 3, 500);
 	gpu_rig_offer_hostile(gpu, NULL, 0, 500);
 	assert_int_equal(rig_count(rig, "unmatched"), 0);
-	gpu_rig_free(gpu);
 }

@@ -29,7 +29,6 @@ RIG_TEST(equals_the_function_in_c)
 	assert_true(rig_count(rig, "expired") > 100);
 	assert_true(rig_count(rig, "unroutable") > 100);
 	assert_true(rig_count(rig, "malformed") > 100);
-	gpu_rig_free(gpu);
 }
 
 /* The first bytes of a frame, as many as headers can have, are enough. */
@@ -40,14 +39,12 @@ RIG_TEST(needs_headers_alone)
 
 	gpu->most_held = GPU_HEADERS;
 	gpu_rig_offer_hostile(gpu, NULL, 0, 2000);
-	gpu_rig_free(gpu);
 }
 
 /* Checksums at which the sum carries, to both zeros, are updated as in C. */
 RIG_TEST(checksums_carry_as_in_c)
 {
-	const struct nf_setting settings[] = {{"routes", 0}};
-	struct gpu_rig *gpu = gpu_rig_make(rig, "IPRouter", settings, 1);
+	struct gpu_rig *gpu = gpu_rig_make(rig, "IPRouter", SETTINGS({"routes", 0}));
 
 	for (uint32_t id = 0; id <= UINT16_MAX; id++) {
 		struct rte_mbuf *packet = packet_from_spec(
@@ -63,5 +60,4 @@ RIG_TEST(checksums_carry_as_in_c)
 	}
 	gpu_rig_run(gpu);
 	assert_true(rig_count(rig, "forwarded") >= 0x1f);
-	gpu_rig_free(gpu);
 }

@@ -50,7 +50,6 @@ static void offer(struct rig *rig, int is_tunnel, int reversed)
 	assert_true(rig_count(rig, "unauthentic") > 50);
 	assert_true(rig_count(rig, "foreign") > 100);
 	assert_true(rig_count(rig, "malformed") > 100);
-	gpu_rig_free(gpu);
 }
 
 RIG_TEST(transport_mode_equals_the_function_in_c)

@@ -121,8 +121,7 @@ static void offer_payloads(struct gpu_rig *gpu, int n)
 TEST_WITH(matches_the_rules_of_the_engine_in_c, struct rig *rig, setup_to_completion, teardown)
 {
 	for (int class = 0; class <= RULE_CLASSES; class += 3) {
-		const struct nf_setting settings[] = {{"dropped_class", class}};
-		struct gpu_rig *gpu = gpu_rig_make(rig, "NIDS", settings, 1);
+		struct gpu_rig *gpu = gpu_rig_make(rig, "NIDS", SETTINGS({"dropped_class", class}));
 
 		open_engine(accelerator_create(ACCELERATOR_REGEX));
 		gpu->check = compare_matches;
@@ -130,7 +129,6 @@ TEST_WITH(matches_the_rules_of_the_engine_in_c, struct rig *rig, setup_to_comple
 		assert_true(rig_count(rig, "matches") > 1000);
 		assert_true(class == 0 || rig_count(rig, "dropped") > 50);
 		close_engine();
-		gpu_rig_free(gpu);
 	}
 }
 
@@ -148,7 +146,6 @@ TEST_WITH(each_rule_matches_its_witness, struct rig *rig, setup_to_completion, t
 	gpu_rig_run(gpu);
 	assert_int_equal(rig_count(rig, "matches"), n);
 	close_engine();
-	gpu_rig_free(gpu);
 }
 
 /* Hostile packets have the same verdicts everywhere. */
@@ -161,5 +158,4 @@ TEST_WITH(hostile_packets_have_the_same_verdicts, struct rig *rig, setup_to_comp
 	gpu_rig_offer_hostile(gpu, NULL, 0, 3000);
 	assert_true(rig_count(rig, "malformed") > 100);
 	close_engine();
-	gpu_rig_free(gpu);
 }

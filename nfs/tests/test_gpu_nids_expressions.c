@@ -116,9 +116,9 @@ static void offer_letters(struct gpu_rig *gpu, uint64_t *random, int n)
 }
 
 /* Random expressions match random texts on the device where they do in the engine in C. */
-TEST_WITH(random_expressions_match_as_in_c, struct rig *rig, setup_engines_in_folder, teardown_folder)
+TEST_WITH(random_expressions_match_as_in_c, struct rig *rig, setup_engines_in_folder,
+	  teardown_folder)
 {
-	const struct nf_setting settings[] = {{"file", .text = "file"}};
 	uint64_t random = 11;
 
 	for (unsigned int i = 0; i < gpu_rig_count(3 * 256) / 256; i++) {
@@ -126,7 +126,7 @@ TEST_WITH(random_expressions_match_as_in_c, struct rig *rig, setup_engines_in_fo
 		struct gpu_rig *gpu;
 
 		write_rules(&random);
-		gpu = gpu_rig_make(rig, "NIDS", settings, 1);
+		gpu = gpu_rig_make(rig, "NIDS", SETTINGS({"file", .text = "file"}));
 		engine = accelerator_create_rules("NIDS", "file");
 		queue = engine ? accelerator_attach(engine, 1) : NULL;
 		assert_non_null(queue);
@@ -135,7 +135,6 @@ TEST_WITH(random_expressions_match_as_in_c, struct rig *rig, setup_engines_in_fo
 		assert_true(rig_count(rig, "matches") > 50);
 		accelerator_detach(queue);
 		accelerator_destroy(engine);
-		gpu_rig_free(gpu);
 	}
 }
 

@@ -93,7 +93,6 @@ RIG_TEST(the_other_end_restores_every_byte)
 			esp_link_make(rig, "IPSec", "IPSec", mode ? tunnel : transport, 1);
 
 		esp_check_round_trips(link);
-		esp_link_free(link);
 	}
 }
 
@@ -155,7 +154,6 @@ RIG_TEST(changes_are_noticed)
 			esp_link_make(rig, "IPSec", "IPSec", mode ? tunnel : transport, 1);
 
 		esp_check_changes_are_noticed(link);
-		esp_link_free(link);
 	}
 }
 
@@ -202,6 +200,5 @@ RIG_TEST(survives_any_packet)
 			esp_link_make(rig, "IPSec", "IPSec", mode ? tunnel : transport, 1);
 
 		esp_check_hostile(link);
-		esp_link_free(link);
 	}
 }

@@ -21,8 +21,7 @@ TEST(keeps_its_rate)
 /* Without a rate it never waits. */
 TEST(unlimited_rate_never_waits)
 {
-	const struct nf_setting settings[] = {{"wss_mb", 1}};
-	struct bench *bench = bench_create("mem-bench", NULL, settings, 1);
+	struct bench *bench = bench_create("mem-bench", NULL, SETTINGS({"wss_mb", 1}));
 
 	assert_non_null(bench);
 	for (int i = 0; i < 1000; i++)

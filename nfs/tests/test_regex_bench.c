@@ -5,17 +5,15 @@ static const enum accelerator_kind uses = ACCELERATOR_REGEX;
 /* It keeps the given rate. */
 TEST(keeps_its_rate)
 {
-	const struct nf_setting settings[] = {{"rate_kpps", 20}, {"packet_size", 300}};
-
-	check_requests("regex-bench", uses, settings, 2, 20e3);
+	check_requests("regex-bench", uses,
+		       SETTINGS({"rate_kpps", 20}, {"packet_size", 300}), 20e3);
 }
 
 /* Without a rate, each completion makes room for the next request. */
 TEST(unlimited_rate_never_waits)
 {
-	const struct nf_setting settings[] = {{"mtbr", 0}, {"packet_size", 64}, {"window", 4}};
-
-	check_unlimited_rate("regex-bench", uses, settings, 3);
+	check_unlimited_rate("regex-bench", uses,
+			     SETTINGS({"mtbr", 0}, {"packet_size", 64}, {"window", 4}));
 }
 
 /* Parameters out of range are rejected. */

@@ -3,6 +3,9 @@
 #include "tests/offloading.h"
 #include "tests/refusal.h"
 
+#define FILE_TEST(test)                                                                            \
+	TEST_WITH(test, struct rig *rig, setup_engines_in_folder, teardown_folder)
+
 static const struct nf_setting of_file[] = {{"file", .text = "file"}};
 
 /* Whether a payload passes the rig's function. */
@@ -13,7 +16,7 @@ static bool passes(struct rig *rig, const char *payload)
 }
 
 /* An expression goes to the end of its line, with its spaces and signs of comments. */
-TEST_WITH(rules_of_a_file_replace_the_built_in_ones, struct rig *rig, setup_engines_in_folder, teardown_folder)
+FILE_TEST(rules_of_a_file_replace_the_built_in_ones)
 {
 	write_file("file", "# ours\n"
 			   "\n"
@@ -30,7 +33,7 @@ TEST_WITH(rules_of_a_file_replace_the_built_in_ones, struct rig *rig, setup_engi
 }
 
 /* Alerts are of the class in the file. */
-TEST_WITH(alerts_are_of_the_class_in_the_file, struct rig *rig, setup_engines_in_folder, teardown_folder)
+FILE_TEST(alerts_are_of_the_class_in_the_file)
 {
 	const struct nf_setting settings[] = {of_file[0], {"dropped_class", 3}};
 
@@ -42,7 +45,7 @@ TEST_WITH(alerts_are_of_the_class_in_the_file, struct rig *rig, setup_engines_in
 }
 
 /* Functions with other rules, and without a file, are not concerned. */
-TEST_WITH(functions_have_rules_of_their_own, struct rig *rig, setup_engines_in_folder, teardown_folder)
+FILE_TEST(functions_have_rules_of_their_own)
 {
 	struct nf_config config = {.name = "FlowMonitor", .execution = NF_RUN_TO_COMPLETION};
 	struct nf *other;
@@ -82,7 +85,7 @@ static const char hint[] = "hint: CLASS EXPRESSION, as `web GET /admin[^ ]* HTTP
 			   "peer-to-peer, remote, chat, mail, media, store, web or network\n";
 
 /* Every fault is named with its line. */
-TEST_WITH(every_fault_of_a_file_is_named, struct rig *rig, setup_engines_in_folder, teardown_folder)
+FILE_TEST(every_fault_of_a_file_is_named)
 {
 	static const char *const scanning[] = {"FlowMonitor", "IPCompGateway", "NIDS",
 					       "PacketFilter"};
@@ -101,7 +104,7 @@ TEST_WITH(every_fault_of_a_file_is_named, struct rig *rig, setup_engines_in_fold
 }
 
 /* A file without rules would let pass what was to be found. */
-TEST_WITH(a_file_without_rules_is_refused, struct rig *rig, setup_engines_in_folder, teardown_folder)
+FILE_TEST(a_file_without_rules_is_refused)
 {
 	char expected[512];
 
@@ -111,5 +114,3 @@ TEST_WITH(a_file_without_rules_is_refused, struct rig *rig, setup_engines_in_fol
 	unlink("file");
 	assert_string_equal(refused(rig, "NIDS"), "NIDS: file: No such file or directory\n");
 }
-
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup_engines_in_folder, teardown_folder)

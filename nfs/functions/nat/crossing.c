@@ -40,14 +40,14 @@ static bool nat_reassemble(struct nf *nf, struct reassembly *reassembly,
 	const enum nat_counter counter = fragment_counter(sessions, fragment, packet);
 
 	if (counter != FRAGMENTS) {
-		drop(nf, fragment, counter);
+		nf_drop(nf, fragment, counter);
 		return false;
 	}
 	nf->counters[FRAGMENTS]++;
 	if (!reassembly_add(reassembly, fragment, packet, packet_from(fragment), nf->now_us, whole))
 		return false;
 	if (!reassembled_join_marks(whole)) {
-		drop(nf, whole->mbuf, CONGESTED);
+		nf_drop(nf, whole->mbuf, CONGESTED);
 		return false;
 	}
 	nf->counters[REASSEMBLED]++;
@@ -65,7 +65,7 @@ static void nat_send_fragments(struct nf *nf, struct rte_mbuf *mbuf, const struc
 	if (nf->spare)
 		n = ipv4_fragment(mbuf, packet, mtu, nf->spare, fragments);
 	if (n < 0) {
-		drop(nf, mbuf, n == -ENOMEM ? NO_ROOM : MALFORMED);
+		nf_drop(nf, mbuf, n == -ENOMEM ? NO_ROOM : MALFORMED);
 		return;
 	}
 	nf->counters[FRAGMENTS_SENT] += n;
@@ -216,7 +216,7 @@ static struct flow_key key_inward(struct rte_mbuf *mbuf, const struct packet *pa
 static void take_error(struct nf *nf, const struct crossing *error, struct nf_out *out)
 {
 	if (!icmp_error_translate(sessions_of(nf), error->mbuf, &error->packet)) {
-		drop(nf, error->mbuf, UNMAPPED);
+		nf_drop(nf, error->mbuf, UNMAPPED);
 		return;
 	}
 	nf->counters[ERRORS]++;
@@ -258,7 +258,7 @@ static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward,
 		return false;
 	reason = reject_reason(&crossing->packet);
 	if (unlikely(reason >= 0)) {
-		drop(nf, crossing->mbuf, reason);
+		nf_drop(nf, crossing->mbuf, reason);
 		return false;
 	}
 	if (crossing->packet.protocol != IPPROTO_ICMP)
@@ -269,7 +269,7 @@ static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward,
 		return false;
 	}
 	if (!icmp_query_may_pass(type, outward)) {
-		drop(nf, crossing->mbuf, UNSUPPORTED);
+		nf_drop(nf, crossing->mbuf, UNSUPPORTED);
 		return false;
 	}
 	return true;
@@ -289,7 +289,7 @@ void crossings_add(struct nf *nf, struct crossings *crossings, struct rte_mbuf *
 	} else {
 		next->mapping = mapping_at(sessions_of(nf), next->mbuf, &next->packet);
 		if (!next->mapping) {
-			drop(nf, next->mbuf, UNMAPPED);
+			nf_drop(nf, next->mbuf, UNMAPPED);
 			return;
 		}
 		crossings->keys[crossings->n] =
@@ -347,14 +347,14 @@ void crossing_send_outward(struct nf *nf, struct crossing *crossing, const struc
 	if (hairpins) {
 		crossing->mapping = hairpin_target(sessions, crossing);
 		if (!crossing->mapping) {
-			drop(nf, mbuf, UNMAPPED);
+			nf_drop(nf, mbuf, UNMAPPED);
 			return;
 		}
 	}
 	if (place < 0) {
 		place = session_start(sessions, key, &nf->counters[STARTED]);
 		if (place < 0) {
-			drop(nf, mbuf, place == NO_PORT ? EXHAUSTED : FULL);
+			nf_drop(nf, mbuf, place == NO_PORT ? EXHAUSTED : FULL);
 			return;
 		}
 	}
@@ -397,7 +397,7 @@ void crossings_send(struct nf *nf, struct crossings *crossings, struct nf_out *o
 			crossing->mapping = mapping_live(
 				sessions, mapping_at(sessions, crossing->mbuf, &crossing->packet));
 		if (!crossing->mapping) {
-			drop(nf, crossing->mbuf, UNMAPPED);
+			nf_drop(nf, crossing->mbuf, UNMAPPED);
 			continue;
 		}
 		nf->counters[INWARD]++;

@@ -33,12 +33,6 @@ enum nat_counter {
 	MALFORMED,
 };
 
-static inline void drop(struct nf *nf, struct rte_mbuf *mbuf, enum nat_counter counter)
-{
-	nf->counters[counter]++;
-	rte_pktmbuf_free(mbuf);
-}
-
 struct nat {
 	struct sessions *sessions;
 	struct reassembly *reassembly;
