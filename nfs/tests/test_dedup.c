@@ -144,7 +144,6 @@ RIG_TEST(the_way_back_has_its_own_caches)
 RIG_TEST(the_cache_is_bounded)
 {
 	for (int others = 63; others <= 64; others++) {
-		struct rig *rig = rig;
 		struct dedup_link *link = dedup_link_make(rig, SETTINGS({"packets", 64}));
 		uint8_t payload[PAYLOAD], other[PAYLOAD];
 		uint64_t random = 5;

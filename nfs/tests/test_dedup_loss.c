@@ -52,7 +52,6 @@ RIG_TEST(losses_cost_packets_never_bytes)
 RIG_TEST(a_loss_costs_at_most_the_depth)
 {
 	for (int depth = 1; depth < 20; depth += 6) {
-		struct rig *rig = rig;
 		struct dedup_link *link = dedup_link_make(rig, SETTINGS({"depth", depth}));
 		uint8_t payload[PAYLOAD];
 		uint64_t random = 2;
