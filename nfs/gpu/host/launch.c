@@ -113,7 +113,7 @@ static bool copy_tables(struct gpu_runtime *runtime, const struct gpu_worker *wo
 
 /*
  * Wait until all executors have begun: engines may compile first, and one that does not run all at
- * once would let some tasks wait for ever.
+ * once would leave some tasks waiting.
  */
 static bool await_executors(struct gpu_runtime *runtime)
 {

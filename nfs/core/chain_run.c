@@ -5,10 +5,9 @@
 #include <rte_pause.h>
 
 #include "core/chain_parts.h"
-#include "core/nsh.h"
 
 #define WAITS_BEFORE_YIELD 64 /* for a processor on which the other core's thread may run */
-#define MOST_TURNS 4 /* of a packet: functions that send to and fro do not keep it for ever */
+#define MOST_TURNS 4 /* of a packet: functions that send to and fro do not keep it */
 
 static void run(struct chain *chain, uint16_t stop, struct rte_mbuf **packets, uint16_t n,
 		uint64_t now_us);

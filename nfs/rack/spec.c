@@ -1,6 +1,62 @@
+#include "rack/spec.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-#include "rack/spec_names.h"
+void *spec_grow(struct reader *reader, void *array, unsigned int n, size_t size)
+{
+	/* room grows with the powers of two */
+	if (n == 0 || (n & (n - 1)) == 0) {
+		char *more = realloc(*(void **)array, (n ? 2 * (size_t)n : 1) * size);
+
+		if (!more) {
+			reader->failed = true;
+			return NULL;
+		}
+		*(void **)array = more;
+	}
+	return memset(*(char **)array + n * size, 0, size);
+}
+
+static void free_instructions(struct spec_instructions *instructions)
+{
+	free(instructions->texts);
+	free(instructions->lines);
+}
+
+static void free_table(struct spec_table *table)
+{
+	free(table->keys.fields);
+	free(table->keys.matches);
+	free(table->keys.lines);
+	free(table->actions.names);
+	free(table->actions.in_entries);
+	free(table->actions.as_default);
+	free(table->actions.lines);
+}
+
+void spec_free(struct spec *spec)
+{
+	if (!spec)
+		return;
+	for (unsigned int i = 0; i < spec->n_structs; i++)
+		free(spec->structs[i].fields);
+	for (unsigned int i = 0; i < spec->n_actions; i++)
+		free_instructions(&spec->actions[i].instructions);
+	for (unsigned int i = 0; i < spec->n_tables; i++)
+		free_table(&spec->tables[i]);
+	free_instructions(&spec->apply);
+	for (unsigned int i = 0; i < spec->n_written; i++)
+		free(spec->written[i]);
+	free(spec->written);
+	free(spec->structs);
+	free(spec->headers);
+	free(spec->actions);
+	free(spec->tables);
+	free(spec->arrays);
+	text_close(&spec->text);
+	free(spec);
+}
 
 const struct spec_struct *spec_find_struct(const struct spec *spec, const char *name)
 {
