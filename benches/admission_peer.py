@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placer.gpu.compiled import WITHIN
+from placer.gpu.compiled import WITHIN_LIMIT
 from placer.gpu.tables import GpuNumbers, SloArrays
 from profiles.arrays import Floats
 
@@ -128,7 +128,7 @@ class CPeer:
         admit, number = self._library.admit, len(slos.nf)
         arguments = (
             gpu.sms, gpu.executors, gpu.packets, gpu.nfs, ctypes.c_void_p(times.ctypes.data), number, *pointers,
-            ctypes.c_double(WITHIN),
+            ctypes.c_double(WITHIN_LIMIT),
         )  # fmt: skip
         kept = (times, *columns)  # as long as the call
 

@@ -60,7 +60,7 @@ def execute(
 ) -> None:
     """Run a compiled rack, emulated: one process for each switch, server and SmartNIC, joined by links."""
     from placer.progress import Progress
-    from placer.rack.compiler.execute import executed
+    from placer.rack.compiler.execute import execute_rack
     from placer.report.rack.compiled_rack import executed_document, executed_report
 
     one_of("--format", format, FORMATS)
@@ -68,6 +68,6 @@ def execute(
     refuse_same_files({"--out": target}, {"--in": source})
     progress = Progress(quiet=quiet)
     with ended_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
-        result = executed(directory, source, target)
+        result = execute_rack(directory, source, target)
     document = executed_document(result)
     typer.echo(json.dumps(document) + "\n" if format == "json" else executed_report(document), nl=False)

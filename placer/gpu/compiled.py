@@ -1,6 +1,6 @@
 """Inner loops as machine code, and what counts as equal in them.
 
-A time may exceed its limit by `NEAR`, relative, so that a latency that meets its SLO in exact arithmetic also does in
+A time may exceed its limit by `NEAR_LIMIT`, relative, so that a latency that meets its SLO in exact arithmetic also does in
 floating point. A utilisation must stay below 1 by as much.
 """
 
@@ -16,14 +16,14 @@ from predictor.regression.compiled import cached
 
 Kernel = Callable[..., Any]
 
-FOLDERS = (Path(__file__).parent,)
+KERNEL_FOLDERS = (Path(__file__).parent,)
 """Where kernels are."""
 
-NEAR = 1e-9
-WITHIN = 1.0 + NEAR / 2
-"""Greedy methods let times exceed their limits by this factor: half of `NEAR`, so that rounding stays within it."""
+NEAR_LIMIT = 1e-9
+WITHIN_LIMIT = 1.0 + NEAR_LIMIT / 2
+"""Greedy methods let times exceed their limits by this factor: half of `NEAR_LIMIT`, so that rounding stays within it."""
 
 
-def compiled(kernel: Kernel) -> Kernel:
+def compile_kernel(kernel: Kernel) -> Kernel:
     """The kernel as machine code, kept on disk until a file of this room changes."""
-    return cached(njit()(kernel), FOLDERS)
+    return cached(njit()(kernel), KERNEL_FOLDERS)

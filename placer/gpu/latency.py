@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from placer.gpu.bus import one_shot_wait, sporadic_wait
-from placer.gpu.compiled import NEAR
+from placer.gpu.compiled import NEAR_LIMIT
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.plan import Admitted
 from profiles.arrays import Floats
@@ -86,7 +86,7 @@ def _kernels(device: GpuDevice, admitted: Sequence[Admitted]) -> list[float]:
 
 def at_most(time_us: float, limit_us: float) -> bool:
     """Whether a time keeps its limit."""
-    return time_us <= limit_us * (1.0 + NEAR)
+    return time_us <= limit_us * (1.0 + NEAR_LIMIT)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-BITS = 8
+BYTE_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Chain:
 
     @property
     def packet_bits(self) -> int:
-        return BITS * self.packet_size
+        return BYTE_BITS * self.packet_size
 
     def edges_from(self, at: int) -> Sequence[ChainEdge]:
         """The edges by which packets leave an NF."""

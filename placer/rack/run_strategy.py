@@ -12,7 +12,7 @@ from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.strategies import CHAIN_STRATEGIES, Notify
 
-EQUAL = 1e-9
+EQUAL_MARGINALS = 1e-9
 """Relative: a marginal throughput this near its bound is optimal."""
 
 
@@ -57,5 +57,5 @@ def _bound(plan: RackPlan, best: RackPlan) -> RackPlan:
     if best.bound_mbps is None:
         return plan
     bound = max(best.bound_mbps, plan.marginal_mbps)
-    proven = bound <= plan.marginal_mbps + EQUAL * max(plan.marginal_mbps, 1.0)
+    proven = bound <= plan.marginal_mbps + EQUAL_MARGINALS * max(plan.marginal_mbps, 1.0)
     return replace(plan, bound_mbps=bound, status=Status.OPTIMAL if proven else Status.FEASIBLE)

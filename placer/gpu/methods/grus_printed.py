@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy import Placed, answered
+from placer.gpu.greedy import Placed, time_admission
 from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected, SmShare
 from placer.gpu.registry import MethodSetting, register
 
@@ -27,7 +27,7 @@ from placer.gpu.registry import MethodSetting, register
 @register("grus-printed")
 def grus_printed(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What the printed algorithm accepts. The bound is that of the model, and may be below what is accepted."""
-    return answered(device, slos, lambda: _admit(device, slos))
+    return time_admission(device, slos, lambda: _admit(device, slos))
 
 
 @dataclass
@@ -78,7 +78,7 @@ def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
         for one in terms[order + 1 : i + 1]:  # lines 19 to 21
             one.order += 1
             one.hdr -= term.t2
-    return _placed(slos, terms)
+    return _collect(slos, terms)
 
 
 def _term(device: GpuDevice, slo: LatencySlo) -> _Term:
@@ -113,7 +113,7 @@ def _no_violations(terms: Sequence[_Term], wait: float) -> bool:
     return all(one.hdr - wait >= 0 for one in terms)
 
 
-def _placed(slos: Sequence[LatencySlo], terms: Sequence[_Term]) -> Placed:
+def _collect(slos: Sequence[LatencySlo], terms: Sequence[_Term]) -> Placed:
     by_id = {term.slo.id: term for term in terms}
     admitted = [Admitted(one.slo, one.batch, one.order, one.on) for one in terms if one.on]
     rejected = tuple(Rejected(slo, by_id[slo.id].cause) for slo in slos if not by_id[slo.id].on)

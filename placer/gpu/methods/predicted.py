@@ -15,7 +15,7 @@ from profiles import InputError
 
 
 @register("predicted")
-def predicted(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
+def admit_by_prediction(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What is admitted by models of the server; the bound is that of workers alone.
 
     Raises
@@ -43,7 +43,7 @@ def predicted(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSett
 # longest first; the larger plan counts.
 
 
-TRIED = 4
+TRIED_BATCHES = 4
 """Batches of an SLO that are tried beside others: the fastest, and others evenly over those that are slower."""
 
 Found = tuple[tuple[Admitted, ...], tuple[Rejected, ...]]
@@ -70,9 +70,9 @@ def admit_whole_plans(device: GpuDevice, slos: Sequence[LatencySlo], latencies: 
     alone = {slo.id: batches_alone(device, slo, latencies) for slo in slos}
     possible = sorted((slo for slo in slos if alone[slo.id]), key=lambda slo: _headroom_us(slo, alone[slo.id]))
     never = tuple(Rejected(slo, _cause_alone(device, slo)) for slo in slos if not alone[slo.id])
-    best = _inserted(device, latencies, possible, alone)
+    best = _insert(device, latencies, possible, alone)
     if best[1]:
-        best = max(best, _inserted(device, latencies, possible[::-1], alone), key=lambda found: len(found[0]))
+        best = max(best, _insert(device, latencies, possible[::-1], alone), key=lambda found: len(found[0]))
     return best[0], (*best[1], *never)
 
 
@@ -102,7 +102,7 @@ def _cause_alone(device: GpuDevice, slo: LatencySlo) -> str:
     return "kernel" if _batches(device, slo) else "batching"
 
 
-def _inserted(
+def _insert(
     device: GpuDevice,
     latencies: PlanLatencies,
     slos: Sequence[LatencySlo],
@@ -159,6 +159,6 @@ class _Search:
 
 def _spread(alone: Sequence[AloneLatency]) -> list[AloneLatency]:
     """The fastest batch, then others evenly over the list."""
-    step = max((len(alone) - 1) / (TRIED - 1), 1.0)
-    places = sorted({round(step * at) for at in range(TRIED) if round(step * at) < len(alone)})
+    step = max((len(alone) - 1) / (TRIED_BATCHES - 1), 1.0)
+    places = sorted({round(step * at) for at in range(TRIED_BATCHES) if round(step * at) < len(alone)})
     return [alone[at] for at in places]

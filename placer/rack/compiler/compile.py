@@ -14,7 +14,7 @@ from placer.rack.compiler.instances import NfInstance, instances_of
 from placer.rack.compiler.openflow.labels import VlanLabels, vlan_labels
 from placer.rack.compiler.openflow.pipeline import openflow_program
 from placer.rack.compiler.openflow.rules import OpenFlowProgram
-from placer.rack.compiler.routing import Routing, routed, switch_ports
+from placer.rack.compiler.routing import Routing, route_graph, switch_ports
 from placer.rack.compiler.server.chain_file import ServerProgram, server_program
 from placer.rack.compiler.switch.compose import compose
 from placer.rack.compiler.switch.program import SwitchProgram
@@ -91,7 +91,7 @@ def compile_rack(plan: PlanFile, file: str, *, shares: bool | None = False) -> C
     """
     graph = graph_of(plan, file)
     instances = instances_of(graph)
-    routing = routed(graph)
+    routing = route_graph(graph)
     if len(ports := switch_ports(routing)) > MOST_LINKS:
         raise InputError.of(
             "switch", f"{len(ports)} servers run NFs: an emulated switch has {MOST_LINKS} links at most"

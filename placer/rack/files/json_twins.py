@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from placer.rack.chain import Chain, ChainEdge, ChainNf, Slo
 from placer.rack.files.table_twins import MemoryTwin, TableTwins
 from placer.rack.rack import (
-    SRAM,
-    TCAM,
+    SRAM_MEMORY,
+    TCAM_MEMORY,
     CoreCost,
     NfCosts,
     Overheads,
@@ -33,7 +33,7 @@ from profiles.text import read_text
 from profiles.validation import worded
 
 LARGEST_FILE = 100_000_000
-LARGEST = 10**12
+LARGEST_NUMBER = 10**12
 SWITCH_NAME = "switch"
 SHARE_TOLERANCE = Fraction(1, 10**9)
 """By which shares that leave an NF may miss 1: a third cannot be written as a decimal number."""
@@ -47,7 +47,7 @@ def _exact(value: object) -> object:
         exact = Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{value!r} is not a number") from None
-    if abs(exact) > LARGEST:
+    if abs(exact) > LARGEST_NUMBER:
         raise ValueError(f"{value!r} is too large")
     return exact
 
@@ -96,8 +96,8 @@ class _Switch(_Part):
     blocks_per_stage: Whole = 1
     kind: str = SwitchKind.PISA.value
     table_order: list[str] = []
-    tcam: MemoryTwin = MemoryTwin(**vars(TCAM))
-    sram: MemoryTwin = MemoryTwin(**vars(SRAM))
+    tcam: MemoryTwin = MemoryTwin(**vars(TCAM_MEMORY))
+    sram: MemoryTwin = MemoryTwin(**vars(SRAM_MEMORY))
 
 
 class _SmartNic(_Part):

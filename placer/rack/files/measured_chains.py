@@ -20,11 +20,11 @@ from profiles.files.csv_table import CsvTable, read_csv_table
 from profiles.files.lines import STDIN
 from profiles.text import number_of
 
-REPEATED = 2.0
+REPEATED_ROWS = 2.0
 """Rows per distinct value from which a column looks like a configuration, not like a measure."""
-INFLUENCE = 1.5
+LEAST_INFLUENCE = 1.5
 """By how much knowing a column must reduce the spread of the measure for it to be missed."""
-LITTLE = 0.05
+LITTLE_SPREAD = 0.05
 """Relative spread of the measure of which no column is missed."""
 
 
@@ -241,13 +241,13 @@ def _has(table: CsvTable, nf: str, column: str) -> bool:
 def _influences(profile: CsvTable, column: str, found: Sequence[str], measure: str) -> bool:
     """Whether a column looks like an input: its values recur, and the measure differs between them."""
     cells = profile.cells(column)
-    if len(cells) < REPEATED * len(set(cells)):
+    if len(cells) < REPEATED_ROWS * len(set(cells)):
         return False
     measured = np.array([number_of(cell) or np.nan for cell in profile.cells(measure)])
     logarithm = np.log(np.where(measured > 0, measured, np.nan))
     known = [profile.cells(one) for one in found]
     without, with_it = (_spread_within(logarithm, keys) for keys in (known, [*known, cells]))
-    return bool(without > max(INFLUENCE * with_it, LITTLE))
+    return bool(without > max(LEAST_INFLUENCE * with_it, LITTLE_SPREAD))
 
 
 def _spread_within(logarithm: Floats, keys: Sequence[Sequence[str]]) -> float:

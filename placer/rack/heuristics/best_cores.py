@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, nothing, plan_of
-from placer.rack.layout import SWITCH, Layout
-from placer.rack.layouts import given_layouts
+from placer.rack.layout import SWITCH_SITE, Layout
+from placer.rack.layouts import lay_out_sites
 from placer.rack.options import Options, options_at
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
@@ -57,8 +57,8 @@ def best_cores(rack: Rack, layouts: Sequence[Layout], *, time_limit: float) -> R
 
 
 def _servers(layout: Layout) -> set[int]:
-    return {layout.rack.devices[site].server for site in layout.sites if site != SWITCH}
+    return {layout.rack.devices[site].server for site in layout.sites if site != SWITCH_SITE}
 
 
 def _options(layout: Layout) -> Options:
-    return options_at(given_layouts(layout.chain, layout.rack, np.array([layout.sites])), layout.rack)
+    return options_at(lay_out_sites(layout.chain, layout.rack, np.array([layout.sites])), layout.rack)

@@ -13,8 +13,8 @@ from itertools import permutations
 
 from placer.rack.chain import Chain
 from placer.rack.heuristics.fixed_layouts import LayoutChoice, most_on_hardware
-from placer.rack.layout import SWITCH, Layout, Subgroup
-from placer.rack.layouts import TOLERANCE
+from placer.rack.layout import SWITCH_SITE, Layout, Subgroup
+from placer.rack.layouts import CAP_TOLERANCE
 from placer.rack.rack import CoreCost, Device, Rack
 from placer.rack.stages.stage_oracles import stage_oracle
 
@@ -81,7 +81,7 @@ def keeps_latency(joining: Joining) -> bool:
     limit = joining.after.chain.slo.d_max_us
     if limit is None:
         return True
-    return joining.after.latency_us <= max(limit * (1 + Fraction(TOLERANCE)), joining.before.latency_us)
+    return joining.after.latency_us <= max(limit * (1 + Fraction(CAP_TOLERANCE)), joining.before.latency_us)
 
 
 def joinings(layout: Layout) -> Iterator[Joining]:
@@ -92,7 +92,7 @@ def joinings(layout: Layout) -> Iterator[Joining]:
             for path in _paths(layout, one, other):
                 sites = tuple(one.device if at in path else site for at, site in enumerate(layout.sites))
                 found.setdefault(sites, Joining(layout, replace(layout, sites=sites), (one, other)))
-    moved = {sites: sum(site == SWITCH for site in sites) for sites in found}
+    moved = {sites: sum(site == SWITCH_SITE for site in sites) for sites in found}
     return (found[sites] for sites in sorted(found, key=lambda sites: (moved[sites], sites)))
 
 
@@ -105,7 +105,7 @@ def _paths(layout: Layout, one: Subgroup, other: Subgroup) -> Iterator[frozenset
         for edge in layout.chain.edges_from(at):
             if passed and edge.head in other.nfs:
                 yield passed
-            elif layout.sites[edge.head] == SWITCH and _runs_on(layout, edge.head, device):
+            elif layout.sites[edge.head] == SWITCH_SITE and _runs_on(layout, edge.head, device):
                 waiting.append((edge.head, passed | {edge.head}))
 
 
@@ -114,7 +114,7 @@ def _runs_on(layout: Layout, at: int, device: Device) -> bool:
 
 
 def _reaches(layout: Layout, group: Subgroup, cores: int) -> bool:
-    return _rate(layout, group, cores) >= layout.chain.slo.t_min_mbps * (1 - Fraction(TOLERANCE))
+    return _rate(layout, group, cores) >= layout.chain.slo.t_min_mbps * (1 - Fraction(CAP_TOLERANCE))
 
 
 def _slowest(layout: Layout) -> Fraction | float:
@@ -189,10 +189,10 @@ def _server_of(layout: Layout, nf: int, layouts: Placement) -> tuple[int, CoreCo
     """The server of a chain, or the one with most cores left, and what an NF costs there."""
     rack = layout.rack
     servers = [number for number, device in enumerate(rack.devices) if not device.is_smartnic and device.cores]
-    own = {rack.devices[site].server for site in layout.sites if site != SWITCH}
+    own = {rack.devices[site].server for site in layout.sites if site != SWITCH_SITE}
     usable = [number for number in servers if not own or rack.devices[number].server in own]
     if not usable:
-        return SWITCH, None
+        return SWITCH_SITE, None
     used = [sum(group.device == number for layout in layouts for group in layout.subgroups) for number in usable]
     device = max(zip(usable, used, strict=True), key=lambda pair: (rack.devices[pair[0]].cores - pair[1], -pair[0]))[0]
     return device, rack.cost_on(layout.chain.nfs[nf].nf, rack.devices[device])

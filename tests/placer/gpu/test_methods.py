@@ -8,7 +8,7 @@ import pytest
 
 from placer.gpu.device import Arbitration
 from placer.gpu.latency import latency_of
-from placer.gpu.plan import CAUSES, Admission, LatencySlo
+from placer.gpu.plan import REJECTION_CAUSES, Admission, LatencySlo
 from placer.gpu.registry import METHODS, MethodSetting
 from tests.placer.gpu.judged import BY_FORMULA
 from tests.placer.gpu.small_gpu import random_gpu, random_slos, small_gpu, violations
@@ -38,7 +38,7 @@ def test_no_answer_violates_the_model(method: str, arbitration: Arbitration) -> 
         slos = random_slos(rng, device, rng.randint(0, 14))
         admission = METHODS[method](device, slos, MethodSetting())
         assert list(violations(device, slos, admission)) == [], seed
-        assert {one.cause for one in admission.rejected} <= set(CAUSES)
+        assert {one.cause for one in admission.rejected} <= set(REJECTION_CAUSES)
 
 
 def test_the_batch_is_the_smallest_that_keeps_up() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from placer.rack.stages.tables.program import STEERING, splitting
+from placer.rack.stages.tables.program import STEERING_TABLE, splitting
 
 Json = Mapping[str, Any]
 Rows = tuple[int, ...]
@@ -46,7 +46,7 @@ class _Program:
     def __init__(self, chains: Sequence[Json], rack: Json, nfs: frozenset[tuple[int, str]]) -> None:
         self.chains, self.nfs = chains, nfs
         self.blocks = {memory: rack["switch"][memory]["blocks"] for memory in ("tcam", "sram")}
-        self.tables: list[tuple[int, str, Json]] = [(-1, "", _as_json(STEERING))]
+        self.tables: list[tuple[int, str, Json]] = [(-1, "", _as_json(STEERING_TABLE))]
         for at, nf in sorted(nfs):
             kind = next(one["nf"] for one in chains[at]["nfs"] if one["id"] == nf)
             own = rack["nfs"][kind]["switch"]["tables"]

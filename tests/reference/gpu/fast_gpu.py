@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from placer.gpu.batches import MEDIUM, layouts
+from placer.gpu.batches import MEDIUM_SHARE, layouts
 from placer.gpu.device import Arbitration, GpuDevice
-from placer.gpu.greedy import CAUSES, admitted_of, place
+from placer.gpu.greedy import CAUSE_NAMES, list_admitted, place
 from placer.gpu.plan import Admitted, LatencySlo
 from placer.gpu.tables import empty_tables, gpu_numbers, nf_times, numbers_of
 
@@ -24,7 +24,7 @@ class FastGpu:
         self._whole, self._times = empty_tables(self._gpu, most)
         self._most = most
         self._slos: list[LatencySlo] = []
-        self._share = 0.0 if device.arbitration is Arbitration.ONE_SHOT else MEDIUM
+        self._share = 0.0 if device.arbitration is Arbitration.ONE_SHOT else MEDIUM_SHARE
         self._allowances = {nf: device.penalty(nf, device.nfs) for nf in device.nfs}
 
     def arrive(self, slo: LatencySlo) -> str | None:
@@ -43,8 +43,8 @@ class FastGpu:
         batch, largest = first[0] if len(first) else (0, 0)
         cause = place(self._gpu, self._nfs, self._whole, self._times, len(self._slos), *request, batch, largest)
         self._slos.append(slo)
-        return CAUSES[cause] or None
+        return CAUSE_NAMES[cause] or None
 
     def admitted(self) -> tuple[Admitted, ...]:
         """The SLOs that are admitted, in the order of their transfers."""
-        return tuple(admitted_of(self.device, self._slos, self._whole))
+        return tuple(list_admitted(self.device, self._slos, self._whole))

@@ -12,7 +12,7 @@ from placer.gpu.device import GpuDevice
 from placer.gpu.exact import admit_exactly, rejections
 from placer.gpu.exact.bound import best_cases
 from placer.gpu.exact.complete import CompleteSearch
-from placer.gpu.exact.recreate import TRIES, insert
+from placer.gpu.exact.recreate import PRIORITY_TRIES, insert
 from placer.gpu.exact.sm_layout import Problem, SmLayout, empty_layout, plan_of, problem_of, put, settle
 from placer.gpu.plan import Admitted, LatencySlo, Rejected
 
@@ -127,7 +127,7 @@ class GpuTenants:
         if len(slos) > self._device.workers:
             return self._plan, rejections(self._device, slos, self._plan, cases)[0]
         layout = self._layout(problem)
-        joined = self._inserted(problem, layout)
+        joined = self._insert(problem, layout)
         if joined is None:
             joined = CompleteSearch(problem, cases, time.monotonic() + self._time_limit_s).joins(layout, len(slos) - 1)
         if joined is not None:
@@ -146,14 +146,14 @@ class GpuTenants:
                 put(problem, layout, at, share.sm, self._device.executors(share.packets))
         return layout
 
-    def _inserted(self, problem: Problem, layout: SmLayout) -> SmLayout | None:
+    def _insert(self, problem: Problem, layout: SmLayout) -> SmLayout | None:
         """The layout with the last SLO, where a quick way is found."""
         trial, rng = empty_layout(problem), np.random.default_rng(0)
         trial.chosen[:] = layout.chosen
-        if settle(problem, trial, TRIES) < 0:
+        if settle(problem, trial, PRIORITY_TRIES) < 0:
             return None
         favoured = np.zeros(len(problem.nf), dtype=np.int64)
         for _ in range(QUICK_WAYS):
-            if insert(problem, trial, len(problem.nf) - 1, favoured, rng, TRIES):
+            if insert(problem, trial, len(problem.nf) - 1, favoured, rng, PRIORITY_TRIES):
                 return trial
         return None

@@ -11,7 +11,7 @@ from profiles.faults import Fault, InputError, suggestion
 from profiles.registry import Registry
 
 Platform = Literal["server", "switch", "smartnic", "openflow"]
-EVERYWHERE: frozenset[Platform] = frozenset(("server", "switch", "smartnic", "openflow"))
+ALL_PLATFORMS: frozenset[Platform] = frozenset(("server", "switch", "smartnic", "openflow"))
 
 MOST_SEED = 2**32 - 1
 
@@ -44,7 +44,7 @@ class ParameterRange:
         return f"{value:.15g} is not a whole number" if self.is_whole and value != int(value) else None
 
 
-SEED = ParameterRange("seed", "of the generated data", 0, MOST_SEED, 1)
+SEED_PARAMETER = ParameterRange("seed", "of the generated data", 0, MOST_SEED, 1)
 
 
 class NfKind(ABC, Generic[Data]):

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from placer.rack.compiler.openflow.headers import ETHERNET, TAG, TYPE_NSH, TYPE_QINQ, word_at
+from placer.rack.compiler.openflow.headers import ETHERNET_BYTES, TAG_BYTES, TYPE_NSH, TYPE_QINQ, word_at
 from placer.rack.compiler.routing import Label, Routing
 from profiles import InputError
 
 MOST_LABELS = 4094
 """VLANs that a tag can name: 0 and 4095 are reserved (IEEE 802.1Q, table 9-2)."""
-ADDRESSES = 12
+ADDRESS_BYTES = 12
 NSH_BASE = bytes.fromhex("0fc20203")
 """Version 0, time to live 63, two words, metadata of variable length, Ethernet (RFC 8300)."""
 NSH_BYTES = 8
@@ -64,25 +64,25 @@ def vlan_labels(routing: Routing) -> VlanLabels:
 
 def tag(frame: bytes, vlan: int) -> bytes:
     """A frame with its label in front of all tags of its own."""
-    return frame[:ADDRESSES] + (TYPE_QINQ << 16 | vlan).to_bytes(4, "big") + frame[ADDRESSES:]
+    return frame[:ADDRESS_BYTES] + (TYPE_QINQ << 16 | vlan).to_bytes(4, "big") + frame[ADDRESS_BYTES:]
 
 
 def with_service_header(frame: bytes, labels: VlanLabels) -> bytes | None:
     """A labelled frame with a service header in place of the tag, as servers know it; None if it has no label."""
-    if len(frame) < ETHERNET + TAG or word_at(frame, ADDRESSES) != TYPE_QINQ:
+    if len(frame) < ETHERNET_BYTES + TAG_BYTES or word_at(frame, ADDRESS_BYTES) != TYPE_QINQ:
         return None
-    label = labels.labels.get(word_at(frame, ETHERNET) & 0xFFF)
+    label = labels.labels.get(word_at(frame, ETHERNET_BYTES) & 0xFFF)
     if label is None:
         return None
-    inner = frame[:ADDRESSES] + frame[ADDRESSES + TAG :]
-    return inner[:ADDRESSES] + TYPE_NSH.to_bytes(2, "big") + NSH_BASE + label.word.to_bytes(4, "big") + inner
+    inner = frame[:ADDRESS_BYTES] + frame[ADDRESS_BYTES + TAG_BYTES :]
+    return inner[:ADDRESS_BYTES] + TYPE_NSH.to_bytes(2, "big") + NSH_BASE + label.word.to_bytes(4, "big") + inner
 
 
 def with_vlan_label(frame: bytes, labels: VlanLabels) -> bytes | None:
     """A frame with a tag in place of its service header; None if it has no header, or an unknown path."""
-    begin = ETHERNET + NSH_BYTES
-    if len(frame) < begin + ETHERNET or word_at(frame, ADDRESSES) != TYPE_NSH:
+    begin = ETHERNET_BYTES + NSH_BYTES
+    if len(frame) < begin + ETHERNET_BYTES or word_at(frame, ADDRESS_BYTES) != TYPE_NSH:
         return None
-    word = int.from_bytes(frame[ETHERNET + 4 : begin], "big")
+    word = int.from_bytes(frame[ETHERNET_BYTES + 4 : begin], "big")
     vlan = labels.vlans.get(Label(word >> 8, word & 0xFF))
     return None if vlan is None else tag(frame[begin:], vlan)

@@ -25,8 +25,8 @@ from placer.rack.compiler.switch.program import (
     Value,
 )
 
-INDENT = "    "
-SIGNS = {
+BODY_INDENT = "    "
+OPERATION_SIGNS = {
     Operation.ADD: "+",
     Operation.SUBTRACT: "-",
     Operation.AND: "&",
@@ -35,9 +35,9 @@ SIGNS = {
     Operation.SHIFT_LEFT: "<<",
     Operation.SHIFT_RIGHT: ">>",
 }
-SHIFTS = (Operation.SHIFT_LEFT, Operation.SHIFT_RIGHT)
+SHIFT_OPERATIONS = (Operation.SHIFT_LEFT, Operation.SHIFT_RIGHT)
 REGISTER_BITS, INDEX_BITS = 64, 32
-WIDEST = 64
+WIDEST_BITS = 64
 
 
 def number(value: int) -> str:
@@ -110,12 +110,12 @@ class BodyWriter:
 
     def _compute(self, one: Compute) -> str:
         to, bits = self.target(one.to), self.bits(one.to)
-        if one.operation not in SHIFTS:
-            return f"{to} = {to} {SIGNS[one.operation]} {self.value(one.value, bits)};"
+        if one.operation not in SHIFT_OPERATIONS:
+            return f"{to} = {to} {OPERATION_SIGNS[one.operation]} {self.value(one.value, bits)};"
         if isinstance(one.value, int):
-            by = f"{to} {SIGNS[one.operation]} {one.value}" if one.value < bits else "0"
+            by = f"{to} {OPERATION_SIGNS[one.operation]} {one.value}" if one.value < bits else "0"
             return f"{to} = {by};"
-        return f"{to} = {to} {SIGNS[one.operation]} {self.value(one.value, self.bits(one.value))};"
+        return f"{to} = {to} {OPERATION_SIGNS[one.operation]} {self.value(one.value, self.bits(one.value))};"
 
     def _count(self, registers: str, index: Value) -> str:
         """What a counter counts, for readers."""
@@ -147,14 +147,14 @@ class BodyWriter:
         note = f" // {one.note}" if one.note else ""
         yield f"{word} ({self._condition(one.condition)}) {{{note}"
         for line in self.body(one.then):
-            yield INDENT + line
+            yield BODY_INDENT + line
         if len(one.otherwise) == 1 and isinstance(one.otherwise[0], If):
             yield from self._if(one.otherwise[0], "} else if")
             return
         if one.otherwise:
             yield "} else {"
             for line in self.body(one.otherwise):
-                yield INDENT + line
+                yield BODY_INDENT + line
         yield "}"
 
     def _condition(self, one: FieldComparison | IsValid) -> str:
@@ -164,7 +164,7 @@ class BodyWriter:
         if isinstance(one.right, str):
             bits = max(bits, self.bits(one.right))
         elif one.right >> bits:
-            bits = WIDEST
+            bits = WIDEST_BITS
         return f"{self.value(one.left, bits)} {one.relation} {self.value(one.right, bits)}"
 
 
@@ -203,8 +203,8 @@ def exclusive_tables(body: Body) -> Iterator[tuple[str, str]]:
 # Updates of checksums as arithmetic: P4 has no operator for them.
 
 
-SUM, CARRY = "m.sum", "m.carry"
-METADATA: Mapping[str, int] = {"sum": 32, "carry": 32}
+SUM_FIELD, CARRY_FIELD = "m.sum", "m.carry"
+SUM_METADATA: Mapping[str, int] = {"sum": 32, "carry": 32}
 
 
 def with_arithmetic(program: SwitchProgram) -> SwitchProgram:
@@ -213,7 +213,7 @@ def with_arithmetic(program: SwitchProgram) -> SwitchProgram:
     actions = tuple(replace(action, body=_lower(action.body)) for action in program.actions)
     if (control, actions) == (program.control, tuple(program.actions)):
         return program
-    return replace(program, control=control, actions=actions, metadata={**program.metadata, **METADATA})
+    return replace(program, control=control, actions=actions, metadata={**program.metadata, **SUM_METADATA})
 
 
 def _lower(body: Body) -> Body:
@@ -233,22 +233,22 @@ def _update(one: UpdateChecksum) -> Body:
     """~(~checksum + ~before + after), by words of 16 bits (RFC 1624, equation 3)."""
     checksum = one.checksum
     fold: Body = (
-        Assign(CARRY, SUM),
-        Compute(Operation.SHIFT_RIGHT, CARRY, 16),
-        Compute(Operation.AND, SUM, 0xFFFF),
-        Compute(Operation.ADD, SUM, CARRY),
+        Assign(CARRY_FIELD, SUM_FIELD),
+        Compute(Operation.SHIFT_RIGHT, CARRY_FIELD, 16),
+        Compute(Operation.AND, SUM_FIELD, 0xFFFF),
+        Compute(Operation.ADD, SUM_FIELD, CARRY_FIELD),
     )
     body: Body = (
-        Assign(SUM, checksum),
-        Compute(Operation.XOR, SUM, 0xFFFF),
+        Assign(SUM_FIELD, checksum),
+        Compute(Operation.XOR, SUM_FIELD, 0xFFFF),
         *_add(one.before, inverted=True, high=True),
         *_add(one.before, inverted=True, high=False),
         *_add(one.after, inverted=False, high=True),
         *_add(one.after, inverted=False, high=False),
         *fold,
         *fold,
-        Compute(Operation.XOR, SUM, 0xFFFF),
-        Assign(checksum, SUM),
+        Compute(Operation.XOR, SUM_FIELD, 0xFFFF),
+        Assign(checksum, SUM_FIELD),
     )
     if one.never_zero:
         body += (If(FieldComparison(checksum, "==", 0), (Assign(checksum, 0xFFFF),)),)
@@ -257,6 +257,6 @@ def _update(one: UpdateChecksum) -> Body:
 
 def _add(value: str, *, inverted: bool, high: bool) -> Body:
     """Adds half of a value of 32 bits; one of 16 bits has zeros in its upper half, whose inverse is 0, too."""
-    half = Compute(Operation.SHIFT_RIGHT, CARRY, 16) if high else Compute(Operation.AND, CARRY, 0xFFFF)
-    inverse = (Compute(Operation.XOR, CARRY, 0xFFFF),) if inverted else ()
-    return (Assign(CARRY, value), half, *inverse, Compute(Operation.ADD, SUM, CARRY))
+    half = Compute(Operation.SHIFT_RIGHT, CARRY_FIELD, 16) if high else Compute(Operation.AND, CARRY_FIELD, 0xFFFF)
+    inverse = (Compute(Operation.XOR, CARRY_FIELD, 0xFFFF),) if inverted else ()
+    return (Assign(CARRY_FIELD, value), half, *inverse, Compute(Operation.ADD, SUM_FIELD, CARRY_FIELD))

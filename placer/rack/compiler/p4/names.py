@@ -10,17 +10,17 @@ from placer.rack.compiler.switch.program import SwitchProgram
 # Words that a name in a P4 program must not be: those of the language, and of its architecture for NICs (PNA).
 
 
-_KEYWORDS = """
+_P4_KEYWORDS = """
     abstract action actions apply bit bool const control default else entries enum error exit extern false header
     header_union if in inout int key match_kind out package parser return select state string struct switch table
     this transition true tuple type typedef varbit valueset void _
 """
-KEYWORDS = frozenset(_KEYWORDS.split())
+P4_KEYWORDS = frozenset(_P4_KEYWORDS.split())
 """Reserved words of the language, and those of a table's parts; of these, `ALSO_NAMES` may also be names."""
 
 ALSO_NAMES = frozenset({"actions", "apply", "entries", "key", "state", "type"})
 
-_ARCHITECTURE = """
+_ARCHITECTURE_NAMES = """
     ClassOfServiceUint_t ClassOfService_t Counter ExpireTimeProfileIdUint_t ExpireTimeProfileId_t FlowIdUint_t
     FlowId_t Hash InterfaceIdUint_t InterfaceId_t InternetChecksum MirrorSessionIdUint_t MirrorSessionId_t
     MirrorSlotIdUint_t MirrorSlotId_t MulticastGroupUint_t MulticastGroup_t MulticastInstanceUint_t
@@ -31,14 +31,14 @@ _ARCHITECTURE = """
     pna_main_parser_input_metadata_t pna_pre_input_metadata_t pna_pre_output_metadata_t recirculate
     restart_expire_timer send_to_port set_entry_expire_time verify
 """
-ARCHITECTURE = frozenset(_ARCHITECTURE.split())
+ARCHITECTURE_NAMES = frozenset(_ARCHITECTURE_NAMES.split())
 """Types, externs, functions and packages of `core.p4` and `pna.p4`."""
 
 
-OWN = "hdr meta istd ostd packet main MainParser PreControl MainControl MainDeparser headers_t metadata_t"
-RESERVED = frozenset({*(KEYWORDS - ALSO_NAMES), *ARCHITECTURE, *OWN.split()})
+OWN_NAMES = "hdr meta istd ostd packet main MainParser PreControl MainControl MainDeparser headers_t metadata_t"
+RESERVED_NAMES = frozenset({*(P4_KEYWORDS - ALSO_NAMES), *ARCHITECTURE_NAMES, *OWN_NAMES.split()})
 """Names that stand for something else in every program."""
-PLACES = {"h": "hdr.", "m": "meta.", "t": ""}
+FIELD_PLACES = {"h": "hdr.", "m": "meta.", "t": ""}
 """Where headers, metadata and an action's arguments stand."""
 
 
@@ -56,7 +56,7 @@ class P4Names:
 
 def p4_names(program: SwitchProgram) -> P4Names:
     """The names of a program."""
-    taken = set(RESERVED)
+    taken = set(RESERVED_NAMES)
     taken |= {f"{header.name}_t" for header in program.headers}
     taken |= {plain(argument) for action in program.actions for argument in action.arguments}
     return P4Names(
@@ -78,10 +78,10 @@ def _free(names: Iterable[str], taken: set[str]) -> Mapping[str, str]:
 
 def plain(name: str) -> str:
     """The name of a header, field or argument; reserved ones get `_` behind them."""
-    return f"{name}_" if name in RESERVED else name
+    return f"{name}_" if name in RESERVED_NAMES else name
 
 
 def field_text(name: str) -> str:
     """A field as the text calls it: `hdr.ipv4.ttl` of `h.ipv4.ttl`."""
     place, *parts = name.split(".")
-    return PLACES[place] + ".".join(map(plain, parts))
+    return FIELD_PLACES[place] + ".".join(map(plain, parts))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from placer.rack.compiler.switch.headers import FLOW
+from placer.rack.compiler.switch.headers import FLOW_BITS
 from placer.rack.compiler.switch.program import (
     Apply,
     Assign,
@@ -28,13 +28,13 @@ from placer.rack.compiler.switch.program import (
     TakeNumber,
     Value,
 )
-from placer.rack.rack import SRAM, TCAM, SwitchTable
+from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, SwitchTable
 from placer.rack.stages.tables.packing import Memories, fewest_stages
 from placer.rack.stages.tables.program import DependencyKind, PlacedTable, TableDependency, TableProgram
 
-SHARED = {f"m.{name}" for name in ("node", "label", "path", "port", "drop", "found", "shared", *FLOW)}
+SHARED_FIELDS = {f"m.{name}" for name in ("node", "label", "path", "port", "drop", "found", "shared", *FLOW_BITS)}
 """Metadata that NFs have in common; all other is scratch of one NF."""
-MEMORIES = Memories(TCAM, SRAM)
+STAGE_MEMORIES = Memories(TCAM_MEMORY, SRAM_MEMORY)
 
 
 @dataclass
@@ -57,7 +57,7 @@ class _Unit:
     writes: set[str] = field(default_factory=set)
 
 
-def stages_of(program: SwitchProgram, memories: Memories = MEMORIES) -> int | None:
+def stages_of(program: SwitchProgram, memories: Memories = STAGE_MEMORIES) -> int | None:
     """The fewest stages that hold a program; None where a key is wider than a stage."""
     return fewest_stages(table_program_of(program), memories)
 
@@ -118,7 +118,7 @@ class _Walk:
 
     def named(self, fields: set[str]) -> set[str]:
         """Scratch metadata with the name of its NF."""
-        return {one if one in SHARED or one.startswith("h.") else f"{self.nf}:{one}" for one in fields}
+        return {one if one in SHARED_FIELDS or one.startswith("h.") else f"{self.nf}:{one}" for one in fields}
 
     def put(
         self, statements: Sequence[Statement], cases: tuple[tuple[int, bool], ...], decided_by: frozenset[str]

@@ -109,7 +109,7 @@ class TablePacking:
             return True
         if self.too_wide or self._windows_full(stages):
             return False
-        return self._listed(stages) or self.solved(stages)
+        return self._fits_by_list(stages) or self.fits_by_solver(stages)
 
     def fewest(self) -> int | None:
         """The fewest stages that hold all tables; None where none do."""
@@ -133,7 +133,7 @@ class TablePacking:
                         return True
         return False
 
-    def _listed(self, stages: int) -> bool:
+    def _fits_by_list(self, stages: int) -> bool:
         """Whether it fits stage by stage: first the tables that most must follow, each as soon as it may begin."""
         left = [need.rows for need in self.needs]
         order = sorted(range(len(left)), key=lambda one: (-self.tails[one] - self.spans[one], self.heads[one], one))
@@ -161,7 +161,7 @@ class TablePacking:
                 return True
         return False
 
-    def solved(self, stages: int) -> bool:
+    def fits_by_solver(self, stages: int) -> bool:
         """Whether it fits, by CP-SAT alone; each table must have a stage that its predecessors and successors leave."""
         from ortools.sat.python import cp_model
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from placer.rack.chain import Chain
-from placer.rack.rack import OWN, MatchKind, SwitchTable
+from placer.rack.rack import OWN_PREFIX, MatchKind, SwitchTable
 from placer.rack.stages.block_stages import TableId
 
-CLASS = "meta.class"
+CLASS_FIELD = "meta.class"
 Tables = Mapping[str, Sequence[SwitchTable]]
 """By kind of NF."""
 
@@ -81,14 +81,14 @@ class _Building:
     ) -> None:
         self.chains, self.branches_share = chains, branches_share
         self.nfs = [(at, nf) for at in sorted({at for at, _ in nfs}) for nf in chains[at].order if (at, nf) in nfs]
-        self.tables = [PlacedTable(STEERING.name, STEERING)]
+        self.tables = [PlacedTable(STEERING_TABLE.name, STEERING_TABLE)]
         self.own: dict[TableId, list[int]] = {}
         for at, nf in self.nfs:
             one = chains[at].nfs[nf]
             placed = [PlacedTable(f"{chains[at].name}/{one.id}/{each.name}", each) for each in tables_of[one.nf]]
             branches = len(chains[at].edges_from(nf))
             if branches > 1:
-                by_class = any(CLASS in each.table.writes for each in placed)
+                by_class = any(CLASS_FIELD in each.table.writes for each in placed)
                 split = splitting(by_class, branches)
                 placed.append(PlacedTable(f"{chains[at].name}/{one.id}/{split.name}", split))
             self.own[at, nf] = list(range(len(self.tables), len(self.tables) + len(placed)))
@@ -119,14 +119,14 @@ class _Building:
     def _kind(self, before: int, after: int, same_nf: bool) -> DependencyKind | None:
         """The strictest dependency between two tables; None without any."""
         one, other = self.tables[before].table, self.tables[after].table
-        fields = [field for field in one.writes if same_nf or not field.startswith(OWN)]
+        fields = [field for field in one.writes if same_nf or not field.startswith(OWN_PREFIX)]
         if any(field in other.key for field in fields):
             return DependencyKind.MATCH
         if any(field in other.writes for field in fields):
             return DependencyKind.ACTION
         if one.name == "split" and not same_nf:
             return DependencyKind.SUCCESSOR if self.branches_share else DependencyKind.MATCH
-        if any(field in one.key and (same_nf or not field.startswith(OWN)) for field in other.writes):
+        if any(field in one.key and (same_nf or not field.startswith(OWN_PREFIX)) for field in other.writes):
             return DependencyKind.REVERSE_MATCH
         return None
 
@@ -137,11 +137,11 @@ class _Building:
 # bits holds 2,000 entries. A rack file replaces them (`tables` beside `blocks`).
 
 
-ADDRESSES = {"ip.src": 32, "ip.dst": 32}
-FLOW = {**ADDRESSES, "l4.ports": 32, "ip.protocol": 8}
-VLAN = ("vlan.valid", "vlan.id")
+ADDRESS_FIELDS = {"ip.src": 32, "ip.dst": 32}
+FLOW_FIELDS = {**ADDRESS_FIELDS, "l4.ports": 32, "ip.protocol": 8}
+VLAN_FIELDS = ("vlan.valid", "vlan.id")
 
-STEERING = SwitchTable("steering", {**FLOW, "nsh.path": 32}, MatchKind.TERNARY, 512, ("nsh.path",))
+STEERING_TABLE = SwitchTable("steering", {**FLOW_FIELDS, "nsh.path": 32}, MatchKind.TERNARY, 512, ("nsh.path",))
 """Finds the chain of a packet and its place there, also of packets that come back from servers (section 4.2)."""
 
 
@@ -149,12 +149,12 @@ def splitting(by_class: bool, branches: int) -> SwitchTable:
     """What decides on the branch behind an NF: by the class that the NF found, or else by rules of its own (A.2.2)."""
     if by_class:
         return SwitchTable("split", {"meta.class": 16}, MatchKind.EXACT, branches)
-    return SwitchTable("split", FLOW, MatchKind.TERNARY, branches)
+    return SwitchTable("split", FLOW_FIELDS, MatchKind.TERNARY, branches)
 
 
-LIBRARY: Mapping[str, tuple[SwitchTable, ...]] = {
-    "ACL": (SwitchTable("rules", FLOW, MatchKind.TERNARY, 1024, ("meta.drop",)),),
-    "Detunnel": (SwitchTable("pop", {"vlan.valid": 1, "vlan.id": 12}, MatchKind.EXACT, 256, VLAN),),
+TABLE_LIBRARY: Mapping[str, tuple[SwitchTable, ...]] = {
+    "ACL": (SwitchTable("rules", FLOW_FIELDS, MatchKind.TERNARY, 1024, ("meta.drop",)),),
+    "Detunnel": (SwitchTable("pop", {"vlan.valid": 1, "vlan.id": 12}, MatchKind.EXACT, 256, VLAN_FIELDS),),
     "IPv4Fwd": (
         SwitchTable("routes", {"ip.dst": 32}, MatchKind.LPM, 4096, ("meta.next_hop", "ip.ttl")),
         SwitchTable("next_hops", {"meta.next_hop": 32}, MatchKind.EXACT, 1024, ("eth.dst", "port.out")),
@@ -164,18 +164,18 @@ LIBRARY: Mapping[str, tuple[SwitchTable, ...]] = {
         SwitchTable("services", {"ip.dst": 32, "l4.ports": 32}, MatchKind.EXACT, 256, ("meta.bucket",)),
         SwitchTable("servers", {"meta.bucket": 16}, MatchKind.EXACT, 4096, ("ip.dst", "l4.ports")),
     ),
-    "Match": (SwitchTable("classes", FLOW, MatchKind.TERNARY, 512, ("meta.class",)),),
+    "Match": (SwitchTable("classes", FLOW_FIELDS, MatchKind.TERNARY, 512, ("meta.class",)),),
     "NAT": (
         SwitchTable("interface", {"port.in": 9}, MatchKind.EXACT, 64, ("meta.side",)),
         SwitchTable(
             "translations",
-            {**ADDRESSES, "l4.ports": 32, "meta.side": 3},
+            {**ADDRESS_FIELDS, "l4.ports": 32, "meta.side": 3},
             MatchKind.TERNARY,
             2000,
             ("meta.found",),
         ),
         SwitchTable("rewrite", {"meta.found": 1}, MatchKind.EXACT, 2, ("ip.src", "ip.dst", "l4.ports")),
     ),
-    "Tunnel": (SwitchTable("push", {"ip.dst": 32}, MatchKind.EXACT, 256, VLAN),),
+    "Tunnel": (SwitchTable("push", {"ip.dst": 32}, MatchKind.EXACT, 256, VLAN_FIELDS),),
 }
 """By kind of NF, in the order in which packets meet them."""

@@ -10,10 +10,10 @@ from placer.rack.chain import Chain
 from placer.rack.rack import Rack, SwitchTable
 from placer.rack.stages.block_stages import TableId, stages_left
 from placer.rack.stages.tables.packing import Memories, TablePacking, table_need
-from placer.rack.stages.tables.program import LIBRARY, TableProgram, table_program
+from placer.rack.stages.tables.program import TABLE_LIBRARY, TableProgram, table_program
 from profiles import Fault, InputError
 
-HINT = "tables = [...] beside blocks, in [nf.{nf}.switch] of the rack"
+TABLES_HINT = "tables = [...] beside blocks, in [nf.{nf}.switch] of the rack"
 
 
 @dataclass
@@ -103,10 +103,10 @@ def tables_of_nfs(rack: Rack, chains: Sequence[Chain]) -> Mapping[str, Sequence[
         costs = rack.costs[nf]
         if costs.switch_blocks is None:
             continue
-        tables = costs.switch_tables if costs.switch_tables is not None else LIBRARY.get(nf)
+        tables = costs.switch_tables if costs.switch_tables is not None else TABLE_LIBRARY.get(nf)
         if tables is None:
             message = f"the tables of {nf} on the switch are not known"
-            faults.append(Fault("--stages", None, None, message, HINT.format(nf=nf)))
+            faults.append(Fault("--stages", None, None, message, TABLES_HINT.format(nf=nf)))
         else:
             found[nf] = tables
     if faults:

@@ -16,7 +16,7 @@ import pytest
 from placer.rack.compiler.compile import CompiledRack
 from placer.rack.compiler.directory import write_files
 from placer.rack.compiler.ebpf.limits import CLANG
-from placer.rack.compiler.execute import RackRun, executed, find_programs
+from placer.rack.compiler.execute import RackRun, execute_rack, find_programs
 from placer.rack.files.plan_file import PlanFile
 from profiles import InputError
 from tests.nfs.captures import read_capture, write_capture
@@ -61,7 +61,7 @@ def run_rack(plan: PlanFile, rack: CompiledRack, seed: int, folder: Path) -> Exe
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     source, target = write_capture(folder / "in.pcap", frames, GAP_US), folder / "out.pcap"
-    execution = executed(directory, source, target)
+    execution = execute_rack(directory, source, target)
     out = read_capture(target)
     reference = ReferenceRun(plan.chains, timed(frames))
     wrong = reference.differences(RackOutcome(out, execution.nfs, execution.dropped))

@@ -9,7 +9,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from placer.rack.contention.co_location import co_locations
-from placer.rack.contention.loop import ROUNDS, ContendedPlan, contended_plan
+from placer.rack.contention.loop import MOST_ROUNDS, ContendedPlan, plan_under_contention
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.place import best_plan
 from placer.rack.plan import Status, answer
@@ -30,8 +30,8 @@ def test_keeps_every_limit_by_prediction(
 ) -> None:
     """By a checker that shares no code with placing: with cycles as asked, and with cycles as predicted."""
     growth = by_kind(sensitivity, pressure)
-    found = contended_plan(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
-    assert found.rounds <= ROUNDS
+    found = plan_under_contention(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
+    assert found.rounds <= MOST_ROUNDS
     assert (found.plan.status is Status.INFEASIBLE) == (found.by_cycles.status is Status.INFEASIBLE)
     if not found.plan.chains:
         assert found.plan.status is Status.INFEASIBLE or found.plan.notes
@@ -86,5 +86,5 @@ THREE_CORES = small.rack(
 @example(BELOW_ITS_BOUND, THREE_CORES)
 def test_without_contention_it_is_the_plain_plan(asked: dict[str, Any], rack: dict[str, Any]) -> None:
     """A predictor without contention leaves the plan of the program as it is."""
-    found = contended_plan(chains_of(asked, "chains"), rack_of(rack, "rack"), nil, best_plan)
+    found = plan_under_contention(chains_of(asked, "chains"), rack_of(rack, "rack"), nil, best_plan)
     assert found.plan.chains == found.by_cycles.chains and found.plan.status == found.by_cycles.status

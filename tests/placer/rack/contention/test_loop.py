@@ -10,7 +10,7 @@ import pytest
 
 from placer.rack.chain import Chain
 from placer.rack.contention.co_location import CycleGrowth, Member
-from placer.rack.contention.loop import ROUNDS, ContendedPlan, contended_plan
+from placer.rack.contention.loop import MOST_ROUNDS, ContendedPlan, plan_under_contention
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.place import best_plan
 from placer.rack.plan import Status, answer
@@ -27,7 +27,7 @@ def contended(growth: CycleGrowth, *, rack: Rack | None = None, least: float = 1
     """Two chains of one NF each, with rates from 10,000 to 12,000 Mbps, which is what a core carries."""
     slo = TWO | {"t_min_mbps": least} | changes
     chains = chains_of({"chains": [small.chain("c0", "A", **slo), small.chain("c1", "B", **slo)]}, "chains")
-    return contended_plan(chains, rack or one_server(), growth, best_plan)
+    return plan_under_contention(chains, rack or one_server(), growth, best_plan)
 
 
 def one_server(cores: int = 4, servers: int = 1) -> Rack:
@@ -117,7 +117,7 @@ def test_an_openflow_switch_keeps_the_order_of_its_tables() -> None:
     def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
         return [[2.0 if nf.nf == "A" else 1.0 for nf in one.kinds] for one in members]
 
-    found = contended_plan(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
+    found = plan_under_contention(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
     assert found.plan.chains and faults(asked, rack, dict(answer(found.plan))) == []
 
 
@@ -130,7 +130,7 @@ def test_predictions_that_go_in_a_circle_end() -> None:
         return [[1.0 + 0.01 * len(names)] * len(one.nfs) for one in members]
 
     found = contended(growth, rack=one_server(cores=2, servers=2), least=1000)
-    assert found.rounds <= ROUNDS
+    assert found.rounds <= MOST_ROUNDS
     assert found.plan.chains
     for one, (factor,) in zip(found.plan.chains, found.factors, strict=True):
         assert one.rate_mbps <= sum(one.cores) * 12_000 / factor * (1 + 1e-6)
@@ -143,7 +143,7 @@ def test_equal_chains_stay_equal() -> None:
     def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
         return [[1.1 if one.chain.name == "c0" else 1.2] for one in members]
 
-    found = contended_plan(chains, one_server(cores=2), growth, best_plan)
+    found = plan_under_contention(chains, one_server(cores=2), growth, best_plan)
     assert found.factors == ((1.2,), (1.2,))
 
 
@@ -161,6 +161,6 @@ def test_a_time_limit_ends_the_loop_after_the_first_prediction() -> None:
     def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
         return [[1.5] for _ in members]
 
-    found = contended_plan(chains, one_server(), growth, best_plan, time_limit=0)
+    found = plan_under_contention(chains, one_server(), growth, best_plan, time_limit=0)
     assert found.rounds == 1 and not found.agreed
     assert found.plan.chains[0].rate_mbps == pytest.approx(32_000)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.place import best_plan
 from placer.rack.plan import Status
 from placer.rack.reasons.explain import LayoutQuestions
@@ -29,7 +29,7 @@ def questions(chains: Json, on: Json) -> LayoutQuestions | None:
 def placement(verdict: LayoutVerdict) -> Mapping[str, str]:
     layout = verdict.layout
     names = [device.name for device in layout.rack.devices]
-    return {nf.id: "switch" if site == SWITCH else names[site]
+    return {nf.id: "switch" if site == SWITCH_SITE else names[site]
             for nf, site in zip(layout.chain.nfs, layout.sites, strict=True)}  # fmt: skip
 
 

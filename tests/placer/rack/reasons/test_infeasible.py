@@ -13,7 +13,7 @@ from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.place import exact_plan
 from placer.rack.plan import Limit, LimitChange, Status
 from placer.rack.rack import Rack
-from placer.rack.reasons.infeasible import Infeasible, explained
+from placer.rack.reasons.infeasible import Infeasible, explain_infeasible
 from tests.placer.rack import lemur
 
 
@@ -57,7 +57,7 @@ def test_a_latency_that_no_layout_keeps_is_raised_to_the_least_one() -> None:
     """Dedup runs on a server only: two crossings of 6 us, and Dedup, ACL and Limiter on the server are the least."""
     (chain,) = lemur.chains((3,), 0.5)
     chain = replace(chain, slo=replace(chain.slo, d_max_us=Fraction(20)))
-    plan = explained(exact_plan([chain], lemur.rack()), [chain])
+    plan = explain_infeasible(exact_plan([chain], lemur.rack()), [chain])
     assert plan.conflict == (Limit("d_max", "chain3"),)
     (change,) = plan.changes
     assert change.limit == Limit("d_max", "chain3")
@@ -71,7 +71,7 @@ def test_a_slow_nic_is_named() -> None:
     )
     server = {"name": "s", "cores": 4, "clock_mhz": 2000, "nic_mbps": 500}
     rack = rack_of({"switch": {}, "servers": [server], "nfs": {"A": {"server": {"cycles": 100}}}}, "rack")
-    plan = explained(exact_plan(chains, rack), chains)
+    plan = explain_infeasible(exact_plan(chains, rack), chains)
     assert plan.conflict == (Limit("t_min", "c"), Limit("nic_mbps", "s"))
     by_kind = {change.limit.kind: change.to for change in plan.changes}
     assert by_kind["t_min"] == pytest.approx(500) and by_kind["nic_mbps"] == pytest.approx(1000, rel=1e-3)
@@ -83,5 +83,5 @@ def test_no_core_is_enough_where_an_nf_runs_nowhere() -> None:
         {"chains": [{"name": "c", "t_min_mbps": 1, "t_max_mbps": 1, "nfs": [{"id": "a", "nf": "A"}]}]}, "chains"
     )
     rack = rack_of({"switch": {}, "servers": [], "nfs": {"A": {"server": {"cycles": 100}}}}, "rack")
-    plan = explained(exact_plan(chains, rack), chains)
+    plan = explain_infeasible(exact_plan(chains, rack), chains)
     assert plan.status is Status.INFEASIBLE and plan.changes == plan.conflict == ()

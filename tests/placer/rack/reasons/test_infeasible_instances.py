@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.place import best_plan
 from placer.rack.plan import answer
-from placer.rack.reasons.infeasible import explained
+from placer.rack.reasons.infeasible import explain_infeasible
 from tests.effort import examples
 from tests.placer.rack import instances
 from tests.placer.rack.exhaustive import is_feasible
@@ -124,7 +124,9 @@ def faults_of_reasons(chains: Json, rack: Json) -> list[str]:
     if is_feasible(chains, rack):
         return []
     read = chains_of(chains, "chains")
-    found = json.loads(json.dumps(answer(explained(best_plan(read, rack_of(rack, "rack")), read, seconds=ENOUGH_S))))
+    found = json.loads(
+        json.dumps(answer(explain_infeasible(best_plan(read, rack_of(rack, "rack")), read, seconds=ENOUGH_S)))
+    )
     if found["status"] != "infeasible":
         return [f"{found['status']}, and no plan is possible"]
     return [*faults_of_changes(chains, rack, found), *faults_of_conflict(chains, rack, found)]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from placer.rack.compiler.p4.names import ALSO_NAMES, KEYWORDS
+from placer.rack.compiler.p4.names import ALSO_NAMES, P4_KEYWORDS
 
 Item = TypeVar("Item")
 
@@ -81,7 +81,7 @@ def split_tokens(text: str) -> list[P4Token]:
             what = {'"': "a text without closing quote on its line", "#": "this directive"}
             raise P4SyntaxError(at, what.get(text[start], f"'{text[start]}'") + " is not emitted")
         kind = str(match.lastgroup)
-        if kind == "name" and match[0] in KEYWORDS:
+        if kind == "name" and match[0] in P4_KEYWORDS:
             kind = "keyword"
         if kind != "blank":
             found.append(P4Token(kind, match[0], at, start, match.end()))

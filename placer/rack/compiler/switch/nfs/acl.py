@@ -12,8 +12,8 @@ from placer.rack.compiler.switch.program import ActionCall, Apply, If, IsValid, 
 from placer.rack.compiler.traffic.entries import prefixes_of
 from placer.rack.rack import MatchKind
 
-FIELDS = ("protocol", "source", "destination", "source_port", "destination_port")
-BITS = (8, 32, 32, 16, 16)
+ENTRY_FIELDS = ("protocol", "source", "destination", "source_port", "destination_port")
+FIELD_BITS = (8, 32, 32, 16, 16)
 
 
 @BLOCKS.register("ACL")
@@ -23,7 +23,10 @@ def acl_block(instance: NfInstance) -> Block:
     entries = tuple(entry for one in instance.data for entry in _entries(one))
     table = MatchTable(
         name,
-        tuple(TableKey(f"m.{field}", bits, MatchKind.TERNARY) for field, bits in zip(FIELDS, BITS, strict=True)),
+        tuple(
+            TableKey(f"m.{field}", bits, MatchKind.TERNARY)
+            for field, bits in zip(ENTRY_FIELDS, FIELD_BITS, strict=True)
+        ),
         (PASS_ACTION.name, DROP_ACTION.name),
         ActionCall(PASS_ACTION.name),
         entries,

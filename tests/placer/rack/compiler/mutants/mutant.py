@@ -57,7 +57,7 @@ def replaced(owner: object, name: str, by: object) -> Patch:
 def in_program(change: Callable[[SwitchProgram], SwitchProgram]) -> Patch:
     """The program of the switch is changed before what it does not need is left out."""
     original = vars(compose)["needed_only"]
-    return replaced(compose, "needed_only", lambda program: original(change(program)))
+    return replaced(compose, "drop_needless", lambda program: original(change(program)))
 
 
 def in_statements(change: Callable[[Statement], Iterable[Statement]]) -> Patch:

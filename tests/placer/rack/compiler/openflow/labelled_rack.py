@@ -10,10 +10,10 @@ from placer.rack.compiler.graph import RackGraph, RackNf
 from placer.rack.compiler.instances import instances_of
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
 from placer.rack.compiler.openflow.labels import VlanLabels, tag, vlan_labels
-from placer.rack.compiler.openflow.pipeline import WORLD, openflow_program
+from placer.rack.compiler.openflow.pipeline import WORLD_PORT, openflow_program
 from placer.rack.compiler.openflow.process import LabelledSwitch
 from placer.rack.compiler.openflow.rules import OpenFlowProgram
-from placer.rack.compiler.routing import routed, split_limits
+from placer.rack.compiler.routing import route_graph, split_limits
 from placer.rack.compiler.server.chain_file import server_program
 from placer.rack.compiler.traffic.expression import Everything
 from placer.rack.compiler.traffic.pcap import pcap_filter
@@ -28,7 +28,7 @@ class LabelledRack:
     """Runs frames through the switch and the servers, one after the other."""
 
     def __init__(self, graph: RackGraph) -> None:
-        self.graph, self.routing = graph, routed(graph)
+        self.graph, self.routing = graph, route_graph(graph)
         self.labels: VlanLabels = vlan_labels(self.routing)
         self.instances = instances_of(graph)
         self.program: OpenFlowProgram = openflow_program(self.routing, self.instances, self.labels)
@@ -55,11 +55,11 @@ class LabelledRack:
         if read_headers(frame).kind == "malformed" or has_too_many_tags(frame):
             self.dropped["malformed"] += 1
             return []
-        left, waiting = [], [(WORLD, frame)]
+        left, waiting = [], [(WORLD_PORT, frame)]
         while waiting:
             port, one = waiting.pop(0)
             for out, made in self.switch.process(one, port):
-                if out == WORLD:
+                if out == WORLD_PORT:
                     left.append(made)
                 else:
                     waiting += [(out, back) for back in self.serve(made, time_us)]
@@ -108,7 +108,7 @@ class ServedRack:
     """The switch, and servers that run the chain files that the compiler writes for them."""
 
     def __init__(self, graph: RackGraph) -> None:
-        routing, instances = routed(graph), instances_of(graph)
+        routing, instances = route_graph(graph), instances_of(graph)
         labels = vlan_labels(routing)
         program = openflow_program(routing, instances, labels)
         self.ports = program.ports

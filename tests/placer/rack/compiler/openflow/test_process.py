@@ -20,7 +20,7 @@ from placer.rack.compiler.openflow.labels import vlan_labels
 from placer.rack.compiler.openflow.link_end import CaptureWriter, read_capture
 from placer.rack.compiler.openflow.pipeline import openflow_program
 from placer.rack.compiler.openflow.process import main
-from placer.rack.compiler.routing import routed
+from placer.rack.compiler.routing import route_graph
 from placer.rack.compiler.server.chain_file import ServerProgram, server_program
 from profiles.faults import InputError
 from tests.nfs.captures import write_capture
@@ -37,7 +37,7 @@ NF_SERVER = ROOT / "build" / "nfs" / "rack" / "nf-server"
 def write_rack(folder: Path, chains: list[Chain], places: list[dict[str, str]]) -> dict[str, ServerProgram]:
     """The programs of a rack in a folder; returns those of the servers."""
     graph = graph_of(plan_of(chains, places), "plan")
-    routing, instances = routed(graph), instances_of(graph)
+    routing, instances = route_graph(graph), instances_of(graph)
     labels = vlan_labels(routing)
     program = openflow_program(routing, instances, labels)
     texts = {"flows": program.flows_text(), "groups": program.groups_text(), "names": program.names_text()}

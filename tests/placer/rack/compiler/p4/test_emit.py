@@ -11,8 +11,8 @@ import pytest
 from placer.rack.compiler.graph import graph_of
 from placer.rack.compiler.instances import instances_of
 from placer.rack.compiler.p4.emit import p4_text
-from placer.rack.compiler.p4.names import ARCHITECTURE
-from placer.rack.compiler.routing import routed
+from placer.rack.compiler.p4.names import ARCHITECTURE_NAMES
+from placer.rack.compiler.routing import route_graph
 from placer.rack.compiler.switch.compose import compose
 from placer.rack.compiler.switch.program import Apply, Assign, Compute, Operation, SwitchAction, SwitchProgram
 from tests.placer.rack.compiler.p4.small import SMALL
@@ -25,7 +25,7 @@ from tests.reference.p4.checker.scope import PNA_NAMES
 def of_plan(seed: int, kinds: Sequence[str] = SAME_BYTES) -> SwitchProgram:
     """The switch of a random rack."""
     graph = graph_of(random_plan(seed, kinds), "plan.json")
-    return compose(routed(graph), instances_of(graph))
+    return compose(route_graph(graph), instances_of(graph))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -111,4 +111,4 @@ def test_a_table_that_stands_twice_is_refused() -> None:
 
 def test_every_name_of_the_architecture_is_avoided() -> None:
     """A table that is called as a type or a function of `pna.p4` would not compile."""
-    assert PNA_NAMES <= ARCHITECTURE
+    assert PNA_NAMES <= ARCHITECTURE_NAMES

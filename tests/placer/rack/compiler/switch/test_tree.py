@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placer.rack.compiler.graph import DeviceKind, RackGraph, graph_of
-from placer.rack.compiler.switch.tree import ROOT, exclusive_groups, runs_of, tree_of
+from placer.rack.compiler.switch.tree import ROOT_NODE, exclusive_groups, runs_of, tree_of
 from tests.placer.rack.compiler.made_chains import made_chain
 from tests.placer.rack.compiler.made_plans import made_plan
 from tests.placer.rack.compiler.random_racks import random_plan
@@ -32,7 +32,7 @@ def test_a_merge_stands_below_the_branching_nf() -> None:
     """Its nearest common ancestor, not one of the branches (Lemur, A.2.2)."""
     runs = runs_of(_graph(["Match", "ACL", "LB", "IPv4Fwd"], "switch switch switch switch", DIAMOND))
     tree_of(runs)
-    assert {first: run.parent for first, run in runs.items()} == {0: ROOT, 1: 0, 2: 0, 3: 0}
+    assert {first: run.parent for first, run in runs.items()} == {0: ROOT_NODE, 1: 0, 2: 0, 3: 0}
     groups = exclusive_groups(runs, runs[0].children)
     assert [[run.first for run in group] for group in groups] == [[1, 2], [3]]
 
@@ -61,7 +61,7 @@ def test_a_run_stands_behind_all_that_lead_to_it(seed: int) -> None:
     walk(tree_of(runs), ())
     assert order.keys() == runs.keys()
     for run in runs.values():
-        for before in run.before - {ROOT}:
+        for before in run.before - {ROOT_NODE}:
             parents = _ancestors(runs, run.first)
             assert before in parents or order[before] < order[run.first]
     placed = {nf.number for run in runs.values() for nf in run.nfs}
@@ -70,7 +70,7 @@ def test_a_run_stands_behind_all_that_lead_to_it(seed: int) -> None:
 
 def _ancestors(runs: dict, first: int) -> set[int]:  # type: ignore[type-arg]
     found = set()
-    while first != ROOT:
+    while first != ROOT_NODE:
         first = runs[first].parent
         found.add(first)
     return found

@@ -11,7 +11,7 @@ import pytest
 from placer.rack.place import best_plan
 from placer.rack.plan import Status
 from placer.rack.rack import Rack
-from placer.rack.stages.stage_oracles import CompilerError, StageCompiler, checked_stages
+from placer.rack.stages.stage_oracles import CompilerError, StageCompiler, check_stages
 from profiles import InputError
 from tests.placer.rack import lemur
 
@@ -29,7 +29,7 @@ for line in sys.stdin:
 def with_compiler(folder: Path, stages: int | None) -> Rack:
     (folder / "compiler.py").write_text(COUNTS, encoding="utf-8")
     command = f"exec:{sys.executable} {folder / 'compiler.py'} {folder / 'log'}"
-    return checked_stages(lemur.rack(switch={"stages": stages}), lemur.chains((3,), 0.5), command)
+    return check_stages(lemur.rack(switch={"stages": stages}), lemur.chains((3,), 0.5), command)
 
 
 def test_a_compiler_decides_what_fits(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from placer.rack.files.written_twins import write_rack
 from placer.rack.place import best_plan
 from placer.rack.plan import Limit, Status
 from placer.rack.rack import Rack
-from placer.rack.reasons.infeasible import explained
+from placer.rack.reasons.infeasible import explain_infeasible
 from placer.rack.search.fleet_plan import fleet_plan
-from placer.rack.stages.stage_oracles import checked_stages, stage_oracle
+from placer.rack.stages.stage_oracles import check_stages, stage_oracle
 from placer.rack.stages.tables.table_stages import TableStages
 from profiles import InputError
 from tests.placer.rack import instances, lemur
@@ -82,7 +82,7 @@ def test_too_few_stages_are_in_the_conflict() -> None:
     """IPv4Fwd runs on the switch only and needs four stages, with the steering before it."""
     chains = lemur.chains((2,), 0.5)
     assert best_plan(chains, lemur_rack(4)).chains
-    plan = explained(best_plan(chains, lemur_rack(3)), chains)
+    plan = explain_infeasible(best_plan(chains, lemur_rack(3)), chains)
     assert plan.status is Status.INFEASIBLE
     assert plan.conflict == (Limit("blocks", "switch"),) and plan.changes == ()
 
@@ -103,8 +103,8 @@ def test_a_rack_may_give_tables_and_memory() -> None:
 def test_nfs_whose_cycles_grow_keep_their_tables() -> None:
     """Prediction of contention gives them names that no library knows."""
     chains = lemur.chains((3,), 0.5)
-    asked = RackInstance(chains, checked_stages(lemur.rack(switch={"stages": 12}), chains, "tables"))
-    grown = asked.grown({(0, 1, False): Fraction(3, 2)})
+    asked = RackInstance(chains, check_stages(lemur.rack(switch={"stages": 12}), chains, "tables"))
+    grown = asked.grow({(0, 1, False): Fraction(3, 2)})
     assert grown.chains[0].nfs[1].nf != "ACL"
     assert best_plan(grown.chains, grown.rack).status is Status.OPTIMAL
 
@@ -113,7 +113,7 @@ def test_nfs_without_tables_are_refused() -> None:
     """By name, with the key of the rack file that would give them."""
     chains, rack = renamed(lemur.chains((3,), 0.5))
     with pytest.raises(InputError) as refused:
-        checked_stages(rack, chains, "tables")
+        check_stages(rack, chains, "tables")
     (fault,) = refused.value.faults
     assert "the tables of Firewall on the switch are not known" in str(fault)
     assert fault.hint == "tables = [...] beside blocks, in [nf.Firewall.switch] of the rack"
@@ -137,7 +137,7 @@ def renamed(chains: tuple[Chain, ...]) -> tuple[list[Chain], Rack]:
 )
 def test_other_oracles_are_refused(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        checked_stages(lemur.rack(switch={"stages": 12}), lemur.chains((3,), 0.5), name)
+        check_stages(lemur.rack(switch={"stages": 12}), lemur.chains((3,), 0.5), name)
 
 
 def disagreements(seed: int) -> list[str]:
