@@ -55,11 +55,11 @@ def upper_bound(device: GpuDevice, slos: Sequence[LatencySlo]) -> AdmissionBound
     bounds = [
         AdmissionBound(len(alone), "the others are not kept by an empty GPU" if len(alone) < len(slos) else "all SLOs"),
         AdmissionBound(device.workers, "each SLO takes a worker"),
-        AdmissionBound(_fitting((one.executors for one in alone), executors), "executors of all SMs"),
+        AdmissionBound(_fitting((slo.executors for slo in alone), executors), "executors of all SMs"),
         AdmissionBound(_in_time(alone), "transfers in time, each once (Moore and Hodgson)"),
     ]
     if device.arbitration is Arbitration.SPORADIC:
-        shares = (one.utilisation for one in alone)
+        shares = (slo.utilisation for slo in alone)
         bounds.append(AdmissionBound(_fitting(shares, 1.0 + LOOSE_LIMIT), "utilisation of the bus"))
     return min(bounds, key=lambda one: one.count)
 
@@ -127,10 +127,10 @@ def _in_time(jobs: Sequence[RelaxedSlo]) -> int:
     """How many transfers can be over in time, one after another."""
     kept: list[float] = []
     over = 0.0
-    for one in sorted(jobs, key=lambda one: one.due_us):
-        over += one.transfer_us
-        if over > one.due_us * (1.0 + LOOSE_LIMIT):
-            over += heappushpop(kept, -one.transfer_us)  # leave out the longest
+    for job in sorted(jobs, key=lambda one: one.due_us):
+        over += job.transfer_us
+        if over > job.due_us * (1.0 + LOOSE_LIMIT):
+            over += heappushpop(kept, -job.transfer_us)  # leave out the longest
         else:
-            heappush(kept, -one.transfer_us)
+            heappush(kept, -job.transfer_us)
     return len(kept)

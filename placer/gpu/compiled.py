@@ -1,7 +1,7 @@
 """Inner loops as machine code, and what counts as equal in them.
 
-A time may exceed its limit by `NEAR_LIMIT`, relative, so that a latency that meets its SLO in exact arithmetic also does in
-floating point. A utilisation must stay below 1 by as much.
+A time may exceed its limit by `NEAR_LIMIT`, relative, so that a latency that meets its SLO in exact arithmetic also
+does in floating point. A utilisation must stay below 1 by as much.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KERNEL_FOLDERS = (Path(__file__).parent,)
 
 NEAR_LIMIT = 1e-9
 WITHIN_LIMIT = 1.0 + NEAR_LIMIT / 2
-"""Greedy methods let times exceed their limits by this factor: half of `NEAR_LIMIT`, so that rounding stays within it."""
+"""Greedy methods let times exceed their limits by this factor: half of `NEAR_LIMIT`, so that rounding stays in it."""
 
 
 def compile_kernel(kernel: Kernel) -> Kernel:

@@ -77,7 +77,7 @@ def reasons_of(device: GpuDevice, admission: Admission) -> tuple[RejectionReason
     if not admission.rejected:
         return ()
     others = _OtherSlos(device, admission)
-    return tuple(_reason(device, others, one, len(admission.admitted)) for one in admission.rejected)
+    return tuple(_reason(device, others, rejected, len(admission.admitted)) for rejected in admission.rejected)
 
 
 def _reason(device: GpuDevice, others: _OtherSlos, rejected: Rejected, admitted: int) -> RejectionReason:
@@ -125,7 +125,7 @@ class _OtherSlos:
     def __init__(self, device: GpuDevice, admission: Admission) -> None:
         self.device = device
         self.gpu, self.nfs, self.numbers = gpu_numbers(device), nf_times(device), numbers_of(device)
-        self.names = {one.slo.nf for one in admission.admitted}
+        self.names = {admitted.slo.nf for admitted in admission.admitted}
         ordered = sorted(admission.admitted, key=lambda one: one.order)
         self.count = len(ordered)
         self.whole, self.times = empty_tables(self.gpu, self.count)
@@ -150,7 +150,7 @@ class _OtherSlos:
         found = (
             self._latency(slo, *layout, sms) for layout in self._layouts(slo) for sms in self._choices(slo, *layout)
         )
-        return min((one for one in found if one is not None), key=lambda one: one.total, default=None)
+        return min((least for least in found if least is not None), key=lambda one: one.total, default=None)
 
     def _layouts(self, slo: LatencySlo) -> list[tuple[int, int]]:
         """Batches and executors of their largest minibatches."""

@@ -156,10 +156,10 @@ def list_admitted(device: GpuDevice, slos: Sequence[LatencySlo], whole: Ints) ->
 def _bus_takes_all(gpu, nfs, nf, rate, latency, pinned):  # type: ignore[no-untyped-def]
     """Whether the transfers of all SLOs take less than the whole bus, with batches that are not large."""
     used = 0.0
-    for one in range(len(nf)):
-        first = layouts(gpu, nfs, nf[one], rate[one], latency[one], pinned[one], 0.0, MEDIUM_SHARE, 1)
+    for slo in range(len(nf)):
+        first = layouts(gpu, nfs, nf[slo], rate[slo], latency[slo], pinned[slo], 0.0, MEDIUM_SHARE, 1)
         if len(first):
-            _, transfer, period = times_of(nfs, nf[one], rate[one], first[0, 0])
+            _, transfer, period = times_of(nfs, nf[slo], rate[slo], first[0, 0])
             used += transfer / period
     return used < 1.0
 
@@ -178,17 +178,17 @@ def _admit_with_share(gpu, nfs, whole, times, nf, rate, latency, pinned, allowan
     count = len(nf)
     keys, causes = np.empty(count), np.empty(count, np.int64)
     batches, largest = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    for one in range(count):
-        first = layouts(gpu, nfs, nf[one], rate[one], latency[one], pinned[one], allowances[nf[one]], share, 1)
-        keys[one] = inf
+    for slo in range(count):
+        first = layouts(gpu, nfs, nf[slo], rate[slo], latency[slo], pinned[slo], allowances[nf[slo]], share, 1)
+        keys[slo] = inf
         if len(first):
-            batches[one], largest[one] = first[0, 0], first[0, 1]
-            keys[one] = _key_of(gpu, nfs, nf[one], rate[one], latency[one], batches[one], largest[one])
-    for one in np.argsort(keys, kind="mergesort"):  # stable
-        allowance = allowances[nf[one]]
-        causes[one] = place(
-            gpu, nfs, whole, times, one, nf[one], rate[one], latency[one], pinned[one], allowance, share,
-            batches[one], largest[one],
+            batches[slo], largest[slo] = first[0, 0], first[0, 1]
+            keys[slo] = _key_of(gpu, nfs, nf[slo], rate[slo], latency[slo], batches[slo], largest[slo])
+    for slo in np.argsort(keys, kind="mergesort"):  # stable
+        allowance = allowances[nf[slo]]
+        causes[slo] = place(
+            gpu, nfs, whole, times, slo, nf[slo], rate[slo], latency[slo], pinned[slo], allowance, share,
+            batches[slo], largest[slo],
         )  # fmt: skip
     return causes
 

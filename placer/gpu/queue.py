@@ -132,13 +132,13 @@ def _in_time_unordered(gpu, whole, times, row, count):  # type: ignore[no-untype
     """Whether each transfer is over in time behind all others, as it may be when nothing orders them."""
     transfer, period = times[TRANSFER_ROW + row, :count].copy(), times[PERIOD_ROW + row, :count].copy()
     last = count - 1
-    for one in range(last, -1, -1):
+    for place in range(last, -1, -1):
         # of the others, those behind it have moved up by one place
-        own, own_period = times[TRANSFER_ROW + row, one], times[PERIOD_ROW + row, one]
-        for at in range(one, last):
+        own, own_period = times[TRANSFER_ROW + row, place], times[PERIOD_ROW + row, place]
+        for at in range(place, last):
             transfer[at], period[at] = times[TRANSFER_ROW + row, at + 1], times[PERIOD_ROW + row, at + 1]
         transfer[last], period[last] = own, own_period
-        due = times[DUE_ROW + row, one]
+        due = times[DUE_ROW + row, place]
         if end_of(gpu.sporadic, transfer, period, last, 0.0, due) == inf:
             return False
     return True

@@ -26,38 +26,30 @@ SLOPE_ROW, FIXED_ROW, PRE_POST_ROW, PER_EXECUTOR_ROW, KERNEL_ROW, BETA_ROW = ran
 kernel, per executor of a minibatch and fixed; and from `BETA_ROW` on for each NF its penalties beside each other NF."""
 
 (
-    COUNTS_ROW,
-    FREE_ROW,
-    SHARERS_ROW,
-    SLO_ROW,
-    NF_ROW,
-    BATCH_ROW,
-    LARGEST_ROW,
-    CHANGED_ROW,
-    CHOSEN_ROW,
-    JOB_ROW,
-    _OTHER_JOB_ROW,
-    ON_ROW,
-) = range(12)
+    COUNTS_ROW, FREE_ROW, SHARERS_ROW, SLO_ROW, NF_ROW, BATCH_ROW, LARGEST_ROW, CHANGED_ROW, CHOSEN_ROW, JOB_ROW,
+    _OTHER_JOB_ROW, ON_ROW,
+) = range(12)  # fmt: skip
 """Rows of `whole`.
 
-`FREE_ROW` executors and `SHARERS_ROW`, which are minibatches, by SM; SLO, NF, batch and executors of the largest minibatch by
-tenant; `CHANGED_ROW` tenants and `CHOSEN_ROW` SMs are scratch; `JOB_ROW` and the next one hold the tenants in the queue. From `ON_ROW`
-on, a row for each SM: the tenant of each minibatch, and then as many rows with which of its minibatches it is.
+`FREE_ROW` executors and `SHARERS_ROW`, which are minibatches, by SM; SLO, NF, batch and executors of the largest
+minibatch by tenant; `CHANGED_ROW` tenants and `CHOSEN_ROW` SMs are scratch; `JOB_ROW` and the next one hold the tenants
+in the queue. From `ON_ROW` on, a row for each SM: the tenant of each minibatch, and then as many rows with which of its
+minibatches it is.
 """
 TENANT_COUNT, QUEUE_ROW = range(2)
 """Places in row `COUNTS_ROW`: the number of tenants, and which of two rows is the queue; the other is for a trial."""
 
 (
-    BEFORE_ROW, NOW_ROW, LATER_ROW, OWN_PERIOD_ROW, DUE_ROW, _OTHER_DUE_ROW, TRANSFER_ROW, _OTHER_TRANSFER_ROW, PERIOD_ROW, _OTHER_PERIOD_ROW, OVER_ROW, _OTHER_OVER_ROW, USED_ROW, _OTHER_USED_ROW, BASE_ROW,
+    BEFORE_ROW, NOW_ROW, LATER_ROW, OWN_PERIOD_ROW, DUE_ROW, _OTHER_DUE_ROW, TRANSFER_ROW, _OTHER_TRANSFER_ROW,
+    PERIOD_ROW, _OTHER_PERIOD_ROW, OVER_ROW, _OTHER_OVER_ROW, USED_ROW, _OTHER_USED_ROW, BASE_ROW,
 ) = range(15)  # fmt: skip
 """Rows of `times`.
 
-By tenant: the latency without batching, pre- and post-processing, the kernel `NOW_ROW`, and beside an arrival (`LATER_ROW`),
-and the period. By place in the queue, in two rows each: when a transfer is due, its time and period, when it is `OVER_ROW`
-if each came once, and the share of the bus that is `USED_ROW` up to it. From `BASE_ROW` on, a row for each SM: the time of each
-minibatch alone. Then by NF and SM the penalty of an arrival, and as many rows with the largest delay of a tenant,
-infinite where one would exceed its period.
+By tenant: the latency without batching, pre- and post-processing, the kernel `NOW_ROW`, and beside an arrival
+(`LATER_ROW`), and the period. By place in the queue, in two rows each: when a transfer is due, its time and period,
+when it is `OVER_ROW` if each came once, and the share of the bus that is `USED_ROW` up to it. From `BASE_ROW` on, a row
+for each SM: the time of each minibatch alone. Then by NF and SM the penalty of an arrival, and as many rows with the
+largest delay of a tenant, infinite where one would exceed its period.
 """
 
 

@@ -91,7 +91,9 @@ def plan_found(
     rough = [
         place_chain(chain, one, row, rack, 0.0) for chain, one, row in zip(chains, options, found.chosen, strict=True)
     ]
-    rates = refine_rates([one.layout for one in rough], [_cap(one) for one in rough], found.rates)
+    rates = refine_rates(
+        [chain_plan.layout for chain_plan in rough], [_cap(chain_plan) for chain_plan in rough], found.rates
+    )
     placed_chains = tuple(ChainPlan(one.layout, rate, one.cores) for one, rate in zip(rough, rates, strict=True))
     plan = RackPlan(rack, Status.OPTIMAL if found.proven else Status.FEASIBLE, placed_chains, found.bound, seconds)
     return RackPlan(rack, plan.status, placed_chains, max(found.bound, plan.marginal_mbps), seconds)

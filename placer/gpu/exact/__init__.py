@@ -80,7 +80,7 @@ def rejections(
     first in the way beside the admitted ones: no worker, no free executors, kernels that get too slow on shared SMs, or
     else the bus.
     """
-    served = {one.slo.id for one in admitted}
+    served = {tenant.slo.id for tenant in admitted}
     return tuple(
         Rejected(slo, cases.cause[at] or _beside(device, slo, int(cases.batch[at]), int(cases.size[at]), admitted))
         for at, slo in enumerate(slos)
@@ -92,8 +92,8 @@ def _beside(device: GpuDevice, slo: LatencySlo, batch: int, size: int, admitted:
     if len(admitted) >= device.workers:
         return "workers"
     free = Counter(dict.fromkeys(range(device.sms), device.executors_per_sm))
-    for one in admitted:
-        for share in one.minibatches:
+    for tenant in admitted:
+        for share in tenant.minibatches:
             free[share.sm] -= device.executors(share.packets)
     needed = device.executors(batch)
     if sum(free.values()) < needed:
@@ -116,9 +116,9 @@ def _spread(
 ) -> tuple[SmShare, ...]:
     """Minibatches on the SMs with the least penalties; none where executors lack."""
     tenants: dict[int, list[str]] = {sm: [] for sm in free}
-    for one in admitted:
-        for share in one.minibatches:
-            tenants[share.sm].append(one.slo.nf)
+    for tenant in admitted:
+        for share in tenant.minibatches:
+            tenants[share.sm].append(tenant.slo.nf)
 
     def cost(sm: int) -> tuple[float, int]:
         there = tenants[sm]
@@ -136,9 +136,9 @@ def _spread(
 def _without_bus(device: GpuDevice, joined: Sequence[Admitted]) -> bool:
     """Whether all would keep their latency if nobody waited for the bus; each with the smallest batch that keeps up."""
     parts = latency_of(device, joined)
-    for one in joined:
-        part = replace(parts[one.slo.id], transfer_wait=0.0)
-        period_us = device.period_us(one.batch, one.slo.rate_kpps)
-        if not at_most(part.kernel, period_us) or not at_most(part.total, one.slo.latency_us):
+    for tenant in joined:
+        part = replace(parts[tenant.slo.id], transfer_wait=0.0)
+        period_us = device.period_us(tenant.batch, tenant.slo.rate_kpps)
+        if not at_most(part.kernel, period_us) or not at_most(part.total, tenant.slo.latency_us):
             return False
     return True

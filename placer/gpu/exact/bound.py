@@ -47,7 +47,7 @@ def _by_sms(p: Problem, best: BestCases, possible: np.ndarray[tuple[int, ...], n
         if sharers.any():
             shares.append(executors[i] / p.slots)
             continue
-        size = max(one for one in range(1, p.slots + 1) if one <= best.size[i] or _alone(p, i, one, 0.0))
+        size = max(count for count in range(1, p.slots + 1) if count <= best.size[i] or _alone(p, i, count, 0.0))
         shares.append(-(-executors[i] // size))
     return _fitting(np.array(shares, dtype=np.float64), float(p.sms))
 
@@ -184,7 +184,8 @@ def _best_case(p: Problem, i: int) -> tuple[int, int, int, float, float, float, 
         causes.add(cause)
         if cause != "executors":
             break
-    return 0, 0, 0, 0.0, 0.0, 0.0, next(one for one in ("batching", "kernel", "pcie", "executors") if one in causes)
+    first = next(cause for cause in ("batching", "kernel", "pcie", "executors") if cause in causes)
+    return 0, 0, 0, 0.0, 0.0, 0.0, first
 
 
 def _batch(p: Problem, i: int, kernel: float) -> tuple[int, str]:

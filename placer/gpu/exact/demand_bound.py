@@ -98,7 +98,7 @@ def demand_bound(p: Problem, best: BestCases, time_limit_s: float) -> DemandBoun
         -gain,
         A_ub=rows,
         b_ub=limits,
-        bounds=[(0.0, float(one)) for one in upper],
+        bounds=[(0.0, float(most)) for most in upper],
         method="highs",
         options={"time_limit": max(0.01, time_limit_s)},
     )
@@ -264,7 +264,7 @@ def whole_demand_bound(p: Problem, best: BestCases, at_least: int, time_limit_s:
     chosen = [model.new_bool_var("") for _ in demands.of]
     for slo in np.unique(demands.of).tolist():
         model.add_at_most_one(chosen[k] for k in np.flatnonzero(demands.of == slo))
-    shares = [floor(one * BUS_SHARES) for one in demands.share]
+    shares = [floor(share * BUS_SHARES) for share in demands.share]
     model.add(cp_model.LinearExpr.weighted_sum(chosen, shares) <= BUS_SHARES)
     _add_times(model, demands, chosen)
     model.add(sum(chosen) >= at_least + 1)

@@ -239,7 +239,7 @@ def problem_of(device: GpuDevice, slos: Sequence[LatencySlo]) -> Problem:
         _floats(nf.kernel_us[0] for nf in nfs),
         _floats(nf.kernel_us[1] for nf in nfs),
         np.array([slo.batch or 0 for slo in slos], dtype=np.int64),
-        np.array([[device.penalty(one, [other]) for other in names] for one in names], dtype=np.float64).reshape(
+        np.array([[device.penalty(nf, [other]) for other in names] for nf in names], dtype=np.float64).reshape(
             len(names), len(names)
         ),
     )

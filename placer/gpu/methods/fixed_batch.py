@@ -23,6 +23,6 @@ def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
     given = {slo.id: slo for slo in slos}
     admitted, rejected = admit_greedily(device, [replace(slo, batch=slo.batch or BATCH_PACKETS) for slo in slos])
     return (
-        tuple(Admitted(given[one.slo.id], one.batch, one.order, one.minibatches) for one in admitted),
-        tuple(Rejected(given[one.slo.id], one.cause) for one in rejected),
+        tuple(Admitted(given[tenant.slo.id], tenant.batch, tenant.order, tenant.minibatches) for tenant in admitted),
+        tuple(Rejected(given[rejection.slo.id], rejection.cause) for rejection in rejected),
     )

@@ -130,12 +130,12 @@ class _Search:
         if len(self.plan) >= self.device.workers:
             return "workers"
         fits = False
-        for one in _spread(self.alone[slo.id]):
-            sm = self._sm(one.batch)
+        for alone_latency in _spread(self.alone[slo.id]):
+            sm = self._sm(alone_latency.batch)
             if sm is None:
                 continue
             fits = True
-            wanted = self._with(Admitted(slo, one.batch, 0, (SmShare(sm, one.batch),)))
+            wanted = self._with(Admitted(slo, alone_latency.batch, 0, (SmShare(sm, alone_latency.batch),)))
             found = self.latencies.p99_us(wanted)
             if all(latency <= each.slo.latency_us for latency, each in zip(found, wanted, strict=True)):
                 self.plan = wanted
@@ -150,8 +150,8 @@ class _Search:
     def _sm(self, packets: int) -> int | None:
         """The SM with the most free executors; None where it has no room."""
         used: Counter[int] = Counter()
-        for one in self.plan:
-            used.update({share.sm: self.device.executors(share.packets) for share in one.minibatches})
+        for tenant in self.plan:
+            used.update({share.sm: self.device.executors(share.packets) for share in tenant.minibatches})
         sm = min(range(self.device.sms), key=lambda at: (used[at], at))
         fits = used[sm] + self.device.executors(packets) <= self.device.executors_per_sm
         return sm if fits else None

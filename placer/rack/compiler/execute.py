@@ -229,13 +229,22 @@ def _run(
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []
     try:
-        for one in processes:
-            arguments = [captures.get(word, word) for word in one.arguments]
-            with (folder / RUN_FOLDER / f"{one.name}.log").open("wb") as log:
-                program = [sys.executable, "-m"] if one.program == OPENFLOW_MODULE else []
-                command = [*program, one.program if program else str(programs / one.program), *arguments]
+        for rack_process in processes:
+            arguments = [captures.get(word, word) for word in rack_process.arguments]
+            with (folder / RUN_FOLDER / f"{rack_process.name}.log").open("wb") as log:
+                program = [sys.executable, "-m"] if rack_process.program == OPENFLOW_MODULE else []
+                command = [
+                    *program,
+                    rack_process.program if program else str(programs / rack_process.program),
+                    *arguments,
+                ]
                 started.append(
-                    (one, subprocess.Popen(command, cwd=folder / one.folder, stdin=subprocess.DEVNULL, stderr=log))
+                    (
+                        rack_process,
+                        subprocess.Popen(
+                            command, cwd=folder / rack_process.folder, stdin=subprocess.DEVNULL, stderr=log
+                        ),
+                    )
                 )
         failed = _wait(started, on_wait)
     finally:
@@ -298,8 +307,8 @@ def _add(rack: RackFile, folder: Path) -> RackRun:
         if process.name == "switch" and "world" in report["received"]:
             result.received, result.sent = report["received"]["world"], report["sent"]["world"]
         names = rack.servers[process.name].functions if process.name in rack.servers else None
-        for one in report["functions"]:
-            _add_function(result, one, names)
+        for function in report["functions"]:
+            _add_function(result, function, names)
     return result
 
 

@@ -229,7 +229,8 @@ def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
     """Names that cannot be those of folders, chains without a place, and expressions that cannot be read."""
     for place in _empty(plan.rack).places:
         if not DEVICE_NAME.fullmatch(place.name) or place.name == WORLD_PORT:
-            hint = f'up to 64 letters of ASCII, digits, "_", "." and "-", a letter or a digit first, and not "{WORLD_PORT}"'
+            letters = 'up to 64 letters of ASCII, digits, "_", "." and "-", a letter or a digit first'
+            hint = f'{letters}, and not "{WORLD_PORT}"'
             yield Fault(file, None, place.kind.value, f"{place.name!r} cannot be the name of generated files", hint)
     for chain in plan.chains:
         if chain.name not in plan.places:

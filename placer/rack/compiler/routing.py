@@ -65,7 +65,7 @@ class Routing:
         crossing = {
             target for nf in self.graph.nfs for target in nf.targets if self.graph.nfs[target].place != nf.place
         }
-        return frozenset(crossing | {one.nf for one in self.graph.entries if not self.on_switch(one.nf)})
+        return frozenset(crossing | {entry.nf for entry in self.graph.entries if not self.on_switch(entry.nf)})
 
     @cached_property
     def exits(self) -> Mapping[int, Label]:

@@ -173,12 +173,12 @@ class _Loop:
             self.best = _Candidate(rated, found)
         elif not rated.chains:
             self.why = "; ".join(rated.notes)
-        given = sum(one.rate_mbps for one in plan)
+        given = sum(chain_plan.rate_mbps for chain_plan in plan)
         kept = (
             f"{sum(chain.rate_mbps for chain in rated.chains):,.1f} Mbps" if rated.chains else f"not kept: {self.why}"
         )
         self.notify(f"contention, round {self.done}: {given:,.1f} Mbps planned, as predicted {kept}")
-        placement = tuple((one.layout.sites, one.cores) for one in plan)
+        placement = tuple((chain_plan.layout.sites, chain_plan.cores) for chain_plan in plan)
         repeated = placement in self.seen
         self.seen.add(placement)
         return found, repeated
@@ -299,7 +299,7 @@ class RackInstance:
         """
         factors: dict[Key, Fraction] = {}
         for device, placed in co_locations(chains, self.rack):
-            answers = growth(device, [one.member for one in placed])
+            answers = growth(device, [core_nf.member for core_nf in placed])
             for one, answer in zip(placed, answers, strict=True):
                 for at, factor in zip(one.member.nfs, answer, strict=True):
                     key = (self.class_of[one.chain], at, device.is_smartnic)

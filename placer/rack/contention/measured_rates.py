@@ -69,7 +69,7 @@ def capacities(plan: RackPlan, testbed: Testbed) -> list[Capacity]:
     for device, placed in co_locations(plan.chains, plan.rack):
         if device.is_smartnic:
             continue
-        paths = [_paths(one.member, plan.rack, device, testbed.describe().traffic) for one in placed]
+        paths = [_paths(core_nf.member, plan.rack, device, testbed.describe().traffic) for core_nf in placed]
         beside = [_beside(at, plan, placed, paths) for at in range(len(placed))]
         alone = [[path.load for path in of_group] for of_group in paths]
         runs = testbed.run_many([*beside, *alone], noise=False)
@@ -86,8 +86,8 @@ def capacities(plan: RackPlan, testbed: Testbed) -> list[Capacity]:
 def measure_rates(plan: RackPlan, found: Sequence[Capacity]) -> list[float]:
     """What each chain of a plan reaches of its rate, Mbps."""
     rates = [chain.rate_mbps for chain in plan.chains]
-    for one in found:
-        rates[one.chain] = min(rates[one.chain], one.mbps)
+    for capacity in found:
+        rates[capacity.chain] = min(rates[capacity.chain], capacity.mbps)
     return rates
 
 

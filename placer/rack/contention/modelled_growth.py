@@ -190,7 +190,10 @@ class ModelledGrowth:
         table = pd.DataFrame(np.hstack([rows, list(met.values())]), columns=[*TRAFFIC_COLUMNS, *COUNTERS])
         found = self.by.contention_details(nf, table, coverage=max(1 - 2 * self.risk, 0.0))
         kpps = [
-            one.throughput_kpps if one.low_kpps is None or self.risk >= MEDIAN_RISK else one.low_kpps for one in found
+            prediction.throughput_kpps
+            if prediction.low_kpps is None or self.risk >= MEDIAN_RISK
+            else prediction.low_kpps
+            for prediction in found
         ]
         return [
             max(one.solo_kpps / max(rate, LEAST_KPPS), 1.0) if counters.any() else 1.0

@@ -182,7 +182,7 @@ def read_rack(path: Path) -> Rack:
 def chains_of(content: object, file: str) -> tuple[Chain, ...]:
     """Chains from parsed JSON; faults name `file`."""
     parsed = _validate(_Chains, content, file).chains
-    faults = _repeat((one.name for one in parsed), "chains", file)
+    faults = _repeat((chain.name for chain in parsed), "chains", file)
     readings = [_ChainReading(one, f"chains.{at}", file) for at, one in enumerate(parsed)]
     chains = [reading.chain() for reading in readings]
     faults += [fault for reading in readings for fault in reading.faults]
@@ -232,7 +232,7 @@ def _validate(model: type[_Message], content: object, file: str) -> _Message:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        found = [(".".join(map(str, fault["loc"])), worded(fault)) for fault in error.errors(include_url=False)]
         raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
 
 

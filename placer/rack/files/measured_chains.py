@@ -167,7 +167,7 @@ class _Reading:
         """The inputs of an NF: columns of its profile that the other files have, too."""
         profile = tables[nf]
         others = [table for table in (runs, rows) if table is not None]
-        candidates = [one for one in profile.header if one != self.measure and one not in self.ignored]
+        candidates = [column for column in profile.header if column != self.measure and column not in self.ignored]
         if not others:
             return tuple(candidate for candidate in candidates if profile.is_numeric(candidate))
         lacking = {column: [other for other in others if not _has(other, nf, column)] for column in candidates}
@@ -245,7 +245,7 @@ def _influences(profile: CsvTable, column: str, found: Sequence[str], measure: s
         return False
     measured = np.array([number_of(cell) or np.nan for cell in profile.cells(measure)])
     logarithm = np.log(np.where(measured > 0, measured, np.nan))
-    known = [profile.cells(one) for one in found]
+    known = [profile.cells(row) for row in found]
     without, with_it = (_spread_within(logarithm, keys) for keys in (known, [*known, cells]))
     return bool(without > max(LEAST_INFLUENCE * with_it, LITTLE_SPREAD))
 

@@ -111,7 +111,7 @@ def _document(path: Path) -> _Document:
         return _Document.model_validate(content)
     except ValidationError as error:
         hint = "a plan is what `placer chain place --plan FILE` writes"
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        found = [(".".join(map(str, fault["loc"])), worded(fault)) for fault in error.errors(include_url=False)]
         raise InputError([Fault(str(path), None, place or None, message, hint) for place, message in found]) from None
 
 

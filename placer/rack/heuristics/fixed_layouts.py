@@ -217,7 +217,7 @@ def _best_rates(rack: Rack, layouts: Sequence[Layout], caps: Sequence[Fraction])
     least = np.array([float(layout.chain.slo.t_min_mbps) for layout in layouts])
     largest = np.maximum([float(cap) for cap in caps], least)  # a cap may be below by the tolerance
     if not names:
-        return [float(one) for one in largest]
+        return [float(size) for size in largest]
     found = linprog(
         -np.ones(len(layouts)),
         A_ub=shares,

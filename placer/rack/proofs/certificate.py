@@ -315,7 +315,7 @@ class _Split:
 
 def _split_of_mixture(options: Sequence[Options], weights: Sequence[dict[int, float]]) -> _Split | None:
     """A split of the chain that is mixed most, such that its mixture is in neither part; None if none is mixed."""
-    used = [{way: weight for way, weight in one.items() if weight > LEAST_WEIGHT} for one in weights]
+    used = [{way: weight for way, weight in way_weights.items() if weight > LEAST_WEIGHT} for way_weights in weights]
     mixed = [number for number, one in enumerate(used) if len(one) > 1]
     if not mixed:
         return None

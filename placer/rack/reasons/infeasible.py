@@ -93,12 +93,14 @@ class Infeasible:
         None where no limit is the cause, and where the time was not enough.
         """
         kept = list(_limits(self.chains, self.rack))
-        kinds = [{limit for limit in kept if limit.kind == kind} for kind in dict.fromkeys(one.kind for one in kept)]
+        kinds = [
+            {limit for limit in kept if limit.kind == kind} for kind in dict.fromkeys(limit.kind for limit in kept)
+        ]
         try:
             if not self.fits(*self._without([])):
                 return []
             for part in [*kinds, *({limit} for limit in kept)]:
-                fewer = [one for one in kept if one not in part]
+                fewer = [limit for limit in kept if limit not in part]
                 if len(fewer) < len(kept) and not self.fits(*self._without(fewer)):
                     kept = fewer
         except TimeoutError:

@@ -80,7 +80,7 @@ class Replanning:
         until
             When to end, on the monotonic clock.
         """
-        every = sum(len(one) for one in self.kept)
+        every = sum(len(sites) for sites in self.kept)
         found = Fewest(RackPlan(self.rack, Status.UNKNOWN), first, first)
         for most in sorted({min(most, every) for most in (*MOVE_STEPS, every) if most >= first}):
             found = self._fewest(found.least, most, until)
@@ -148,7 +148,10 @@ class Replanning:
         else:
             self.complete = False
             sites = np.unique(
-                np.vstack([sites_within(chain, one, kept, most) for one in self._unsplit(possible)]), axis=0
+                np.vstack(
+                    [sites_within(chain, chain_layouts, kept, most) for chain_layouts in self._unsplit(possible)]
+                ),
+                axis=0,
             )
         layouts = layouts_at(chain, self.rack, sites)
         moves = moves_of(layouts.sites, kept)

@@ -198,9 +198,9 @@ class ServerReplanning:
         for moves in range(least, FEW_MOVES + 1):
             tries = self._try_out(homes, moves)
             repairs = [
-                _Repair(one.region, one.replaced, Fewest(one.plan, moves, least), self._gain(one))
-                for one in tries
-                if one.plan.chains
+                _Repair(attempt.region, attempt.replaced, Fewest(attempt.plan, moves, least), self._gain(attempt))
+                for attempt in tries
+                if attempt.plan.chains
             ]
             if repairs:
                 limit = self._limit(homes[0], moves, tries) if placed and least == moves else 0.0
@@ -212,7 +212,7 @@ class ServerReplanning:
     def _try_out(self, homes: Sequence[Region], moves: int) -> list[_Try]:
         """Plans for homes, and for homes joined with another region where that may be better."""
         alone = self._best_first([(home, self._inside(home)) for home in homes], moves, float("-inf"))
-        best = max((self._gain(one) for one in alone if one.plan.chains), default=float("-inf"))
+        best = max((self._gain(attempt) for attempt in alone if attempt.plan.chains), default=float("-inf"))
         if best > float("-inf") and not moves:
             return alone
         return [*alone, *self._best_first(list(self._pairs(homes)), moves, best)]
@@ -259,14 +259,14 @@ class ServerReplanning:
     def _impossible(self, home: Region, moves: int, tries: Sequence[_Try]) -> bool:
         """Whether so many moves are proven to be too few for a region."""
         if self._all_tried(moves, tries):
-            return all(one.plan.status is Status.INFEASIBLE for one in tries)
+            return all(attempt.plan.status is Status.INFEASIBLE for attempt in tries)
         return self._relax(home, moves).status is Status.INFEASIBLE
 
     def _limit(self, home: Region, moves: int, tries: Sequence[_Try]) -> float:
         """By how much a region's repair can at most raise the marginal throughput, with so many moves."""
         if self._all_tried(moves, tries):
-            possible = [one for one in tries if one.plan.bound_mbps is not None]
-            return max((one.plan.bound_mbps or 0.0) - self._worth(one.replaced) for one in possible)
+            possible = [attempt for attempt in tries if attempt.plan.bound_mbps is not None]
+            return max((attempt.plan.bound_mbps or 0.0) - self._worth(attempt.replaced) for attempt in possible)
         return self._relax(home, moves).bound_mbps or 0.0
 
     def _repair_by_many(self, homes: Sequence[Region], least: int) -> _Repair | None:

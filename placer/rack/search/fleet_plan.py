@@ -193,11 +193,11 @@ class FleetProgram:
         found: list[list[ChainPlan]] = [[] for _ in self.classes]
         for column in columns:
             server = servers[column.group].pop(0)
-            for one in column.content.placed:
-                options = self.options[column.group][one.chain_class]
-                rate = float(options.chain.slo.t_min_mbps) + one.beyond_mbps / one.chains
-                placed = self._place(options, one.option, server, rate)
-                found[one.chain_class] += [placed] * one.chains
+            for chain_on in column.content.placed:
+                options = self.options[column.group][chain_on.chain_class]
+                rate = float(options.chain.slo.t_min_mbps) + chain_on.beyond_mbps / chain_on.chains
+                placed = self._place(options, chain_on.option, server, rate)
+                found[chain_on.chain_class] += [placed] * chain_on.chains
         result: dict[int, ChainPlan] = {}
         for numbers, candidates in zip(self.classes, found, strict=True):
             best = sorted(candidates, key=lambda one: -one.rate_mbps)[: len(numbers)]
@@ -311,7 +311,7 @@ class Content:
     @property
     def marginal_mbps(self) -> float:
         """Of all its chains."""
-        return sum(one.beyond_mbps for one in self.placed)
+        return sum(chain_on.beyond_mbps for chain_on in self.placed)
 
 
 class ServerPricing:

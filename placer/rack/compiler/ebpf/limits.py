@@ -51,14 +51,19 @@ def violations(program: NicObject) -> list[tuple[str, str]]:
         found.append(("instructions", f"{use.instructions:,} instructions, at most {MOST_INSTRUCTIONS:,}"))
     if use.stack > MOST_STACK:
         found.append(("stack", f"{use.stack} bytes of stack, at most {MOST_STACK}"))
-    if len(program.functions) > 1 or any(_calls_own(one) for one in program.code):
+    if len(program.functions) > 1 or any(_calls_own(instruction) for instruction in program.code):
         names = ", ".join(function.name for function in program.functions)
         found.append(("calls", f"functions that are called ({names}): all must be inlined"))
     loop = _back_edge(program.code)
     if loop is not None:
         found.append(("loop", f"instruction {loop[0]} leads back to {loop[1]}: loops must be unrolled"))
     strange = sorted(
-        {one.immediate for one in program.code if one.opcode == CALL_OPCODE and not one.source} - KERNEL_HELPERS.keys()
+        {
+            instruction.immediate
+            for instruction in program.code
+            if instruction.opcode == CALL_OPCODE and not instruction.source
+        }
+        - KERNEL_HELPERS.keys()
     )
     found += [("helper", f"helper {number} of the kernel, which the card lacks") for number in strange]
     return found
@@ -156,19 +161,19 @@ def _stack(code: Sequence[Instruction]) -> int:
     """The lowest byte of the stack that is read, written or pointed to."""
     lowest = 0
     pointers: dict[int, int] = {STACK_REGISTER: 0}
-    for one in code:
-        kind = one.opcode & 7
-        base = one.source if kind == 1 else one.target if kind in (2, 3) else None
+    for instruction in code:
+        kind = instruction.opcode & 7
+        base = instruction.source if kind == 1 else instruction.target if kind in (2, 3) else None
         if base in pointers:
-            lowest = min(lowest, pointers[base] + one.offset)
-        if one.opcode == MOVE_REGISTER and one.source in pointers:
-            pointers[one.target] = pointers[one.source]
-        elif one.opcode == ADD_CONSTANT and one.target in pointers:
-            pointers[one.target] += one.immediate
-            lowest = min(lowest, pointers[one.target])
+            lowest = min(lowest, pointers[base] + instruction.offset)
+        if instruction.opcode == MOVE_REGISTER and instruction.source in pointers:
+            pointers[instruction.target] = pointers[instruction.source]
+        elif instruction.opcode == ADD_CONSTANT and instruction.target in pointers:
+            pointers[instruction.target] += instruction.immediate
+            lowest = min(lowest, pointers[instruction.target])
         elif kind in (0, 1, 4, 7):
-            pointers.pop(one.target, None)
-        elif one.opcode == CALL_OPCODE:
+            pointers.pop(instruction.target, None)
+        elif instruction.opcode == CALL_OPCODE:
             pointers = {register: at for register, at in pointers.items() if register > 5}
     return -lowest
 

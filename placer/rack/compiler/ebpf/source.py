@@ -145,7 +145,7 @@ def _next(name: str) -> str:
 
 def _escape(text: str) -> str:
     """Text within a string of C."""
-    return "".join(f"\\{ord(one):03o}" if one in '"\\' or one < " " else one for one in text)
+    return "".join(f"\\{ord(char):03o}" if char in '"\\' or char < " " else char for char in text)
 
 
 def _exit_name(at: int) -> str:
@@ -235,11 +235,11 @@ static __always_inline int pass(struct xdp_md *ctx, __u32 label)
 
 def _passing(program: NicProgram) -> str:
     lines = []
-    for one in program.passing:
-        if one.label is None:
-            lines.append(f"\tif (label == 0 && nsh_absent(ctx))\n\t\treturn {XDP_ACTIONS[one.to]};\n")
+    for exit_ in program.passing:
+        if exit_.label is None:
+            lines.append(f"\tif (label == 0 && nsh_absent(ctx))\n\t\treturn {XDP_ACTIONS[exit_.to]};\n")
         else:
-            lines.append(f"\tif (label == {one.label.word:#x})\n\t\treturn {XDP_ACTIONS[one.to]};\n")
+            lines.append(f"\tif (label == {exit_.label.word:#x})\n\t\treturn {XDP_ACTIONS[exit_.to]};\n")
     return "".join(lines) or "\t(void)ctx;\n\t(void)label;\n"
 
 
@@ -248,7 +248,8 @@ def _way_out(program: NicProgram) -> str:
     if not exits:
         return ""
     cases = "".join(
-        f"\tcase {_exit_name(at)}:\n\t\tlabel = {_word(exit_.label)};\n\t\taction = {XDP_ACTIONS[exit_.to]};\n\t\tbreak;\n"
+        f"\tcase {_exit_name(at)}:\n\t\tlabel = {_word(exit_.label)};\n"
+        f"\t\taction = {XDP_ACTIONS[exit_.to]};\n\t\tbreak;\n"
         for at, exit_ in enumerate(exits)
     )
     return f"""/* Put on the label of what is next elsewhere; 0: the packet leaves the rack without one. */

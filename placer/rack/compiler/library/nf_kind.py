@@ -63,7 +63,7 @@ class NfKind(ABC, Generic[Data]):
         InputError
             When a parameter is unknown, out of its range, or missing: all of them, in the name of `where`.
         """
-        known = {one.name: one for one in self.parameters}
+        known = {parameter.name: parameter for parameter in self.parameters}
         faults = [
             Fault(where, None, name, f"{self.name} has no such parameter", _hint(name, known))
             for name in given

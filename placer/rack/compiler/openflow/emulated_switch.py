@@ -88,7 +88,7 @@ class EmulatedOpenFlowSwitch:
             yield from rules
 
     def _run(self, packet: _Packet, table: int) -> None:
-        rule = next((one for one in self.rules.get(table, ()) if _fits(one.match, packet)), None)
+        rule = next((rule for rule in self.rules.get(table, ()) if _fits(rule.match, packet)), None)
         if rule is not None:
             rule.packets += 1
             rule.bytes += len(packet.frame)

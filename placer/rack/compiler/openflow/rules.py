@@ -123,7 +123,7 @@ def matches_of(bits: Bits) -> list[Match]:
         words = {"ip": ""} if "ip" in bits else {}
         words |= {} if protocol is None else {"nw_proto": str(protocol)}
         return [{**words, **common, **_ternary(bits)}]
-    protocols = [one for one in PORT_PROTOCOLS if protocol in (None, one)]
+    protocols = [name for name in PORT_PROTOCOLS if protocol in (None, name)]
     return [{PORT_PROTOCOLS[protocol]: "", "ip_frag": "no", **common, **_ternary(bits)} for protocol in protocols]
 
 

@@ -69,7 +69,7 @@ class BodyWriter:
         if place == "t":
             return self.arguments[rest]
         header, field = rest.split(".")
-        return next(one for one in self.program.headers if one.name == header).fields[field]
+        return next(header_type for header_type in self.program.headers if header_type.name == header).fields[field]
 
     def value(self, of: Value, bits: int) -> str:
         """A value in so many bits."""
@@ -134,7 +134,7 @@ class BodyWriter:
         yield f"{name}.write({place}, {read} + 1);"
 
     def _learnt(self, action: str, arguments: Sequence[str]) -> str:
-        wanted = next(one for one in self.program.actions if one.name == action).arguments
+        wanted = next(wanted_action for wanted_action in self.program.actions if wanted_action.name == action).arguments
         values = [self.value(name, bits) for name, bits in zip(arguments, wanted.values(), strict=True)]
         parts = [
             f'action_name = "{self.names.actions[action]}"',

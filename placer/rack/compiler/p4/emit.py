@@ -222,9 +222,9 @@ def _control_parts(program: SwitchProgram, names: P4Names, entries: bool) -> Ite
     exclusive: dict[str, list[str]] = {}
     for table, other in exclusive_tables(program.control):
         exclusive.setdefault(table, []).append(names.tables[other])
-    for one in program.tables:
-        others = list(dict.fromkeys(exclusive.get(one.name, ())))
-        yield [*_table(names, one, others, entries)]
+    for match_table in program.tables:
+        others = list(dict.fromkeys(exclusive.get(match_table.name, ())))
+        yield [*_table(names, match_table, others, entries)]
 
 
 def _action(program: SwitchProgram, names: P4Names, action: SwitchAction) -> Iterator[str]:

@@ -113,7 +113,7 @@ class _Composer:
 
     def run_call(self, call: ActionCall) -> Body:
         """The body of an action with its arguments in place."""
-        action = next(one for one in (*SWITCH_ACTIONS, *self.actions) if one.name == call.action)
+        action = next(candidate for candidate in (*SWITCH_ACTIONS, *self.actions) if candidate.name == call.action)
         values = dict(zip(action.arguments, call.arguments, strict=True))
         body: Body = ()
         for statement in action.body:
@@ -146,7 +146,7 @@ class _Composer:
         routing, graph = self.routing, self.graph
         entries = []
         for nf in sorted(routing.entered):
-            before = [graph.nfs[one].place for one in graph.before[nf]]
+            before = [graph.nfs[earlier].place for earlier in graph.before[nf]]
             if routing.on_switch(nf):
                 entries.append((routing.labels[nf].word, ActionCall("resume", (nf + 1,))))
             elif any(
@@ -209,7 +209,7 @@ class _Composer:
         matched = [way for way in nf.ways if way.match is not None]
         calls = [self.next(way.target) for way in matched]
         others = self.split(nf, [way for way in nf.ways if way.match is None])
-        return self.sort(f"{nf.identifier}_branch", [one.match for one in matched if one.match], calls, others)
+        return self.sort(f"{nf.identifier}_branch", [branch.match for branch in matched if branch.match], calls, others)
 
     def split(self, nf: RackNf, ways: Sequence[Way]) -> Body:
         """Packets by the hash of their flows."""
@@ -358,7 +358,7 @@ def _may_drop(body: Body) -> bool:
 
 def _ternary(name: str, entries: Sequence[Entry[int | None]], calls: Sequence[ActionCall]) -> MatchTable:
     """A table over the fields that entries look at."""
-    fields = [one for one in FIELD_WIDTHS if any(one in entry.bits for entry in entries)]
+    fields = [field for field in FIELD_WIDTHS if any(field in entry.bits for entry in entries)]
     call: Callable[[int | None], ActionCall] = lambda at: ActionCall("others") if at is None else calls[at]  # noqa: E731
     rows = [
         MatchEntry(tuple(entry.bits.get(key, (0, 0)) for key in fields), call(entry.verdict)) for entry in entries[:-1]

@@ -124,9 +124,9 @@ def _add_word(word: str) -> Body:
 def _mix(*steps: tuple[Operation, Operation, int]) -> Body:
     """hash = hash OPERATION (hash SHIFT bits), for each step."""
     return tuple(
-        one
+        statement
         for shift, operation, bits in steps
-        for one in (
+        for statement in (
             Assign("m.shifted", "m.hash"),
             Compute(shift, "m.shifted", bits),
             Compute(operation, "m.hash", "m.shifted"),

@@ -34,8 +34,8 @@ ETHERNET_FIELDS = {"destination": 48, "source": 48, "type": 16}
 TAG_FIELDS = {"control": 16, "type": 16}
 
 HEADER_TYPES: Mapping[str, HeaderType] = {
-    one.name: one
-    for one in (
+    header_type.name: header_type
+    for header_type in (
         HeaderType("outer", ETHERNET_FIELDS),
         HeaderType("nsh", {"base": 32, "path": 32}),
         HeaderType("ethernet", ETHERNET_FIELDS),

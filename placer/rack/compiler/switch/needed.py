@@ -38,7 +38,7 @@ def drop_needless(program: SwitchProgram) -> SwitchProgram:
             break
         program = smaller
     program = _drop_unparsed_headers(program)
-    named = {one[2:] for one in (*_read(program), *_write(program)) if one.startswith("m.")} | {"port", "drop"}
+    named = {name[2:] for name in (*_read(program), *_write(program)) if name.startswith("m.")} | {"port", "drop"}
     return replace(program, metadata={name: bits for name, bits in program.metadata.items() if name in named})
 
 

@@ -118,7 +118,7 @@ class _Walk:
 
     def named(self, fields: set[str]) -> set[str]:
         """Scratch metadata with the name of its NF."""
-        return {one if one in SHARED_FIELDS or one.startswith("h.") else f"{self.nf}:{one}" for one in fields}
+        return {field if field in SHARED_FIELDS or field.startswith("h.") else f"{self.nf}:{field}" for field in fields}
 
     def put(
         self, statements: Sequence[Statement], cases: tuple[tuple[int, bool], ...], decided_by: frozenset[str]
@@ -128,9 +128,9 @@ class _Walk:
         name = f"{self.nf}/{len(self.found)}"
         unit = _Unit(name, SwitchTable(name), cases, decided_by)
         written: set[str] = set()
-        for one in _flat(tuple(statements)):
-            unit.reads |= self.named(_reads(one)) - written
-            written |= self.named(_writes(one))
+        for statement in _flat(tuple(statements)):
+            unit.reads |= self.named(_reads(statement)) - written
+            written |= self.named(_writes(statement))
         unit.writes = written
         self.found.append(unit)
 
@@ -140,9 +140,11 @@ class _Walk:
         shown = SwitchTable(table.name, key, table.keys[0].match, entries)
         unit = _Unit(table.name, shown, cases, decided_by, self.named(set(key)))
         for name in table.actions:
-            for one in _flat(self.actions[name].body):
-                unit.reads |= {field for field in self.named(_reads(one)) if not field.startswith("t.")} - unit.writes
-                unit.writes |= self.named(_writes(one))
+            for statement in _flat(self.actions[name].body):
+                unit.reads |= {
+                    field for field in self.named(_reads(statement)) if not field.startswith("t.")
+                } - unit.writes
+                unit.writes |= self.named(_writes(statement))
         self.found.append(replace(unit, table=replace(shown, writes=tuple(sorted(unit.writes)))))
 
 

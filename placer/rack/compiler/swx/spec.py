@@ -71,10 +71,12 @@ def _summands(program: SwitchProgram) -> Mapping[str, str]:
     """Metadata that checksums are updated with, and where it is instead; keys and what is learnt stay metadata."""
     kept = {key.field for table in program.tables for key in table.keys}
     updates = []
-    for one in _statements((*program.control, *(statement for action in program.actions for statement in action.body))):
-        match one:
+    for inner_statement in _statements(
+        (*program.control, *(statement for action in program.actions for statement in action.body))
+    ):
+        match inner_statement:
             case UpdateChecksum():
-                updates.append(one)
+                updates.append(inner_statement)
             case Learn(_, arguments):
                 kept.update(arguments)
     values = dict.fromkeys(value for update in updates for value in (update.before, update.after))

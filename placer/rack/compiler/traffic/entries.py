@@ -85,7 +85,7 @@ def _entries(expression: Expression) -> list[Entry[bool]]:
         case Everything():
             return [Entry({}, True)]
         case Not(of):
-            return [Entry(one.bits, not one.verdict) for one in _entries(of)]
+            return [Entry(entry.bits, not entry.verdict) for entry in _entries(of)]
         case And(parts):
             return reduce(lambda a, b: _pair_entries(a, b, lambda x, y: x and y), map(_entries, parts))
         case Or(parts):
@@ -134,12 +134,12 @@ def _pair_entries(
 ) -> list[Entry[Verdict]]:
     """Entries for both lists at once, without those that an earlier one covers."""
     found: list[Entry[Verdict]] = []
-    for one in ones:
+    for first_entry in ones:
         for other in others:
-            bits = _both(one.bits, other.bits)
+            bits = _both(first_entry.bits, other.bits)
             if bits is None or any(_covers(earlier.bits, bits) for earlier in found):
                 continue
-            found.append(Entry(bits, verdict(one.verdict, other.verdict)))
+            found.append(Entry(bits, verdict(first_entry.verdict, other.verdict)))
             if len(found) > MOST_ENTRIES:
                 raise TooManyEntriesError(f"more than {MOST_ENTRIES} table entries")
     while len(found) > 1 and found[-2].verdict == found[-1].verdict:

@@ -65,7 +65,7 @@ def _at(expression: Expression, tags: int) -> str:
         case HasProtocol(protocol):
             return f"({ip}&&ether[{at + 9}]={protocol})"
         case HasAddress(end, prefix, _):
-            tests = [f"ether[{at + 12 + 4 * one}:4]&{expression.mask:#x}={prefix:#x}" for one in _ends(end)]
+            tests = [f"ether[{at + 12 + 4 * tag}:4]&{expression.mask:#x}={prefix:#x}" for tag in _ends(end)]
             return f"({ip}&&({'||'.join(tests)}))"
         case HasPort():
             return f"({ip}&&{_port(expression, at)})"

@@ -25,7 +25,7 @@ class KnownVerdicts:
 
     def verdict(self, nfs: frozenset[TableId]) -> bool | None:
         """None where it is not known."""
-        if any(nfs <= one for one in self.fitting):
+        if any(nfs <= fit for fit in self.fitting):
             return True
         return False if any(nfs >= misfit for misfit in self.misfits) else None
 

@@ -20,7 +20,7 @@ FIELD_BITS = (8, 32, 32, 16, 16)
 def acl_block(instance: NfInstance) -> Block:
     """One ternary table; what is not IPv4 passes."""
     name = f"{instance.nf.identifier}_rules"
-    entries = tuple(entry for one in instance.data for entry in _entries(one))
+    entries = tuple(entry for acl_filter in instance.data for entry in _entries(acl_filter))
     table = MatchTable(
         name,
         tuple(
