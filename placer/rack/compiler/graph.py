@@ -30,7 +30,7 @@ LONGEST_IDENTIFIER = 44
 class DeviceKind(StrEnum):
     """What runs NFs."""
 
-    SWITCH_PLACE = "switch"
+    SWITCH = "switch"
     SERVER = "server"
     SMARTNIC = "smartnic"
 

@@ -23,10 +23,10 @@ DOUBLE_WORD = 0xFFFFFFFF
 class FrameType(Enum):
     """What a frame carries."""
 
-    IPV4_BYTES = "ipv4"
+    IPV4 = "ipv4"
     IPV6 = "ipv6"
     OTHER = "other"
-    MALFORMED_HEADERS = "malformed"
+    MALFORMED = "malformed"
     """Shorter than its headers say, or with invalid ones."""
 
 

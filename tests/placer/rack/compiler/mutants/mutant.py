@@ -56,7 +56,7 @@ def replaced(owner: object, name: str, by: object) -> Patch:
 
 def in_program(change: Callable[[SwitchProgram], SwitchProgram]) -> Patch:
     """The program of the switch is changed before what it does not need is left out."""
-    original = vars(compose)["needed_only"]
+    original = vars(compose)["drop_needless"]
     return replaced(compose, "drop_needless", lambda program: original(change(program)))
 
 
