@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placer.gpu.compiled import WITHIN_LIMIT
+from placer.gpu.tables import WITHIN_LIMIT
 from placer.gpu.tables import GpuNumbers, SloArrays
 from profiles.arrays import Floats
 

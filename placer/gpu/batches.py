@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from placer.gpu.compiled import WITHIN_LIMIT, compile_kernel
-from placer.gpu.tables import FIXED_ROW, KERNEL_ROW, PER_EXECUTOR_ROW, PRE_POST_ROW, SLOPE_ROW
+from placer.gpu.tables import (
+    FIXED_ROW,
+    KERNEL_ROW,
+    PER_EXECUTOR_ROW,
+    PRE_POST_ROW,
+    SLOPE_ROW,
+    WITHIN_LIMIT,
+    compile_kernel,
+)
 
 HEADROOM_SHARES = (0.0, 0.5, 0.25, 0.625)
 """Shares of the headroom that batches take: of the latency that is left when the SLO has the GPU alone. None where each

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from math import ceil, floor
 
-from placer.gpu.compiled import NEAR_LIMIT
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.plan import LatencySlo
+from placer.gpu.tables import NEAR_LIMIT
 
 LOOSE_LIMIT = 2.0 * NEAR_LIMIT
 """By this much, relative, every limit is loosened: rounding must not make the bound too small."""

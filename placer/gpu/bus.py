@@ -10,7 +10,7 @@ from math import ceil, floor, inf
 
 import numpy as np
 
-from placer.gpu.compiled import NEAR_LIMIT, compile_kernel
+from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Floats
 
 

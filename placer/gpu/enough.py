@@ -10,7 +10,6 @@ import numpy as np
 
 from placer.gpu.batches import HEADROOM_SHARES, MANY_LAYOUTS, layouts
 from placer.gpu.bus import ends
-from placer.gpu.compiled import WITHIN_LIMIT
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.latency import LatencyParts, latency_of
 from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected
@@ -24,6 +23,7 @@ from placer.gpu.tables import (
     NOW_ROW,
     OWN_PERIOD_ROW,
     TRANSFER_ROW,
+    WITHIN_LIMIT,
     empty_tables,
     gpu_numbers,
     nf_times,

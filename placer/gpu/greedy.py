@@ -18,7 +18,6 @@ import numpy as np
 
 from placer.gpu.batches import HEADROOM_SHARES, MANY_LAYOUTS, MEDIUM_SHARE, layouts
 from placer.gpu.bound import upper_bound
-from placer.gpu.compiled import WITHIN_LIMIT, compile_kernel
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf
 from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected, SmShare
 from placer.gpu.queue import trial_in_time
@@ -47,8 +46,10 @@ from placer.gpu.tables import (
     SLOPE_ROW,
     TENANT_COUNT,
     UNORDERED,
+    WITHIN_LIMIT,
     GpuNumbers,
     SloArrays,
+    compile_kernel,
     empty_tables,
     gpu_numbers,
     nf_times,

@@ -10,9 +10,9 @@ from math import inf
 import numpy as np
 
 from placer.gpu.bus import one_shot_wait, sporadic_wait
-from placer.gpu.compiled import NEAR_LIMIT
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.plan import Admitted
+from placer.gpu.tables import NEAR_LIMIT
 from profiles.arrays import Floats
 
 

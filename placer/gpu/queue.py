@@ -11,7 +11,6 @@ from math import inf
 import numpy as np
 
 from placer.gpu.bus import end_of, ends, longest_wait
-from placer.gpu.compiled import NEAR_LIMIT, WITHIN_LIMIT, compile_kernel
 from placer.gpu.tables import (
     BATCH_ROW,
     BEFORE_ROW,
@@ -21,6 +20,7 @@ from placer.gpu.tables import (
     JOB_ROW,
     KERNEL_ROW,
     LATER_ROW,
+    NEAR_LIMIT,
     NF_ROW,
     OVER_ROW,
     OWN_PERIOD_ROW,
@@ -32,6 +32,8 @@ from placer.gpu.tables import (
     TRANSFER_ROW,
     UNORDERED,
     USED_ROW,
+    WITHIN_LIMIT,
+    compile_kernel,
 )
 
 SURE_SHARE = 1.0 - 1e-6

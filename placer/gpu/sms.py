@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import inf
 
-from placer.gpu.compiled import WITHIN_LIMIT, compile_kernel
 from placer.gpu.tables import (
     BASE_ROW,
     BATCH_ROW,
@@ -23,6 +22,8 @@ from placer.gpu.tables import (
     PER_EXECUTOR_ROW,
     SHARERS_ROW,
     TENANT_COUNT,
+    WITHIN_LIMIT,
+    compile_kernel,
 )
 
 

@@ -7,15 +7,32 @@ order of arrival) or place in the queue on the bus.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
-from placer.gpu.compiled import compile_kernel
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.plan import LatencySlo
+from predictor.regression.compiled import cached
 from profiles.arrays import Floats, Ints
+
+Kernel = Callable[..., Any]
+
+KERNEL_FOLDERS = (Path(__file__).parent,)
+"""Where kernels are."""
+
+NEAR_LIMIT = 1e-9
+WITHIN_LIMIT = 1.0 + NEAR_LIMIT / 2
+"""Greedy methods let times exceed their limits by this factor: half of `NEAR_LIMIT`, so that rounding stays in it."""
+
+
+def compile_kernel(kernel: Kernel) -> Kernel:
+    """The kernel as machine code, kept on disk until a file of this room changes."""
+    return cached(njit()(kernel), KERNEL_FOLDERS)
+
 
 BY_DUE, UNORDERED, SERIAL = range(3)
 """What must be in time: transfers, the one due first before all others; transfers behind all others, as nothing orders

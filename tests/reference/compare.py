@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.execute import NfCounts
-from tests.reference.branches import TYPE
 from tests.reference.interpret import (
     FORGED,
     MALFORMED,
@@ -27,7 +26,7 @@ from tests.reference.interpret import (
     Way,
 )
 from tests.reference.nfs.headers import word_at
-from tests.reference.peel import BlankEndpoint, Endpoint, Peeled, PeelStep, peel, peel_steps
+from tests.reference.peel import TYPE, BlankEndpoint, Endpoint, Peeled, PeelStep, peel, peel_steps
 
 SHOWN = 3
 """Frames that are shown of each kind of difference."""

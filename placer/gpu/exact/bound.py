@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placer.gpu.compiled import NEAR_LIMIT, compile_kernel
 from placer.gpu.exact.sm_layout import Problem, least_batch, slack
+from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Floats, Ints
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from placer.gpu.bus import in_time
-from placer.gpu.compiled import compile_kernel
 from placer.gpu.exact.bound import BestCases
 from placer.gpu.exact.sm_layout import Problem, SmLayout, empty_layout, least_batch, put, sharing, slack, take
+from placer.gpu.tables import compile_kernel
 from profiles.arrays import Floats, Ints
 
 

@@ -19,9 +19,9 @@ from ortools.sat.python import cp_model
 from scipy import sparse
 from scipy.optimize import linprog
 
-from placer.gpu.compiled import NEAR_LIMIT, compile_kernel
 from placer.gpu.exact.bound import LOOSE_LIMIT, BestCases
 from placer.gpu.exact.sm_layout import Problem
+from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Bools, Floats, Ints
 
 MOST_INTERVALS = 500

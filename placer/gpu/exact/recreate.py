@@ -10,8 +10,8 @@ from math import inf
 
 import numpy as np
 
-from placer.gpu.compiled import compile_kernel
 from placer.gpu.exact.sm_layout import least_batch, put, settle, sharing, take
+from placer.gpu.tables import compile_kernel
 
 REMOVAL_ATTEMPTS = 6
 """SLOs that are not admitted, tried after each removal."""

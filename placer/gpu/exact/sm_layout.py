@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from placer.gpu.bus import in_time
-from placer.gpu.compiled import NEAR_LIMIT, compile_kernel
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.latency import violations
 from placer.gpu.plan import Admitted, LatencySlo, SmShare
+from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Floats, Ints
 
 KEPT_LIMIT = 1.0 + 0.9 * NEAR_LIMIT

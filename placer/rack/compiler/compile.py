@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from placer.rack.compiler.ebpf.program import NicProgram, nic_program
 from placer.rack.compiler.graph import DeviceKind, graph_of
 from placer.rack.compiler.instances import NfInstance, instances_of
-from placer.rack.compiler.openflow.labels import VlanLabels, vlan_labels
-from placer.rack.compiler.openflow.pipeline import openflow_program
+from placer.rack.compiler.openflow.pipeline import VlanLabels, openflow_program, vlan_labels
 from placer.rack.compiler.openflow.rules import OpenFlowProgram
 from placer.rack.compiler.routing import Routing, route_graph, switch_ports
 from placer.rack.compiler.server.chain_file import ServerProgram, server_program

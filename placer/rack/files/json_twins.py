@@ -3,34 +3,82 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from placer.rack.chain import Chain, ChainEdge, ChainNf, Slo
-from placer.rack.files.table_twins import MemoryTwin, TableTwins
 from placer.rack.rack import (
     SRAM_MEMORY,
     TCAM_MEMORY,
     CoreCost,
+    MatchKind,
     NfCosts,
     Overheads,
     Rack,
     RackTestbed,
     Server,
     SmartNic,
+    StageMemory,
     Switch,
     SwitchKind,
+    SwitchTable,
 )
 from profiles import Fault, InputError
 from profiles.chain import NfStage
 from profiles.faults import suggestion
 from profiles.text import read_text
 from profiles.validation import worded
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Most = Annotated[int, Field(ge=0, le=1_000_000)]
+AtLeastOne = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class _Twin(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class MemoryTwin(_Twin):
+    """The blocks of one kind of memory in a stage."""
+
+    blocks: Most
+    bits: AtLeastOne
+    entries: AtLeastOne
+
+    def memory(self) -> StageMemory:
+        """What it stands for."""
+        return StageMemory(self.blocks, self.bits, self.entries)
+
+
+class TableTwin(_Twin):
+    """A table of an NF."""
+
+    name: Name
+    key: dict[Name, Annotated[int, Field(ge=1, le=100_000)]] = {}
+    match: Literal["exact", "ternary", "lpm"] = "exact"
+    entries: Annotated[int, Field(ge=1, le=10**9)] = 1
+    writes: list[Name] = []
+
+    def table(self) -> SwitchTable:
+        """What it stands for."""
+        return SwitchTable(self.name, self.key, MatchKind(self.match), self.entries, tuple(self.writes))
+
+
+def _names_differ(tables: Sequence[TableTwin]) -> Sequence[TableTwin]:
+    names = [table.name for table in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"the name {name!r} is there twice")
+    return tables
+
+
+TableTwins = Annotated[list[TableTwin], Field(max_length=100), AfterValidator(_names_differ)]
+
 
 LARGEST_FILE = 100_000_000
 LARGEST_NUMBER = 10**12
@@ -61,7 +109,6 @@ def _number(value: object) -> object:
 Share = Annotated[Fraction, BeforeValidator(_exact), Field(gt=0, le=1)]
 Positive = Annotated[Fraction, BeforeValidator(_number), Field(gt=0)]
 NotNegative = Annotated[Fraction, BeforeValidator(_number), Field(ge=0)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 Whole = Annotated[int, Field(ge=0, le=1_000_000)]
 
 

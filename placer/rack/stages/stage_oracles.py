@@ -10,7 +10,7 @@ from functools import cache
 from placer.rack.chain import Chain
 from placer.rack.rack import Rack
 from placer.rack.stages.block_stages import BlockStages, StageOracle
-from placer.rack.stages.tables.program import TableProgram
+from placer.rack.stages.tables.packing import TableProgram
 from placer.rack.stages.tables.table_stages import CheckedPrograms
 from profiler.protocol.program import LONGEST_LINE, Program, shortened
 from profiler.testbed import TestbedError

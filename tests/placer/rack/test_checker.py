@@ -13,7 +13,7 @@ from tests.placer.rack import instances
 from tests.placer.rack.checker import faults
 from tests.placer.rack.exhaustive import best_rates
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
-from tests.placer.rack.test_exhaustive import answer_of
+from tests.placer.rack.test_best_plan import answer_of
 
 SMARTNIC = {"name": "n0", "cores": 1, "clock_mhz": 1000}
 RACK = rack(

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placer.rack.compiler.library.nf_kind import ALL_PLATFORMS, NF_KINDS, SEED_PARAMETER, NfKind, ParameterRange
+from placer.rack.compiler.library.nf_kind import (
+    ALL_PLATFORMS,
+    NF_KINDS,
+    SEED_PARAMETER,
+    NfKind,
+    ParameterRange,
+    SplitMix,
+)
 from placer.rack.compiler.library.prefixes import ANY_PREFIX, INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix
-from placer.rack.compiler.library.random_numbers import SplitMix
 
 ANY_PROTOCOL = 0
 ANY_PORT = (0, 65535)

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placer.rack.compiler.library.nf_kind import ALL_PLATFORMS, NF_KINDS, SEED_PARAMETER, NfKind, ParameterRange
+from placer.rack.compiler.library.nf_kind import (
+    ALL_PLATFORMS,
+    NF_KINDS,
+    SEED_PARAMETER,
+    NfKind,
+    ParameterRange,
+    SplitMix,
+)
 from placer.rack.compiler.library.prefixes import INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix
-from placer.rack.compiler.library.random_numbers import SplitMix
 
 OWN_MAC = bytes.fromhex("020000000001")
 """The source address of forwarded frames."""

@@ -18,9 +18,14 @@ from typing import Any
 
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
 from placer.rack.compiler.openflow.headers import FrameType, has_too_many_tags, read_headers
-from placer.rack.compiler.openflow.labels import read_labels, with_service_header, with_vlan_label
 from placer.rack.compiler.openflow.link_end import CaptureWriter, LinkEnd, LinkError, MessageKind, read_capture
-from placer.rack.compiler.openflow.pipeline import UNKNOWN_PATH, WORLD_PORT
+from placer.rack.compiler.openflow.pipeline import (
+    UNKNOWN_PATH,
+    WORLD_PORT,
+    read_labels,
+    with_service_header,
+    with_vlan_label,
+)
 from profiles import InputError
 
 INTERRUPTED_STATUS = 130

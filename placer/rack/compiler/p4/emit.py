@@ -13,12 +13,15 @@ from placer.rack.compiler.p4.bodies import (
     INDEX_BITS,
     REGISTER_BITS,
     BodyWriter,
+    P4Names,
     exclusive_tables,
+    field_text,
     number,
+    p4_names,
+    plain,
     registers_in,
     with_arithmetic,
 )
-from placer.rack.compiler.p4.names import P4Names, field_text, p4_names, plain
 from placer.rack.compiler.switch.program import (
     ActionCall,
     HeaderType,

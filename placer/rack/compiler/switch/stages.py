@@ -29,8 +29,14 @@ from placer.rack.compiler.switch.program import (
     Value,
 )
 from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, SwitchTable
-from placer.rack.stages.tables.packing import Memories, fewest_stages
-from placer.rack.stages.tables.program import DependencyKind, PlacedTable, TableDependency, TableProgram
+from placer.rack.stages.tables.packing import (
+    DependencyKind,
+    Memories,
+    PlacedTable,
+    TableDependency,
+    TableProgram,
+    fewest_stages,
+)
 
 SHARED_FIELDS = {f"m.{name}" for name in ("node", "label", "path", "port", "drop", "found", "shared", *FLOW_BITS)}
 """Metadata that NFs have in common; all other is scratch of one NF."""

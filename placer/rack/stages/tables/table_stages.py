@@ -9,8 +9,14 @@ from dataclasses import dataclass, field
 from placer.rack.chain import Chain
 from placer.rack.rack import Rack, SwitchTable
 from placer.rack.stages.block_stages import TableId, stages_left
-from placer.rack.stages.tables.packing import Memories, TablePacking, table_need
-from placer.rack.stages.tables.program import TABLE_LIBRARY, TableProgram, table_program
+from placer.rack.stages.tables.packing import (
+    TABLE_LIBRARY,
+    Memories,
+    TablePacking,
+    TableProgram,
+    table_need,
+    table_program,
+)
 from profiles import Fault, InputError
 
 TABLES_HINT = "tables = [...] beside blocks, in [nf.{nf}.switch] of the rack"

@@ -20,10 +20,10 @@ from placer.rack.compiler.execute import RackRun, execute_rack, find_programs
 from placer.rack.files.plan_file import PlanFile
 from profiles import InputError
 from tests.nfs.captures import read_capture, write_capture
-from tests.placer.rack.compiler.ebpf.kernel import require_clang, require_kernel
+from tests.placer.rack.compiler.ebpf.programs import require_clang, require_kernel
 from tests.placer.rack.compiler.rack_packets import GAP_US, rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none
-from tests.placer.rack.compiler.random_racks import ALL_KINDS, random_plan
+from tests.placer.rack.compiler.racks import ALL_KINDS, random_plan
 from tests.reference.compare import RackOutcome, ReferenceRun
 
 FIRST_SEED, MANY = 20_000, 300

@@ -7,9 +7,7 @@ import pytest
 from placer.rack.compiler.graph import graph_of, identifier
 from placer.rack.compiler.routing import Label, Routing, route_graph, switch_ports
 from profiles import InputError
-from tests.placer.rack.compiler.made_chains import made_chain
-from tests.placer.rack.compiler.made_plans import made_plan
-from tests.placer.rack.compiler.random_racks import random_plan
+from tests.placer.rack.compiler.racks import made_chain, made_plan, random_plan
 
 
 def _routing(nfs: list[str], places: str, edges: list[tuple[int, int, str, str]] | None = None) -> Routing:

@@ -14,7 +14,7 @@ from placer.rack.strategies import CHAIN_STRATEGIES
 
 RIVALS = [name for name in CHAIN_STRATEGIES if name != "optimal"]
 KINDS = "ABCD"
-NEAR = 1 + 1e-8
+ABOVE = 1 + 1e-8
 
 
 @st.composite
@@ -68,17 +68,17 @@ def assert_kept(plan: RackPlan) -> None:
     carried: dict[tuple[int, str], float] = {}
     for one in plan.chains:
         slo = one.chain.slo
-        assert float(slo.t_min_mbps) <= one.rate_mbps * NEAR and one.rate_mbps <= float(slo.t_max_mbps) * NEAR
-        assert slo.d_max_us is None or float(one.layout.latency_us) <= float(slo.d_max_us) * NEAR
+        assert float(slo.t_min_mbps) <= one.rate_mbps * ABOVE and one.rate_mbps <= float(slo.t_max_mbps) * ABOVE
+        assert slo.d_max_us is None or float(one.layout.latency_us) <= float(slo.d_max_us) * ABOVE
         for group, cores in one.subgroups:
             used[group.device] += cores
             rate = group.rate(cores, plan.rack.devices[group.device], one.chain.packet_bits)
             assert cores == 1 or (cores > 1 and group.cycles_of_replicas is not None)
-            assert rate is None or one.rate_mbps <= float(rate) * NEAR
+            assert rate is None or one.rate_mbps <= float(rate) * ABOVE
         for name, share in one.layout.nic_shares.items():
             carried[name] = carried.get(name, 0.0) + one.rate_mbps * float(share)
     assert all(cores <= device.cores for cores, device in zip(used, plan.rack.devices, strict=True))
-    assert all(mbps <= float(plan.rack.servers[server].nic_mbps) * NEAR for (server, _), mbps in carried.items())
+    assert all(mbps <= float(plan.rack.servers[server].nic_mbps) * ABOVE for (server, _), mbps in carried.items())
 
 
 @settings(max_examples=10, deadline=None, phases=[Phase.generate])

@@ -26,8 +26,7 @@ from placer.rack.compiler.library.lb import Backends
 from placer.rack.compiler.library.prefixes import ANY_PREFIX
 from placer.rack.compiler.routing import Label
 from profiles import InputError
-from tests.placer.rack.compiler.ebpf.kernel import require_clang
-from tests.placer.rack.compiler.ebpf.programs import IN, OUT
+from tests.placer.rack.compiler.ebpf.programs import IN, OUT, require_clang
 
 EXIT = NicExit(NicSide.SWITCH, OUT)
 HEAD = """#include <linux/bpf.h>

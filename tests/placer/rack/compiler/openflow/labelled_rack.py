@@ -9,18 +9,17 @@ from placer.rack.compiler.execute import NfCounts
 from placer.rack.compiler.graph import RackGraph, RackNf
 from placer.rack.compiler.instances import instances_of
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
-from placer.rack.compiler.openflow.labels import VlanLabels, tag, vlan_labels
-from placer.rack.compiler.openflow.pipeline import WORLD_PORT, openflow_program
+from placer.rack.compiler.openflow.pipeline import WORLD_PORT, VlanLabels, openflow_program, tag, vlan_labels
 from placer.rack.compiler.openflow.process import LabelledSwitch
 from placer.rack.compiler.openflow.rules import OpenFlowProgram
 from placer.rack.compiler.routing import route_graph, split_limits
 from placer.rack.compiler.server.chain_file import server_program
 from placer.rack.compiler.traffic.expression import Everything
 from placer.rack.compiler.traffic.pcap import pcap_filter
-from tests.reference.branches import fields_of, holds
 from tests.reference.compare import RackOutcome
 from tests.reference.interpret import model_of
 from tests.reference.nfs.headers import has_too_many_tags, read_headers, split_value
+from tests.reference.peel import fields_of, holds
 from tests.reference.server.runtime import ChainRuntime
 
 

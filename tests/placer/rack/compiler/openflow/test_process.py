@@ -16,18 +16,16 @@ from placer.rack.chain import Chain
 from placer.rack.compiler.execute import NfCounts
 from placer.rack.compiler.graph import graph_of
 from placer.rack.compiler.instances import instances_of
-from placer.rack.compiler.openflow.labels import vlan_labels
 from placer.rack.compiler.openflow.link_end import CaptureWriter, read_capture
-from placer.rack.compiler.openflow.pipeline import openflow_program
+from placer.rack.compiler.openflow.pipeline import openflow_program, vlan_labels
 from placer.rack.compiler.openflow.process import main
 from placer.rack.compiler.routing import route_graph
 from placer.rack.compiler.server.chain_file import ServerProgram, server_program
 from profiles.faults import InputError
 from tests.nfs.captures import write_capture
 from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
-from tests.placer.rack.compiler.made_chains import made_chain
 from tests.placer.rack.compiler.openflow.test_openflow import plan_of, random_places
-from tests.placer.rack.compiler.random_racks import SAME_BYTES, random_chain
+from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, random_chain
 from tests.reference.compare import RackOutcome, ReferenceRun
 
 ROOT = Path(__file__).resolve().parents[5]

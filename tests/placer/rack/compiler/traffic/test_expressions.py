@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from placer.rack.compiler.traffic.entries import ExpressionError, entries_of, parse, prefixes_of
 from placer.rack.compiler.traffic.pcap import pcap_filter
-from tests.reference.branches import PacketFields, holds
+from tests.reference.peel import PacketFields, holds
 
 ADDRESSES = [0x0A000001, 0x0A010203, 0xC0000201, 0x0A01FFFF, 0]
 PORTS = [0, 53, 80, 1023, 1024, 443, 65535]

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of
 from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, MatchKind, StageMemory, SwitchTable
-from placer.rack.stages.tables.packing import Memories, TablePacking, fewest_stages, table_need
-from placer.rack.stages.tables.program import (
+from placer.rack.stages.tables.packing import (
     TABLE_LIBRARY,
     DependencyKind,
+    Memories,
     PlacedTable,
     TableDependency,
+    TablePacking,
     TableProgram,
+    fewest_stages,
+    table_need,
     table_program,
 )
 from tests.effort import examples
