@@ -7,8 +7,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.reference.nfs.traffic import INSIDE_MAC, OUTSIDE_MAC
-
+INSIDE_MAC, OUTSIDE_MAC = bytes.fromhex("020000000010"), bytes.fromhex("020000000020")
 ETHERNET = 14
 TAGS = (0x8100, 0x88A8)
 IPV4, IPV6 = 0x0800, 0x86DD

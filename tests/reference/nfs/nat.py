@@ -33,7 +33,8 @@ from tests.reference.nfs.headers import (
     with_icmp_checksum,
 )
 from tests.reference.nfs.model import Bounds, Contract, FirstRun, FunctionModel, differences
-from tests.reference.nfs.traffic import Mix, NatTraffic, Sent
+from tests.reference.nfs.nat_traffic import NatTraffic
+from tests.reference.nfs.traffic import Mix, Sent
 
 REQUESTS, REPLIES = (8, 13, 17), (0, 14, 18)
 FIRST_PORT, LAST_PORT = 1024, 65535
