@@ -24,7 +24,7 @@ from tests.placer.rack.compiler.p4.small import SMALL
 from tests.placer.rack.compiler.racks import SAME_BYTES, random_plan
 from tests.reference.nfs.headers import read_headers
 from tests.reference.p4.checker import P4SyntaxError, check
-from tests.reference.p4.checker.check import PNA_NAMES
+from tests.reference.p4.checker.scope import PNA_NAMES
 from tests.reference.p4.run import P4Machine
 from tests.reference.swx.pipeline import Pipeline
 
