@@ -157,7 +157,7 @@ class _Tree:
         self, number: int, prices: LeafPrices, cuts: Sequence[Sequence[tuple[int, int]]], masks: Masks
     ) -> Fraction | None:
         """The bound that prices prove for a part; None where they prove that it is empty."""
-        priced = self.machines.price(prices)
+        priced = self.machines.priced(prices)
         total = self.machines.worth(priced)
         tolls: dict[int, dict[int, Fraction]] = {}
         for name, price in prices.cuts.items():

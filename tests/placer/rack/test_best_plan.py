@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.place import best_plan
 from placer.rack.plan import answer
+from placer.verify.chains import chain_certificate_of
+from placer.verify.chains.plan import plan_faults
 from tests.effort import examples
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.chain_ways import ChainWays
@@ -187,13 +189,19 @@ def test_stages_hold_tables(blocks: dict[str, int], before: dict[str, str], stag
 
 @pytest.mark.long
 @pytest.mark.parametrize("generator", [instances.everyday, instances.edges])
-def test_the_optimum_passes_the_checker(generator: instances.Generator) -> None:
-    """Each optimum keeps all limits as the checker reads them, and all rates a little higher do not."""
+def test_the_optimum_passes_the_verifier(generator: instances.Generator) -> None:
+    """Each optimum keeps all limits as `placer verify` computes them, and all rates a little higher do not."""
+    claims = {"certificate": 1, "kind": "chains", "proof": None}
     for seed in range(200, 230):
         chains, on = generator(seed)
         if best := best_rates(chains, on):
-            answer = answer_of(best, chains, on)
-            assert faults(chains, on, answer) == [], seed
-            for one, rate in zip(answer["chains"], best.rates, strict=True):
-                one["rate_mbps"] = str(rate * Fraction("1.00001") + Fraction("0.001"))
-            assert faults(chains, on, answer), seed
+            plan = answer_of(best, chains, on)
+            plan = {key: plan[key] for key in ("status", "marginal_mbps", "bound_mbps", "chains")}
+            plan |= {key: float(Fraction(plan[key])) for key in ("marginal_mbps", "bound_mbps")}
+            certificate = claims | {"chains": chains, "rack": on, "plan": plan}
+            for one, rate in zip(plan["chains"], best.rates, strict=True):
+                one |= {"rate_mbps": float(rate), "latency_us": float(Fraction(one["latency_us"]))}
+            assert list(plan_faults(chain_certificate_of(certificate, "x"))) == [], seed
+            for one, rate in zip(plan["chains"], best.rates, strict=True):
+                one["rate_mbps"] = float(rate * Fraction("1.00001") + Fraction("0.001"))
+            assert list(plan_faults(chain_certificate_of(certificate, "x"))), seed

@@ -126,7 +126,7 @@ def _at(answer: Json, site: str, nf: str = "enc", group: int = 0) -> None:
         (lambda _, rack, __: rack["overheads"].update(stages=1), "switch: the 2 tables do not fit 0 stages"),
         (
             lambda _, rack, __: rack["switch"].update(kind="openflow", table_order=["Limiter"]),
-            "a: in has no table on the switch",
+            "a: its NFs on the switch do not follow the order",
         ),
     ],
 )
