@@ -29,8 +29,6 @@ def admit_exactly(
     slos: Sequence[LatencySlo],
     time_limit_s: float = 1.0,
     progress: Reporter | None = None,
-    *,
-    everybody: bool = False,
 ) -> Admission:
     """Admit as many SLOs as possible.
 
@@ -40,9 +38,6 @@ def admit_exactly(
         After this, the best plan so far is returned with its bound. Loading compiled code does not count.
     progress
         Is called while a better plan is searched.
-    everybody
-        Whether only a plan for all of them is wanted. The search then ends as soon as there is none; what it returns
-        need not admit as many as possible, and its bound is below the number of SLOs.
 
     Returns
     -------
@@ -53,7 +48,7 @@ def admit_exactly(
     started = time.monotonic()
     problem = problem_of(device, slos)
     cases = best_cases(problem)
-    search = AdmissionSearch(problem, cases, started + time_limit_s, progress, everybody=everybody)
+    search = AdmissionSearch(problem, cases, started + time_limit_s, progress)
     search.run()
     admitted = plan_of(device, slos, problem, search.best)
     rejected = rejections(device, slos, admitted, cases)

@@ -52,15 +52,6 @@ class CompleteSearch:
                 return self._layout
         return None
 
-    def joins(self, layout: SmLayout, i: int) -> SmLayout | None:
-        """The layout with one more SLO, where the others keep their SMs and executors; None where it does not fit, or
-        the time is over. Batches and the order of transfers may change."""
-        self._layout.chosen[:] = layout.chosen
-        there = np.flatnonzero(layout.parts)
-        self._executors[there] = [layout.part_executors[k, : layout.parts[k]].sum() for k in there]
-        self._fewer[there] = 0
-        return self._layout if self._cases.size[i] > 0 and self._places(np.append(there, i), len(there)) else None
-
     def _sets(self, possible: Ints, at: int, members: Ints, size: int) -> Iterator[Ints]:
         """Sets of the size that the bus serves with everybody at its best."""
         if len(members) == size:

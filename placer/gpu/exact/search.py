@@ -41,8 +41,6 @@ class AdmissionSearch:
     ----------
     deadline
         On the monotonic clock, seconds.
-    everybody
-        Whether only a plan for all SLOs is wanted: the search ends as soon as there is none.
 
     Attributes
     ----------
@@ -52,20 +50,11 @@ class AdmissionSearch:
         No plan admits more.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        cases: BestCases,
-        deadline: float,
-        progress: Reporter | None = None,
-        *,
-        everybody: bool = False,
-    ) -> None:
+    def __init__(self, problem: Problem, cases: BestCases, deadline: float, progress: Reporter | None = None) -> None:
         self._p = problem
         self._cases = cases
         self._deadline = deadline
         self._progress = progress
-        self._wanted = len(problem.nf) if everybody else 0
         self._rng = np.random.default_rng(0)
         self._layout = empty_layout(problem)
         self._favoured = np.zeros(len(problem.nf), dtype=np.int64)
@@ -85,16 +74,14 @@ class AdmissionSearch:
         if len(self._possible) <= FEW_SLOS:
             self._prove()
             return
-        self._improve(SEARCH_PATIENCE // 3 if self._wanted else SECOND_ROUNDS)
-        if self._wanted:
-            return
+        self._improve(SECOND_ROUNDS)
         if self._p.sporadic and self.admitted + 1 < self.bound:
             self._bound_by_whole_demand()
         self._improve(SEARCH_PATIENCE)
 
     def _goes_on(self) -> bool:
         """Whether a better plan may be found, is of use, and there is time."""
-        return self.admitted < self.bound >= self._wanted and time.monotonic() < self._deadline
+        return self.admitted < self.bound and time.monotonic() < self._deadline
 
     def _sort(self, keys: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Ints:
         """The SLOs that the GPU can serve alone, by a key."""
@@ -153,7 +140,7 @@ class AdmissionSearch:
         """Search all plans for one that admits one more, until there is none."""
         complete = CompleteSearch(self._p, self._cases, self._deadline)
         while self._goes_on():
-            size = max(self.admitted + 1, self._wanted)
+            size = self.admitted + 1
             found = complete.admits(size)
             if found is not None:
                 self._keep(size, found)

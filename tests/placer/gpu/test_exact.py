@@ -114,20 +114,6 @@ def test_executors_limit_who_joins() -> None:
     assert [one.cause for one in admission.rejected] == ["executors"]
 
 
-@pytest.mark.parametrize("arbitration", ARBITRATIONS)
-def test_whether_everybody_fits_is_the_same_question(arbitration: str) -> None:
-    """With `everybody`, all are admitted where they can be, and the bound is below their number where not."""
-    for number in range(10):
-        rng = Random(f"{number} {arbitration} everybody")
-        written, requests = contended(rng, arbitration, 3)
-        device, slos = device_of(written, "DEVICE"), [LatencySlo(**one) for one in requests]
-        most = len(admit_exactly(device, slos, LONG_S).admitted)
-        admission = admit_exactly(device, slos, LONG_S, everybody=True)
-        assert (len(admission.admitted) == len(slos)) == (most == len(slos))
-        assert most <= admission.bound
-        assert (admission.bound < len(slos)) == (most < len(slos))
-
-
 def test_no_slos_are_all_admitted() -> None:
     """Nothing to do."""
     admission = admit_exactly(small_device(), [], LONG_S)
