@@ -49,17 +49,11 @@ def disagreements(chains: instances.Json, rack: instances.Json) -> list[str]:
     return wrong
 
 
-def differing(generator: instances.Generator, seeds: range) -> dict[int, list[str]]:
-    """The disagreements by seed."""
-    each = {seed: disagreements(*generator(seed)) for seed in seeds}
-    return {seed: wrong for seed, wrong in each.items() if wrong}
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_small_instances_agree_with_an_exhaustive_search(generator: instances.Generator) -> None:
     """Status and marginal throughput agree, and each plan keeps all limits."""
-    assert differing(generator, range(examples(10 if generator is instances.racks else 30))) == {}
+    assert instances.faulty(disagreements, generator, range(examples(10 if generator is instances.racks else 30))) == {}
 
 
 @pytest.mark.slow
@@ -67,7 +61,7 @@ def test_small_instances_agree_with_an_exhaustive_search(generator: instances.Ge
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_a_thousand_instances_agree_with_an_exhaustive_search(generator: instances.Generator, seeds: range) -> None:
     """As above, for instances that no other test draws."""
-    assert differing(generator, seeds) == {}
+    assert instances.faulty(disagreements, generator, seeds) == {}
 
 
 @given(st.sampled_from(GENERATORS), st.integers(10_000, 10**9))

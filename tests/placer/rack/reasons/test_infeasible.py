@@ -202,16 +202,10 @@ def faults_of_reasons(chains: Json, rack: Json) -> list[str]:
     return [*faults_of_changes(chains, rack, found), *faults_of_conflict(chains, rack, found)]
 
 
-def faulty(generator: instances.Generator, seeds: range) -> dict[int, list[str]]:
-    """What is wrong, by seed."""
-    each = {seed: faults_of_reasons(*generator(seed)) for seed in seeds}
-    return {seed: wrong for seed, wrong in each.items() if wrong}
-
-
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_reasons_of_infeasible_instances_are_exact(generator: instances.Generator) -> None:
     """Changes are enough and no larger than need be, and conflicts are minimal."""
-    assert faulty(generator, range(examples(12))) == {}
+    assert instances.faulty(faults_of_reasons, generator, range(examples(12))) == {}
 
 
 @pytest.mark.slow
@@ -219,7 +213,7 @@ def test_reasons_of_infeasible_instances_are_exact(generator: instances.Generato
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_reasons_of_a_thousand_infeasible_instances_are_exact(generator: instances.Generator, seeds: range) -> None:
     """As above, for instances that no other test draws."""
-    assert faulty(generator, seeds) == {}
+    assert instances.faulty(faults_of_reasons, generator, seeds) == {}
 
 
 @pytest.mark.long

@@ -146,8 +146,12 @@ def rack_of_servers(servers: int) -> Rack:
 
 def copies(number: int, delta: float) -> tuple[Chain, ...]:
     """So many of each of the chains 1 to 4."""
+    return chains_of({"chains": copies_json(number, delta)}, "chains")
+
+
+def copies_json(number: int, delta: float) -> list[Json]:
     names = [(chain, f"{chain}_{copy}") for chain in (1, 2, 3, 4) for copy in range(number)]
-    return chains_of({"chains": [lemur.chain_json(chain, delta, name) for chain, name in names]}, "chains")
+    return [lemur.chain_json(chain, delta, name) for chain, name in names]
 
 
 @pytest.mark.long
@@ -161,23 +165,12 @@ def test_equal_loads_on_equal_servers_are_proven_optimal(servers: int) -> None:
     assert len(plan.chains) == 4 * servers
 
 
-def test_no_device_has_more_cores_than_it_has() -> None:
-    """Nor does a NIC carry more than it can, nor has a chain less than its least rate."""
-    chains = copies(5, 1.0)
-    plan = fleet_plan(chains, rack_of_servers(5))
-    cores: dict[int, int] = {}
-    loads: dict[tuple[int, str], float] = {}
-    for own, one in zip(chains, plan.chains, strict=True):
-        assert one.chain is own
-        assert one.rate_mbps >= float(own.slo.t_min_mbps) * (1 - 1e-9)
-        for group, number in one.subgroups:
-            cores[group.device] = cores.get(group.device, 0) + number
-            rate = group.rate(number, plan.rack.devices[group.device], own.packet_bits)
-            assert rate is None or one.rate_mbps <= rate * (1 + 1e-9)
-        for place, share in one.layout.nic_shares.items():
-            loads[place] = loads.get(place, 0.0) + float(share) * one.rate_mbps
-    assert max(cores.values()) <= 14
-    assert max(loads.values()) <= 40_000 * (1 + 1e-9)
+def test_a_plan_of_twenty_chains_keeps_all_limits() -> None:
+    """No device has more cores than it has, no NIC carries more than it can, and each chain has its least rate."""
+    chains, on = copies(5, 1.0), rack_of_servers(5)
+    servers = [lemur.rack_json()["servers"][0] | {"name": server.name} for server in on.servers]
+    asked = {"chains": copies_json(5, 1.0)}
+    assert faults(asked, lemur.rack_json() | {"servers": servers}, dict(answer(fleet_plan(chains, on)))) == []
 
 
 @pytest.mark.parametrize("delta", [0.5, 1.0, 2.0])
@@ -219,16 +212,10 @@ def faults_of_fleet(chains: instances.Json, rack: instances.Json) -> list[str]:
     return wrong
 
 
-def faulty(generator: instances.Generator, seeds: range) -> dict[int, list[str]]:
-    """What is wrong, by seed."""
-    each = {seed: faults_of_fleet(*generator(seed)) for seed in seeds}
-    return {seed: wrong for seed, wrong in each.items() if wrong}
-
-
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_plans_of_fleets_are_sound_and_never_above_their_bound(generator: instances.Generator) -> None:
     """Each plan keeps all limits, no plan is better than the bound, and what is infeasible is so."""
-    assert faulty(generator, range(examples(12))) == {}
+    assert instances.faulty(faults_of_fleet, generator, range(examples(12))) == {}
 
 
 @pytest.mark.slow
@@ -236,7 +223,7 @@ def test_plans_of_fleets_are_sound_and_never_above_their_bound(generator: instan
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_hundreds_of_fleets_are_sound(generator: instances.Generator, seeds: range) -> None:
     """As above, for instances that no other test draws."""
-    assert faulty(generator, seeds) == {}
+    assert instances.faulty(faults_of_fleet, generator, seeds) == {}
 
 
 @given(st.sampled_from(GENERATORS), st.integers(10_000, 10**9))
