@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -31,7 +30,6 @@ from placer.rack.rack import (
 from profiles import Fault, InputError
 from profiles.chain import NfStage
 from profiles.faults import suggestion
-from profiles.text import read_text
 from profiles.validation import worded
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -201,34 +199,12 @@ class _Rack(_Part):
     testbed: _Testbed = _Testbed()
 
 
-_Message = TypeVar("_Message", bound=_Part)
-
-
-def read_chains(path: Path) -> tuple[Chain, ...]:
-    """The chains of a JSON file.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
-    return chains_of(parse_json(read_text(path, LARGEST_FILE), str(path)), str(path))
-
-
-def read_rack(path: Path) -> Rack:
-    """The rack of a JSON file.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
-    return rack_of(parse_json(read_text(path, LARGEST_FILE), str(path)), str(path))
+Message = TypeVar("Message", bound=BaseModel)
 
 
 def chains_of(content: object, file: str) -> tuple[Chain, ...]:
     """Chains from parsed JSON; faults name `file`."""
-    parsed = _validate(_Chains, content, file).chains
+    parsed = validate(_Chains, content, file).chains
     faults = _repeat((chain.name for chain in parsed), "chains", file)
     readings = [_ChainReading(one, f"chains.{at}", file) for at, one in enumerate(parsed)]
     chains = [reading.chain() for reading in readings]
@@ -240,7 +216,7 @@ def chains_of(content: object, file: str) -> tuple[Chain, ...]:
 
 def rack_of(content: object, file: str) -> Rack:
     """A rack from parsed JSON; faults name `file`."""
-    parsed = _validate(_Rack, content, file)
+    parsed = validate(_Rack, content, file)
     names = [server.name for server in parsed.servers]
     names += [server.smartnic.name for server in parsed.servers if server.smartnic]
     faults = _repeat(names, "servers", file)
@@ -275,12 +251,13 @@ def _not_finite(name: str) -> float:
     raise ValueError(f"{name} is not a finite number")
 
 
-def _validate(model: type[_Message], content: object, file: str) -> _Message:
+def validate(model: type[Message], content: object, file: str, hint: str | None = None) -> Message:
+    """What parsed JSON says; faults name `file` and have the hint."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
         found = [(".".join(map(str, fault["loc"])), worded(fault)) for fault in error.errors(include_url=False)]
-        raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
+        raise InputError([Fault(file, None, place or None, message, hint) for place, message in found]) from None
 
 
 def _repeat(names: Iterable[str], place: str, file: str) -> list[Fault]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 from random import Random
 from typing import Any, NamedTuple
 
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf
-from placer.gpu.latency import latency_of
+from placer.gpu.latency import violations
 from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.registry import METHODS, MethodSetting
 from placer.inputs.gpu.slos import device_of
@@ -41,7 +40,6 @@ def slos_of(*latencies_us: float, rate_kpps: float = 10.0, batch: int | None = N
 
 
 NFS = {"acl": GpuNf("header", 5.0, (2.0, 8.0)), "ids": GpuNf("payload", 10.0, (6.0, 24.0))}
-NEAR = 1.0 + 1e-9
 
 
 def small_gpu(
@@ -86,35 +84,16 @@ def random_slos(rng: Random, device: GpuDevice, count: int) -> list[LatencySlo]:
     ]
 
 
-def broken_rules(device: GpuDevice, slos: Sequence[LatencySlo], admission: Admission) -> Iterator[str]:
+def broken_rules(device: GpuDevice, slos: Sequence[LatencySlo], admission: Admission) -> list[str]:
     """What an admission violates of the model (CONTRACTS 10)."""
     admitted = admission.admitted
+    found = [f"{one.id}: {one.cause}" for one in violations(device, admitted)]
     answered = [one.slo.id for one in (*admitted, *admission.rejected)]
     if sorted(answered) != sorted(slo.id for slo in slos):
-        yield "each SLO has one answer"
-    if len(admitted) > device.workers:
-        yield "workers"
-    if len({one.order for one in admitted}) < len(admitted):
-        yield "orders are distinct"
-    executors: Counter[int] = Counter()
-    latencies = latency_of(device, admitted)
-    for one in admitted:
-        sms = [share.sm for share in one.minibatches]
-        if len(set(sms)) < len(sms) or not all(0 <= sm < device.sms for sm in sms):
-            yield f"{one.slo.id}: SMs"
-        if sum(share.packets for share in one.minibatches) != one.batch or one.batch < 1:
-            yield f"{one.slo.id}: minibatches"
-        if one.slo.batch not in (None, one.batch):
-            yield f"{one.slo.id}: fixed batch"
-        for share in one.minibatches:
-            executors[share.sm] += device.executors(share.packets)
-        period, parts = device.period_us(one.batch, one.slo.rate_kpps) * NEAR, latencies[one.slo.id]
-        if max(parts.kernel, parts.pre_post) > period or parts.total > one.slo.latency_us * NEAR:
-            yield f"{one.slo.id}: {parts}"
-    if any(count > device.executors_per_sm for count in executors.values()):
-        yield "executors"
+        found.append("each SLO has one answer")
     if admission.bound < len(admitted) or admission.proven != (admission.bound == len(admitted)):
-        yield "bound"
+        found.append("bound")
+    return found
 
 
 Json = dict[str, Any]

@@ -63,7 +63,7 @@ def test_a_set_of_many_slos_keeps_the_model(arbitration: Arbitration) -> None:
     ]
     admitted, rejected = admit_greedily(device, slos)
     assert len(admitted) > 12
-    assert list(broken_rules(device, slos, Admission(admitted, rejected, 80, len(admitted) == 80, 0.0))) == []
+    assert broken_rules(device, slos, Admission(admitted, rejected, 80, len(admitted) == 80, 0.0)) == []
 
 
 def faults_of(device: dict[str, Any], slos: Sequence[dict[str, Any]], admitted: Sequence[Admitted]) -> list[str]:
@@ -102,7 +102,7 @@ def test_arrivals_beside_penalties_keep_the_model(arbitration: Arbitration) -> N
         admitted = gpu.admitted()
         assert {one.slo.id for one in admitted} == {slo.id for slo in accepted}
         kept = Admission(admitted, (), 20, len(admitted) == 20, 0.0)
-        assert list(broken_rules(device, accepted, kept)) == []
+        assert broken_rules(device, accepted, kept) == []
 
 
 def test_a_full_gpu_takes_no_more() -> None:
