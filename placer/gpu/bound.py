@@ -26,13 +26,7 @@ LOOSE_LIMIT = 2.0 * NEAR_LIMIT
 
 @dataclass(frozen=True)
 class AdmissionBound:
-    """An upper bound on the number of admitted SLOs.
-
-    Parameters
-    ----------
-    reason
-        What limits the number, for people.
-    """
+    """An upper bound on the number of admitted SLOs."""
 
     count: int
     reason: str

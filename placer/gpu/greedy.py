@@ -284,13 +284,7 @@ def _place_batch(gpu, nfs, whole, times, slo, nf, rate, latency, batch, largest)
 
 @compile_kernel
 def _joins(gpu, nfs, whole, times, minibatches, tried_due, transfer):  # type: ignore[no-untyped-def]
-    """Let the SLO behind the last tenant join on the chosen SMs if all are in time with it.
-
-    Parameters
-    ----------
-    tried_due
-        When it is due in the trial that was in time, without a delay of a tenant.
-    """
+    """Let the SLO behind the last tenant join on the chosen SMs if all are in time with it."""
     number = whole[COUNTS_ROW, TENANT_COUNT]
     nf = whole[NF_ROW, number]
     kernel = kernel_on(gpu, nfs, whole, times, nf, whole[BATCH_ROW, number], whole[LARGEST_ROW, number], minibatches)

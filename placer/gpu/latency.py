@@ -95,8 +95,6 @@ class GpuViolation:
 
     Parameters
     ----------
-    id
-        Of the SLO.
     cause
         One of `CAUSES`: the stage or resource to blame.
     """

@@ -23,8 +23,6 @@ class Subgroup:
 
     Parameters
     ----------
-    device
-        The index of the device.
     nfs
         Indices in the chain, ascending.
     cycles

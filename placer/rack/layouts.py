@@ -100,13 +100,7 @@ def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
 
 
 def lay_out_sites(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
-    """Some layouts of a chain, whether or not they keep its latency.
-
-    Parameters
-    ----------
-    sites
-        As in Layouts.
-    """
+    """Some layouts of a chain, whether or not they keep its latency."""
     side_of = np.array([*(device.server for device in rack.devices), SWITCH_SITE])
     sides = side_of[sites]
     return _compute(chain, rack, sites, sides, _latencies(chain, rack, sites, sides))

@@ -29,8 +29,6 @@ class Options:
 
     Parameters
     ----------
-    layouts
-        All layouts that keep the latency.
     layout
         Per option the row in `layouts`; shape (options,).
     group_cores

@@ -37,8 +37,6 @@ def best_plan(
     ----------
     time_limit
         Seconds for the search; after them the plan is `feasible`, with the bound that was reached.
-    notify
-        Called with messages on progress.
     """
     if len(rack.servers) <= FEW_SERVERS:
         return exact_plan(chains, rack, time_limit=time_limit)

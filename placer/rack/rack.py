@@ -163,8 +163,6 @@ class NfCosts:
     ----------
     server, smartnic
         On their cores.
-    switch_blocks
-        Of table memory, in one stage.
     switch_tables
         Of the NF, in the order in which packets meet them; None: those of the library.
     """

@@ -32,8 +32,6 @@ def run_strategy(
         Of the strategy. Where it gives no bound, that of `optimal` is taken.
     time_limit
         Seconds for the strategy, and again for the bound.
-    notify
-        Called with messages on progress.
 
     Raises
     ------

@@ -46,8 +46,6 @@ class RackOutcome:
         That left the rack, in their order.
     counts
         By NF, `chain/nf`; None: they are not compared.
-    dropped
-        By reason, outside of NFs.
     """
 
     frames: Sequence[bytes]
@@ -74,11 +72,6 @@ class ReferenceRun:
     """A run of packets through chains by the reference, with which any number of outcomes can be compared.
 
     `expected` is what it did.
-
-    Parameters
-    ----------
-    packets
-        The times at which frames arrive, us, and the frames.
     """
 
     def __init__(self, chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]]) -> None:

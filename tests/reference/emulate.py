@@ -59,8 +59,6 @@ class Emulation:
     ----------
     outputs
         Number of the frame that entered, and the frame that left.
-    entered, sent
-        By NF: `chain/nf`.
     dropped
         By reason, outside of NFs.
     """
@@ -88,19 +86,7 @@ def texts_of(rack: CompiledRack) -> RackTexts:
 
 
 class EmulatedRack:
-    """A rack that runs programs.
-
-    Parameters
-    ----------
-    rack
-        For the places of counters.
-    texts
-        The programs.
-    compile_nic
-        The object of a SmartNIC's source.
-    sorter
-        Runs filters of libpcap.
-    """
+    """A rack that runs programs."""
 
     def __init__(
         self, rack: CompiledRack, texts: RackTexts, compile_nic: Callable[[str], bytes], sorter: Sorter

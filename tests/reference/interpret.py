@@ -63,10 +63,6 @@ class Interpretation:
     ----------
     outputs
         In the order in which they left.
-    counts
-        By NF: `chain/nf`.
-    dropped
-        By reason, outside of NFs.
     entered
         Frames that entered the rack.
     uncertain, uncertain_nfs

@@ -64,8 +64,6 @@ def admit_whole_plans(device: GpuDevice, slos: Sequence[LatencySlo], latencies: 
     ----------
     device
         Its size; its times are not used.
-    latencies
-        Of plans.
     """
     alone = {slo.id: batches_alone(device, slo, latencies) for slo in slos}
     possible = sorted((slo for slo in slos if alone[slo.id]), key=lambda slo: _headroom_us(slo, alone[slo.id]))

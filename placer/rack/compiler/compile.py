@@ -32,8 +32,6 @@ class CompiledRack:
 
     Parameters
     ----------
-    instances
-        By number of the NF.
     switch
         The program of a programmable switch; None for an OpenFlow switch, which has rules instead.
     servers, nics
@@ -78,8 +76,6 @@ def compile_rack(plan: PlanFile, file: str, *, shares: bool | None = False) -> C
 
     Parameters
     ----------
-    file
-        Of the plan, for messages.
     shares
         Whether NFs of the same kind share tables of the switch; None: where that saves stages.
 

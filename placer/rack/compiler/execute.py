@@ -106,8 +106,6 @@ class RackRun:
         By `chain/nf`.
     dropped
         By reason, outside of NFs.
-    seconds
-        Of the whole run.
     """
 
     received: int = 0

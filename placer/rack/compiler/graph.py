@@ -73,8 +73,6 @@ class RackNf:
 
     Parameters
     ----------
-    number
-        In the graph.
     place
         Where it runs.
     ways

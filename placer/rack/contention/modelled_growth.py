@@ -53,8 +53,6 @@ class NfOfModels:
         Where it is used first.
     workload
         As the models know it.
-    faults
-        Why they do not; with a hint.
     """
 
     chain: str

@@ -30,8 +30,6 @@ def run_contended(
 
     Parameters
     ----------
-    name
-        Of the strategy.
     time_limit
         Seconds for the plan by cycles alone, and again for the rounds after it.
 

@@ -53,16 +53,12 @@ class ChainFiles:
 
     Parameters
     ----------
-    profiles
-        By NF.
     measured_at, measured
         Runs of the chain: values by column, and the measure; empty without such a file.
     asked
         The configurations to predict, as they are written; None without such a file.
     asked_at
         Their values by column.
-    notes
-        What users should know of how the files were read.
     """
 
     profiles: Mapping[str, ProfileColumns]
@@ -86,8 +82,6 @@ def read_chain_files(
 
     Parameters
     ----------
-    profiles
-        Paths by NF.
     order
         The NFs whose inputs are needed.
     measure

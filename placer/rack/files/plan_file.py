@@ -67,8 +67,6 @@ class PlanFile:
         Of the chains that are placed; none where the plan is infeasible.
     subgroups
         By the name of the chain; none for those whose file names none.
-    rates_mbps
-        By the name of the chain, what enters it.
     """
 
     chains: Sequence[Chain]

@@ -150,8 +150,6 @@ def placements(
 
     Parameters
     ----------
-    time_limit, notify
-        As of `LayoutChoice`.
     aggressively
         The rule of aggressive coalescing.
     """

@@ -27,13 +27,7 @@ Choose = Callable[[Layouts, Rack], int]
 
 
 class CoreAllocation:
-    """Whole cores for the subgroups of chains whose layouts are fixed; at first one for each.
-
-    Parameters
-    ----------
-    layouts
-        Per chain.
-    """
+    """Whole cores for the subgroups of chains whose layouts are fixed; at first one for each."""
 
     def __init__(self, rack: Rack, layouts: Sequence[Layout]) -> None:
         self.rack = rack
@@ -108,8 +102,6 @@ class LayoutChoice:
         Which of the layouts of a chain with one of the servers.
     time_limit
         Seconds; after them each chain gets the best of a part of its layouts.
-    notify
-        Called when that happens.
     """
 
     rack: Rack

@@ -79,15 +79,7 @@ class Priced:
 
 
 class PriceProgram:
-    """Finds prices.
-
-    Parameters
-    ----------
-    ways
-        Per chain, or class of chains.
-    limits
-        Of what is shared.
-    """
+    """Finds prices."""
 
     def __init__(self, ways: Sequence[PricedWays], limits: Floats) -> None:
         self.ways, self.limits = ways, limits

@@ -64,14 +64,10 @@ def replan(
 
     Parameters
     ----------
-    old
-        Where the NFs were.
     most_moves
         None: any number.
     time_limit
         Seconds; after them the best plan so far is returned.
-    notify
-        Called with messages on progress.
     """
     begin = time.perf_counter()
     until = time.monotonic() + time_limit

@@ -225,13 +225,7 @@ class MovesProgram(MixtureProgram):
 
 @dataclass
 class SearchWithin(Search):
-    """Finds the best choice of options that move at most `most` NFs together.
-
-    Parameters
-    ----------
-    moves
-        Per chain those of its options.
-    """
+    """Finds the best choice of options that move at most `most` NFs together."""
 
     moves: Sequence[Ints] = ()
     most: int = 0

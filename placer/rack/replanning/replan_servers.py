@@ -61,8 +61,6 @@ class ServerReplanning:
         Per chain and NF, as `kept_sites` returns them.
     until
         When to end, on the monotonic clock.
-    notify
-        Called with messages on progress.
     """
 
     def __init__(

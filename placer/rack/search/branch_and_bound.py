@@ -66,10 +66,6 @@ class Search:
 
     Parameters
     ----------
-    options
-        Per chain.
-    stages
-        Whether NFs fit the switch.
     time_limit
         Seconds after which the best plan and the bound so far are returned.
     """

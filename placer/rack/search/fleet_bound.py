@@ -99,8 +99,6 @@ class Uses:
         Per device; shape (options, devices).
     nic_shares
         Of the chain's packets, per server and direction; shape (options, 2 * servers).
-    blocks
-        Of table memory on the switch; shape (options,).
     """
 
     rate: Floats

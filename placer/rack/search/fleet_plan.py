@@ -53,13 +53,7 @@ class _Relaxed:
 
 
 class FleetProgram:
-    """The program over contents of servers.
-
-    Parameters
-    ----------
-    notify
-        Called with messages on progress.
-    """
+    """The program over contents of servers."""
 
     def __init__(
         self, chains: Sequence[Chain], rack: Rack, until: float, notify: Callable[[str], None] = lambda message: None
@@ -278,8 +272,6 @@ class PlacedOption:
 
     Parameters
     ----------
-    chain_class, option
-        Their indices.
     chains
         How many.
     beyond_mbps
@@ -323,8 +315,6 @@ class ServerPricing:
         With one such server.
     options
         By class of chains, on that rack.
-    sizes
-        Chains by class.
     """
 
     def __init__(self, rack: Rack, options: Sequence[Options], sizes: Ints) -> None:

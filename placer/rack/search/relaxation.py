@@ -28,8 +28,6 @@ class Mixture:
         Of the marginal throughput (rates beyond the least ones), Mbps, for every plan within the relaxation.
     weights
         Per chain the weight of each option; shape (options,) each.
-    rates
-        Per chain, Mbps; shape (chains,).
     """
 
     bound: float

@@ -170,8 +170,6 @@ class GpuTenant:
 
     Parameters
     ----------
-    number
-        In the order of arrival.
     kernel_us
         Of the slowest minibatch, with its sharing penalty.
     """
@@ -188,13 +186,7 @@ class GpuTenant:
 
 
 class SmTable:
-    """The SMs of a GPU.
-
-    Parameters
-    ----------
-    exclusive
-        Whether an SM serves one SLO only.
-    """
+    """The SMs of a GPU."""
 
     def __init__(self, device: GpuDevice, *, exclusive: bool = False) -> None:
         self.device = device
@@ -264,8 +256,6 @@ class BusTransfer:
     ----------
     due_us
         Counted from the end of the batch.
-    number
-        In the order of arrival.
     kernel_us
         Of the kernel that follows, on SMs that nobody shares.
     """
@@ -346,13 +336,7 @@ def in_time_with_kernels(ordered: Sequence[BusTransfer], arbitration: Arbitratio
 
 
 class FastGpu:
-    """A GPU whose SLOs are admitted as they arrive; those before keep batch and SMs.
-
-    Parameters
-    ----------
-    most
-        How many SLOs may arrive.
-    """
+    """A GPU whose SLOs are admitted as they arrive; those before keep batch and SMs."""
 
     def __init__(self, device: GpuDevice, most: int) -> None:
         self.device = device

@@ -40,11 +40,6 @@ END = "end"
 class Pipeline:
     """A pipeline with its tables and registers.
 
-    Parameters
-    ----------
-    spec, entries
-        The texts.
-
     Raises
     ------
     SpecError

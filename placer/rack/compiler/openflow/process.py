@@ -220,13 +220,7 @@ def _text(path: Path) -> str:
 
 
 class LabelledSwitch:
-    """A switch with ports from 0 on, the world's, as the programmable one of the rack has them.
-
-    Parameters
-    ----------
-    flows, groups, names, labels
-        Texts as generated.
-    """
+    """A switch with ports from 0 on, the world's, as the programmable one of the rack has them."""
 
     def __init__(self, flows: str, groups: str, names: str, labels: str) -> None:
         self._switch = EmulatedOpenFlowSwitch(flows, groups)

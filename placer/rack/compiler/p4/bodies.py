@@ -127,8 +127,6 @@ class BodyWriter:
 
     Parameters
     ----------
-    names
-        Tables, actions and registers as the P4 program calls them.
     arguments
         Bits of the arguments of the action that is written.
     """

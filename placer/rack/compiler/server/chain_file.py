@@ -32,8 +32,6 @@ class ServerProgram:
 
     Parameters
     ----------
-    chain
-        The text of its chain file.
     files
         Files that functions read, by name.
     functions

@@ -287,8 +287,6 @@ def compose(
 
     Parameters
     ----------
-    instances
-        By number of the NF.
     shares
         Whether NFs of the same kind that no packet passes both share their tables (`sharing.py`).
     only_steering

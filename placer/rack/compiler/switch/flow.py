@@ -163,8 +163,6 @@ class Block:
         What happens to a packet; it goes on to the next NF unless `m.drop` is set to 1.
     parser
         The ways to the headers that it looks at.
-    metadata
-        Bits by name, of the NF alone.
     node_field
         Metadata by which tables that several NFs share know the NF; `m.node` unless keys need it elsewhere.
     """

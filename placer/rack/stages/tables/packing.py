@@ -224,13 +224,7 @@ def table_need(table: SwitchTable, memories: Memories, *, by_field: bool = False
 
 
 class TablePacking:
-    """Tables with their needs and dependencies.
-
-    Parameters
-    ----------
-    by_field
-        As for `table_need`.
-    """
+    """Tables with their needs and dependencies."""
 
     def __init__(self, program: TableProgram, memories: Memories, *, by_field: bool = False) -> None:
         self.blocks = (memories.tcam.blocks, memories.sram.blocks)

@@ -97,8 +97,6 @@ class Coverage:
 
     Parameters
     ----------
-    nfs
-        By kind and device.
     idle
         NFs that no packet entered.
     refused

@@ -17,15 +17,7 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault of the generator.
-
-    Parameters
-    ----------
-    fault
-        One line.
-    patch
-        Puts it in.
-    """
+    """A fault of the generator."""
 
     fault: str
     patch: Patch

@@ -16,8 +16,6 @@ class ProgramMutation(NamedTuple):
 
     Parameters
     ----------
-    what
-        The kind of change; no two are of one kind.
     old, new
         What stands in the program, and what replaces it where it stands first.
     """
