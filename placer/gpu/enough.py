@@ -73,7 +73,6 @@ class RejectionReason:
 
 
 def reasons_of(device: GpuDevice, admission: Admission) -> tuple[RejectionReason, ...]:
-    """The reason of each rejection."""
     if not admission.rejected:
         return ()
     others = _OtherSlos(device, admission)

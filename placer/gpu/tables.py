@@ -123,7 +123,6 @@ def nf_times(device: GpuDevice) -> Floats:
 
 
 def slo_arrays(device: GpuDevice, slos: Sequence[LatencySlo]) -> SloArrays:
-    """The arrays of SLOs of a GPU."""
     numbers = numbers_of(device)
     return SloArrays(
         np.array([numbers[slo.nf] for slo in slos], dtype=np.int64),

@@ -64,7 +64,6 @@ class Options:
         return self.layouts.on_switch()[self.layout]
 
     def at(self, rows: Ints) -> Options:
-        """Some of the options."""
         return Options(self.layouts, self.layout[rows], self.group_cores[rows], self.cores[rows], self.rate[rows])
 
 

@@ -48,7 +48,6 @@ def run_strategy(
 
 
 def _bound(plan: RackPlan, best: RackPlan) -> RackPlan:
-    """A plan with the bound of the best one."""
     if not plan.chains:
         return replace(plan, status=Status.INFEASIBLE if best.status is Status.INFEASIBLE else Status.UNKNOWN,
                        bound_mbps=best.bound_mbps)  # fmt: skip

@@ -92,7 +92,6 @@ class ModelledGrowth:
 
     @property
     def by(self) -> Predictor:
-        """The predictor."""
         return self.models.predictors[self.predictor]
 
     def notes(self) -> Iterator[str]:

@@ -69,7 +69,6 @@ class Infeasible:
         return self._least_plan(chains, rack) is not None
 
     def _least_plan(self, chains: Sequence[Chain], rack: Rack) -> RackPlan | None:
-        """A plan in which every chain has its least rate."""
         least = [
             replace(chain, slo=replace(chain.slo, t_max_mbps=max(chain.slo.t_min_mbps, Fraction(1))))
             for chain in chains

@@ -95,7 +95,6 @@ def sites_within(chain: Chain, possible: Sequence[Sequence[int]], kept: Sequence
 
 
 def list_moves(plan: RackPlan, old: OldPlaces) -> Iterator[NfMove]:
-    """The moves of a plan."""
     for chain in plan.chains:
         places = old.get(chain.chain.name, {})
         for at, nf in enumerate(chain.chain.nfs):

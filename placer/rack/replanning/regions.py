@@ -88,7 +88,6 @@ class Regions:
         return self.of(servers, [chain for region in regions for chain in region.chains])
 
     def devices(self, servers: Sequence[int]) -> list[int]:
-        """Those of some servers."""
         return [device for server in servers for device in self.devices_of[server]]
 
     def _keep_on(self, chain: int, servers: Sequence[int]) -> tuple[int, ...]:

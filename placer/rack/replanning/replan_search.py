@@ -89,7 +89,6 @@ class Replanning:
         return found
 
     def _fewest(self, first: int, most: int, until: float) -> Fewest:
-        """As `fewest`, with at most so many moves."""
         needed = MovesProgram(self.rack, self._options(most), most).least_moves()
         if needed is None:
             return Fewest(RackPlan(self.rack, Status.INFEASIBLE), most, most + 1)
@@ -195,7 +194,6 @@ class MovingOptions:
     moves: Ints
 
     def at_most(self, moves: int) -> MovingOptions:
-        """Those that move at most so many."""
         rows = np.flatnonzero(self.moves <= moves)
         return MovingOptions(self.options.at(rows), self.moves[rows])
 

@@ -201,7 +201,6 @@ class FleetProgram:
         return tuple(result[number] for number in range(len(self.chains)))
 
     def _place(self, options: Options, row: int, server: int, rate: float) -> ChainPlan:
-        """An option on one of the equal servers."""
         own = [number for number, device in enumerate(self.rack.devices) if device.server == server]
         sites = options.layouts.sites[options.layout[row]]
         layout = Layout(

@@ -156,7 +156,6 @@ class GpuJob:
 
     @classmethod
     def of(cls, device: GpuDevice, slo: LatencySlo, layout: BatchLayout) -> GpuJob:
-        """The job of an SLO with this layout."""
         batching = device.batching_us(layout.batch, slo.rate_kpps)
         left = slo.latency_us * WITHIN - batching - device.nfs[slo.nf].pre_post_us
         base = tuple(device.kernel(slo.nf, packets) for packets in layout.minibatches)

@@ -119,7 +119,6 @@ class FlowClassifierModel(FunctionModel):
         return Mix(flows=30000)
 
     def service(self, flow: Flow) -> str:
-        """The class of a flow."""
         _, _, protocol, source, destination = flow
         if protocol == ICMP:
             return "management"

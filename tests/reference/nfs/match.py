@@ -16,7 +16,6 @@ def word(frame: bytes, at: int) -> int | None:
 
 
 def byte(frame: bytes, at: int) -> int | None:
-    """A byte, or None."""
     return frame[at] if 0 <= at < len(frame) else None
 
 

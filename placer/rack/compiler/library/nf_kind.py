@@ -34,7 +34,6 @@ class SplitMix:
         return (self.next() >> 32) * n >> 32
 
     def one_of(self, choices: Sequence[T]) -> T:
-        """One of them."""
         return choices[self.below(len(choices))]
 
 

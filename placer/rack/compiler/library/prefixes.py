@@ -30,12 +30,10 @@ class Prefix:
 
 
 def prefix_of(address: int, length: int) -> Prefix:
-    """The prefix of a length that has an address."""
     return Prefix(address & ~((1 << 32 - length) - 1) & 0xFFFFFFFF, length)
 
 
 def parse_prefix(text: str) -> Prefix:
-    """A prefix from `10.0.0.0/8`."""
     address, _, length = text.partition("/")
     return prefix_of(int(IPv4Address(address)), int(length))
 

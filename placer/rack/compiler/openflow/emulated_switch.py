@@ -205,7 +205,6 @@ LEARNT_FIELDS = {
 
 
 def _change(packet: _Packet, name: str, value: str) -> None:
-    """Change the packet or its metadata."""
     frame = packet.frame
     if name == "drop":
         return

@@ -49,7 +49,6 @@ class VlanLabels:
 
     @cached_property
     def labels(self) -> Mapping[int, Label]:
-        """The label of each VLAN."""
         return {vlan: label for label, vlan in self.vlans.items()}
 
     def text(self) -> str:

@@ -69,7 +69,6 @@ class P4Names:
 
 
 def p4_names(program: SwitchProgram) -> P4Names:
-    """The names of a program."""
     taken = set(RESERVED_NAMES)
     taken |= {f"{header.name}_t" for header in program.headers}
     taken |= {plain(argument) for action in program.actions for argument in action.arguments}
@@ -146,7 +145,6 @@ class BodyWriter:
         return next(header_type for header_type in self.program.headers if header_type.name == header).fields[field]
 
     def value(self, of: Value, bits: int) -> str:
-        """A value in so many bits."""
         if isinstance(of, int):
             return number(of % (1 << bits))
         text = field_text(of)
@@ -192,7 +190,6 @@ class BodyWriter:
         return f"{to} = {to} {OPERATION_SIGNS[one.operation]} {self.value(one.value, self.bits(one.value))};"
 
     def _count(self, registers: str, index: Value) -> str:
-        """What a counter counts, for readers."""
         if not isinstance(index, int):
             return ""
         if registers == "reasons":

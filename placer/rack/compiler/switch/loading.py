@@ -147,7 +147,6 @@ def sharing_runs(
 
 
 def _as_shared(instance: NfInstance, name: str) -> Block:
-    """The block with the names of a shared one."""
     nf = replace(instance.nf, chain="shared", id=name)
     return BLOCKS[nf.kind](replace(instance, nf=nf))
 

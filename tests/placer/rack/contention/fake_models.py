@@ -58,7 +58,6 @@ class FakeNf:
 
 
 def fake_models(nfs: dict[str, FakeSolo | None], kind: str = "server") -> Models:
-    """Models of these NFs."""
     described = SimulatedServer().describe()
     testbed = described.model_copy(update={"nic": described.nic.model_copy(update={"kind": kind})})
     known: dict[str, Any] = {name: FakeNf(solo) for name, solo in nfs.items()}

@@ -145,7 +145,6 @@ def rack_of_servers(servers: int) -> Rack:
 
 
 def copies(number: int, delta: float) -> tuple[Chain, ...]:
-    """So many of each of the chains 1 to 4."""
     return chains_of({"chains": copies_json(number, delta)}, "chains")
 
 

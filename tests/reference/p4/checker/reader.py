@@ -252,7 +252,6 @@ class _ExpressionReader(TokenCursor):
         return word, width
 
     def literal(self) -> tree.NumberLiteral:
-        """A number."""
         return tree.NumberLiteral(self.here, self.number("a number"))
 
     def path(self) -> tree.PathUse:
@@ -388,7 +387,6 @@ class _ProgramReader(_ExpressionReader):
     """Reads declarations, in the order in which they are emitted."""
 
     def program(self) -> tree.P4Program:
-        """The whole program."""
         for file in ("core.p4", "pna.p4"):
             if not self.takes(f"#include <{file}>"):
                 raise self.unexpected(f"#include <{file}>")

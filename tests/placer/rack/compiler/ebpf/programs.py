@@ -256,7 +256,6 @@ class KernelProgram:
         return options.retval, out.raw[: options.data_size_out]
 
     def counters(self) -> list[int]:
-        """The program's counters."""
         key = ctypes.c_uint32(0)
         assert self.library.bpf_map_lookup_elem(self.map, ctypes.byref(key), ctypes.byref(self.values)) == 0
         return list(self.values)

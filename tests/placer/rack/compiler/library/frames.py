@@ -105,7 +105,6 @@ def random_frame(rng: random.Random) -> bytes:
 
 
 def random_frames(seed: int, n: int) -> list[bytes]:
-    """So many, from a seed."""
     rng = random.Random(seed)
     return [random_frame(rng) for _ in range(n)]
 

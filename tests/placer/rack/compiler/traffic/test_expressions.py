@@ -137,7 +137,6 @@ def _libpcap() -> ctypes.CDLL:
 
 
 def _frame(packet: PacketFields, options: bool) -> bytes:
-    """A frame with these fields."""
     tag = b"" if packet.vlan is None else b"\x81\x00" + (packet.vlan | 0x2000).to_bytes(2, "big")
     if not packet.ip:
         return (bytes(12) + tag + b"\x08\x06").ljust(60, b"\x35")

@@ -32,7 +32,6 @@ from tests.placer.rack.table_search import TooLarge, fits_tables
 
 
 def lemur_rack(stages: int, servers: int = 1) -> Rack:
-    """Lemur's rack with so many stages and servers."""
     rack = lemur.rack(switch={"stages": stages})
     copies = tuple(replace(rack.servers[0], name=f"s{at}") for at in range(servers))
     return replace(rack, servers=copies, stage_oracle="tables")
