@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import Phase, example, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from placer.rack.chain import Chain
@@ -18,10 +18,9 @@ from placer.rack.place import best_plan
 from placer.rack.plan import Status, answer
 from placer.rack.rack import Device, Rack
 from tests.effort import examples
-from tests.placer.rack import small
+from tests.placer.rack import instances, small
 from tests.placer.rack.checker import faults
 from tests.placer.rack.contention.fake_models import beside_another, by_kind, nil
-from tests.placer.rack.strategies.test_any_instance import KINDS, chains, racks
 
 NFS = {"A": small.ON_SERVER, "B": {"server": {"cycles": 1700}}}
 TWO: dict[str, Any] = {"t_min_mbps": 10_000, "t_max_mbps": 12_000}
@@ -170,17 +169,18 @@ def test_a_time_limit_ends_the_loop_after_the_first_prediction() -> None:
     assert found.plan.chains[0].rate_mbps == pytest.approx(32_000)
 
 
-FACTORS = st.fixed_dictionaries({kind: st.sampled_from([0.0, 0.03, 0.2, 1.0]) for kind in KINDS})
+FACTORS = st.fixed_dictionaries({kind: st.sampled_from([0.0, 0.03, 0.2, 1.0]) for kind in instances.KINDS})
+GENERATORS = st.sampled_from([instances.everyday, instances.edges])
 
 
 @pytest.mark.long
-@settings(max_examples=examples(40), phases=[Phase.explicit, Phase.generate], derandomize=True)
-@given(chains(), racks(), FACTORS, FACTORS)
+@settings(max_examples=examples(40), phases=[Phase.generate], derandomize=True)
+@given(GENERATORS, st.integers(0, 10**9), FACTORS, FACTORS)
 def test_keeps_every_limit_by_prediction(
-    asked: dict[str, Any], rack: dict[str, Any], sensitivity: dict[str, float], pressure: dict[str, float]
+    generator: instances.Generator, seed: int, sensitivity: dict[str, float], pressure: dict[str, float]
 ) -> None:
     """By a checker that shares no code with placing: with cycles as asked, and with cycles as predicted."""
-    growth = by_kind(sensitivity, pressure)
+    (asked, rack), growth = generator(seed), by_kind(sensitivity, pressure)
     found = plan_under_contention(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
     assert found.rounds <= MOST_ROUNDS
     assert (found.plan.status is Status.INFEASIBLE) == (found.by_cycles.status is Status.INFEASIBLE)
@@ -232,9 +232,9 @@ THREE_CORES = small.rack(
 """Its proven plan is below the bound by more than 1e-9, as the tolerance of the search allows."""
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate], derandomize=True)
-@given(chains(), racks())
-@example(BELOW_ITS_BOUND, THREE_CORES)
+@pytest.mark.parametrize(
+    ("asked", "rack"), [(BELOW_ITS_BOUND, THREE_CORES), *(instances.everyday(seed) for seed in range(8))]
+)
 def test_without_contention_it_is_the_plain_plan(asked: dict[str, Any], rack: dict[str, Any]) -> None:
     """A predictor without contention leaves the plan of the program as it is."""
     found = plan_under_contention(chains_of(asked, "chains"), rack_of(rack, "rack"), nil, best_plan)
