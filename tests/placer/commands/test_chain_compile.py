@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from placer.rack.compiler.directory import BUILT
+from placer.rack.compiler.directory import BUILT_FOLDER
 from tests.placer.commands.conftest import Placer
 from tests.placer.rack.compiler.library.frames import ipv4_frame
 
@@ -149,9 +149,9 @@ def test_what_is_no_capture_is_refused(placer: Placer, rack: Path, tmp_path: Pat
 @pytest.fixture
 def programs() -> Path:
     """Skip without the programs of a rack."""
-    if not all(os.access(BUILT / name, os.X_OK) for name in ("nf-switch", "nf-server")):
+    if not all(os.access(BUILT_FOLDER / name, os.X_OK) for name in ("nf-switch", "nf-server")):
         pytest.skip("the programs of a rack are not built: `make deps nfs` builds them")
-    return BUILT
+    return BUILT_FOLDER
 
 
 PACKETS = [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placer.verify.admission import latency
 from placer.verify.admission.latency import Stream, TooManySteps, one_shot_wait, sporadic_wait, utilisation_of
 from tests.effort import examples
-from tests.placer.gpu.bus_simulation import longest_waits
+from tests.placer.gpu.test_bus import longest_waits
 
 
 def stream(transfer: float, period: float) -> Stream:

@@ -14,7 +14,7 @@ from placer.rack.proofs.certificate import certificate_of, weaker_claim
 from placer.rack.run_strategy import run_strategy
 from tests.effort import examples
 from tests.placer.rack import instances, lemur
-from tests.placer.rack.search.test_fleet_plan import rack_of_servers
+from tests.placer.rack.search.test_search import rack_of_servers
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, chain, rack, server
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.verify.chains.stage_fit import fits
 from tests.placer.rack.small import chain, rack
-from tests.placer.rack.stage_search import fits_stages
+from tests.placer.rack.table_search import fits_stages
 
 
 @given(

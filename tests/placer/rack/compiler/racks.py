@@ -1,8 +1,4 @@
-"""Random chains on racks, random placements of them, and packets for them.
-
-Chains have branches by shares, by matches and by both, and merges; placements are any that the library allows. The
-same seed gives the same rack and packets.
-"""
+"""Racks, chains and plans to compile, made by hand and at random."""
 
 from __future__ import annotations
 
@@ -17,6 +13,47 @@ from placer.rack.files.plan_file import PlanFile, SubgroupCores
 from placer.rack.layout import Layout
 from placer.rack.rack import CoreCost, NfCosts, Rack, Server, SmartNic, Switch
 from placer.rack.replanning.moves import PlacedNf
+
+SLO = Slo(Fraction(1), Fraction(100000))
+
+
+def made_chain(
+    nfs: Sequence[str | tuple[str, Mapping[str, float]]],
+    edges: Sequence[tuple[int, int, str, str]] | None = None,
+    name: str = "c",
+    aggregates: Sequence[str] = (),
+) -> Chain:
+    """A chain of NFs f0, f1, ...; edges as tail, head, share, match; without edges a line."""
+    pairs = [(nf, {}) if isinstance(nf, str) else nf for nf in nfs]
+    if edges is None:
+        edges = [(at, at + 1, "1", "") for at in range(len(nfs) - 1)]
+    return Chain(
+        name,
+        1500,
+        SLO,
+        tuple(ChainNf(f"f{at}", nf, parameters) for at, (nf, parameters) in enumerate(pairs)),
+        tuple(ChainEdge(tail, head, Fraction(share), match) for tail, head, share, match in edges),
+        tuple(aggregates),
+    )
+
+
+COSTS = NfCosts(CoreCost(Fraction(100)), CoreCost(Fraction(100)), 1)
+SERVERS = (
+    Server("s0", 16, Fraction(2000), Fraction(40000), smartnic=SmartNic("n0", 3, Fraction(1000))),
+    Server("s1", 16, Fraction(2000), Fraction(40000)),
+)
+RACK = Rack(Switch(), SERVERS, Fraction(6), dict.fromkeys(NF_KINDS, COSTS))
+
+
+def made_plan(*placed: tuple[Chain, str], cores: Sequence[SubgroupCores] = ()) -> PlanFile:
+    """A plan of chains, each with the places of its NFs in a line: `switch s0 n0`; cores are of the first chain."""
+    places = {
+        chain.name: {nf.id: PlacedNf(nf.nf, on) for nf, on in zip(chain.nfs, line.split(), strict=True)}
+        for chain, line in placed
+    }
+    chains = tuple(chain for chain, _ in placed)
+    return PlanFile(chains, RACK, places, {chains[0].name: list(cores)})
+
 
 SAME_BYTES = ("ACL", "Detunnel", "IPv4Fwd", "LB", "Match", "Monitor", "Tunnel")
 """Kinds whose output depends on nothing but the packet."""
@@ -80,7 +117,7 @@ def placed_at_random(random: Random, chains: Sequence[Chain], rack: Rack) -> Pla
             stays = before and random.random() < 0.4
             sites[at] = random.choice(before) if stays else random.choice(possible)
         places[chain.name] = {chain.nfs[at].id: PlacedNf(chain.nfs[at].nf, on) for at, on in sites.items()}
-        subgroups[chain.name] = _subgroups(random, chain, rack, sites)
+        subgroups[chain.name] = random_subgroups(random, chain, rack, sites)
     return PlanFile(tuple(chains), rack, places, subgroups)
 
 
@@ -89,7 +126,7 @@ def every_placement(chain: Chain, rack: Rack) -> Iterator[PlanFile]:
     random = Random(chain.name)
     for devices in product(*(devices_for(nf, rack) for nf in chain.nfs)):
         places = {nf.id: PlacedNf(nf.nf, on) for nf, on in zip(chain.nfs, devices, strict=True)}
-        groups = _subgroups(random, chain, rack, dict(enumerate(devices)))
+        groups = random_subgroups(random, chain, rack, dict(enumerate(devices)))
         yield PlanFile((chain,), rack, {chain.name: places}, {chain.name: groups})
 
 
@@ -105,7 +142,7 @@ def devices_for(nf: ChainNf, rack: Rack) -> list[str]:
     ]
 
 
-def _subgroups(random: Random, chain: Chain, rack: Rack, sites: Mapping[int, str]) -> list[SubgroupCores]:
+def random_subgroups(random: Random, chain: Chain, rack: Rack, sites: Mapping[int, str]) -> list[SubgroupCores]:
     numbers = {"switch": -1} | {device.name: at for at, device in enumerate(rack.devices)}
     layout = Layout(chain, rack, tuple(numbers[sites[at]] for at in range(len(chain.nfs))))
     return [

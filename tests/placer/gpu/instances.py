@@ -1,15 +1,100 @@
-"""Random devices and SLOs, in the layout of CONTRACTS.md, section 10.
-
-`contended` is what solvers are developed with. `unseen` is another generator, kept for acceptance: no solver is tuned
-on it.
-"""
+"""Small devices and SLOs, worked by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
+
+from placer.gpu.device import Arbitration, GpuDevice, GpuNf
+from placer.gpu.latency import violations
+from placer.gpu.plan import Admission, LatencySlo
+from placer.gpu.registry import METHODS, MethodSetting
+from placer.inputs.gpu.slos import device_of
+from placer.report.text.admission import answer
+from placer.verify.admission import admission_case, admission_faults
+
+
+def small_device(
+    *,
+    sms: int = 2,
+    executors: int = 2,
+    workers: int = 10,
+    arbitration: Arbitration = Arbitration.ONE_SHOT,
+    transfer_us: tuple[float, float] = (0.0, 10.0),
+    kernel_us: tuple[float, float] = (0.0, 20.0),
+    pre_post_us: float = 5.0,
+    beta_us: float = 0.0,
+) -> GpuDevice:
+    """A GPU with one NF, `ids`, ten packets per executor, and equal penalties."""
+    return GpuDevice(
+        sms, executors, 10, workers, arbitration, {"payload": transfer_us},
+        {"ids": GpuNf("payload", pre_post_us, kernel_us)}, {"ids": {"ids": beta_us}},
+    )  # fmt: skip
+
+
+def slos_of(*latencies_us: float, rate_kpps: float = 10.0, batch: int | None = None) -> list[LatencySlo]:
+    """An SLO of `ids` for each latency: a, b, c, ..."""
+    return [LatencySlo("abcdefghij"[k], "ids", rate_kpps, time, batch) for k, time in enumerate(latencies_us)]
+
+
+NFS = {"acl": GpuNf("header", 5.0, (2.0, 8.0)), "ids": GpuNf("payload", 10.0, (6.0, 24.0))}
+
+
+def small_gpu(
+    arbitration: Arbitration = Arbitration.ONE_SHOT, *, sms: int = 2, executors: int = 4, workers: int = 10
+) -> GpuDevice:
+    """Two SMs of four executors for 10 packets each; an ids beside another takes 3 us longer."""
+    transfer = {"header": (0.0, 4.0), "payload": (0.5, 4.0)}
+    return GpuDevice(sms, executors, 10, workers, arbitration, transfer, NFS, {"ids": {"ids": 3.0, "acl": 1.0}})
+
+
+def random_gpu(rng: Random, arbitration: Arbitration) -> GpuDevice:
+    """A GPU of up to four SMs, with and without penalties."""
+    names = ("acl", "ids", "vpn")[: rng.randint(1, 3)]
+    classes = ("header", "payload")
+    return GpuDevice(
+        rng.randint(1, 4),
+        rng.randint(1, 5),
+        rng.choice((1, 4, 16)),
+        rng.randint(0, 40),
+        arbitration,
+        {name: (rng.choice((0.0, rng.uniform(0, 0.6))), rng.choice((0.0, rng.uniform(0, 8)))) for name in classes},
+        {
+            name: GpuNf(rng.choice(classes), rng.uniform(0, 12), (rng.uniform(0, 6), rng.uniform(0, 30)))
+            for name in names
+        },
+        {name: {other: rng.choice((0.0, rng.uniform(0, 6))) for other in names} for name in names},
+    )  # fmt: skip
+
+
+def random_slos(rng: Random, device: GpuDevice, count: int) -> list[LatencySlo]:
+    """SLOs of which some have a fixed batch, some cannot be kept by anything."""
+    longest = rng.choice((60.0, 200.0, 1000.0))
+    return [
+        LatencySlo(
+            f"s{number}",
+            rng.choice(list(device.nfs)),
+            rng.choice((0.01, 10.0, rng.uniform(1, 400), rng.uniform(100, 3000))),
+            rng.uniform(5.0, longest),
+            rng.choice((None, None, None, rng.randint(1, 40))),
+        )
+        for number in range(count)
+    ]
+
+
+def broken_rules(device: GpuDevice, slos: Sequence[LatencySlo], admission: Admission) -> list[str]:
+    """What an admission violates of the model (CONTRACTS 10)."""
+    admitted = admission.admitted
+    found = [f"{one.id}: {one.cause}" for one in violations(device, admitted)]
+    answered = [one.slo.id for one in (*admitted, *admission.rejected)]
+    if sorted(answered) != sorted(slo.id for slo in slos):
+        found.append("each SLO has one answer")
+    if admission.bound < len(admitted) or admission.proven != (admission.bound == len(admitted)):
+        found.append("bound")
+    return found
+
 
 Json = dict[str, Any]
 Instance = tuple[Json, list[Json]]
@@ -167,3 +252,27 @@ def _time(rng: Random, least: float, most: float) -> float:
 
 def _shuffled(rng: Random, slos: Sequence[Json]) -> list[Json]:
     return rng.sample(list(slos), len(slos))
+
+
+BY_FORMULA = tuple(name for name in METHODS if name != "predicted")
+"""Every method that admits by the formulas of a DEVICE; `predicted` asks models of a server instead."""
+
+
+class Judged(NamedTuple):
+    """An answer, and every constraint that it breaks."""
+
+    answer: Json
+    faults: list[str]
+
+    @property
+    def admitted(self) -> int:
+        return len(self.answer["admitted"])
+
+
+def judged(method: str, device: Json, slos: Sequence[Json], setting: MethodSetting | None = None) -> Judged:
+    """What a method answers for a DEVICE and SLOs, and what is wrong with it."""
+    requests = [LatencySlo(**slo) for slo in slos]
+    answered = answer(
+        METHODS[method](device_of(device, "DEVICE"), requests, setting or MethodSetting(time_limit_s=10.0))
+    )
+    return Judged(answered, list(admission_faults(admission_case(device, slos, answered))))

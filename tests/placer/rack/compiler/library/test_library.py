@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 from pathlib import Path
@@ -14,11 +15,12 @@ from placer.rack.compiler.library.nf_kind import NF_KINDS
 from profiles.faults import InputError
 from tests.effort import examples
 from tests.nfs.comparison import PROGRAM
-from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
-from tests.placer.rack.compiler.library.nf_run import require_nf
+from tests.placer.rack.compiler.library.frames import TCP, UDP, in_c, in_model, ipv4_frame, random_frames, require_nf
 from tests.reference.interpret import model_of
+from tests.reference.nfs.dedup import DedupModel, repeated_payload
 from tests.reference.nfs.headers import internet_checksum, read_headers, update_checksum
 from tests.reference.nfs.model import Contract
+from tests.reference.nfs.url_filter import web_payload
 
 TABLE_3 = {
     "Encrypt": {"server"},
@@ -127,3 +129,95 @@ def test_a_folder_of_files_is_enough_to_run_an_nf(tmp_path: Path) -> None:
     for kind in NF_KINDS.values():
         files = kind.server_files(kind.data(kind.completed({}, "f")))
         assert all(text.endswith("\n") and suffix.isalpha() for suffix, text in files.items())
+
+
+CASES: tuple[tuple[str, dict[str, float]], ...] = (
+    ("ACL", {}),
+    ("ACL", {"rules": 300, "seed": 5}),
+    ("ACL", {"rules": 0}),
+    ("Tunnel", {}),
+    ("Tunnel", {"vlan": 4094}),
+    ("Detunnel", {}),
+    ("IPv4Fwd", {}),
+    ("IPv4Fwd", {"routes": 2000, "seed": 9}),
+    ("LB", {}),
+    ("LB", {"backends": 3, "table": 65536, "seed": 77}),
+    ("LB", {"address": 0xC0000207, "backends": 16, "table": 16}),
+    ("Match", {}),
+    ("Monitor", {}),
+    ("Encrypt", {}),
+    ("Encrypt", {"in_udp": 0}),
+    ("FastEncrypt", {}),
+    ("FastEncrypt", {"in_udp": 0}),
+    ("FastEncrypt", {"blocks": 1}),
+    ("FastEncrypt", {"blocks": 3}),
+    ("Limiter", {"mbps": 0.5}),
+    ("Limiter", {"mbps": 1}),
+)
+
+
+@pytest.mark.parametrize(("nf", "parameters"), CASES)
+def test_random_and_stray_frames_leave_as_from_the_function_in_c(
+    nf: str, parameters: dict[str, float], tmp_path: Path
+) -> None:
+    """The same frames leave, in the same order, and the same are dropped."""
+    frames = random_frames(1, 2500)
+    sent = in_c(nf, parameters, frames, tmp_path).out
+    expected = in_model(nf, parameters, frames)
+    assert len(sent) == len(expected) > 100
+    assert [(one.hex(), other.hex()) for one, other in zip(sent, expected, strict=True) if one != other][:3] == []
+
+
+@pytest.mark.parametrize("in_udp", [0, 1])
+def test_decrypt_opens_what_encrypt_sealed_and_drops_the_rest(in_udp: int, tmp_path: Path) -> None:
+    """Sealed frames, every tenth of them damaged in one bit, between others."""
+    rng = random.Random(2)
+    frames = []
+    for frame in random_frames(3, 1500):
+        sealed = in_model("Encrypt", {"in_udp": in_udp}, [frame]) or [frame]
+        at = rng.randrange(12, len(sealed[0])) if rng.random() < 0.1 and len(sealed[0]) > 12 else None
+        frames += sealed if at is None else [sealed[0][:at] + bytes([sealed[0][at] ^ 4]) + sealed[0][at + 1 :]]
+        frames += [frame] if rng.random() < 0.1 else []
+    sent = in_c("Decrypt", {"in_udp": in_udp}, frames, tmp_path).out
+    assert len(sent) > 700
+    assert sent == in_model("Decrypt", {"in_udp": in_udp}, frames)
+
+
+def test_url_filter_drops_the_requests_that_the_function_in_c_drops(tmp_path: Path) -> None:
+    """HTTP and TLS for hosts of the list and others, cut off anywhere, at any port."""
+    rng = random.Random(4)
+    kind = NF_KINDS["UrlFilter"]
+    urls = kind.data(kind.completed({"urls": 200, "seed": 3}, "f"))
+    frames = random_frames(5, 200)
+    for at in range(2500):
+        protocol = TCP if at % 10 else UDP
+        frames.append(ipv4_frame(protocol=protocol, payload=web_payload(rng, urls), parts=at % 97 == 0 and 0x2000))
+    sent = in_c("UrlFilter", {"urls": 200, "seed": 3}, frames, tmp_path).out
+    expected = in_model("UrlFilter", {"urls": 200, "seed": 3}, frames)
+    assert 600 < len(expected) < 2300
+    assert sent == expected
+
+
+def test_generated_urls_are_those_of_the_function_in_c(tmp_path: Path) -> None:
+    """The same seed gives the same list: no file is needed to see that requests for it are dropped."""
+    kind = NF_KINDS["UrlFilter"]
+    urls = kind.data(kind.completed({"seed": 8}, "f"))
+    frames = [
+        ipv4_frame(
+            protocol=TCP, payload=b"GET /" + path.encode() + b" HTTP/1.1\r\nHost: " + host.encode() + b"\r\n\r\n"
+        )
+        for host, _, path in (url.partition("/") for url in urls)
+    ]
+    assert in_c("UrlFilter", {}, frames, tmp_path, {"list": "", "urls": "1000", "seed": "8"}).out == []
+
+
+def test_dedup_restores_what_it_encoded() -> None:
+    """Whatever the order: references name payloads by their hash."""
+    rng = random.Random(8)
+    texts = [rng.randbytes(900) for _ in range(5)]
+    frames = [ipv4_frame(payload=repeated_payload(rng, texts), identification=at) for at in range(300)]
+    model = DedupModel({}, {})
+    pairs = [(frame, out) for frame in frames for out in model.process(frame, 0)]
+    rng.shuffle(pairs)
+    assert sum(frame != out for frame, out in pairs) > 100
+    assert all(model.restore_sent(out) == frame for frame, out in pairs)
