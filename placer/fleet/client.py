@@ -22,16 +22,16 @@ from urllib.parse import quote
 
 import httpx
 
-TRIES = 6
+MAX_TRIES = 6
 """How often a request is sent."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 """Seconds between two tries; doubled each time, unless the service says how long."""
 
-SECONDS = 30.0
+ANSWER_SECONDS = 30.0
 """Seconds to wait for an answer."""
 
-AGAIN = (429, 502, 503, 504)
+STATUSES_TO_RETRY = (429, 502, 503, 504)
 """Statuses after which a request is sent again."""
 
 Answer = dict[str, Any]
@@ -62,7 +62,7 @@ class Client:
         A bearer token, where the service asks for one.
     """
 
-    def __init__(self, address: str, token: str | None = None, *, seconds: float = SECONDS) -> None:
+    def __init__(self, address: str, token: str | None = None, *, seconds: float = ANSWER_SECONDS) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._http = httpx.Client(base_url=address, headers=headers, timeout=seconds)
 
@@ -137,7 +137,7 @@ class Client:
         """Every event after one with its answer, for ever: waits for the next when all are read."""
         while True:
             answer = self._request(
-                "GET", "/v1/log", params={"after": after, "wait_s": wait_s}, timeout=wait_s + SECONDS
+                "GET", "/v1/log", params={"after": after, "wait_s": wait_s}, timeout=wait_s + ANSWER_SECONDS
             )
             for line in answer.text.splitlines():
                 row = json.loads(line)
@@ -158,7 +158,7 @@ class Client:
 
     def _request(self, method: str, path: str, **options: Any) -> httpx.Response:
         pause = FIRST_PAUSE_S
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(MAX_TRIES)):
             try:
                 answer = self._http.request(method, path, **options)
             except httpx.TransportError:
@@ -167,7 +167,7 @@ class Client:
             else:
                 if answer.is_success:
                     return answer
-                if answer.status_code not in AGAIN or not left:
+                if answer.status_code not in STATUSES_TO_RETRY or not left:
                     raise ServiceError(answer.status_code, _message(answer))
                 pause = max(pause, _retry_after(answer))
             time.sleep(min(pause, LONGEST_PAUSE_S))

@@ -30,7 +30,7 @@ from placer.fleet.events import (
     Where,
 )
 from placer.fleet.learning.learning import DRIFT, STATUSES, Feedback
-from placer.fleet.learning.ledger import SATURATED, ProductionReading
+from placer.fleet.learning.ledger import SATURATED_OFFER, ProductionReading
 from placer.fleet.nic_versions import NicVersions
 from placer.fleet.rebalance import Rebalancer, Repairer
 from placer.model.feasibility import below_sla, feasible, fits, misfit
@@ -352,7 +352,7 @@ class Engine:
 # Measurements of production: what the engine makes of them.
 
 
-SHOWN = 5
+MAX_NAMED_INSTANCES = 5
 """Instances that a refusal names."""
 
 
@@ -367,7 +367,7 @@ def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Lear
     nic = _nic(event, fleet, feedback)
     begun = feedback.begin(number)
     oracle = feedback.oracles[nic.kind.model]
-    expected = dict(zip(nic.co_location, feedback.expected(nic.kind.model, nic.co_location), strict=True))
+    expected = dict(zip(nic.co_location, feedback.expect(nic.kind.model, nic.co_location), strict=True))
     judged, readings = [], []
     for instance in event.instances:
         tenant = nic.tenants_by_id[instance.id]
@@ -391,9 +391,9 @@ def _nic(event: Measure, fleet: Fleet, feedback: Feedback) -> Nic:
     if nic.kind.model not in feedback.oracles:
         raise Refused(f"nothing is learnt of a {nic.kind.model}: its predictions are not those of a predictor")
     ids = [instance.id for instance in event.instances]
-    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+    if twice := sorted({identity for identity in ids if ids.count(identity) > 1}):
         raise Refused(f"measured twice in one event: {_name(twice)}")
-    if absent := [one for one in ids if one not in nic.tenants_by_id]:
+    if absent := [identity for identity in ids if identity not in nic.tenants_by_id]:
         raise Refused(f"not on {event.nic}: {_name(absent)}")
     if more := [instance.id for instance in event.instances if _impossible(instance)]:
         raise Refused(f"throughput_kpps is above offered_kpps: {_name(more)}")
@@ -401,9 +401,9 @@ def _nic(event: Measure, fleet: Fleet, feedback: Feedback) -> Nic:
 
 
 def _impossible(one: MeasuredInstance) -> bool:
-    return one.offered_kpps is not None and one.throughput_kpps > SATURATED * one.offered_kpps
+    return one.offered_kpps is not None and one.throughput_kpps > SATURATED_OFFER * one.offered_kpps
 
 
 def _name(ids: list[str]) -> str:
-    shown = ", ".join(f"'{one}'" for one in ids[:SHOWN])
-    return shown + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")
+    shown = ", ".join(f"'{identity}'" for identity in ids[:MAX_NAMED_INSTANCES])
+    return shown + (f" and {len(ids) - MAX_NAMED_INSTANCES} more" if len(ids) > MAX_NAMED_INSTANCES else "")

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placer.fleet.learning.ledger import SATURATED
+from placer.fleet.learning.ledger import SATURATED_OFFER
 from placer.fleet.state.looking import Look
-from placer.fleet.state.saved_learning import DRIFT_ROWS, VERSION, read_learnt, with_asked
+from placer.fleet.state.saved_learning import DRIFT_ROWS, VERSION_PREFIX, read_learnt, with_asked
 
-INITIAL: Mapping[str, Any] = {
+INITIAL_SUMMARY: Mapping[str, Any] = {
     "version": 1, "status": "initial", "e_value": None, "mape_pct": None, "champion_mape_pct": None,
     "coverage_90_pct": None, "trained_at": 0,
 }  # fmt: skip
@@ -53,12 +53,14 @@ class FeedbackSummary:
             When a row makes no sense.
         """
         if not state.learns:
-            return cls(0, 0, 1, False, (), (INITIAL,))
+            return cls(0, 0, 1, False, (), (INITIAL_SUMMARY,))
         learnt = read_learnt(state, state.name)
         ((measured,),) = state.execute("SELECT count(*) FROM readings")
-        saturated = f"offered_kpps IS NOT NULL AND offered_kpps >= {SATURATED} * throughput_kpps"
+        saturated = f"offered_kpps IS NOT NULL AND offered_kpps >= {SATURATED_OFFER} * throughput_kpps"
         ((capacities,),) = state.execute(f"SELECT count(*) FROM readings WHERE {saturated}")  # noqa: S608
-        known = {1: INITIAL} | {row["version"]: row for key, row in learnt.items() if key.startswith(VERSION)}
+        known = {1: INITIAL_SUMMARY} | {
+            row["version"]: row for key, row in learnt.items() if key.startswith(VERSION_PREFIX)
+        }
         model, frozen = with_asked(learnt)
         versions = [known[number] for number in sorted(known)]
         return cls(measured, measured - capacities, model, frozen, learnt.get(DRIFT_ROWS, ()), versions)

@@ -101,7 +101,7 @@ def optimal_plan(
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
     found = merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds))
     return replace(
-        beside.restored(found) if running else found,
+        beside.restore(found) if running else found,
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
     )

@@ -59,7 +59,7 @@ class BoundedPlan(Shown):
     duals: Duals | None = None
     shortfall: Shortfall | None = None
 
-    def bounded_by(self, hopeful: BoundedPlan, undecided: int) -> BoundedPlan:
+    def take_bounds(self, hopeful: BoundedPlan, undecided: int) -> BoundedPlan:
         """This plan under the bounds of one that may use co-locations of GPUs for which the test is undecided."""
         fewer = hopeful.plan.rejected < self.plan.rejected
         bound = 0.0 if fewer else min(self.lower_bound, hopeful.lower_bound)
@@ -73,13 +73,13 @@ class BoundedPlan(Shown):
             scope=f"{self.scope}; {undecided:,} admission test{'s' * (undecided != 1)} undecided",
         )
 
-    def improved_by(self, plan: Plan, kinds: Sequence[NicKind]) -> BoundedPlan:
+    def choose_better(self, plan: Plan, kinds: Sequence[NicKind]) -> BoundedPlan:
         """The better of this and another plan without SLA violations, under the same bound."""
         cost = float(exact_peak_cost(plan, kinds))
         if (plan.rejected, cost, buys(plan, kinds)) >= (self.plan.rejected, self.cost, buys(self.plan, kinds)):
             return self
         if self.same_arrivals and ids_of_rejected(plan) != ids_of_rejected(self.plan):
-            return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).improved_by(plan, kinds)
+            return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).choose_better(plan, kinds)
         return replace(
             self,
             plan=replace(plan, strategy=OPTIMAL, predictor=None),

@@ -41,11 +41,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from placer.optimal.program import ROUNDING, IntegerProgram
+from placer.optimal.program import BOUND_ROUNDING, IntegerProgram
 from placer.optimal.solvers import relaxation
 from profiles.arrays import Floats, Ints
 
-PENALTY = 1_000
+LEFT_OUT_PENALTY = 1_000
 """Cost of an instance that no NIC carries, as a multiple of the most expensive NIC."""
 
 WORTH_MORE = 1e-6
@@ -205,7 +205,7 @@ def dive(
 
 def _take(task: Task, generated: GeneratedColumns) -> list[Column]:
     """Columns to fix: all whole parts of the relaxed leader, or one of the largest fraction."""
-    whole = np.floor(generated.values + ROUNDING).astype(np.int64)
+    whole = np.floor(generated.values + BOUND_ROUNDING).astype(np.int64)
     if not whole.any():
         whole[int(np.argmax(generated.values))] = 1
     taken = []
@@ -229,7 +229,7 @@ def leader(task: Task, columns: Sequence[Column]) -> IntegerProgram:
     used = sparse.hstack([sparse.csr_array(-used), sparse.csr_array((len(task.costs), rows), dtype=np.int64)])
     parts = [holds, -holds, used] if task.exactly else [holds, used]
     least = [task.needed, -task.needed, -task.counts] if task.exactly else [task.needed, -task.counts]
-    high = PENALTY * max(int(task.costs.max(initial=0)), 1)
+    high = LEFT_OUT_PENALTY * max(int(task.costs.max(initial=0)), 1)
     return IntegerProgram(
         matrix=sparse.csr_array(sparse.vstack(parts)),
         least=np.concatenate(least),
@@ -246,4 +246,4 @@ def _row_prices(task: Task, duals: Floats) -> Floats:
 
 
 def _round_up(bound: float) -> int:
-    return math.ceil(bound - ROUNDING)
+    return math.ceil(bound - BOUND_ROUNDING)

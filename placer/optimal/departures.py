@@ -21,7 +21,7 @@ from placer.model.running import running_nics, settle_running
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.program import exact_cost
 
-MOMENTS = 8
+TIME_PARTS = 8
 """One moment gets at most the time divided by this number."""
 
 
@@ -73,7 +73,7 @@ def bound_over_time(
     for moment in moments[1:]:
         if time.monotonic() >= deadline or max(at_first, *map(_cost_bound, found)) >= enough - 1e-9:
             break
-        found.append(_static_optimum(arrivals, moment, kinds, oracles, time_limit=seconds / MOMENTS, solver=solver))
+        found.append(_static_optimum(arrivals, moment, kinds, oracles, time_limit=seconds / TIME_PARTS, solver=solver))
     return BoundOverTime(
         lower_bound=max(at_first, *map(_cost_bound, found)),
         nics_lower_bound=max(len(running), *(0 if optimum.unplaced else optimum.nics_lower_bound for optimum in found)),
@@ -167,7 +167,7 @@ class _NicOverTime:
 
     def co_locations_with(self, arrival: Arrival) -> Iterator[list[Arrival]]:
         """The co-locations of the NIC during the stay of one more arrival, as lists of arrivals."""
-        neighbours = [one for one in self.arrivals if _overlap(one, arrival)]
+        neighbours = [other for other in self.arrivals if _overlap(other, arrival)]
         changes = {
             arrival.begins,
             *(neighbour.begins for neighbour in neighbours),
@@ -175,7 +175,7 @@ class _NicOverTime:
         }
         for moment in sorted(changes):
             if _is_present(arrival, moment):
-                yield [one for one in [*neighbours, arrival] if _is_present(one, moment)]
+                yield [other for other in [*neighbours, arrival] if _is_present(other, moment)]
 
     def free_cores(self, arrival: Arrival) -> int:
         """The cores that are free throughout the stay of one more arrival."""

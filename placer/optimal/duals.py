@@ -46,7 +46,7 @@ class Duals(Shown):
         }
 
 
-SAFETY = 1e-9
+PRICE_SAFETY = 1e-9
 """Share by which prices are lowered, and NIC prices raised, so that sums in exact arithmetic keep their limits."""
 
 
@@ -70,10 +70,12 @@ def duals_of(
     unit = float(costs_in_units(kinds)[1])
     unlimited = np.array([kind.count is None for kind in kinds])[patterns.kind]
     too_high = unlimited & (worth > cost)
-    share = float(np.min(cost[too_high] / worth[too_high], initial=1.0)) * (1 - SAFETY)
+    share = float(np.min(cost[too_high] / worth[too_high], initial=1.0)) * (1 - PRICE_SAFETY)
     over = worth * share - cost
     of_kinds = [
-        0.0 if kind.count is None else float(np.max(over[patterns.kind == number], initial=0.0)) * unit * (1 + SAFETY)
+        0.0
+        if kind.count is None
+        else float(np.max(over[patterns.kind == number], initial=0.0)) * unit * (1 + PRICE_SAFETY)
         for number, kind in enumerate(kinds)
     ]
     of_groups = [np.zeros(len(group.tenants)) for group in groups]

@@ -14,7 +14,7 @@ from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
 from placer.model.running import RunningNic
 from placer.optimal.duals import Duals
 from placer.optimal.optimum import Optimum
-from placer.optimal.program import ROUNDING, exact_cost
+from placer.optimal.program import BOUND_ROUNDING, exact_cost
 from profiles import CoLocation, Workload
 
 NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]
@@ -133,11 +133,11 @@ class BesideRunning(Oracle):
         whole = [co_location_of((*self._workloads, *further)) for further in co_locations]
         lowest = map(lowest_by_workload, whole, self.oracle.throughput(whole))
         return [
-            [kpps[workload] if self._kept(kpps) else 0.0 for workload in further]
+            [kpps[workload] if self._keeps_slas(kpps) else 0.0 for workload in further]
             for further, kpps in zip(co_locations, lowest, strict=True)
         ]
 
-    def _kept(self, kpps: dict[Workload, float]) -> bool:
+    def _keeps_slas(self, kpps: dict[Workload, float]) -> bool:
         """Whether all that already run keep their SLAs at these throughputs."""
         return all(tenant.sla.is_met(kpps[tenant.workload], self.solo(tenant.workload)) for tenant in self.tenants)
 
@@ -188,7 +188,7 @@ class KindsBesideRunning:
         """The indices of the further kinds."""
         return frozenset(range(len(self.fleet), len(self.kinds)))
 
-    def restored(self, optimum: Optimum) -> Optimum:
+    def restore(self, optimum: Optimum) -> Optimum:
         """The plan and its bounds with all that already runs, in terms of the fleet's kinds."""
         waiting = [list(nics) for nics in self.classes]
         nics = []
@@ -203,7 +203,7 @@ class KindsBesideRunning:
         given = sum(map(exact_cost, in_use), start=Fraction(0))
         bound = given + Fraction(repr(optimum.lower_bound))
         highest = max(map(exact_cost, self.fleet))
-        fewest = ceil(bound / highest - Fraction(ROUNDING)) if highest else 0
+        fewest = ceil(bound / highest - Fraction(BOUND_ROUNDING)) if highest else 0
         return replace(
             optimum,
             nics=nics,

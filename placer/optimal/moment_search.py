@@ -189,8 +189,8 @@ class _MomentSearch:
         known = layer.get(state, [])
         for step in steps:
             self.steps += 1
-            if not any(_dominates(one, step) for one in known):
-                known = [*(one for one in known if not _dominates(step, one)), step]
+            if not any(_dominates(other, step) for other in known):
+                known = [*(other for other in known if not _dominates(step, other)), step]
         if self.steps > MOST_STEPS or time.monotonic() >= self.deadline:
             raise _GaveUp
         if known:

@@ -56,7 +56,7 @@ class Optimum:
 # An oracle that measures the seconds that its queries take.
 
 
-BATCH = 256
+QUERY_SIZE = 256
 """Co-locations of one query where progress is shown."""
 
 
@@ -71,12 +71,12 @@ class TimedOracle(Oracle):
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         began = time.monotonic()
-        if self.progress is None or len(co_locations) <= BATCH:
+        if self.progress is None or len(co_locations) <= QUERY_SIZE:
             answers = self.oracle.throughput(co_locations)
         else:
             answers = []
-            for first in range(0, len(co_locations), BATCH):
-                answers += self.oracle.throughput(co_locations[first : first + BATCH])
+            for first in range(0, len(co_locations), QUERY_SIZE):
+                answers += self.oracle.throughput(co_locations[first : first + QUERY_SIZE])
                 self.progress(len(answers), len(co_locations))
         self.seconds += time.monotonic() - began
         return answers

@@ -35,7 +35,7 @@ MOST_SETS = 3_000_000
 """More sets than this are never listed."""
 
 LARGEST_FILE = 100_000_000
-LARGEST = 2**40
+LARGEST_NUMBER = 2**40
 """Numbers up to this add up without overflow."""
 
 MOST_ITEMS = 100_000
@@ -87,25 +87,25 @@ def read_vbp(path: Path) -> Packing:
     try:
         numbers = [int(word) for word in read_text(path, LARGEST_FILE).split()]
     except ValueError as error:
-        raise _refused(path, "is not a .vbp file: it holds whole numbers only") from error
-    if max(map(abs, numbers), default=0) > LARGEST:
-        raise _refused(path, f"{max(numbers, key=abs)} is too large a number")
+        raise _refuse(path, "is not a .vbp file: it holds whole numbers only") from error
+    if max(map(abs, numbers), default=0) > LARGEST_NUMBER:
+        raise _refuse(path, f"{max(numbers, key=abs)} is too large a number")
     dimensions = numbers[0] if numbers else 0
     if dimensions < 1 or len(numbers) < dimensions + 2 or min(numbers[: dimensions + 2]) < 0:
-        raise _refused(path, "expected dimensions, capacities and the number of items, none of them negative")
+        raise _refuse(path, "expected dimensions, capacities and the number of items, none of them negative")
     capacities = np.array(numbers[1 : dimensions + 1], dtype=np.int64)
     rows = numbers[dimensions + 2 :]
     items = numbers[dimensions + 1]
     if len(rows) != items * (dimensions + 1):
-        raise _refused(path, f"expected {items} items of {dimensions} sizes and a quantity, got {len(rows)} numbers")
+        raise _refuse(path, f"expected {items} items of {dimensions} sizes and a quantity, got {len(rows)} numbers")
     table = np.array(rows, dtype=np.int64).reshape(items, dimensions + 1)
     if np.any(table[:, -1:] < 0):
-        raise _refused(path, "a quantity is negative")
+        raise _refuse(path, "a quantity is negative")
     if table[:, -1].sum() > MOST_ITEMS:
-        raise _refused(path, f"{table[:, -1].sum():,} items are more than {MOST_ITEMS:,}")
+        raise _refuse(path, f"{table[:, -1].sum():,} items are more than {MOST_ITEMS:,}")
     too_large = np.flatnonzero(np.any(table[:, :-1] > capacities, axis=1))
     if len(too_large):
-        raise _refused(path, f"item {too_large[0]} is larger than a bin")
+        raise _refuse(path, f"item {too_large[0]} is larger than a bin")
     return Packing(capacities, np.repeat(table[:, :-1], table[:, -1], axis=0))
 
 
@@ -228,7 +228,7 @@ def _each_item_once(chosen: Iterable[Iterable[int]]) -> list[list[int]]:
     return [members for members in bins if members]
 
 
-def _refused(path: Path, message: str) -> InputError:
+def _refuse(path: Path, message: str) -> InputError:
     return InputError.of(str(path), message)
 
 
@@ -274,7 +274,7 @@ def _in_one_dimension(capacity: int, sizes: Ints) -> int:
 # full bins are passed over at once.
 
 
-BLOCK = 128
+BLOCK_SIZE = 128
 """Bins of one block."""
 
 
@@ -322,20 +322,20 @@ class _Rooms:
     """The room left in every bin, and the largest room in every block of bins; bins not yet in use are empty."""
 
     def __init__(self, capacities: Ints, bins: int) -> None:
-        blocks = -(-bins // BLOCK)
-        self.room = np.tile(capacities, (blocks * BLOCK, 1))
+        blocks = -(-bins // BLOCK_SIZE)
+        self.room = np.tile(capacities, (blocks * BLOCK_SIZE, 1))
         self.largest = np.tile(capacities, (blocks, 1))
 
     def first_with(self, size: Ints) -> int:
         """The first bin that has room for the size."""
         for block in np.flatnonzero(np.all(self.largest >= size, axis=1)).tolist():
-            fitting = np.flatnonzero(np.all(self.room[block * BLOCK : (block + 1) * BLOCK] >= size, axis=1))
+            fitting = np.flatnonzero(np.all(self.room[block * BLOCK_SIZE : (block + 1) * BLOCK_SIZE] >= size, axis=1))
             if len(fitting):
-                return block * BLOCK + int(fitting[0])
+                return block * BLOCK_SIZE + int(fitting[0])
         raise AssertionError("An item is larger than a bin.")
 
     def take(self, number: int, size: Ints) -> None:
         """Put an item of the size into the bin."""
         self.room[number] -= size
-        block = number // BLOCK
-        self.largest[block] = self.room[block * BLOCK : (block + 1) * BLOCK].max(axis=0)
+        block = number // BLOCK_SIZE
+        self.largest[block] = self.room[block * BLOCK_SIZE : (block + 1) * BLOCK_SIZE].max(axis=0)

@@ -102,7 +102,7 @@ def co_locations_on(kind: NicKind, groups: Sequence[TenantGroup], oracle: Oracle
         larger = [(*members, i) for members in level for (i,) in alone if i >= members[-1]]
         if len(larger) > ASKED_PER_CO_LOCATION * most:
             return [*found, *larger]
-        level = _admit([one for one in larger if _is_candidate(one, kind, groups, found)], groups, oracle)
+        level = _admit([pattern for pattern in larger if _is_candidate(pattern, kind, groups, found)], groups, oracle)
     return list(found)
 
 

@@ -17,7 +17,7 @@ from placer.model.fleet import NicKind
 from placer.optimal.patterns import Patterns, TenantGroup
 from profiles.arrays import Floats, Ints
 
-ROUNDING = 1e-6
+BOUND_ROUNDING = 1e-6
 """A bound this little above a whole number is not rounded up past it."""
 
 LARGEST_COST = 10**6
@@ -232,7 +232,7 @@ class WeakDuality:
     @property
     def _error(self) -> float:
         """An upper limit of the rounding error of the value."""
-        return ROUNDING * max(1.0, abs(self.value) * 1e-6)
+        return BOUND_ROUNDING * max(1.0, abs(self.value) * 1e-6)
 
     @property
     def bound(self) -> int:
@@ -242,5 +242,7 @@ class WeakDuality:
     def limits(self, program: IntegerProgram, cost: int) -> Ints:
         """How often each variable can be used at most by a solution that costs no more than `cost`."""
         room = max(cost - self.value, 0.0) + self._error
-        most = np.divide(room, self.reduced, out=np.full_like(self.reduced, np.inf), where=self.reduced > ROUNDING)
-        return np.minimum(program.upper, np.floor(np.minimum(most, program.upper) + ROUNDING)).astype(np.int64)
+        most = np.divide(
+            room, self.reduced, out=np.full_like(self.reduced, np.inf), where=self.reduced > BOUND_ROUNDING
+        )
+        return np.minimum(program.upper, np.floor(np.minimum(most, program.upper) + BOUND_ROUNDING)).astype(np.int64)

@@ -10,7 +10,7 @@ from placer.optimal.program import IntegerProgram
 from profiles import InputError
 from profiles.arrays import Ints
 
-PREFIX = "pulp"
+PULP_PREFIX = "pulp"
 """The solver `pulp` is PuLP's own choice, `pulp:NAME` the one that PuLP calls NAME."""
 
 

@@ -55,7 +55,7 @@ def find_optimum(
     if not undecided:
         return found
     hopeful = solve([oracle.hopeful() if isinstance(oracle, GpuOracle) else oracle for oracle in oracles])
-    return found.bounded_by(hopeful, undecided)
+    return found.take_bounds(hopeful, undecided)
 
 
 def _find(

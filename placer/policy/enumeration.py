@@ -28,7 +28,7 @@ AT_ONCE = 64
 ASKED_AT_ONCE = 16
 """Co-locations that an oracle is asked for in one step: one that has learnt much corrects each of them."""
 
-ALL = 1 << 30
+ALL_PATTERNS = 1 << 30
 
 Pattern = tuple[int, ...]
 """The columns of a co-location, ascending."""
@@ -103,7 +103,7 @@ class Enumeration:
         """Whether the oracle would answer now what this one did."""
         return self.oracle is oracle and self.revision == oracle.revision
 
-    def completed(self) -> Enumeration:
+    def complete(self) -> Enumeration:
         """All at once.
 
         Raises
@@ -111,7 +111,7 @@ class Enumeration:
         TooManyPatterns
             When there are more than `most`, or too many would have to be asked for.
         """
-        for _ in self.steps(ALL):
+        for _ in self.steps(ALL_PATTERNS):
             pass
         return self
 
@@ -128,7 +128,7 @@ class Enumeration:
             if queried > QUERIED_PER_PATTERN * self.most:
                 raise TooManyPatterns
             missing = [pattern for pattern in candidates if pattern not in self.known]
-            asked = at_once if at_once == ALL else ASKED_AT_ONCE
+            asked = at_once if at_once == ALL_PATTERNS else ASKED_AT_ONCE
             for at in range(0, len(missing), asked):
                 self._ask(missing[at : at + asked])
                 yield

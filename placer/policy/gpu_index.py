@@ -17,13 +17,13 @@ from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 from profiles import CoLocation
 
-ASKED = 24
+MAX_ASKED_GPUS = 24
 """Different GPUs that are asked before a new one is opened."""
 
 LAST_RESORT = 1_024
 """Different GPUs that are asked before an arrival is rejected."""
 
-FULLER = 0.01
+FULLER_WEIGHT = 0.01
 """Weight by which fuller GPUs are preferred where the rule has no preference."""
 
 
@@ -111,9 +111,9 @@ class GpuIndex:
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The GPU that the rule prefers among the few that are asked, with its score; None when none admits it."""
-        return self._first_of(tenant, ASKED)
+        return self._first_of(tenant, MAX_ASKED_GPUS)
 
-    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+    def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
         """Empty: what is found here by asking would be learnt."""
         return []
 
@@ -158,7 +158,7 @@ class GpuIndex:
         asked: set[CoLocation] = set()
         for score, number in scored:
             nic = self._nics[number]
-            joined = co_location_of((*(one.workload for one in nic.tenants_by_id.values()), tenant.workload))
+            joined = co_location_of((*(member.workload for member in nic.tenants_by_id.values()), tenant.workload))
             if joined in asked:
                 continue
             if self._keeps(tenant, joined):
@@ -179,5 +179,5 @@ class GpuIndex:
         """What the rule makes of a GPU whose resources are taken to these shares."""
         now = 1.0 - max(taken.values(), default=0.0)
         then = 1.0 - max(taken.get(name, 0.0) + share for name, share in arriving.items())
-        after = self.rule.after + (FULLER if self.rule.forecasts else 0.0)
+        after = self.rule.after + (FULLER_WEIGHT if self.rule.forecasts else 0.0)
         return (self.rule.before * now + after * then) * self.kind.cost

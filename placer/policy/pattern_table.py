@@ -20,7 +20,7 @@ from profiles.arrays import Floats
 MOST_PATTERNS = 4_000
 """The largest number of co-locations that a table holds."""
 
-NONE = -1
+NO_PATTERN = -1
 
 
 class PatternTable:
@@ -82,7 +82,7 @@ class PatternTable:
         before: PatternTable | None = None,
     ) -> None:
         enumeration = Enumeration(kind, workloads, oracle, accepted_drop, most, before.enumeration if before else None)
-        self._fill(enumeration.completed())
+        self._fill(enumeration.complete())
 
     @classmethod
     def of(cls, enumeration: Enumeration) -> PatternTable:
@@ -103,7 +103,7 @@ class PatternTable:
         self.number_of = enumeration.number_of
         self.part_of = enumeration.part_of
         self.counts = _counts(list(self.number_of), len(self.workloads))
-        self.joined: Ints = np.full(self.counts.shape, NONE, dtype=np.int32)
+        self.joined: Ints = np.full(self.counts.shape, NO_PATTERN, dtype=np.int32)
         if self.part_of:
             larger, column = np.array(list(self.part_of)).T
             self.joined[list(self.part_of.values()), column] = larger
@@ -155,7 +155,7 @@ def _counts(patterns: Sequence[Pattern], width: int) -> Ints:
 def _members(counts: Ints) -> Ints:
     """The columns that each pattern has, ascending, then -1."""
     has = (counts > 0).sum(axis=1)
-    members = np.full((len(counts), int(has.max(initial=0)) + 1), NONE, dtype=np.int32)
+    members = np.full((len(counts), int(has.max(initial=0)) + 1), NO_PATTERN, dtype=np.int32)
     number, column = np.nonzero(counts)
     members[number, np.arange(len(number)) - np.repeat(np.cumsum(has) - has, has)] = column
     return members

@@ -114,7 +114,7 @@ class Rebuild:
         made = zip(self.fleet.kinds, self.oracles, self.tables, strict=True)
         self.indexes = [index_of(kind, oracle, self.rule, table) for kind, oracle, table in made]
         yield False
-        yield from self._entered()
+        yield from self._enter_nics()
         for index in self.indexes:
             for tenant in self._recent:
                 index.observe(tenant)
@@ -124,7 +124,7 @@ class Rebuild:
                 index.settle()
                 yield False
 
-    def _entered(self) -> Iterator[bool]:
+    def _enter_nics(self) -> Iterator[bool]:
         """Add the NICs, those opened meanwhile included."""
         for at, nic in enumerate(tuple(self.fleet.nics.values())):
             own = self.fleet.pool.owns(nic.number)

@@ -20,7 +20,7 @@ from placer.progress import Progress
 from placer.run import Comparison, Evaluations, RunRequest, choose_predictors, run, run_online, strategy_names
 from placer.strategies import find_strategy
 from placer.studies.growth import arrivals_csv
-from placer.studies.study import UNLIMITED, Study, TraceSpec
+from placer.studies.study import UNLIMITED_FLEET, Study, TraceSpec
 from profiles import InputError
 from profiles.faults import suggestion
 from traces.arrivals import Recipe, generate
@@ -180,7 +180,7 @@ def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT) -> li
 
 def fleet_name(fleet: Path | None) -> str:
     """Name of a fleet in results."""
-    return fleet.stem if fleet else UNLIMITED
+    return fleet.stem if fleet else UNLIMITED_FLEET
 
 
 def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:

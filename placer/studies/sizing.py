@@ -25,16 +25,16 @@ from placer.run import choose_predictors, strategy_names
 from placer.studies.execute import Executor, execute
 from placer.studies.growth import Growth, arrivals_csv, grow
 from placer.studies.run_task import TO_BUY, RunTask, Value, fleet_name, refuse_same_names, variants
-from placer.studies.statistics import HIGH, summarize
+from placer.studies.statistics import HIGH_QUANTILE, summarize
 from profiles import InputError
 
-TODAY = "today"
+TODAY_AXIS = "today"
 """The axis of the unchanged trace; the other axes are the fields of `Growth`."""
 
-OPTION = ("fleet", "strategy", "predictor", "budget_pct", "risk")
+OPTION_COLUMNS = ("fleet", "strategy", "predictor", "budget_pct", "risk")
 """Columns of what a planner can choose."""
 
-POINT = ("axis", "factor")
+POINT_COLUMNS = ("axis", "factor")
 
 Point = tuple[str, float, Growth]
 """Axis, factor and growth."""
@@ -185,7 +185,7 @@ def curve_tasks(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[RunTask
     for cards, catalogue in _catalogues(sizing, say):
         of_fleet = best[best["fleet"] == fleet_name(cards.fleet)]
         for labels, text in _traces(sizing, cards, catalogue, points):
-            for option in of_fleet[list(OPTION)].to_dict("records"):
+            for option in of_fleet[list(OPTION_COLUMNS)].to_dict("records"):
                 predictor = sizing.predictors[0] if pd.isna(option["predictor"]) else option["predictor"]
                 task = RunTask(
                     labels, text, cards, (option["strategy"],), (predictor,), sizing.time_limit, with_optimum=False
@@ -211,7 +211,7 @@ def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
     best = _best(options[~options["without_margin"]])
     violations, expected = best["violations_mean_pct"], best["expected_violations_pct"]
     return Recommendation(
-        option={name: None if pd.isna(best[name]) else best[name] for name in (*OPTION, "chosen_risk")},
+        option={name: None if pd.isna(best[name]) else best[name] for name in (*OPTION_COLUMNS, "chosen_risk")},
         today=int(best["today"]),
         nics=int(best["nics"]),
         low=int(best["nics_low"]),
@@ -232,10 +232,10 @@ def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
 
     Plans by the median prediction, `without_margin`, are not for choice; they show what the budget costs.
     """
-    statistics = summarize(results, (*POINT, *OPTION))
+    statistics = summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS))
     then = statistics[(statistics["axis"] == "arrivals") & (statistics["factor"] == sizing.next_year)]
-    now = statistics[statistics["axis"] == TODAY].set_index(list(OPTION))["nics"].rename("today")
-    table = then.merge(now, left_on=list(OPTION), right_index=True)
+    now = statistics[statistics["axis"] == TODAY_AXIS].set_index(list(OPTION_COLUMNS))["nics"].rename("today")
+    table = then.merge(now, left_on=list(OPTION_COLUMNS), right_index=True)
     # without a ground truth the expected SLA violations count; where neither is known, no budget is known to be kept
     violations = table["violations_mean_pct"].fillna(table["expected_violations_pct"])
     few = violations <= sizing.budget_pct
@@ -284,12 +284,12 @@ def _to_buy(results: pd.DataFrame, sizing: Sizing, option: pd.Series[Any]) -> di
         if name in rows:
             rows = rows[rows[name].isna() if pd.isna(option[name]) else rows[name] == option[name]]
     bought = rows.filter(like=TO_BUY).dropna(axis="columns", how="all")
-    high = bought.quantile(HIGH, interpolation="higher").astype(int).to_dict()
+    high = bought.quantile(HIGH_QUANTILE, interpolation="higher").astype(int).to_dict()
     return {str(name).removeprefix(TO_BUY): int(count) for name, count in high.items()} or None
 
 
 def _today() -> Point:
-    return TODAY, 1.0, Growth()
+    return TODAY_AXIS, 1.0, Growth()
 
 
 def _next_year(sizing: Sizing) -> Point:
@@ -317,9 +317,9 @@ def _traces(
     )
     _refuse_too_many(len(trace) * sum(growth.arrivals for _, _, growth in points_of(sizing)) * sizing.draws)
     for axis, factor, growth in points:
-        for number in range(1 if axis == TODAY else sizing.draws):
+        for number in range(1 if axis == TODAY_AXIS else sizing.draws):
             rng = random.Random(f"{sizing.seed}/{number}")
-            drawn = trace if axis == TODAY else grow(trace, growth, attributes, rng)
+            drawn = trace if axis == TODAY_AXIS else grow(trace, growth, attributes, rng)
             yield (
                 {"axis": axis, "factor": factor, "draw": number, "fleet": fleet_name(cards.fleet)},
                 arrivals_csv(drawn),

@@ -10,16 +10,16 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-LOW, HIGH = 0.1, 0.9
+LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
 """Quantiles between which at least four draws in five lie."""
 
-BY = ("trace", "fleet", "strategy", "predictor", "budget_pct", "risk")
+GROUP_COLUMNS = ("trace", "fleet", "strategy", "predictor", "budget_pct", "risk")
 """Columns that identify the rows of a study; what differs within a group are its draws."""
 
-COUNTS = ("nics", "rejected")
-FIGURES = ("nics", "wastage_pct", "violations_pct", "rejected", "cost")
+COUNT_COLUMNS = ("nics", "rejected")
+FIGURE_COLUMNS = ("nics", "wastage_pct", "violations_pct", "rejected", "cost")
 
-MIDDLE = {figure: figure for figure in FIGURES} | {"violations_pct": "violations_mean_pct"}
+MIDDLE_COLUMNS = {figure: figure for figure in FIGURE_COLUMNS} | {"violations_pct": "violations_mean_pct"}
 """Column of the middle of a figure: its median, but the mean of SLA violations, because a median hides rare ones."""
 
 
@@ -40,7 +40,7 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     -------
     table
         Columns `by`, of which `risk` holds only given ones, `draws`, and `FIGURE`, `FIGURE_low`, `FIGURE_high` of
-        `FIGURES`; at most a tenth of the draws is below low, and at most a tenth above high. The median of counts is
+        `FIGURE_COLUMNS`; at most a tenth of the draws is below low, and a tenth above high. The median of counts is
         the upper one, so that it is enough for half of the draws. `violations_mean_pct` and `expected_violations_pct`
         are means over the draws, `chosen_risk` is the median of the risks that were used, and `keeps_budget` whether
         the mean of SLA violations is at most `budget_pct`; None where either is unknown. `truth` is the ground truth,
@@ -50,11 +50,11 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     results["risk"] = results["used_risk"].where(results["budget_pct"].isna())
     groups = results.groupby(list(by), sort=False, dropna=False)
     table = groups.size().rename("draws").to_frame()
-    for figure in FIGURES:
+    for figure in FIGURE_COLUMNS:
         of = groups[figure]
-        table[figure] = of.quantile(0.5, interpolation="higher") if figure in COUNTS else of.median()
-        table[f"{figure}_low"] = of.quantile(LOW, interpolation="lower")
-        table[f"{figure}_high"] = of.quantile(HIGH, interpolation="higher")
+        table[figure] = of.quantile(0.5, interpolation="higher") if figure in COUNT_COLUMNS else of.median()
+        table[f"{figure}_low"] = of.quantile(LOW_QUANTILE, interpolation="lower")
+        table[f"{figure}_high"] = of.quantile(HIGH_QUANTILE, interpolation="higher")
     table["violations_mean_pct"] = groups["violations_pct"].mean()
     table["expected_violations_pct"] = groups["expected_violations_pct"].mean()
     table["chosen_risk"] = groups["used_risk"].median()

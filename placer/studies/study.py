@@ -14,9 +14,9 @@ from profiles.files.toml import line_of, read_toml
 from profiles.validation import worded
 from traces.arrivals import TABLE_2_NFS, TRAFFICS
 
-TABLE = "trace"
+TRACE_TABLE = "trace"
 
-UNLIMITED = "unlimited"
+UNLIMITED_FLEET = "unlimited"
 """Name in results of a fleet of unlimited NICs."""
 
 MOST_DRAWS = 100_000
@@ -138,8 +138,8 @@ def read_study(path: Path) -> Study:
         raise InputError(_faults(str(path), text, error)) from error
     fleets = tuple(str(path.parent / fleet) for fleet in study.fleets)
     traces = tuple(
-        one.model_copy(update={"file": str(path.parent / one.file), "name": one.label}) if one.file else one
-        for one in study.trace
+        spec.model_copy(update={"file": str(path.parent / spec.file), "name": spec.label}) if spec.file else spec
+        for spec in study.trace
     )
     models = str(path.parent / study.models) if study.models else None
     return study.model_copy(update={"fleets": fleets, "trace": traces, "models": models})
@@ -148,18 +148,18 @@ def read_study(path: Path) -> Study:
 def _faults(name: str, text: str, error: ValidationError) -> list[Fault]:
     """Every fault; that a list is too short is left out where one of its items is faulty."""
     wrong = error.errors()
-    inside = {one["loc"][:1] for one in wrong if len(one["loc"]) > 1}
-    return [_fault(name, text, one) for one in wrong if one["type"] != "too_short" or one["loc"] not in inside]
+    inside = {fault["loc"][:1] for fault in wrong if len(fault["loc"]) > 1}
+    return [_fault(name, text, fault) for fault in wrong if fault["type"] != "too_short" or fault["loc"] not in inside]
 
 
 def _fault(name: str, text: str, wrong: ErrorDetails) -> Fault:
     location = wrong["loc"]
     key = ".".join(str(part + 1) if isinstance(part, int) else part for part in location)
     words = [str(part) for part in location if isinstance(part, str)]
-    number = next((part + 1 for part in location if isinstance(part, int)), 0) if words[:1] == [TABLE] else 0
-    line = line_of(text, TABLE, number, words[-1]) if words else None
+    number = next((part + 1 for part in location if isinstance(part, int)), 0) if words[:1] == [TRACE_TABLE] else 0
+    line = line_of(text, TRACE_TABLE, number, words[-1]) if words else None
     hint = None
     if wrong["type"] == "extra_forbidden":
         known = TraceSpec if number else Study
-        hint = f"keys of {f'[[{TABLE}]]' if number else 'a study'} are {', '.join(known.model_fields)}"
+        hint = f"keys of {f'[[{TRACE_TABLE}]]' if number else 'a study'} are {', '.join(known.model_fields)}"
     return Fault(name, line, key or None, worded(wrong), hint)

@@ -19,7 +19,7 @@ from profiles import (
     Workload,
 )
 
-SEED = 7
+TESTBED_SEED = 7
 GPU_KPPS, GPU_BATCH = 100.0, 32
 """What is offered to each NF of a GPU, and its batch."""
 
@@ -156,5 +156,5 @@ def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: Sequence
 def _check_repeatable(testbed: Testbed, nf: Workload | PacedWorkload) -> None:
     exact = [testbed.run([nf], noise=False).measurements for _ in range(2)]
     assert exact[0] == exact[1], "noise-free answers differ"
-    seeded = [testbed.run([nf], seed=SEED).measurements for _ in range(2)]
+    seeded = [testbed.run([nf], seed=TESTBED_SEED).measurements for _ in range(2)]
     assert seeded[0] == seeded[1], "answers of one seed differ"

@@ -115,7 +115,10 @@ def co_locations_on(kind: Kind, instances_of: Mapping[Workload, int]) -> Iterato
     def grow(co_location: CoLocation, first: int) -> Iterator[CoLocation]:
         for place in range(first, len(workloads)):
             larger = (*co_location, workloads[place])
-            if larger.count(workloads[place]) <= instances_of[workloads[place]] and kind.taken(larger) <= kind.cores:
+            if (
+                larger.count(workloads[place]) <= instances_of[workloads[place]]
+                and kind.count_cores(larger) <= kind.cores
+            ):
                 yield larger
                 yield from grow(larger, place)
 

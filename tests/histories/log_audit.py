@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
-from placer.testing.strategies import CORES, PRESSURE, SENSITIVITY
+from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY
 
 CORES_OF_NIC = 8
 
@@ -40,7 +40,7 @@ def faults_of_log(address: str) -> list[str]:
 
 
 def _fits(tenants: list[tuple[str, float]]) -> bool:
-    pressure = sum(PRESSURE[nf] for nf, _ in tenants)
-    drops = [(SENSITIVITY[nf] * (pressure - PRESSURE[nf]), allowed) for nf, allowed in tenants]
-    enough = sum(CORES[nf] for nf, _ in tenants) <= CORES_OF_NIC
+    pressure = sum(NF_PRESSURE[nf] for nf, _ in tenants)
+    drops = [(NF_SENSITIVITY[nf] * (pressure - NF_PRESSURE[nf]), allowed) for nf, allowed in tenants]
+    enough = sum(CORES_BY_NF[nf] for nf, _ in tenants) <= CORES_OF_NIC
     return enough and all(min(drop, 0.99) <= allowed + 1e-9 for drop, allowed in drops)

@@ -14,7 +14,7 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.optimal.trace_optimum import find_optimum
 from placer.strategies import STRATEGIES, OnlineStrategy
-from placer.testing.strategies import CORES, ToyOracle, arrival, catalogue
+from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival, catalogue
 from tests.effort import examples
 
 
@@ -92,7 +92,7 @@ def test_the_optimum_is_between_its_bound_and_every_plan_without_violations(
     plans = [strategy(nics, "toy").place(trace) for strategy in ONLINE]
     without_violations = [plan for plan in plans if evaluate(plan, nics.kinds, oracles).violated == 0]
     for plan in without_violations:
-        optimum = optimum.improved_by(plan, nics.kinds)
+        optimum = optimum.choose_better(plan, nics.kinds)
     check_plan(optimum.plan, trace, nics.kinds)
     assert list(slas_kept(optimum.plan, oracles)) == []
     assert optimum.nics == peak_nics(optimum.plan)
@@ -135,8 +135,8 @@ def traces_of_running_fleets(draw: st.DrawFn, departures: bool = True) -> tuple[
     trace = []
     for one in draw(traces(departures, most=10)):
         nic = draw(st.none() | st.sampled_from(sorted(free)))
-        if nic is not None and free[nic] >= CORES[one.workload.nf]:
-            free[nic] -= CORES[one.workload.nf]
+        if nic is not None and free[nic] >= CORES_BY_NF[one.workload.nf]:
+            free[nic] -= CORES_BY_NF[one.workload.nf]
             one = replace(one, nic=nic)
         trace.append(one)
     return trace, nics
@@ -159,7 +159,7 @@ def test_what_already_runs_stays_in_every_plan(given_: tuple[list[Arrival], Cata
     assert optimum.nics == peak_nics(optimum.plan)
     for plan in plans:
         if not any(slas_kept(plan, oracles)):
-            optimum = optimum if optimum.proven else optimum.improved_by(plan, nics.kinds)
+            optimum = optimum if optimum.proven else optimum.choose_better(plan, nics.kinds)
             cost = evaluate(plan, nics.kinds, oracles).cost
             assert (optimum.plan.rejected, optimum.cost) <= (plan.rejected, cost + 1e-9)
 

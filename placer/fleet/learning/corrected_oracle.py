@@ -24,7 +24,7 @@ LEAST_SPREAD = 0.005
 """How far predictions err at least, of the logarithm: no estimate of errors is better than that."""
 
 
-COVERAGE = 0.9
+INTERVAL_COVERAGE = 0.9
 """Of the intervals of predictions."""
 
 Bounds = tuple[float | None, float | None]
@@ -153,12 +153,12 @@ class CorrectedOracle(PredictorOracle):
         return found
 
     def bounds(self, co_location: CoLocation) -> tuple[Bounds, ...]:
-        """The interval of each workload's prediction before corrections, of `COVERAGE`."""
+        """The interval of each workload's prediction before corrections, of `INTERVAL_COVERAGE`."""
         found = self._bounds.get(co_location)
         if found is None:
             if len(self._bounds) >= CACHED:
                 self._bounds.clear()
-            (predictions,) = self.predictor.predict([co_location], coverage=COVERAGE)
+            (predictions,) = self.predictor.predict([co_location], coverage=INTERVAL_COVERAGE)
             found = self._bounds[co_location] = tuple(
                 (prediction.low_kpps, prediction.high_kpps) for prediction in predictions
             )

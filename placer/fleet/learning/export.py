@@ -32,7 +32,7 @@ from profiles.table import write_table
 
 CO_RUNS = "co-runs.csv"
 
-SATURATED = 0.98
+SATURATED_SHARE = 0.98
 """The share of an accelerator's time from which competitors are taken to saturate it."""
 
 DriftOf = Callable[[str, bool], float]
@@ -96,7 +96,7 @@ class _Contention:
         busy = (behaviour.service_ms[rows] * behaviour.kpps[rows, None]).sum(axis=0)
         for name, turn_ms, share in zip(behaviour.accelerators, turn.tolist(), busy.tolist(), strict=True):
             found[service_column(name)] = turn_ms
-            found[rate_column(name)] = share / turn_ms if turn_ms > 0 and share < SATURATED else float("nan")
+            found[rate_column(name)] = share / turn_ms if turn_ms > 0 and share < SATURATED_SHARE else float("nan")
         return found
 
 
@@ -126,5 +126,5 @@ def _factors(table: pd.DataFrame, nf: str, drift: DriftOf) -> pd.Series[float]:
     else:
         counters = [name for name in COUNTER_COLUMNS if name in table]
         is_alone = table[counters].eq(0).all(axis=1) if counters else pd.Series(False, index=table.index)
-        found = [drift(nf, bool(one)) for one in is_alone]
+        found = [drift(nf, bool(alone)) for alone in is_alone]
     return pd.Series(found, index=table.index, dtype=float)

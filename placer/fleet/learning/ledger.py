@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from profiles import CoLocation, Workload
 
-REMEMBERED = 64
+MAX_READINGS = 64
 """Readings that an entry keeps, the latest."""
 
 LEAST_NOISE = 0.01
@@ -27,10 +27,10 @@ OF_NORMAL = 1.4826
 FEW_TENANTS = 3
 """Votes from which on their median counts; of fewer, the one that is nearest to the prediction."""
 
-MOST = 0.75
+MOST_SHARE = 0.75
 """The share of an NF's readings of instances that lost packets, from which on these are most of them."""
 
-HALF, ROUNDING = 0.5, 1e-9
+HALF_SHARE, ROUNDING_ERROR = 0.5, 1e-9
 
 
 class Votes(NamedTuple):
@@ -64,7 +64,7 @@ class LedgerEntry:
     """
 
     competitors: CoLocation
-    readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=MAX_READINGS))
     mostly_capacity: bool = True
 
     def votes(self, predicted_kpps: float) -> Votes:
@@ -91,11 +91,11 @@ class LedgerEntry:
         if not logs:
             return 0.0
         middle = median(logs)
-        noise = max(OF_NORMAL * median(abs(one - middle) for one in logs), LEAST_NOISE)
+        noise = max(OF_NORMAL * median(abs(value - middle) for value in logs), LEAST_NOISE)
         return noise / sqrt(len(logs))
 
 
-def agreed(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:
+def agree_on(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:
     """What several tenants agree on: the median, or of few the vote that is nearest to 0; 0 of none.
 
     Parameters
@@ -115,10 +115,10 @@ def agreed(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:
     for value, is_bound in said:
         above *= 1.0 if is_bound else (left - 1) / left
         left -= 1
-        if above < HALF - ROUNDING:
+        if above < HALF_SHARE - ROUNDING_ERROR:
             value = min(value, 0.0) if bounded else value
             return value if middle is None else (middle + value) / 2
-        if middle is None and above <= HALF + ROUNDING:
+        if middle is None and above <= HALF_SHARE + ROUNDING_ERROR:
             middle = value
         bounded = bool(is_bound)
     return 0.0 if middle is None else middle
@@ -143,7 +143,7 @@ class Ledger:
         nf = reading.nic_model, reading.workload.nf
         self._readings_of[nf] += 1
         self._capacities_of[nf] += reading.is_capacity
-        entry.mostly_capacity = self._capacities_of[nf] >= MOST * self._readings_of[nf]
+        entry.mostly_capacity = self._capacities_of[nf] >= MOST_SHARE * self._readings_of[nf]
         values = reading.tenant, reading.kpps, reading.event, reading.is_capacity, reading.below_sla
         entry.readings.append(Measured(*values))
         return entry
@@ -166,7 +166,7 @@ class Ledger:
             if model == nic_model and workload.nf == nf:
                 for entry in entries.values():
                     kept = [reading for reading in entry.readings if reading.event >= before]
-                    entry.readings = deque(kept, maxlen=REMEMBERED)
+                    entry.readings = deque(kept, maxlen=MAX_READINGS)
 
     def entries(self) -> Iterator[tuple[str, Workload, LedgerEntry]]:
         """All entries with readings."""
@@ -193,7 +193,7 @@ def parts_of(co_location: CoLocation) -> Iterator[CoLocation]:
 # Readings: what instances did in production, each in the co-location that it ran in.
 
 
-SATURATED = 1.02
+SATURATED_OFFER = 1.02
 """How many times its throughput must be offered to an instance, at least, so that it is known to have lost packets."""
 
 
@@ -233,7 +233,7 @@ class ProductionReading:
     @property
     def is_capacity(self) -> bool:
         """Whether the instance did all it can; else its throughput is only a lower bound of that."""
-        return self.offered_kpps is not None and self.offered_kpps >= SATURATED * self.kpps
+        return self.offered_kpps is not None and self.offered_kpps >= SATURATED_OFFER * self.kpps
 
     def is_below(self, required_kpps: float) -> bool | None:
         """Whether its throughput is below what its SLA requires; None unless at least that was offered."""

@@ -12,7 +12,7 @@ from placer.fleet.learning.versions import ModelVersion
 from placer.model.oracle import CACHED, Oracle
 from profiles import CoLocation, Workload
 
-TRIED = 5_000
+MAX_TRIAL_READINGS = 5_000
 """Readings after which a trial without a verdict ends."""
 
 
@@ -49,7 +49,7 @@ class Trial:
                 self._count(reading)
             if verdict is not ChallengeVerdict.OPEN:
                 return verdict
-        return ChallengeVerdict.WORSE if self._readings >= TRIED else ChallengeVerdict.OPEN
+        return ChallengeVerdict.WORSE if self._readings >= MAX_TRIAL_READINGS else ChallengeVerdict.OPEN
 
     @property
     def e_value(self) -> float:
@@ -112,8 +112,10 @@ class CanaryOracle(Oracle):
     def changed_since(self, revision: int) -> Sequence[tuple[Workload, CoLocation]] | None:
         """As of `Oracle`: both models learn each reading."""
         learnt = -(-(self.revision - revision) // 2)
-        of_both = [one.changed_since(max(one.revision - learnt, 0)) for one in (self.champion, self.challenger)]
-        return None if any(one is None for one in of_both) else of_both[0]
+        of_both = [
+            oracle.changed_since(max(oracle.revision - learnt, 0)) for oracle in (self.champion, self.challenger)
+        ]
+        return None if any(changed is None for changed in of_both) else of_both[0]
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """As of `Oracle`: the lower prediction of each workload."""
@@ -130,7 +132,7 @@ class CanaryOracle(Oracle):
         return self.champion.bottleneck(co_location, workload)
 
     def _query(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
-        alone = [(workload,) for workload in dict.fromkeys(one for each in co_locations for one in each)]
+        alone = [(workload,) for workload in dict.fromkeys(workload for each in co_locations for workload in each)]
         ratio = {
             workload: of_champion / of_challenger if of_challenger > 0 else 1.0
             for (workload,), (of_champion,), (of_challenger,) in zip(

@@ -126,7 +126,7 @@ class ModelVersion:
 # Versions of models on disk, beside the state of their fleet: FILE.models/NUMBER/NIC-MODEL.
 
 
-TRAINING = "training-"
+TRAINING_PREFIX = "training-"
 """How folders begin in which models are made."""
 
 
@@ -152,9 +152,9 @@ class ModelStore:
 
     def training_folder(self) -> Path:
         """A new folder to make models in; what earlier processes left there is removed."""
-        for old in self.folder.glob(f"{TRAINING}*"):
+        for old in self.folder.glob(f"{TRAINING_PREFIX}*"):
             shutil.rmtree(old, ignore_errors=True)
-        made = self.folder / f"{TRAINING}{os.getpid()}"
+        made = self.folder / f"{TRAINING_PREFIX}{os.getpid()}"
         made.mkdir(parents=True, exist_ok=True)
         return made
 

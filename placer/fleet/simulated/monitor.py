@@ -19,9 +19,9 @@ from profiles import Workload
 
 LEAST_OFFERED = 0.5
 """Share of its capacity that an instance is offered at least."""
-SURPLUS = (1.1, 2.0)
+SURPLUS_RANGE = (1.1, 2.0)
 """How many times its capacity an instance is offered that loses packets."""
-WRONG = (1.5, 3.0)
+OUTLIER_FACTORS = (1.5, 3.0)
 """By which factor an outlier is wrong, up or down."""
 
 
@@ -61,8 +61,8 @@ class Monitor:
             draw = Random(f"{self.seed}/reading/{event}/{tenant.id}")
             lost, outlier, unsaturated = (100.0 * draw.random() < pct for pct in self._percentages())
             capacity = reached[tenant.workload] * exp(draw.gauss(0.0, self.settings.noise_pct / 100.0))
-            surplus, share = draw.uniform(*SURPLUS), draw.uniform(LEAST_OFFERED, 1.0)
-            wrong = draw.uniform(*WRONG) ** draw.choice((-1, 1))
+            surplus, share = draw.uniform(*SURPLUS_RANGE), draw.uniform(LEAST_OFFERED, 1.0)
+            wrong = draw.uniform(*OUTLIER_FACTORS) ** draw.choice((-1, 1))
             lie = self._lie(tenant.id)
             if lost:
                 continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from placer.fleet.simulated.monitor import TrueDrift
 from placer.inputs.production import ProductionFile
 
-WITHOUT, WITH, BY_HAND = FLEETS = ("without feedback", "with feedback", "retrained by hand")
+WITHOUT_FEEDBACK, WITH_FEEDBACK, BY_HAND = COMPARED_FLEETS = ("without feedback", "with feedback", "retrained by hand")
 """The compared fleets: models as they were trained; corrected by measurements; and corrected at the very event of each
 drift by its true factor, which nobody knows in production."""
 
@@ -75,7 +75,7 @@ class FleetOutcome:
     Parameters
     ----------
     name
-        One of `FLEETS`.
+        One of `COMPARED_FLEETS`.
     nics
         Most NICs in use at one time.
     placed, rejected
@@ -130,7 +130,7 @@ class FleetOutcome:
         """Reported drifts of NFs that had not changed."""
         return sum(alarm.false for alarm in self.alarms)
 
-    def found_after(self, drift: TrueDrift) -> int | None:
+    def count_until_found(self, drift: TrueDrift) -> int | None:
         """Readings of the NF from the drift to the first alarm of it; None where it was not found while it held."""
         for alarm in self.alarms:
             if alarm.nf == drift.nf and not alarm.false and drift.holds(alarm.event):
@@ -159,7 +159,7 @@ class Production:
     drifts
         What changed, by the number of the event.
     fleets
-        The compared fleets, in the order of `FLEETS`.
+        The compared fleets, in the order of `COMPARED_FLEETS`.
     """
 
     file: ProductionFile

@@ -22,7 +22,7 @@ from placer.fleet.learning.versions import ModelStore
 from placer.fleet.service.opening import retraining_sources
 from placer.fleet.simulated.fleet_life import FleetLife, Stage
 from placer.fleet.simulated.monitor import DriftingTruth, Monitor, TrueDrift
-from placer.fleet.simulated.outcome import BY_HAND, FLEETS, WITH, FleetOutcome, Production
+from placer.fleet.simulated.outcome import BY_HAND, COMPARED_FLEETS, WITH_FEEDBACK, FleetOutcome, Production
 from placer.inputs.arrivals import STRICT, TraceOptions, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import ProductionFile
@@ -56,7 +56,7 @@ class ProductionRequest:
     seed
         In place of that of the file.
     fleets
-        Which of `FLEETS` are compared.
+        Which of `COMPARED_FLEETS` are compared.
     trace_options
         What is skipped in a trace that is read.
     """
@@ -67,7 +67,7 @@ class ProductionRequest:
     predictor: str = DEFAULT_PREDICTOR
     rule: Rule = LOOK_AHEAD
     seed: int | None = None
-    fleets: Sequence[str] = FLEETS
+    fleets: Sequence[str] = COMPARED_FLEETS
     trace_options: TraceOptions = STRICT
 
 
@@ -97,7 +97,7 @@ def simulate(request: ProductionRequest, progress: Progress) -> Production:
         sources = retraining_sources(catalogue, profiles, f"{file.name}: retrain.profiles")
         retraining = _Retraining(sources, request.predictor, tables.retrain.takes)
         life = _Lives(stage, catalogue, oracles, request.rule, monitor, typical, retraining)
-        fleets = tuple(life.play(name, progress) for name in FLEETS if name in request.fleets)
+        fleets = tuple(life.play(name, progress) for name in COMPARED_FLEETS if name in request.fleets)
         return Production(
             file, seed, len(arrivals), stage.events, request.predictor, request.rule.name, risk,
             catalogue.truth_name(), truth.drifts, fleets,
@@ -142,12 +142,12 @@ class _Lives:
     def play(self, name: str, progress: Progress) -> FleetOutcome:
         kinds = self.catalogue.kinds
         feedback, oracles = correct(kinds, self.oracles)
-        expected = [one.tenant for one in self.typical]
+        expected = [arrival.tenant for arrival in self.typical]
         engine = Engine(
-            Fleet(kinds), oracles, self.rule, expected=expected, feedback=feedback if name == WITH else None
+            Fleet(kinds), oracles, self.rule, expected=expected, feedback=feedback if name == WITH_FEEDBACK else None
         )
-        monitor = self.monitor if name == WITH else None
-        retrained = self.retraining.of(feedback, progress) if name == WITH else nullcontext()
+        monitor = self.monitor if name == WITH_FEEDBACK else None
+        retrained = self.retraining.of(feedback, progress) if name == WITH_FEEDBACK else nullcontext()
         with retrained, progress.task(name) as advance:
             return FleetLife(self.stage, engine, feedback, monitor, by_hand=name == BY_HAND).play(name, advance)
 

@@ -10,7 +10,7 @@ from placer.fleet.learning.retraining import Retrainer
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.state.saved import SavedState
 
-RETRAINING = "retraining"
+RETRAINING_TASK = "retraining"
 """What only one agent does."""
 
 
@@ -70,11 +70,11 @@ class LiveActions(RecordedActions):
 
     def due(self, event: int) -> Sequence[ModelAction]:
         """As of `Actions`."""
-        asked = [ModelAction.of(action, name) for name, action in self.state.asked().items()]
-        return asked or self._retrained(event)
+        asked = [ModelAction.of(action, name) for name, action in self.state.list_requests().items()]
+        return asked or self._retrain(event)
 
-    def _retrained(self, event: int) -> Sequence[ModelAction]:
-        if self.retrainer is None or not self.state.leads(RETRAINING):
+    def _retrain(self, event: int) -> Sequence[ModelAction]:
+        if self.retrainer is None or not self.state.leads(RETRAINING_TASK):
             return ()
         trained = self.retrainer.take()
         feedback = self.feedback

@@ -12,12 +12,12 @@ from placer.fleet.state.store import State
 from placer.model.fleet import NicKind
 from profiles import InputError
 
-SCHEMES = ("postgresql://", "postgres://")
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
 
 def is_address(where: str | Path) -> bool:
     """Whether a state is an address of PostgreSQL, and no file."""
-    return isinstance(where, str) and where.lower().startswith(SCHEMES)
+    return isinstance(where, str) and where.lower().startswith(POSTGRES_SCHEMES)
 
 
 def open_state(where: str | Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> SavedState:

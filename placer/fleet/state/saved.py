@@ -91,10 +91,10 @@ class SavedState(Protocol):
         With a `task` it is written only while this agent does that task; returns whether it was.
         """
 
-    def noted(self, name: str) -> Any:
+    def find_note(self, name: str) -> Any:
         """The value of such a row as it is now; None where there is none."""
 
-    def asked(self) -> Mapping[str, Any]:
+    def list_requests(self) -> Mapping[str, Any]:
         """What operators have asked for since, by the name of the row."""
 
     def log(self) -> Iterator[tuple[str, str]]:
@@ -123,10 +123,10 @@ class Tables(Protocol):
 # Answers that are kept by idempotency key, so that a request that is sent again gets the same answer.
 
 
-KEPT = 1_000_000
+MAX_KEPT_ANSWERS = 1_000_000
 """Answers that are kept, the newest; some GB of disk at most, and days of requests."""
 
-TABLE = """
+ANSWERS_TABLE = """
 CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, digest BLOB NOT NULL, status INTEGER NOT NULL,
     answer TEXT NOT NULL
@@ -169,7 +169,7 @@ class KeptAnswers:
     def __init__(self, file: sqlite3.Connection, begin: Callable[[], None]) -> None:
         self._file = file
         self._begin = begin
-        file.execute(TABLE)
+        file.execute(ANSWERS_TABLE)
 
     def find(self, key: str) -> KeptAnswer | None:
         """The answer to the request with this key; None for a new key."""
@@ -183,5 +183,5 @@ class KeptAnswers:
             "INSERT INTO answers (name, digest, status, answer) VALUES (?, ?, ?, ?)",
             (key, answer.digest, answer.status, answer.text),
         )
-        if added.lastrowid is not None and added.lastrowid > KEPT:
-            self._file.execute("DELETE FROM answers WHERE number <= ?", (added.lastrowid - KEPT,))
+        if added.lastrowid is not None and added.lastrowid > MAX_KEPT_ANSWERS:
+            self._file.execute("DELETE FROM answers WHERE number <= ?", (added.lastrowid - MAX_KEPT_ANSWERS,))

@@ -32,7 +32,7 @@ from profiles.aside import file_aside
 BACKUP_SECONDS = 60.0
 """How long an event waits for a backup that reads the file."""
 
-FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
+DISK_FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
 """Errors that are not the fault of the file."""
 
 
@@ -74,7 +74,7 @@ class State:
         with _refusing(path):
             if not path.exists():
                 _create(path, kinds)
-            self._lock = _locked(path)
+            self._lock = _lock_file(path)
             try:
                 self._file = _connect(path)
                 self._file.execute("PRAGMA journal_mode = TRUNCATE")
@@ -161,11 +161,11 @@ class State:
         write_learnt(self._file, {name: json.dumps(value)})
         return True
 
-    def noted(self, name: str) -> Any:
+    def find_note(self, name: str) -> Any:
         """As of `SavedState`."""
         return self.learnt.get(name)
 
-    def asked(self) -> dict[str, Any]:
+    def list_requests(self) -> dict[str, Any]:
         """What operators have asked for since (`ask`), by the name of the row."""
         return read_asked(self._file)
 
@@ -257,7 +257,7 @@ def _create(path: Path, kinds: Sequence[NicKind]) -> None:
             os.link(made, path)
 
 
-def _locked(path: Path) -> int:
+def _lock_file(path: Path) -> int:
     """A descriptor that holds the lock of the file until it is closed."""
     lock = os.open(path, os.O_RDWR)
     try:
@@ -287,7 +287,7 @@ def _refusing(path: Path) -> Iterator[None]:
         message = error.object.decode(errors="replace")
         raise InputError.of(str(path), f"is not the state of a fleet: {message}") from error
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorname", "").startswith(FAILURES):
+        if getattr(error, "sqlite_errorname", "").startswith(DISK_FAILURES):
             raise
         raise InputError.of(str(path), f"is not the state of a fleet: {error}") from error
     except OSError as error:
@@ -387,7 +387,7 @@ class FleetRows:
         """Who left and came back is written where it came last."""
         for statement, rows in (
             (WRITE_NIC, self._nics),
-            (DELETE_TENANT, [(one,) for one in self._gone]),
+            (DELETE_TENANT, [(identity,) for identity in self._gone]),
             (WRITE_TENANT, [*self._here.values()]),
         ):
             if rows:

@@ -22,7 +22,7 @@ from predictor import Predictor
 from profiles import CoLocation
 from profiles.arrays import Floats, Ints
 
-LIKELIEST = 0.5
+LIKELIEST_VIOLATION = 0.5
 """No tenant is placed where it more likely violates its SLA than not, whatever the budget."""
 
 Usable = Callable[[int, CoLocation], bool]
@@ -112,7 +112,7 @@ def chances_of(
 ) -> Chances:
     """The table of these co-locations, listed by the number of their kind of NIC; no tenant is placed in others than
     `usable` ones, if that is given."""
-    members = tuple(one for of_kind in co_locations for one in of_kind)
+    members = tuple(co_location for of_kind in co_locations for co_location in of_kind)
     kind = np.repeat(np.arange(len(co_locations)), [len(of_kind) for of_kind in co_locations])
     rows: list[list[Floats]] = [[] for _ in classes.groups]
     gaps: list[list[Floats]] = [[] for _ in classes.groups]
@@ -129,7 +129,7 @@ def chances_of(
                 gaps[group].append(gap)
         start += len(of_kind)
     of_group = []
-    most = LIKELIEST if catalogue.budget_pct is not None else catalogue.risk or LIKELIEST
+    most = LIKELIEST_VIOLATION if catalogue.budget_pct is not None else catalogue.risk or LIKELIEST_VIOLATION
     for group, first in enumerate(classes.first):
         cases = np.array(where[group], dtype=np.int64).reshape(-1, 2)
         table = np.array(rows[group], dtype=np.float64).reshape(len(cases), len(first))
@@ -168,7 +168,7 @@ def _short_on(
     ]
     for risk in risks:
         needs = [
-            _required(group, first, kind, catalogue.least_kpps(kind, group.workload, risk))
+            _find_required(group, first, kind, catalogue.least_kpps(kind, group.workload, risk))
             for group, first in zip(groups, classes.first, strict=True)
         ]
         answers = by.shortfalls(plain, [[needs[group] for group in co_location] for co_location in co_locations])
@@ -182,7 +182,7 @@ def _short_on(
     return found
 
 
-def _required(group: TenantGroup, first: Ints, kind: int, least: float) -> Floats:
+def _find_required(group: TenantGroup, first: Ints, kind: int, least: float) -> Floats:
     """What the tenants of each class require on a kind (kpps), infinite where it cannot run them."""
     required = group.required[kind]
     return np.full(len(first), np.inf) if required is None else np.maximum(required[first], least)

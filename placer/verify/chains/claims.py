@@ -18,9 +18,9 @@ from profiles import Fault, InputError
 from profiles.text import read_text
 from profiles.validation import worded
 
-KIND = "chains"
+CHAINS_KIND = "chains"
 MOST_NODES = 1_000_000
-PLANNED = ("optimal", "feasible")
+PLANNED_STATUSES = ("optimal", "feasible")
 
 
 NfName = Annotated[list[str], Field(min_length=2, max_length=2)]
@@ -130,7 +130,7 @@ def read_chain_certificate(path: Path) -> ChainCertificate | None:
         document = json.loads(read_text(path, LARGEST_FILE))
     except (ValueError, RecursionError):
         return None
-    about_chains = isinstance(document, Mapping) and document.get("kind") == KIND
+    about_chains = isinstance(document, Mapping) and document.get("kind") == CHAINS_KIND
     return chain_certificate_of(document, str(path)) if about_chains else None
 
 
@@ -145,7 +145,7 @@ def chain_certificate_of(document: object, file: str) -> ChainCertificate:
     try:
         claims = _Certificate.model_validate(document)
     except ValidationError as error:
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        found = [(".".join(map(str, fault["loc"])), worded(fault)) for fault in error.errors(include_url=False)]
         raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
     chains, rack = chains_of(claims.chains, file), rack_of(claims.rack, file)
     if unknown := sorted({nf.nf for chain in chains for nf in chain.nfs} - set(rack.costs)):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from placer.rack.rack import Rack, Server
 from placer.verify.chains.claims import LeafPrices
-from placer.verify.chains.facts import ALLOWED, CoreSite, core_sites
+from placer.verify.chains.facts import LIMIT_TOLERANCE, CoreSite, core_sites
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Machines:
     def nic_mbps(self) -> list[Fraction]:
         """Of all servers that a machine stands for, with what is allowed."""
         each = zip(self.rack.servers, self.sizes, strict=True)
-        return [server.nic_mbps * size * (1 + ALLOWED) for server, size in each]
+        return [server.nic_mbps * size * (1 + LIMIT_TOLERANCE) for server, size in each]
 
     @property
     def blocks(self) -> int | None:
@@ -52,7 +52,7 @@ class Machines:
             return None
         return max(switch.stages - switch.reserved_stages, 0) * switch.blocks_per_stage
 
-    def priced(self, prices: LeafPrices) -> SitePrices:
+    def price_sites(self, prices: LeafPrices) -> SitePrices:
         """Prices by number.
 
         Raises

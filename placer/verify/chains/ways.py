@@ -18,7 +18,7 @@ from math import lcm, prod
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.verify.chains.facts import ALLOWED, SWITCH, ChainFacts, Component, Sites
+from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE, ChainFacts, Component, Sites
 from placer.verify.chains.machines import Machines, SitePrices
 from profiles.arrays import Bools, Floats, Ints
 
@@ -27,7 +27,7 @@ Allocation = tuple[Fraction, tuple[int, ...]]
 
 MOST_LAYOUTS = 4_000_000
 MOST_WAYS = 20_000_000
-NEAR = 1e-9
+NEAR_WORTH = 1e-9
 """Relative: ways whose worth in floating point is this near the largest one are evaluated exactly; errors are below."""
 
 
@@ -138,16 +138,16 @@ class Ways:
         by_need, scale = self._rough(prices)
         toll = np.zeros(len(self.sites))
         for nf, price in cuts.items():
-            toll += float(price) * (self.sites[:, nf] == SWITCH)
+            toll += float(price) * (self.sites[:, nf] == SWITCH_SITE)
         rough = by_need[self.need_of[rows]] - toll[self.layout_of[rows]]
-        near = rows[rough >= rough.max() - NEAR * (scale + toll.max(initial=0.0))]
+        near = rows[rough >= rough.max() - NEAR_WORTH * (scale + toll.max(initial=0.0))]
         exact: dict[tuple[int, Fraction], None] = {}
         tolls: dict[int, Fraction] = {}
         for row in near:
             layout = int(self.layout_of[row])
             if layout not in tolls:
                 sites = self.sites[layout]
-                tolls[layout] = sum((price for nf, price in cuts.items() if sites[nf] == SWITCH), Fraction(0))
+                tolls[layout] = sum((price for nf, price in cuts.items() if sites[nf] == SWITCH_SITE), Fraction(0))
             exact[int(self.need_of[row]), tolls[layout]] = None
         return max(self.needs[need].worth(self.least, prices) - paid for need, paid in exact)
 
@@ -167,13 +167,13 @@ class Ways:
         facts, limit = self.facts, self.chain.slo.d_max_us
         choices = [
             [site for site, one in enumerate(self.machines.sites) if one.cores and facts.cost(nf, site)]
-            + [SWITCH] * (facts.blocks(nf) is not None)
+            + [SWITCH_SITE] * (facts.blocks(nf) is not None)
             for nf in range(len(self.chain.nfs))
         ]
         if prod(map(len, choices)) > MOST_LAYOUTS:
             raise TooMany(f"{self.chain.name} has more than {MOST_LAYOUTS:,} layouts")
         for sites in product(*choices):
-            if limit is not None and facts.latency_us(sites) > limit * (1 + ALLOWED):
+            if limit is not None and facts.latency_us(sites) > limit * (1 + LIMIT_TOLERANCE):
                 continue
             if facts.keeps_table_order(sites):
                 yield sites
@@ -184,13 +184,13 @@ class Ways:
         sides = [self.facts.side(sites, nf) for nf in range(len(sites))]
         shares = [0] * (2 * len(self.machines.sizes))
         for tail, head, share in self._flows:
-            one, other = sides[tail] if tail >= 0 else SWITCH, sides[head] if head >= 0 else SWITCH
+            one, other = sides[tail] if tail >= 0 else SWITCH_SITE, sides[head] if head >= 0 else SWITCH_SITE
             if one != other:
-                if other != SWITCH:
+                if other != SWITCH_SITE:
                     shares[2 * other] += share
-                if one != SWITCH:
+                if one != SWITCH_SITE:
                     shares[2 * one + 1] += share
-        blocks = sum(self.facts.blocks(nf) or 0 for nf, site in enumerate(sites) if site == SWITCH)
+        blocks = sum(self.facts.blocks(nf) or 0 for nf, site in enumerate(sites) if site == SWITCH_SITE)
         yield self._kinds_of(components, whole=True), tuple(shares), blocks
         if self.machines.together:
             cut = self._kinds_of(components, whole=False)
@@ -242,7 +242,7 @@ class Ways:
     def _allocations(self, limited: Sequence[tuple[int | None, Component]]) -> Iterator[Allocation]:
         """Cores per site, with the largest rate: the fewest for t_min, then those for each larger rate, up to t_max."""
         largest = self.chain.slo.t_max_mbps
-        counts = [one.fewest(self.least / (1 + ALLOWED), beyond=False) for _, one in limited]
+        counts = [one.fewest(self.least / (1 + LIMIT_TOLERANCE), beyond=False) for _, one in limited]
         while True:
             used = [0] * len(self.machines.sites)
             for (limit, one), cores in zip(limited, counts, strict=True):

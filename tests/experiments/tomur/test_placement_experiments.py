@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from experiments.tomur import budget, table6_online, table6_optimal
 from experiments.tomur.methodology.simulated_card import TESTBEDS
-from placer.policy.rules import RULES
+from placer.policy.rules import RULES_BY_NAME
 
 FIRST = TESTBEDS[0]
 
@@ -81,7 +81,7 @@ def test_a_sequence_is_placed_by_every_rule_on_both_cards() -> None:
     scores = table6_online._scores(0, count=8)
     asked = {(key.testbed, key.rule, key.oracle) for key in scores if key.risk is None}
     oracles = (table6_online.NOISE_FREE, table6_online.PREDICTOR)
-    assert asked == {(card, rule, oracle) for card in TESTBEDS for rule in RULES for oracle in oracles}
+    assert asked == {(card, rule, oracle) for card in TESTBEDS for rule in RULES_BY_NAME for oracle in oracles}
     assert {key.risk for key in scores if key.risk is not None} == set(table6_online.RISKS)
     assert all(violated == 0 for key, (_, violated) in scores.items() if key.oracle == table6_online.NOISE_FREE)
 

@@ -73,11 +73,11 @@ def test_an_exported_profile_trains(placer: Placer, state: Path, tmp_path: Path)
 @pytest.fixture
 def database(state: Path, postgres: Cluster) -> str:
     """The address of a database that has learnt the same."""
-    from placer.fleet.state.postgres.connection import opened, run
+    from placer.fleet.state.postgres.connection import open_connection, run
     from placer.fleet.state.postgres.schema import make_state
 
     address = postgres.database()
-    with opened(address) as connection, reading(state) as file:
+    with open_connection(address) as connection, reading(state) as file:
         make_state(connection, address, catalogue((None, 1.0)).kinds)
         for table, columns in (("readings", READING_COLUMNS), ("learnt", "name, value")):
             marks = ", ".join("%s" for _ in columns.split(","))

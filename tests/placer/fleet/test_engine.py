@@ -11,8 +11,8 @@ from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, Join, Looku
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Cause
-from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, WORST_FIT, Rule, rule_of
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, WORST_FIT, Rule, rule_of
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import InputError, TrafficProfile, Workload
 
 
@@ -23,7 +23,7 @@ def engine(count: int | None = None, rule: Rule = FIRST_FIT, **options: object) 
 
 def arrive(one: Engine, identity: str, nf: str, drop: float = 0.5, flows: float = 1000) -> str | None:
     """The NIC that an arrival gets."""
-    traffic = TRAFFIC if flows == TRAFFIC.flows else TrafficProfile(flows, 1500)
+    traffic = TOY_TRAFFIC if flows == TOY_TRAFFIC.flows else TrafficProfile(flows, 1500)
     decision = one.handle(Arrive(Tenant(identity, Workload(nf, traffic), Sla(max_drop=drop))))
     return decision.moves[0].target if decision.moves else None
 
@@ -43,15 +43,15 @@ def test_rules_differ_in_the_nic_that_they_prefer(rule: Rule, nic: str) -> None:
     fleet = one.fleet
     second = fleet.open(fleet.kinds[0])
     for identity in ("3", "4"):
-        fleet.place(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5)), second)
+        fleet.place(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)), second)
     again = Engine(fleet, [ToyOracle()], rule)
     assert arrive(again, "5", "b") == nic
 
 
 def test_every_rule_has_a_name_and_others_are_refused() -> None:
     """`look-ahead` is the default."""
-    assert next(iter(RULES.values())) is LOOK_AHEAD
-    assert [rule_of(name) for name in RULES] == list(RULES.values())
+    assert next(iter(RULES_BY_NAME.values())) is LOOK_AHEAD
+    assert [rule_of(name) for name in RULES_BY_NAME] == list(RULES_BY_NAME.values())
     with pytest.raises(InputError, match="'dice' is not a rule"):
         rule_of("dice")
 
@@ -63,7 +63,7 @@ def test_a_rejection_gives_the_reason_for_every_class_of_nics() -> None:
     arrive(one, "2", "d")
     arrive(one, "3", "d", 0.5)
     arrive(one, "4", "b", 0.5)
-    decision = one.handle(Arrive(Tenant("5", Workload("b", TRAFFIC), Sla(max_drop=0.5))))
+    decision = one.handle(Arrive(Tenant("5", Workload("b", TOY_TRAFFIC), Sla(max_drop=0.5))))
     assert decision.status == "rejected"
     assert {(reason.nics, reason.cause) for reason in decision.reasons} == {
         (1, Cause.CORES),
@@ -135,10 +135,10 @@ def test_a_repeated_arrival_is_answered_with_its_placement() -> None:
     one = engine(1, when_full=QUEUE)
     for identity in "123":
         arrive(one, identity, "d")
-    placed, queued = (one.handle(Arrive(Tenant(i, Workload("d", TRAFFIC), Sla(max_drop=0.5)))) for i in "13")
+    placed, queued = (one.handle(Arrive(Tenant(i, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)))) for i in "13")
     assert (placed.status, placed.nic, placed.moves) == ("placed", "nic-1", ())
     assert (queued.status, queued.nic, queued.moves) == ("queued", None, ())
-    for workload, drop in ((Workload("a", TRAFFIC), 0.5), (Workload("d", TRAFFIC), 0.4)):
+    for workload, drop in ((Workload("a", TOY_TRAFFIC), 0.5), (Workload("d", TOY_TRAFFIC), 0.4)):
         with pytest.raises(Refused, match="'1' already exists"):
             one.handle(Arrive(Tenant("1", workload, Sla(max_drop=drop))))
 
@@ -157,7 +157,7 @@ def test_a_nic_that_the_fleet_file_names_is_there_before_it_is_used() -> None:
     """An arrival may name it, it can be drained and return, and it joins as the one that it is."""
     kind = replace(catalogue((2, 1.0)).kinds[0], names=("east", "west"))
     one = Engine(Fleet([kind]), [ToyOracle()], FIRST_FIT)
-    decision = one.handle(Arrive(Tenant("1", Workload("a", TRAFFIC), Sla(max_drop=0.5)), "west"))
+    decision = one.handle(Arrive(Tenant("1", Workload("a", TOY_TRAFFIC), Sla(max_drop=0.5)), "west"))
     assert decision.moves[0].target == "west"
     assert one.handle(Drain("east")).status == "drained"
     assert arrive(one, "2", "c", drop=0.0) is None

@@ -11,7 +11,7 @@ from placer.fleet.events import Arrive, Change, Rebalance, Refused, Where
 from placer.fleet.protocol import LONGEST_ERROR, Reader, decision_line, event_line, refusal_line
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 
 ARRIVE = '{"event": "arrive", "id": "x", "nf": "a", %s}'
@@ -19,7 +19,7 @@ ARRIVE = '{"event": "arrive", "id": "x", "nf": "a", %s}'
 
 def reader_of(engine: Engine) -> Reader:
     """A reader that accepts every workload."""
-    return Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+    return Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_where_reports_the_nic_of_an_instance() -> None:
     engine = Engine(Fleet(catalogue((1, 1.0)).kinds), [ToyOracle()], when_full=QUEUE)
     reader, answers = reader_of(engine), []
     for identity in "123":
-        engine.handle(Arrive(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5))))
+        engine.handle(Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5))))
     for identity in "134":
         event = reader.read(json.dumps({"event": "where", "id": identity}))
         answers.append(json.loads(decision_line(event, engine.handle(event))))

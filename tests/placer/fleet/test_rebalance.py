@@ -7,7 +7,7 @@ from placer.fleet.events import Decision, Rebalance, RebalanceMove
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 
 KIND = catalogue().kinds[0]
@@ -15,7 +15,7 @@ KIND = catalogue().kinds[0]
 
 def tenant(identity: str, nf: str, drop: float) -> Tenant:
     """A tenant that accepts a drop."""
-    return Tenant(identity, Workload(nf, TRAFFIC), Sla(max_drop=drop))
+    return Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop))
 
 
 def engine_with(*nics: list[Tenant]) -> Engine:

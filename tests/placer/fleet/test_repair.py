@@ -7,12 +7,12 @@ from itertools import pairwise
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart, Learned, Measure, MeasuredInstance, Move
 from placer.fleet.learning.learning import correct
-from placer.fleet.rebalance import PATIENCE
+from placer.fleet.rebalance import EVENTS_BETWEEN_MOVES
 from placer.model.fleet import Fleet, Tenant
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT
-from placer.testing.strategies import TRAFFIC, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, catalogue
 from profiles import Workload
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
 
@@ -24,7 +24,7 @@ def engine_of(repairs: int, tenants: int = 4) -> Engine:
     feedback, oracles = correct(KINDS, [PredictorOracle(ToyPredictor())])
     engine = Engine(Fleet(KINDS), oracles, BEST_FIT, feedback=feedback, repairs=repairs)
     for number in range(1, tenants + 1):
-        engine.handle(Arrive(Tenant(str(number), Workload("b", TRAFFIC), Sla(max_drop=0.25))))
+        engine.handle(Arrive(Tenant(str(number), Workload("b", TOY_TRAFFIC), Sla(max_drop=0.25))))
     return engine
 
 
@@ -77,7 +77,7 @@ def test_an_instance_does_not_move_back_and_forth() -> None:
         if measure(engine, home.id, **{"1": 100.0}):
             moved.append(engine.events)
     assert len(moved) <= 4
-    assert all(later - earlier >= PATIENCE for earlier, later in pairwise(moved))
+    assert all(later - earlier >= EVENTS_BETWEEN_MOVES for earlier, later in pairwise(moved))
 
 
 def test_who_left_is_forgotten() -> None:
@@ -85,7 +85,7 @@ def test_who_left_is_forgotten() -> None:
     engine = engine_of(1)
     measure(engine, "nic-1", **{"1": 140.0})
     engine.handle(Depart("1"))
-    engine.handle(Arrive(Tenant("1", Workload("b", TRAFFIC), Sla(max_drop=0.25))))
+    engine.handle(Arrive(Tenant("1", Workload("b", TOY_TRAFFIC), Sla(max_drop=0.25))))
     home = engine.fleet.nic_of("1")
     assert home is not None
     assert measure(engine, home.id, **{"1": 140.0}) == ()

@@ -18,7 +18,7 @@ from placer.fleet.state.store import State, back_up
 from placer.model.fleet import Tenant
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import InputError, Workload
 from tests.effort import examples
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
@@ -37,7 +37,7 @@ def arrivals(state: State, *identities: str) -> None:
     """Let instances of `d` arrive, and commit."""
     engine = Engine(state.fleet, [ToyOracle()], waiting=state.waiting, when_full=QUEUE)
     for identity in identities:
-        event = Arrive(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5)))
+        event = Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)))
         state.record(event, engine.handle(event), engine.fleet)
     state.commit()
 

@@ -11,8 +11,8 @@ from placer.fleet.events import Arrive, Depart, Fail, Join, Refused
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
-from placer.policy.rules import FIRST_FIT, LOOK_AHEAD, RULES, Rule
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.policy.rules import FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, Rule
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 
 
@@ -21,9 +21,11 @@ def engine(count: int | None = None, rule: Rule = LOOK_AHEAD) -> Engine:
     return Engine(Fleet(catalogue((count, 1.0)).kinds), [ToyOracle()], rule)
 
 
-def tenant(identity: str, nf: str, drop: float = 0.5, flows: float = TRAFFIC.flows) -> Tenant:
+def tenant(identity: str, nf: str, drop: float = 0.5, flows: float = TOY_TRAFFIC.flows) -> Tenant:
     """An instance."""
-    return Tenant(identity, Workload(nf, TrafficProfile(flows, TRAFFIC.packet_size, TRAFFIC.mtbr)), Sla(max_drop=drop))
+    return Tenant(
+        identity, Workload(nf, TrafficProfile(flows, TOY_TRAFFIC.packet_size, TOY_TRAFFIC.mtbr)), Sla(max_drop=drop)
+    )
 
 
 def events(seed: int, count: int) -> list[Arrive | Depart]:
@@ -38,7 +40,7 @@ def events(seed: int, count: int) -> list[Arrive | Depart]:
     return found
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("rule", RULES_BY_NAME.values(), ids=RULES_BY_NAME)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_answer_is_what_is_decided_next_and_asking_changes_no_decision(rule: Rule, seed: int) -> None:
     """Two engines decide on the same events; one of them is asked before each arrival, for one and for more."""

@@ -8,13 +8,13 @@ import pytest
 from placer.policy.dual_simplex import OpenClass, PatternProgram
 from placer.policy.pattern_table import PatternTable
 from placer.strategies.contention_aware import ContentionAware
-from placer.testing.strategies import TRAFFIC, ToyOracle, arrival, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, arrival, catalogue
 from profiles import Workload
 
 
 def _table() -> PatternTable:
     """Workload d takes three of eight cores, and any SLA accepts a drop of a half: at most two fit on a NIC."""
-    return PatternTable(catalogue().kinds[0], [Workload("d", TRAFFIC)], ToyOracle(), lambda workload, solo: 0.5)
+    return PatternTable(catalogue().kinds[0], [Workload("d", TOY_TRAFFIC)], ToyOracle(), lambda workload, solo: 0.5)
 
 
 def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placer.policy.forecast import (
-    LEVELS,
-    PRICED,
-    QUANTILES,
-    REFINED,
+    FINER_LEVELS,
+    PRICED_LEVELS,
+    SLA_LEVELS,
+    SLA_QUANTILES,
     PriceForecast,
     Prices,
     alike,
@@ -45,7 +45,7 @@ def value_of(prices: Prices, big: int, small: int, *, required: tuple[float, flo
     pattern = pattern_of(big, small)
     above, reachable = TABLE.above(pattern), np.zeros(len(TABLE.counts), dtype=np.bool_)
     mark_reachable(pattern, above, TABLE.members, TABLE.kpps, np.array(required), reachable)
-    counts, members, then = TABLE.counts, TABLE.members, np.zeros((2, LEVELS))
+    counts, members, then = TABLE.counts, TABLE.members, np.zeros((2, SLA_LEVELS))
     return float(free_capacity_value(pattern, above, reachable, counts, members, prices.level, prices.worth, then))
 
 
@@ -129,18 +129,18 @@ def test_levels_are_those_of_weighted_shares(arrivals: list[tuple[int, float]]) 
         np.arange(1.0, 4),
     )
     levels, probability = levels_of(columns.tobytes(), shares.tobytes(), len(arrivals), solo.tobytes())
-    pooled = np.quantile(shares[-256:], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    pooled = np.quantile(shares[-256:], (np.arange(SLA_QUANTILES) + 0.5) / SLA_QUANTILES)
     likely, worth = alike(columns, shares, pooled, 3)
     for column, kpps in enumerate(solo.tolist()):
         own = shares[columns == column]
         share = np.concatenate([own, pooled])
-        weight = np.concatenate([np.ones(len(own)), np.full(QUANTILES, worth / QUANTILES)])
+        weight = np.concatenate([np.ones(len(own)), np.full(SLA_QUANTILES, worth / SLA_QUANTILES)])
         order = np.argsort(share, kind="stable")
         share, weight = share[order], weight[order]
         below = np.cumsum(weight) - weight
-        at = np.searchsorted(below, np.linspace(0.0, weight.sum(), LEVELS, endpoint=False), side="right") - 1
+        at = np.searchsorted(below, np.linspace(0.0, weight.sum(), SLA_LEVELS, endpoint=False), side="right") - 1
         assert levels[column].tolist() == (share[at] * kpps).tolist()
-        first = np.searchsorted(share, share[at[::REFINED]])
+        first = np.searchsorted(share, share[at[::FINER_LEVELS]])
         mass = np.diff(np.append(below[first], weight.sum()))
         assert probability[column].tolist() == (likely[column] * mass / weight.sum()).tolist()
-    assert probability.shape == (3, PRICED)
+    assert probability.shape == (3, PRICED_LEVELS)

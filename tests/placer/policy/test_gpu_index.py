@@ -8,7 +8,7 @@ from placer.evaluate.checks import check_plan, slas_kept
 from placer.model.fleet import Fleet, Nic
 from placer.policy.gpu_index import GpuIndex
 from placer.policy.rejection import Cause, Reason
-from placer.policy.rules import RULES, Rule
+from placer.policy.rules import RULES_BY_NAME, Rule
 from placer.strategies import find_strategy
 from tests.placer.toy_gpu import mixed, promised
 
@@ -33,7 +33,7 @@ def test_rules_compare_what_is_left_of_the_scarcest_resource(rule: str, chosen: 
 
     On the second workers are scarcer: it loses a quarter of what it has left, the others a fifth.
     """
-    index, nics = filled(RULES[rule], 500.0, 100.0, 700.0, 950.0)
+    index, nics = filled(RULES_BY_NAME[rule], 500.0, 100.0, 700.0, 950.0)
     found = index.best(promised("new", "a", 200.0, 900.0).tenant)
     assert found is not None
     assert found[1] is nics[chosen]
@@ -43,7 +43,7 @@ def test_a_gpu_that_rejects_the_arrival_or_a_tenant_is_passed_over() -> None:
     """An arrival that must be first on the bus delays a tenant that bears no delay."""
     catalogue = mixed()
     fleet = Fleet(catalogue.kinds)
-    index = GpuIndex(catalogue.kinds[1], catalogue.gpus[1], RULES["first-fit"])
+    index = GpuIndex(catalogue.kinds[1], catalogue.gpus[1], RULES_BY_NAME["first-fit"])
     nic = fleet.open(catalogue.kinds[1])
     tenant = promised("urgent", "a", 1.0, 31.0).tenant
     fleet.place(tenant, nic)
@@ -59,7 +59,7 @@ def test_a_gpu_that_rejects_the_arrival_or_a_tenant_is_passed_over() -> None:
     assert index.opening_score(promised("hopeless", "a", 1.0, 29.0).tenant) is None
 
 
-@pytest.mark.parametrize("rule", list(RULES))
+@pytest.mark.parametrize("rule", list(RULES_BY_NAME))
 def test_plans_of_different_rates_keep_every_promise(rule: str) -> None:
     """Forty NFs, each at a rate of its own, are all placed, and GPUs are shared."""
     trace = [promised(str(n), "ab"[n % 2], 100.0 + n, 45.0 + 7 * (n % 5), n) for n in range(40)]

@@ -16,12 +16,12 @@ from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
-from placer.testing.strategies import TRAFFIC, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, catalogue
 from profiles import CoLocation, Workload
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
 
 KIND = "toy-0"
-PAIR = (Workload("a", TRAFFIC), Workload("b", TRAFFIC))
+PAIR = (Workload("a", TOY_TRAFFIC), Workload("b", TOY_TRAFFIC))
 SOLO = {"a": 100.0, "b": 200.0, "c": 400.0}
 
 
@@ -29,7 +29,7 @@ def engine_of(count: int | None = None) -> Engine:
     """An engine that learns, of so many NICs."""
     kinds = catalogue((count, 1.0)).kinds
     feedback, oracles = correct(kinds, [PredictorOracle(ToyPredictor(), 0.2)])
-    expected = [Tenant(nf, Workload(nf, TRAFFIC), Sla(max_drop=0.3)) for nf in SOLO]
+    expected = [Tenant(nf, Workload(nf, TOY_TRAFFIC), Sla(max_drop=0.3)) for nf in SOLO]
     return Engine(Fleet(kinds), oracles, feedback=feedback, expected=expected)
 
 
@@ -63,7 +63,7 @@ def next_event(engine: Engine, number: int, draw: Random) -> FleetEvent:
     nf = draw.choice("abc")
     drop = round(draw.uniform(0.05, 0.3), 2)
     sla = Sla(max_drop=drop) if draw.random() < 0.7 else Sla(min_kpps=SOLO[nf] * (1.0 - drop))
-    return Arrive(Tenant(str(number), Workload(nf, TRAFFIC), sla))
+    return Arrive(Tenant(str(number), Workload(nf, TOY_TRAFFIC), sla))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -100,9 +100,9 @@ def test_an_arrival_is_rejected_only_where_no_nic_keeps_all_slas_by_what_was_lea
             engine.handle(Depart(draw.choice(draw.choice(nics).tenants).id))
             continue
         nf = draw.choice("abc")
-        arrival = Tenant(str(number), Workload(nf, TRAFFIC), Sla(min_kpps=SOLO[nf] * draw.uniform(0.7, 0.95)))
+        arrival = Tenant(str(number), Workload(nf, TOY_TRAFFIC), Sla(min_kpps=SOLO[nf] * draw.uniform(0.7, 0.95)))
         if draw.random() < 0.3:  # a question in between changes nothing
-            engine.selector.ranked(arrival, 3)
+            engine.selector.rank(arrival, 3)
         if engine.handle(Arrive(arrival)).nic is None:
             rejected += 1
             for nic in engine.fleet.nics.values():
@@ -117,7 +117,7 @@ def test_questions_change_no_decision(seed: int) -> None:
     what_if = WhatIf(asked)
     for number in range(150):
         for nf in SOLO:
-            arrival = Tenant("?", Workload(nf, TRAFFIC), Sla(max_drop=0.1))
+            arrival = Tenant("?", Workload(nf, TOY_TRAFFIC), Sla(max_drop=0.1))
             what_if.places(arrival, count=1 + number % 2)
         event = next_event(asked, number, draw)
         assert asked.handle(event).moves == other.handle(event).moves

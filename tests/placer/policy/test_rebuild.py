@@ -14,7 +14,7 @@ from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT, LOOK_AHEAD
 from placer.policy.selector import Selector
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 from tests.effort import examples
 
@@ -43,7 +43,7 @@ class SwitchedOracle(ToyOracle):
 
 def arrival(number: int, nf: str, drop: float) -> Arrive:
     """An arrival of an NF."""
-    return Arrive(Tenant(str(number), Workload(nf, TRAFFIC), Sla(max_drop=drop)))
+    return Arrive(Tenant(str(number), Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop)))
 
 
 EVERY = [arrival(100, nf, drop).tenant for nf in "abcd" for drop in (0.05, 0.1, 0.2, 0.3)]

@@ -11,7 +11,7 @@ from placer.model.sla import Sla
 from placer.policy.rejection import Cause
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, Rule
 from placer.policy.sampled_index import Interference, SampledIndex
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 
 KIND = catalogue((None, 1.0)).kinds[0]
@@ -19,7 +19,7 @@ KIND = catalogue((None, 1.0)).kinds[0]
 
 def tenant(identity: str, nf: str, drop: float) -> Tenant:
     """A tenant that accepts a drop."""
-    return Tenant(identity, Workload(nf, TRAFFIC), Sla(max_drop=drop))
+    return Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop))
 
 
 def index_of(*nics: list[Tenant], rule: Rule = FIRST_FIT) -> SampledIndex:

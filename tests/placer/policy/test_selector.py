@@ -8,10 +8,10 @@ from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
 from placer.policy.rejection import Cause, Tally
-from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, Rule
+from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, Rule
 from placer.policy.sampled_index import SampledIndex
 from placer.policy.selector import LoosestSlas, Selector
-from placer.testing.strategies import SOLO, TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import SOLO_KPPS, TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 
 KIND = catalogue((None, 1.0)).kinds[0]
@@ -19,7 +19,7 @@ KIND = catalogue((None, 1.0)).kinds[0]
 
 def tenant(identity: str, nf: str, sla: float | Sla) -> Tenant:
     """A tenant with an SLA, or one that accepts a drop."""
-    return Tenant(identity, Workload(nf, TRAFFIC), sla if isinstance(sla, Sla) else Sla(max_drop=sla))
+    return Tenant(identity, Workload(nf, TOY_TRAFFIC), sla if isinstance(sla, Sla) else Sla(max_drop=sla))
 
 
 def selector_of(*nics: list[Tenant], rule: Rule = FIRST_FIT) -> Selector:
@@ -51,11 +51,11 @@ def test_a_looser_sla_extends_what_is_predicted() -> None:
 def test_the_loosest_sla_is_rounded_up() -> None:
     """To steps of 5 %; an SLA in kpps counts by its share of the throughput alone, and for its workload only."""
     loosest = LoosestSlas()
-    for one in (tenant("1", "a", 0.07), tenant("2", "b", Sla(min_kpps=0.72 * SOLO["b"])), tenant("3", "b", 0.1)):
+    for one in (tenant("1", "a", 0.07), tenant("2", "b", Sla(min_kpps=0.72 * SOLO_KPPS["b"])), tenant("3", "b", 0.1)):
         loosest.include(one)
-    drops = {nf: loosest.accepted_drop(Workload(nf, TRAFFIC), SOLO[nf]) for nf in "ab"}
+    drops = {nf: loosest.accepted_drop(Workload(nf, TOY_TRAFFIC), SOLO_KPPS[nf]) for nf in "ab"}
     assert drops == {"a": pytest.approx(0.1), "b": pytest.approx(0.3)}
-    assert loosest.accepted_drop(Workload("b", TRAFFIC), 0.5 * SOLO["b"]) == pytest.approx(0.1)
+    assert loosest.accepted_drop(Workload("b", TOY_TRAFFIC), 0.5 * SOLO_KPPS["b"]) == pytest.approx(0.1)
 
 
 def test_a_nic_that_violates_every_sla_takes_no_arrival_and_is_explained() -> None:
@@ -98,7 +98,7 @@ def test_the_tightest_class_that_fits_is_filled_first() -> None:
         assert len(set(homes)) == 10
 
 
-@pytest.mark.parametrize("rule", RULES.values())
+@pytest.mark.parametrize("rule", RULES_BY_NAME.values())
 def test_the_same_arrivals_get_the_same_nics(rule: Rule) -> None:
     """Prices are renewed by number of arrivals, not by the clock."""
     plans = []

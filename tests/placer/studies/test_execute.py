@@ -12,8 +12,8 @@ from signal import SIG_DFL, SIGINT, signal
 import pandas as pd
 import pytest
 
-from placer.studies import BY, execute, local_executor, read_study, summarize, tasks_of_study
-from placer.studies.execute import RESULTS, fingerprint
+from placer.studies import GROUP_COLUMNS, execute, local_executor, read_study, summarize, tasks_of_study
+from placer.studies.execute import RESULTS_FILE, fingerprint
 
 
 @pytest.mark.long
@@ -32,7 +32,7 @@ def test_an_interrupted_study_continues_to_the_same_bytes(study: Path, tmp_path:
     assert len(kept) == 1
     execute(tasks, tmp_path / "parted", executor=local_executor(2))
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    assert (tmp_path / "parted" / RESULTS).read_bytes() == (tmp_path / "whole" / RESULTS).read_bytes()
+    assert (tmp_path / "parted" / RESULTS_FILE).read_bytes() == (tmp_path / "whole" / RESULTS_FILE).read_bytes()
 
 
 def test_a_result_is_named_after_what_it_depends_on(study: Path, risky: Path, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_ctrl_c_keeps_finished_results(study: Path, tmp_path: Path) -> None:
     assert running.returncode == 130
     assert "the same command" in stderr
     assert all(len(pd.read_parquet(part)) == 1 for part in out.glob("parts/*.parquet"))
-    assert not (out / RESULTS).exists()
+    assert not (out / RESULTS_FILE).exists()
 
 
 def test_statistics_of_five_and_of_two_draws() -> None:
@@ -91,7 +91,7 @@ def test_four_draws_in_five_lie_between_low_and_high(draws: int) -> None:
 
 def test_statistics_keep_the_order_of_the_study(risky: Path, tmp_path: Path) -> None:
     """Rows are ordered by strategy, then by risk, as in the study."""
-    statistics = summarize(execute(tasks_of_study(read_study(risky), print), tmp_path / "out"), BY)
+    statistics = summarize(execute(tasks_of_study(read_study(risky), print), tmp_path / "out"), GROUP_COLUMNS)
     assert statistics["strategy"].tolist() == ["greedy", "contention-aware", "contention-aware", "optimal"]
     assert statistics["risk"].tolist()[1:3] == [0.05, 0.5]
     assert (statistics["draws"] == 1).all()
@@ -101,7 +101,7 @@ def test_results_of_earlier_versions_are_summarized() -> None:
     """They have no budgets: a risk was given, and whether a budget was kept is not known."""
     figures = {"nics": 5, "wastage_pct": 0.0, "violations_pct": 1.0, "rejected": 0, "cost": 1.0}
     named = {"trace": "t", "fleet": "f", "strategy": "s", "predictor": "tomur", "risk": 0.05}
-    (row,) = summarize(pd.DataFrame([{**named, **figures}]), BY).to_dict("records")
+    (row,) = summarize(pd.DataFrame([{**named, **figures}]), GROUP_COLUMNS).to_dict("records")
     assert row["risk"] == row["chosen_risk"] == 0.05
     assert row["keeps_budget"] is None and pd.isna(row["budget_pct"])
 

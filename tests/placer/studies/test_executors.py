@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from placer.studies import cluster_executor, execute, local_executor, read_study, tasks_of_study
-from placer.studies.execute import CLUSTERS, RESULTS
+from placer.studies.execute import CLUSTER_EXECUTORS, RESULTS_FILE
 from profiles import InputError
 
 
@@ -41,12 +41,12 @@ def test_a_cluster_gives_the_same_bytes(
     execute(tasks, tmp_path / "serial")
     with started() as address:
         execute(tasks, tmp_path / "cluster", executor=cluster_executor(started.__name__, address))
-    assert (tmp_path / "cluster" / RESULTS).read_bytes() == (tmp_path / "serial" / RESULTS).read_bytes()
+    assert (tmp_path / "cluster" / RESULTS_FILE).read_bytes() == (tmp_path / "serial" / RESULTS_FILE).read_bytes()
 
 
 def test_a_cluster_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hint names the extra; unknown names are refused, too."""
-    monkeypatch.setitem(CLUSTERS, "dask", ("no_such_package", CLUSTERS["dask"][1]))
+    monkeypatch.setitem(CLUSTER_EXECUTORS, "dask", ("no_such_package", CLUSTER_EXECUTORS["dask"][1]))
     with pytest.raises(InputError, match=r"pip install 'nf-placer\[dask\]'"):
         cluster_executor("dask")
     with pytest.raises(InputError, match="'cloud' is no cluster software"):

@@ -327,7 +327,7 @@ def test_costs_need_not_be_round(tmp_path: Path) -> None:
     catalogue = Catalogue((tenths,), (), (), specs=("simulated",))
     found = find_optimum(FOUR, catalogue, [PAIRS], time_limit=5)
     worse = replace(found, cost=0.4, proven=False)
-    assert faults_in(certificate(FOUR, catalogue, worse.improved_by(found.plan, [tenths])), tmp_path, [PAIRS]) == []
+    assert faults_in(certificate(FOUR, catalogue, worse.choose_better(found.plan, [tenths])), tmp_path, [PAIRS]) == []
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from placer.fleet.service.http.openapi import JSON, LINES, DescribedRoute, RouteOperation, describe, documentation_page
+from placer.fleet.service.http.openapi import (
+    JSON_TYPE,
+    LINES_TYPE,
+    DescribedRoute,
+    RouteOperation,
+    describe,
+    documentation_page,
+)
 from placer.fleet.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
 from placer.fleet.service.http.writer import Overloaded, Stopped, Writer
 from placer.fleet.service.log import log
-from placer.fleet.service.page import HEADERS, page_files
+from placer.fleet.service.page import PAGE_HEADERS, page_files
 from placer.fleet.state.saved import Unreachable
 
 LARGEST_BODY = 16 * 1024 * 1024
@@ -39,14 +46,14 @@ OVERLOAD_SECONDS, SECONDS_PER_REFUSAL = 0.01, 0.0005
 """How long the refusal of an event waits while too many requests do, at least and for each refusal that waits already:
 clients that come again as soon as they are answered would otherwise take the time of those that are decided on."""
 
-EVENTS = "/v1/events"
+EVENTS_PATH = "/v1/events"
 
 OPEN_PATHS = ("/", "/docs", "/healthz", "/openapi.json", "/readyz")
 """Paths that need no token, besides the files of the page."""
 
 PAGE_FILES = "/page/"
 
-UNEXPECTED = 500
+UNEXPECTED_STATUS = 500
 
 Background = Callable[[], Coroutine[None, None, None]]
 Headers = Sequence[tuple[bytes, bytes]]
@@ -54,17 +61,17 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 def answer(value: object) -> Response:
     """A value as JSON."""
-    return Response(json.dumps(value), media_type=JSON)
+    return Response(json.dumps(value), media_type=JSON_TYPE)
 
 
 def lines(texts: Iterable[str]) -> Response:
     """Lines of JSON."""
-    return Response("".join(f"{text}\n" for text in texts), media_type=LINES)
+    return Response("".join(f"{text}\n" for text in texts), media_type=LINES_TYPE)
 
 
 def refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Why a request is refused."""
-    return Response(json.dumps({"ok": False, "error": message}), status, dict(headers or {}), JSON)
+    return Response(json.dumps({"ok": False, "error": message}), status, dict(headers or {}), JSON_TYPE)
 
 
 class TooLarge(Exception):
@@ -113,7 +120,7 @@ class PostedEndpoint:
             return
         except Exception as failure:
             response = failure_answer(failure, "POST")
-            if response.status_code == UNEXPECTED:
+            if response.status_code == UNEXPECTED_STATUS:
                 log("failure", error=repr(failure), trace=traceback.format_exception(failure))
         await response(scope, receive, send)
 
@@ -162,10 +169,10 @@ def failure_answer(failure: Exception, method: str) -> Response:
             return refusal(404, "there is no such path")
         case HTTPException(status_code=405):
             return refusal(405, f"{method} is not possible here", failure.headers)
-    return refusal(UNEXPECTED, "the service failed; its log says how")
+    return refusal(UNEXPECTED_STATUS, "the service failed; its log says how")
 
 
-OVERLOAD = failure_answer(Overloaded(), "POST")
+OVERLOAD_ANSWER = failure_answer(Overloaded(), "POST")
 """The refusal of an event while too many wait."""
 
 
@@ -185,14 +192,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path = scope["path"]
-        if path == EVENTS and self._writer.full:  # before anything else is done: these may be many more than others
-            self._writer.metrics.overloaded()
+        if path == EVENTS_PATH and self._writer.full:  # first of all: these may be many more than others
+            self._writer.metrics.count_overload()
             self._refusals += 1
             try:
                 await asyncio.sleep(max(OVERLOAD_SECONDS, SECONDS_PER_REFUSAL * self._refusals))
             finally:
                 self._refusals -= 1
-            await OVERLOAD(scope, receive, send)
+            await OVERLOAD_ANSWER(scope, receive, send)
             return
         allowed = self._check(path, scope["headers"])
         if isinstance(allowed, Response):
@@ -210,7 +217,7 @@ class Guard:
         scopes = self._tokens.scopes(found.get(b"authorization", b"").decode("latin-1") or None)
         if scopes is None:
             return refusal(401, "a known token is needed: Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
-        needed = DECIDE if path.startswith((EVENTS, "/k8s/v1/bind")) else ASK
+        needed = DECIDE if path.startswith((EVENTS_PATH, "/k8s/v1/bind")) else ASK
         if needed not in scopes:
             return refusal(403, f"the token does not have the scope '{needed}'")
         length = found.get(b"content-length", b"0")
@@ -262,10 +269,10 @@ def _file_routes(routes: Sequence[Route]) -> list[Route]:
     """`/` and `/page/...`, the page for people; `/openapi.json` and `/docs`, the description of the routes."""
     document = cache(partial(describe, routes))  # made once, when it is first asked for: it takes 0.1 s
     served: dict[str, tuple[Callable[[], bytes], str, Mapping[str, str]]] = {
-        path: (partial(bytes, file.content), file.media_type, HEADERS) for path, file in page_files().items()
+        path: (partial(bytes, file.content), file.media_type, PAGE_HEADERS) for path, file in page_files().items()
     }
-    served["/openapi.json"] = cache(lambda: json.dumps(document()).encode()), JSON, {}
-    served["/docs"] = cache(lambda: documentation_page(document()).encode()), "text/html; charset=utf-8", HEADERS
+    served["/openapi.json"] = cache(lambda: json.dumps(document()).encode()), JSON_TYPE, {}
+    served["/docs"] = cache(lambda: documentation_page(document()).encode()), "text/html; charset=utf-8", PAGE_HEADERS
     return [_file_route(path, *file) for path, file in served.items()]
 
 

@@ -14,15 +14,15 @@ import httpx
 from profiles import InputError
 
 IN_CLUSTER = "in-cluster"
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-SECONDS = 10.0
+ANSWER_SECONDS = 10.0
 """Seconds that the API server may take for an answer."""
 
 WATCH_SECONDS = 300
 """Seconds after which a watch is begun anew."""
 
-PAGE = 500
+PAGE_LIMIT = 500
 
 
 class Gone(Exception):
@@ -53,7 +53,7 @@ class KubernetesApi:
     """
 
     def __init__(self, address: str) -> None:
-        self._account = ACCOUNT if address == IN_CLUSTER else None
+        self._account = ACCOUNT_FOLDER if address == IN_CLUSTER else None
         verify: str | bool = True
         if self._account is not None:
             host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
@@ -65,13 +65,13 @@ class KubernetesApi:
             raise InputError.of(
                 "--kubernetes", f"'{address}' is no address", hint="in-cluster, or http://127.0.0.1:8001"
             )
-        timeout = httpx.Timeout(SECONDS, read=SECONDS)
+        timeout = httpx.Timeout(ANSWER_SECONDS, read=ANSWER_SECONDS)
         self._client = httpx.AsyncClient(base_url=address, verify=verify, timeout=timeout, trust_env=False)
 
-    async def listed(self, resource: str) -> tuple[list[dict[str, Any]], str]:
+    async def list_resource(self, resource: str) -> tuple[list[dict[str, Any]], str]:
         """All `nodes` or `pods`, and the version of the list."""
         items: list[dict[str, Any]] = []
-        parameters: dict[str, str | int] = {"limit": PAGE}
+        parameters: dict[str, str | int] = {"limit": PAGE_LIMIT}
         while True:
             answer = await self._client.get(f"/api/v1/{resource}", params=parameters, headers=self._headers())
             answer.raise_for_status()
@@ -93,7 +93,7 @@ class KubernetesApi:
         parameters: dict[str, str | int] = {
             "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": WATCH_SECONDS,
         }  # fmt: skip
-        patient = httpx.Timeout(SECONDS, read=WATCH_SECONDS + SECONDS)
+        patient = httpx.Timeout(ANSWER_SECONDS, read=WATCH_SECONDS + ANSWER_SECONDS)
         address = f"/api/v1/{resource}"
         request = self._client.stream("GET", address, params=parameters, headers=self._headers(), timeout=patient)
         async with request as answer:

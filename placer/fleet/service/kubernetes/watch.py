@@ -66,7 +66,7 @@ class Watcher:
         failures = 0
         while not self.writer.stopping:
             try:
-                items, version = await self.api.listed(resource)
+                items, version = await self.api.list_resource(resource)
                 await (self._nodes(items) if resource == "nodes" else self._pods(items))
                 self._listed.add(resource)
                 failures = 0

@@ -142,9 +142,9 @@ class BatchAnswers:
 # Following: an agent's fleet becomes what others have made of it, one of their batches after the other.
 
 
-SERVICES = {service.value: service for service in Service}
+SERVICES_BY_NAME = {service.value: service for service in Service}
 
-REMEMBERED = 100_000
+MAX_REMEMBERED_WORKLOADS = 100_000
 """Different workloads that are remembered."""
 
 
@@ -194,7 +194,7 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
             nic = Nic(nic_id, fleet.kinds[kind], number)
             fleet.adopt(nic, ())
         if nic.service.value != value:
-            fleet.set_service(nic_id, SERVICES[value])
+            fleet.set_service(nic_id, SERVICES_BY_NAME[value])
         versions.follow(nic_id, base + after)
 
 
@@ -218,6 +218,6 @@ def _place(engine: Engine, row: Sequence[Any]) -> None:
         engine.selector.observe_elsewhere(tenant)
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MAX_REMEMBERED_WORKLOADS)
 def _workload(nf: str, flows: float, size: float, mtbr: float) -> Workload:
     return Workload(nf, TrafficProfile(flows, size, mtbr))

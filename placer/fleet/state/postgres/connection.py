@@ -13,13 +13,13 @@ from psycopg.conninfo import conninfo_to_dict
 
 from profiles import InputError
 
-SETTINGS: dict[str, str | int] = {
+CONNECTION_SETTINGS: dict[str, str | int] = {
     "connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
     "tcp_user_timeout": 15_000, "application_name": "placer",
 }  # fmt: skip
 """Unless the address says otherwise: a server that cannot be reached is noticed within seconds."""
 
-HINT = "as in postgresql://placer@db.example/fleet; the password belongs in PGPASSWORD or ~/.pgpass"
+ADDRESS_HINT = "as in postgresql://placer@db.example/fleet; the password belongs in PGPASSWORD or ~/.pgpass"
 
 
 def show(address: str) -> str:
@@ -54,7 +54,7 @@ def run(connection: Connection[Any], statement: str, *values: object) -> list[tu
     return found.fetchall() if found.description else []
 
 
-def opened(address: str) -> Connection[Any]:
+def open_connection(address: str) -> Connection[Any]:
     """A connection, outside any transaction.
 
     Raises
@@ -67,7 +67,7 @@ def opened(address: str) -> Connection[Any]:
         if urlsplit(address).netloc.count("@") > 1:
             raise ValueError("an @ of a password is written as %40")
     except (ProgrammingError, ValueError):  # libpq's message may quote a part of the password
-        raise InputError.of("--state", f"{show(address)} is no address of PostgreSQL", hint=HINT) from None
+        raise InputError.of("--state", f"{show(address)} is no address of PostgreSQL", hint=ADDRESS_HINT) from None
     try:
         return reopen(address)
     except Error as error:
@@ -80,7 +80,8 @@ def opened(address: str) -> Connection[Any]:
 def reopen(address: str) -> Connection[Any]:
     """A connection to an address that was good before; psycopg's errors."""
     given = conninfo_to_dict(address)
-    made = connect(address, autocommit=True, **{key: value for key, value in SETTINGS.items() if key not in given})  # type: ignore[arg-type]
+    settings: dict[str, Any] = {key: value for key, value in CONNECTION_SETTINGS.items() if key not in given}
+    made = connect(address, autocommit=True, **settings)
     try:
         made.execute("SET synchronous_commit = on")  # nothing is acknowledged that a crash could lose
     except BaseException:
@@ -147,7 +148,7 @@ class Link:
         self.agent = agent
         self.epoch = 0
         self.up = True
-        self.connection = opened(address)
+        self.connection = open_connection(address)
         self._ending = threading.Event()
 
     def end(self) -> None:

@@ -26,7 +26,7 @@ from placer.fleet.events import Decision, FleetEvent, Learned, Rebalance
 from placer.fleet.learning.actions import ActionKind
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.protocol import Check
-from placer.fleet.state.model_actions import RETRAINING, RecordedActions
+from placer.fleet.state.model_actions import RETRAINING_TASK, RecordedActions
 from placer.fleet.state.postgres.agreement import Agreement
 from placer.fleet.state.postgres.batch import BatchAnswers, Lease
 from placer.fleet.state.postgres.connection import Link, Rows, in_transaction, is_lost, reopen, run, show
@@ -39,10 +39,10 @@ from placer.fleet.state.postgres.schema import (
     keep_kinds,
     make_state,
 )
-from placer.fleet.state.saved import KEPT, Unreachable
+from placer.fleet.state.saved import MAX_KEPT_ANSWERS, Unreachable
 from placer.fleet.state.saved_fleet import read_saved_fleet
 from placer.fleet.state.saved_learning import (
-    ASKED,
+    ASKED_PREFIX,
     read_learnt,
     read_readings,
     reading_of,
@@ -57,7 +57,7 @@ PRUNED_EVERY = 300
 """Beats between removals of what is no longer needed."""
 
 
-REBALANCING = "rebalance"
+REBALANCING_TASK = "rebalance"
 """What only one agent does at a time."""
 
 
@@ -155,9 +155,9 @@ class SharedState:
         """Take down an event of the batch under way."""
         lease = None
         if isinstance(event, Rebalance):
-            lease = self.leases.held(REBALANCING)
+            lease = self.leases.find_lease(REBALANCING_TASK)
         elif isinstance(decision, Learned) and brings_a_version(decision.rows):
-            lease = self.leases.held(RETRAINING)
+            lease = self.leases.find_lease(RETRAINING_TASK)
         self.agreement.record(event, decision, answer, lease)
 
     def decide(self, engine: Engine, work: Callable[[], None]) -> None:
@@ -186,12 +186,14 @@ class SharedState:
         if self.agent in alive:
             self.pool = Pool(alive.index(self.agent), len(alive))
         if self._beats % PRUNED_EVERY == 0:
-            self._link.attempt(lambda connection: run(connection, "SELECT placer_prune(%s, %s)", KEPT_BATCHES, KEPT))
+            self._link.attempt(
+                lambda connection: run(connection, "SELECT placer_prune(%s, %s)", KEPT_BATCHES, MAX_KEPT_ANSWERS)
+            )
         self._beats += 1
 
     def note(self, name: str, value: object, task: str | None = None) -> bool:
         """As of `SavedState`; at once, and with a task only under its lease."""
-        lease = None if task is None else self.leases.held(task)
+        lease = None if task is None else self.leases.find_lease(task)
         if task is not None and lease is None:
             return False
         guard = "" if lease is None else "WHERE placer_holds(%s, %s) "
@@ -206,15 +208,15 @@ class SharedState:
             self.leases.lose(task)
         return bool(written)
 
-    def noted(self, name: str) -> Any:
+    def find_note(self, name: str) -> Any:
         """As of `SavedState`."""
         rows = self._ask("SELECT value FROM learnt WHERE name = %s", name)
         return json.loads(rows[0][0]) if rows else None
 
-    def asked(self) -> Mapping[str, Any]:
+    def list_requests(self) -> Mapping[str, Any]:
         """As of `SavedState`."""
         with suppress(Unreachable):  # it takes effect with a later measurement
-            return requests_in(self._ask("SELECT name, value FROM learnt WHERE name LIKE %s", f"{ASKED}%"))
+            return requests_in(self._ask("SELECT name, value FROM learnt WHERE name LIKE %s", f"{ASKED_PREFIX}%"))
         return {}
 
     def log(self) -> Iterator[tuple[str, str]]:
@@ -282,7 +284,7 @@ class SharedState:
 # that is refused.
 
 
-SECONDS = 15.0
+LEASE_SECONDS = 15.0
 """How long a lease lasts; it is prolonged when a third of that has passed."""
 
 Ask = Callable[..., list[tuple[Any, ...]]]
@@ -309,9 +311,9 @@ class Leases:
         """The lease of a task, taken or prolonged; None while another agent has it."""
         lease, since = self._held.get(task, (None, 0.0))
         now = time.monotonic()
-        if lease is not None and now < since + SECONDS / 3:
+        if lease is not None and now < since + LEASE_SECONDS / 3:
             return lease
-        ((epoch,),) = self._ask("SELECT placer_lease(%s, %s, %s)", task, self._agent, SECONDS)
+        ((epoch,),) = self._ask("SELECT placer_lease(%s, %s, %s)", task, self._agent, LEASE_SECONDS)
         if epoch is None:
             self.lose(task)
             return None
@@ -319,7 +321,7 @@ class Leases:
         self._held[task] = taken, now
         return taken
 
-    def held(self, task: str) -> Lease | None:
+    def find_lease(self, task: str) -> Lease | None:
         """The lease of a task as far as this agent knows; the database has the last word."""
         found = self._held.get(task)
         return None if found is None else found[0]

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.fleet.learning.challenge import BETS, LARGEST, OF_A_TENANT, BettingTest, Challenge, ChallengeVerdict, loss
+from placer.fleet.learning.challenge import (
+    BET_PARTS,
+    LARGEST_FACTOR,
+    OF_A_TENANT,
+    BettingTest,
+    Challenge,
+    ChallengeVerdict,
+    loss,
+)
 from placer.fleet.learning.ledger import ProductionReading
 from placer.model.oracle import co_location_of
 from profiles import TrafficProfile, Workload
@@ -52,7 +60,7 @@ def test_wealth_by_hand() -> None:
     """After one difference of 0.5, each part of the stake has grown by half its bet; what lies beyond 1 counts as 1."""
     test = BettingTest()
     test.bet(0.5)
-    assert test.e_value == pytest.approx(1.0 + 0.5 * sum(BETS) / len(BETS))
+    assert test.e_value == pytest.approx(1.0 + 0.5 * sum(BET_PARTS) / len(BET_PARTS))
     one, two = BettingTest(), BettingTest()
     one.bet(1.0), two.bet(7.0)
     assert one.e_value == two.e_value
@@ -93,7 +101,7 @@ def test_one_tenant_promotes_nothing_even_if_all_others_are_undecided() -> None:
         challenge.add(reading(2 * number, "liar", 500.0), KPPS, 500.0)
         challenge.add(reading(2 * number + 1, str(number), KPPS), KPPS, KPPS)
     assert challenge.verdict is ChallengeVerdict.OPEN
-    assert 1.0 < challenge.e_value <= LARGEST**OF_A_TENANT
+    assert 1.0 < challenge.e_value <= LARGEST_FACTOR**OF_A_TENANT
 
 
 def test_a_co_location_counts_once() -> None:
@@ -113,5 +121,5 @@ def test_above_a_lower_bound_no_prediction_is_off() -> None:
 
 def test_later_challengers_need_more_evidence() -> None:
     """The levels of all of them add up to 1 % at most, what one tenant could add left out."""
-    levels = [LARGEST**OF_A_TENANT / Challenge(number).needed for number in range(1, 10_000)]
+    levels = [LARGEST_FACTOR**OF_A_TENANT / Challenge(number).needed for number in range(1, 10_000)]
     assert 0.0099 < sum(levels) <= 0.01

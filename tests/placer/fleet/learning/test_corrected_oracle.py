@@ -14,12 +14,12 @@ from placer.fleet.learning.corrected_oracle import CorrectedOracle
 from placer.fleet.learning.corrections import LearntCorrections
 from placer.fleet.learning.ledger import Ledger, ProductionReading
 from placer.model.oracle import co_location_of
-from placer.testing.strategies import TRAFFIC
+from placer.testing.strategies import TOY_TRAFFIC
 from profiles import CoLocation, Workload
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
 
 MODEL = "toy-0"
-WORKLOADS = [Workload(nf, TRAFFIC) for nf in "abc"]
+WORKLOADS = [Workload(nf, TOY_TRAFFIC) for nf in "abc"]
 CO_LOCATIONS = st.lists(st.sampled_from(WORKLOADS), min_size=1, max_size=4).map(co_location_of)
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.fleet.learning.corrections import NEARNESS, Estimate, LearntCorrections
-from placer.fleet.learning.ledger import Ledger, LedgerEntry, ProductionReading, agreed
+from placer.fleet.learning.corrections import NEAR_WEIGHTS, Estimate, LearntCorrections
+from placer.fleet.learning.ledger import Ledger, LedgerEntry, ProductionReading, agree_on
 from placer.model.oracle import co_location_of
-from placer.testing.strategies import TRAFFIC
+from placer.testing.strategies import TOY_TRAFFIC
 from profiles import CoLocation, Workload
 
-A, B, C, D = (Workload(nf, TRAFFIC) for nf in "abcd")
+A, B, C, D = (Workload(nf, TOY_TRAFFIC) for nf in "abcd")
 MODEL = "toy-0"
 PREDICTED = Estimate(100.0, 95.0, 0.03)
 
@@ -234,7 +234,7 @@ def test_what_is_near_counts_by_how_many_competitors_differ(
         fewer = (Counter(competitors) - Counter(entry.competitors)).total()
         if competitors and max(more, fewer) == 1:
             moved, weight = said(entry)
-            nearness = weight * NEARNESS[2 if more and fewer else 1]
+            nearness = weight * NEAR_WEIGHTS[2 if more and fewer else 1]
             expected, weights = expected + nearness * moved, weights + nearness
     near = expected / weights
     own = ledger.find(MODEL, A, competitors)
@@ -248,4 +248,4 @@ def said(entry: LedgerEntry) -> tuple[float, float]:
     votes = entry.votes(PREDICTED.kpps).exact
     most = 0.06 * len(votes) if len(votes) < 3 else 9.0
     weight = 0.5 if len(votes) == 1 else len(votes) / (len(votes) + 0.25)
-    return min(max(agreed(votes), -most), most), weight
+    return min(max(agree_on(votes), -most), most), weight

@@ -15,12 +15,12 @@ from placer.fleet.learning.learning import CANARY, NOTED, PROMOTED, ROLLED_BACK,
 from placer.fleet.learning.ledger import Ledger, ProductionReading
 from placer.fleet.learning.trial import CanaryOracle
 from placer.model.oracle import PredictorOracle, co_location_of
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import CoLocation, TrafficProfile, Workload
 from tests.placer.fleet.learning.biased_predictor import MODEL, BiasedPredictor, Planned
 
 KINDS = catalogue((None, 1.0)).kinds
-A, B, C = (Workload(nf, TRAFFIC) for nf in "abc")
+A, B, C = (Workload(nf, TOY_TRAFFIC) for nf in "abc")
 TRY = ModelAction(ActionKind.CANARY, 2, 0)
 
 
@@ -70,7 +70,7 @@ def test_no_answer_comes_from_the_former_model_after_a_promotion() -> None:
     statuses(feedback, 1.0, 150)
     after = feedback.deciders[0].throughput([unknown])[0]
     assert after == pytest.approx([kpps / 1.1 for kpps in before])
-    assert [one.kpps for one in feedback.expected(MODEL, unknown)] == pytest.approx(after)
+    assert [one.kpps for one in feedback.expect(MODEL, unknown)] == pytest.approx(after)
 
 
 def test_a_worse_version_is_never_promoted() -> None:

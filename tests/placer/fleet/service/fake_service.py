@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from placer.fleet.service.page import HEADERS, PageFile, page_files
+from placer.fleet.service.page import PAGE_HEADERS, PageFile, page_files
 
 SCRIPT = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
 LONG = "a-very-long-name-" * 15
@@ -207,7 +207,7 @@ def _handler_of(fake: Fake) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             found = FILES.get(self.path)
             if found:
-                self.send(200, found, HEADERS)
+                self.send(200, found, PAGE_HEADERS)
                 return
             status, answer = self.judged(json.loads(body or b"{}"))
             lines = "\n".join(map(json.dumps, answer)) if isinstance(answer, list) else json.dumps(answer)

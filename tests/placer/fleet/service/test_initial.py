@@ -15,7 +15,7 @@ from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT
-from placer.testing.strategies import TRAFFIC, ToyOracle, arrival, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, arrival, catalogue
 from profiles import Workload
 from tests.placer.fleet.state.postgres.agents import Agent, picture
 from tests.postgres import Cluster
@@ -46,7 +46,7 @@ def engine(fleet: Fleet | None = None, events: int = 0) -> Engine:
 
 def arrive(one: Engine, identity: str, nf: str, drop: float = 0.5) -> str | None:
     """The NIC that an arrival gets."""
-    return one.handle(Arrive(Tenant(identity, Workload(nf, TRAFFIC), Sla(max_drop=drop)))).nic
+    return one.handle(Arrive(Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop)))).nic
 
 
 def test_nics_keep_the_ids_of_the_plan_and_later_ones_have_higher_numbers() -> None:

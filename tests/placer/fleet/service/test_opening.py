@@ -24,7 +24,7 @@ from placer.fleet.state.store import State
 from placer.model.fleet import Fleet
 from placer.model.oracle import PredictorOracle
 from placer.progress import Progress
-from placer.testing.strategies import TRAFFIC, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, catalogue
 from profiles import InputError
 from tests.placer.fleet.learning.biased_predictor import BiasedPredictor, Planned
 
@@ -50,7 +50,7 @@ def opened(state: State) -> Engine:
     fresh = engine_of(Fleet(CATALOGUE.kinds))
     before = Recorded(recorded_actions(state.learnt), None, ("toy-0",))
     # the toy world has neither models nor traffic ranges
-    world = type("World", (), {"default_traffic": TRAFFIC, "check": lambda self, workload: ()})()
+    world = type("World", (), {"default_traffic": TOY_TRAFFIC, "check": lambda self, workload: ()})()
     engine = replay(state, fresh, before, world, Progress(quiet=True))
     assert engine is not None
     assert engine.feedback is not None
@@ -79,7 +79,7 @@ def answers(path: Path, lines: list[str], kills: set[int]) -> list[str]:
     while done < len(lines):
         with State(path, CATALOGUE.kinds) as state:
             engine = opened(state)
-            reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+            reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
             while done < len(lines):
                 event = reader.read(_measured(lines[done], engine, done))
                 decision = engine.handle(event)
@@ -133,7 +133,7 @@ def test_what_operators_ask_for_waits_in_the_state(tmp_path: Path) -> None:
             look.ask(ModelAction(ActionKind.FREEZE))
             look.ask(ModelAction(ActionKind.ROLL_BACK, 1))
             summary = FeedbackSummary.of(look)
-        assert list(state.asked()) == ["asked 1", "asked 2"]
+        assert list(state.list_requests()) == ["asked 1", "asked 2"]
     assert (summary.frozen, summary.model, summary.measurements) == (True, 1, 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from placer.evaluate.evaluation import evaluate
 from placer.fleet.simulated.monitor import TrueDrift
-from placer.fleet.simulated.outcome import BY_HAND, LATE_AFTER, WITH, WITHOUT
+from placer.fleet.simulated.outcome import BY_HAND, LATE_AFTER, WITH_FEEDBACK, WITHOUT_FEEDBACK
 from placer.inputs.production import PROMISED, RELATIVE, MonitorTable
 from placer.model.arrival import Arrival
 from placer.model.plan import Placement, Plan
@@ -30,7 +30,7 @@ def arrivals_of(count: int, *, stay: float | None = None, drop: float = 0.1) -> 
 @pytest.mark.parametrize("stay", [None, 7.5, 7.0])
 def test_without_drift_exact_predictions_violate_nothing(stay: float | None) -> None:
     """Measured or not, with departures or without; every fleet places alike."""
-    for name in (WITHOUT, BY_HAND):
+    for name in (WITHOUT_FEEDBACK, BY_HAND):
         outcome = play(name, arrivals_of(60, stay=stay))
         assert (outcome.violated, outcome.placed, outcome.rejected) == (0, 60, 0)
         assert outcome.late_placed is None and outcome.late_violations_pct is None
@@ -49,20 +49,20 @@ class SlowOracle(ToyOracle):
 def test_violations_are_those_of_the_evaluation_of_the_same_plan() -> None:
     """A drift that holds from the first event on: promises are relative to what the slower NF does alone."""
     arrivals = arrivals_of(200)
-    life = life_of(WITHOUT, arrivals, TrueDrift("c", 1, None, 0.8))
-    outcome = life.play(WITHOUT, lambda done, total: None)
+    life = life_of(WITHOUT_FEEDBACK, arrivals, TrueDrift("c", 1, None, 0.8))
+    outcome = life.play(WITHOUT_FEEDBACK, lambda done, total: None)
     homes = [life.engine.fleet.nic_of(one.id) for one in arrivals]
     placements = [Placement(one, home.id, home.kind) for one, home in zip(arrivals, homes, strict=True) if home]
-    evaluation = evaluate(Plan(WITHOUT, None, tuple(placements), 0.0), KINDS, [SlowOracle()])
+    evaluation = evaluate(Plan(WITHOUT_FEEDBACK, None, tuple(placements), 0.0), KINDS, [SlowOracle()])
     assert outcome.violated == evaluation.violated and outcome.violated > 5
     assert outcome.nics == evaluation.nics
 
 
 def test_drops_relative_to_what_an_nf_does_now_are_not_violated_by_its_drift() -> None:
     """Alone it slows as much as beside others; what was promised in kpps before is violated."""
-    kept, broken = (life_of(WITHOUT, arrivals_of(60), SLOW, sla=sla) for sla in (RELATIVE, PROMISED))
-    assert kept.play(WITHOUT, lambda done, total: None).violated == 0
-    assert broken.play(WITHOUT, lambda done, total: None).violated > 0
+    kept, broken = (life_of(WITHOUT_FEEDBACK, arrivals_of(60), SLOW, sla=sla) for sla in (RELATIVE, PROMISED))
+    assert kept.play(WITHOUT_FEEDBACK, lambda done, total: None).violated == 0
+    assert broken.play(WITHOUT_FEEDBACK, lambda done, total: None).violated > 0
 
 
 def test_a_drift_violates_promises_of_before_although_nothing_moves() -> None:
@@ -76,7 +76,7 @@ def test_a_drift_violates_promises_of_before_although_nothing_moves() -> None:
 def test_who_does_not_know_of_a_drift_predicts_too_much_for_those_who_come_later() -> None:
     """A `c` is promised 90 % of the 320 kpps that it has alone since, and is placed as if it had 400."""
     arrivals = arrivals_of(400)
-    without, by_hand = play(WITHOUT, arrivals, SLOW), play(BY_HAND, arrivals, SLOW)
+    without, by_hand = play(WITHOUT_FEEDBACK, arrivals, SLOW), play(BY_HAND, arrivals, SLOW)
     late = sum(number + 1 >= SLOW.start + LATE_AFTER for number in range(400))
     assert without.late_placed == by_hand.late_placed == late
     assert by_hand.late_violated == 0
@@ -85,7 +85,7 @@ def test_who_does_not_know_of_a_drift_predicts_too_much_for_those_who_come_later
 
 def test_points_hold_what_is_believed() -> None:
     """The true factor by hand, none without feedback; the last point is that of the last event."""
-    by_hand, without = (play(name, arrivals_of(60), SLOW) for name in (BY_HAND, WITHOUT))
+    by_hand, without = (play(name, arrivals_of(60), SLOW) for name in (BY_HAND, WITHOUT_FEEDBACK))
     assert [point.believed["c"] for point in by_hand.points] == pytest.approx([1.0] * 39 + [0.8] * 21)
     assert {point.believed["c"] for point in without.points} == {1.0}
     assert by_hand.points[-1].event == 60 and by_hand.points[-1].tenants == 60
@@ -100,15 +100,15 @@ def test_a_drift_that_ends_is_undone_by_hand() -> None:
 
 def test_a_measured_fleet_reads_every_instance_it_should() -> None:
     """All tenants of all NICs after each of eight arrivals: 1 + 2 + ... + 8 readings."""
-    outcome = play(WITH, arrivals_of(8), measure=MonitorTable(share=1.0))
+    outcome = play(WITH_FEEDBACK, arrivals_of(8), measure=MonitorTable(share=1.0))
     assert outcome.readings == 36
-    assert play(WITHOUT, arrivals_of(8)).readings == 0
+    assert play(WITHOUT_FEEDBACK, arrivals_of(8)).readings == 0
 
 
 def test_same_seed_same_outcome() -> None:
     """To the last figure, with noise, outliers and drift."""
     rough = MonitorTable(share=0.3, noise_pct=3, lost_pct=10, outliers_pct=10, unsaturated_pct=20)
-    first, second = (play(WITH, arrivals_of(60, stay=30.5), SLOW, measure=rough) for _ in range(2))
+    first, second = (play(WITH_FEEDBACK, arrivals_of(60, stay=30.5), SLOW, measure=rough) for _ in range(2))
     assert first == second and first.readings > 50
 
 
@@ -117,7 +117,7 @@ def test_feedback_without_noise_places_no_worse_than_none() -> None:
     """Of arrivals after the drift, fewer violate their SLA than without."""
     quiet = MonitorTable(share=0.2, noise_pct=0.0)
     arrivals = arrivals_of(300)
-    learned, without = play(WITH, arrivals, SLOW, measure=quiet), play(WITHOUT, arrivals, SLOW)
+    learned, without = play(WITH_FEEDBACK, arrivals, SLOW, measure=quiet), play(WITHOUT_FEEDBACK, arrivals, SLOW)
     assert (learned.late_violated or 0) < (without.late_violated or 0)
 
 
@@ -125,9 +125,9 @@ def test_feedback_without_noise_places_no_worse_than_none() -> None:
 def test_a_found_drift_is_an_alarm_that_is_right() -> None:
     """In the order of readings; what is believed from then on is close to the truth."""
     quiet = MonitorTable(share=0.2, noise_pct=1.0)
-    outcome = play(WITH, arrivals_of(160), SLOW, measure=quiet)
-    found = outcome.found_after(SLOW)
+    outcome = play(WITH_FEEDBACK, arrivals_of(160), SLOW, measure=quiet)
+    found = outcome.count_until_found(SLOW)
     assert found is not None and found < 60
     assert outcome.false_alarms == 0
     assert outcome.points[-1].believed["c"] == pytest.approx(0.8, rel=0.05)
-    assert outcome.found_after(TrueDrift("b", 40, None, 0.8)) is None
+    assert outcome.count_until_found(TrueDrift("b", 40, None, 0.8)) is None

@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 import pytest
 
 from placer.fleet.events import Measure, MeasuredInstance
-from placer.fleet.learning.ledger import SATURATED
+from placer.fleet.learning.ledger import SATURATED_OFFER
 from placer.fleet.simulated.monitor import Monitor, TrueDrift
 from placer.inputs.production import LiarTable, MonitorTable
 from placer.model.fleet import Fleet
@@ -37,7 +37,7 @@ def readings(settings: MonitorTable, *liars: LiarTable) -> list[MeasuredInstance
 
 
 def is_capacity(one: MeasuredInstance) -> bool:
-    return one.offered_kpps is not None and one.offered_kpps >= SATURATED * one.throughput_kpps
+    return one.offered_kpps is not None and one.offered_kpps >= SATURATED_OFFER * one.throughput_kpps
 
 
 def test_readings_scatter_around_the_truth_as_much_as_they_should() -> None:

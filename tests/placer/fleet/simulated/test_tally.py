@@ -42,14 +42,14 @@ def test_repeats_are_nics_that_violate_only_after_the_place_was_measured() -> No
         nic.id = name
         slas.judge([nic], 1)
         if name == "second":
-            slas.measured(nic, below("second-1"))
+            slas.note_measurement(nic, below("second-1"))
 
     violate("first")
     violate("second")
-    assert slas.repeated() == 0
+    assert slas.count_repeated() == 0
     violate("third")
     violate("fourth", "x")
-    assert slas.repeated() == 1
+    assert slas.count_repeated() == 1
 
 
 def test_a_wrong_reading_starts_no_repeats() -> None:
@@ -57,15 +57,15 @@ def test_a_wrong_reading_starts_no_repeats() -> None:
     slas = SlaTally(truth_of())
     nic = nic_of(tenant("1", "c"))
     slas.judge([nic], 1)
-    slas.measured(nic, below("1"))
-    assert slas.repeated() == 0
+    slas.note_measurement(nic, below("1"))
+    assert slas.count_repeated() == 0
 
 
 @pytest.mark.parametrize(("nf", "event", "false"), [("a", 9, True), ("a", 10, False), ("b", 10, True)])
 def test_an_alarm_is_false_unless_the_nf_has_changed(nf: str, event: int, false: bool) -> None:
     """Before its drift, or of another NF."""
     alarms = AlarmTally(truth_of(TrueDrift("a", 10, None, 0.5)))
-    alarms.reported(event, {nf: 0.5})
+    alarms.note_factors(event, {nf: 0.5})
     assert [alarm.false for alarm in alarms.alarms] == [false]
 
 
@@ -75,5 +75,5 @@ def test_readings_are_counted_from_the_drift_on() -> None:
     alarms.read(["a", "a", "b"])
     alarms.turn(10)
     alarms.read(["a", "a", "a", "b"])
-    alarms.reported(12, {"a": 0.5, "b": 0.9})
+    alarms.note_factors(12, {"a": 0.5, "b": 0.9})
     assert alarms.alarms == [DriftAlarm(12, "a", 0.5, 3, False), DriftAlarm(12, "b", 0.9, 2, True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placer.fleet.simulated.monitor import TrueDrift
-from placer.testing.strategies import TRAFFIC
+from placer.testing.strategies import TOY_TRAFFIC
 from profiles import Workload
 from tests.placer.fleet.simulated.toy_world import KINDS, nic_of, tenant, truth_of
 
@@ -29,7 +29,7 @@ def test_an_nf_drifts_alone_and_beside_others_and_leaves_them_as_they_are() -> N
     """`c` has 400 kpps alone and 4 % less beside one `a`, which has 8 % less than its 100."""
     truth = truth_of(TrueDrift("c", 2, None, 0.5))
     nic = nic_of(tenant("1", "c"), tenant("2", "a"))
-    a, c = Workload("a", TRAFFIC), Workload("c", TRAFFIC)
+    a, c = Workload("a", TOY_TRAFFIC), Workload("c", TOY_TRAFFIC)
     assert truth.throughput(nic, 1) == pytest.approx({a: 92.0, c: 384.0})
     assert truth.throughput(nic, 2) == pytest.approx({a: 92.0, c: 192.0})
     assert [truth.solo(KINDS[0], c, event) for event in (1, 2)] == [400.0, 200.0]

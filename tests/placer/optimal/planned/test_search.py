@@ -10,7 +10,7 @@ from hypothesis import given
 
 from placer.evaluate.expected_violations import likeliest_violations
 from placer.model.plan import Placement, Plan
-from placer.optimal.planned.search import NONE, chances_now, co_locations
+from placer.optimal.planned.search import NO_TENANT, chances_now, co_locations
 from placer.optimal.planned.static import _Search
 from placer.optimal.planned.strategy import Planned
 from tests.placer.optimal.planned.instances import NAME, Instance, instances
@@ -28,8 +28,8 @@ def test_of_each_tenant_the_worst_on_the_way_counts(given: Instance) -> None:
     search = _Search(planner, np.arange(planner.number), 1.0)
     placed = search.place(search.begin(search._state([])))
     names = [planner.tenants[tenant].id for tenant in search.tenants]
-    nics = {name: int(nic) for name, nic in zip(names, placed.nic, strict=True) if nic != NONE}
-    assert np.all(co_locations(search.graph, search.movers, placed.kind, placed.nic) != NONE)
+    nics = {name: int(nic) for name, nic in zip(names, placed.nic, strict=True) if nic != NO_TENANT}
+    assert np.all(co_locations(search.graph, search.movers, placed.kind, placed.nic) != NO_TENANT)
     placements = [
         Placement(one, f"nic-{nics[one.id] + 1}", given.catalogue.kinds[placed.kind[nics[one.id]]])
         if one.id in nics

@@ -16,10 +16,10 @@ from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import make_app
 from placer.fleet.service.http.routes import EventRoutes
 from placer.fleet.service.http.server import LimitedConnection, StoppingServer, make_writer
-from placer.fleet.service.http.tokens import OPEN, Tokens
+from placer.fleet.service.http.tokens import OPEN_TO_ALL, Tokens
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 
 KINDS = catalogue((3, 1.0)).kinds
 EVENT = json.dumps({"event": "arrive", "id": "x", "nf": "a", "sla_drop": 0.9}).encode()
@@ -28,13 +28,13 @@ HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % le
 
 @asynccontextmanager
 async def serving(
-    path: Path, *, full: bool = False, idle_s: int = 5, tokens: Tokens = OPEN
+    path: Path, *, full: bool = False, idle_s: int = 5, tokens: Tokens = OPEN_TO_ALL
 ) -> AsyncIterator[tuple[int, Engine]]:
     """A service over toy NICs on a free port, where too many requests wait if `full`; idle connections are closed."""
     with State(path, KINDS) as state, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         engine = Engine(Fleet(KINDS), [ToyOracle()])
-        writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
         if full:
             writer._most_waiting = 0
         config = uvicorn.Config(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from placer.fleet.service.http.tokens import OPEN, new_token, read_tokens
+from placer.fleet.service.http.tokens import OPEN_TO_ALL, new_token, read_tokens
 from tests.placer.fleet.service.http.sockets import EVENT, HEAD, sent, serving
 
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -76,7 +76,7 @@ def test_every_request_that_is_understood_gets_its_answer_and_so_does_the_next(t
     (tmp_path / "tokens.toml").write_text(table, encoding="utf-8")
 
     async def study() -> None:
-        known = read_tokens(tmp_path / "tokens.toml") if guarded else OPEN
+        known = read_tokens(tmp_path / "tokens.toml") if guarded else OPEN_TO_ALL
         async with serving(tmp_path / "s.db", tokens=known) as (port, engine):
 
             async def statuses(whole: bytes) -> list[int]:

@@ -16,7 +16,7 @@ from placer.fleet.service.http.server import make_writer, short_searches
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 
 KINDS = catalogue((3, 1.0)).kinds
 
@@ -38,7 +38,7 @@ def test_events_and_questions_leave_no_cycle_of_objects_behind(tmp_path: Path) -
     async def study() -> list[object]:
         with State(tmp_path / "s.db", KINDS) as state:
             engine = Engine(Fleet(KINDS), [ToyOracle()])
-            writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
+            writer = make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
             running = asyncio.create_task(writer.run())
             questions = QuestionRoutes(writer, WhatIf(engine))
             for _ in range(2):  # what is imported with the first request leaves cycles behind, once

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from placer.fleet.service.http import app, server
-from placer.fleet.service.http.tokens import OPEN
+from placer.fleet.service.http.tokens import OPEN_TO_ALL
 from tests.placer.fleet.service.http.sockets import EVENT, HEAD, sent, serving
 
 HEADERS_WITHOUT_END = (b"GET / HTTP/1.1\r\n", *[b"X: %d\r\n" % number for number in range(40)])
@@ -154,8 +154,8 @@ def test_a_refusal_waits_the_longer_the_more_of_them_wait(monkeypatch: pytest.Mo
         await asyncio.sleep(0)
 
     async def study() -> None:
-        writer: Any = SimpleNamespace(full=True, metrics=SimpleNamespace(overloaded=lambda: None))
-        guard, scope = app.Guard(None, [], OPEN, writer), {"type": "http", "path": app.EVENTS}  # type: ignore[arg-type]
+        writer: Any = SimpleNamespace(full=True, metrics=SimpleNamespace(count_overload=lambda: None))
+        guard, scope = app.Guard(None, [], OPEN_TO_ALL, writer), {"type": "http", "path": app.EVENTS_PATH}  # type: ignore[arg-type]
         statuses = []
 
         async def send(message: Any) -> None:

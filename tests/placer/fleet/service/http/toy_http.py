@@ -18,12 +18,12 @@ from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import make_app
 from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
 from placer.fleet.service.http.server import make_writer
-from placer.fleet.service.http.tokens import OPEN, Tokens
+from placer.fleet.service.http.tokens import OPEN_TO_ALL, Tokens
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.state.open_state import open_state
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 
 NFS = "abcd"
@@ -64,14 +64,14 @@ class Service:
 
 @contextmanager
 def service(
-    path: Path | str, count: int | None = 3, tokens: Tokens = OPEN, routes: list[Route] | None = None
+    path: Path | str, count: int | None = 3, tokens: Tokens = OPEN_TO_ALL, routes: list[Route] | None = None
 ) -> Iterator[Service]:
     """A service over this many toy NICs, with a state in a file or a database."""
     kinds = catalogue((count, 1.0)).kinds
     with open_state(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
         engine = Engine(fleet, [ToyOracle()], waiting=state.waiting, events=state.events)
-        writer = make_writer(engine, Reader(TRAFFIC, check, engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
         questions = QuestionRoutes(writer, WhatIf(engine))
         app = make_app([*EventRoutes(writer).routes(), *questions.routes(), *(routes or ())], writer, tokens)
         with TestClient(app, raise_server_exceptions=False) as client:

@@ -16,14 +16,14 @@ from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import make_app
 from placer.fleet.service.http.server import make_writer
-from placer.fleet.service.http.tokens import OPEN
+from placer.fleet.service.http.tokens import OPEN_TO_ALL
 from placer.fleet.service.kubernetes.api import ApiAnswer, Gone
 from placer.fleet.service.kubernetes.extender import Extender
 from placer.fleet.service.kubernetes.watch import Watcher
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from tests.placer.fleet.service.http.toy_http import Service, check
 
 
@@ -150,10 +150,10 @@ def cluster(path: Path, *names: str, api: ToyApi | None = None) -> Iterator[Clus
     with State(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
         engine = Engine(fleet, [ToyOracle()], events=state.events)
-        writer = make_writer(engine, Reader(TRAFFIC, check, engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
         watcher = Watcher(api, writer)  # type: ignore[arg-type]
         extender = Extender(writer, WhatIf(engine), api, watcher)  # type: ignore[arg-type]
-        app = make_app(extender.routes(), writer, background=[watcher.run], tokens=OPEN)
+        app = make_app(extender.routes(), writer, background=[watcher.run], tokens=OPEN_TO_ALL)
         with TestClient(app, raise_server_exceptions=False) as client:
             eventually(lambda: watcher.synced)
             yield Cluster(api, Service(client, writer, engine), watcher)

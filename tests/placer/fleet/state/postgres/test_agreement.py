@@ -10,7 +10,7 @@ import pytest
 from placer.fleet.events import Arrive, Decision, Depart, Rebalance, Refused
 from placer.fleet.state.postgres import agreement as agreements
 from placer.fleet.state.postgres.agreement import Behind
-from placer.fleet.state.postgres.state import REBALANCING
+from placer.fleet.state.postgres.state import REBALANCING_TASK
 from placer.fleet.state.saved import KeptAnswer
 from placer.testing.strategies import arrival, catalogue
 from tests.placer.fleet.state.postgres.agents import Agent, picture
@@ -180,16 +180,16 @@ def test_a_rebalance_of_a_former_holder_of_the_lease_is_refused(pair: tuple[Agen
     """It was stopped before its commit, and another agent has taken the lease meanwhile."""
     one, other = pair
     one.decide(arrive("a"), arrive("b"), arrive("c"))
-    assert one.state.leads(REBALANCING)
+    assert one.state.leads(REBALANCING_TASK)
     agreement = one.state.agreement
     agreement.begin(one.engine, agreement.fetch())
     one.handle(Rebalance(5))
     agreement.seal(one.engine)
     one.state._ask("UPDATE leases SET expires = now() - interval '1 second'")
-    assert other.state.leads(REBALANCING)
+    assert other.state.leads(REBALANCING_TASK)
     assert _finish(one) is None
-    one.state.leases.lose(REBALANCING)
-    assert not one.state.leads(REBALANCING)
+    one.state.leases.lose(REBALANCING_TASK)
+    assert not one.state.leads(REBALANCING_TASK)
     assert [event for event, _ in one.state.log() if "rebalance" in event] == []
     other.follow()
     (found,) = other.decide(Rebalance(5))

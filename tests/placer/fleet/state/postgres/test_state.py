@@ -95,12 +95,12 @@ def test_a_lease_is_one_agents_until_its_time_is_over_and_a_former_holder_writes
         assert one.note("row", 1, "task")
         one._ask("UPDATE leases SET expires = now() - interval '1 second'")
         assert other.leads("task")
-        assert one.leases.held("task") is not None
+        assert one.leases.find_lease("task") is not None
         assert not one.note("row", 2, "task")
-        assert one.noted("row") == other.noted("row") == 1
+        assert one.find_note("row") == other.find_note("row") == 1
         assert not one.leads("task")
         assert other.note("row", 3, "task")
-        assert one.noted("row") == 3
+        assert one.find_note("row") == 3
 
 
 def test_agents_share_the_nics_out_among_those_that_are_alive(postgres: Cluster) -> None:
