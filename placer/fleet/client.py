@@ -40,10 +40,8 @@ Answer = dict[str, Any]
 class ServiceError(Exception):
     """The service refused a request.
 
-    Attributes
-    ----------
-    status
-        The HTTP status: 409 where an event cannot happen, 412 where a NIC has changed, 422 where it makes no sense.
+    `status`: the HTTP status: 409 where an event cannot happen, 412 where a NIC has changed, 422 where it makes no
+    sense.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -54,12 +52,7 @@ class ServiceError(Exception):
 class Client:
     """A connection to a service; close it, or use it in `with`.
 
-    Parameters
-    ----------
-    address
-        As in `http://127.0.0.1:8080`.
-    token
-        A bearer token, where the service asks for one.
+    `token`: a bearer token, where the service asks for one.
     """
 
     def __init__(self, address: str, token: str | None = None, *, seconds: float = ANSWER_SECONDS) -> None:
@@ -79,19 +72,11 @@ class Client:
     def send(self, event: Mapping[str, Any], *, key: str | None = None, if_version: int | None = None) -> Answer:
         """Decide on an event as of `placer online`; returns its answer with the `version`.
 
-        Parameters
-        ----------
-        key
-            The idempotency key; a new one by default.
-        if_version
-            Of an arrival that names its NIC: refuse it (412) where the NIC has changed since.
+        `key`: the idempotency key; a new one by default. `if_version`: of an arrival that names its NIC: refuse it
+        (412) where the NIC has changed since.
 
-        Raises
-        ------
-        ServiceError
-            When it is refused.
-        httpx.TransportError
-            When no answer came after all tries; whether it was decided on is shown by sending it with the same key.
+        Raises ServiceError when it is refused. Raises httpx.TransportError when no answer came after all tries; whether
+        it was decided on is shown by sending it with the same key.
         """
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
         if if_version is not None:

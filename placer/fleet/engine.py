@@ -51,28 +51,11 @@ REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
 class Engine:
     """Decides on the events of a fleet.
 
-    Parameters
-    ----------
-    fleet
-        The fleet, with the tenants that it has.
-    oracles
-        Per kind, predicts the throughputs.
-    rule
-        Which of several NICs takes an arrival.
-    when_full
-        One of `WHEN_FULL`.
-    waiting
-        The queue, first come first.
-    most_patterns
-        Largest number of co-locations that are predicted in advance.
-    expected
-        Tenants like those that will come, so that no arrival waits for predictions of usual co-locations.
-    feedback
-        Learns from measurements; without it they are refused.
-    events
-        The number of the last event.
-    repairs
-        Most instances that a measurement may move because they were below their SLA.
+    `when_full`: one of `WHEN_FULL`. `waiting`: the queue, first come first. `most_patterns`: largest number of
+    co-locations that are predicted in advance. `expected`: tenants like those that will come, so that no arrival waits
+    for predictions of usual co-locations. `feedback`: learns from measurements; without it they are refused. `events`:
+    the number of the last event. `repairs`: most instances that a measurement may move because they were below their
+    SLA.
     """
 
     def __init__(
@@ -115,10 +98,7 @@ class Engine:
     def handle(self, event: FleetEvent) -> Decision:
         """Decide on the event, and change the fleet accordingly.
 
-        Raises
-        ------
-        Refused
-            When the event cannot happen; nothing was changed.
+        Raises Refused when the event cannot happen; nothing was changed.
         """
         decision = self._deciders[type(event)](event)
         if not isinstance(decision, Lookup):
@@ -359,10 +339,7 @@ MAX_NAMED_INSTANCES = 5
 def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Learned:
     """Compare readings with what was predicted, then learn them; `number` is that of the event.
 
-    Raises
-    ------
-    Refused
-        Where the readings are not of instances on that NIC, or nothing can be learnt of it.
+    Raises Refused where the readings are not of instances on that NIC, or nothing can be learnt of it.
     """
     nic = _nic(event, fleet, feedback)
     begun = feedback.begin(number)

@@ -20,20 +20,9 @@ INITIAL_SUMMARY: Mapping[str, Any] = {
 class FeedbackSummary:
     """What was learnt.
 
-    Parameters
-    ----------
-    measurements
-        Readings of instances.
-    lower_bounds
-        Of these, those that only say how much an instance can do at least.
-    model
-        The version that decides, once what was asked for has taken effect.
-    frozen
-        Whether models stay as they are.
-    drift
-        By NF and NIC model, how many times its throughput at first it has, and since which event.
-    versions
-        Of the models, in order.
+    `measurements`: readings of instances. `lower_bounds`: of these, those that only say how much an instance can do at
+    least. `model`: the version that decides, once what was asked for has taken effect. `drift`: by NF and NIC model,
+    how many times its throughput at first it has, and since which event.
     """
 
     measurements: int
@@ -45,13 +34,7 @@ class FeedbackSummary:
 
     @classmethod
     def of(cls, state: Look) -> FeedbackSummary:
-        """What a state says.
-
-        Raises
-        ------
-        InputError
-            When a row makes no sense.
-        """
+        """What a state says. Raises InputError when a row makes no sense."""
         if not state.learns:
             return cls(0, 0, 1, False, (), (INITIAL_SUMMARY,))
         learnt = read_learnt(state, state.name)

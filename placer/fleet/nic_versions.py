@@ -11,15 +11,8 @@ from placer.model.fleet import Fleet
 class NicVersions:
     """By NIC, the number of the last event that changed its tenants, their SLAs or its service.
 
-    Parameters
-    ----------
-    since
-        The last event that is not known here: NICs that did not change afterwards are of this version.
-
-    Attributes
-    ----------
-    models
-        The last event that may have changed what models answer.
+    `since`: the last event that is not known here: NICs that did not change afterwards are of this version. `models`:
+    the last event that may have changed what models answer.
     """
 
     def __init__(self, since: int = 0) -> None:

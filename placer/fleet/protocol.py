@@ -232,16 +232,10 @@ _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": W
 class Reader:
     """Reads events.
 
-    Parameters
-    ----------
-    default_traffic
-        The traffic of arrivals, as far as they name none.
-    check
-        Lists what is wrong with a workload: an NF that is not profiled, traffic outside the profiled range.
-    workload_of
-        The workload of an instance in the fleet, for changes; None for an unknown one.
-    of_log
-        Whether the events are those of a log: only there may a plan have decided on an arrival.
+    `default_traffic`: the traffic of arrivals, as far as they name none. `check`: lists what is wrong with a workload:
+    an NF that is not profiled, traffic outside the profiled range. `workload_of`: the workload of an instance in the
+    fleet, for changes; None for an unknown one. `of_log`: whether the events are those of a log: only there may a plan
+    have decided on an arrival.
     """
 
     def __init__(
@@ -261,12 +255,8 @@ class Reader:
     def read(self, line: str | bytes) -> FleetEvent:
         """The event of a line.
 
-        Raises
-        ------
-        Malformed
-            When the line is not an event.
-        Refused
-            When the models do not know its NF or traffic, or it changes an instance that is not there.
+        Raises Malformed when the line is not an event. Raises Refused when the models do not know its NF or traffic, or
+        it changes an instance that is not there.
         """
         try:
             read = _LINE_READER.validate_json(line)
@@ -292,12 +282,7 @@ class Reader:
     def tenant(self, identity: str, wanted: Wanted) -> Tenant:
         """The instance that is to be placed.
 
-        Raises
-        ------
-        Malformed
-            When it has no SLA, or two.
-        Refused
-            When the models do not know its NF or traffic.
+        Raises Malformed when it has no SLA, or two. Raises Refused when the models do not know its NF or traffic.
         """
         sla = wanted.sla
         if sla is None:

@@ -22,17 +22,7 @@ EMPTIES_NIC, ENDS_RISK = "empties a NIC", "ends a risk"
 
 
 class Rebalancer:
-    """Moves tenants of a fleet.
-
-    Parameters
-    ----------
-    fleet
-        Is changed by the moves.
-    oracles
-        Per kind, predicts the throughputs.
-    selector
-        Picks the NIC for a tenant that moves.
-    """
+    """Moves tenants of a fleet."""
 
     def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], selector: Selector) -> None:
         self.fleet = fleet
@@ -164,14 +154,7 @@ class _Patience:
 class Repairer:
     """Moves instances of a fleet.
 
-    Parameters
-    ----------
-    fleet
-        Is changed by the moves.
-    selector
-        Picks the NIC for an instance that moves.
-    budget
-        Most moves per measurement.
+    `budget`: most moves per measurement.
     """
 
     def __init__(self, fleet: Fleet, selector: Selector, budget: int) -> None:

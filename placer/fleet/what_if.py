@@ -35,16 +35,8 @@ ClassKey = tuple[int, tuple[TenantKey, ...], TenantKey]
 class ExpectedPlace:
     """Where an arrival would go.
 
-    Parameters
-    ----------
-    nic
-        The NIC, by the name that it would get where it is new.
-    nic_model
-        Its model.
-    opens
-        Whether it would be put into use.
-    score
-        By the rule, the lower the better; None where the workload has not come before, and the fullest NICs are first.
+    `nic`: the NIC, by the name that it would get where it is new. `opens`: whether it would be put into use. `score`:
+    by the rule, the lower the better; None where the workload has not come before, and the fullest NICs are first.
     """
 
     nic: str

@@ -53,8 +53,6 @@ def optimal_plan(
 
     Parameters
     ----------
-    tenants
-        The tenants to place, all present at once.
     kinds
         The kinds of NIC in the fleet, numbered by their `index`.
     oracles

@@ -31,10 +31,8 @@ PRICE_SECONDS = 60.0
 def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | None = None) -> None:
     """Refuse a trace whose optimum cannot be certified.
 
-    Raises
-    ------
-    InputError
-        When the trace has departures, promises latencies or has instances that already run, or the fleet has GPUs.
+    Raises InputError when the trace has departures, promises latencies or has instances that already run, or the fleet
+    has GPUs.
     """
     gpus = catalogue is not None and catalogue.gpus
     if gpus or any(promised_us(arrival.workload) < inf for arrival in arrivals):

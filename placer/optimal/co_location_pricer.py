@@ -42,16 +42,8 @@ ON_GPU = 16
 class CoLocationPricer:
     """The worker: one row per class of tenants with the same workload and the same SLA.
 
-    Parameters
-    ----------
-    classes
-        A tenant of each row.
-    kinds
-        The kinds of NIC in the fleet.
-    oracles
-        By kind, the throughputs in a co-location; repeated queries cost nothing.
-    costs
-        By kind, the cost of a NIC in whole units.
+    `classes`: a tenant of each row. `oracles`: by kind, the throughputs in a co-location; repeated queries cost
+    nothing. `costs`: by kind, the cost of a NIC in whole units.
     """
 
     def __init__(

@@ -63,12 +63,8 @@ class Column(NamedTuple):
 class PricedColumns:
     """What the worker found.
 
-    Parameters
-    ----------
-    columns
-        Feasible columns that are worth more than they cost, best first.
-    most
-        By kind, a bound on the worth of every column, listed or not; infinite where there is none.
+    `columns`: feasible columns that are worth more than they cost, best first. `most`: by kind, a bound on the worth of
+    every column, listed or not; infinite where there is none.
     """
 
     columns: list[Column]
@@ -86,16 +82,9 @@ class Worker(Protocol):
 class Task:
     """The rows to be carried, and the NICs for them.
 
-    Parameters
-    ----------
-    needed
-        How many instances of each row are to be carried.
-    costs
-        Cost of a NIC of each kind, whole numbers.
-    counts
-        NICs of each kind that there are.
-    exactly
-        Whether no row may be carried more often than needed, because a part of a feasible column may be infeasible.
+    `needed`: how many instances of each row are to be carried. `costs`: cost of a NIC of each kind, whole numbers.
+    `counts`: NICs of each kind that there are. `exactly`: whether no row may be carried more often than needed, because
+    a part of a feasible column may be infeasible.
     """
 
     needed: Ints
@@ -145,20 +134,8 @@ def generate(
 ) -> GeneratedColumns:
     """Add columns until none improves the relaxed leader, the bound is `enough`, or the deadline.
 
-    Parameters
-    ----------
-    task
-        The rows to be carried.
-    columns
-        To begin with; those that the task admits are kept.
-    worker
-        Finds others.
-    enough
-        The cost of the best known plan: with a bound that high the generation ends.
-    deadline
-        Of `time.monotonic`.
-    at_least
-        A bound that is known already.
+    `columns`: to begin with; those that the task admits are kept. `enough`: the cost of the best known plan: with a
+    bound that high the generation ends. `deadline`: of `time.monotonic`. `at_least`: a bound that is known already.
     """
     known = dict.fromkeys(column for column in columns if task.admits(column))
     bound = at_least

@@ -54,16 +54,9 @@ def bound_over_time(
 
     The NICs on which instances already run are in use at one moment, before the first arrival.
 
-    Parameters
-    ----------
-    fullest
-        The static optimum of the fullest moment.
-    enough
-        The cost of the best plan: with a bound that high, no other moment is examined.
-    seconds
-        Seconds after which no other moment is examined.
-    solver
-        As of `optimal_plan`.
+    `fullest`: the static optimum of the fullest moment. `enough`: the cost of the best plan: with a bound that high, no
+    other moment is examined. `seconds`: seconds after which no other moment is examined. `solver`: as of
+    `optimal_plan`.
     """
     deadline = time.monotonic() + seconds
     moments = peaks(arrivals, kinds)

@@ -23,14 +23,8 @@ from profiles.shown import Shown
 class Duals(Shown):
     """Prices that are safe against rounding: lowered until no pattern is worth more than it costs.
 
-    Parameters
-    ----------
-    groups
-        The tenants.
-    of_groups
-        By group, the price of each of its tenants, in the order of `TenantGroup.tenants`.
-    of_kinds
-        By NIC kind, the price of one NIC on top of its cost; 0 where there is no limit.
+    `of_groups`: by group, the price of each of its tenants, in the order of `TenantGroup.tenants`. `of_kinds`: by NIC
+    kind, the price of one NIC on top of its cost; 0 where there is no limit.
     """
 
     groups: tuple[TenantGroup, ...]

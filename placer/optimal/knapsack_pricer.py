@@ -39,14 +39,8 @@ class _Sets:
 class KnapsackPricer:
     """The worker for one kind of bin, of cost 1.
 
-    Parameters
-    ----------
-    capacities
-        Of the bin, shape (dimensions,).
-    sizes
-        Of every item, none below zero, shape (items, dimensions).
-    widths
-        Sets of one size that are kept at most, from the first attempt to the last.
+    `capacities`: of the bin, shape (dimensions,). `sizes`: of every item, none below zero, shape (items, dimensions).
+    `widths`: sets of one size that are kept at most, from the first attempt to the last.
     """
 
     def __init__(self, capacities: Ints, sizes: Ints, widths: tuple[int, ...] = BEAM_WIDTHS) -> None:

@@ -25,12 +25,8 @@ NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]
 class MergedKinds:
     """NIC kinds after merging.
 
-    Parameters
-    ----------
-    kinds, oracles
-        The merged kinds, numbered by their `index`, and the oracle of each.
-    members
-        By merged kind, the kinds of the fleet that it stands for.
+    `kinds`, `oracles`: the merged kinds, numbered by their `index`, and the oracle of each. `members`: by merged kind,
+    the kinds of the fleet that it stands for.
     """
 
     kinds: tuple[NicKind, ...]
@@ -149,14 +145,8 @@ class BesideRunning(Oracle):
 class KindsBesideRunning:
     """The kinds of a fleet, less the NICs on which instances already run, and a kind for each class of those.
 
-    Parameters
-    ----------
-    kinds, oracles
-        The fleet's kinds, then the others; and the oracle of each.
-    fleet
-        The fleet's kinds as they are.
-    classes
-        By further kind, its NICs.
+    `kinds`, `oracles`: the fleet's kinds, then the others; and the oracle of each. `fleet`: the fleet's kinds as they
+    are. `classes`: by further kind, its NICs.
     """
 
     kinds: tuple[NicKind, ...]

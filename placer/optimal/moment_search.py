@@ -78,14 +78,8 @@ def search_moments(
 
     Of plans that cost the same it is one with fewest NICs to buy, where some are owned.
 
-    Parameters
-    ----------
-    better_than
-        Plans that are no better are not looked at.
-    deadline
-        Of `time.monotonic`.
-    fewest_nics
-        Whether to minimise the peak number of NICs of all kinds together instead of the cost.
+    `better_than`: plans that are no better are not looked at. `deadline`: of `time.monotonic`. `fewest_nics`: whether
+    to minimise the peak number of NICs of all kinds together instead of the cost.
     """
     merged = MergedKinds.of(kinds, oracles)
     running = running_nics(arrivals, kinds)

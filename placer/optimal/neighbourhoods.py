@@ -230,14 +230,7 @@ Move = tuple[int, Tenant | None]
 class EjectionSearch:
     """Empties one NIC after another, and counts how often each tenant is hard to place.
 
-    Parameters
-    ----------
-    kinds
-        The kinds of NIC in the fleet.
-    oracles
-        By kind, the throughputs in a co-location; repeated queries cost nothing.
-    chance
-        Source of randomness.
+    `oracles`: by kind, the throughputs in a co-location; repeated queries cost nothing.
     """
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], chance: random.Random) -> None:

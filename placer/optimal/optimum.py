@@ -23,8 +23,6 @@ class Optimum:
         NICs in use: the kind of each, and its tenants.
     unplaced
         Tenants without a NIC: their SLA cannot be met, or the fleet has too few NICs.
-    cost
-        Sum of the costs of `nics`.
     lower_bound
         No plan that places as many tenants costs less; at unit cost a whole number of NICs.
     nics_lower_bound

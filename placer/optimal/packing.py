@@ -45,12 +45,7 @@ MOST_ITEMS = 100_000
 class Packing:
     """Items to pack.
 
-    Parameters
-    ----------
-    capacities
-        Of every bin, shape (dimensions,).
-    sizes
-        Of every item, shape (items, dimensions).
+    `capacities`: of every bin, shape (dimensions,). `sizes`: of every item, shape (items, dimensions).
     """
 
     capacities: Ints
@@ -79,10 +74,7 @@ class Packed:
 def read_vbp(path: Path) -> Packing:
     """The instance in a `.vbp` file: dimensions, capacities, number of items, then sizes and quantity of every item.
 
-    Raises
-    ------
-    InputError
-        If the file is no such file, or an item fits no bin.
+    Raises InputError if the file is no such file, or an item fits no bin.
     """
     try:
         numbers = [int(word) for word in read_text(path, LARGEST_FILE).split()]
@@ -281,14 +273,8 @@ BLOCK_SIZE = 128
 def first_fit_decreasing(capacities: Ints, sizes: Ints, deadline: float) -> list[list[int]]:
     """Items, largest share of the total first, each in the first bin that has room for it.
 
-    Parameters
-    ----------
-    capacities
-        Of every bin, shape (dimensions,).
-    sizes
-        Of every item, none above the capacities, shape (items, dimensions).
-    deadline
-        Of `time.monotonic`; after it, an item goes into the last bin or into a new one.
+    `capacities`: of every bin, shape (dimensions,). `sizes`: of every item, none above the capacities, shape (items,
+    dimensions). `deadline`: of `time.monotonic`; after it, an item goes into the last bin or into a new one.
     """
     share = sizes / np.maximum(sizes.sum(axis=0), 1)
     largest_first = np.argsort(-share.sum(axis=1), kind="stable").tolist()

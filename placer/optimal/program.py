@@ -43,14 +43,8 @@ class IntegerProgram:
     all of them no more than the tenants placed. A matching that saturates the tenants and another that saturates the
     strict slots make one that does both (Mendelsohn and Dulmage, 1958). Limited kinds add a row each.
 
-    Parameters
-    ----------
-    matrix, least, cost, upper
-        As above; all whole numbers.
-    patterns
-        How many of the variables are patterns; the others are tenants left out.
-    rows
-        What the first rows require; limits come after them.
+    `matrix`, `least`, `cost`, `upper`: as above; all whole numbers. `patterns`: how many of the variables are patterns;
+    the others are tenants left out. `rows`: what the first rows require; limits come after them.
     """
 
     matrix: sparse.csr_array
@@ -198,14 +192,8 @@ def exact_cost(kind: NicKind) -> Fraction:
 class WeakDuality:
     """The bound that row prices prove, exact or not: prices below zero count as zero, and rounding lowers the bound.
 
-    Parameters
-    ----------
-    value
-        A lower bound on the program's cost, not rounded.
-    reduced
-        What one more of each variable adds to that bound.
-    prices
-        The row prices that prove it, none below zero.
+    `value`: a lower bound on the program's cost, not rounded. `reduced`: what one more of each variable adds to that
+    bound. `prices`: the row prices that prove it, none below zero.
     """
 
     value: float

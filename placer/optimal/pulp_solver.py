@@ -17,10 +17,7 @@ PULP_PREFIX = "pulp"
 def refuse_unknown(solver: str) -> None:
     """Refuse a solver that PuLP does not have.
 
-    Raises
-    ------
-    InputError
-        When PuLP is not installed, or it does not find the solver.
+    Raises InputError when PuLP is not installed, or it does not find the solver.
     """
     known = _pulp().listSolvers(onlyAvailable=True)
     name = _name(solver) or next(iter(known), "")

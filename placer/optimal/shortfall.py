@@ -23,22 +23,12 @@ MAX_LISTED_IDS = 20
 class Shortfall:
     """Why a plan rejects arrivals.
 
-    Parameters
-    ----------
-    left_out
-        Ids of the rejected arrivals.
-    proven
-        Whether it is proven that no plan rejects fewer.
-    everything
-        Whether no arrival is placed at all.
-    to_add
-        NICs, by model, with which every arrival is placed whose SLA any NIC can meet; None where that is not known.
-    to_add_proven
-        Whether it is proven that fewer NICs are not enough.
-    unsatisfiable
-        Ids of rejected arrivals whose SLA no NIC of the fleet meets, with any neighbours and any number of NICs.
-    reason
-        For an arrival whose SLA is not even met alone: the throughput it requires and the one it gets, in words.
+    `left_out`: ids of the rejected arrivals. `proven`: whether it is proven that no plan rejects fewer. `everything`:
+    whether no arrival is placed at all. `to_add`: NICs, by model, with which every arrival is placed whose SLA any NIC
+    can meet; None where that is not known. `to_add_proven`: whether it is proven that fewer NICs are not enough.
+    `unsatisfiable`: ids of rejected arrivals whose SLA no NIC of the fleet meets, with any neighbours and any number of
+    NICs. `reason`: for an arrival whose SLA is not even met alone: the throughput it requires and the one it gets, in
+    words.
     """
 
     left_out: tuple[str, ...]

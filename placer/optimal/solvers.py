@@ -89,16 +89,8 @@ def solve_integers(
 ) -> IntegerSolution:
     """The program's best whole numbers between `lower` and `upper`.
 
-    Parameters
-    ----------
-    start
-        A solution to start from, which need not be feasible; HiGHS ignores it.
-    solver
-        One of `SOLVERS`, `pulp`, or `pulp:NAME`.
-    seconds
-        Time limit.
-    briefly
-        Whether to give up after a few seconds' effort.
+    `start`: a solution to start from, which need not be feasible; HiGHS ignores it. `solver`: one of `SOLVERS`, `pulp`,
+    or `pulp:NAME`. `seconds`: time limit. `briefly`: whether to give up after a few seconds' effort.
     """
     free = np.flatnonzero(upper > 0)
     if solver.startswith(pulp_solver.PULP_PREFIX):
@@ -122,13 +114,7 @@ def solve_integers(
 
 
 def refuse_unknown(solver: str) -> None:
-    """Refuse an integer solver that there is not.
-
-    Raises
-    ------
-    InputError
-        When the solver is unknown.
-    """
+    """Refuse an integer solver that there is not. Raises InputError when the solver is unknown."""
     if solver.startswith(pulp_solver.PULP_PREFIX):
         pulp_solver.refuse_unknown(solver)
     elif solver not in SOLVERS:

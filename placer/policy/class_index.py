@@ -56,15 +56,7 @@ class ClassMember:
 
 
 class ClassIndex:
-    """The classes of all NICs of one kind.
-
-    Parameters
-    ----------
-    table
-        The useful co-locations of the kind.
-    rule
-        How classes are compared.
-    """
+    """The classes of all NICs of one kind."""
 
     def __init__(self, table: PatternTable, rule: Rule) -> None:
         self.table = table

@@ -31,17 +31,7 @@ ClassKey = tuple[int, bytes]
 
 
 class ClassSlots:
-    """Scores by class, and the NICs of each class.
-
-    Parameters
-    ----------
-    table
-        All patterns of the kind.
-    rule
-        How classes are compared.
-    prices
-        What each instance is worth.
-    """
+    """Scores by class, and the NICs of each class."""
 
     def __init__(self, table: PatternTable, rule: Rule, prices: Prices) -> None:
         self.table = table
@@ -233,15 +223,7 @@ class SlotOfNic(Protocol):
 
 
 class LowestNumbers:
-    """The NICs of one class. Who left stays in the heap until it comes to the top, or the heap is renewed in steps.
-
-    Parameters
-    ----------
-    slot
-        The class.
-    slot_of_nic
-        The class of every NIC.
-    """
+    """The NICs of one class. Who left stays in the heap until it comes to the top, or the heap is renewed in steps."""
 
     __slots__ = ("_heap", "_inside", "_old", "size", "slot", "slot_of_nic")
 

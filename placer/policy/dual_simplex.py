@@ -38,14 +38,7 @@ ZERO_TOLERANCE = 1e-7
 class OpenClass(NamedTuple):
     """NICs that hold one pattern and can become the same patterns.
 
-    Parameters
-    ----------
-    pattern
-        Its number.
-    reachable
-        Numbers of the patterns that they can become, itself left out.
-    nics
-        How many there are.
+    `reachable`: numbers of the patterns that they can become, itself left out. `nics`: how many there are.
     """
 
     pattern: int
@@ -56,20 +49,10 @@ class OpenClass(NamedTuple):
 class SimplexState(NamedTuple):
     """A basis of the program; its rows are workloads and levels, then classes of open NICs.
 
-    Parameters
-    ----------
-    basic
-        The column in each row of the basis: patterns, moves of open NICs, then the surplus of each row.
-    sums
-        The inverse of the basis, summed over the levels of each workload up to each level, shape (rows, rows).
-    used
-        The value of each basic column: NICs, or surplus slots.
-    price
-        The price of a slot by the level that it meets, in NICs.
-    reduced
-        The reduced cost of each column.
-    norm
-        Squared lengths of the rows of `sums`.
+    `basic`: the column in each row of the basis: patterns, moves of open NICs, then the surplus of each row. `sums`:
+    the inverse of the basis, summed over the levels of each workload up to each level, shape (rows, rows). `used`: the
+    value of each basic column: NICs, or surplus slots. `price`: the price of a slot by the level that it meets, in
+    NICs. `norm`: squared lengths of the rows of `sums`.
     """
 
     basic: NDArray[np.int64]
@@ -83,12 +66,7 @@ class SimplexState(NamedTuple):
 class PatternProgram:
     """The program over all patterns of a table.
 
-    Parameters
-    ----------
-    counts, members
-        As in `PatternTable`.
-    levels
-        Number of SLA levels per workload.
+    `counts`, `members`: as in `PatternTable`. `levels`: number of SLA levels per workload.
     """
 
     def __init__(self, counts: Ints, members: Ints, levels: int) -> None:

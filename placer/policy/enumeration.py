@@ -44,25 +44,10 @@ class TooManyPatterns(Exception):
 class Enumeration:
     """Numbers the useful co-locations of `workloads`, smallest first.
 
-    Parameters
-    ----------
-    kind, workloads, oracle, accepted_drop, most
-        As of a `PatternTable`.
-    before
-        A table's enumeration of the same kind and oracle.
-
-    Attributes
-    ----------
-    known
-        All answers in advance.
-    now
-        Of patterns of which the oracle answers otherwise now, these answers.
-    lowest
-        Throughput of each workload in each useful pattern, by its number.
-    free
-        Cores that are left in each.
-    number_of, part_of, columns, solo, floor, revision
-        As of a `PatternTable`.
+    `kind`, `workloads`, `oracle`, `accepted_drop`, `most`: as of a `PatternTable`. `before`: a table's enumeration of
+    the same kind and oracle. `known`: all answers in advance. `now`: of patterns of which the oracle answers otherwise
+    now, these answers. `lowest`: throughput of each workload in each useful pattern, by its number. `free`: cores that
+    are left in each. `number_of`, `part_of`, `columns`, `solo`, `floor`, `revision`: as of a `PatternTable`.
     """
 
     def __init__(
@@ -106,10 +91,7 @@ class Enumeration:
     def complete(self) -> Enumeration:
         """All at once.
 
-        Raises
-        ------
-        TooManyPatterns
-            When there are more than `most`, or too many would have to be asked for.
+        Raises TooManyPatterns when there are more than `most`, or too many would have to be asked for.
         """
         for _ in self.steps(ALL_PATTERNS):
             pass

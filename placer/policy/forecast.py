@@ -68,14 +68,9 @@ SLA_LEVELS = PRICED_LEVELS * FINER_LEVELS
 class Prices(NamedTuple):
     """What instances are worth.
 
-    Parameters
-    ----------
-    worth
-        In each pattern, in NICs, shape (patterns, workloads).
-    levels
-        Per workload the throughputs (kpps) that divide SLAs into levels, loosest first, shape (workloads, LEVELS).
-    level
-        The strictest level that a workload meets in each pattern, -1 where none, shape (patterns, workloads).
+    `worth`: in each pattern, in NICs, shape (patterns, workloads). `levels`: per workload the throughputs (kpps) that
+    divide SLAs into levels, loosest first, shape (workloads, LEVELS). `level`: the strictest level that a workload
+    meets in each pattern, -1 where none, shape (patterns, workloads).
     """
 
     worth: Floats
@@ -84,13 +79,7 @@ class Prices(NamedTuple):
 
 
 class PriceForecast:
-    """Prices of the slots of one kind of NIC, renewed in small steps.
-
-    Parameters
-    ----------
-    table
-        All patterns of the kind.
-    """
+    """Prices of the slots of one kind of NIC, renewed in small steps."""
 
     def __init__(self, table: PatternTable) -> None:
         self.table = table
@@ -183,14 +172,8 @@ def levels_of(columns: bytes, shares: bytes, seen: int, solo: bytes) -> tuple[Fl
 
     A trace that is placed at several risks asks for the same each time.
 
-    Parameters
-    ----------
-    columns, shares
-        Of the arrivals that are remembered, as arrays of bytes: workload, and required share of throughput alone.
-    seen
-        How many arrivals came.
-    solo
-        Throughput alone of each workload (kpps), too.
+    `columns`, `shares`: of the arrivals that are remembered, as arrays of bytes: workload, and required share of
+    throughput alone. `seen`: how many arrivals came. `solo`: throughput alone of each workload (kpps), too.
     """
     column, share, kpps = np.frombuffer(columns, np.intp), np.frombuffer(shares), np.frombuffer(solo)
     newest = (seen - 1 - np.arange(min(seen, POOLED_ARRIVALS))) % MAX_REMEMBERED_ARRIVALS
@@ -296,12 +279,8 @@ PRIOR_CONCENTRATIONS = 2.0 ** np.arange(-1, 11)
 def smooth(counts: Floats, expected: Floats) -> tuple[Floats, float]:
     """Probabilities of the cells of each group, shape (groups, cells), and how many arrivals the expectation is worth.
 
-    Parameters
-    ----------
-    counts
-        Arrivals by group and cell, shape (groups, cells).
-    expected
-        Probabilities of the cells that are expected of every group, shape (cells,).
+    `counts`: arrivals by group and cell, shape (groups, cells). `expected`: probabilities of the cells that are
+    expected of every group, shape (cells,).
     """
     cells, total = counts.shape[1], counts.sum(axis=1)
     concentration = PRIOR_CONCENTRATIONS * cells

@@ -30,14 +30,7 @@ FULLER_WEIGHT = 0.01
 class GpuIndex:
     """The GPUs of one kind in use, by how full they are.
 
-    Parameters
-    ----------
-    kind
-        The kind.
-    oracle
-        What the admission test says.
-    rule
-        How GPUs are compared. Free capacity is what is left of the scarcest resource.
+    `rule`: how GPUs are compared. Free capacity is what is left of the scarcest resource.
     """
 
     def __init__(self, kind: NicKind, oracle: GpuOracle, rule: Rule) -> None:

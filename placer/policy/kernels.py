@@ -29,12 +29,8 @@ Kernel = Callable[..., Any]
 class JoinScores(NamedTuple):
     """What each arrival would find in each class of NICs.
 
-    Parameters
-    ----------
-    scores
-        By workload and SLA level, then class; shape (workloads * levels, classes). The lowest is the best.
-    kpps
-        Throughput that an arrival would get, -1 where it cannot join; shape (workloads, classes).
+    `scores`: by workload and SLA level, then class; shape (workloads * levels, classes). The lowest is the best.
+    `kpps`: throughput that an arrival would get, -1 where it cannot join; shape (workloads, classes).
     """
 
     scores: NDArray[np.float32]

@@ -25,22 +25,10 @@ NO_PATTERNS: Set[int] = frozenset()
 class LoweredPatterns:
     """The patterns of a table whose throughputs fell.
 
-    Parameters
-    ----------
-    table
-        The table.
-
-    Attributes
-    ----------
-    all
-        Whether any pattern may have fallen, because the oracle is another one or all its answers changed.
-    doubted
-        The patterns of which a throughput fell, or one alone rose, to which SLAs may be relative.
-    solo
-        Per column, throughput (kpps) alone now.
-    most
-        Per column, how many times what the table says an SLA requires now, at most: a relative SLA follows the
-        throughput alone.
+    `all`: whether any pattern may have fallen, because the oracle is another one or all its answers changed. `doubted`:
+    the patterns of which a throughput fell, or one alone rose, to which SLAs may be relative. `solo`: per column,
+    throughput (kpps) alone now. `most`: per column, how many times what the table says an SLA requires now, at most: a
+    relative SLA follows the throughput alone.
     """
 
     def __init__(self, table: PatternTable) -> None:
@@ -234,13 +222,7 @@ KEY_BYTES = 300
 
 
 class ReachablePatterns:
-    """Flags of the patterns above a pattern, itself first.
-
-    Parameters
-    ----------
-    table
-        The patterns.
-    """
+    """Flags of the patterns above a pattern, itself first."""
 
     def __init__(self, table: PatternTable) -> None:
         self._table = table

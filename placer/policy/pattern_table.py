@@ -28,12 +28,8 @@ class PatternTable:
 
     Parameters
     ----------
-    kind
-        The kind of NIC.
     workloads
         All workloads; those that the kind does not host are left out.
-    oracle
-        Predicts the throughputs.
     accepted_drop
         Largest throughput drop, as a fraction, that an instance of a workload accepts; it runs alone at the given kpps.
     most
@@ -45,10 +41,6 @@ class PatternTable:
     ----------
     revision
         That of the oracle when its answers were taken.
-    columns
-        Column of each workload.
-    number_of
-        Number of each pattern.
     part_of
         The pattern without one instance, by the pattern and the column of the instance.
     counts
@@ -66,10 +58,7 @@ class PatternTable:
     joined
         The pattern with one more instance of a workload, -1 where there is none; shape of `counts`.
 
-    Raises
-    ------
-    TooManyPatterns
-        When there are more than `most`, or too many would have to be asked for.
+    Raises TooManyPatterns when there are more than `most`, or too many would have to be asked for.
     """
 
     def __init__(

@@ -34,19 +34,9 @@ def index_of(kind: NicKind, oracle: Oracle, rule: Rule, table: PatternTable | No
 class Rebuild:
     """New indexes of all kinds, in the making.
 
-    Parameters
-    ----------
-    fleet, oracles, rule
-        As of the selector.
-    workloads, accepted_drop, most
-        As of the tables; co-locations are sampled where `most` is 0.
-    recent
-        Arrivals by which slots are priced.
-
-    Attributes
-    ----------
-    indexes, tables
-        Complete once `advance` has returned True.
+    `fleet`, `oracles`, `rule`: as of the selector. `workloads`, `accepted_drop`, `most`: as of the tables; co-locations
+    are sampled where `most` is 0. `recent`: arrivals by which slots are priced. `indexes`, `tables`: complete once
+    `advance` has returned True.
     """
 
     def __init__(
@@ -71,13 +61,7 @@ class Rebuild:
         self._steps = self._all_steps()
 
     def advance(self) -> bool:
-        """Make a step; True when there is none left.
-
-        Raises
-        ------
-        TooManyPatterns
-            When there are more than `most`.
-        """
+        """Make a step; True when there is none left. Raises TooManyPatterns when there are more than `most`."""
         return next(self._steps, True) is True
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:

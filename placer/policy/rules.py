@@ -17,18 +17,10 @@ from profiles import InputError
 class Rule:
     """How NICs are compared: the lowest score takes the arrival; among equals, the NIC that was opened first.
 
-    Parameters
-    ----------
-    name
-        On the command line.
-    before, after
-        Weights in the score of the value of free capacity without and with the arrival.
-    forecasts
-        Whether an instance is worth the price of its slot to future arrivals, which are like the recent ones; all NICs
-        are equal while there is too little to go by. Else it is worth the cores that it takes.
-    opening_cost
-        What opening a NIC costs beyond the value that it loses, in units of NIC cost; None opens a NIC only when no
-        NIC in use fits.
+    `before`, `after`: weights in the score of the value of free capacity without and with the arrival. `forecasts`:
+    whether an instance is worth the price of its slot to future arrivals, which are like the recent ones; all NICs are
+    equal while there is too little to go by. Else it is worth the cores that it takes. `opening_cost`: what opening a
+    NIC costs beyond the value that it loses, in units of NIC cost; None opens a NIC only when no NIC in use fits.
     """
 
     name: str
@@ -55,13 +47,7 @@ RULES_BY_NAME = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, W
 
 
 def rule_of(name: str) -> Rule:
-    """The rule of that name.
-
-    Raises
-    ------
-    InputError
-        When there is none.
-    """
+    """The rule of that name. Raises InputError when there is none."""
     if name not in RULES_BY_NAME:
         raise InputError.of("--rule", f"'{name}' is not a rule", hint=f"it is one of {', '.join(RULES_BY_NAME)}")
     return RULES_BY_NAME[name]

@@ -82,14 +82,8 @@ class SampledNic:
 class SampledIndex:
     """NICs of one kind by free cores and by the estimated margins of their tenants above their SLAs.
 
-    Parameters
-    ----------
-    kind
-        The kind.
-    oracle
-        Predicts the throughputs.
-    rule
-        How NICs are compared. The value of free capacity is the number of NFs that still fit, by cores and by margin.
+    `rule`: how NICs are compared. The value of free capacity is the number of NFs that still fit, by cores and by
+    margin.
     """
 
     def __init__(self, kind: NicKind, oracle: Oracle, rule: Rule) -> None:
@@ -359,17 +353,7 @@ LEAST_LOSS = 1e-3
 class Interference:
     """What each NF loses next to each other one, in logarithms of throughput.
 
-    Parameters
-    ----------
-    kind
-        The kind of NIC, with the NFs that it hosts.
-
-    Attributes
-    ----------
-    number_of
-        Number of each NF.
-    loss
-        Loss of the NF in the row per neighbour in the column.
+    `loss`: loss of the NF in the row per neighbour in the column.
     """
 
     def __init__(self, kind: NicKind) -> None:

@@ -44,27 +44,11 @@ RENEWED_GROWTH = 0.25
 class Selector:
     """Watches a fleet, and picks for an arrival the NIC that the rule prefers among those on which every SLA is met.
 
-    Parameters
-    ----------
-    fleet
-        The fleet, with the tenants that it has.
-    oracles
-        Per kind, predicts the throughputs.
-    rule
-        Which of several NICs.
-    most_patterns
-        Largest number of useful co-locations that are predicted in advance.
-    arrivals
-        How many arrivals come in all; None where that is not known.
-    expected
-        Tenants like those that will come: their co-locations are predicted before the first arrival.
-
-    Attributes
-    ----------
-    indexes, others
-        Own NICs; those of other agents, once one was needed.
-    everywhere
-        Whether NICs of other agents are compared with own ones. Else they are asked only before an arrival is rejected.
+    `most_patterns`: largest number of useful co-locations that are predicted in advance. `arrivals`: how many arrivals
+    come in all; None where that is not known. `expected`: tenants like those that will come: their co-locations are
+    predicted before the first arrival. `indexes`, `others`: own NICs; those of other agents, once one was needed.
+    `everywhere`: whether NICs of other agents are compared with own ones. Else they are asked only before an arrival is
+    rejected.
     """
 
     def __init__(

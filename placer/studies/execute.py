@@ -44,23 +44,11 @@ def execute(
 ) -> pd.DataFrame:
     """The rows of all tasks, in their order; also written to `out/results.parquet`.
 
-    Parameters
-    ----------
-    tasks
-        What to run.
-    out
-        The folder of the study; tasks whose results it holds are not run again.
-    executor
-        Runs the tasks; by default this process, one after another.
-    advance
-        Called with the number of finished tasks and of all.
+    `out`: the folder of the study; tasks whose results it holds are not run again. `executor`: runs the tasks; by
+    default this process, one after another. `advance`: called with the number of finished tasks and of all.
 
-    Raises
-    ------
-    InputError, TestbedError, InvalidPlan
-        From the first task that fails; finished results are kept.
-    OSError
-        When a result cannot be written, for example on a full disk.
+    Raises InputError, TestbedError, InvalidPlan from the first task that fails; finished results are kept. Raises
+    OSError when a result cannot be written, for example on a full disk.
     """
     import pandas as pd  # only where a study is run: `placer run` loads this room, too
 
@@ -119,13 +107,7 @@ Executor = Callable[[Sequence[NamedTask]], Iterator[NamedRows]]
 
 
 def local_executor(jobs: int) -> Executor:
-    """Runs `jobs` tasks at a time on this machine; -1 means one per core.
-
-    Raises
-    ------
-    InputError
-        When `jobs` is 0.
-    """
+    """Runs `jobs` tasks at a time on this machine; -1 means one per core. Raises InputError when `jobs` is 0."""
     if jobs == 0:
         raise InputError.of("--jobs", "0 runs at a time can finish no study", hint="-1 is one per core")
     return partial(_with_joblib, jobs=jobs)
@@ -134,18 +116,10 @@ def local_executor(jobs: int) -> Executor:
 def cluster_executor(name: str, address: str | None = None) -> Executor:
     """Runs tasks on a cluster of `dask` or `ray`, each an optional extra.
 
-    Parameters
-    ----------
-    name
-        The cluster software.
-    address
-        Address of a running cluster, as its client takes it; None starts one on this machine. Workers need this program
-        and the files that the study names.
+    `address`: address of a running cluster, as its client takes it; None starts one on this machine. Workers need this
+    program and the files that the study names.
 
-    Raises
-    ------
-    InputError
-        When the name is unknown or its extra not installed.
+    Raises InputError when the name is unknown or its extra not installed.
     """
     if name not in CLUSTER_EXECUTORS:
         raise InputError.of(

@@ -23,14 +23,8 @@ LARGEST_DROP = 0.999
 class Growth:
     """Factors of today's trace.
 
-    Parameters
-    ----------
-    arrivals
-        Number of arrivals in the same time.
-    sla
-        Allowed drop; below 1 is tighter. SLAs in kpps do not change.
-    flows, packet_size
-        Traffic of every arrival, limited to the profiled range.
+    `arrivals`: number of arrivals in the same time. `sla`: allowed drop; below 1 is tighter. SLAs in kpps do not
+    change. `flows`, `packet_size`: traffic of every arrival, limited to the profiled range.
     """
 
     arrivals: float = 1.0

@@ -53,18 +53,9 @@ def place_again(
 
     A plan that was made by measuring is not made again: it would need its runs again.
 
-    Parameters
-    ----------
-    comparison
-        A run.
-    strategy, predictor, budget_pct
-        What the recommended plan was made with; without a budget, what the run was made with.
-    rejects
-        Whether the recommended plan rejects arrivals.
-    draws
-        How many traces to draw, by the seed of the run.
-    progress
-        Where progress goes.
+    `strategy`, `predictor`, `budget_pct`: what the recommended plan was made with; without a budget, what the run was
+    made with. `rejects`: whether the recommended plan rejects arrivals. `draws`: how many traces to draw, by the seed
+    of the run.
     """
     try:
         named = find_strategy(strategy)

@@ -36,20 +36,9 @@ Row = dict[str, Value]
 class RunTask:
     """One run of a study.
 
-    Parameters
-    ----------
-    labels
-        Columns of the results that identify the run.
-    trace
-        The arrivals as CSV text, because a task may run on another machine.
-    cards
-        The NICs, their models, the ground truth, and the budget of SLA violations or the risk.
-    strategies, predictors
-        Names; empty means all.
-    time_limit
-        Seconds for the optimum.
-    with_optimum
-        Whether wastage is needed; without it the optimum is computed only if it is among the strategies.
+    `trace`: the arrivals as CSV text, because a task may run on another machine. `cards`: the NICs, their models, the
+    ground truth, and the budget of SLA violations or the risk. `strategies`, `predictors`: names; empty means all.
+    `with_optimum`: whether wastage is needed; without it the optimum is computed only if it is among the strategies.
     """
 
     labels: Mapping[str, Value]
@@ -64,10 +53,7 @@ class RunTask:
 def run_task(task: RunTask) -> list[Row]:
     """A row per strategy and predictor: the labels, then results. Times are left out, because they vary.
 
-    Raises
-    ------
-    InputError, TestbedError, InvalidPlan
-        As `run`.
+    Raises InputError, TestbedError, InvalidPlan as `run`.
     """
     request = RunRequest(
         arrivals=io.StringIO(task.trace, newline=""),
@@ -157,10 +143,7 @@ def _against_optimum(evaluations: Evaluations, one: Evaluation) -> Row:
 def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT) -> list[RunTask]:
     """Every run of the study, ordered by fleet, trace, draw, and budget or risk; all input is read and checked first.
 
-    Raises
-    ------
-    InputError
-        When a name, a trace, a fleet or the models are refused.
+    Raises InputError when a name, a trace, a fleet or the models are refused.
     """
     strategies = strategy_names(study.strategies)
     refuse_same_names("fleets", [Path(fleet) for fleet in study.fleets])

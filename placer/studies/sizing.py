@@ -61,14 +61,10 @@ class Sizing:
         empty means `budget_pct`, and smaller ones where it misses that.
     draws
         How many traces are drawn for every point.
-    seed
-        Seed of all draws.
     models, testbed
         As of `Cards`.
     time_limit
         Seconds for the optimum where it is among the strategies.
-    trace_options
-        What is skipped in today's trace.
     """
 
     arrivals: str
@@ -146,10 +142,7 @@ class Recommendation:
 def size(sizing: Sizing, out: Path, progress: Progress, *, executor: Executor | None = None) -> pd.DataFrame:
     """The rows of every run; `out` keeps them, and runs whose results it holds are not repeated.
 
-    Raises
-    ------
-    InputError
-        When a name, the trace, a fleet or the models are refused.
+    Raises InputError when a name, the trace, a fleet or the models are refused.
     """
     tasks = option_tasks(sizing, progress.say)
     with progress.task("options") as advance:

@@ -37,16 +37,8 @@ class _Table(BaseModel):
 class TraceSpec(_Table):
     """One `[[trace]]` table: a file, or a recipe by which `draws` traces are generated.
 
-    Parameters
-    ----------
-    name
-        Name in results; by default the file, or traffic and count of the recipe.
-    file
-        Arrivals (CSV).
-    count, nfs, sla, traffic, mean_stay_s
-        As of `placer generate`.
-    draws
-        How many traces are generated.
+    `name`: name in results; by default the file, or traffic and count of the recipe. `count`, `nfs`, `sla`, `traffic`,
+    `mean_stay_s`: as of `placer generate`.
     """
 
     name: str | None = None
@@ -78,21 +70,9 @@ class TraceSpec(_Table):
 class Study(_Table):
     """A study as its file describes it.
 
-    Parameters
-    ----------
-    seed
-        Seed of all draws.
-    strategies, predictors
-        Names; empty means all.
-    budgets, risks
-        Budgets of SLA violations (%), or else risks, of the strategies that use a predictor; empty means the default
-        budget.
-    fleets
-        Fleet files; empty means unlimited NICs.
-    models, testbed, time_limit
-        As of `placer run`.
-    trace
-        The traces.
+    `strategies`, `predictors`: names; empty means all. `budgets`, `risks`: budgets of SLA violations (%), or else
+    risks, of the strategies that use a predictor; empty means the default budget. `fleets`: fleet files; empty means
+    unlimited NICs. `models`, `testbed`, `time_limit`: as of `placer run`.
     """
 
     seed: Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)] = 0
@@ -126,10 +106,7 @@ class Study(_Table):
 def read_study(path: Path) -> Study:
     """The study in a file; the files that it names are relative to it.
 
-    Raises
-    ------
-    InputError
-        With every fault of the file.
+    Raises InputError with every fault of the file.
     """
     text, document = read_toml(path)
     try:

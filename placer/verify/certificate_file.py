@@ -103,10 +103,8 @@ class Certificate(NamedTuple):
 def read_certificate(path: Path) -> Certificate:
     """The certificate in a file.
 
-    Raises
-    ------
-    InputError
-        When the file is no certificate: something is missing, of the wrong type, given twice, or no number.
+    Raises InputError when the file is no certificate: something is missing, of the wrong type, given twice, or no
+    number.
     """
     try:
         document = json.loads(

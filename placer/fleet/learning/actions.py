@@ -29,14 +29,8 @@ class ActionKind(StrEnum):
 class ModelAction:
     """An action.
 
-    Parameters
-    ----------
-    version
-        The version that comes, or that is gone back to.
-    trained_at
-        The event up to which a version that comes was trained with readings.
-    asked
-        The name of the row by which an operator asked for it.
+    `version`: the version that comes, or that is gone back to. `trained_at`: the event up to which a version that comes
+    was trained with readings. `asked`: the name of the row by which an operator asked for it.
     """
 
     kind: ActionKind

@@ -41,12 +41,7 @@ class ChallengeVerdict(StrEnum):
 class ModelScore:
     """How far a model is off in the measurements that count.
 
-    Parameters
-    ----------
-    measured
-        Capacity readings.
-    off
-        Sum of relative errors.
+    `measured`: capacity readings. `off`: sum of relative errors.
     """
 
     measured: int = 0
@@ -67,16 +62,9 @@ class ModelScore:
 class Challenge:
     """Compares a challenger with the champion.
 
-    Parameters
-    ----------
-    number
-        The how manieth challenger of this lifetime, from 1: later ones need more evidence, so that all together are
-        promoted wrongly with a probability of at most `FALSE_PROMOTION_PROBABILITY`.
-
-    Attributes
-    ----------
-    champion, challenger
-        How far both are off.
+    `number`: the how manieth challenger of this lifetime, from 1: later ones need more evidence, so that all together
+    are promoted wrongly with a probability of at most `FALSE_PROMOTION_PROBABILITY`. `champion`, `challenger`: how far
+    both are off.
     """
 
     def __init__(self, number: int) -> None:

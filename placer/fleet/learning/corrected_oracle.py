@@ -34,14 +34,7 @@ Bounds = tuple[float | None, float | None]
 class CorrectedThroughput:
     """The throughput (kpps) at risk of one workload in one co-location; it is asked for again and again.
 
-    Parameters
-    ----------
-    corrections
-        What was learnt.
-    place
-        Of the workload.
-    plain
-        Throughput at risk and prediction before corrections; several where it has equal competitors.
+    `plain`: throughput at risk and prediction before corrections; several where it has equal competitors.
     """
 
     __slots__ = ("_corrections", "_place", "_plain")
@@ -59,16 +52,8 @@ class CorrectedThroughput:
 class CorrectedOracle(PredictorOracle):
     """What a predictor expects, corrected.
 
-    Parameters
-    ----------
-    predictor, risk
-        As of a `PredictorOracle`.
-    nic_model
-        The NIC model of the readings that count.
-    corrections
-        What was learnt; it may learn more at any time.
-    estimates
-        Of co-locations, as far as they are known.
+    `predictor`, `risk`: as of a `PredictorOracle`. `nic_model`: the NIC model of the readings that count. `estimates`:
+    of co-locations, as far as they are known.
     """
 
     def __init__(

@@ -36,14 +36,8 @@ REMEMBERED_PLACES = 10_000
 class Estimate:
     """A prediction before corrections.
 
-    Parameters
-    ----------
-    kpps
-        The median prediction.
-    at_risk
-        The throughput that is exceeded with the probability that placement asks for.
-    spread
-        How far predictions usually err, of the logarithm.
+    `kpps`: the median prediction. `at_risk`: the throughput that is exceeded with the probability that placement asks
+    for. `spread`: how far predictions usually err, of the logarithm.
     """
 
     kpps: float
@@ -55,20 +49,11 @@ class Estimate:
 class PredictionShift:
     """How a prediction moves.
 
-    Parameters
-    ----------
-    by
-        In all, of the logarithm.
-    spread_left
-        The share of its spread that is left.
-    drift
-        The part of it that an NF that has changed causes, of the logarithm.
-    noise
-        How far it usually is off by the noise of readings, of the logarithm; None where these do not make placement
-        bolder, because nobody lost packets, or a few tenants say more than they are believed.
-    doubt
-        How much lower it is taken to be because of that, of the logarithm, where tenants were below their SLA: SLAs
-        are violated there again and again while estimates swing about the truth.
+    `by`: in all, of the logarithm. `spread_left`: the share of its spread that is left. `drift`: the part of it that an
+    NF that has changed causes, of the logarithm. `noise`: how far it usually is off by the noise of readings, of the
+    logarithm; None where these do not make placement bolder, because nobody lost packets, or a few tenants say more
+    than they are believed. `doubt`: how much lower it is taken to be because of that, of the logarithm, where tenants
+    were below their SLA: SLAs are violated there again and again while estimates swing about the truth.
     """
 
     by: float
@@ -113,10 +98,7 @@ NO_SHIFT = PredictionShift(0.0)
 class MeasuredEntry:
     """A copy of an entry of the ledger, with its prediction.
 
-    Parameters
-    ----------
-    drift
-        The logarithm of the factor of drift.
+    `drift`: the logarithm of the factor of drift.
     """
 
     nic_model: str
@@ -140,15 +122,7 @@ class MeasuredEntry:
 class LearntCorrections:
     """What was learnt of the predictions of one version of the models.
 
-    Parameters
-    ----------
-    ledger
-        All readings; versions share it.
-
-    Attributes
-    ----------
-    stamp
-        Changes with everything that is learnt.
+    `ledger`: all readings; versions share it. `stamp`: changes with everything that is learnt.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -268,16 +242,8 @@ Place = tuple[str, Workload, CoLocation]
 class MeasuredShift(NamedTuple):
     """What readings say together, of the logarithm.
 
-    Parameters
-    ----------
-    weighted
-        By how much predictions move, times its weight.
-    weight
-        Its weight.
-    noise
-        How far that usually is off by the noise of readings; None where nobody lost packets.
-    doubt
-        How much lower it is taken to be because of that.
+    `weighted`: by how much predictions move, times its weight. `noise`: how far that usually is off by the noise of
+    readings; None where nobody lost packets. `doubt`: how much lower it is taken to be because of that.
     """
 
     weighted: float
@@ -307,12 +273,7 @@ class NearPlaces:
     A decision asks for hundreds of places, and a reading changes what is said of a few. So places are linked once, and
     what was added up is kept until a reading changes it.
 
-    Parameters
-    ----------
-    ledger
-        All readings.
-    agreement
-        What the readings of an entry say together.
+    `agreement`: what the readings of an entry say together.
     """
 
     def __init__(self, ledger: Ledger, agreement: Callable[[Place, LedgerEntry], MeasuredShift]) -> None:

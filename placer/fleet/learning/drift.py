@@ -60,12 +60,8 @@ OWN_READINGS = 5
 class Drift:
     """A change of an NF.
 
-    Parameters
-    ----------
-    alone, beside
-        How many times the throughput before it has now, alone on a NIC and beside others.
-    since
-        The number of the event that brought the first reading after the change.
+    `alone`, `beside`: how many times the throughput before it has now, alone on a NIC and beside others. `since`: the
+    number of the event that brought the first reading after the change.
     """
 
     nic_model: str

@@ -42,14 +42,8 @@ DriftOf = Callable[[str, bool], float]
 def export_profile(base: Path, out: Path, entries: Iterable[MeasuredEntry], models: Models, drift: DriftOf) -> int:
     """Write the profile in `base`, with what was measured, as `out`; returns how many runs were added.
 
-    Parameters
-    ----------
-    entries
-        Of one NIC model.
-    models
-        Of that NIC model: what is known of the competitors' contention.
-    drift
-        How NFs changed since `base` was measured.
+    `entries`: of one NIC model. `models`: of that NIC model: what is known of the competitors' contention. `drift`: how
+    NFs changed since `base` was measured.
     """
     tables = co_runs_of(entries, models)
     with directory_aside(out) as aside:

@@ -39,35 +39,10 @@ class Expected:
 class Feedback:
     """Follows the measurements of a fleet.
 
-    Parameters
-    ----------
-    kinds
-        Of the fleet.
-    given
-        Per kind, the oracle before anything is learnt.
-
-    Attributes
-    ----------
-    ledger
-        All readings.
-    versions
-        Of the models, by number.
-    champion
-        The version that decides.
-    trial
-        The trial under way, if any.
-    drifts
-        Changes of NFs that were found, in order; each relative to the one before.
-    actions
-        Where actions come from.
-    frozen
-        Whether the models stay as they are.
-    risks
-        By NIC model, the risk at which predictions are used.
-    capacities
-        Readings since the start that are not lower bounds.
-    taught
-        How many of them had come when the latest version came.
+    `given`: per kind, the oracle before anything is learnt. `versions`: of the models, by number. `drifts`: changes of
+    NFs that were found, in order; each relative to the one before. `risks`: by NIC model, the risk at which predictions
+    are used. `capacities`: readings since the start that are not lower bounds. `taught`: how many of them had come when
+    the latest version came.
     """
 
     def __init__(self, kinds: Sequence[NicKind], given: Sequence[Oracle]) -> None:

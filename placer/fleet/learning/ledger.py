@@ -55,12 +55,8 @@ class Measured:
 class LedgerEntry:
     """What was measured of a workload beside these competitors.
 
-    Parameters
-    ----------
-    readings
-        The latest, oldest first.
-    mostly_capacity
-        Whether most readings of the NF, when the latest came, were of instances that lost packets.
+    `readings`: the latest, oldest first. `mostly_capacity`: whether most readings of the NF, when the latest came, were
+    of instances that lost packets.
     """
 
     competitors: CoLocation
@@ -98,14 +94,9 @@ class LedgerEntry:
 def agree_on(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:
     """What several tenants agree on: the median, or of few the vote that is nearest to 0; 0 of none.
 
-    Parameters
-    ----------
-    votes
-        What tenants can do.
-    at_least
-        What others did who were not asked for more, up to 0: they may be able to do anything above. The median is that
-        of Kaplan and Meier (1958), for values of which some are known only as lower bounds; where it may lie anywhere
-        above a bound, it is what is nearest to 0.
+    `votes`: what tenants can do. `at_least`: what others did who were not asked for more, up to 0: they may be able to
+    do anything above. The median is that of Kaplan and Meier (1958), for values of which some are known only as lower
+    bounds; where it may lie anywhere above a bound, it is what is nearest to 0.
     """
     if len(votes) < FEW_TENANTS:
         nearest = min(votes, key=abs, default=0.0)
@@ -201,24 +192,9 @@ SATURATED_OFFER = 1.02
 class ProductionReading:
     """What one instance did in one window.
 
-    Parameters
-    ----------
-    nic_model
-        The model of its NIC.
-    co_location
-        All workloads on the NIC, sorted.
-    workload
-        Its own.
-    tenant
-        Its id.
-    kpps
-        Its throughput.
-    offered_kpps
-        What was offered to it; None where that is not known.
-    event
-        The number of the event that brought it.
-    below_sla
-        Whether it is known to be below what the SLA of the tenant required.
+    `co_location`: all workloads on the NIC, sorted. `offered_kpps`: what was offered to it; None where that is not
+    known. `event`: the number of the event that brought it. `below_sla`: whether it is known to be below what the SLA
+    of the tenant required.
     """
 
     nic_model: str

@@ -54,14 +54,7 @@ class TrainedModels:
 class Retrainer:
     """Retrains models, one version at a time.
 
-    Parameters
-    ----------
-    sources
-        By NIC model.
-    store
-        Where versions are kept.
-    say
-        Called with what users should know.
+    `sources`: by NIC model.
     """
 
     def __init__(self, sources: Mapping[str, RetrainingSource], store: ModelStore, say: Callable[[str], None]) -> None:

@@ -19,14 +19,8 @@ MAX_TRIAL_READINGS = 5_000
 class Trial:
     """A challenger on trial; after its promotion, the former champion.
 
-    Parameters
-    ----------
-    number
-        The how manieth of this lifetime, from 1.
-    champion, challenger
-        The versions. One of them was retrained.
-    known
-        Where that one was trained with readings: its error there is not one on what it does not know.
+    `number`: the how manieth of this lifetime, from 1. `champion`, `challenger`: the versions. One of them was
+    retrained. `known`: where that one was trained with readings: its error there is not one on what it does not know.
     """
 
     def __init__(self, number: int, champion: ModelVersion, challenger: ModelVersion, known: Set[Place]) -> None:
@@ -89,13 +83,6 @@ class CanaryOracle(Oracle):
     An SLA may be relative to the throughput alone, of which each model has its own. What the challenger predicts
     therefore counts twice: as it is, and as the same share of the champion's throughput alone. Alone on a NIC, where
     no placement is safer, the champion's prediction counts.
-
-    Parameters
-    ----------
-    champion
-        The model that decides.
-    challenger
-        The model on trial.
     """
 
     def __init__(self, champion: CorrectedOracle, challenger: CorrectedOracle) -> None:

@@ -38,22 +38,10 @@ class VersionStatus(StrEnum):
 class ModelVersion:
     """Models of all NICs, and the corrections of their predictions.
 
-    Parameters
-    ----------
-    number
-        From 1.
-    oracles
-        By NIC model.
-    corrections
-        Of its predictions.
-    trained_at
-        The number of the event up to which it was trained with readings.
-    score, champion_score
-        How far it and the champion were off while it was on trial.
-    within
-        Of its scored measurements, how many were inside its interval of 90 %.
-    e_value
-        The evidence of its trial that it is better; None without a trial.
+    `number`: from 1. `oracles`: by NIC model. `trained_at`: the number of the event up to which it was trained with
+    readings. `score`, `champion_score`: how far it and the champion were off while it was on trial. `within`: of its
+    scored measurements, how many were inside its interval of 90 %. `e_value`: the evidence of its trial that it is
+    better; None without a trial.
     """
 
     number: int
@@ -133,12 +121,7 @@ TRAINING_PREFIX = "training-"
 class ModelStore:
     """The folder of versions.
 
-    Parameters
-    ----------
-    folder
-        Is made when the first version is kept.
-    predictor
-        The name of the predictor that decides.
+    `folder`: is made when the first version is kept. `predictor`: the name of the predictor that decides.
     """
 
     def __init__(self, folder: Path, predictor: str) -> None:
@@ -169,10 +152,7 @@ class ModelStore:
     def predictors(self, number: int, nic_models: Sequence[str]) -> dict[str, Predictor]:
         """The predictors of a version, by NIC model, as far as it was retrained.
 
-        Raises
-        ------
-        InputError
-            When the version is missing or damaged.
+        Raises InputError when the version is missing or damaged.
         """
         place = self.folder / str(number)
         if not place.is_dir():

@@ -39,12 +39,8 @@ Announce = Callable[[float | None, str], None]
 class OnlineSettings:
     """By what an engine decides.
 
-    Parameters
-    ----------
-    predictor, rule, when_full, repairs
-        As of `Engine`.
-    budget_pct, risk
-        As of `Cards`; the risk is chosen where none is given.
+    `predictor`, `rule`, `when_full`, `repairs`: as of `Engine`. `budget_pct`, `risk`: as of `Cards`; the risk is chosen
+    where none is given.
     """
 
     predictor: str
@@ -74,23 +70,11 @@ def open_engine(
 ) -> Engine:
     """The engine, with all that its state has learnt.
 
-    Parameters
-    ----------
-    saved
-        The state; None for an empty fleet that is not kept.
-    retrain
-        Profiles to retrain models from.
-    stack
-        Ends what runs in the background.
-    announce
-        Called with a risk that was chosen.
-    kinds
-        Those of the fleet, where other counts hold than in the catalogue.
+    `saved`: the state; None for an empty fleet that is not kept. `retrain`: profiles to retrain models from. `stack`:
+    ends what runs in the background. `announce`: called with a risk that was chosen. `kinds`: those of the fleet, where
+    other counts hold than in the catalogue.
 
-    Raises
-    ------
-    InputError
-        When a profile is refused, or versions of the models are missing.
+    Raises InputError when a profile is refused, or versions of the models are missing.
     """
     sources = retraining_sources(catalogue, retrain, "--retrain")
     risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)
@@ -181,15 +165,9 @@ def _within_budget(
 def retraining_sources(catalogue: Catalogue, profiles: Sequence[Path], named: str) -> dict[str, RetrainingSource]:
     """By NIC model, what it is retrained from.
 
-    Parameters
-    ----------
-    named
-        What messages call the profiles.
+    `named`: what messages call the profiles.
 
-    Raises
-    ------
-    InputError
-        When a profile is refused, or is of no NIC model of the fleet.
+    Raises InputError when a profile is refused, or is of no NIC model of the fleet.
     """
     learnt = {
         kind.model: models

@@ -43,18 +43,8 @@ class Stage:
 class FleetLife:
     """Plays a trace.
 
-    Parameters
-    ----------
-    stage
-        The trace and the truth.
-    engine
-        Decides.
-    feedback
-        What corrects the engine's predictions.
-    monitor
-        Measures the fleet; None for a fleet that is not measured.
-    by_hand
-        Whether the true factor of each drift is set at once.
+    `monitor`: measures the fleet; None for a fleet that is not measured. `by_hand`: whether the true factor of each
+    drift is set at once.
     """
 
     def __init__(
@@ -204,14 +194,8 @@ Place = tuple[str, CoLocation, Workload]
 class SlaTally:
     """Who is below the SLA by the ground truth.
 
-    Attributes
-    ----------
-    arrived
-        Per placed instance, the event of its arrival.
-    violated
-        Instances that ever were below their SLA.
-    now
-        Those that are.
+    `arrived`: per placed instance, the event of its arrival. `violated`: instances that ever were below their SLA.
+    `now`: those that are.
     """
 
     truth: DriftingTruth

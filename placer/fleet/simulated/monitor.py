@@ -28,14 +28,7 @@ OUTLIER_FACTORS = (1.5, 3.0)
 class Monitor:
     """Measures NICs.
 
-    Parameters
-    ----------
-    settings, liars
-        How, and who reports false readings.
-    truth
-        What NICs really do.
-    seed
-        Same seed, same readings.
+    `settings`, `liars`: how, and who reports false readings.
     """
 
     def __init__(self, settings: MonitorTable, liars: Sequence[LiarTable], truth: DriftingTruth, seed: int) -> None:
@@ -108,12 +101,7 @@ class TrueDrift:
 class DriftingTruth:
     """The ground truth over the events of a trace.
 
-    Parameters
-    ----------
-    oracles
-        Per kind of NIC, the ground truth without drift.
-    drifts
-        How it changes.
+    `oracles`: per kind of NIC, the ground truth without drift. `drifts`: how it changes.
     """
 
     def __init__(self, oracles: Sequence[Oracle], drifts: Sequence[TrueDrift]) -> None:

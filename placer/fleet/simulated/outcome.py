@@ -20,18 +20,9 @@ LATE_AFTER = 100
 class DriftAlarm:
     """The online engine reported that an NF changed.
 
-    Parameters
-    ----------
-    event
-        The event of the trace after which it did.
-    nf
-        The NF.
-    factor
-        How many times its predicted throughput it is believed to have.
-    readings
-        Readings of the NF since it last changed, or since the start.
-    false
-        Whether the NF had never changed.
+    `event`: the event of the trace after which it did. `factor`: how many times its predicted throughput it is believed
+    to have. `readings`: readings of the NF since it last changed, or since the start. `false`: whether the NF had never
+    changed.
     """
 
     event: int
@@ -45,18 +36,8 @@ class DriftAlarm:
 class ProductionPoint:
     """A fleet after an event of the trace.
 
-    Parameters
-    ----------
-    event, time
-        Its number and its time, seconds.
-    nics, tenants
-        In use, and placed on them.
-    violating
-        Tenants below their SLA.
-    model
-        The version of the models.
-    believed
-        Per NF that drifts, or is believed to, how many times its predicted throughput it is believed to have.
+    `event`, `time`: its number and its time, seconds. `nics`, `tenants`: in use, and placed on them. `believed`: per NF
+    that drifts, or is believed to, how many times its predicted throughput it is believed to have.
     """
 
     event: int
@@ -72,30 +53,11 @@ class ProductionPoint:
 class FleetOutcome:
     """One of the compared fleets.
 
-    Parameters
-    ----------
-    name
-        One of `COMPARED_FLEETS`.
-    nics
-        Most NICs in use at one time.
-    placed, rejected
-        Arrivals.
-    violated
-        Placed instances that were ever below their SLA.
-    late_placed, late_violated
-        The same of arrivals at least `LATE_AFTER` events after the first drift; None without drift.
-    measurements, readings
-        Measured events, and readings in them.
-    moves
-        Instances that were moved.
-    repeated
-        NICs that violated the SLA of a workload in a co-location after that had been measured, of the worst case.
-    model
-        The version of the models in the end.
-    alarms
-        Reported drifts.
-    points
-        The fleet over time.
+    `name`: one of `COMPARED_FLEETS`. `nics`: most NICs in use at one time. `placed`, `rejected`: arrivals. `violated`:
+    placed instances that were ever below their SLA. `late_placed`, `late_violated`: the same of arrivals at least
+    `LATE_AFTER` events after the first drift; None without drift. `measurements`, `readings`: measured events, and
+    readings in them. `repeated`: NICs that violated the SLA of a workload in a co-location after that had been
+    measured, of the worst case.
     """
 
     name: str
@@ -142,24 +104,9 @@ class FleetOutcome:
 class Production:
     """A simulated production.
 
-    Parameters
-    ----------
-    file
-        How it was measured and how it drifted.
-    seed
-        Of all draws.
-    arrivals, events
-        In the trace.
-    predictor, rule
-        What placed.
-    risk
-        The share of cases that fall short of the predictions that were used; None for the median.
-    truth
-        The testbed of the ground truth.
-    drifts
-        What changed, by the number of the event.
-    fleets
-        The compared fleets, in the order of `COMPARED_FLEETS`.
+    `file`: how it was measured and how it drifted. `risk`: the share of cases that fall short of the predictions that
+    were used; None for the median. `drifts`: what changed, by the number of the event. `fleets`: the compared fleets,
+    in the order of `COMPARED_FLEETS`.
     """
 
     file: ProductionFile

@@ -41,24 +41,10 @@ from profiles import InputError
 class ProductionRequest:
     """What to play, and how.
 
-    Parameters
-    ----------
-    arrivals
-        The trace: a path, `-` for standard input, an open text file, or arrivals that were read already.
-    file
-        How production is measured, drifts and is lied to.
-    cards
-        The NICs, their models and their ground truth, which the file names where the cards do not.
-    predictor
-        Its name.
-    rule
-        Which of several NICs takes an arrival.
-    seed
-        In place of that of the file.
-    fleets
-        Which of `COMPARED_FLEETS` are compared.
-    trace_options
-        What is skipped in a trace that is read.
+    `arrivals`: the trace: a path, `-` for standard input, an open text file, or arrivals that were read already.
+    `file`: how production is measured, drifts and is lied to. `cards`: the NICs, their models and their ground truth,
+    which the file names where the cards do not. `seed`: in place of that of the file. `fleets`: which of
+    `COMPARED_FLEETS` are compared. `trace_options`: what is skipped in a trace that is read.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -74,12 +60,8 @@ class ProductionRequest:
 def simulate(request: ProductionRequest, progress: Progress) -> Production:
     """Play the trace for each of the compared fleets.
 
-    Raises
-    ------
-    InputError
-        When the trace, the file, the models or a name is refused; nothing was played then.
-    TestbedError
-        When the ground truth's testbed fails.
+    Raises InputError when the trace, the file, the models or a name is refused; nothing was played then. Raises
+    TestbedError when the ground truth's testbed fails.
     """
     file, tables = request.file, request.file.tables
     seed = tables.seed if request.seed is None else request.seed
@@ -200,14 +182,7 @@ def _drifts(file: ProductionFile, events: int) -> Iterator[TrueDrift]:
 class SimulatedRetraining:
     """Retrains the models of one fleet.
 
-    Parameters
-    ----------
-    feedback
-        Of the fleet.
-    retrainer
-        Trains.
-    takes
-        Events from the start of a training to its version.
+    `takes`: events from the start of a training to its version.
     """
 
     def __init__(self, feedback: Feedback, retrainer: Retrainer, takes: int) -> None:

@@ -17,14 +17,7 @@ RETRAINING_TASK = "retraining"
 class RecordedActions:
     """What took effect before, at the same events.
 
-    Parameters
-    ----------
-    recorded
-        By event.
-    store
-        The versions; None where none can have come.
-    nic_models
-        Of the fleet.
+    `recorded`: by event. `store`: the versions; None where none can have come.
     """
 
     def __init__(
@@ -47,14 +40,7 @@ class RecordedActions:
 class LiveActions(RecordedActions):
     """What is asked for, and what was retrained; begins to retrain when that is due.
 
-    Parameters
-    ----------
-    state
-        Where operators ask.
-    feedback
-        Of the fleet.
-    retrainer
-        None where models are not retrained.
+    `retrainer`: None where models are not retrained.
     """
 
     def __init__(self, state: SavedState, store: ModelStore, feedback: Feedback, retrainer: Retrainer | None) -> None:

@@ -32,20 +32,9 @@ class Answers(Protocol):
 class SavedState(Protocol):
     """A fleet, its queue and the log of events.
 
-    Attributes
-    ----------
-    name
-        What messages call it.
-    shared, used_elsewhere
-        Whether other agents may decide on the fleet, too, and whether one does.
-    fleet, waiting
-        The fleet and its queue as they were after the last event.
-    readings
-        What was measured, in order.
-    learnt
-        What was learnt beyond that, by name.
-    events
-        The number of the last event.
+    `name`: what messages call it. `shared`, `used_elsewhere`: whether other agents may decide on the fleet, too, and
+    whether one does. `fleet`, `waiting`: the fleet and its queue as they were after the last event. `readings`: what
+    was measured, in order. `learnt`: what was learnt beyond that, by name. `events`: the number of the last event.
     """
 
     shared: bool
@@ -138,10 +127,7 @@ CREATE TABLE IF NOT EXISTS answers (
 class KeptAnswer:
     """The HTTP status and the body of an answer, and the digest of the request.
 
-    Parameters
-    ----------
-    version
-        The number of the event, which the body ends with; None where it has none, or `answer` has it already.
+    `version`: the number of the event, which the body ends with; None where it has none, or `answer` has it already.
     """
 
     digest: bytes
@@ -158,12 +144,7 @@ class KeptAnswer:
 class KeptAnswers:
     """Answers in a state file.
 
-    Parameters
-    ----------
-    file
-        The state.
-    begin
-        Begins a transaction, unless one has begun.
+    `begin`: begins a transaction, unless one has begun.
     """
 
     def __init__(self, file: sqlite3.Connection, begin: Callable[[], None]) -> None:

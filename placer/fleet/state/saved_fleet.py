@@ -73,13 +73,7 @@ def upgrade(file: sqlite3.Connection) -> None:
 
 
 def check_tables(file: sqlite3.Connection, name: str) -> None:
-    """Refuse a file that is damaged, or that lacks a table of a state.
-
-    Raises
-    ------
-    InputError
-        With what is wrong.
-    """
+    """Refuse a file that is damaged, or that lacks a table of a state. Raises InputError with what is wrong."""
     damage = [line for (line,) in file.execute("PRAGMA integrity_check(20)")]
     if damage != ["ok"]:
         raise InputError([Fault(name, None, None, f"is damaged: {line}", "restore a backup") for line in damage])
@@ -106,10 +100,7 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
 def read_saved_fleet(file: Tables, name: str, kinds: Sequence[NicKind], check: Check) -> tuple[Fleet, list[Tenant]]:
     """The fleet as it was after the last event, and its queue; `check` lists what is wrong with a workload.
 
-    Raises
-    ------
-    InputError
-        When the state is of another fleet, or with every row that makes no sense.
+    Raises InputError when the state is of another fleet, or with every row that makes no sense.
     """
     known = dict(file.execute("SELECT name, value FROM facts"))
     if known.get("format") != STATE_FORMAT:

@@ -26,13 +26,7 @@ SETTINGS_ROW, FROZEN_ROW, MODEL_ROW, DRIFT_ROWS = "settings", "frozen", "model",
 
 
 def read_learnt(file: Tables, name: str) -> dict[str, Any]:
-    """All rows, by name.
-
-    Raises
-    ------
-    InputError
-        With every row that makes no sense.
-    """
+    """All rows, by name. Raises InputError with every row that makes no sense."""
     rows, faults = {}, []
     for key, value in file.execute("SELECT name, value FROM learnt ORDER BY name"):
         try:
@@ -119,10 +113,7 @@ def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReadin
 def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionReading]:
     """Every reading, in order; `check` lists what is wrong with a workload.
 
-    Raises
-    ------
-    InputError
-        With the first row that makes no sense.
+    Raises InputError with the first row that makes no sense.
     """
     co_location_in = lru_cache(MAX_REMEMBERED_TEXTS)(_co_location_in)
     for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):  # noqa: S608

@@ -39,30 +39,10 @@ DISK_FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
 class State:
     """An open state file, which no other process may open for writing; a `SavedState`.
 
-    Parameters
-    ----------
-    path
-        Is made if it does not exist.
-    kinds
-        The kinds of the fleet.
-    check
-        Lists what is wrong with the workload of a tenant, such as traffic outside the profiled range.
+    `path`: is made if it does not exist. `check`: lists what is wrong with the workload of a tenant, such as traffic
+    outside the profiled range.
 
-    Attributes
-    ----------
-    fleet, waiting
-        The fleet and its queue as they were after the last event in the file.
-    readings
-        What was measured, in order.
-    learnt
-        What was learnt beyond that, by name.
-    events
-        The number of the last event.
-
-    Raises
-    ------
-    InputError
-        When the file is something else, damaged, of another fleet, or in use.
+    Raises InputError when the file is something else, damaged, of another fleet, or in use.
     """
 
     shared = False
@@ -211,10 +191,7 @@ class State:
 def back_up(state: Path, copy: Path) -> None:
     """Copy a state as it is after its last event, also while another process uses it.
 
-    Raises
-    ------
-    InputError
-        When there is no such state, it is damaged, or `copy` exists.
+    Raises InputError when there is no such state, it is damaged, or `copy` exists.
     """
     if copy.exists():
         raise InputError.of("--backup", f"{copy} exists already", hint="name a new file")
@@ -232,10 +209,7 @@ def back_up(state: Path, copy: Path) -> None:
 def reading(state: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a state that another process may be using.
 
-    Raises
-    ------
-    InputError
-        When there is no such state, or it is damaged.
+    Raises InputError when there is no such state, or it is damaged.
     """
     if not state.is_file():
         raise InputError.of("--state", f"{state} does not exist")
@@ -310,10 +284,7 @@ Row = tuple[object, ...]
 class FleetRows:
     """Rows of NICs and tenants, with as few statements as there can be.
 
-    Parameters
-    ----------
-    nics
-        Those that are in the file.
+    `nics`: those that are in the file.
     """
 
     def __init__(self, nics: Sequence[Nic]) -> None:

@@ -33,14 +33,9 @@ Usable = Callable[[int, CoLocation], bool]
 class Classes:
     """Tenants by workload and requirement.
 
-    Parameters
-    ----------
-    groups
-        Tenants of one workload each, the least demanding first.
-    first
-        Per group, the number of the first tenant of each class, ascending, shape (classes,).
-    arrived
-        Per group, the place of each tenant in the order of arrival.
+    `groups`: tenants of one workload each, the least demanding first. `first`: per group, the number of the first
+    tenant of each class, ascending, shape (classes,). `arrived`: per group, the place of each tenant in the order of
+    arrival.
     """
 
     groups: tuple[TenantGroup, ...]
@@ -81,19 +76,11 @@ def _first_of_classes(group: TenantGroup) -> Ints:
 class Chances:
     """The table of chances.
 
-    Parameters
-    ----------
-    classes
-        Whose chances they are.
-    members
-        Each co-location as numbers of groups, ascending; every part of one is among them, on the same kind.
-    kind
-        The number of the kind of NIC of each co-location.
-    of_group
-        Per group: the co-locations that it is in, how many of it are in each, and the chance that a tenant of each
-        class falls short there, shapes (cases,), (cases,) and (cases, classes); infinite where no tenant is placed.
-    gaps
-        Per group, the logarithm of what each class requires in each case, over the median prediction.
+    `members`: each co-location as numbers of groups, ascending; every part of one is among them, on the same kind.
+    `kind`: the number of the kind of NIC of each co-location. `of_group`: per group: the co-locations that it is in,
+    how many of it are in each, and the chance that a tenant of each class falls short there, shapes (cases,), (cases,)
+    and (cases, classes); infinite where no tenant is placed. `gaps`: per group, the logarithm of what each class
+    requires in each case, over the median prediction.
     """
 
     classes: Classes

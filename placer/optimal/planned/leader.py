@@ -80,14 +80,8 @@ class NicColumn(NamedTuple):
 class ClassPrices:
     """What proves a bound.
 
-    Parameters
-    ----------
-    of_classes
-        Per group, of a tenant of each class, shape (classes,).
-    of_kinds
-        Of a NIC of each limited kind, beyond its cost; not negative.
-    of_violations
-        Of an expected violation; not negative.
+    `of_classes`: per group, of a tenant of each class, shape (classes,). `of_kinds`: of a NIC of each limited kind,
+    beyond its cost; not negative. `of_violations`: of an expected violation; not negative.
     """
 
     of_classes: tuple[Floats, ...]
@@ -99,12 +93,8 @@ class ClassPrices:
 class ClassRows:
     """Which classes are rows: all, or per group some that stand for the less demanding ones before them.
 
-    Parameters
-    ----------
-    classes
-        Per group the class whose requirement each row has, ascending.
-    counts
-        Per group the tenants of each row.
+    `classes`: per group the class whose requirement each row has, ascending. `counts`: per group the tenants of each
+    row.
     """
 
     classes: tuple[Ints, ...]
@@ -151,14 +141,8 @@ def _sums(counts: Ints, starts: Ints) -> Ints:
 class ColumnWorker:
     """The best column of every co-location at given prices.
 
-    Parameters
-    ----------
-    chances
-        The table.
-    rows
-        The classes that columns are made of.
-    among
-        The co-locations that are looked at; all for None. Of others the worth has no meaning.
+    `rows`: the classes that columns are made of. `among`: the co-locations that are looked at; all for None. Of others
+    the worth has no meaning.
     """
 
     def __init__(self, chances: Chances, rows: ClassRows, among: Ints | None = None) -> None:
@@ -237,18 +221,8 @@ class Relaxed:
 class Leader:
     """The program over the columns that are known, and the search for more.
 
-    Parameters
-    ----------
-    chances
-        The table.
-    rows
-        The classes that are rows.
-    kinds
-        The kinds of NIC.
-    allowed
-        Violations that may be expected where all tenants are placed.
-    share
-        By how much fewer per tenant that is left out.
+    `allowed`: violations that may be expected where all tenants are placed. `share`: by how much fewer per tenant that
+    is left out.
     """
 
     def __init__(

@@ -47,18 +47,11 @@ class Movers(NamedTuple):
 class Graph(NamedTuple):
     """How co-locations change by a tenant, in arrays.
 
-    Parameters
-    ----------
-    larger, smaller
-        The co-location with one more, or one less, of each group; -1 for none, shape (co-locations, groups).
-    case
-        The row of `chance` of each group in each co-location; -1 for none, same shape.
-    chance
-        What a tenant of each class counts in each case, shape (cases, classes).
-    empty
-        Per kind, the number of the co-location of an empty NIC.
-    eases
-        Whether a part of each co-location, which a NIC has on the way to it, is worse for some tenant.
+    `larger`, `smaller`: the co-location with one more, or one less, of each group; -1 for none, shape (co-locations,
+    groups). `case`: the row of `chance` of each group in each co-location; -1 for none, same shape. `chance`: what a
+    tenant of each class counts in each case, shape (cases, classes). `empty`: per kind, the number of the co-location
+    of an empty NIC. `eases`: whether a part of each co-location, which a NIC has on the way to it, is worse for some
+    tenant.
     """
 
     larger: Ints

@@ -62,18 +62,8 @@ Nics = list[tuple[int, list[int]]]
 class StaticPlan:
     """A plan of tenants that are all present.
 
-    Parameters
-    ----------
-    nics
-        The kind of each NIC in use, and its tenants.
-    left_out
-        Tenants without a NIC.
-    bound
-        No plan within the budget, reserve aside, that leaves out as few costs less.
-    fewest_left_out
-        No plan within the budget leaves out fewer.
-    proof
-        What proves the bound.
+    `nics`: the kind of each NIC in use, and its tenants. `bound`: no plan within the budget, reserve aside, that leaves
+    out as few costs less. `fewest_left_out`: no plan within the budget leaves out fewer.
     """
 
     nics: list[tuple[NicKind, tuple[Tenant, ...]]]
@@ -130,23 +120,10 @@ class _State:
 class StaticPlanner:
     """Plans for one table of chances.
 
-    Parameters
-    ----------
-    chances
-        The table.
-    catalogue
-        The kinds of NIC.
-    budget
-        The share of tenants placed that may be expected to violate their SLA, reserve included.
-    seconds
-        Processor time of the search, not wall time: a busy machine finds the same plan. Half of it is for columns.
-
-    Attributes
-    ----------
-    began
-        When planning began, predictions being known, of `time.monotonic`.
-    complete
-        Whether there was time for all columns that improve the program.
+    `budget`: the share of tenants placed that may be expected to violate their SLA, reserve included. `seconds`:
+    processor time of the search, not wall time: a busy machine finds the same plan. Half of it is for columns. `began`:
+    when planning began, predictions being known, of `time.monotonic`. `complete`: whether there was time for all
+    columns that improve the program.
     """
 
     def __init__(self, chances: Chances, catalogue: Catalogue, budget: float, seconds: float) -> None:
@@ -301,14 +278,7 @@ class StaticPlanner:
 class _Search:
     """Searches from plan to plan.
 
-    Parameters
-    ----------
-    planner
-        Whose kinds they are.
-    tenants
-        The tenants that are to be placed, by number.
-    target
-        The share of tenants placed that may be expected to violate their SLA, reserve included.
+    `target`: the share of tenants placed that may be expected to violate their SLA, reserve included.
     """
 
     def __init__(self, planner: StaticPlanner, tenants: Ints, target: float) -> None:

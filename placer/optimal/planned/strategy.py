@@ -47,12 +47,7 @@ ALL_AT_ONCE = "all arrivals at once"
 class Planned(Strategy):
     """Places all arrivals together, on the NICs of least cost that keep the budget by the predictor's error model.
 
-    Parameters
-    ----------
-    seconds
-        Time of the search.
-    usable
-        Which co-locations may be used; all for None.
+    `usable`: which co-locations may be used; all for None.
     """
 
     name = STRATEGY_NAME

@@ -125,10 +125,7 @@ class AdmissionCase(NamedTuple):
 def admission_case(device: object, slos: Sequence[object], answer: object, file: str = "admission") -> AdmissionCase:
     """A case from parsed JSON documents; `file` names them in messages.
 
-    Raises
-    ------
-    InputError
-        With every fault of a document.
+    Raises InputError with every fault of a document.
     """
     claimed, requests = device_of(device, file), slos_of(slos, file)
     _refuse(
@@ -140,13 +137,7 @@ def admission_case(device: object, slos: Sequence[object], answer: object, file:
 
 
 def device_of(document: object, file: str) -> ClaimedDevice:
-    """The device in a parsed JSON document.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """The device in a parsed JSON document. Raises InputError with every fault."""
     device = _read_claim(ClaimedDevice, document, file, "device")
     _refuse(
         Fault(file, None, f"device.nfs.{nf}.class", f"{claimed.transfer_class!r} has no transfer_us")
@@ -157,13 +148,7 @@ def device_of(document: object, file: str) -> ClaimedDevice:
 
 
 def slos_of(documents: Sequence[object], file: str) -> tuple[ClaimedSlo, ...]:
-    """The SLOs in parsed JSON documents.
-
-    Raises
-    ------
-    InputError
-        With every fault of one; or for ids given twice.
-    """
+    """The SLOs in parsed JSON documents. Raises InputError with every fault of one; or for ids given twice."""
     slos = tuple(_read_claim(ClaimedSlo, slo, file, f"slos.{number}") for number, slo in enumerate(documents))
     times = Counter(slo.id for slo in slos)
     _refuse(Fault(file, None, "slos", f"id {name!r} is given {many} times") for name, many in times.items() if many > 1)
@@ -173,10 +158,7 @@ def slos_of(documents: Sequence[object], file: str) -> tuple[ClaimedSlo, ...]:
 def read_admission(path: Path) -> AdmissionCase | None:
     """The case in a certificate of `placer admit`; None for a file that is none.
 
-    Raises
-    ------
-    InputError
-        With every fault of one that is.
+    Raises InputError with every fault of one that is.
     """
     document = _document(path)
     if not isinstance(document, Mapping) or document.get("kind") != ADMISSION_KIND:

@@ -38,14 +38,8 @@ def latency_terms(
 ) -> Iterator[tuple[ClaimedAdmitted, LatencyTerms]]:
     """The parts of every latency, in the order of transfers.
 
-    Parameters
-    ----------
-    device
-        The model.
-    slos
-        By id, with all those of `admitted`.
-    admitted
-        Each with a batch of at least 1 and another order than the others.
+    `slos`: by id, with all those of `admitted`. `admitted`: each with a batch of at least 1 and another order than the
+    others.
     """
     in_order = sorted(admitted, key=lambda one: one.order)
     streams = [_stream(device, slos[claim.id], claim.batch) for claim in in_order]
@@ -149,16 +143,10 @@ def sporadic_wait(own: Stream, earlier: Sequence[Stream], later: Sequence[Stream
     smallest `w = blocking + q * transfer + sum over earlier of (floor(w / period) + 1) * transfer`, and arrived at
     `q * period`. Batches are examined until the line above all of them falls below the longest wait found.
 
-    Parameters
-    ----------
-    own, earlier, later
-        The streams with this, smaller and larger orders; own and earlier leave the bus idle at times
-        (`utilisation_of` is below 1).
+    `own`, `earlier`, `later`: the streams with this, smaller and larger orders; own and earlier leave the bus idle at
+    times (`utilisation_of` is below 1).
 
-    Raises
-    ------
-    TooManySteps
-        When the utilisation is so near 1 that this takes too long.
+    Raises TooManySteps when the utilisation is so near 1 that this takes too long.
     """
     blocking = max((stream.transfer for stream in later), default=Fraction(0))
     burst = blocking + one_shot_wait(earlier)

@@ -77,10 +77,7 @@ class _Tree:
     def prove(self) -> Fraction | None:
         """The largest marginal throughput that the tree leaves possible; None when it leaves no plan.
 
-        Raises
-        ------
-        ValueError
-            When the tree proves nothing.
+        Raises ValueError when the tree proves nothing.
         """
         if self.machines.together and (self.proof.cuts or len(self.proof.tree) > 1):
             raise ValueError("where equal servers count as one machine, there are neither cuts nor splits")

@@ -121,10 +121,7 @@ class ChainCertificate(NamedTuple):
 def read_chain_certificate(path: Path) -> ChainCertificate | None:
     """The certificate in a file; None for one that does not say that it is about chains.
 
-    Raises
-    ------
-    InputError
-        With every fault of one that does.
+    Raises InputError with every fault of one that does.
     """
     try:
         document = json.loads(read_text(path, LARGEST_FILE))
@@ -137,10 +134,7 @@ def read_chain_certificate(path: Path) -> ChainCertificate | None:
 def chain_certificate_of(document: object, file: str) -> ChainCertificate:
     """The certificate in a parsed JSON document.
 
-    Raises
-    ------
-    InputError
-        With every fault, when the document is no such certificate.
+    Raises InputError with every fault, when the document is no such certificate.
     """
     try:
         claims = _Certificate.model_validate(document)

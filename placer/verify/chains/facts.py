@@ -26,10 +26,7 @@ Sites = Sequence[int]
 class CoreSite:
     """A server or a SmartNIC, as far as NFs may use it.
 
-    Parameters
-    ----------
-    side
-        The number of the server, on whose side of the NIC it is.
+    `side`: the number of the server, on whose side of the NIC it is.
     """
 
     name: str
@@ -55,14 +52,8 @@ def core_sites(rack: Rack) -> list[CoreSite]:
 class Component:
     """Connected NFs of one chain on one core site.
 
-    Parameters
-    ----------
-    nfs
-        Ascending.
-    each
-        Mbps of the chain on one core; None without a bound.
-    each_of_several
-        Mbps per core on several; None without a bound, 0 where one core must do.
+    `nfs`: ascending. `each`: Mbps of the chain on one core; None without a bound. `each_of_several`: Mbps per core on
+    several; None without a bound, 0 where one core must do.
     """
 
     site: int

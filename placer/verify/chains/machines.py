@@ -15,14 +15,8 @@ from placer.verify.chains.facts import LIMIT_TOLERANCE, CoreSite, core_sites
 class Machines:
     """The machines that prices are of.
 
-    Parameters
-    ----------
-    rack
-        With one server for each machine.
-    sizes
-        How many equal servers a machine stands for.
-    together
-        Whether a machine stands for all servers that are equal: then chains may be split over them.
+    `rack`: with one server for each machine. `sizes`: how many equal servers a machine stands for. `together`: whether
+    a machine stands for all servers that are equal: then chains may be split over them.
     """
 
     rack: Rack
@@ -53,13 +47,7 @@ class Machines:
         return max(switch.stages - switch.reserved_stages, 0) * switch.blocks_per_stage
 
     def price_sites(self, prices: LeafPrices) -> SitePrices:
-        """Prices by number.
-
-        Raises
-        ------
-        ValueError
-            When they name what there is not, or are negative.
-        """
+        """Prices by number. Raises ValueError when they name what there is not, or are negative."""
         names = [site.name for site in self.sites]
         servers = [server.name for server in self.rack.servers]
         for given, known in ((prices.cores, names), (prices.nic_in, servers), (prices.nic_out, servers)):

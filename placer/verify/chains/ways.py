@@ -35,16 +35,8 @@ NEAR_WORTH = 1e-9
 class Need:
     """What a way needs of the machines, and what it carries.
 
-    Parameters
-    ----------
-    largest
-        Rate, Mbps.
-    cores
-        Per site.
-    shares
-        Of the chain's packets, through each NIC, in and out.
-    blocks
-        Of table memory.
+    `largest`: rate, Mbps. `cores`: per site. `shares`: of the chain's packets, through each NIC, in and out. `blocks`:
+    of table memory.
     """
 
     largest: Fraction
@@ -66,13 +58,7 @@ class TooMany(ValueError):
 
 
 class Ways:
-    """All ways of one chain; rows are ways.
-
-    Raises
-    ------
-    TooMany
-        When there are more than MOST_LAYOUTS or MOST_WAYS.
-    """
+    """All ways of one chain; rows are ways. Raises TooMany when there are more than MOST_LAYOUTS or MOST_WAYS."""
 
     def __init__(self, chain: Chain, machines: Machines) -> None:
         self.chain, self.machines = chain, machines
@@ -125,12 +111,7 @@ class Ways:
     def most_worth(self, prices: SitePrices, cuts: Mapping[int, Fraction], allowed: Bools | None) -> Fraction | None:
         """The most that a way is worth: its gain less the price of what it needs; None where no way is allowed.
 
-        Parameters
-        ----------
-        cuts
-            Prices of NFs on the switch.
-        allowed
-            Ways; None: all.
+        `cuts`: prices of NFs on the switch. `allowed`: ways; None: all.
         """
         rows = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
         if not len(rows):
@@ -219,10 +200,7 @@ class Ways:
     def _kinds_of(self, components: Sequence[Component], *, whole: bool) -> tuple[int, ...]:
         """The kinds of subgroups, as they count for cores.
 
-        Parameters
-        ----------
-        whole
-            Whether each is on one server; else those of several NFs may be cut.
+        `whole`: whether each is on one server; else those of several NFs may be cut.
         """
         return tuple(sorted([self._kind(component, whole) for component in components]))
 

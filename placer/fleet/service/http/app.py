@@ -82,14 +82,7 @@ class TooLarge(Exception):
 class Posted:
     """A request, whole.
 
-    Parameters
-    ----------
-    body
-        What was sent.
-    headers
-        Names in lower case, and values.
-    administers
-        Whether who sent it may change NICs.
+    `headers`: names in lower case, and values. `administers`: whether who sent it may change NICs.
     """
 
     body: bytes
@@ -128,12 +121,7 @@ class PostedEndpoint:
 async def _read_body(receive: Receive) -> bytes:
     """All that is sent.
 
-    Raises
-    ------
-    TooLarge
-        When it is more than `LARGEST_BODY`.
-    ClientDisconnect
-        When the client leaves before the end.
+    Raises TooLarge when it is more than `LARGEST_BODY`. Raises ClientDisconnect when the client leaves before the end.
     """
     parts, size = [], 0
     while True:
@@ -229,10 +217,7 @@ class Guard:
 def make_app(routes: Sequence[Route], writer: Writer, tokens: Tokens, background: Sequence[Background] = ()) -> ASGIApp:
     """The application with these routes and their description, behind authorisation and limits.
 
-    Parameters
-    ----------
-    background
-        What runs as long as the application, besides the writer.
+    `background`: what runs as long as the application, besides the writer.
     """
 
     @asynccontextmanager

@@ -199,16 +199,9 @@ REFUSAL_TEXTS = {
 class RouteOperation:
     """What a route does.
 
-    Parameters
-    ----------
-    name, summary
-        Its `operationId`, and its purpose.
-    answer, body
-        The types of the answer and of the request, both JSON; a media type for one that is not. None without a body.
-    refusals
-        Statuses of refusals.
-    headers, query
-        Types of the headers and of the parameters after `?` that it takes, all of them optional.
+    `name`, `summary`: its `operationId`, and its purpose. `answer`, `body`: the types of the answer and of the request,
+    both JSON; a media type for one that is not. None without a body. `refusals`: statuses of refusals. `headers`,
+    `query`: types of the headers and of the parameters after `?` that it takes, all of them optional.
     """
 
     name: str

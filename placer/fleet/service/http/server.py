@@ -46,16 +46,7 @@ SOCKET_BACKLOG = 1_024
 class ServerSettings:
     """Where and for whom the service listens.
 
-    Parameters
-    ----------
-    host, port
-        Where; port 0 is a free one.
-    tokens
-        Who may do what.
-    certificate, key
-        Files for TLS; None for plain HTTP.
-    log_requests
-        Whether every request is logged.
+    `host`, `port`: where; port 0 is a free one. `certificate`, `key`: files for TLS; None for plain HTTP.
     """
 
     host: str = "127.0.0.1"
@@ -87,17 +78,10 @@ def serve_http(
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; then finish what was begun.
 
-    Parameters
-    ----------
-    listening
-        At the address of the settings; of `bind_socket`.
-    routes, background
-        Of adapters such as Kubernetes.
+    `listening`: at the address of the settings; of `bind_socket`. `routes`, `background`: of adapters such as
+    Kubernetes.
 
-    Raises
-    ------
-    InputError
-        When the address is in use.
+    Raises InputError when the address is in use.
     """
     all_routes = [*EventRoutes(writer).routes(), *QuestionRoutes(writer, what_if).routes(), *routes]
     app = make_app(all_routes, writer, settings.tokens, background)
@@ -155,10 +139,7 @@ class StoppingServer(uvicorn.Server):
 def bind_socket(settings: ServerSettings) -> Iterator[socket.socket]:
     """A socket at the address of the settings, on which nobody can connect yet.
 
-    Raises
-    ------
-    InputError
-        When the address is in use.
+    Raises InputError when the address is in use.
     """
     with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

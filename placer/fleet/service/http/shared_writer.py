@@ -45,10 +45,7 @@ class SharedWriter(Writer):
     A batch is first decided on what is known: if that is old, the commit fails. Only what no commit checks, as a
     rejection, is decided once more on what others have committed since.
 
-    Parameters
-    ----------
-    engine, reader, state, metrics, most_waiting
-        As of `Writer`.
+    `engine`, `reader`, `state`, `metrics`, `most_waiting`: as of `Writer`.
     """
 
     def __init__(

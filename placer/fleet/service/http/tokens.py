@@ -70,13 +70,7 @@ OPEN_TO_ALL = Tokens({}, everybody=True)
 
 
 def read_tokens(path: Path) -> Tokens:
-    """The tokens of a file.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The tokens of a file. Raises InputError with every fault of the file."""
     text, document = read_toml(path)
     tables = document.get(TOKEN_TABLE, [])
     if not isinstance(tables, list) or not tables:
@@ -101,13 +95,7 @@ def read_tokens(path: Path) -> Tokens:
 
 
 def new_token(name: str, scopes: Iterable[str]) -> tuple[str, str]:
-    """A new token, and the `[[token]]` table for it.
-
-    Raises
-    ------
-    InputError
-        When the name or a scope is not one.
-    """
+    """A new token, and the `[[token]]` table for it. Raises InputError when the name or a scope is not one."""
     wanted = list(dict.fromkeys(scopes))
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown or not wanted:

@@ -40,19 +40,7 @@ LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 
 class Webhook:
-    """Posts the log to one address.
-
-    Parameters
-    ----------
-    address
-        Where to.
-    secret
-        Shared with the receiver.
-    writer
-        Whose log.
-    transport
-        Of requests; the network by default.
-    """
+    """Posts the log to one address."""
 
     def __init__(
         self, address: str, secret: bytes, writer: Writer, transport: httpx.AsyncBaseTransport | None = None
@@ -141,10 +129,7 @@ def signature(secret: bytes, body: bytes, seconds: float) -> str:
 def webhook_maker(address: str, secret: Path | None) -> Callable[[Writer], Webhook]:
     """What makes the webhook once there is a writer.
 
-    Raises
-    ------
-    InputError
-        When the address would send the log in the clear, or there is no good secret.
+    Raises InputError when the address would send the log in the clear, or there is no good secret.
     """
     try:
         parts = urlsplit(address)

@@ -73,20 +73,10 @@ class Stopped(Exception):
 class Submission:
     """Events that one request sends, and their answers so far.
 
-    Parameters
-    ----------
-    lines
-        An event each.
-    done
-        Is set when all answers are committed.
-    key
-        The idempotency key of the request; None without.
-    if_version
-        An arrival that names its NIC is refused where that NIC is newer than this version; None for any version.
-    administers
-        Whether events of NICs are allowed.
-    taken
-        How many lines are in this batch or in earlier ones.
+    `done`: is set when all answers are committed. `key`: the idempotency key of the request; None without.
+    `if_version`: an arrival that names its NIC is refused where that NIC is newer than this version; None for any
+    version. `administers`: whether events of NICs are allowed. `taken`: how many lines are in this batch or in earlier
+    ones.
     """
 
     lines: list[bytes]
@@ -115,14 +105,8 @@ class Part:
 class Writer:
     """Decides on the events of all clients.
 
-    Parameters
-    ----------
-    engine, reader, state
-        As for `placer online`; nobody else uses them to change anything.
-    metrics
-        Counts what is decided.
-    most_waiting
-        Requests that wait, before `Overloaded`.
+    `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything. `most_waiting`:
+    requests that wait, before `Overloaded`.
     """
 
     def __init__(
@@ -174,14 +158,8 @@ class Writer:
     ) -> list[KeptAnswer]:
         """The answers to these events, in order, once all are committed.
 
-        Raises
-        ------
-        Overloaded
-            When too many wait; nothing was decided.
-        Stopped
-            When the service ends; what was committed is in the state.
-        Unreachable
-            When the state cannot be reached for now; nothing was decided.
+        Raises Overloaded when too many wait; nothing was decided. Raises Stopped when the service ends; what was
+        committed is in the state. Raises Unreachable when the state cannot be reached for now; nothing was decided.
         """
         if self._stopping:
             raise Stopped

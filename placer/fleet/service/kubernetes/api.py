@@ -40,16 +40,10 @@ class ApiAnswer:
 class KubernetesApi:
     """A client of one API server.
 
-    Parameters
-    ----------
-    address
-        `in-cluster` (the pod's service account), or the address of an API server that asks for no credentials, such as
-        `kubectl proxy`.
+    `address`: `in-cluster` (the pod's service account), or the address of an API server that asks for no credentials,
+    such as `kubectl proxy`.
 
-    Raises
-    ------
-    InputError
-        When there is no such account.
+    Raises InputError when there is no such account.
     """
 
     def __init__(self, address: str) -> None:
@@ -85,10 +79,7 @@ class KubernetesApi:
     async def changes(self, resource: str, version: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
         """Every change since a version, as its kind (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`) and the object.
 
-        Raises
-        ------
-        Gone
-            When the version is too old.
+        Raises Gone when the version is too old.
         """
         parameters: dict[str, str | int] = {
             "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": WATCH_SECONDS,

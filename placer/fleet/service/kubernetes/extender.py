@@ -42,19 +42,7 @@ class _Impossible(Exception):
 
 @dataclass
 class Extender:
-    """The three verbs.
-
-    Parameters
-    ----------
-    writer
-        Decides.
-    what_if
-        Advises.
-    api
-        Binds pods.
-    watcher
-        Knows the nodes.
-    """
+    """The three verbs."""
 
     writer: Writer
     what_if: WhatIf
@@ -175,12 +163,7 @@ class Extender:
     def _pod_and_names(self, body: bytes) -> tuple[Pod | None, list[str]]:
         """The pod of a request, None where it is no NF, and the names of nodes.
 
-        Raises
-        ------
-        ValueError
-            When it is no such request.
-        _Impossible
-            While the nodes are not known.
+        Raises ValueError when it is no such request. Raises _Impossible while the nodes are not known.
         """
         arguments = json.loads(body)
         if not isinstance(arguments, dict) or not isinstance(arguments.get("Pod"), dict):

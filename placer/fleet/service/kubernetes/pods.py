@@ -29,16 +29,8 @@ class WrongPod(Exception):
 class Pod:
     """A pod that is an NF instance.
 
-    Parameters
-    ----------
-    namespace, name, uid
-        Of the pod.
-    annotations
-        Those of ours, without the prefix.
-    node
-        Where it is bound; None where it is not.
-    over
-        Whether it has ended, and needs no NIC any more.
+    `namespace`, `name`, `uid`: of the pod. `annotations`: those of ours, without the prefix. `node`: where it is bound;
+    None where it is not. `over`: whether it has ended, and needs no NIC any more.
     """
 
     namespace: str
@@ -56,10 +48,7 @@ class Pod:
     def arrival(self, nic: str | None = None) -> bytes:
         """The event of its arrival, on a NIC if one is given.
 
-        Raises
-        ------
-        WrongPod
-            With the annotation that makes no sense.
+        Raises WrongPod with the annotation that makes no sense.
         """
         event: dict[str, Any] = {"event": "arrive", "id": self.id, "nf": self.annotations["nf"]}
         traffic: dict[str, float] = {}

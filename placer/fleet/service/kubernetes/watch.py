@@ -25,17 +25,7 @@ PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 class Watcher:
     """Keeps the fleet as the cluster is.
 
-    Parameters
-    ----------
-    api
-        Lists and watches.
-    writer
-        Decides on what follows.
-
-    Attributes
-    ----------
-    synced
-        Whether nodes and pods have been listed once.
+    `synced`: whether nodes and pods have been listed once.
     """
 
     def __init__(self, api: KubernetesApi, writer: Writer) -> None:

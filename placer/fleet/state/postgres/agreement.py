@@ -37,22 +37,9 @@ class Behind(Exception):
 class Agreement:
     """The batches of one agent, one at a time.
 
-    Parameters
-    ----------
-    link
-        To the database.
-    known
-        The number of the last event that the engine knows.
-
-    Attributes
-    ----------
-    conflicts, repeated, followed
-        NICs that another agent had changed in between; decisions that were made again for that; events of others that
-        were followed.
-    alone
-        Whether the batch under way has the whole fleet to itself.
-    answers
-        Kept by key.
+    `known`: the number of the last event that the engine knows. `conflicts`, `repeated`, `followed`: NICs that another
+    agent had changed in between; decisions that were made again for that; events of others that were followed. `alone`:
+    whether the batch under way has the whole fleet to itself. `answers`: kept by key.
     """
 
     def __init__(self, link: Link, known: int) -> None:
@@ -69,10 +56,7 @@ class Agreement:
     def fetch(self, keys: Sequence[str] = (), *, alone: bool = False) -> News:
         """What others have committed, and the answers to these keys.
 
-        Parameters
-        ----------
-        alone
-            Nobody else commits until this batch is, so that it can be about the whole fleet.
+        `alone`: nobody else commits until this batch is, so that it can be about the whole fleet.
         """
         while True:
             found = self.link.attempt(lambda connection: self._fetch(connection, keys, alone))

@@ -33,14 +33,7 @@ class Lease:
 class EventBatch:
     """What is decided, and how to take it back.
 
-    Parameters
-    ----------
-    base
-        The number of the last event before.
-    journal
-        Takes back what was changed in the fleet.
-    waiting
-        The queue before.
+    `base`: the number of the last event before. `journal`: takes back what was changed in the fleet.
     """
 
     base: int
@@ -116,13 +109,7 @@ def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
 
 
 class BatchAnswers:
-    """Answers by idempotency key: those that were found in the state, and those of the batch.
-
-    Attributes
-    ----------
-    found
-        Answers to requests of earlier batches.
-    """
+    """Answers by idempotency key: those that were found in the state, and those of the batch."""
 
     def __init__(self) -> None:
         self.found: Mapping[str, KeptAnswer] = {}

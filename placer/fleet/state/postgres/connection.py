@@ -55,13 +55,7 @@ def run(connection: Connection[Any], statement: str, *values: object) -> list[tu
 
 
 def open_connection(address: str) -> Connection[Any]:
-    """A connection, outside any transaction.
-
-    Raises
-    ------
-    InputError
-        When the address is none, or the server refuses it.
-    """
+    """A connection, outside any transaction. Raises InputError when the address is none, or the server refuses it."""
     try:
         given = conninfo_to_dict(address)
         if urlsplit(address).netloc.count("@") > 1:
@@ -128,19 +122,8 @@ class Ended(Exception):
 class Link:
     """The connection of one agent.
 
-    Parameters
-    ----------
-    address
-        Of the database.
-    agent
-        The agent's name.
-
-    Attributes
-    ----------
-    epoch
-        How often the agent has connected: what an older connection still does in the database is refused.
-    up
-        Whether the database was reached last.
+    `epoch`: how often the agent has connected: what an older connection still does in the database is refused. `up`:
+    whether the database was reached last.
     """
 
     def __init__(self, address: str, agent: str) -> None:
@@ -181,10 +164,7 @@ class Link:
 
         What `work` did is then either committed or will never be.
 
-        Raises
-        ------
-        Ended
-            When the service ends before the database is reached.
+        Raises Ended when the service ends before the database is reached.
         """
         try:
             return work(self.connection)

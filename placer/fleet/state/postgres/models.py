@@ -17,14 +17,7 @@ Ask = Callable[..., list[tuple[Any, ...]]]
 class SharedModelStore(ModelStore):
     """Versions in a table, a row per file.
 
-    Parameters
-    ----------
-    folder
-        Of copies on this machine.
-    predictor
-        As of `ModelStore`.
-    ask
-        Of the database.
+    `folder`: of copies on this machine.
     """
 
     def __init__(self, folder: Path, predictor: str, ask: Ask) -> None:

@@ -226,10 +226,7 @@ SCHEMA_LOCK = 7_350_912_041
 def make_state(connection: Connection[Any], name: str, kinds: Sequence[NicKind]) -> None:
     """Make the tables of an empty fleet in an empty database; one that has them stays as it is.
 
-    Raises
-    ------
-    InputError
-        When the database holds something else.
+    Raises InputError when the database holds something else.
     """
     try:
         in_transaction(connection, lambda: _make(connection, name, kinds))
@@ -242,10 +239,7 @@ def make_state(connection: Connection[Any], name: str, kinds: Sequence[NicKind])
 def check_layout(connection: Connection[Any], name: str) -> None:
     """Refuse a state of another version of this program, or that lacks a table.
 
-    Raises
-    ------
-    InputError
-        With what is wrong.
+    Raises InputError with what is wrong.
     """
     if missing := sorted(set(TABLE_NAMES) - _tables(connection)):
         raise InputError.of(
@@ -268,10 +262,7 @@ def check_layout(connection: Connection[Any], name: str) -> None:
 def keep_kinds(connection: Connection[Any], name: str, kinds: Sequence[NicKind]) -> None:
     """Write how many NICs there are of each kind; agents that run together must agree on it.
 
-    Raises
-    ------
-    InputError
-        When another agent that is alive was started with other counts.
+    Raises InputError when another agent that is alive was started with other counts.
     """
 
     def keep() -> None:
@@ -343,13 +334,7 @@ class SharedLook(Rows):
 
 @contextmanager
 def looking_at(address: str) -> Iterator[SharedLook]:
-    """A look at the state at an address.
-
-    Raises
-    ------
-    InputError
-        When the server cannot be reached, or has no state there.
-    """
+    """A look at the state at an address. Raises InputError when the server cannot be reached, or has no state there."""
     with open_connection(address) as connection, TemporaryDirectory(prefix="placer-models-") as folder:
         check_layout(connection, show(address))
         yield SharedLook(show(address), connection, Path(folder))

@@ -64,26 +64,10 @@ REBALANCING_TASK = "rebalance"
 class SharedState:
     """An open state in PostgreSQL; a `SavedState`.
 
-    Parameters
-    ----------
-    address
-        Of a database that is empty or has a state.
-    kinds, check
-        As of `State`.
+    `address`: of a database that is empty or has a state. `kinds`, `check`: as of `State`. `agreement`: how its
+    decisions get into the state. `pool`: the NICs that this agent prefers.
 
-    Attributes
-    ----------
-    agent
-        The name of this agent.
-    agreement
-        How its decisions get into the state.
-    pool
-        The NICs that this agent prefers.
-
-    Raises
-    ------
-    InputError
-        When the database cannot be opened, or holds something else or another fleet.
+    Raises InputError when the database cannot be opened, or holds something else or another fleet.
     """
 
     shared = True
@@ -252,10 +236,7 @@ class SharedState:
     def _ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """What a statement outside of batches returns, over a connection of its own.
 
-        Raises
-        ------
-        Unreachable
-            When the database cannot be reached.
+        Raises Unreachable when the database cannot be reached.
         """
         for _ in range(2):
             try:
@@ -292,15 +273,7 @@ Ask = Callable[..., list[tuple[Any, ...]]]
 
 
 class Leases:
-    """Those of one agent.
-
-    Parameters
-    ----------
-    agent
-        Its name.
-    ask
-        Of the database.
-    """
+    """Those of one agent."""
 
     def __init__(self, agent: str, ask: Ask) -> None:
         self._agent = agent
@@ -346,14 +319,7 @@ def learn_from_others(
 ) -> None:
     """Learn what another agent has measured, with the actions on models that it took with it.
 
-    Parameters
-    ----------
-    store
-        Of versions that came.
-    rows
-        The readings.
-    learnt
-        What the agent recorded, by name.
+    `learnt`: what the agent recorded, by name.
     """
     feedback = engine.feedback
     if feedback is None:
