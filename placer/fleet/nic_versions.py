@@ -59,7 +59,6 @@ class NicVersions:
         return self._changed.get(nic_id, self.since)
 
     def note(self, number: int, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
-        """Note what an event changed."""
         if isinstance(event, Measure):
             self.models = number
         elif (named := getattr(event, "nic", None)) is not None:

@@ -159,7 +159,6 @@ class _NicOverTime:
         self.arrivals: list[Arrival] = []
 
     def co_locations_with(self, arrival: Arrival) -> Iterator[list[Arrival]]:
-        """The co-locations of the NIC during the stay of one more arrival, as lists of arrivals."""
         neighbours = [other for other in self.arrivals if _overlap(other, arrival)]
         changes = {
             arrival.begins,

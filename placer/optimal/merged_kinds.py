@@ -47,7 +47,6 @@ class MergedKinds:
         )
 
     def merge(self, nics: NicPlan) -> NicPlan:
-        """The NICs of a plan, each of its merged kind."""
         return [(self.kinds[self.number_of(kind)], tenants) for kind, tenants in nics]
 
     def number_of(self, kind: NicKind) -> int:

@@ -107,7 +107,6 @@ class IntegerProgram:
 
 
 def program_of(patterns: Patterns, groups: Sequence[TenantGroup], kinds: Sequence[NicKind]) -> IntegerProgram:
-    """The pattern program of these patterns."""
     rows = _RowBuilder()
     for i, group in enumerate(groups):
         tenants, out = len(group.tenants), np.array([len(patterns) + i])

@@ -183,7 +183,6 @@ class ClassIndex:
         self._classify(member)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that left the NIC."""
         member = self._members[nic.number]
         self._blocked.mark_changed(nic.number)
         column, _ = member.needs.pop(tenant.id)

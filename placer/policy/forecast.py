@@ -94,7 +94,6 @@ class PriceForecast:
 
     @property
     def renewing(self) -> bool:
-        """Whether prices are being renewed."""
         return self._missing > 0
 
     def observe(self, column: int, required: float) -> None:

@@ -91,7 +91,6 @@ class GpuIndex:
         self.enter(nic)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that left the GPU."""
         if nic.tenants_by_id:
             self.enter(nic)
         else:

@@ -75,7 +75,6 @@ class PatternTable:
 
     @classmethod
     def of(cls, enumeration: Enumeration) -> PatternTable:
-        """The table of a completed enumeration."""
         made = cls.__new__(cls)
         made._fill(enumeration)
         return made

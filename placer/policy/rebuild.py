@@ -70,7 +70,6 @@ class Rebuild:
             self.indexes[nic.kind.index].joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that left the NIC."""
         if self.indexes and self.indexes[nic.kind.index].has(nic):
             self.indexes[nic.kind.index].left(nic, tenant)
 

@@ -70,7 +70,6 @@ class SampledNic:
         self.co_location: CoLocation = ()
 
     def co_location_with(self, workload: Workload) -> CoLocation:
-        """The co-location with one workload more."""
         at = bisect(self.co_location, workload)
         return (*self.co_location[:at], workload, *self.co_location[at:])
 

@@ -252,7 +252,6 @@ class Selector:
             self._rebuild.joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that left the NIC."""
         if self._closing():
             self._renew_at = self._arrivals
         self.departures += 1

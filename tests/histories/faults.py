@@ -67,7 +67,6 @@ class Study:
     ends: list[str] = field(default_factory=list)
 
     def start_all(self) -> None:
-        """Start the services."""
         self.state = str(self.folder / "s.db") if self.cluster is None else self.cluster.database()
         for number in range(self.agents):
             with socket.socket() as free:
@@ -76,7 +75,6 @@ class Study:
             self.processes.append(self.start(number))
 
     def start(self, number: int) -> subprocess.Popen[bytes]:
-        """Start one service."""
         command = [sys.executable, "-m", "tests.histories.toy_server", self.state, str(self.ports[number])]
         arguments = [*command, *([self.flaw] if self.flaw else [])]
         with (self.folder / f"agent-{number}.log").open("wb") as log:

@@ -17,8 +17,6 @@ from profiles import CoLocation
 
 
 class ActionKind(StrEnum):
-    """A kind of action."""
-
     CANARY = "canary"
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
@@ -70,9 +68,7 @@ class NoActions:
     """Nothing but measurements."""
 
     def due(self, event: int) -> Sequence[ModelAction]:
-        """As of `Actions`."""
         return ()
 
     def models(self, version: int) -> Mapping[str, RetrainedModel]:
-        """As of `Actions`."""
         return {}

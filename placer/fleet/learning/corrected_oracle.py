@@ -78,11 +78,9 @@ class CorrectedOracle(PredictorOracle):
         return self.corrections.stamp
 
     def changed_since(self, revision: int) -> Sequence[tuple[Workload, CoLocation]] | None:
-        """As of `Oracle`."""
         return self.corrections.changed_since(revision, self.nic_model)
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
-        """As of `Oracle`, corrected."""
         if self._stamp != self.corrections.stamp or len(self._corrected) > CACHED:
             self._stamp = self.corrections.stamp
             self._corrected.clear()
@@ -110,7 +108,6 @@ class CorrectedOracle(PredictorOracle):
         return self.following([(workload, co_location)])[0]()
 
     def following(self, asked: Sequence[tuple[Workload, CoLocation]]) -> list[Callable[[], float]]:
-        """As of `Oracle`."""
         co_locations = [co_location for _, co_location in asked]
         self._estimate(list(dict.fromkeys(co_locations)))
         found: list[Callable[[], float]] = []
@@ -172,7 +169,6 @@ class CorrectedOracle(PredictorOracle):
         return kpps if shift.changes_nothing else shift.at_risk(estimate)
 
     def shift(self, co_location: CoLocation, workload: Workload) -> PredictionShift:
-        """How the prediction of a workload in a co-location moves."""
         return self.corrections.shift((self.nic_model, workload, competitors_of(co_location, workload)))
 
     def _concern(self, co_location: CoLocation) -> bool:

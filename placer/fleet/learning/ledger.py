@@ -78,7 +78,6 @@ class LedgerEntry:
 
     @property
     def seen_below_sla(self) -> bool:
-        """Whether some tenant was seen below its SLA."""
         return any(reading.below_sla for reading in self.readings)
 
     def standard_error(self) -> float:
@@ -148,7 +147,6 @@ class Ledger:
         return self._entries.get((nic_model, workload), {}).get(competitors)
 
     def with_one_more(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Sequence[LedgerEntry]:
-        """Entries with these competitors and one more."""
         return self._with_one_more.get((nic_model, workload, competitors), ())
 
     def forget(self, nic_model: str, nf: str, before: int) -> None:
@@ -219,6 +217,5 @@ class ProductionReading:
 
 
 def competitors_of(co_location: CoLocation, workload: Workload) -> CoLocation:
-    """The co-location without one instance of the workload."""
     at = co_location.index(workload)
     return co_location[:at] + co_location[at + 1 :]

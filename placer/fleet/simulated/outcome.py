@@ -121,5 +121,4 @@ class Production:
     fleets: tuple[FleetOutcome, ...]
 
     def fleet(self, name: str) -> FleetOutcome:
-        """The fleet of that name."""
         return next(fleet for fleet in self.fleets if fleet.name == name)

@@ -191,7 +191,6 @@ class SimulatedRetraining:
         self._ready_at: int | None = None
 
     def due(self, event: int) -> Sequence[ModelAction]:
-        """As of `Actions`."""
         if self._ready_at is None:
             if self._retrainer.is_due(self._feedback):
                 self._retrainer.start(self._feedback, event - 1)
@@ -209,5 +208,4 @@ class SimulatedRetraining:
         return (ModelAction(ActionKind.CANARY, number, trained.trained_at),)
 
     def models(self, version: int) -> Mapping[str, RetrainedModel]:
-        """As of `Actions`."""
         return self._models.get(version, {})

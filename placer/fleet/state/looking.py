@@ -33,8 +33,6 @@ class Look(Tables, Protocol):
 
 
 class FileLook:
-    """A look at a file; a `Look`."""
-
     def __init__(self, path: Path, file: sqlite3.Connection) -> None:
         self.name = str(path)
         self.execute = file.execute
@@ -43,11 +41,9 @@ class FileLook:
         self.learns = "readings" in tables
 
     def ask(self, action: ModelAction) -> None:
-        """As of `Look`."""
         ask(self._file, action)
 
     def models(self, predictor: str) -> ModelStore:
-        """As of `Look`."""
         return ModelStore.beside(self._path, predictor)
 
 

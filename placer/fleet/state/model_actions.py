@@ -28,11 +28,9 @@ class RecordedActions:
         self.nic_models = tuple(nic_models)
 
     def due(self, event: int) -> Sequence[ModelAction]:
-        """As of `Actions`."""
         return self.recorded.get(event, ())
 
     def models(self, version: int) -> Mapping[str, RetrainedModel]:
-        """As of `Actions`."""
         found = self.store.predictors(version, self.nic_models) if self.store else {}
         return {name: RetrainedModel(predictor) for name, predictor in found.items()}
 
@@ -55,7 +53,6 @@ class LiveActions(RecordedActions):
         return self._ready or super().models(version)
 
     def due(self, event: int) -> Sequence[ModelAction]:
-        """As of `Actions`."""
         asked = [ModelAction.of(action, name) for name, action in self.state.list_requests().items()]
         return asked or self._retrain(event)
 

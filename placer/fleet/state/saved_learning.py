@@ -138,7 +138,6 @@ def reading_of(row: Sequence[Any], co_location_in: Callable[[str], CoLocation] |
 
 
 def co_location_text(co_location: CoLocation) -> str:
-    """A co-location as JSON."""
     return json.dumps([[workload.nf, *workload.traffic.as_tuple()] for workload in co_location])
 
 
@@ -147,7 +146,6 @@ def _co_location_in(text: str) -> CoLocation:
 
 
 def reading_row(reading: ProductionReading) -> tuple[object, ...]:
-    """A reading as `READING_COLUMNS` have it."""
     place = reading.co_location.index(reading.workload)
     text = co_location_text(reading.co_location)
     values = reading.tenant, reading.kpps, reading.offered_kpps, int(reading.below_sla)

@@ -83,7 +83,6 @@ class State:
 
     @property
     def name(self) -> str:
-        """As of `SavedState`."""
         return str(self.path)
 
     def models(self, predictor: str) -> ModelStore:
@@ -91,7 +90,6 @@ class State:
         return ModelStore.beside(self.path, predictor)
 
     def decide(self, engine: Engine, work: Callable[[], None]) -> None:
-        """As of `SavedState`."""
         work()
         self.commit()
 
@@ -116,7 +114,6 @@ class State:
         self._log.append((event, decision, answer))
 
     def write(self) -> None:
-        """As of `SavedState`."""
         if not self._log:
             return
         self._begin()
@@ -142,7 +139,6 @@ class State:
         return True
 
     def find_note(self, name: str) -> Any:
-        """As of `SavedState`."""
         return self.learnt.get(name)
 
     def list_requests(self) -> dict[str, Any]:
@@ -295,7 +291,6 @@ class FleetRows:
         self._here: dict[str, Row] = {}
 
     def note(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
-        """Note what an event changed."""
         self._note_nics(event, decision, fleet)
         arrived = event.tenant.id if isinstance(event, Arrive) else None
         if arrived is not None and decision.status == "queued":

@@ -411,7 +411,6 @@ def lower_sum(graph, movers, kind, nic, at, draw, steps, warm, target, uphill): 
 
 @_compile
 def co_locations(graph, movers, kind, nic):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    """The co-location of each NIC, -1 where its tenants are none."""
     at = graph.empty[kind]
     for tenant in range(len(nic)):
         here = nic[tenant]

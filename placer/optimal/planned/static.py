@@ -486,7 +486,6 @@ class _Search:
 
 
 def _drop_empty_nics(state: _State) -> _State:
-    """Without empty NICs."""
     used = np.unique(state.nic[state.nic != NO_TENANT])
     renumbered = np.full(len(state.kind) + 1, NO_TENANT, dtype=np.int64)  # the last one is that of `NO_TENANT`
     renumbered[used] = np.arange(len(used))

@@ -183,7 +183,6 @@ def _without_collecting() -> Iterator[None]:
 
 
 def _nics(plan: Plan) -> list[tuple[NicKind, list[Tenant]]]:
-    """The NICs of a plan in which nobody leaves, and their tenants."""
     nics: dict[str, tuple[NicKind, list[Tenant]]] = {}
     for placement in plan.placed:
         if placement.nic is not None and placement.kind is not None:

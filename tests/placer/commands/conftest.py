@@ -23,8 +23,6 @@ from traces.arrivals import Recipe, generate
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
-
     status: int
     stdout: str
     stderr: str
@@ -34,7 +32,6 @@ Placer = Callable[..., Ended]
 
 
 def run_placer(*arguments: object, stdin: str | bytes = "") -> Ended:
-    """Run `placer` with arguments and this as its standard input, in this process."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True) for _ in range(2))
     with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
         file.write(stdin if isinstance(stdin, bytes) else stdin.encode())

@@ -34,7 +34,6 @@ def plan(placer: Placer, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rack(placer: Placer, plan: Path, tmp_path: Path) -> Path:
-    """The compiled plan."""
     assert placer("chain", "compile", plan, "--out", tmp_path / "rack").status == 0
     return tmp_path / "rack"
 

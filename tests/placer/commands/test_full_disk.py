@@ -58,7 +58,6 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *
 
 
 def files(folder: Path) -> list[Path]:
-    """All files below a folder."""
     return [path for path in folder.rglob("*") if path.is_file()]
 
 

@@ -110,7 +110,6 @@ def plan(trace: Path) -> Path:
 
 
 def rows_of(plan: Path, strategy: str) -> dict[str, str]:
-    """The NIC of each instance in the plan of a strategy."""
     with plan.open(encoding="utf-8") as file:
         return {row["id"]: row["nic"] for row in csv.DictReader(file) if row["strategy"] == strategy}
 
@@ -174,7 +173,6 @@ def test_a_restart_after_a_plan_changes_nothing(placer: Placer, trace: Path, pla
 
 
 def contents(state: Path) -> list[str]:
-    """All rows of a state."""
     with closing(sqlite3.connect(state)) as file:
         return [*file.iterdump()]
 

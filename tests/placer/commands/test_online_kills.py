@@ -32,7 +32,6 @@ class Service:
         )  # fmt: skip
 
     def answer(self, line: str) -> str:
-        """The answer to a line."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(line + "\n")

@@ -23,7 +23,6 @@ def fleet_of(folder: Path, *lines: str) -> Path:
 
 
 def trace_of(folder: Path, *rows: str) -> Path:
-    """A trace of these rows."""
     path = folder / "trace.csv"
     path.write_text("id,time,nf,sla_drop,rate_kpps,sla_latency_us\n" + "\n".join(rows) + "\n", encoding="utf-8")
     return path

@@ -23,7 +23,6 @@ ARRIVAL = {"event": "arrive", "id": "a", "nf": "plain", "sla_drop": 0.1}
 
 @contextmanager
 def serving(state: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """A service with this state, and a client of it."""
     command = [sys.executable, "-m", "placer", "serve", "--state", str(state), "--listen", "127.0.0.1:0", "--quiet"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

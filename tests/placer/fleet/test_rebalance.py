@@ -14,12 +14,10 @@ KIND = catalogue().kinds[0]
 
 
 def tenant(identity: str, nf: str, drop: float) -> Tenant:
-    """A tenant that accepts a drop."""
     return Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop))
 
 
 def engine_with(*nics: list[Tenant]) -> Engine:
-    """An engine whose NICs have these tenants."""
     fleet = Fleet([KIND])
     for number, tenants in enumerate(nics, start=1):
         fleet.adopt(Nic(f"nic-{number}", KIND, number), tenants)

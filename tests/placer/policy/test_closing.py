@@ -39,7 +39,6 @@ def test_where_open_nics_suffice_slots_are_worth_nothing() -> None:
 
 
 def test_without_arrivals_slots_are_worth_nothing() -> None:
-    """Nothing is to be placed."""
     assert _prices([], 0.0) == pytest.approx(np.array([[0.0]]))
 
 

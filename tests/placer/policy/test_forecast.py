@@ -36,7 +36,6 @@ def prices_of(*recent: tuple[int, int, float]) -> Prices:
 
 
 def pattern_of(big: int, small: int) -> int:
-    """The number of a pattern."""
     return TABLE.counts.tolist().index([big, small])
 
 

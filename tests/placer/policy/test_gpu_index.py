@@ -14,7 +14,6 @@ from tests.placer.toy_gpu import mixed, promised
 
 
 def filled(rule: Rule, *rates: float) -> tuple[GpuIndex, list[Nic]]:
-    """An index of GPUs, each with one NF at such a rate."""
     catalogue = mixed()
     fleet = Fleet(catalogue.kinds)
     index = GpuIndex(catalogue.kinds[1], catalogue.gpus[1], rule)

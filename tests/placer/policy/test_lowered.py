@@ -41,7 +41,6 @@ class LowerOracle(PredictorOracle):
         self.now = now
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
-        """The lower of both."""
         both = zip(super().throughput(co_locations), self.now.throughput(co_locations), strict=True)
         return [tuple(map(min, *answers)) for answers in both]
 

@@ -42,7 +42,6 @@ class SwitchedOracle(ToyOracle):
 
 
 def arrival(number: int, nf: str, drop: float) -> Arrive:
-    """An arrival of an NF."""
     return Arrive(Tenant(str(number), Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop)))
 
 

@@ -18,7 +18,6 @@ KIND = catalogue((None, 1.0)).kinds[0]
 
 
 def tenant(identity: str, nf: str, drop: float) -> Tenant:
-    """A tenant that accepts a drop."""
     return Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop))
 
 

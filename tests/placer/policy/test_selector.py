@@ -23,7 +23,6 @@ def tenant(identity: str, nf: str, sla: float | Sla) -> Tenant:
 
 
 def selector_of(*nics: list[Tenant], rule: Rule = FIRST_FIT) -> Selector:
-    """A selector over NICs with these tenants."""
     fleet = Fleet([KIND])
     for number, tenants in enumerate(nics, start=1):
         fleet.adopt(Nic(f"nic-{number}", KIND, number), tenants)

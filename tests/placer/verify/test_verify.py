@@ -93,7 +93,6 @@ def share(claims: dict[str, Any]) -> None:
 
 
 def double_prices(claims: dict[str, Any]) -> None:
-    """Doubles all prices, and the bound with them."""
     for one in claims["bound"]["prices"]:
         one["price"] *= 2
     claims["bound"]["lower_bound"] *= 2

@@ -138,7 +138,6 @@ async def _read_body(receive: Receive) -> bytes:
 
 
 def posted_route(path: str, handler: Handler, operation: RouteOperation) -> DescribedRoute:
-    """`POST` of a path."""
     return DescribedRoute(path, PostedEndpoint(handler), operation, "POST")
 
 

@@ -39,7 +39,6 @@ class Metrics:
         self.registry.register(FleetMetrics(engine))
 
     def count_decision(self, event: FleetEvent, decision: Decision) -> None:
-        """Count a decision."""
         key = type(event), decision.status
         counter = self._by_name.get(key)
         if counter is None:
@@ -51,7 +50,6 @@ class Metrics:
             self._violations.inc(below)
 
     def count_refusal(self, status: int) -> None:
-        """Count a refusal."""
         self._refused.labels(str(status)).inc()
 
     def count_overload(self) -> None:
@@ -63,7 +61,6 @@ class Metrics:
         self._seconds.observe(seconds)
 
     def count_commit(self, seconds: float) -> None:
-        """Count a commit."""
         self._commits.observe(seconds)
 
     def watch_queue(self, waiting: Sized) -> None:

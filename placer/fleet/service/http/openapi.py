@@ -214,8 +214,6 @@ class RouteOperation:
 
 
 class DescribedRoute(Route):
-    """A route that the document describes."""
-
     def __init__(self, path: str, endpoint: Callable[..., Any], operation: RouteOperation, method: str = "GET") -> None:
         super().__init__(path, endpoint, methods=[method])
         self.method = method.lower()

@@ -130,7 +130,6 @@ class QuestionRoutes:
     what_if: WhatIf
 
     def routes(self) -> list[DescribedRoute]:
-        """All."""
         wrong, health = (401, 403, 422, 503), (503,)
         usual: Any = Annotated[int, Field(ge=1, le=MOST_NICS, json_schema_extra={"default": USUAL_NICS})]
         log = {"after": Number, "wait_s": Annotated[float, Field(ge=0, le=LONGEST_WAIT)]}

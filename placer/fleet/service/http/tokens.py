@@ -33,8 +33,6 @@ TOKEN_TABLE = "token"  # noqa: S105 - the name of a table in a file
 
 
 class TokenTable(BaseModel):
-    """One `[[token]]` table."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: Annotated[str, Field(min_length=1, max_length=256)]

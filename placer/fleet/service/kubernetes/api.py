@@ -109,7 +109,6 @@ class KubernetesApi:
         return found
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> ApiAnswer:
-        """Bind a pod to a node."""
         binding = {
             "apiVersion": "v1", "kind": "Binding",
             "metadata": {"name": name, "namespace": namespace, "uid": uid},

@@ -116,12 +116,10 @@ class BatchAnswers:
         self.batch: EventBatch | None = None
 
     def find(self, key: str) -> KeptAnswer | None:
-        """As of `Answers`."""
         known = None if self.batch is None else self.batch.kept.get(key)
         return known or self.found.get(key)
 
     def keep(self, key: str, answer: KeptAnswer) -> None:
-        """As of `Answers`."""
         assert self.batch is not None
         self.batch.kept[key] = answer
 

@@ -44,7 +44,6 @@ class Rows:
         self.connection = connection
 
     def execute(self, statement: str, values: Iterable[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """The rows that a statement returns."""
         return run(self.connection, statement, *values)
 
 
@@ -90,7 +89,6 @@ def is_lost(connection: Connection[Any]) -> bool:
 
 
 def in_transaction(connection: Connection[Any], work: Callable[[], Any], begin: str = "BEGIN") -> Any:
-    """What `work` returns, in one transaction."""
     run(connection, begin)
     try:
         found = work()

@@ -42,7 +42,6 @@ class SharedModelStore(ModelStore):
         )  # fmt: skip
 
     def predictors(self, number: int, nic_models: Sequence[str]) -> dict[str, Predictor]:
-        """As of `ModelStore`."""
         if not (self.folder / str(number)).is_dir():
             self.fetch(number)
         return super().predictors(number, nic_models)

@@ -308,8 +308,6 @@ def _tables(connection: Connection[Any]) -> set[str]:
 
 
 class SharedLook(Rows):
-    """A look at a database; a `Look`."""
-
     learns = True
 
     def __init__(self, name: str, connection: Connection[Any], folder: Path) -> None:
@@ -318,8 +316,6 @@ class SharedLook(Rows):
         self._folder = folder
 
     def ask(self, action: ModelAction) -> None:
-        """As of `Look`."""
-
         def write() -> None:
             run(self.connection, "SELECT number FROM head FOR UPDATE")  # two operators get two numbers
             name = next_asked(read_asked(self))
@@ -328,7 +324,6 @@ class SharedLook(Rows):
         in_transaction(self.connection, write)
 
     def models(self, predictor: str) -> ModelStore:
-        """As of `Look`."""
         return SharedModelStore(self._folder, predictor, lambda *statement: run(self.connection, *statement))
 
 

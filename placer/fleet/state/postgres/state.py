@@ -124,7 +124,6 @@ class SharedState:
 
     @property
     def answers(self) -> BatchAnswers:
-        """As of `SavedState`."""
         return self.agreement.answers
 
     def attach(self, engine: Engine) -> None:
@@ -145,7 +144,6 @@ class SharedState:
         self.agreement.record(event, decision, answer, lease)
 
     def decide(self, engine: Engine, work: Callable[[], None]) -> None:
-        """As of `SavedState`."""
         self.attach(engine)
         self.agreement.decide(engine, work)
 
@@ -193,30 +191,25 @@ class SharedState:
         return bool(written)
 
     def find_note(self, name: str) -> Any:
-        """As of `SavedState`."""
         rows = self._ask("SELECT value FROM learnt WHERE name = %s", name)
         return json.loads(rows[0][0]) if rows else None
 
     def list_requests(self) -> Mapping[str, Any]:
-        """As of `SavedState`."""
         with suppress(Unreachable):  # it takes effect with a later measurement
             return requests_in(self._ask("SELECT name, value FROM learnt WHERE name LIKE %s", f"{ASKED_PREFIX}%"))
         return {}
 
     def log(self) -> Iterator[tuple[str, str]]:
-        """As of `SavedState`."""
         number = 0
         while rows := self.log_after(number, 10_000):
             yield from ((event, answer) for _, event, answer in rows)
             number = rows[-1][0]
 
     def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
-        """As of `SavedState`."""
         query = "SELECT number, event, answer FROM log WHERE number > %s ORDER BY number LIMIT %s"
         return [(at, event, answer) for at, event, answer in self._ask(query, number, most)]
 
     def leads(self, task: str) -> bool:
-        """As of `SavedState`."""
         try:
             return self.leases.take(task) is not None
         except Unreachable:
@@ -227,7 +220,6 @@ class SharedState:
         self._link.end()
 
     def close(self) -> None:
-        """As of `SavedState`."""
         self._link.close()
         if self._asking is not None:
             self._asking.close()

@@ -28,7 +28,6 @@ def learn(
     offered: float | None = 1e3,
     below: bool = False,
 ) -> None:
-    """Learn a reading of `a` beside others."""
     one = ProductionReading(MODEL, co_location_of([A, *beside]), A, tenant, kpps, offered, 1, below)
     corrections.learn(corrections.ledger.add(one), MODEL, A, PREDICTED)
 

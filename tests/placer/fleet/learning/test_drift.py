@@ -42,7 +42,6 @@ def readings(seed: int, factors: list[float], tenants: int = 8) -> Iterator[Prod
 
 
 def first_drift(found: Iterator[ProductionReading], expected: float = KPPS) -> tuple[int, Drift] | None:
-    """The first change, and the event with which it was found."""
     detector = DriftDetector()
     for one in found:
         if drift := detector.add(one, expected, SPREAD):

@@ -26,7 +26,6 @@ def reading(
     offered: float | None = 200.0,
     event: int = 1,
 ) -> ProductionReading:
-    """A reading of `of` beside others."""
     return ProductionReading(MODEL, co_location_of([of, *beside]), of, tenant, kpps, offered, event)
 
 

@@ -32,7 +32,6 @@ def feedback_of(factor: float, actions: Planned) -> Feedback:
 
 
 def places(count: int) -> Iterator[CoLocation]:
-    """Different co-locations."""
     for flows in range(1, count):
         for nfs in combinations_with_replacement("abc", 2):
             yield co_location_of(Workload(nf, TrafficProfile(flows, 1500, 0)) for nf in nfs)

@@ -19,7 +19,6 @@ def text(path: str) -> str:
 
 
 def colours(theme: str) -> dict[str, str]:
-    """The variables of a theme."""
     light, dark = re.findall(r":root \{(.*?)\}", text("/page/page.css"), flags=re.DOTALL)
     return dict(re.findall(r"--([\w-]+): (#\w{6});", light if theme == "light" else dark))
 

@@ -26,7 +26,6 @@ def truth_of(*drifts: TrueDrift) -> DriftingTruth:
 
 
 def nic_of(*tenants: Tenant) -> Nic:
-    """A NIC with these tenants."""
     nic = Nic("nic-1", KINDS[0])
     nic.tenants_by_id |= {tenant.id: tenant for tenant in tenants}
     return nic
@@ -56,5 +55,4 @@ def life_of(
 def play(
     name: str, arrivals: Sequence[Arrival], *drifts: TrueDrift, measure: MonitorTable | None = None
 ) -> FleetOutcome:
-    """What comes of the fleet of that name, as of `life_of`."""
     return life_of(name, arrivals, *drifts, measure=measure).play(name, lambda done, total: None)

@@ -82,7 +82,6 @@ class ErringPredictor(Predictor):
 
 
 def catalogue_of(kinds: Sequence[NicKind], predictors: Sequence[Predictor], budget_pct: float) -> Catalogue:
-    """These kinds of NIC, each with its predictor."""
     models = tuple(Models({NAME: predictor}, None, TOY_TRAFFIC, {}) for predictor in predictors)
     specs = ("none",) * len(kinds)
     return Catalogue(tuple(kinds), models, (None,) * len(kinds), specs=specs, budget_pct=budget_pct)

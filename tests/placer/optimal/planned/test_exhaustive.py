@@ -32,7 +32,6 @@ EXAMPLES = settings(
 
 
 def planned(given: Instance) -> Plan:
-    """The plan of `planned`."""
     return Planned(given.catalogue, NAME, seconds=20.0).place(given.arrivals)
 
 

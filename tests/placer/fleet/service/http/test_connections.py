@@ -17,7 +17,6 @@ LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
 def request(*headers: str, body: bytes = EVENT) -> bytes:
-    """A request with these headers besides its length."""
     return b"".join(
         (b"POST /v1/events HTTP/1.1\r\n", *(f"{one}\r\n".encode("latin-1") for one in headers),
          b"Content-Length: %d\r\n\r\n" % len(body), body)

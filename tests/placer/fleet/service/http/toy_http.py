@@ -36,14 +36,11 @@ def check(workload: Workload) -> list[tuple[str, str]]:
 
 @dataclass
 class Service:
-    """A service, and a client of it."""
-
     client: TestClient
     writer: Writer
     engine: Engine
 
     def event(self, headers: dict[str, str] | None = None, **event: Any) -> httpx.Response:
-        """The answer to one event."""
         return self.client.post("/v1/events", json=event, headers=headers)
 
     def arrive(self, identity: str, nf: str = "d", drop: float = 0.9, **more: Any) -> dict[str, Any]:
@@ -52,12 +49,10 @@ class Service:
         return found
 
     def ask(self, **question: Any) -> dict[str, Any]:
-        """The answer to a question."""
         found: dict[str, Any] = self.client.post("/v1/ask", json=question).json()
         return found
 
     def log(self, after: int = 0, wait_s: float = 0) -> list[dict[str, Any]]:
-        """The log after an event."""
         text = self.client.get("/v1/log", params={"after": after, "wait_s": wait_s}).text
         return [json.loads(line) for line in text.splitlines()]
 

@@ -53,7 +53,6 @@ class ToyApi:
         return list(self.objects[resource].values()), str(len(self.history))
 
     async def changes(self, resource: str, version: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        """Changes since a version."""
         at = int(version)
         while True:
             if at < self.forgotten:
@@ -66,7 +65,6 @@ class ToyApi:
             await asyncio.sleep(0.005)
 
     async def pod(self, namespace: str, name: str) -> dict[str, Any] | None:
-        """One pod."""
         return self.objects["pods"].get(name)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> ApiAnswer:
@@ -85,12 +83,10 @@ class ToyApi:
 
 
 def node(name: str, model: str = "toy-0") -> dict[str, Any]:
-    """A node that is a NIC."""
     return {"metadata": {"name": name, "labels": {"nf-placer.io/nic-model": model}}}
 
 
 def pod(name: str, nf: str = "d", drop: str = "0.9", uid: str = "", **annotations: str) -> dict[str, Any]:
-    """A pod that is an NF."""
     ours = {"nf": nf, "sla-drop": drop, **{key.replace("_", "-"): value for key, value in annotations.items()}}
     named = {f"nf-placer.io/{key}": value for key, value in ours.items() if value}
     metadata = {"name": name, "namespace": "default", "uid": uid or f"uid-{name}", "annotations": named}
@@ -112,7 +108,6 @@ class Cluster:
         return answer.json()
 
     def add(self, *pods: dict[str, Any]) -> None:
-        """Create pods."""
         for one in pods:
             self.api.change("pods", "ADDED", one)
 
@@ -142,7 +137,6 @@ def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 
 @contextmanager
 def cluster(path: Path, *names: str, api: ToyApi | None = None) -> Iterator[Cluster]:
-    """A cluster of nodes with these names."""
     api = api or ToyApi()
     for name in names:
         api.change("nodes", "ADDED", node(name))
