@@ -262,7 +262,10 @@ class Reader:
             read = _LINE_READER.validate_json(line)
         except ValidationError as error:
             raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
-        _refuse_repeated(line, read.keys)
+        # malformed where a key is given twice: only lines with more colons than keys are read once more to see that
+        colons = line.count(b":") if isinstance(line, bytes) else line.count(":")
+        if colons > read.keys:
+            json.loads(line, object_pairs_hook=_refuse_repeated_names)
         if isinstance(read, ArriveEvent):
             if read.kind is not None and not self.of_log:
                 raise Malformed("kind: unknown key")
@@ -277,7 +280,13 @@ class Reader:
             return read.measure
         if isinstance(read, RebalanceEvent):
             return Rebalance(read.budget, read.move_cost, read.risk_worth)
-        return self._change(read)
+        before = self.workload_of(read.id)
+        if before is None:
+            raise Refused(f"'{read.id}' is not placed or queued")
+        if read.traffic is None and read.sla is None:
+            raise Malformed("changes nothing: give traffic or an SLA")
+        workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
+        return Change(read.id, workload, read.sla)
 
     def tenant(self, identity: str, wanted: Wanted) -> Tenant:
         """The instance that is to be placed.
@@ -288,15 +297,6 @@ class Reader:
         if sla is None:
             raise Malformed("no SLA: give sla_drop or sla_min_kpps")
         return Tenant(identity, self._workload(wanted.nf, self.default_traffic, wanted.traffic), sla)
-
-    def _change(self, read: ChangeEvent) -> Change:
-        before = self.workload_of(read.id)
-        if before is None:
-            raise Refused(f"'{read.id}' is not placed or queued")
-        if read.traffic is None and read.sla is None:
-            raise Malformed("changes nothing: give traffic or an SLA")
-        workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
-        return Change(read.id, workload, read.sla)
 
     def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
         """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
@@ -381,13 +381,6 @@ def read_decision(line: str) -> Decision:
     moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
     at_risk, queued, rejected = (tuple(answer.get(key, ())) for key in _ID_FIELDS)
     return Decision(answer["status"], moves, at_risk, queued, rejected)
-
-
-def _refuse_repeated(line: str | bytes, keys: int) -> None:
-    """Malformed where a key is given twice: only lines with more colons than keys are read once more to see that."""
-    colons = line.count(b":") if isinstance(line, bytes) else line.count(":")
-    if colons > keys:
-        json.loads(line, object_pairs_hook=_refuse_repeated_names)
 
 
 def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> None:

@@ -68,7 +68,7 @@ class WhatIf:
     def places(self, arrival: Tenant, count: int = 1, top: int = 1) -> list[ExpectedPlace]:
         """Where `count` arrivals would go, one after the other; or, of one, the `top` places, best first."""
         if count == 1:
-            return self._rank(arrival, top)
+            return [self._place(choice, score) for score, choice in self._choices(arrival, top)]
         return list(self._in_turn(arrival, count))
 
     def verdicts(self, arrival: Tenant) -> list[ClassVerdict]:
@@ -119,9 +119,6 @@ class WhatIf:
         if self.engine.selector.has_predicted(arrival):
             return found | self.engine.selector.scores_on(arrival, in_use)
         return found | {nic.id: float(_free_cores(nic)) for nic in in_use}
-
-    def _rank(self, arrival: Tenant, top: int) -> list[ExpectedPlace]:
-        return [self._place(choice, score) for score, choice in self._choices(arrival, top)]
 
     def _choices(self, arrival: Tenant, top: int) -> Sequence[tuple[float | None, Nic | NicKind]]:
         if self.engine.selector.has_predicted(arrival):

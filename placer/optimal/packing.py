@@ -114,7 +114,13 @@ def pack(packing: Packing, *, time_limit: float = 60.0, solver: str = "cp-sat") 
         if sets is None and not packed.proven:
             sets = _patterns(packing, MOST_SETS, deadline)
         if sets is not None:
-            packed = _by_listing(packing, packed, sets, solver, deadline)
+            # the best bins from all sets, or the best found until the deadline, and the higher bound
+            program, start = _program(sets, packed.assignment, packing)
+            solution = solve(program, start, solver=solver, deadline=deadline)
+            chosen = sets[np.repeat(np.arange(len(sets)), solution.values)]
+            packed = replace(
+                packed, assignment=_each_item_once(chosen.tolist()), lower_bound=max(packed.lower_bound, solution.bound)
+            )
     return replace(packed, seconds=time.monotonic() - began)
 
 
@@ -129,16 +135,6 @@ def _by_generation(packing: Packing, packed: Packed, deadline: float) -> Packed:
     packed = replace(packed, lower_bound=generated.bound)
     plan, _ = dive(task, generated.columns, worker, below=bins, deadline=deadline)
     return replace(packed, assignment=_each_item_once([column.rows for column in plan])) if plan else packed
-
-
-def _by_listing(packing: Packing, packed: Packed, sets: Ints, solver: str, deadline: float) -> Packed:
-    """The best bins from all sets, or the best found until the deadline, and the higher bound."""
-    program, start = _program(sets, packed.assignment, packing)
-    solution = solve(program, start, solver=solver, deadline=deadline)
-    chosen = sets[np.repeat(np.arange(len(sets)), solution.values)]
-    return replace(
-        packed, assignment=_each_item_once(chosen.tolist()), lower_bound=max(packed.lower_bound, solution.bound)
-    )
 
 
 def _patterns(packing: Packing, most: int, deadline: float) -> Ints | None:

@@ -97,7 +97,13 @@ class Rebuild:
         made = zip(self.fleet.kinds, self.oracles, self.tables, strict=True)
         self.indexes = [index_of(kind, oracle, self.rule, table) for kind, oracle, table in made]
         yield False
-        yield from self._enter_nics()
+        # add the NICs, those opened meanwhile included
+        for at, nic in enumerate(tuple(self.fleet.nics.values())):
+            own = self.fleet.pool.owns(nic.number)
+            if own and self.fleet.nics.get(nic.id) is nic and nic.service is Service.UP:
+                self._enter(nic)
+            if not (at + 1) % NICS_AT_ONCE:
+                yield False
         for index in self.indexes:
             for tenant in self._recent:
                 index.observe(tenant)
@@ -105,15 +111,6 @@ class Rebuild:
             yield False
             while index.renewing:
                 index.settle()
-                yield False
-
-    def _enter_nics(self) -> Iterator[bool]:
-        """Add the NICs, those opened meanwhile included."""
-        for at, nic in enumerate(tuple(self.fleet.nics.values())):
-            own = self.fleet.pool.owns(nic.number)
-            if own and self.fleet.nics.get(nic.id) is nic and nic.service is Service.UP:
-                self._enter(nic)
-            if not (at + 1) % NICS_AT_ONCE:
                 yield False
 
     def _enter(self, nic: Nic) -> None:

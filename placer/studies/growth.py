@@ -88,7 +88,11 @@ def _find_offer(workload: Workload) -> tuple[float | None, float | None]:
 def _grow_arrival(
     arrival: Arrival, number: int, nic: str | None, growth: Growth, attributes: Mapping[str, tuple[float, float]]
 ) -> Arrival:
-    traffic = _heavier(arrival.workload.traffic, growth, attributes)
+    values = arrival.workload.traffic.as_dict()
+    for name in GROWING_TRAFFIC:
+        low, high = attributes.get(name, (values[name], values[name]))
+        values[name] = min(max(values[name] * getattr(growth, name), low), high)
+    traffic = TrafficProfile.from_mapping(values)
     return replace(
         arrival,
         id=f"{arrival.id}~{number}",
@@ -100,11 +104,3 @@ def _grow_arrival(
 
 def _tighter(sla: Sla, factor: float) -> Sla:
     return sla if sla.max_drop is None else Sla(max_drop=min(sla.max_drop * factor, LARGEST_DROP))
-
-
-def _heavier(traffic: TrafficProfile, growth: Growth, attributes: Mapping[str, tuple[float, float]]) -> TrafficProfile:
-    values = traffic.as_dict()
-    for name in GROWING_TRAFFIC:
-        low, high = attributes.get(name, (values[name], values[name]))
-        values[name] = min(max(values[name] * getattr(growth, name), low), high)
-    return TrafficProfile.from_mapping(values)

@@ -173,11 +173,6 @@ def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:
         raise InputError.of(option, f"two fleets are called {twice}", hint="results name a fleet after its file")
 
 
-def seed_of(seed: int, label: str, draw: int) -> int:
-    """The seed of one draw of one trace."""
-    return random.Random(f"{seed}/{label}/{draw}").getrandbits(32)
-
-
 def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOptions) -> Iterator[str]:
     """The draws of a trace, as CSV text that the catalogue accepts."""
     if trace.file is not None:
@@ -200,7 +195,7 @@ def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOpti
             traffic=trace.traffic,
             attributes=dict(described.attributes) if described else None,
             mean_stay_s=trace.mean_stay_s,
-            seed=seed_of(seed, trace.label, draw),
+            seed=random.Random(f"{seed}/{trace.label}/{draw}").getrandbits(32),
         )
         yield "".join(generate(recipe))
 

@@ -162,7 +162,7 @@ def option_tasks(sizing: Sizing, say: Say, smaller: Sequence[float] = ()) -> lis
     tasks: list[RunTask] = []
     for cards, catalogue in _catalogues(sizing, say):
         predictors = tuple(choose_predictors(sizing.predictors, catalogue))
-        for labels, text in _traces(sizing, cards, catalogue, [_today(), _next_year(sizing)]):
+        for labels, text in _traces(sizing, cards, catalogue, [(TODAY_AXIS, 1.0, Growth()), _next_year(sizing)]):
             task = RunTask(labels, text, cards, strategies, predictors, sizing.time_limit, with_optimum=False)
             budgets = sizing.budgets or (sizing.budget_pct, *smaller)
             every = list(variants(task, catalogue, budgets=budgets, risks=() if smaller else (MEDIAN_RISK,)))
@@ -279,10 +279,6 @@ def _to_buy(results: pd.DataFrame, sizing: Sizing, option: pd.Series[Any]) -> di
     bought = rows.filter(like=TO_BUY).dropna(axis="columns", how="all")
     high = bought.quantile(HIGH_QUANTILE, interpolation="higher").astype(int).to_dict()
     return {str(name).removeprefix(TO_BUY): int(count) for name, count in high.items()} or None
-
-
-def _today() -> Point:
-    return TODAY_AXIS, 1.0, Growth()
 
 
 def _next_year(sizing: Sizing) -> Point:

@@ -46,7 +46,10 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         the mean of SLA violations is at most `budget_pct`; None where either is unknown. `truth` is the ground truth,
         where results have it.
     """
-    results = _with_all_columns(results)
+    # a copy with the columns of budgets, which results of earlier versions lack; `used_risk` is chosen or given
+    missing = {name: np.nan for name in ("budget_pct", "risk", "expected_violations_pct") if name not in results}
+    copy = results.assign(**missing)
+    results = copy.assign(used_risk=copy["risk"].astype(float), budget_pct=copy["budget_pct"].astype(float))
     results["risk"] = results["used_risk"].where(results["budget_pct"].isna())
     groups = results.groupby(list(by), sort=False, dropna=False)
     table = groups.size().rename("draws").to_frame()
@@ -64,13 +67,6 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     if "truth" in results:
         table["truth"] = groups["truth"].agg(lambda truths: ", ".join(dict.fromkeys(truths)))
     return table.reset_index().sort_values(list(by), key=_sort_key, kind="stable", ignore_index=True)
-
-
-def _with_all_columns(results: pd.DataFrame) -> pd.DataFrame:
-    """A copy with the columns of budgets, which results of earlier versions lack; `used_risk` is chosen or given."""
-    missing = {name: np.nan for name in ("budget_pct", "risk", "expected_violations_pct") if name not in results}
-    copy = results.assign(**missing)
-    return copy.assign(used_risk=copy["risk"].astype(float), budget_pct=copy["budget_pct"].astype(float))
 
 
 def _sort_key(values: pd.Series[Any]) -> pd.Series[Any]:

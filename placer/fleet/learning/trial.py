@@ -40,7 +40,13 @@ class Trial:
             before = self._challenge.challenger.measured
             verdict = self._challenge.add(reading, of_champion, of_challenger)
             if self._challenge.challenger.measured > before:
-                self._count(reading)
+                # count whether the reading is inside the interval of the challenger
+                version = self.challenger
+                bounds = version.oracles[reading.nic_model].bounds(reading.co_location)
+                low, high = bounds[reading.co_location.index(reading.workload)]
+                drift = version.corrections.drift(reading.nic_model, reading.workload.nf, len(reading.co_location) == 1)
+                if low is not None and high is not None:
+                    version.within += low * drift <= reading.kpps <= high * drift
             if verdict is not ChallengeVerdict.OPEN:
                 return verdict
         return ChallengeVerdict.WORSE if self._readings >= MAX_TRIAL_READINGS else ChallengeVerdict.OPEN
@@ -54,15 +60,6 @@ class Trial:
     def scores(self) -> tuple[ModelScore, ModelScore]:
         """How far the champion and the challenger are off."""
         return self._challenge.champion, self._challenge.challenger
-
-    def _count(self, reading: ProductionReading) -> None:
-        """Count whether the reading is inside the interval of the challenger."""
-        version = self.challenger
-        bounds = version.oracles[reading.nic_model].bounds(reading.co_location)
-        low, high = bounds[reading.co_location.index(reading.workload)]
-        drift = version.corrections.drift(reading.nic_model, reading.workload.nf, len(reading.co_location) == 1)
-        if low is not None and high is not None:
-            version.within += low * drift <= reading.kpps <= high * drift
 
 
 def places_known(ledger: Ledger, trained_at: int) -> frozenset[Place]:

@@ -123,7 +123,12 @@ class _Opening:
             engine = replay(saved, fresh, before, self.catalogue, progress)
         if engine is None:
             engine = self.make(saved.fleet, saved.waiting, saved.events)
-            _learn_again(engine, saved, before, progress)
+            feedback: Feedback | None = engine.feedback
+            if feedback is not None:
+                feedback.actions = before
+                with progress.waiting(f"learning {len(saved.readings):,} readings once more"):
+                    feedback.restore(saved.readings)
+                engine.follow_readings(drifted=False)
         if known is None or {**known, SINCE_ROW: 0} != {**settings, SINCE_ROW: 0}:
             if known is not None and saved.used_elsewhere:
                 hint = "start every agent with the same settings, or stop the others first"
@@ -136,15 +141,6 @@ class _Opening:
 def keep_named_kinds(kinds: Sequence[NicKind]) -> list[NicKind]:
     """Kinds of which there are only NICs that join by name."""
     return [replace(kind, count=0, names=()) for kind in kinds]
-
-
-def _learn_again(engine: Engine, saved: SavedState, before: RecordedActions, progress: Progress) -> None:
-    feedback: Feedback | None = engine.feedback
-    if feedback is not None:
-        feedback.actions = before
-        with progress.waiting(f"learning {len(saved.readings):,} readings once more"):
-            feedback.restore(saved.readings)
-        engine.follow_readings(drifted=False)
 
 
 def _within_budget(

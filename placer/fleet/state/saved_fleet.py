@@ -172,7 +172,9 @@ class _Rows:
             self._check_sla(where, drop, least)
             if len(self.faults) == before:
                 workload = Workload(nf, TrafficProfile(*numbers[: len(ATTRIBUTES)]))
-                self._check_workload(where, workload)
+                hint = "restore a backup, or give the --models that the state was made with"
+                for column, message in self._check(workload):
+                    self._fault(where, f"{column} {message}", hint)
                 yield nic_id, Tenant(identity, workload, Sla(drop, least))
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
@@ -195,11 +197,6 @@ class _Rows:
         kinds = self._kinds if nic_id is None else (nics[str(nic_id)].kind,)
         if not isinstance(nf, str) or not any(kind.hosts(Workload(nf, TrafficProfile(0, 0))) for kind in kinds):
             self._fault(where, f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
-
-    def _check_workload(self, where: str, workload: Workload) -> None:
-        hint = "restore a backup, or give the --models that the state was made with"
-        for column, message in self._check(workload):
-            self._fault(where, f"{column} {message}", hint)
 
     def _check_sla(self, where: str, drop: object, least: object) -> None:
         if (drop is None) == (least is None):

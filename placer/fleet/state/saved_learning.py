@@ -137,16 +137,12 @@ def reading_of(row: Sequence[Any], co_location_in: Callable[[str], CoLocation] |
     return ProductionReading(nic_model, co_location, co_location[place], tenant, kpps, offered, event, bool(below))
 
 
-def co_location_text(co_location: CoLocation) -> str:
-    return json.dumps([[workload.nf, *workload.traffic.as_tuple()] for workload in co_location])
-
-
 def _co_location_in(text: str) -> CoLocation:
     return co_location_of(Workload(nf, TrafficProfile(*map(float, traffic))) for nf, *traffic in json.loads(text))
 
 
 def reading_row(reading: ProductionReading) -> tuple[object, ...]:
     place = reading.co_location.index(reading.workload)
-    text = co_location_text(reading.co_location)
+    text = json.dumps([[workload.nf, *workload.traffic.as_tuple()] for workload in reading.co_location])
     values = reading.tenant, reading.kpps, reading.offered_kpps, int(reading.below_sla)
     return reading.event, reading.nic_model, text, place, *values

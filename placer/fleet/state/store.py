@@ -54,14 +54,26 @@ class State:
         with _refusing(path):
             if not path.exists():
                 _create(path, kinds)
-            self._lock = _lock_file(path)
+            # a descriptor that holds the lock of the file until it is closed
+            lock = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                raise InputError.of(
+                    str(path), "is in use by another process", hint="one service decides on a fleet"
+                ) from None
+            self._lock = lock
             try:
                 self._file = _connect(path)
                 self._file.execute("PRAGMA journal_mode = TRUNCATE")
                 self._file.execute("PRAGMA synchronous = FULL")
                 check_tables(self._file, str(path))
                 upgrade(self._file)
-                self._refuse_unwritable()
+                # write and undo it: some damage is only found on writing
+                self._file.execute("BEGIN IMMEDIATE")
+                self._file.execute("INSERT INTO log (event, answer) VALUES ('', '')")
+                self._file.execute("ROLLBACK")
                 self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check)
                 self.readings = tuple(read_readings(self._file, str(path), check))
                 self.learnt = read_learnt(self._file, str(path))
@@ -166,12 +178,6 @@ class State:
         finally:
             self._release()
 
-    def _refuse_unwritable(self) -> None:
-        """Write and undo it: some damage is only found on writing."""
-        self._file.execute("BEGIN IMMEDIATE")
-        self._file.execute("INSERT INTO log (event, answer) VALUES ('', '')")
-        self._file.execute("ROLLBACK")
-
     def _release(self) -> None:
         """Close without a commit."""
         if hasattr(self, "_file"):
@@ -225,17 +231,6 @@ def _create(path: Path, kinds: Sequence[NicKind]) -> None:
             file.commit()
         with suppress(FileExistsError):
             os.link(made, path)
-
-
-def _lock_file(path: Path) -> int:
-    """A descriptor that holds the lock of the file until it is closed."""
-    lock = os.open(path, os.O_RDWR)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise InputError.of(str(path), "is in use by another process", hint="one service decides on a fleet") from None
-    return lock
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -305,7 +300,10 @@ class FleetRows:
             if nic is not None:
                 self._come(nic.tenants_by_id[move.id], nic.id)
         if isinstance(event, Change):
-            self._change(event)
+            if event.workload is not None:
+                self._then(CHANGE_TRAFFIC, (*event.workload.traffic.as_tuple(), event.id))
+            if event.sla is not None:
+                self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
         if isinstance(event, Depart) and not decision.moves:
             self._leave(event.id)
         for tenant_id in decision.rejected:
@@ -337,12 +335,6 @@ class FleetRows:
     def _leave(self, tenant_id: str) -> None:
         self._here.pop(tenant_id, None)
         self._gone[tenant_id] = None
-
-    def _change(self, event: Change) -> None:
-        if event.workload is not None:
-            self._then(CHANGE_TRAFFIC, (*event.workload.traffic.as_tuple(), event.id))
-        if event.sla is not None:
-            self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
 
     def _then(self, statement: str, row: Row) -> None:
         """A statement that rests on the rows before it."""

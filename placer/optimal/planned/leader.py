@@ -406,15 +406,12 @@ class Leader:
             if not fresh or best >= self.cost - near or time.process_time() >= deadline:
                 return Relaxed(self.cost, best, proof)
 
-    def unfix(self) -> None:
-        """Forget what diving has rounded."""
+    def dive(self, deadline: float) -> Ints | None:
+        """How often each column is taken, whole; None where time is too short."""
+        # forget what diving has rounded
         for at in np.flatnonzero(self._lower).tolist():
             self._variables[at].SetLb(0.0)
             self._lower[at] = 0.0
-
-    def dive(self, deadline: float) -> Ints | None:
-        """How often each column is taken, whole; None where time is too short."""
-        self.unfix()
         while True:
             for again in range(MAX_PROGRAMS):
                 own = self._solve()

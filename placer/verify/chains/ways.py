@@ -116,7 +116,15 @@ class Ways:
         rows = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
         if not len(rows):
             return None
-        by_need, scale = self._rough(prices)
+        # the worth of each need in floating point, and the size of the numbers that it is the difference of
+        least, gain = float(self.least), float(prices.gain)
+        cores, nics = np.array([float(core) for core in prices.cores]), np.array([float(nic) for nic in prices.nics])
+        fixed = self.cores @ cores + float(prices.blocks) * self.blocks
+        per_mbps = self.shares @ nics
+        ends = [gain * (rate - least) - per_mbps * rate for rate in (least, self.largest)]
+        sizes = fixed + per_mbps * self.largest + gain * self.largest
+        worth: Floats = np.maximum(*ends) - fixed
+        by_need, scale = worth, float(sizes.max(initial=0.0))
         toll = np.zeros(len(self.sites))
         for nf, price in cuts.items():
             toll += float(price) * (self.sites[:, nf] == SWITCH_SITE)
@@ -131,17 +139,6 @@ class Ways:
                 tolls[layout] = sum((price for nf, price in cuts.items() if sites[nf] == SWITCH_SITE), Fraction(0))
             exact[int(self.need_of[row]), tolls[layout]] = None
         return max(self.needs[need].worth(self.least, prices) - paid for need, paid in exact)
-
-    def _rough(self, prices: SitePrices) -> tuple[Floats, float]:
-        """The worth of each need in floating point, and the size of the numbers that it is the difference of."""
-        least, gain = float(self.least), float(prices.gain)
-        cores, nics = np.array([float(core) for core in prices.cores]), np.array([float(nic) for nic in prices.nics])
-        fixed = self.cores @ cores + float(prices.blocks) * self.blocks
-        per_mbps = self.shares @ nics
-        ends = [gain * (rate - least) - per_mbps * rate for rate in (least, self.largest)]
-        sizes = fixed + per_mbps * self.largest + gain * self.largest
-        worth: Floats = np.maximum(*ends) - fixed
-        return worth, float(sizes.max(initial=0.0))
 
     def _layouts(self) -> Iterator[Sites]:
         """All sites of the NFs that keep latency and table order."""

@@ -92,7 +92,12 @@ def serve_http(
         http=LimitedConnection,
         proxy_headers=settings.log_requests,  # who asks is only logged
     )  # fmt: skip
-    _log_as_json(requests=settings.log_requests)
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    for name, level in (("uvicorn", logging.WARNING), ("uvicorn.access", logging.INFO)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler] if settings.log_requests or name == "uvicorn" else [], False
+        logger.setLevel(level)
     with _refusing(settings):
         listening.listen(SOCKET_BACKLOG)  # who connects from now on waits until the service has started
     host, port = listening.getsockname()[:2]
@@ -167,15 +172,6 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["failure"] = self.formatException(record.exc_info)
         return json.dumps({**line, "message": record.getMessage()})
-
-
-def _log_as_json(*, requests: bool) -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines())
-    for name, level in (("uvicorn", logging.WARNING), ("uvicorn.access", logging.INFO)):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler] if requests or name == "uvicorn" else [], False
-        logger.setLevel(level)
 
 
 # Connections: a client has a limited time for a request, and a limited number of bytes for the head of one. Without

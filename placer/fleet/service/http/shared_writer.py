@@ -105,7 +105,12 @@ class SharedWriter(Writer):
             self._settled.clear()
             self._agreement.begin(self.engine, news, alone=alone)
             try:
-                self._decide_together(alone=alone)
+                # decide on the batch; NeedsAll or NeedsNews where that is not possible so
+                self.engine.selector.everywhere = alone
+                try:
+                    self._decide_all(self._batch)
+                finally:
+                    self.engine.selector.everywhere = False
             except (NeedsAll, NeedsNews) as need:
                 self._agreement.abandon(self.engine)
                 alone = alone or isinstance(need, NeedsAll)
@@ -134,14 +139,6 @@ class SharedWriter(Writer):
         if alone:
             self.engine.selector.reach_out()
         return await self._on_disk(partial(self._agreement.fetch, keys, alone=alone))
-
-    def _decide_together(self, *, alone: bool) -> None:
-        """Decide on the batch; NeedsAll or NeedsNews where that is not possible so."""
-        self.engine.selector.everywhere = alone
-        try:
-            self._decide_all(self._batch)
-        finally:
-            self.engine.selector.everywhere = False
 
     def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
         answer = super()._decide(one, line, read, digest)

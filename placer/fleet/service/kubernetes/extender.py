@@ -178,14 +178,11 @@ class Extender:
         if pod is not None:
             if not self.watcher.synced:
                 raise _Impossible("the nodes have not been listed yet")
-            self._remember(pod)
+            self._seen[pod.uid] = pod
+            self._seen.move_to_end(pod.uid)
+            while len(self._seen) > MAX_REMEMBERED_PODS:
+                self._seen.popitem(last=False)
         return pod, names
-
-    def _remember(self, pod: Pod) -> None:
-        self._seen[pod.uid] = pod
-        self._seen.move_to_end(pod.uid)
-        while len(self._seen) > MAX_REMEMBERED_PODS:
-            self._seen.popitem(last=False)
 
     def _arrival(self, pod: Pod) -> Tenant:
         event = self.writer.reader.read(pod.arrival())

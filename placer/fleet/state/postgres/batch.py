@@ -161,7 +161,10 @@ def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None 
         base = batch.last - batch.events
         _follow_nics(engine, changes["nics"], base)
         for tenant_id in changes["gone"]:
-            _remove(engine, tenant_id)
+            if engine.fleet.nic_of(tenant_id) is not None:
+                engine.fleet.remove(tenant_id)
+            else:
+                engine.waiting.pop(tenant_id, None)
         for row in changes["here"]:
             _place(engine, row)
         if "readings" in changes and learn is not None:
@@ -181,13 +184,6 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
         if nic.service.value != value:
             fleet.set_service(nic_id, SERVICES_BY_NAME[value])
         versions.follow(nic_id, base + after)
-
-
-def _remove(engine: Engine, tenant_id: str) -> None:
-    if engine.fleet.nic_of(tenant_id) is not None:
-        engine.fleet.remove(tenant_id)
-    else:
-        engine.waiting.pop(tenant_id, None)
 
 
 def _place(engine: Engine, row: Sequence[Any]) -> None:

@@ -64,7 +64,7 @@ def open_connection(address: str) -> Connection[Any]:
     try:
         return reopen(address)
     except Error as error:
-        message = _first_line(error)
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         if given.get("password"):
             message = message.replace(str(given["password"]), "...")
         raise InputError.of("--state", f"{show(address)} cannot be opened: {message}") from None
@@ -98,10 +98,6 @@ def in_transaction(connection: Connection[Any], work: Callable[[], Any], begin: 
             run(connection, "ROLLBACK")
         raise
     return found
-
-
-def _first_line(error: Error) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 # The link of an agent to the database: made anew when it was lost, and then nothing of before can be committed.

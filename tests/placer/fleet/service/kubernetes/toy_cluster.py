@@ -48,7 +48,7 @@ class ToyApi:
         if not seen:
             self.forgotten = len(self.history)
 
-    async def listed(self, resource: str) -> tuple[list[dict[str, Any]], str]:
+    async def list_resource(self, resource: str) -> tuple[list[dict[str, Any]], str]:
         """All objects."""
         return list(self.objects[resource].values()), str(len(self.history))
 
