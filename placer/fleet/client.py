@@ -23,17 +23,11 @@ from urllib.parse import quote
 import httpx
 
 MAX_TRIES = 6
-"""How often a request is sent."""
-
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 """Seconds between two tries; doubled each time, unless the service says how long."""
 
 ANSWER_SECONDS = 30.0
-"""Seconds to wait for an answer."""
-
 STATUSES_TO_RETRY = (429, 502, 503, 504)
-"""Statuses after which a request is sent again."""
-
 Answer = dict[str, Any]
 
 

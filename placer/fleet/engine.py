@@ -333,7 +333,6 @@ class Engine:
 
 
 MAX_NAMED_INSTANCES = 5
-"""Instances that a refusal names."""
 
 
 def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Learned:

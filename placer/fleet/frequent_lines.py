@@ -11,7 +11,6 @@ from placer.model.sla import Sla
 from profiles import Workload
 
 MAX_REMEMBERED_TEXTS = 10_000
-"""Workloads with SLAs whose text is remembered."""
 
 
 def frequent_decision(event: FleetEvent, decision: Decision) -> str | None:

@@ -56,13 +56,10 @@ MAX_REMEMBERED_WORKLOADS = 100_000
 """Workloads that are remembered, and SLAs: most events name one that came before."""
 
 MOST_INSTANCES = 1_000
-"""Instances of a measured NIC."""
-
 LONGEST_ERROR = 300
 """Characters of an error message; it may quote what was sent."""
 
 KPPS_DECIMALS = 6
-"""Decimals of predictions (kpps) in an answer."""
 
 
 class Malformed(Refused):
@@ -222,8 +219,6 @@ AnyEvent = Annotated[
     ArriveEvent | ChangeEvent | InstanceEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
     Field(discriminator="event"),
 ]
-"""An event as it is sent."""
-
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 _OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
 _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}

@@ -18,8 +18,6 @@ from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import CoLocation, Workload
 
 MAX_REMEMBERED_ARRIVALS = 64
-"""Arrivals whose answers by NIC are remembered."""
-
 REMEMBERED_CLASSES = 100_000
 """Co-locations with an arrival whose answer is remembered."""
 

@@ -29,8 +29,6 @@ from placer.optimal.program import costs_in_units
 from profiles.arrays import Floats, Ints
 
 QUERY_SIZE = 64
-"""Co-locations of one query."""
-
 MAX_QUERIES = 16
 """Queries after which the worker gives up for this round."""
 

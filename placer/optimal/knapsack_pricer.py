@@ -21,8 +21,6 @@ BEAM_WIDTHS = (300, 30_000)
 """Sets of one size kept at most: few in the first attempt, more where that finds nothing."""
 
 MOST_COLUMNS = 40
-"""Sets returned at most."""
-
 LEAST_WEIGHT = 1e-9
 """Weight of an item of no size, so that price per weight is a number."""
 

@@ -18,7 +18,6 @@ from placer.optimal.program import BOUND_ROUNDING, exact_cost
 from profiles import CoLocation, Workload
 
 NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]
-"""The NICs of a plan: the kind of each, and its tenants."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,8 +35,6 @@ CarriedNic = tuple[int, tuple[int, ...]]
 """A NIC in use: the number of its kind, and the classes of its tenants, ascending."""
 
 State = tuple[CarriedNic, ...]
-"""The NICs in use, ascending."""
-
 PlanValue = tuple[int, Fraction, int]
 """Arrivals rejected, cost, and NICs to buy where some are owned; the lower the better."""
 

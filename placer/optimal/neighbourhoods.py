@@ -38,14 +38,10 @@ ANY_NICS = 2
 """NICs whose tenants are placed again at once: preferably with free cores, and any others."""
 
 MAX_EJECTIONS = 400
-"""Ejections after which the attempt to empty a NIC ends."""
-
 MOST_ON_GPU = 3_000
 """With more co-locations on a kind of GPU, the chosen NICs are left as they are."""
 
 PROGRAM_SECONDS = 2.0
-"""Time limit of one pattern program."""
-
 COLUMNS_AFTER_SHARE = 0.5
 """Share of the time after which columns are generated, for half of the remaining time."""
 

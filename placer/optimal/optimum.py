@@ -55,7 +55,6 @@ class Optimum:
 
 
 QUERY_SIZE = 256
-"""Co-locations of one query where progress is shown."""
 
 
 class TimedOracle(Oracle):

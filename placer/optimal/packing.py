@@ -36,8 +36,6 @@ MOST_SETS = 3_000_000
 
 LARGEST_FILE = 100_000_000
 LARGEST_NUMBER = 2**40
-"""Numbers up to this add up without overflow."""
-
 MOST_ITEMS = 100_000
 
 
@@ -263,7 +261,6 @@ def _in_one_dimension(capacity: int, sizes: Ints) -> int:
 
 
 BLOCK_SIZE = 128
-"""Bins of one block."""
 
 
 def first_fit_decreasing(capacities: Ints, sizes: Ints, deadline: float) -> list[list[int]]:

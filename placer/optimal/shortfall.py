@@ -16,7 +16,6 @@ from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import co_locations_on, group_tenants, slots_and_levels
 
 MAX_LISTED_IDS = 20
-"""Ids that a sentence lists at most."""
 
 
 @dataclass(frozen=True)

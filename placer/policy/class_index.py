@@ -29,8 +29,6 @@ from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import MOST_MOVES, Rule
 
 UNOPENED_SLOT = 0
-"""The slot of a NIC that is not open yet."""
-
 PIVOTS_PER_ARRIVAL = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
 

@@ -24,8 +24,6 @@ NO_CLASS = -1
 """The slot of NICs that no arrival can join."""
 
 MAX_KEPT_CLASSES = 1_024
-"""Number of classes without NICs whose scores are kept."""
-
 ClassKey = tuple[int, bytes]
 """A class: its pattern, and the flags of the patterns above that are reachable."""
 
@@ -212,7 +210,6 @@ HEAP_SLACK = 256
 """Numbers of NICs that left and are still in the heap, beyond as many as are present."""
 
 CLEARED_PER_CHANGE = 8
-"""Numbers that are cleared per change while the heap is renewed."""
 
 
 class SlotOfNic(Protocol):

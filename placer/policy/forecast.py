@@ -41,8 +41,6 @@ CLOSING_PIVOTS = 5_000
 """Pivots after which prices for the last arrivals are taken as they are."""
 
 MAX_REMEMBERED_ARRIVALS = 2_048
-"""Number of recent arrivals from which future ones are forecast."""
-
 POOLED_ARRIVALS = 256
 """Number of recent arrivals from which the SLAs of rare workloads are forecast."""
 

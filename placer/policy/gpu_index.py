@@ -18,8 +18,6 @@ from placer.policy.rules import Rule
 from profiles import CoLocation
 
 MAX_ASKED_GPUS = 24
-"""Different GPUs that are asked before a new one is opened."""
-
 LAST_RESORT = 1_024
 """Different GPUs that are asked before an arrival is rejected."""
 

@@ -21,8 +21,6 @@ NICS_AT_ONCE = 1_024
 """NICs whose scores are computed before they are looked at."""
 
 INFEASIBLE_SCORE = np.float32(np.inf)
-"""The score of a class that an arrival cannot join."""
-
 Kernel = Callable[..., Any]
 
 

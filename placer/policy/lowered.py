@@ -17,8 +17,6 @@ from placer.policy.pattern_table import NO_PATTERN, Pattern, PatternTable
 from profiles import CoLocation, Workload
 
 SAME_THROUGHPUT = 1e-9
-"""A throughput that is lower by less is the same."""
-
 NO_PATTERNS: Set[int] = frozenset()
 
 
@@ -212,8 +210,6 @@ class BlockedJoins:
 
 
 REACHABLE_FLAG = b"\x01"
-"""The flag of a pattern that a NIC can become."""
-
 REMEMBERED_BYTES = 8_000_000
 """Memory for flags that are remembered: most NICs have tenants and requirements that another had before."""
 

@@ -18,8 +18,6 @@ from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
 MOST_PATTERNS = 4_000
-"""The largest number of co-locations that a table holds."""
-
 NO_PATTERN = -1
 
 

@@ -21,7 +21,6 @@ from placer.policy.sampled_index import SampledIndex
 from profiles import Workload
 
 NICS_AT_ONCE = 64
-"""NICs that are added in one step."""
 
 
 def index_of(kind: NicKind, oracle: Oracle, rule: Rule, table: PatternTable | None) -> NicIndex:

@@ -34,8 +34,6 @@ LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, forecasts=True, opening_cost=0.06)
 """The NIC that loses least capacity for expected arrivals."""
 
 FIRST_FIT = Rule("first-fit", 0.0, 0.0)
-"""The NIC that was opened first."""
-
 BEST_FIT = Rule("best-fit", 0.0, 1.0)
 """The NIC with the least usable capacity left: cores that could still be used without violating an SLA."""
 

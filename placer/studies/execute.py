@@ -98,8 +98,6 @@ def _digest(root: Path) -> str:
 
 
 NamedTask = tuple[str, RunTask]
-"""A task with the name of its results."""
-
 NamedRows = tuple[str, list[Row]]
 
 Executor = Callable[[Sequence[NamedTask]], Iterator[NamedRows]]

@@ -14,8 +14,6 @@ from placer.model.sla import Sla
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
 GROWING_TRAFFIC = ("flows", "packet_size")
-"""Traffic attributes that grow."""
-
 LARGEST_DROP = 0.999
 
 

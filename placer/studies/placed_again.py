@@ -24,8 +24,6 @@ from profiler.testbeds import open_testbed
 from profiles import InputError
 
 DEFAULT_DRAWS = 3
-"""Traces that are drawn unless another number is asked for."""
-
 MOST_ARRIVALS, MOST_WORKLOADS = 10_000, 100
 """Of traces with more arrivals or more different workloads none is drawn by default: that would take minutes."""
 

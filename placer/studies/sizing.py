@@ -32,12 +32,9 @@ TODAY_AXIS = "today"
 """The axis of the unchanged trace; the other axes are the fields of `Growth`."""
 
 OPTION_COLUMNS = ("fleet", "strategy", "predictor", "budget_pct", "risk")
-"""Columns of what a planner can choose."""
-
 POINT_COLUMNS = ("axis", "factor")
 
 Point = tuple[str, float, Growth]
-"""Axis, factor and growth."""
 
 
 @dataclass(frozen=True)

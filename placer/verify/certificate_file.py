@@ -32,8 +32,6 @@ LIKELIEST_VIOLATION = 0.5
 CO_LOCATIONS = "co-locations"
 CORES_KEY = "cores"
 OLDER_KEYS = {"companies": CO_LOCATIONS}
-"""Words of certificates written earlier."""
-
 LARGEST_FILE = 1_000_000_000
 
 

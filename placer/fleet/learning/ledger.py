@@ -16,8 +16,6 @@ from typing import NamedTuple
 from profiles import CoLocation, Workload
 
 MAX_READINGS = 64
-"""Readings that an entry keeps, the latest."""
-
 LEAST_NOISE = 0.01
 """Readings are at least so noisy, of the logarithm."""
 

@@ -28,10 +28,7 @@ READINGS_TO_RETRAIN = 500
 """Capacity readings since the latest version came, after which models are retrained."""
 
 TRAINING_NICENESS = 10
-"""How much lower the priority of training is."""
-
 MAX_MESSAGE_LENGTH = 300
-"""Characters of an error message of training."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from placer.model.oracle import CACHED, Oracle
 from profiles import CoLocation, Workload
 
 MAX_TRIAL_READINGS = 5_000
-"""Readings after which a trial without a verdict ends."""
 
 
 class Trial:

@@ -115,7 +115,6 @@ class ModelVersion:
 
 
 TRAINING_PREFIX = "training-"
-"""How folders begin in which models are made."""
 
 
 class ModelStore:

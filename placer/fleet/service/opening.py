@@ -191,7 +191,6 @@ def retraining_sources(catalogue: Catalogue, profiles: Sequence[Path], named: st
 
 
 MAX_REPLAYED_EVENTS = 20_000
-"""The most events that are decided on once more."""
 
 
 def replay(
@@ -230,7 +229,6 @@ def _decides(engine: Engine, reader: Reader, line: str, answer: str) -> bool:
 
 
 ARRIVALS_PER_WRITE = 1_000
-"""Arrivals that are put on disk at once."""
 
 
 def place_all(arrivals: Sequence[Arrival], engine: Engine, state: SavedState | None, progress: Progress) -> int:

@@ -20,10 +20,7 @@ from placer.progress import Advance
 from profiles import CoLocation, Workload
 
 CURVE_POINTS = 200
-"""Points of a fleet over time, about."""
-
 SAME_FACTOR = 1e-9
-"""By less than this, a factor of drift is as it was."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +184,6 @@ class FleetLife:
 
 
 Place = tuple[str, CoLocation, Workload]
-"""A workload in a co-location on a NIC model."""
 
 
 @dataclass

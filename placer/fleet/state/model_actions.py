@@ -11,7 +11,6 @@ from placer.fleet.learning.versions import ModelStore
 from placer.fleet.state.saved import SavedState
 
 RETRAINING_TASK = "retraining"
-"""What only one agent does."""
 
 
 class RecordedActions:

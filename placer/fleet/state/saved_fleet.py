@@ -48,8 +48,6 @@ BELOW_SLA = "below_sla INTEGER"
 """A column that the first files of format 2 lack; it is added to them."""
 
 MAX_CHECKED_WORKLOADS = 100_000
-"""Different workloads whose check is remembered while a state is read."""
-
 TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
 
 

@@ -101,7 +101,6 @@ def _number(name: str) -> int:
 READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps, below_sla"
 
 MAX_REMEMBERED_TEXTS = 100_000
-"""Different co-locations whose text is remembered while readings are read."""
 
 
 def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:

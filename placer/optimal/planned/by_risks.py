@@ -35,10 +35,7 @@ from placer.strategies.contention_aware import ContentionAware
 STRATEGY_NAME = "planned"
 TRIED_RISKS = (0.3, 0.15, 0.07, 0.03, 0.012, 0.005)
 FULLEST_MOMENTS = 3
-"""Fullest moments that the bound is of."""
 RISK_TIME_SHARE = 0.4
-"""Share of the time that is left for the plan of one risk."""
-
 Planner = Callable[[Sequence[Tenant], float, float], StaticPlanner | None]
 
 

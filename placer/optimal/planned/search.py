@@ -34,7 +34,6 @@ UPHILL_DRAWS = np.round(-np.log((np.arange(4_096) + 0.5) / 4_096), 9)
 MAX_TENANTS_OF_TWO = 16
 """Tenants of two NICs, at most, between which one is moved."""
 MAX_TOUCHED_CASES = 4 * MAX_TENANTS_OF_TWO
-"""Cases that a move can touch."""
 
 
 class Movers(NamedTuple):

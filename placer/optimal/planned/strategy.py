@@ -35,7 +35,6 @@ from placer.strategies.strategy import Strategy, register
 
 STRATEGY_NAME = "planned"
 SEARCH_SECONDS = 60.0
-"""Time of the search, where no other is given."""
 MAX_REPLANS = 3
 """Plans that are made with a smaller budget where violations on the way to the last arrival exceed it."""
 FAR_FROM_BOUND = 1.02

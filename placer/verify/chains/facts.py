@@ -19,7 +19,7 @@ LIMIT_TOLERANCE = Fraction(1, 10**9)
 SWITCH_SITE = -1
 """The site of an NF on the switch, and the side of the world."""
 Sites = Sequence[int]
-"""Per NF the number of a core site, or SWITCH."""
+"""Per NF the number of a core site, or SWITCH_SITE."""
 
 
 @dataclass(frozen=True)

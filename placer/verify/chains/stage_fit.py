@@ -8,7 +8,6 @@ from placer.rack.chain import Chain
 from placer.rack.rack import Rack
 
 Table = tuple[int, int]
-"""Index of the chain, index of its NF."""
 MOST_STATES = 200_000
 """Sets of tables that are looked at, before the question stays open."""
 

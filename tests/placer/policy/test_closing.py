@@ -12,13 +12,9 @@ from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, arrival, catalogue
 from profiles import Workload
 
 
-def _table() -> PatternTable:
-    """Workload d takes three of eight cores, and any SLA accepts a drop of a half: at most two fit on a NIC."""
-    return PatternTable(catalogue().kinds[0], [Workload("d", TOY_TRAFFIC)], ToyOracle(), lambda workload, solo: 0.5)
-
-
 def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray:
-    table = _table()
+    # workload d takes three of eight cores, and any SLA accepts a drop of a half: at most two fit on a NIC
+    table = PatternTable(catalogue().kinds[0], [Workload("d", TOY_TRAFFIC)], ToyOracle(), lambda workload, solo: 0.5)
     program = PatternProgram(table.counts, table.members, 1)
     program.restart(np.where(table.counts > 0, 0, -1).astype(np.int32), classes)
     program.demand(np.array([[arrivals]]))

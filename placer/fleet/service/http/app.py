@@ -95,7 +95,6 @@ class Posted:
 
 
 Handler = Callable[[Posted], Awaitable[Response]]
-"""Answers a request."""
 
 
 class PostedEndpoint:
@@ -160,7 +159,6 @@ def failure_answer(failure: Exception, method: str) -> Response:
 
 
 OVERLOAD_ANSWER = failure_answer(Overloaded(), "POST")
-"""The refusal of an event while too many wait."""
 
 
 class Guard:

@@ -16,7 +16,6 @@ from placer.fleet.protocol import name_of
 from placer.model.fleet import Service
 
 HISTOGRAM_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
-"""Bounds of the histograms."""
 
 
 class Metrics:

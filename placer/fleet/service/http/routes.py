@@ -40,11 +40,7 @@ MOST_LOG, LONGEST_WAIT = 1_000, 60.0
 """Events of one answer, and seconds that it may wait for one."""
 
 MAX_DIGITS = 15
-"""Digits of a number of an event or a NIC in a request."""
-
 ASKED_ID = "ask"
-"""The id of an instance that is only asked for."""
-
 Key = Annotated[
     str,
     Field(

@@ -39,7 +39,6 @@ MAX_ACCEPTED_PER_TURN = 16
 """Connections that are accepted per turn: uvloop accepts one per socket, and a turn may take 20 ms."""
 
 SOCKET_BACKLOG = 1_024
-"""Connections that wait to be accepted."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,6 @@ LINGER_SECONDS = 1.0
 """Seconds in which what a client still sends is read and dropped: to close at once would take the answer from it."""
 
 WAITS_FOR_NOTHING, WAITS_FOR_HEAD, WAITS_FOR_BODY = "nothing", "head", "body"
-"""What a connection waits for."""
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -297,7 +295,6 @@ def _too_slow() -> bytes:
 
 
 YOUNG_GENERATION = 1
-"""The generation whose survivors are left out."""
 
 
 @contextmanager

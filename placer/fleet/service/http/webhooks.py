@@ -25,8 +25,6 @@ from placer.fleet.state.saved import Unreachable
 from profiles import InputError
 
 MAX_EVENTS_PER_REQUEST = 100
-"""Most events of one request."""
-
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Seconds before a batch is sent again; doubled each time."""
 

@@ -17,8 +17,6 @@ IN_CLUSTER = "in-cluster"
 ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 ANSWER_SECONDS = 10.0
-"""Seconds that the API server may take for an answer."""
-
 WATCH_SECONDS = 300
 """Seconds after which a watch is begun anew."""
 

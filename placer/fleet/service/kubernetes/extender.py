@@ -28,12 +28,9 @@ from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Tenant
 
 BEST_SCORE = 10
-"""The highest score that kube-scheduler takes."""
-
 REFUSAL_STATUSES = (400, 401, 403, 408, 413, 429, 503)
 
 MAX_REMEMBERED_PODS = 10_000
-"""Pods that are remembered between filter and bind."""
 
 
 class _Impossible(Exception):

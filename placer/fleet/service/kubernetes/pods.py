@@ -18,7 +18,6 @@ ON_GPUS = ("sla-latency-us", "rate-kpps")
 """Annotations of arrivals with a promised latency, which an online fleet does not take."""
 
 POD_PREFIX = "pod/"
-"""How the ids of pods begin in the fleet."""
 
 
 class WrongPod(Exception):

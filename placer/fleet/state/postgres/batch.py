@@ -130,7 +130,6 @@ class BatchAnswers:
 SERVICES_BY_NAME = {service.value: service for service in Service}
 
 MAX_REMEMBERED_WORKLOADS = 100_000
-"""Different workloads that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from placer.fleet.learning.versions import ModelStore
 from predictor import Predictor
 
 Ask = Callable[..., list[tuple[Any, ...]]]
-"""Runs a statement with values, and returns its rows."""
 
 
 class SharedModelStore(ModelStore):

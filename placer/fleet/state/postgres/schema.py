@@ -26,8 +26,6 @@ from placer.model.fleet import NicKind
 from profiles import InputError
 
 LAYOUT_VERSION = "1"
-"""Of the tables and functions."""
-
 KEPT_BATCHES = 1_000_000
 """Events whose changes are kept for agents to follow; one that is further behind has to start again."""
 

@@ -58,7 +58,6 @@ PRUNED_EVERY = 300
 
 
 REBALANCING_TASK = "rebalance"
-"""What only one agent does at a time."""
 
 
 class SharedState:
@@ -261,7 +260,6 @@ LEASE_SECONDS = 15.0
 """How long a lease lasts; it is prolonged when a third of that has passed."""
 
 Ask = Callable[..., list[tuple[Any, ...]]]
-"""Runs a statement with values, and returns its rows."""
 
 
 class Leases:
