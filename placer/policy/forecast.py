@@ -67,7 +67,7 @@ class Prices(NamedTuple):
     """What instances are worth.
 
     `worth`: in each pattern, in NICs, shape (patterns, workloads). `levels`: per workload the throughputs (kpps) that
-    divide SLAs into levels, loosest first, shape (workloads, LEVELS). `level`: the strictest level that a workload
+    divide SLAs into levels, loosest first, shape (workloads, SLA_LEVELS). `level`: the strictest level that a workload
     meets in each pattern, -1 where none, shape (patterns, workloads).
     """
 
@@ -165,7 +165,7 @@ class PriceForecast:
 
 @lru_cache(maxsize=ASKED_AGAIN)
 def levels_of(columns: bytes, shares: bytes, seen: int, solo: bytes) -> tuple[Floats, Floats]:
-    """Levels of SLAs, and the probability of an arrival by workload and priced level, shape (workloads, PRICED).
+    """Levels of SLAs, and the probability of an arrival by workload and priced level, shape (workloads, PRICED_LEVELS).
 
     A trace that is placed at several risks asks for the same each time.
 

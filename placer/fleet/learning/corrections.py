@@ -26,7 +26,7 @@ MARGIN_SIGMAS = 2.0
 """Standard errors of readings that are left as a margin where SLAs were violated."""
 
 FIRST_WEIGHT, VOTE_DOUBT = 0.5, 0.25
-"""How far the first tenant moves a prediction, of the way; n tenants who agree move it n / (n + VOTE_DOUBT) of the way."""
+"""How far the first tenant moves a prediction, of the way; n who agree move it n / (n + VOTE_DOUBT) of it."""
 
 REMEMBERED_PLACES = 10_000
 """Readings of which is remembered where they were taken, so that what they change can be found."""

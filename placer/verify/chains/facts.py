@@ -146,7 +146,7 @@ class ChainFacts:
         )
 
     def side(self, sites: Sites, nf: int) -> int:
-        """The server on whose side an NF is; SWITCH for the world."""
+        """The server on whose side an NF is; SWITCH_SITE for the world."""
         return SWITCH_SITE if nf < 0 or sites[nf] == SWITCH_SITE else self.core_sites[sites[nf]].side
 
     def share_by_nic(self, sites: Sites) -> Mapping[tuple[int, str], Fraction]:
