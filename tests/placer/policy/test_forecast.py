@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placer.policy.dual_simplex import OpenClass, PatternProgram
 from placer.policy.forecast import (
     FINER_LEVELS,
     PRICED_LEVELS,
@@ -17,9 +18,14 @@ from placer.policy.forecast import (
     alike,
     core_shares,
     levels_of,
+    smooth,
 )
 from placer.policy.kernels import free_capacity_value, mark_reachable
-from tests.placer.policy.toy_tables import TABLE
+from placer.policy.pattern_table import PatternTable
+from placer.strategies.contention_aware import ContentionAware
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, arrival, catalogue
+from profiles import Workload
+from tests.placer.policy.test_pattern_table import TABLE
 
 
 def prices_of(*recent: tuple[int, int, float]) -> Prices:
@@ -143,3 +149,61 @@ def test_levels_are_those_of_weighted_shares(arrivals: list[tuple[int, float]]) 
         mass = np.diff(np.append(below[first], weight.sum()))
         assert probability[column].tolist() == (likely[column] * mass / weight.sum()).tolist()
     assert probability.shape == (3, PRICED_LEVELS)
+
+
+def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray:
+    # workload d takes three of eight cores, and any SLA accepts a drop of a half: at most two fit on a NIC
+    table = PatternTable(catalogue().kinds[0], [Workload("d", TOY_TRAFFIC)], ToyOracle(), lambda workload, solo: 0.5)
+    program = PatternProgram(table.counts, table.members, 1)
+    program.restart(np.where(table.counts > 0, 0, -1).astype(np.int32), classes)
+    program.demand(np.array([[arrivals]]))
+    program.pivot(100)
+    return program.prices()
+
+
+def test_without_open_nics_a_slot_costs_its_share_of_a_new_one() -> None:
+    """Two d fit on a NIC, so each is worth half of one."""
+    assert _prices([], 6.0) == pytest.approx(np.array([[0.5]]), rel=1e-3)
+
+
+def test_where_open_nics_suffice_slots_are_worth_nothing() -> None:
+    """Four NICs with one free slot each, and three arrivals to come."""
+    half_full = OpenClass(1, np.array([2]), 4)
+    assert _prices([half_full], 3.0) == pytest.approx(np.array([[0.0]]), abs=1e-3)
+    assert _prices([half_full], 5.0) == pytest.approx(np.array([[0.5]]), rel=1e-3)
+
+
+def test_without_arrivals_slots_are_worth_nothing() -> None:
+    assert _prices([], 0.0) == pytest.approx(np.array([[0.0]]))
+
+
+def test_the_last_arrivals_fill_open_nics() -> None:
+    """At the end of a trace a NIC is opened only where no NIC in use fits: 30 d in a row need 15 NICs."""
+    trace = [arrival(f"{number:02}", number, "d", 0.5) for number in range(30)]
+    plan = ContentionAware(catalogue(), "toy", oracles=[ToyOracle()]).place(trace)
+    assert len({one.nic for one in plan.placements}) == 15
+
+
+def test_what_differs_by_chance_is_taken_for_alike() -> None:
+    """Of 100 arrivals of five equally likely workloads, counts scatter by chance: all stay within 4 % of a fifth."""
+    likely, _ = smooth(np.array([[17.0, 24.0, 21.0, 18.0, 20.0]]), np.full(5, 0.2))
+    assert np.abs(likely[0] - 0.2).max() < 0.008
+
+
+def test_what_differs_by_more_than_chance_is_believed() -> None:
+    """Of 100 arrivals, 80 of one workload: it stays above 76 %."""
+    likely, _ = smooth(np.array([[80.0, 5.0, 5.0, 5.0, 5.0]]), np.full(5, 0.2))
+    assert likely[0, 0] > 0.76
+
+
+def test_groups_that_are_alike_are_pooled() -> None:
+    """What is expected of all is worth more arrivals where groups are alike than where each has its own."""
+    alike = np.array([[5.0, 6.0, 5.0, 4.0], [6.0, 5.0, 4.0, 5.0]])
+    apart = np.array([[20.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 20.0]])
+    assert smooth(alike, np.full(4, 0.25))[1] > 10 * smooth(apart, np.full(4, 0.25))[1]
+
+
+def test_without_arrivals_the_expectation_is_returned() -> None:
+    """Nothing was counted."""
+    expected = np.array([0.7, 0.3])
+    assert np.allclose(smooth(np.zeros((1, 2)), expected)[0], expected)

@@ -17,7 +17,7 @@ from placer.fleet.learning.trial import CanaryOracle
 from placer.model.oracle import PredictorOracle, co_location_of
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import CoLocation, TrafficProfile, Workload
-from tests.placer.fleet.learning.biased_predictor import MODEL, BiasedPredictor, Planned
+from tests.placer.fleet.learning.toy_predictor import MODEL, BiasedPredictor, Planned
 
 KINDS = catalogue((None, 1.0)).kinds
 A, B, C = (Workload(nf, TOY_TRAFFIC) for nf in "abc")

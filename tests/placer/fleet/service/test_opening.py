@@ -26,7 +26,7 @@ from placer.model.oracle import PredictorOracle
 from placer.progress import Progress
 from placer.testing.strategies import TOY_TRAFFIC, catalogue
 from profiles import InputError
-from tests.placer.fleet.learning.biased_predictor import BiasedPredictor, Planned
+from tests.placer.fleet.learning.toy_predictor import BiasedPredictor, Planned
 
 CATALOGUE = catalogue((None, 1.0))
 TRIED_AT = 150

@@ -12,7 +12,7 @@ import pytest
 
 from placer.fleet.service.http import app, server
 from placer.fleet.service.http.tokens import OPEN_TO_ALL
-from tests.placer.fleet.service.http.sockets import EVENT, HEAD, sent, serving
+from tests.placer.fleet.service.http.toy_http import EVENT, HEAD, sent, serving
 
 HEADERS_WITHOUT_END = (b"GET / HTTP/1.1\r\n", *[b"X: %d\r\n" % number for number in range(40)])
 A_LARGE_HEADER = (b"GET / HTTP/1.1\r\n", *[b"X: " + b"x" * 8_000 + b"\r\n"] * 12)

@@ -23,7 +23,7 @@ from placer.model.fleet import Fleet
 from placer.model.oracle import PredictorOracle
 from placer.testing.strategies import TOY_TRAFFIC, catalogue
 from predictor import Predictor
-from tests.placer.fleet.learning.biased_predictor import MODEL, BiasedPredictor, Planned
+from tests.placer.fleet.learning.toy_predictor import MODEL, BiasedPredictor, Planned
 from tests.placer.fleet.service.test_opening import TRIED_AT, _measured, events
 from tests.postgres import Cluster
 
