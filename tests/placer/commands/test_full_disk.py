@@ -1,4 +1,7 @@
-"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written."""
+"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written.
+
+Outputs that cannot be written are refused before the work for them is done.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`placer profile`, as a process: what signals end, and where the profile goes."""
+"""`placer profile`, as a process: what signals end, and where the profile goes.
+
+`placer profile --chain` and `--chains`. `placer profile --latency`. `placer train` on a profile with latency.csv.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ import pytest
 from profiler.journal.status import read_status
 from profiler.profiling import journal_of
 from profiles.chain_table import read_chains
+from profiles.profile import read_profile
 from tests.placer.commands.conftest import Placer
 from tests.profiler.foreign import FOREIGN
 from tests.profiler.toy_testbed import description
@@ -202,3 +206,39 @@ def test_a_fitted_curve_of_the_user_is_not_replaced(profile: Path, tmp_path: Pat
     assert status == 2
     assert "latency/Tunnel.json: is a fitted curve, and the latency of Tunnel would be trained" in err
     assert (tmp_path / "m" / "latency" / "Tunnel.json").read_text() == '{"fit": 1}'
+
+
+WITH_LATENCY = ("profile", "--testbed", "simulated:server", "--latency")
+
+
+@pytest.mark.long
+def test_latency_is_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> None:
+    """Of the NFs that the user names; results in files, progress on stderr; the same command measures nothing again."""
+    arguments = (*WITH_LATENCY, "--out", tmp_path / "p", "--nf", "Tunnel", "--repeats", 1)
+    status, out, err = placer(*arguments)
+    assert (status, out) == (0, "") and err.endswith(f"latency written: {tmp_path / 'p'}\n")
+    nfs = read_profile(tmp_path / "p").nfs
+    assert list(nfs) == ["Tunnel"] and (nfs["Tunnel"].latency.repeats == 1).all()
+    status, _, err = placer(*arguments)
+    assert status == 0 and "nothing to measure" in err
+    status, out, _ = placer("profile", "--out", tmp_path / "p", "--status")
+    assert status == 0 and "latency" in out and "left: nothing" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--nf", "Nat"), "--nf: the testbed has no Nat\nhint: did you mean NAT?"),
+        (("--quota", "9"), "--quota: does not go with --latency"),
+        (("--chain", "ACL"), "--chain: does not go with --latency"),
+        (("--share", "0.5"), "--share: does not go with --latency"),
+        (("--method", "full"), "--method: does not go with --latency"),
+        (("--seed", "-1"), "--seed: -1 is negative"),
+    ],
+)
+def test_latency_with_options_that_do_not_fit_is_refused(
+    tmp_path: Path, placer: Placer, arguments: tuple[str, ...], message: str
+) -> None:
+    """Before anything is measured."""
+    status, _, err = placer(*WITH_LATENCY, "--out", tmp_path / "p", *arguments)
+    assert status == 2 and message in err and not (tmp_path / "p").exists()

@@ -1,4 +1,7 @@
-"""Lines that are not an event are refused with what is wrong, and change nothing."""
+"""Lines that are not an event are refused with what is wrong, and change nothing.
+
+The most frequent lines are those that `json.dumps` would write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rebalancing, in cases computed by hand."""
+"""Rebalancing, in cases computed by hand.
+
+Repair: who is seen below the SLA moves, alone, and does not move back and forth.
+"""
 
 from __future__ import annotations
 

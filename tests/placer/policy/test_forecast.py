@@ -1,4 +1,7 @@
-"""The forecast, in cases that are priced by hand."""
+"""The forecast, in cases that are priced by hand.
+
+Prices for the last arrivals of a trace. Frequencies that are smoothed as far as they differ by chance only.
+"""
 
 from __future__ import annotations
 

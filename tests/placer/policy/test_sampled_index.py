@@ -1,4 +1,7 @@
-"""The sampled index and its estimate of interference, on toy NICs."""
+"""The sampled index and its estimate of interference, on toy NICs.
+
+GPUs where nearly every arrival has a rate of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The selector: which NICs are compared, and when co-locations are predicted anew."""
+"""The selector: which NICs are compared, and when co-locations are predicted anew.
+
+The lowest NIC number of a class, against a sorted list.
+"""
 
 from __future__ import annotations
 

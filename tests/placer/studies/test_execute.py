@@ -1,4 +1,7 @@
-"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws."""
+"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws.
+
+Executors: a cluster of two workers gives the results of one process, to the byte.
+"""
 
 from __future__ import annotations
 

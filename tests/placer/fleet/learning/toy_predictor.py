@@ -1,4 +1,7 @@
-"""A predictor of the toy world: right, but for a usual error of 3 %."""
+"""A predictor of the toy world: right, but for a usual error of 3 %.
+
+Versions of toy models, some of them off by a factor, and where they come from in tests.
+"""
 
 from __future__ import annotations
 

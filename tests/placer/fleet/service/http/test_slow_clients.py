@@ -90,17 +90,17 @@ def test_a_request_that_is_cut_in_the_middle_changes_nothing_and_pipelined_ones_
 
 
 LIVE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-LAST = HEAD.replace(b"Host: x", b"Host: x\r\nConnection: close") + EVENT
+LAST_EVENT = HEAD.replace(b"Host: x", b"Host: x\r\nConnection: close") + EVENT
 
 
 @pytest.mark.parametrize(
     ("parts", "answers"),
     [
-        ((HEAD + EVENT, LAST), [429, 429]),
-        ((HEAD, EVENT[:3], EVENT[3:] + LIVE, LAST), [429, 404, 429]),
-        ((LIVE + HEAD + EVENT + LIVE, LAST), [404, 429, 404, 429]),
-        ((HEAD.replace(b"Host: x", b"Expect: 100-continue") + EVENT, LAST), [429, 429]),
-        ((LAST.replace(b"HTTP/1.1", b"HTTP/1.0"),), [429]),
+        ((HEAD + EVENT, LAST_EVENT), [429, 429]),
+        ((HEAD, EVENT[:3], EVENT[3:] + LIVE, LAST_EVENT), [429, 404, 429]),
+        ((LIVE + HEAD + EVENT + LIVE, LAST_EVENT), [404, 429, 404, 429]),
+        ((HEAD.replace(b"Host: x", b"Expect: 100-continue") + EVENT, LAST_EVENT), [429, 429]),
+        ((LAST_EVENT.replace(b"HTTP/1.1", b"HTTP/1.0"),), [429]),
     ],
     ids=["twice", "in parts", "at once", "expecting", "old"],
 )

@@ -1,4 +1,7 @@
-"""The HTTP service over toy NICs, in this process."""
+"""The HTTP service over toy NICs, in this process.
+
+The HTTP service over toy NICs on a socket, and clients that say what they want on it.
+"""
 
 from __future__ import annotations
 
