@@ -51,6 +51,13 @@ def run_placer(*arguments: object, stdin: str | bytes = "") -> Ended:
     return Ended(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 
+def refuse(*arguments: object, stdin: str | bytes = "") -> str:
+    """What `placer` says on stderr where it refuses arguments: with status 2, and nothing on stdout."""
+    ended = run_placer(*arguments, stdin=stdin)
+    assert (ended.status, ended.stdout) == (2, ""), ended
+    return ended.stderr
+
+
 @pytest.fixture
 def placer() -> Placer:
     """Runs `placer` with arguments, in this process."""

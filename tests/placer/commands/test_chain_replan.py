@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 EDGE, RACK = EXAMPLES / "edge.chains", EXAMPLES / "rack.toml"
@@ -90,7 +90,7 @@ def test_infeasible_chains_are_explained(placer: Placer, plan: Path, faster: Pat
     assert "chain3: t_min at most" in stdout
 
 
-def test_faults_of_all_files_are_named_at_once(placer: Placer, plan: Path, tmp_path: Path) -> None:
+def test_faults_of_all_files_are_named_at_once(plan: Path, tmp_path: Path) -> None:
     """A plan is checked as any input, and faults name what is wrong."""
     document = json.loads(plan.read_text(encoding="utf-8"))
     placement = document["answer"]["chains"][0]["placement"]
@@ -99,12 +99,11 @@ def test_faults_of_all_files_are_named_at_once(placer: Placer, plan: Path, tmp_p
     document["answer"]["chains"][1]["name"] = "chain9"
     plan.write_text(json.dumps(document), encoding="utf-8")
     (tmp_path / "a.chains").write_text("chain a\n", encoding="utf-8")
-    ended = placer("chain", "replan", plan, tmp_path / "a.chains")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert "answer.chains.0.placement: the NFs are not those of the chain: Encrypt" in ended.stderr
-    assert "answer.chains.0.placement.ACL: there is no device 's9'" in ended.stderr
-    assert "answer.chains.1.name: there is no chain 'chain9'" in ended.stderr
-    assert "a.chains:1" in ended.stderr
+    printed = refuse("chain", "replan", plan, tmp_path / "a.chains")
+    assert "answer.chains.0.placement: the NFs are not those of the chain: Encrypt" in printed
+    assert "answer.chains.0.placement.ACL: there is no device 's9'" in printed
+    assert "answer.chains.1.name: there is no chain 'chain9'" in printed
+    assert "a.chains:1" in printed
 
 
 @pytest.mark.parametrize(
@@ -116,11 +115,9 @@ def test_faults_of_all_files_are_named_at_once(placer: Placer, plan: Path, tmp_p
         ("[]", "hint: a plan is what `placer chain place --plan FILE` writes"),
     ],
 )
-def test_what_is_no_plan_is_refused(placer: Placer, plan: Path, content: str, fault: str) -> None:
+def test_what_is_no_plan_is_refused(plan: Path, content: str, fault: str) -> None:
     plan.write_text(content, encoding="utf-8")
-    ended = placer("chain", "replan", plan, EDGE)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert fault in ended.stderr
+    assert fault in refuse("chain", "replan", plan, EDGE)
 
 
 def explain(placer: Placer, *more: object) -> tuple[int, str, str]:
