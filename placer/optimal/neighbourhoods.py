@@ -79,12 +79,7 @@ class _NeighbourhoodSearch:
     """The bounds and the remaining time while an incumbent is improved."""
 
     def __init__(
-        self,
-        kinds: Sequence[NicKind],
-        oracles: Sequence[Oracle],
-        solver: str,
-        deadline: float,
-        in_use: Collection[int],
+        self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], solver: str, deadline: float, in_use: Collection[int]
     ) -> None:
         self.kinds = kinds
         self.in_use = in_use
@@ -309,10 +304,7 @@ class EjectionSearch:
 
     def _swap(self, one: Tenants, other: Tenants) -> tuple[Tenants, Tenants]:
         first, second = self.chance.randrange(len(one)), self.chance.randrange(len(other))
-        return (
-            (*one[:first], *one[first + 1 :], other[second]),
-            (*other[:second], *other[second + 1 :], one[first]),
-        )
+        return ((*one[:first], *one[first + 1 :], other[second]), (*other[:second], *other[second + 1 :], one[first]))
 
     def _difficulty(self, move: Move) -> int:
         return 0 if move[1] is None else self.difficulty[move[1].id]

@@ -32,10 +32,7 @@ class Growth:
 
 
 def grow(
-    arrivals: Sequence[Arrival],
-    growth: Growth,
-    attributes: Mapping[str, tuple[float, float]],
-    rng: random.Random,
+    arrivals: Sequence[Arrival], growth: Growth, attributes: Mapping[str, tuple[float, float]], rng: random.Random
 ) -> list[Arrival]:
     """Arrivals drawn from the trace with replacement, each with the time and the stay of its original.
 

@@ -106,10 +106,7 @@ def read_certificate(path: Path) -> Certificate:
     """
     try:
         document = json.loads(
-            read_text(path, LARGEST_FILE),
-            parse_float=Decimal,
-            parse_constant=_no_number,
-            object_pairs_hook=_unique,
+            read_text(path, LARGEST_FILE), parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_unique
         )
         if document["certificate"] != CERTIFICATE_VERSION:
             raise InputError.of(

@@ -197,11 +197,7 @@ def back_up(state: Path, copy: Path) -> None:
     """
     if copy.exists():
         raise InputError.of("--backup", f"{copy} exists already", hint="name a new file")
-    with (
-        reading(state) as source,
-        file_aside(copy) as aside,
-        closing(sqlite3.connect(aside)) as target,
-    ):
+    with reading(state) as source, file_aside(copy) as aside, closing(sqlite3.connect(aside)) as target:
         source.backup(target)
         target.execute("PRAGMA journal_mode = DELETE")
         check_tables(target, str(state))

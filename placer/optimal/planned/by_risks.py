@@ -87,12 +87,7 @@ def _plans(
 
 
 def _find_bound(
-    plan: Plan,
-    kept_back: float,
-    arrivals: Sequence[Arrival],
-    catalogue: Catalogue,
-    planner: Planner,
-    deadline: float,
+    plan: Plan, kept_back: float, arrivals: Sequence[Arrival], catalogue: Catalogue, planner: Planner, deadline: float
 ) -> Within:
     """The bound of the fullest moments on plans that place the same arrivals; NICs that already run are in all of them.
 

@@ -89,10 +89,7 @@ def test_a_missed_budget_is_followed_by_smaller_ones(
 
 @pytest.mark.parametrize(
     ("arguments", "fault"),
-    [
-        (["--budget", "0"], "--budget: 0 is not above 0 and at most 100"),
-        (["--budget", "2"], "risky.toml has risks"),
-    ],
+    [(["--budget", "0"], "--budget: 0 is not above 0 and at most 100"), (["--budget", "2"], "risky.toml has risks")],
 )
 def test_a_bad_budget_is_refused(risky: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
     """A study with risks has no budget."""

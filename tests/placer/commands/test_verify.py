@@ -286,11 +286,7 @@ def test_a_certificate_about_other_slos_is_not_accepted(
     ],
 )
 def test_a_broken_certificate_is_refused(
-    change: dict[str, Any],
-    message: str,
-    certificate: dict[str, Any],
-    tmp_path: Path,
-    placer: Placer,
+    change: dict[str, Any], message: str, certificate: dict[str, Any], tmp_path: Path, placer: Placer
 ) -> None:
     """Exit status 2, the place is named."""
     status, _out, err = placer("verify", written(tmp_path, certificate | change))

@@ -125,11 +125,7 @@ def test_a_state_of_another_fleet_is_refused(saved: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"",
-        b"not a database, but a text that is long enough to look like one " * 20,
-        b"SQLite format 3\0" + bytes(4080),
-    ],
+    [b"", b"not a database, but a text that is long enough to look like one " * 20, b"SQLite format 3\0" + bytes(4080)],
     ids=["empty", "text", "header"],
 )
 def test_a_file_that_is_not_a_state_is_refused_and_not_changed(content: bytes, tmp_path: Path) -> None:

@@ -84,10 +84,7 @@ def test_a_blocking_tenant_moves_to_another_nic() -> None:
         incumbent, steps=10, deadline=math.inf
     )
     assert emptied is not None
-    assert sorted(sorted(t.id for t in on_nic) for _, on_nic in emptied.nics) == [
-        ["acl", "lb"],
-        ["nat", "nids"],
-    ]
+    assert sorted(sorted(t.id for t in on_nic) for _, on_nic in emptied.nics) == [["acl", "lb"], ["nat", "nids"]]
 
 
 def test_a_nic_that_is_needed_is_not_emptied() -> None:

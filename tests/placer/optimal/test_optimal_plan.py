@@ -116,10 +116,7 @@ def test_two_kinds_of_sla_on_two_kinds_of_nic() -> None:
     """On a NIC twice as fast a drop is harder to keep and a throughput easier: each tenant goes where it is served."""
     kinds = [NicKind(0, "slow", 4, CORES_OF), NicKind(1, "fast", 4, CORES_OF)]
     oracles = [TableOracle({"acl acl": [95, 95]}), TableOracle({"acl acl": [150, 150]}, alone=200)]
-    tenants = [
-        *(tenant(f"d{i}", "acl", drop=0.1) for i in (1, 2)),
-        *(tenant(f"k{i}", "acl", kpps=140) for i in (1, 2)),
-    ]
+    tenants = [*(tenant(f"d{i}", "acl", drop=0.1) for i in (1, 2)), *(tenant(f"k{i}", "acl", kpps=140) for i in (1, 2))]
     optimum = optimal_plan(tenants, kinds, oracles)
     assert (optimum.cost, optimum.proven) == (2, True)
     homes = {t.id: kind.model for kind, on_nic in optimum.nics for t in on_nic}
@@ -204,12 +201,7 @@ def test_the_shortfall_lists_tenants_left_out_and_nics_to_add() -> None:
     """Of five ACLs one NIC takes two; three are left out, at least, and two more NICs take them."""
     lack = shortfall_with(ACLS, [KIND])
     assert lack is not None
-    assert (len(lack.left_out), lack.proven, lack.to_add, lack.unsatisfiable) == (
-        3,
-        True,
-        {"bluefield-2": 2},
-        (),
-    )
+    assert (len(lack.left_out), lack.proven, lack.to_add, lack.unsatisfiable) == (3, True, {"bluefield-2": 2}, ())
     assert lack.sentence().endswith("NICs to add: 2 bluefield-2.")
     assert replace(lack, to_add_proven=False).sentence().endswith("NICs to add (fewer may be enough): 2 bluefield-2.")
 

@@ -265,10 +265,7 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
         (["--growth", "1e308"], "--growth: '1e308' is not a list of numbers above 0 and at most 1000"),
         (["--sla", "nan"], "--sla: 'nan' is not a list of numbers above 0 and at most 1000"),
         (["--risk", "0.1,0.2"], "--risk: is chosen by the budget"),
-        (
-            ["--growth", "1000", "--draws", "9999"],
-            "--draws: all draws of all points are 200,279,970 arrivals",
-        ),
+        (["--growth", "1000", "--draws", "9999"], "--draws: all draws of all points are 200,279,970 arrivals"),
     ],
 )
 def test_numbers_out_of_range_are_refused(trace: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:

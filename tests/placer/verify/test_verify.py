@@ -67,11 +67,7 @@ def faults_in(claims: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -
 def test_an_honest_certificate_is_accepted(tmp_path: Path) -> None:
     """Two of four ACLs share a NIC, the prices prove that three NICs are needed, and nothing is wrong with it."""
     claims = certified(FOUR, [KIND], [PAIRS])
-    assert (claims["plan"]["cost"], claims["bound"]["lower_bound"], claims["bound"]["over"]) == (
-        3,
-        3,
-        "co-locations",
-    )
+    assert (claims["plan"]["cost"], claims["bound"]["lower_bound"], claims["bound"]["over"]) == (3, 3, "co-locations")
     assert faults_in(claims, tmp_path, [PAIRS]) == []
 
 
@@ -258,17 +254,7 @@ def altered(draw: st.DrawFn, claims: object) -> object:
     if isinstance(claims, int | float) and not isinstance(claims, bool):
         return draw(
             st.sampled_from(
-                [
-                    claims + 1,
-                    claims - 1,
-                    claims / 2,
-                    2 * claims,
-                    -claims,
-                    claims + 1e-9,
-                    claims - 1e-9,
-                    0,
-                    None,
-                ]
+                [claims + 1, claims - 1, claims / 2, 2 * claims, -claims, claims + 1e-9, claims - 1e-9, 0, None]
             )
         )
     return draw(st.sampled_from([claims, "t0", "t1", "nat", None, 1, []]))

@@ -149,12 +149,7 @@ class Writer:
         return len(self._waiting) >= self._most_waiting
 
     async def submit(
-        self,
-        lines: list[bytes],
-        key: str | None = None,
-        if_version: int | None = None,
-        *,
-        administers: bool = True,
+        self, lines: list[bytes], key: str | None = None, if_version: int | None = None, *, administers: bool = True
     ) -> list[KeptAnswer]:
         """The answers to these events, in order, once all are committed.
 

@@ -146,11 +146,7 @@ def test_nothing_is_claimed_where_nothing_is_known() -> None:
     assert claims["chains"] == write_chains(chains)
 
 
-@given(
-    st.lists(st.text("ABCD", min_size=1, max_size=5), min_size=1, max_size=3),
-    st.integers(0, 6),
-    st.integers(1, 4),
-)
+@given(st.lists(st.text("ABCD", min_size=1, max_size=5), min_size=1, max_size=3), st.integers(0, 6), st.integers(1, 4))
 def test_it_fits_if_an_exact_search_says_so(kinds: list[str], stages: int, most: int) -> None:
     """Tables of 0 to 3 blocks, in chains."""
     chains = chains_of({"chains": [chain(f"c{at}", one) for at, one in enumerate(kinds)]}, "chains")

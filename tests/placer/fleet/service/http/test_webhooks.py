@@ -45,11 +45,7 @@ class Receiver:
 
 
 async def follow(
-    path: Path | str,
-    receiver: Receiver,
-    arrivals: int,
-    until: int,
-    transport: httpx.AsyncBaseTransport | None = None,
+    path: Path | str, receiver: Receiver, arrivals: int, until: int, transport: httpx.AsyncBaseTransport | None = None
 ) -> None:
     """Decide on arrivals, and send the log until it is sent up to this event."""
     with open_state(path, KINDS) as state:
