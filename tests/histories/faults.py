@@ -50,8 +50,6 @@ SHOWN = 3_000
 
 @dataclass
 class Study:
-    """What happened."""
-
     folder: Path
     operations: int
     seed: int
@@ -82,7 +80,6 @@ class Study:
             return subprocess.Popen(arguments, cwd=REPO, stderr=log)
 
     def end_all(self) -> None:
-        """Kill the services."""
         for process in self.processes:
             process.kill()
             process.wait()
@@ -130,7 +127,6 @@ class Study:
                 self.processes[number] = self.start(number)
 
     async def client(self, number: int) -> None:
-        """Send requests until there are enough."""
         draw = random.Random(self.seed * 1000 + number)
         connections = [Connection(port) for port in self.ports]
         for count in range(self.operations):
@@ -254,7 +250,6 @@ def check(history: Path) -> tuple[bool, str]:
 
 
 def main() -> None:
-    """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--operations", type=int, default=1_000_000)
     parser.add_argument("--faults", type=int, default=200)

@@ -24,7 +24,6 @@ KINDS = catalogue((NICS, 1.0)).kinds
 
 
 def main(path: str, port: str, flaw: str = "") -> None:
-    """Serve until killed."""
     if flaw == "forgets-keys":
         forgetful: Any = KeptAnswers
         forgetful.find = lambda self, key: None

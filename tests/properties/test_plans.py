@@ -24,7 +24,6 @@ from tests.placer.fleet.audit import Auditor
 
 
 def named_nics(nics: Catalogue, *names: tuple[str, ...]) -> Catalogue:
-    """The same NICs with names, by kind."""
     return replace(nics, kinds=tuple(replace(kind, names=some) for kind, some in zip(nics.kinds, names, strict=True)))
 
 

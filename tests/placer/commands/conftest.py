@@ -60,7 +60,6 @@ def refuse(*arguments: object, stdin: str | bytes = "") -> str:
 
 @pytest.fixture
 def placer() -> Placer:
-    """Runs `placer` with arguments, in this process."""
     return run_placer
 
 

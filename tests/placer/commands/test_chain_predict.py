@@ -56,7 +56,6 @@ def options(lab: Path, *more: object) -> list[object]:
 
 
 def rows(text: str) -> list[dict[str, str]]:
-    """The rows of printed CSV."""
     return list(csv.DictReader(io.StringIO(text)))
 
 

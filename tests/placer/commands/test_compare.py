@@ -16,7 +16,6 @@ from placer.studies import RunTask
 
 
 def placer(*arguments: object) -> str:
-    """The stdout of a command that succeeds."""
     ended = CliRunner().invoke(app, [*map(str, arguments)])
     assert ended.exit_code == 0, ended.output
     return ended.stdout

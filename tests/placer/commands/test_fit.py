@@ -19,7 +19,6 @@ from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS, PER_SETTING, m
 
 
 def rows(text: str) -> list[dict[str, str]]:
-    """The rows of printed CSV."""
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -42,7 +41,6 @@ def sizes(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A model of four segments."""
     path = tmp_path / "model.json"
     path.write_text(models_text([FOUR_SEGMENTS]), encoding="utf-8")
     return path

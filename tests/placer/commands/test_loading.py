@@ -42,7 +42,6 @@ def loaded_by(*commands: Sequence[object]) -> list[set[str]]:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """Two arrivals."""
     path = tmp_path / "arrivals.csv"
     path.write_text("id,time,nf,sla_drop\na,0,NAT,0.5\nb,1,NAT,0.5\n", encoding="utf-8")
     return path

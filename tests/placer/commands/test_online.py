@@ -47,7 +47,6 @@ def lines_of(ended: Ended) -> list[dict[str, object]]:
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty arrivals."""
     path = tmp_path_factory.mktemp("trace") / "arrivals.csv"
     path.write_text("".join(generate(Recipe(count=20, seed=5))), encoding="utf-8")
     return path

@@ -172,7 +172,6 @@ RECORDED = Path(__file__).parents[3] / "traces" / "server-simulated"
 
 @pytest.fixture
 def profile(tmp_path: Path) -> Path:
-    """The recorded profile of one NF."""
     folder = tmp_path / "profile"
     shutil.copytree(RECORDED / "Tunnel", folder / "Tunnel")
     for file in ("testbed.json", "benches.csv"):

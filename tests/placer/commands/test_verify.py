@@ -33,7 +33,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def certify(placer: Placer, folder: Path, *more: object) -> dict[str, Any]:
-    """Place the chains, with a certificate."""
     written = folder / "c.json"
     status, _, stderr = placer(
         "chain", "place", folder / "edge.chains", "--rack", folder / "rack.toml", "--certificate", written, *more

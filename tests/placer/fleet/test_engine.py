@@ -27,7 +27,6 @@ def engine(count: int | None = None, rule: Rule = FIRST_FIT, **options: object) 
 
 
 def arrive(one: Engine, identity: str, nf: str, drop: float = 0.5, flows: float = 1000) -> str | None:
-    """The NIC that an arrival gets."""
     traffic = TOY_TRAFFIC if flows == TOY_TRAFFIC.flows else TrafficProfile(flows, 1500)
     decision = one.handle(Arrive(Tenant(identity, Workload(nf, traffic), Sla(max_drop=drop))))
     return decision.moves[0].target if decision.moves else None
@@ -173,12 +172,10 @@ def test_a_nic_that_the_fleet_file_names_is_there_before_it_is_used() -> None:
 
 
 def looking_ahead(count: int | None = None, rule: Rule = LOOK_AHEAD) -> Engine:
-    """An engine over this many toy NICs."""
     return Engine(Fleet(catalogue((count, 1.0)).kinds), [ToyOracle()], rule)
 
 
 def tenant(identity: str, nf: str, drop: float = 0.5, flows: float = TOY_TRAFFIC.flows) -> Tenant:
-    """An instance."""
     return Tenant(
         identity, Workload(nf, TrafficProfile(flows, TOY_TRAFFIC.packet_size, TOY_TRAFFIC.mtbr)), Sla(max_drop=drop)
     )

@@ -28,7 +28,6 @@ def engine_of(kinds_oracle: Oracle | None = None) -> Engine:
 
 
 def arrive(engine: Engine, identity: str, nf: str, drop: float = 0.2) -> str:
-    """The NIC of an arrival."""
     nic = engine.handle(Arrive(Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop)))).nic
     assert nic is not None
     return nic

@@ -34,7 +34,6 @@ ARRIVE = '{"event": "arrive", "id": "x", "nf": "a", %s}'
 
 
 def reader_of(engine: Engine) -> Reader:
-    """A reader that accepts every workload."""
     return Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
 
 

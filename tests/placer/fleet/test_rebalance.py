@@ -110,7 +110,6 @@ def engine_of(repairs: int, tenants: int = 4) -> Engine:
 
 
 def measure(engine: Engine, nic: str, offered: float = 1e4, **kpps: float) -> tuple[Move, ...]:
-    """The moves after a measurement."""
     decision = engine.handle(Measure(nic, 1.0, tuple(MeasuredInstance(one, v, offered) for one, v in kpps.items())))
     assert isinstance(decision, Learned)
     return decision.moves

@@ -34,7 +34,6 @@ def profiled(workload: Workload) -> list[tuple[str, str]]:
 
 
 def arrivals(state: State, *identities: str) -> None:
-    """Let instances of `d` arrive, and commit."""
     engine = Engine(state.fleet, [ToyOracle()], waiting=state.waiting, when_full=QUEUE)
     for identity in identities:
         event = Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)))

@@ -159,7 +159,6 @@ def _plans(waiting: int, groups: Sequence[Group], running: int) -> Iterator[tupl
 
 
 def _in_use(groups: Sequence[Group]) -> list[int]:
-    """NICs in use at each moment."""
     return [sum(used) for used in zip(*(group.in_use for group in groups), strict=True)] or [0]
 
 

@@ -23,7 +23,6 @@ def packing_of(capacities: list[int], sizes: list[list[int]]) -> Packing:
 
 
 def faults_of(packed: Packed, packing: Packing) -> Iterator[str]:
-    """All that is wrong with an answer."""
     if sorted(item for members in packed.assignment for item in members) != list(range(len(packing.sizes))):
         yield "not every item is packed exactly once"
     for members in packed.assignment:

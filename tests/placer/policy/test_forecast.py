@@ -207,6 +207,5 @@ def test_groups_that_are_alike_are_pooled() -> None:
 
 
 def test_without_arrivals_the_expectation_is_returned() -> None:
-    """Nothing was counted."""
     expected = np.array([0.7, 0.3])
     assert np.allclose(smooth(np.zeros((1, 2)), expected)[0], expected)

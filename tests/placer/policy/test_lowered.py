@@ -61,7 +61,6 @@ def measured(nic: Nic, draw: Random, shares: tuple[float, float] = (0.6, 1.05)) 
 
 
 def next_event(engine: Engine, number: int, draw: Random) -> FleetEvent:
-    """Something that happens."""
     nics = list(engine.fleet.nics.values())
     kind = draw.random()
     if nics and kind < 0.3:
@@ -140,13 +139,11 @@ def place(engine: Engine, rack: int, required: float) -> None:
 
 
 def learn(engine: Engine, kpps: float) -> None:
-    """Each a beside a b is measured."""
     for rack in range(3):
         engine.handle(Measure(f"rack-{rack}", 1.0, (MeasuredInstance(f"a{rack}", kpps, 1e4),)))
 
 
 def rebuild(engine: Engine) -> None:
-    """Build indexes anew."""
     engine.selector.rebuild()
     while engine.selector.rebuilding:
         engine.selector.advance()
@@ -259,13 +256,11 @@ histories = st.lists(st.one_of(arrivals, arrivals, departures, of_nics), max_siz
 
 
 def handled(engine: Engine, event: FleetEvent) -> None:
-    """Let the event happen if it can."""
     with suppress(Refused):
         engine.handle(event)
 
 
 def choices(selector: Selector) -> list[object]:
-    """Where arrivals of all kinds would go."""
     return [selector.choose(tenant) for tenant in EVERY]
 
 

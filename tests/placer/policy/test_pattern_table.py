@@ -16,7 +16,6 @@ from profiles import CoLocation, TrafficProfile, Workload
 
 
 def rows_of(table: PatternTable) -> list[tuple[int, ...]]:
-    """The counts of each pattern."""
     return [tuple(row) for row in table.counts.tolist()]
 
 

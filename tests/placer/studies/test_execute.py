@@ -170,6 +170,5 @@ def test_a_cluster_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_zero_jobs_are_refused() -> None:
-    """Zero jobs would never finish."""
     with pytest.raises(InputError, match="--jobs: 0 runs at a time can finish no study"):
         local_executor(0)

@@ -222,7 +222,6 @@ def test_fleets_of_the_same_name_are_refused() -> None:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """Twenty arrivals."""
     path = tmp_path / "now.csv"
     path.write_text("".join(generate(Recipe(count=20, seed=3))), encoding="utf-8")
     return path
@@ -285,7 +284,6 @@ TRACE = [
 
 
 def drawn(growth: Growth, seed: int = 0) -> list[Arrival]:
-    """The trace, grown."""
     return grow(TRACE, growth, RANGE, random.Random(seed))
 
 

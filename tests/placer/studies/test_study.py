@@ -12,7 +12,6 @@ from traces.arrivals import Recipe, generate
 
 
 def runs(path: Path) -> list[tuple[object, float | None, tuple[str, ...]]]:
-    """Draw, risk and strategies of every run."""
     return [(task.labels["draw"], task.cards.risk, task.strategies) for task in tasks_of_study(read_study(path), print)]
 
 

@@ -51,7 +51,6 @@ FOUR = arrivals_of(("acl", 0.2), ("acl", 0.05), ("acl", 0.1), ("acl", 0.0))
 
 
 def certified(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> dict[str, Any]:
-    """The certificate of the optimum."""
     catalogue = Catalogue(tuple(kinds), (), (), specs=("simulated",) * len(kinds))
     return certificate(arrivals, catalogue, find_optimum(arrivals, catalogue, oracles, time_limit=5))
 

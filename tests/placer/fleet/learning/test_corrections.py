@@ -272,7 +272,6 @@ class DigitsPredictor(ToyPredictor):
 
 
 def oracle(predictor: ToyPredictor | None = None) -> CorrectedOracle:
-    """Nothing is learnt yet."""
     return CorrectedOracle(predictor or ToyPredictor(), 0.2, MODEL, LearntCorrections(Ledger()))
 
 

@@ -27,7 +27,6 @@ KINDS = catalogue((None, 1.0)).kinds
 
 
 def reading(event: int, tenant: str, kpps: float, others: int = 1, offered: float | None = 1e5) -> ProductionReading:
-    """One of `a` beside so many `b`."""
     return ProductionReading(MODEL, co_location_of([OWN, *[OTHER] * others]), OWN, tenant, kpps, offered, event)
 
 

@@ -118,7 +118,6 @@ def _measured(line: str, engine: Engine, number: int) -> str:
 
 
 def contents(path: Path) -> list[str]:
-    """All rows of a state."""
     with closing(sqlite3.connect(path)) as file:
         return list(file.iterdump())
 
@@ -187,7 +186,6 @@ def engine(fleet: Fleet | None = None, events: int = 0) -> Engine:
 
 
 def arrive(one: Engine, identity: str, nf: str, drop: float = 0.5) -> str | None:
-    """The NIC that an arrival gets."""
     return one.handle(Arrive(Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop)))).nic
 
 

@@ -303,7 +303,6 @@ if TYPE_CHECKING:
 
 
 def wait_for(page: Page, selector: str, words: str) -> None:
-    """Until the element has these words."""
     page.locator(selector, has_text=words).first.wait_for()
 
 
@@ -317,7 +316,6 @@ GROUNDS = ("ground", "raised")
 
 
 def text(path: str) -> str:
-    """A file of the page."""
     return page_files()[path].content.decode()
 
 
@@ -327,14 +325,12 @@ def colours(theme: str) -> dict[str, str]:
 
 
 def luminance(colour: str) -> float:
-    """As of WCAG 2."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def contrast(one: str, other: str) -> float:
-    """From 1 to 21."""
     low, high = sorted(map(luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
 

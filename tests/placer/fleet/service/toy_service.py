@@ -21,7 +21,6 @@ def service(state: State) -> tuple[Engine, Reader]:
 
 
 def main(path: str) -> None:
-    """Serve until stdin ends."""
     with State(Path(path), KINDS) as state:
         serve(sys.stdin.buffer, sys.stdout, *service(state), state)
 

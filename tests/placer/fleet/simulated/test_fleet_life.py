@@ -282,7 +282,6 @@ def fleet_of(nics: int) -> Fleet:
 
 
 def measured(settings: MonitorTable, *liars: LiarTable, nics: int = 1, seed: int = 1) -> list[Measure]:
-    """A thousand events' measurements."""
     fleet, monitor = fleet_of(nics), Monitor(settings, liars, truth_of(), seed)
     return list(chain.from_iterable(monitor.measure(event, fleet) for event in EVENTS))
 

@@ -32,7 +32,6 @@ def nic_of(*tenants: Tenant) -> Nic:
 
 
 def tenant(identity: str, nf: str, drop: float = 0.1) -> Tenant:
-    """An instance at toy traffic."""
     return arrival(identity, 0.0, nf, drop).tenant
 
 

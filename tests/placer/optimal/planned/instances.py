@@ -88,8 +88,6 @@ def catalogue_of(kinds: Sequence[NicKind], predictors: Sequence[Predictor], budg
 
 
 class Instance(NamedTuple):
-    """A trace, and the NICs for it."""
-
     arrivals: list[Arrival]
     catalogue: Catalogue
 

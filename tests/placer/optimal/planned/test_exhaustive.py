@@ -90,7 +90,6 @@ class AllPlans:
 
 
 def _partitions(rest: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
-    """Every way to divide these."""
     if not rest:
         yield []
         return

@@ -57,7 +57,6 @@ def test_certificates_of_random_instances(generator: instances.Generator) -> Non
 @pytest.mark.parametrize("seeds", [range(begin, begin + 100) for begin in range(2000, 2500, 100)], ids=str)
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_certificates_of_a_thousand_instances(generator: instances.Generator, seeds: range) -> None:
-    """As above."""
     found = {seed: wrong_with(*generator(seed)) for seed in seeds}
     assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
 

@@ -51,7 +51,6 @@ class Service:
         return self.client.post("/v1/events", json=event, headers=headers)
 
     def arrive(self, identity: str, nf: str = "d", drop: float = 0.9, **more: Any) -> dict[str, Any]:
-        """The answer to an arrival."""
         found: dict[str, Any] = self.event(event="arrive", id=identity, nf=nf, sla_drop=drop, **more).json()
         return found
 

@@ -102,7 +102,6 @@ class Cluster:
     watcher: Watcher
 
     def call(self, verb: str, **arguments: Any) -> Any:
-        """The answer of the extender."""
         answer = self.service.client.post(f"/k8s/v1/{verb}", json=arguments)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -128,7 +127,6 @@ class Cluster:
 
 
 def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait until it holds."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it never came true"

@@ -50,7 +50,6 @@ class Agent:
         return decision
 
     def follow(self) -> None:
-        """Learn what others have done."""
         self.state.agreement.follow(self.engine, self.state.agreement.fetch().batches)
 
 

@@ -41,7 +41,6 @@ KINDS = catalogue((3, 1.0)).kinds
 
 
 def arrive(identity: str, nf: str = "d") -> Arrive:
-    """An arrival that minds no neighbours."""
     return Arrive(arrival(identity, 0, nf, 0.9).tenant)
 
 
@@ -56,7 +55,6 @@ def pair(postgres: Cluster) -> Any:
 
 
 def _begin(agent: Agent, *events: Arrive | Depart) -> list[Decision | Refused]:
-    """Decide on a batch without committing it."""
     agreement = agent.state.agreement
     agreement.begin(agent.engine, agreement.fetch())
     found = [agent.handle(event) for event in events]

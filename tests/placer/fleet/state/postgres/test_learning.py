@@ -54,7 +54,6 @@ def agent(address: str) -> tuple[SharedState, Engine]:
 
 
 def learnt(engine: Engine) -> dict[str, Any]:
-    """All that predictions depend on."""
     feedback = engine.feedback
     assert feedback is not None
     places = sorted({nic.co_location for nic in engine.fleet.nics.values()})
