@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gc
 import io
 import sys
@@ -29,6 +30,11 @@ class Ended(NamedTuple):
 
 
 Placer = Callable[..., Ended]
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    """The rows of printed CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 def run_placer(*arguments: object, stdin: str | bytes = "") -> Ended:
@@ -78,4 +84,11 @@ def trace(tmp_path: Path) -> Path:
     """Thirty arrivals of the nine NFs at default traffic."""
     path = tmp_path / "arrivals.csv"
     path.write_text("".join(generate(Recipe(count=30, seed=5))), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def two_arrivals(tmp_path: Path) -> Path:
+    path = tmp_path / "arrivals.csv"
+    path.write_text("id,time,nf,sla_drop\na,0,NAT,0.5\nb,1,NAT,0.5\n", encoding="utf-8")
     return path

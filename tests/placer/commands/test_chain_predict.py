@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.placer.commands.conftest import Placer, refuse
+from tests.placer.commands.conftest import Placer, refuse, rows
 
 MOST = {"nx": 100.0, "sc": 40.0, "sq": 60.0}
 """Throughput of each NF with all of a CPU, with packets of 64 bytes."""
@@ -53,10 +51,6 @@ def options(lab: Path, *more: object) -> list[object]:
     profiles = [one for nf in MOST for one in ("--profile", f"{nf}={lab / nf}.csv")]
     fixed = ["--order", "nx,sc,sq", "--y", "kpps", "--at", lab / "Q.csv", "--regressor", "smooth"]
     return ["chain", "predict", *profiles, *fixed, *more]
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 def test_the_weakest_link_is_predicted_from_profiles(placer: Placer, lab: Path) -> None:

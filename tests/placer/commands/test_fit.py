@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +10,10 @@ from pathlib import Path
 import pytest
 
 from predictor.fitting.model_file import models_of, models_text
-from tests.placer.commands.conftest import Placer, refuse
+from tests.placer.commands.conftest import Placer, refuse, rows
 from tests.placer.commands.test_loading import CHARTS, loaded_by
 from tests.predictor.fitting.code.p4_interpreter import parsed
 from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS, PER_SETTING, made_up
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 @pytest.fixture

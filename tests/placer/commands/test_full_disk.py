@@ -22,13 +22,6 @@ from profiles import InputError
 from tests.placer.commands.conftest import refuse
 
 
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    path = tmp_path / "arrivals.csv"
-    path.write_text("id,time,nf,sla_drop\na,0,NAT,0.5\nb,1,NAT,0.5\n", encoding="utf-8")
-    return path
-
-
 def no_space() -> OSError:
     """The error of a full disk."""
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -67,11 +60,15 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_compare_on_a_full_disk(
-    trace: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    two_arrivals: Path,
+    tmp_path: Path,
+    full_disk: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """No part of the results is left."""
     study = tmp_path / "study.toml"
-    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{trace}"\n', encoding="utf-8")
+    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{two_arrivals}"\n', encoding="utf-8")
     line = fails(monkeypatch, capsys, "compare", study, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
     assert "no space left" in line.lower()
     assert files(tmp_path / "out") == []
@@ -79,16 +76,22 @@ def test_compare_on_a_full_disk(
 
 @pytest.mark.long
 def test_run_on_a_full_disk(
-    trace: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    two_arrivals: Path,
+    tmp_path: Path,
+    full_disk: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Neither the plan nor the page is left."""
     out = tmp_path / "out"
-    fails(monkeypatch, capsys, "run", trace, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
+    fails(
+        monkeypatch, capsys, "run", two_arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html"
+    )
     assert files(out) == []
 
 
 def test_a_page_that_fails_leaves_no_plan(
-    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    two_arrivals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Files are written when all of them are ready."""
 
@@ -97,7 +100,9 @@ def test_a_page_that_fails_leaves_no_plan(
 
     monkeypatch.setattr("placer.report.html.page_of_run", page_of_run)
     out = tmp_path / "out"
-    fails(monkeypatch, capsys, "run", trace, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
+    fails(
+        monkeypatch, capsys, "run", two_arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html"
+    )
     assert files(out) == []
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from placer.fleet.engine import QUEUE, Engine
-from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, Join, Lookup, Refused, Return, Where
+from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, Join, Refused, Return
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
@@ -145,16 +145,6 @@ def test_a_repeated_arrival_is_answered_with_its_placement() -> None:
     for workload, drop in ((Workload("a", TOY_TRAFFIC), 0.5), (Workload("d", TOY_TRAFFIC), 0.4)):
         with pytest.raises(Refused, match="'1' already exists"):
             one.handle(Arrive(Tenant("1", workload, Sla(max_drop=drop))))
-
-
-def test_where_names_the_nic_and_changes_nothing() -> None:
-    """Placed, waiting, or unknown."""
-    one = engine(1, when_full=QUEUE)
-    for identity in "123":
-        arrive(one, identity, "d")
-    found = [one.handle(Where(identity)) for identity in "134"]
-    assert [(where.status, where.nic) for where in found] == [("placed", "nic-1"), ("queued", None), ("unknown", None)]
-    assert all(isinstance(where, Lookup) for where in found)
 
 
 def test_a_nic_that_the_fleet_file_names_is_there_before_it_is_used() -> None:

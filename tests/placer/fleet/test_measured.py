@@ -9,7 +9,7 @@ import pytest
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Learned, Measure, MeasuredInstance, Refused
 from placer.fleet.learning.learning import correct
-from placer.fleet.protocol import Reader, decision_line, event_line
+from placer.fleet.protocol import Reader, decision_line
 from placer.model.fleet import Fleet, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
@@ -122,13 +122,6 @@ def test_what_cannot_have_been_measured_is_refused(line: str, message: str) -> N
         engine.handle(reader.read('{"event": "measured", ' + line[1:]))
     assert engine.feedback is not None
     assert engine.feedback.corrections.ledger.readings == 0
-
-
-def test_an_event_is_read_as_it_is_written() -> None:
-    """For the log of a state."""
-    event = Measure("nic-1", 2.5, (MeasuredInstance("a", 1.5, 2.0), MeasuredInstance("b", 0.0)))
-    engine = engine_of()
-    assert Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of).read(event_line(event)) == event
 
 
 def test_nothing_is_learnt_of_nics_without_a_predictor() -> None:

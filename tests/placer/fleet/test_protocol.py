@@ -13,7 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placer.fleet.engine import QUEUE, Engine
-from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent, Move, Rebalance, Refused, Where
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Decision,
+    Depart,
+    FleetEvent,
+    Measure,
+    MeasuredInstance,
+    Move,
+    Rebalance,
+    Refused,
+    Where,
+)
 from placer.fleet.frequent_lines import frequent_decision, frequent_event
 from placer.fleet.protocol import (
     LONGEST_ERROR,
@@ -102,9 +114,10 @@ def test_a_line_that_is_not_an_event_is_refused(line: str | bytes, message: str)
         Change("x", Workload("a", TrafficProfile(7, 64, 1)), Sla(max_drop=0.3)),
         Rebalance(3, 0.1, 2.0),
         Where("x"),
+        Measure("nic-1", 2.5, (MeasuredInstance("a", 1.5, 2.0), MeasuredInstance("b", 0.0))),
     ],
 )
-def test_an_event_is_read_as_it_was_written(event: Arrive | Change | Rebalance | Where) -> None:
+def test_an_event_is_read_as_it_was_written(event: FleetEvent) -> None:
     """The log and the reader agree."""
     engine = Engine(Fleet(catalogue().kinds), [ToyOracle()])
     engine.handle(Arrive(Tenant("x", Workload("a", TrafficProfile(5, 64, 1)), Sla(max_drop=0.5))))
