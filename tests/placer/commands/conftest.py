@@ -88,7 +88,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def two_arrivals(tmp_path: Path) -> Path:
+def arrivals(tmp_path: Path) -> Path:
     path = tmp_path / "arrivals.csv"
     path.write_text("id,time,nf,sla_drop\na,0,NAT,0.5\nb,1,NAT,0.5\n", encoding="utf-8")
     return path

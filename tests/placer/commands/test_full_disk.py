@@ -60,15 +60,11 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_compare_on_a_full_disk(
-    two_arrivals: Path,
-    tmp_path: Path,
-    full_disk: None,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arrivals: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No part of the results is left."""
     study = tmp_path / "study.toml"
-    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{two_arrivals}"\n', encoding="utf-8")
+    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{arrivals}"\n', encoding="utf-8")
     line = fails(monkeypatch, capsys, "compare", study, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
     assert "no space left" in line.lower()
     assert files(tmp_path / "out") == []
@@ -76,22 +72,16 @@ def test_compare_on_a_full_disk(
 
 @pytest.mark.long
 def test_run_on_a_full_disk(
-    two_arrivals: Path,
-    tmp_path: Path,
-    full_disk: None,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arrivals: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Neither the plan nor the page is left."""
     out = tmp_path / "out"
-    fails(
-        monkeypatch, capsys, "run", two_arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html"
-    )
+    fails(monkeypatch, capsys, "run", arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
     assert files(out) == []
 
 
 def test_a_page_that_fails_leaves_no_plan(
-    two_arrivals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arrivals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Files are written when all of them are ready."""
 
@@ -100,9 +90,7 @@ def test_a_page_that_fails_leaves_no_plan(
 
     monkeypatch.setattr("placer.report.html.page_of_run", page_of_run)
     out = tmp_path / "out"
-    fails(
-        monkeypatch, capsys, "run", two_arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html"
-    )
+    fails(monkeypatch, capsys, "run", arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
     assert files(out) == []
 
 
