@@ -149,6 +149,6 @@ def test_a_simulated_card_has_its_own_recorded_models(placer: Placer, tmp_path: 
         for testbed in ((), ("--testbed", "simulated"), ("--testbed", "simulated:contended"))
     ]
     assert alone[0] == alone[1] != alone[2]
-    status, out, err = placer("predict", "--scenarios", scenarios, "--testbed", "host")
-    assert (status, out) == (2, "")
-    assert "there are no recorded models of 'host'\nhint: it is one of simulated, simulated:contended" in err
+    assert "there are no recorded models of 'host'\nhint: it is one of simulated, simulated:contended" in refuse(
+        "predict", "--scenarios", scenarios, "--testbed", "host"
+    )
