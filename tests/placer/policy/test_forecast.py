@@ -164,20 +164,23 @@ def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray:
     return program.prices()
 
 
-def test_without_open_nics_a_slot_costs_its_share_of_a_new_one() -> None:
-    """Two d fit on a NIC, so each is worth half of one."""
-    assert _prices([], 6.0) == pytest.approx(np.array([[0.5]]), rel=1e-3)
+HALF_FULL = OpenClass(1, np.array([2]), 4)
+"""Four NICs with one free slot each."""
 
 
-def test_where_open_nics_suffice_slots_are_worth_nothing() -> None:
-    """Four NICs with one free slot each, and three arrivals to come."""
-    half_full = OpenClass(1, np.array([2]), 4)
-    assert _prices([half_full], 3.0) == pytest.approx(np.array([[0.0]]), abs=1e-3)
-    assert _prices([half_full], 5.0) == pytest.approx(np.array([[0.5]]), rel=1e-3)
-
-
-def test_without_arrivals_slots_are_worth_nothing() -> None:
-    assert _prices([], 0.0) == pytest.approx(np.array([[0.0]]))
+@pytest.mark.parametrize(
+    ("classes", "arrivals", "price"),
+    [
+        ([], 6.0, 0.5),  # two d fit on a new NIC, so each is worth half of one
+        ([HALF_FULL], 3.0, 0.0),  # where open NICs suffice
+        ([HALF_FULL], 5.0, 0.5),
+        ([], 0.0, 0.0),
+    ],
+)
+def test_slots_cost_what_open_nics_do_not_offer(classes: list[OpenClass], arrivals: float, price: float) -> None:
+    assert _prices(classes, arrivals) == pytest.approx(
+        np.array([[price]]), rel=1e-3, abs=1e-3 if classes and not price else 1e-12
+    )
 
 
 def test_the_last_arrivals_fill_open_nics() -> None:

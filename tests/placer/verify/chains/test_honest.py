@@ -27,22 +27,18 @@ from tests.placer.verify.chains.certified import Json, certified, faults_in, wro
 
 GENERATORS = [instances.everyday, instances.edges]
 ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.DELTAS]
+QUICK = [((1, 2, 3, 4), 0.5), ((1, 3, 4), 1), ((1, 3, 4), 4), ((1, 2, 3), 3)]
 
 
 def lemurs(numbers: tuple[int, ...], delta: float) -> tuple[Json, Json]:
     return {"chains": [lemur.chain_json(number, delta) for number in numbers]}, lemur.rack_json()
 
 
-@pytest.mark.parametrize(("numbers", "delta"), [((1, 2, 3, 4), 0.5), ((1, 3, 4), 1), ((1, 3, 4), 4), ((1, 2, 3), 3)])
+@pytest.mark.parametrize(
+    ("numbers", "delta"), [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in ALL if case not in QUICK)]
+)
 def test_certificates_of_lemurs_chains(numbers: tuple[int, ...], delta: float) -> None:
-    """One with prices, one with a split, one of no plan."""
-    assert wrong_with(*lemurs(numbers, delta)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("numbers", "delta"), ALL)
-def test_all_certificates_of_lemurs_chains(numbers: tuple[int, ...], delta: float) -> None:
-    """34 optima and 6 instances without a plan."""
+    """34 optima and 6 instances without a plan; quickly one with prices, one with a split, one of no plan."""
     assert wrong_with(*lemurs(numbers, delta)) == []
 
 
