@@ -105,7 +105,6 @@ class Client:
         return self._find(f"/v1/nics/{_quote(nic)}")
 
     def nics(self) -> Iterator[Answer]:
-        """Every NIC with its tenants."""
         cursor: str | None = "0"
         while cursor is not None:
             page = self._json("GET", "/v1/nics", params={"limit": 1000, "cursor": cursor})

@@ -154,7 +154,6 @@ class Decision:
 
     @property
     def nic(self) -> str | None:
-        """The NIC that an arrival was placed on."""
         return self.moves[0].target if self.moves else None
 
 
@@ -166,7 +165,6 @@ class Lookup(Decision):
 
     @property
     def nic(self) -> str | None:
-        """The NIC of the instance."""
         return self.found_on
 
 

@@ -352,7 +352,6 @@ def any_decision(event: FleetEvent, decision: Decision) -> str:
 
 
 def reason_dict(reason: Reason) -> dict[str, Any]:
-    """A reason, as JSON has it."""
     nfs = [workload.nf for workload in reason.co_location]
     return {"nic_model": reason.nic_model, "company": nfs, "nics": reason.nics, "cause": reason.cause}
 

@@ -28,7 +28,6 @@ class Incumbent:
     unplaced: tuple[Tenant, ...]
 
     def cost(self, kinds: Sequence[NicKind]) -> Fraction:
-        """Cost of its NICs."""
         return sum((exact_cost(kinds[kind]) for kind, _ in self.nics), start=Fraction(0))
 
 

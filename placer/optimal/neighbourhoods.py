@@ -95,7 +95,6 @@ class _NeighbourhoodSearch:
 
     @property
     def remaining(self) -> float:
-        """Remaining seconds."""
         return self.deadline - time.monotonic()
 
     def bound(self, incumbent: Incumbent) -> Fraction:
@@ -114,7 +113,6 @@ class _NeighbourhoodSearch:
         return not incumbent.unplaced and incumbent.cost(self.kinds) <= self.bound(incumbent)
 
     def is_over(self, incumbent: Incumbent) -> bool:
-        """Whether the time is over, or the incumbent proven."""
         return self.is_proven(incumbent) or self.remaining <= 0
 
     def improve(self, incumbent: Incumbent) -> Incumbent:

@@ -306,7 +306,6 @@ class _Rooms:
         self.largest = np.tile(capacities, (blocks, 1))
 
     def first_with(self, size: Ints) -> int:
-        """The first bin that has room for the size."""
         for block in np.flatnonzero(np.all(self.largest >= size, axis=1)).tolist():
             fitting = np.flatnonzero(np.all(self.room[block * BLOCK_SIZE : (block + 1) * BLOCK_SIZE] >= size, axis=1))
             if len(fitting):

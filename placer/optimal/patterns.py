@@ -48,7 +48,6 @@ class Patterns:
         return len(self.kind)
 
     def take(self, which: npt.NDArray[np.bool_] | Ints) -> Patterns:
-        """Some of the patterns."""
         return Patterns(self.kind[which], self.slots[which], self.levels[which], self.strict[which])
 
 

@@ -66,7 +66,6 @@ class IntegerProgram:
         return replace(self, cost=self.left_out)
 
     def leaving_out_at_most(self, tenants: int) -> IntegerProgram:
-        """The same program with a limit on the tenants left out."""
         row = sparse.csr_array(-self.left_out[None, :])
         return replace(
             self,
@@ -76,7 +75,6 @@ class IntegerProgram:
         )
 
     def costing_at_most(self, cost: int) -> IntegerProgram:
-        """The same program with a limit on its cost."""
         return replace(
             self,
             matrix=sparse.csr_array(sparse.vstack([self.matrix, sparse.csr_array(-self.cost[None, :])])),

@@ -39,7 +39,6 @@ class Shortfall:
     reason: str = ""
 
     def sentence(self) -> str:
-        """The shortfall in words."""
         text = f"{self._reject()}: {list_ids(self.left_out)}."
         if self.to_add:
             fewer = "" if self.to_add_proven else " (fewer may be enough)"

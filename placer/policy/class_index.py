@@ -103,7 +103,6 @@ class ClassIndex:
             self._slots.advance(COMPARED_PATTERNS)
 
     def follow(self, oracle: Oracle) -> None:
-        """Check what is found by this oracle from now on."""
         self._oracle = oracle
         self._lowered.follow(oracle)
 
@@ -120,7 +119,6 @@ class ClassIndex:
                 self._classify(member)
 
     def has(self, nic: Nic) -> bool:
-        """Whether the NIC is here."""
         return self._members.get(nic.number) is not None
 
     def renew(self, *, at_once: bool = False) -> None:
@@ -151,7 +149,6 @@ class ClassIndex:
         self._blocked.begin_trial()
 
     def end_trial(self) -> None:
-        """All is as it was."""
         for nic in self._blocked.end_trial():
             member = self._members.get(nic)
             if member is not None:
@@ -164,14 +161,12 @@ class ClassIndex:
         return not self.table.kind.hosts(tenant.workload) if need is None else need[1] >= self._floor[need[0]]
 
     def enter(self, nic: Nic) -> None:
-        """Add the NIC with all its tenants."""
         member = ClassMember(nic)
         for tenant in nic.tenants_by_id.values():
             self._add(member, tenant)
         self._classify(member)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that was placed on the NIC."""
         member = self._members.get(nic.number)
         if member is None:
             self.enter(nic)
@@ -229,7 +224,6 @@ class ClassIndex:
         return found
 
     def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
-        """The score of the tenant on each of these NICs; infinite where it is not known."""
         need = self._need(tenant)
         return [math.inf] * len(nics) if need is None else self._slots.scores_of((nic.number for nic in nics), *need)
 
@@ -238,14 +232,12 @@ class ClassIndex:
         return None
 
     def opening_score(self, tenant: Tenant) -> float | None:
-        """The score of a new NIC; None when the SLA of the tenant would not be met there."""
         need = self._need(tenant)
         if need is None or need[1] > self._solo[need[0]]:
             return None
         return self._slots.score(*need, UNOPENED_SLOT)
 
     def tally(self, tenant: Tenant) -> Tally:
-        """How many NICs would take the tenant, and how many have too few cores."""
         table, column = self.table, self.table.columns.get(tenant.workload)
         total = sum(self._with_free) + self._outside.total()
         if column is None:

@@ -124,7 +124,6 @@ class Enumeration:
                 raise TooManyPatterns
 
     def co_location(self, pattern: Pattern) -> CoLocation:
-        """The workloads of a pattern."""
         return co_location_of(self.workloads[column] for column in pattern)
 
     def _is_useful(self, pattern: Pattern, smaller: Sequence[tuple[int, int]], floor: Sequence[float]) -> bool:

@@ -59,7 +59,6 @@ class GpuIndex:
         """Nothing is remembered."""
 
     def has(self, nic: Nic) -> bool:
-        """Whether the NIC is here."""
         return nic.number in self._nics
 
     def begin_trial(self) -> None:
@@ -85,7 +84,6 @@ class GpuIndex:
                 taken[name] = taken.get(name, 0.0) + share
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that was placed on the GPU."""
         self.enter(nic)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:

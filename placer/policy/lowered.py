@@ -72,7 +72,6 @@ class LoweredPatterns:
         return eased
 
     def pattern(self, number: int) -> Pattern:
-        """The columns of a pattern."""
         return self._patterns[number]
 
     @property

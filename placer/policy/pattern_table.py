@@ -112,7 +112,6 @@ class PatternTable:
         return self._above[pattern]
 
     def co_location(self, pattern: Pattern) -> CoLocation:
-        """The workloads of a pattern."""
         return self.enumeration.co_location(pattern)
 
     def cores_taken(self, pattern: Pattern) -> int:

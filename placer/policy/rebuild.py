@@ -64,7 +64,6 @@ class Rebuild:
         return next(self._steps, True) is True
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that was placed on the NIC."""
         if self.indexes:
             self.indexes[nic.kind.index].joined(nic, tenant)
 

@@ -124,7 +124,6 @@ class SampledIndex:
         """Nothing is remembered."""
 
     def has(self, nic: Nic) -> bool:
-        """Whether the NIC is here."""
         return nic.number in self._nics
 
     def begin_trial(self) -> None:

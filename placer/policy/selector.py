@@ -220,7 +220,6 @@ class Selector:
             self.refresh()
 
     def tally(self, tenant: Tenant) -> Tally:
-        """How many NICs would take the tenant, and how many have too few cores."""
         if self._is_new(tenant):
             self._include(tenant)
         return sum((index.tally(tenant) for index in (*self.indexes, *self._others())), Tally(0, 0, 0))
@@ -239,7 +238,6 @@ class Selector:
         return found
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that was placed on the NIC."""
         own = self.fleet.pool.owns(nic.number)
         indexes = self.indexes if own else self.others
         if nic.service is not Service.UP or indexes is None:

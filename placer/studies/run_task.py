@@ -162,7 +162,6 @@ def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT) -> li
 
 
 def fleet_name(fleet: Path | None) -> str:
-    """Name of a fleet in results."""
     return fleet.stem if fleet else UNLIMITED_FLEET
 
 

@@ -53,8 +53,6 @@ class TenantClass(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of NIC."""
-
     model: str
     cores: int
     cores_of: Mapping[str, int]

@@ -53,7 +53,6 @@ class ModelScore:
         return 100.0 * self.off / self.measured if self.measured else None
 
     def add(self, reading: ProductionReading, predicted_kpps: float) -> None:
-        """Count a reading."""
         if reading.is_capacity and reading.kpps > 0.0:
             self.measured += 1
             self.off += abs(predicted_kpps / reading.kpps - 1.0)
@@ -89,7 +88,6 @@ class Challenge:
         return ChallengeVerdict.OPEN
 
     def add(self, reading: ProductionReading, champion_kpps: float, challenger_kpps: float) -> ChallengeVerdict:
-        """Compare what both predicted before anything of this reading was learnt; returns the verdict now."""
         place = reading.nic_model, reading.workload, competitors_of(reading.co_location, reading.workload)
         counted = self._of_tenant.get(reading.tenant, 0)
         if self.verdict is not ChallengeVerdict.OPEN or place in self._places or counted >= OF_A_TENANT:

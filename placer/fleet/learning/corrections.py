@@ -64,7 +64,6 @@ class PredictionShift:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether predictions stay as they are."""
         return not self.by and self.spread_left == 1.0
 
     def median(self, estimate: Estimate) -> float:

@@ -206,7 +206,6 @@ class Feedback:
         self._forget_deciders()
 
     def _end_trial(self, status: VersionStatus) -> None:
-        """End a trial without a verdict."""
         if self.on_trial and self.trial:
             self.trial.challenger.status = status
             self._record(self.trial.challenger)

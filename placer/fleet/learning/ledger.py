@@ -156,7 +156,6 @@ class Ledger:
                     entry.readings = deque(kept, maxlen=MAX_READINGS)
 
     def entries(self) -> Iterator[tuple[str, Workload, LedgerEntry]]:
-        """All entries with readings."""
         for (nic_model, workload), entries in self._entries.items():
             yield from ((nic_model, workload, entry) for entry in entries.values() if entry.readings)
 

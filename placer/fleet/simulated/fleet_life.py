@@ -33,7 +33,6 @@ class Stage:
 
     @property
     def events(self) -> int:
-        """Events of the trace."""
         return len(self.arrivals) + sum(arrival.departure is not None for arrival in self.arrivals)
 
 

@@ -153,7 +153,6 @@ class KeptAnswers:
         file.execute(ANSWERS_TABLE)
 
     def find(self, key: str) -> KeptAnswer | None:
-        """The answer to the request with this key; None for a new key."""
         row = self._file.execute("SELECT digest, status, answer FROM answers WHERE name = ?", (key,)).fetchone()
         return None if row is None else KeptAnswer(*row)
 

@@ -52,7 +52,6 @@ TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
 
 
 def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = STATE_SCHEMA + ADDED_TABLES) -> None:
-    """Make the tables of an empty fleet."""
     for statement in schema.split(";"):
         file.execute(statement)
     file.executemany("INSERT INTO facts VALUES (?, ?)", facts_of(kinds).items())

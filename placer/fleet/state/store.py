@@ -137,7 +137,6 @@ class State:
         )
 
     def commit(self) -> None:
-        """Put everything recorded on disk."""
         self.write()
         if self._open:
             self._file.execute("COMMIT")
@@ -158,11 +157,9 @@ class State:
         return read_asked(self._file)
 
     def log(self) -> Iterator[tuple[str, str]]:
-        """Every event with its answer, as JSON lines, in order."""
         yield from self._file.execute("SELECT event, answer FROM log ORDER BY number")
 
     def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
-        """The number, event and answer of at most so many events after one, in order."""
         query = "SELECT number, event, answer FROM log WHERE number > ? ORDER BY number LIMIT ?"
         return self._file.execute(query, (number, most)).fetchall()
 
@@ -172,7 +169,6 @@ class State:
         return KeptAnswers(self._file, self._begin)
 
     def close(self) -> None:
-        """Commit and close."""
         try:
             self.commit()
         finally:
@@ -306,7 +302,6 @@ class FleetRows:
             self._leave(tenant_id)
 
     def write(self, file: sqlite3.Connection) -> None:
-        """Write all that was noted."""
         self._close()
         statements, self._statements = self._statements, []
         for statement, rows in statements:

@@ -89,8 +89,6 @@ class ClaimedMinibatch(_Answered):
 
 
 class ClaimedAdmitted(_Answered):
-    """An admitted SLO."""
-
     id: str
     batch: int
     order: int

@@ -60,12 +60,10 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 def answer(value: object) -> Response:
-    """A value as JSON."""
     return Response(json.dumps(value), media_type=JSON_TYPE)
 
 
 def lines(texts: Iterable[str]) -> Response:
-    """Lines of JSON."""
     return Response("".join(f"{text}\n" for text in texts), media_type=LINES_TYPE)
 
 

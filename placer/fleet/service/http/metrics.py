@@ -56,7 +56,6 @@ class Metrics:
         self._overload.inc()
 
     def count_answer(self, seconds: float) -> None:
-        """Count a request."""
         self._seconds.observe(seconds)
 
     def count_commit(self, seconds: float) -> None:

@@ -72,7 +72,6 @@ class EventRoutes:
         return [posted_route(EVENTS_PATH, self.one, one), posted_route(f"{EVENTS_PATH}:batch", self.batch, batch)]
 
     async def one(self, posted: Posted) -> Response:
-        """Decide on one event."""
         body = posted.body
         if len(body) > LONGEST_EVENT:
             return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
@@ -149,7 +148,6 @@ class QuestionRoutes:
         return [posted_route("/v1/ask", self.ask, asked), *(DescribedRoute(*route) for route in found)]
 
     async def ask(self, posted: Posted) -> Response:
-        """`POST /v1/ask`."""
         try:
             question = Question.model_validate_json(posted.body)
             arrival = self.writer.reader.tenant(ASKED_ID, question)
@@ -197,7 +195,6 @@ class QuestionRoutes:
         return answer(found)
 
     async def nic(self, request: Request) -> Response:
-        """`GET /v1/nics/{nic}`."""
         await self.writer.settle()
         nic = self.writer.engine.fleet.find(request.path_params["nic"])
         if nic is None:
@@ -286,7 +283,6 @@ class QuestionRoutes:
         return answer({"ok": True}) if self.writer.up else refusal(503, "the state cannot be reached")
 
     async def metrics(self, request: Request) -> Response:
-        """`GET /metrics`."""
         return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")
 
     def _nic(self, nic: Nic) -> openapi.NicJson:

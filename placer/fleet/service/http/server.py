@@ -57,7 +57,6 @@ class ServerSettings:
 
 
 def make_writer(engine: Engine, reader: Reader, state: SavedState) -> Writer:
-    """The writer of a fleet."""
     if not state.shared:
         return Writer(engine, reader, state, Metrics(engine))
     from placer.fleet.service.http.shared_writer import SharedWriter
@@ -166,7 +165,6 @@ class JsonLines(logging.Formatter):
     """Log records as lines of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
         line = {"log": "request" if record.name == "uvicorn.access" else record.levelname.lower()}
         if record.exc_info:
             line["failure"] = self.formatException(record.exc_info)

@@ -89,7 +89,6 @@ class Submission:
     begun: float = field(default_factory=time.perf_counter)
 
     def key_of(self, number: int) -> str | None:
-        """The key of one line."""
         return self.key if self.key is None or len(self.lines) == 1 else f"{self.key}#{number}"
 
 

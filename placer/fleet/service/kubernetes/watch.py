@@ -73,7 +73,6 @@ class Watcher:
                 await asyncio.sleep(pause)
 
     async def _nodes(self, items: list[dict[str, Any]]) -> None:
-        """All nodes as they are now."""
         names = {item["metadata"]["name"] for item in items}
         for item in items:
             await self._node("ADDED", item)

@@ -154,7 +154,6 @@ class SharedState:
 
     @property
     def beat_is_due(self) -> bool:
-        """Whether it is time for `beat`."""
         return time.monotonic() >= self._beat_at + BEAT_SECONDS
 
     def beat(self) -> None:
