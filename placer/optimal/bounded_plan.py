@@ -20,30 +20,18 @@ from profiles.shown import Shown
 class BoundedPlan(Shown):
     """A plan for a trace, and how far from the best possible plan it can be.
 
-    Parameters
-    ----------
-    plan
-        Has no SLA violation by the oracles that it was made with.
-    nics, cost
-        Of the plan, at the peak.
-    lower_bound
-        No plan without SLA violations that places as many arrivals costs less; at unit cost a whole number of NICs.
-    nics_lower_bound
-        No such plan uses fewer NICs.
-    proven
-        Whether no plan places more arrivals, and none that places as many costs less.
-    seconds
-        Time of the search, without queries of oracles.
-    oracle_seconds
-        Time of these queries.
-    scope
-        Which plans the bound covers, in words.
-    same_arrivals
-        Whether the bound covers only plans that place the same arrivals, not all that place as many.
-    duals
-        Prices that prove a bound over all co-locations; None where there are none.
-    shortfall
-        What the fleet lacks where arrivals are rejected; None where all are placed.
+    `plan`: has no SLA violation by the oracles that it was made with.
+    `nics`, `cost`: of the plan, at the peak.
+    `lower_bound`: no plan without SLA violations that places as many arrivals costs less; at unit cost a whole number
+        of NICs.
+    `nics_lower_bound`: no such plan uses fewer NICs.
+    `proven`: whether no plan places more arrivals, and none that places as many costs less.
+    `seconds`: time of the search, without queries of oracles.
+    `oracle_seconds`: time of these queries.
+    `scope`: which plans the bound covers, in words.
+    `same_arrivals`: whether the bound covers only plans that place the same arrivals, not all that place as many.
+    `duals`: prices that prove a bound over all co-locations; None where there are none.
+    `shortfall`: what the fleet lacks where arrivals are rejected; None where all are placed.
     """
 
     plan: Plan

@@ -24,37 +24,21 @@ NO_PATTERN = -1
 class PatternTable:
     """The useful co-locations of `workloads` on NICs of `kind`; pattern 0 is the empty NIC.
 
-    Parameters
-    ----------
-    workloads
-        All workloads; those that the kind does not host are left out.
-    accepted_drop
-        Largest throughput drop, as a fraction, that an instance of a workload accepts; it runs alone at the given kpps.
-    most
-        Largest number of patterns.
-    before
-        A table of the same kind and oracle, whose answers are used again where it has no other workloads.
-
-    Attributes
-    ----------
-    revision
-        That of the oracle when its answers were taken.
-    part_of
-        The pattern without one instance, by the pattern and the column of the instance.
-    counts
-        Instances of each workload, shape (patterns, workloads).
-    members
-        Columns of the distinct workloads, then -1, shape (patterns, most members).
-    kpps
-        Throughput of each workload in advance, 0 where the pattern does not contain it; shape of `counts`.
-    now
-        Of patterns in which a throughput is another one now, that of each column (kpps), by the number of the pattern.
-    solo, floor
-        Throughput of each workload alone in advance, and the least that an instance accepts (kpps).
-    free
-        Cores that are left, shape (patterns,).
-    joined
-        The pattern with one more instance of a workload, -1 where there is none; shape of `counts`.
+    `workloads`: all workloads; those that the kind does not host are left out.
+    `accepted_drop`: largest throughput drop, as a fraction, that an instance of a workload accepts; it runs alone at
+        the given kpps.
+    `most`: largest number of patterns.
+    `before`: a table of the same kind and oracle, whose answers are used again where it has no other workloads.
+    `revision`: that of the oracle when its answers were taken.
+    `part_of`: the pattern without one instance, by the pattern and the column of the instance.
+    `counts`: instances of each workload, shape (patterns, workloads).
+    `members`: columns of the distinct workloads, then -1, shape (patterns, most members).
+    `kpps`: throughput of each workload in advance, 0 where the pattern does not contain it; shape of `counts`.
+    `now`: of patterns in which a throughput is another one now, that of each column (kpps), by the number of the
+        pattern.
+    `solo`, `floor`: throughput of each workload alone in advance, and the least that an instance accepts (kpps).
+    `free`: cores that are left, shape (patterns,).
+    `joined`: the pattern with one more instance of a workload, -1 where there is none; shape of `counts`.
 
     Raises TooManyPatterns when there are more than `most`, or too many would have to be asked for.
     """

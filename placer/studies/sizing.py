@@ -41,27 +41,17 @@ Point = tuple[str, float, Growth]
 class Sizing:
     """A question about next year's fleet.
 
-    Parameters
-    ----------
-    arrivals
-        Path of today's trace.
-    next_year
-        The arrivals to buy for, as a factor of today's.
-    growth
-        Factors of the curve over arrivals.
-    sla, flows, packet_size
-        Factors of the other curves, all at next year's arrivals; empty draws none.
-    budget_pct
-        Allowed SLA violations, % of the instances.
-    strategies, predictors, budgets, fleets
-        The options; fleets as of a study. Budgets are what contention-aware is asked to keep, at most `budget_pct`;
-        empty means `budget_pct`, and smaller ones where it misses that.
-    draws
-        How many traces are drawn for every point.
-    models, testbed
-        As of `Cards`.
-    time_limit
-        Seconds for the optimum where it is among the strategies.
+    `arrivals`: path of today's trace.
+    `next_year`: the arrivals to buy for, as a factor of today's.
+    `growth`: factors of the curve over arrivals.
+    `sla`, `flows`, `packet_size`: factors of the other curves, all at next year's arrivals; empty draws none.
+    `budget_pct`: allowed SLA violations, % of the instances.
+    `strategies`, `predictors`, `budgets`, `fleets`: the options; fleets as of a study. Budgets are what
+        contention-aware is asked to keep, at most `budget_pct`; empty means `budget_pct`, and smaller ones where it
+        misses that.
+    `draws`: how many traces are drawn for every point.
+    `models`, `testbed`: as of `Cards`.
+    `time_limit`: seconds for the optimum where it is among the strategies.
     """
 
     arrivals: str
@@ -87,27 +77,17 @@ class Sizing:
 class Recommendation:
     """What to buy.
 
-    Parameters
-    ----------
-    option
-        Fleet, strategy, predictor, and the budget that it was asked to keep, by column name.
-    today
-        NICs that the option needs for today's trace.
-    nics, low, high
-        NICs that it needs next year: the median, and the range of at least four draws in five.
-    violations_pct
-        SLA violations next year, % of the instances, mean of all draws; None without a ground truth.
-    rejected
-        Arrivals rejected next year, at most in nine draws in ten.
-    within_budget
-        Whether it keeps the budget and rejects no arrival; False where no option does.
-    expected_violations_pct
-        SLA violations to expect next year, as a mean; None where not known.
-    without_margin
-        NICs that the same strategy needs next year by its median prediction, `high`; None where it has no margin.
-    to_buy
-        By model, NICs that it needs next year beyond those that the fleet says are owned, in at least nine draws of
-        ten; None where the fleet does not say.
+    `option`: fleet, strategy, predictor, and the budget that it was asked to keep, by column name.
+    `today`: NICs that the option needs for today's trace.
+    `nics`, `low`, `high`: NICs that it needs next year: the median, and the range of at least four draws in five.
+    `violations_pct`: SLA violations next year, % of the instances, mean of all draws; None without a ground truth.
+    `rejected`: arrivals rejected next year, at most in nine draws in ten.
+    `within_budget`: whether it keeps the budget and rejects no arrival; False where no option does.
+    `expected_violations_pct`: SLA violations to expect next year, as a mean; None where not known.
+    `without_margin`: NICs that the same strategy needs next year by its median prediction, `high`; None where it has no
+        margin.
+    `to_buy`: by model, NICs that it needs next year beyond those that the fleet says are owned, in at least nine draws
+        of ten; None where the fleet does not say.
     """
 
     option: dict[str, Value]
