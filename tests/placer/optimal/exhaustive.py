@@ -77,13 +77,15 @@ def _fits(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> bool:
         return False
     if sum(kind.cores_of[tenant.workload.nf] for tenant in tenants) > kind.cores:
         return False
-    co_location = co_location_of(tenant.workload for tenant in tenants)
+    return _keep_slas(tenants, oracle)
+
+
+def _keep_slas(tenants: Sequence[Tenant] | Sequence[Arrival], oracle: Oracle) -> bool:
+    co_location = co_location_of(one.workload for one in tenants)
     kpps = list(zip(co_location, oracle.throughput([co_location])[0], strict=True))
     return all(
-        tenant.sla.is_met(
-            min(rate for workload, rate in kpps if workload == tenant.workload), oracle.solo(tenant.workload)
-        )
-        for tenant in tenants
+        one.sla.is_met(min(rate for workload, rate in kpps if workload == one.workload), oracle.solo(one.workload))
+        for one in tenants
     )
 
 
@@ -177,18 +179,11 @@ def _groups(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequ
         for kind, oracle in zip(kinds, oracles, strict=True):
             if homes and len(kinds) > 1 and homes.isdisjoint(kind.names):
                 continue
-            if all(_keeps_slas(tenants, kind, oracle) for tenants in present if tenants):
+            if all(_may_share(tenants, kind, oracle) for tenants in present if tenants):
                 yield Group(kind.index, mask, tuple(bool(tenants) for tenants in present))
 
 
-def _keeps_slas(tenants: Sequence[Arrival], kind: NicKind, oracle: Oracle) -> bool:
+def _may_share(tenants: Sequence[Arrival], kind: NicKind, oracle: Oracle) -> bool:
     if sum(kind.cores_of.get(one.workload.nf, kind.cores + 1) for one in tenants) > kind.cores:
         return False
-    if all(one.nic is not None for one in tenants):
-        return True
-    co_location = tuple(sorted(one.workload for one in tenants))
-    rates = list(zip(co_location, oracle.throughput([co_location])[0], strict=True))
-    return all(
-        one.sla.is_met(min(rate for workload, rate in rates if workload == one.workload), oracle.solo(one.workload))
-        for one in tenants
-    )
+    return all(one.nic is not None for one in tenants) or _keep_slas(tenants, oracle)
