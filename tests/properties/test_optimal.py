@@ -220,43 +220,23 @@ def compare_with_exhaustive_search(trace: SmallTrace) -> None:
     assert found.shortfall is None or found.shortfall.proven
 
 
-@pytest.mark.long
-@given(small_traces())
-@settings(max_examples=examples(200))
-def test_the_optimum_of_a_small_trace_with_departures_is_proven(trace: SmallTrace) -> None:
+@pytest.mark.parametrize(
+    ("traces", "count"),
+    [
+        pytest.param(small_traces(), examples(200), marks=pytest.mark.long),
+        (small_traces(departures=False), examples(100)),  # SLAs are kept while the NICs fill up, too
+        pytest.param(
+            traces_on_one_kind(), examples(60), marks=pytest.mark.long
+        ),  # up to eight arrivals, a non-monotone oracle
+        pytest.param(traces_with_running(), 200, marks=pytest.mark.long),  # with whatever SLAs broken: it stays
+        # the pattern program has what is left of NICs in use as further kinds
+        pytest.param(traces_with_running(departures=False), 100, marks=pytest.mark.long),
+    ],
+    ids=["with departures", "without departures", "eight arrivals", "beside running", "static beside running"],
+)
+def test_the_optimum_of_a_small_trace_is_proven(traces: st.SearchStrategy[SmallTrace], count: int) -> None:
     """Whatever the oracle and the fleet: as few rejections and as little cost as exhaustive search finds, proven."""
-    compare_with_exhaustive_search(trace)
-
-
-@given(small_traces(departures=False))
-@settings(max_examples=examples(100))
-def test_the_optimum_of_a_small_trace_without_departures_is_proven(trace: SmallTrace) -> None:
-    """SLAs are kept while the NICs fill up, too, and the optimum is proven under this constraint."""
-    compare_with_exhaustive_search(trace)
-
-
-@pytest.mark.long
-@given(traces_on_one_kind())
-@settings(max_examples=examples(60))
-def test_the_optimum_of_eight_arrivals_is_proven(trace: SmallTrace) -> None:
-    """Up to eight arrivals on one kind of NIC, with an oracle that is not monotone."""
-    compare_with_exhaustive_search(trace)
-
-
-@pytest.mark.long
-@given(traces_with_running())
-@settings(max_examples=200, deadline=None)
-def test_the_optimum_beside_what_already_runs_is_proven(trace: SmallTrace) -> None:
-    """Whatever runs where, with whatever SLAs broken: it stays, and the rest is placed as exhaustive search does."""
-    compare_with_exhaustive_search(trace)
-
-
-@pytest.mark.long
-@given(traces_with_running(departures=False))
-@settings(max_examples=100, deadline=None)
-def test_the_static_optimum_beside_what_already_runs_is_proven(trace: SmallTrace) -> None:
-    """Without departures the pattern program has what is left of NICs in use as further kinds."""
-    compare_with_exhaustive_search(trace)
+    settings(max_examples=count, deadline=None)(given(traces)(compare_with_exhaustive_search))()
 
 
 @pytest.mark.slow
