@@ -225,9 +225,7 @@ def compare_with_exhaustive_search(trace: SmallTrace) -> None:
     [
         pytest.param(small_traces(), examples(200), marks=pytest.mark.long),
         (small_traces(departures=False), examples(100)),  # SLAs are kept while the NICs fill up, too
-        pytest.param(
-            traces_on_one_kind(), examples(60), marks=pytest.mark.long
-        ),  # up to eight arrivals, a non-monotone oracle
+        pytest.param(traces_on_one_kind(), examples(60), marks=pytest.mark.long),  # an oracle that is not monotone
         pytest.param(traces_with_running(), 200, marks=pytest.mark.long),  # with whatever SLAs broken: it stays
         # the pattern program has what is left of NICs in use as further kinds
         pytest.param(traces_with_running(departures=False), 100, marks=pytest.mark.long),
