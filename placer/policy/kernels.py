@@ -3,13 +3,14 @@ which class suits an arrival best."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from predictor.regression.compiled import Kernel, cache_kernel
 from profiles.arrays import Floats
 
 Ints = NDArray[np.int32]
@@ -21,7 +22,6 @@ NICS_AT_ONCE = 1_024
 """NICs whose scores are computed before they are looked at."""
 
 INFEASIBLE_SCORE = np.float32(np.inf)
-Kernel = Callable[..., Any]
 
 
 class JoinScores(NamedTuple):
@@ -36,11 +36,8 @@ class JoinScores(NamedTuple):
 
 
 def compile_kernel(kernel: Kernel) -> Kernel:
-    """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process."""
-    try:
-        return cast("Kernel", njit(cache=True)(kernel))
-    except RuntimeError:
-        return cast("Kernel", njit()(kernel))
+    """The kernel as machine code, kept on disk until a file of this room changes."""
+    return cache_kernel(njit()(kernel), (Path(__file__).parent,))
 
 
 @compile_kernel

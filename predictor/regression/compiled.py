@@ -1,4 +1,4 @@
-"""Machine code: Numba compiles kernels on their first call and caches them on disk.
+"""Machine code: Numba compiles kernels on their first call and keeps them in the user's cache.
 
 Models are evaluated for a few rows at a time as often as for many, and a NumPy call costs more than the arithmetic on a
 few rows. Kernels therefore loop over rows, and the functions on arrays call them.
@@ -7,12 +7,16 @@ few rows. Kernels therefore loop over rows, and the functions on arrays call the
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import platformdirs
 from numba import njit
 from numba.core import event
 from numpy.typing import NDArray
@@ -21,6 +25,8 @@ Kernel = Callable[..., Any]
 
 KERNEL_FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
 """Where kernels are."""
+KEPT_FOLDERS = 24
+"""Folders of kernels that are kept: each version of placer has four."""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -53,10 +59,10 @@ def _compile(kernel: Kernel, fastmath: set[str]) -> Kernel:
 def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
     """A kernel that Numba has made, kept on disk until a file of the folders changes, which hold all that it calls.
 
-    Numba alone looks at the file of the kernel, although kernels of other files are compiled into it. Where nothing may
-    be written, and where kernels are interpreted (NUMBA_DISABLE_JIT=1), it is returned as it is. The digest of the
-    folders is in the names of the files: Numba reads what it finds there, and fails on what another version of placer
-    left, since that names modules that have moved.
+    Numba alone looks at the file of the kernel, although kernels of other files are compiled into it, and at when that
+    file was written, which installing placer again changes. Where nothing may be written, and where kernels are
+    interpreted (NUMBA_DISABLE_JIT=1), it is returned as it is. Each digest of the folders has a folder of its own:
+    Numba fails on what another version of placer left, since that names modules that have moved.
     """
     if not hasattr(made, "enable_caching"):
         return cast("Kernel", made)
@@ -64,10 +70,27 @@ def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
         made.enable_caching()
     except RuntimeError:
         return cast("Kernel", made)
-    file, digest = made._cache._cache_file, _sources(folders)
-    base = f"{file._index_name.removesuffix('.nbi')}-{digest[:12]}"
-    made._cache._cache_file = type(file)(file._cache_path, base, digest)
+    digest, kernel = _sources(folders), made.py_func
+    try:
+        folder = _kernel_folder(digest)
+    except OSError:
+        folder = Path(made._cache._cache_path)
+    base = f"{kernel.__module__}.{kernel.__qualname__}-{digest[:12]}"
+    made._cache._cache_file = type(made._cache._cache_file)(str(folder), base, digest)
     return cast("Kernel", made)
+
+
+@cache
+def _kernel_folder(digest: str) -> Path:
+    """The folder of the kernels of this digest in the user's cache; the longest unused ones of others are removed."""
+    home = platformdirs.user_cache_path("nf-placer") / "kernels"
+    folder = home / f"{digest[:12]}-{sys.implementation.cache_tag}"
+    folder.mkdir(parents=True, exist_ok=True)
+    os.utime(folder)
+    used = sorted(home.iterdir(), key=lambda one: one.stat().st_mtime, reverse=True)
+    for unused in used[KEPT_FOLDERS:]:
+        shutil.rmtree(unused, ignore_errors=True)
+    return folder
 
 
 class _Announcement(event.Listener):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
+import platformdirs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +130,14 @@ def test_a_process_is_the_same_next_to_a_larger_one() -> None:
 def test_machine_code_is_of_all_sources_of_today() -> None:
     """The cache is compared by the digest of all of them: a kernel has others compiled into it."""
     assert exponential._cache._cache_file._source_stamp == _sources(KERNEL_FOLDERS)  # type: ignore[attr-defined]
+
+
+def test_machine_code_outlives_an_installation() -> None:
+    """It lies in the user's cache, under a name without the place or the time of the installed files."""
+    kept = Path(exponential._cache._cache_file._index_path)  # type: ignore[attr-defined]
+    digest = _sources(KERNEL_FOLDERS)[:12]
+    assert kept.parent.parent == platformdirs.user_cache_path("nf-placer") / "kernels"
+    assert kept.stem == f"predictor.regression.compiled.exponential-{digest}"
 
 
 def test_compiling_is_announced_once_to_who_asked_last() -> None:
