@@ -11,7 +11,7 @@ import pytest
 LOOP = """
 from pathlib import Path
 from numba import njit
-from predictor.regression.compiled import cached
+from predictor.regression.compiled import cache_kernel
 FOLDERS = (Path(__file__).parent,)
 """
 
@@ -19,9 +19,11 @@ FOLDERS = (Path(__file__).parent,)
 @pytest.fixture
 def room(tmp_path: Path) -> Path:
     """Two files: a loop that calls one of the other file."""
-    (tmp_path / "inner.py").write_text(LOOP + "inner = cached(njit()(lambda x: x + 1), FOLDERS)\n", encoding="utf-8")
+    (tmp_path / "inner.py").write_text(
+        LOOP + "inner = cache_kernel(njit()(lambda x: x + 1), FOLDERS)\n", encoding="utf-8"
+    )
     (tmp_path / "outer.py").write_text(
-        LOOP + "from inner import inner\nouter = cached(njit()(lambda x: inner(x)), FOLDERS)\nprint(outer(1))\n",
+        LOOP + "from inner import inner\nouter = cache_kernel(njit()(lambda x: inner(x)), FOLDERS)\nprint(outer(1))\n",
         encoding="utf-8",
     )
     return tmp_path
