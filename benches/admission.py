@@ -21,15 +21,14 @@ import typer
 
 from benches.bench import cost, register
 from placer.gpu.bound import upper_bound
-from placer.gpu.compiled import WITHIN
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.greedy import admit_arrays, admit_greedily
 from placer.gpu.plan import LatencySlo
-from placer.gpu.tables import GpuNumbers, SloArrays, gpu_numbers, nf_times, slo_arrays
+from placer.gpu.tables import WITHIN_LIMIT, GpuNumbers, SloArrays, gpu_numbers, nf_times, slo_arrays
 from placer.inputs.gpu.slos import read_device
 from profiles.arrays import Floats
-from tests.reference.gpu.fast_gpu import FastGpu
 from tests.reference.gpu.greedy import admit_readably
+from tests.reference.gpu.greedy_gpu import FastGpu
 
 C_SOURCE = r"""
 #include <math.h>
@@ -145,7 +144,7 @@ class CPeer:
         admit, number = self._library.admit, len(slos.nf)
         arguments = (
             gpu.sms, gpu.executors, gpu.packets, gpu.nfs, ctypes.c_void_p(times.ctypes.data), number, *pointers,
-            ctypes.c_double(WITHIN),
+            ctypes.c_double(WITHIN_LIMIT),
         )  # fmt: skip
         kept = (times, *columns)  # as long as the call
 

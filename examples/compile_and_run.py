@@ -15,7 +15,7 @@ from pathlib import Path
 
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.directory import write_rack
-from placer.rack.compiler.execute import executed
+from placer.rack.compiler.execute import execute_rack
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.rack_file import read_rack_file
@@ -98,4 +98,4 @@ with capture.open("wb") as file:
         file.write(struct.pack("<IIII", 1, 10 * number, len(packet), len(packet)) + packet)
 
 # %% One process for each device, joined by links. The counters of each NF, and why packets were dropped.
-print(format_execution(build_execution(executed(directory, capture, out))), end="")
+print(format_execution(build_execution(execute_rack(directory, capture, out))), end="")

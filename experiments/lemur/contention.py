@@ -20,7 +20,7 @@ from experiments.registry import Result, Setting, experiment
 from placer.inputs.models import open_models
 from placer.rack.chain import Chain
 from placer.rack.contention.loop import ContendedPlan
-from placer.rack.contention.measured_rates import Capacity, capacities, measured_rates
+from placer.rack.contention.measured_rates import Capacity, capacities, measure_rates
 from placer.rack.contention.modelled_growth import ModelledGrowth
 from placer.rack.contention.run_contended import run_contended
 from placer.rack.files.chains_file import chains_of_text
@@ -218,13 +218,13 @@ def _truth(plan: RackPlan, server: Testbed) -> Truth:
 
 
 def _shortfall(plan: RackPlan, found: list[Capacity]) -> float:
-    rates = measured_rates(plan, found)
+    rates = measure_rates(plan, found)
     least = [float(chain.chain.slo.t_min_mbps) for chain in plan.chains]
     return max(100 * (1 - rate / need) for rate, need in zip(rates, least, strict=True) if need)
 
 
 def _error(plan: RackPlan, found: list[Capacity]) -> float:
-    rates = measured_rates(plan, found)
+    rates = measure_rates(plan, found)
     return float(np.mean([100 * (one.rate_mbps / rate - 1) for one, rate in zip(plan.chains, rates, strict=True)]))
 
 

@@ -13,9 +13,8 @@ from experiments.registry import Result, Setting, experiment
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of
 from placer.rack.plan import RackPlan
-from placer.rack.stages.stage_oracles import checked_stages
-from placer.rack.stages.tables.packing import Memories, fewest_stages
-from placer.rack.stages.tables.program import LIBRARY, table_program
+from placer.rack.stages.stage_oracles import check_stages
+from placer.rack.stages.tables.packing import TABLE_LIBRARY, Memories, fewest_stages, table_program
 from placer.rack.strategies import CHAIN_STRATEGIES
 
 SWITCH_STAGES = 12
@@ -71,7 +70,7 @@ def _fewest_stages(nats: int, *, by_field: bool = False, in_series: bool = False
     """The fewest stages of all NFs."""
     chain = nat_chain(nats)
     everything = frozenset((0, nf) for nf in range(len(chain.nfs)))
-    program = table_program(everything, [chain], LIBRARY, branches_share=not in_series)
+    program = table_program(everything, [chain], TABLE_LIBRARY, branches_share=not in_series)
     switch = rack(switch={"stages": SWITCH_STAGES}).switch
     found = fewest_stages(program, Memories(switch.tcam, switch.sram), by_field=by_field)
     return float("nan") if found is None else float(found)
@@ -95,7 +94,7 @@ def nat_chain(nats: int) -> Chain:
 def _plan(strategy: str, setting: Setting) -> RackPlan:
     setting.say(f"{strategy}: {MANY_NATS} NATs")
     chains = [nat_chain(MANY_NATS)]
-    on = checked_stages(rack(switch={"stages": SWITCH_STAGES}), chains, "tables")
+    on = check_stages(rack(switch={"stages": SWITCH_STAGES}), chains, "tables")
     return CHAIN_STRATEGIES[strategy](chains, on, time_limit=TIME_LIMIT_S, notify=setting.say)
 
 

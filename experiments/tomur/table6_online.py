@@ -26,7 +26,7 @@ from experiments.tomur.methodology.arrival_sequences import (
 from experiments.tomur.methodology.simulated_card import CARD_SPECS
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.model.oracle import Oracle
-from placer.policy.rules import LOOK_AHEAD, RULES
+from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME
 from placer.strategies.contention_aware import ContentionAware
 
 RISKS_TRIED = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
@@ -105,9 +105,9 @@ def _scores(seed: int, count: int = ARRIVAL_COUNT) -> dict[Key, tuple[float, flo
 def _strategies(testbed: str, *, with_risks: bool) -> Iterator[tuple[Key, ContentionAware]]:
     """Every rule with every oracle; `with_risks`, also look-ahead at every risk."""
     fleet = fleet_of(testbed)
-    for rule in RULES.values():
+    for rule in RULES_BY_NAME.values():
         yield Key(testbed, rule.name, NOISE_FREE), ContentionAware(fleet.catalogue, oracles=fleet.truth, rule=rule)
-    for rule in RULES.values():
+    for rule in RULES_BY_NAME.values():
         yield Key(testbed, rule.name, JUDGED_PREDICTOR), ContentionAware(fleet.catalogue, JUDGED_PREDICTOR, rule=rule)
     for risk in RISKS_TRIED if with_risks else ():
         oracles = _oracles(testbed, risk)
@@ -147,7 +147,7 @@ def _draw_card(axes: Axes, table: pd.DataFrame) -> None:
     curve = table[table["risk"] != ""].sort_values("sla_violations_pct")
     axes.plot(curve["sla_violations_pct"], curve["wastage_pct"], color="gray", linewidth=1, zorder=0)
     for rule, oracle, risk, *place in table[["rule", "oracle", "risk", "sla_violations_pct", "wastage_pct"]].to_numpy():
-        axes.plot(*place, "o" if oracle == JUDGED_PREDICTOR else "s", color=f"C{list(RULES).index(rule)}")
+        axes.plot(*place, "o" if oracle == JUDGED_PREDICTOR else "s", color=f"C{list(RULES_BY_NAME).index(rule)}")
         label = f"risk {risk}" if risk else f"{rule}, {oracle}"
         axes.annotate(label, (place[0], place[1]), textcoords="offset points", xytext=(4, 4), fontsize=7)
     axes.set(xlabel="SLA violations, % of NF instances", ylabel="wastage, %")

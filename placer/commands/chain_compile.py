@@ -60,7 +60,7 @@ def execute(
 ) -> None:
     """Run a compiled rack, emulated: one process for each switch, server and SmartNIC, joined by links."""
     from placer.progress import Progress
-    from placer.rack.compiler.execute import executed
+    from placer.rack.compiler.execute import execute_rack
     from placer.report.rack.compiled_rack import build_execution, format_execution
 
     one_of("--format", format, PLAN_FORMATS)
@@ -68,6 +68,6 @@ def execute(
     refuse_same_files({"--out": target}, {"--in": source})
     progress = Progress(quiet=quiet)
     with end_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
-        result = executed(directory, source, target)
+        result = execute_rack(directory, source, target)
     document = build_execution(result)
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_execution(document), nl=False)

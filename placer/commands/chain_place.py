@@ -95,9 +95,9 @@ def command(
     from placer.progress import Progress
     from placer.rack.contention.run_contended import run_contended
     from placer.rack.files.written_twins import plan_document
-    from placer.rack.reasons.infeasible import explained
+    from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.run_strategy import run_strategy
-    from placer.rack.stages.stage_oracles import checked_stages
+    from placer.rack.stages.stage_oracles import check_stages
     from placer.report.rack.plan import build_contended, format_contended, rack_report
 
     one_of("--format", format, PLAN_FORMATS)
@@ -109,7 +109,7 @@ def command(
     if certificate is not None and stages != "blocks":
         raise InputError.of("--certificate", f"holds no proof of --stages {stages}", hint="--stages blocks")
     read, on = read_chains_and_rack(chains, rack)
-    on = checked_stages(on, read.chains, stages)
+    on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, progress)
     growth = _growth(models, read, on, rack, risk, progress)
@@ -121,7 +121,7 @@ def command(
             contended = run_contended(strategy, read.chains, on, growth, time_limit=time_limit, notify=notify)
             found = contended.plan
     with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
-        found = explained(found, read.chains, seconds=time_limit)
+        found = explain_infeasible(found, read.chains, seconds=time_limit)
     contended = contended and contended.explained(found)
     if plan is not None:
         with file_aside(plan) as aside:

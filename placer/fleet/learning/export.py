@@ -32,7 +32,7 @@ from profiles.table import write_table
 
 CO_RUNS = "co-runs.csv"
 
-SATURATED = 0.98
+SATURATED_SHARE = 0.98
 """The share of an accelerator's time from which competitors are taken to saturate it."""
 
 DriftOf = Callable[[str, bool], float]
@@ -42,14 +42,8 @@ DriftOf = Callable[[str, bool], float]
 def export_profile(base: Path, out: Path, entries: Iterable[MeasuredEntry], models: Models, drift: DriftOf) -> int:
     """Write the profile in `base`, with what was measured, as `out`; returns how many runs were added.
 
-    Parameters
-    ----------
-    entries
-        Of one NIC model.
-    models
-        Of that NIC model: what is known of the competitors' contention.
-    drift
-        How NFs changed since `base` was measured.
+    `entries`: of one NIC model. `models`: of that NIC model: what is known of the competitors' contention. `drift`: how
+    NFs changed since `base` was measured.
     """
     tables = co_runs_of(entries, models)
     with directory_aside(out) as aside:
@@ -96,7 +90,7 @@ class _Contention:
         busy = (behaviour.service_ms[rows] * behaviour.kpps[rows, None]).sum(axis=0)
         for name, turn_ms, share in zip(behaviour.accelerators, turn.tolist(), busy.tolist(), strict=True):
             found[service_column(name)] = turn_ms
-            found[rate_column(name)] = share / turn_ms if turn_ms > 0 and share < SATURATED else float("nan")
+            found[rate_column(name)] = share / turn_ms if turn_ms > 0 and share < SATURATED_SHARE else float("nan")
         return found
 
 
@@ -126,5 +120,5 @@ def _factors(table: pd.DataFrame, nf: str, drift: DriftOf) -> pd.Series[float]:
     else:
         counters = [name for name in COUNTER_COLUMNS if name in table]
         is_alone = table[counters].eq(0).all(axis=1) if counters else pd.Series(False, index=table.index)
-        found = [drift(nf, bool(one)) for one in is_alone]
+        found = [drift(nf, bool(alone)) for alone in is_alone]
     return pd.Series(found, index=table.index, dtype=float)

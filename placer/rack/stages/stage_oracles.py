@@ -10,13 +10,13 @@ from functools import cache
 from placer.rack.chain import Chain
 from placer.rack.rack import Rack
 from placer.rack.stages.block_stages import BlockStages, StageOracle
-from placer.rack.stages.tables.program import TableProgram
+from placer.rack.stages.tables.packing import TableProgram
 from placer.rack.stages.tables.table_stages import CheckedPrograms
 from profiler.protocol.program import LONGEST_LINE, Program, shorten
 from profiler.testbed import TestbedError
 from profiles import InputError
 
-NAMES = ("blocks", "tables", "exec:PROGRAM")
+ORACLE_NAMES = ("blocks", "tables", "exec:PROGRAM")
 
 
 def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
@@ -38,10 +38,10 @@ def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
         return TableStages(rack, chains)
     if name == "exec" and colon:
         return CompiledStages(rack, chains, argument)
-    raise InputError.of("--stages", f"'{rack.stage_oracle}' is none", hint=f"one of {', '.join(NAMES)}")
+    raise InputError.of("--stages", f"'{rack.stage_oracle}' is none", hint=f"one of {', '.join(ORACLE_NAMES)}")
 
 
-def checked_stages(rack: Rack, chains: Sequence[Chain], name: str) -> Rack:
+def check_stages(rack: Rack, chains: Sequence[Chain], name: str) -> Rack:
     """The rack with an oracle of this name, and with the tables of the chains' NFs where the oracle looks at tables.
 
     Raises

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import altair as alt
 import pandas as pd
 
-from placer.fleet.simulated.outcome import BY_HAND, WITH, WITHOUT, FleetOutcome, Production
+from placer.fleet.simulated.outcome import BY_HAND, WITH_FEEDBACK, WITHOUT_FEEDBACK, FleetOutcome, Production
 from placer.report.html import Figure, Page, Section, Tile
 from placer.report.html.charts import TALL_HEIGHT, fit_to_page, layers
 from placer.report.html.page import Chart
@@ -21,7 +21,7 @@ STANDARD_INPUT = "standard input"
 def page_of_production(production: Production, trace: str) -> Page:
     """The page of a simulation; `trace` is the name of the trace."""
     trace = STANDARD_INPUT if trace == STDIN else trace
-    learned = production.fleet(WITH)
+    learned = production.fleet(WITH_FEEDBACK)
     return Page(
         title=f"Production, simulated: {production.arrivals:,} arrivals, {trace}",
         summary=(_comparison(production), " ".join(_drift_sentences(production)), " ".join(notes(production))),
@@ -39,21 +39,21 @@ def _comparison(production: Production) -> str:
 
 
 def _drift_sentences(production: Production) -> Iterator[str]:
-    learned = production.fleet(WITH)
+    learned = production.fleet(WITH_FEEDBACK)
     for drift in production.drifts:
-        found = learned.found_after(drift)
+        found = learned.count_until_found(drift)
         after = "is not found" if found is None else f"is found after {format_found_drift(learned, drift)}"
         yield f"The drift of {drift.nf} {after} of that NF."
     yield f"False alarms: {learned.false_alarms:,}."
 
 
 def _tiles(production: Production, learned: FleetOutcome) -> Iterator[Tile]:
-    for name in (WITHOUT, WITH, BY_HAND):
+    for name in (WITHOUT_FEEDBACK, WITH_FEEDBACK, BY_HAND):
         fleet = production.fleet(name)
         late = fleet.late_violations_pct
         pct, what = (fleet.violations_pct, "") if late is None else (late, " after drift")
         yield Tile(f"{pct:.2f} %", f"SLA violations{what}, {name}")
-    yield Tile(f"{learned.nics:,}", f"NICs, {WITH}")
+    yield Tile(f"{learned.nics:,}", f"NICs, {WITH_FEEDBACK}")
     yield Tile(f"{learned.readings:,}", "readings")
 
 
@@ -98,9 +98,9 @@ def _over_time(
 
 def _fleets_text() -> str:
     return (
-        f"{WITHOUT.capitalize()}, models stay as they were trained. {WITH.capitalize()}, measurements correct them. "
-        f"{BY_HAND.capitalize()}, they get the true factor at the very event of each drift, which nobody knows in "
-        "production."
+        f"{WITHOUT_FEEDBACK.capitalize()}, models stay as they were trained. {WITH_FEEDBACK.capitalize()}, "
+        f"measurements correct them. {BY_HAND.capitalize()}, they get the true factor at the very event of each drift, "
+        "which nobody knows in production."
     )
 
 
@@ -132,7 +132,7 @@ def _beliefs(production: Production) -> pd.DataFrame:
     """Believed factors with feedback beside the true ones, which are those of the fleet that is corrected by hand."""
     rows = [
         {"curve": f"{nf}, {kind}", "event": point.event, "factor": factor}
-        for name, kind in ((WITH, "believed"), (BY_HAND, "true"))
+        for name, kind in ((WITH_FEEDBACK, "believed"), (BY_HAND, "true"))
         for point in production.fleet(name).points
         for nf, factor in point.believed.items()
     ]
@@ -140,7 +140,7 @@ def _beliefs(production: Production) -> pd.DataFrame:
 
 
 def _alarms(production: Production) -> pd.DataFrame | None:
-    alarms = production.fleet(WITH).alarms
+    alarms = production.fleet(WITH_FEEDBACK).alarms
     if not alarms:
         return None
     return pd.DataFrame(

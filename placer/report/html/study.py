@@ -17,8 +17,8 @@ from placer.report.text.study import (
     truth_sentence,
 )
 from placer.studies.sizing import Sizing, options_of, recommendation_of
-from placer.studies.statistics import MIDDLE
-from placer.studies.study import UNLIMITED
+from placer.studies.statistics import MIDDLE_COLUMNS
+from placer.studies.study import UNLIMITED_FLEET
 
 COLUMN_HEADINGS = {
     "nics": "NICs",
@@ -55,9 +55,9 @@ def study_section(number: int, rows: pd.DataFrame) -> Section:
     """One trace on one fleet; `rows` of the statistics."""
     trace, fleet = rows["trace"].iloc[0], rows["fleet"].iloc[0]
     named = rows.assign(strategy=[option_name(row) for _, row in rows.iterrows()])
-    middle = named.assign(**{figure: named[column] for figure, column in MIDDLE.items()})
+    middle = named.assign(**{figure: named[column] for figure, column in MIDDLE_COLUMNS.items()})
     slug = "".join(letter if letter.isalnum() else "-" for letter in f"{number}-{trace}-{fleet}".lower())
-    title = f"{trace}" if fleet == UNLIMITED else f"{trace}, fleet {fleet}"
+    title = f"{trace}" if fleet == UNLIMITED_FLEET else f"{trace}, fleet {fleet}"
     figures = [
         Figure(f"{slug}-{figure}", caption, charts.intervals(middle, figure, COLUMN_HEADINGS[figure]))
         for figure, caption in CHART_CAPTIONS.items()

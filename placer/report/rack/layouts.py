@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from placer.rack.layout import SWITCH, Layout
+from placer.rack.layout import SWITCH_SITE, Layout
 from placer.rack.plan import ChainPlan, RackPlan
 from placer.rack.reasons.explain import ChainExplanation, device_names
 from placer.rack.reasons.layout_verdicts import LayoutCause, LayoutVerdict
@@ -73,7 +73,7 @@ def _placement(layout: Layout) -> dict[str, str]:
 
 def _site(layout: Layout, at: int) -> str:
     site = layout.sites[at]
-    return "switch" if site == SWITCH else layout.rack.devices[site].name
+    return "switch" if site == SWITCH_SITE else layout.rack.devices[site].name
 
 
 def _chain(one: ChainExplanation) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.plan import ChainPlan, RackPlan, Status
 from placer.rack.rack import Device
 from placer.rack.reasons.layout_verdicts import bottlenecks, rack_use
@@ -220,8 +220,8 @@ class _ChainDrawing:
     def sites(self) -> list[int]:
         """The switch, then the other devices that the chain uses, a SmartNIC above its server."""
         devices = self.one.layout.rack.devices
-        used = {site for site in self.one.layout.sites if site != SWITCH}
-        return [SWITCH, *sorted(used, key=lambda site: (devices[site].server, not devices[site].is_smartnic))]
+        used = {site for site in self.one.layout.sites if site != SWITCH_SITE}
+        return [SWITCH_SITE, *sorted(used, key=lambda site: (devices[site].server, not devices[site].is_smartnic))]
 
     def _width(self, at: int) -> float:
         return max(text_width(self.one.chain.nfs[at].id) + 14, 48.0)
@@ -235,7 +235,7 @@ class _ChainDrawing:
                     cells.setdefault(self.depth[at], []).append(at)
             rows = max((len(nfs) for nfs in cells.values()), default=0)
             height = rows * LANE_STEP + BADGE_WIDTH + 8 if rows else BOX_HEIGHT + 8
-            name = "switch" if site == SWITCH else self.one.layout.rack.devices[site].name
+            name = "switch" if site == SWITCH_SITE else self.one.layout.rack.devices[site].name
             self.drawing.box(0, y, self.drawing.width, height, theme.on_paper("raised"))
             self.drawing.text(8, y + height / 2 + 4, name, bold=True)
             for column, nfs in cells.items():
@@ -267,7 +267,7 @@ class _ChainDrawing:
 
     def _nf(self, at: int) -> None:
         x, y = self.places[at]
-        on_switch = self.one.layout.sites[at] == SWITCH
+        on_switch = self.one.layout.sites[at] == SWITCH_SITE
         fill = theme.on_paper("ground") if on_switch else self.colour
         nf = self.one.chain.nfs[at]
         self.drawing.box(x, y - BOX_HEIGHT / 2, self._width(at), BOX_HEIGHT, fill, self.colour)

@@ -10,7 +10,7 @@ from typing import Any
 
 from placer.rack.chain import Chain
 from placer.rack.contention.loop import ContendedPlan
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.plan import ChainPlan, LimitChange, RackPlan, Status, answer
 from placer.rack.reasons.layout_verdicts import RackUse, bottlenecks, rack_use
 from placer.rack.replanning.replan import Replanned
@@ -64,13 +64,13 @@ def _visits(one: ChainPlan) -> Iterator[str]:
         parts = []
         by_group: dict[int, list[int]] = {}
         for nf in nfs:
-            by_group.setdefault(group_of.get(nf, SWITCH), []).append(nf)
+            by_group.setdefault(group_of.get(nf, SWITCH_SITE), []).append(nf)
         for group, these in by_group.items():
             names = " ".join(one.chain.nfs[at].id for at in these)
-            first = group != SWITCH and group not in shown
+            first = group != SWITCH_SITE and group not in shown
             parts.append(f"{names} ({_cores(one.cores[group])})" if first else names)
             shown.add(group)
-        name = "switch" if site == SWITCH else one.layout.rack.devices[site].name
+        name = "switch" if site == SWITCH_SITE else one.layout.rack.devices[site].name
         yield f"{name}: {', '.join(parts)}"
 
 

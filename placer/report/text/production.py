@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from placer.fleet.simulated.monitor import TrueDrift
-from placer.fleet.simulated.outcome import LATE_AFTER, WITH, FleetOutcome, Production
+from placer.fleet.simulated.outcome import LATE_AFTER, WITH_FEEDBACK, FleetOutcome, Production
 from placer.report.text.table import count_noun, text_table
 
 
@@ -73,9 +73,9 @@ def notes(production: Production) -> list[str]:
 
 def format_found_drift(fleet: FleetOutcome, drift: TrueDrift) -> str:
     """After how many readings of its NF a drift was found, for people."""
-    if fleet.name != WITH:
+    if fleet.name != WITH_FEEDBACK:
         return "-"
-    found = fleet.found_after(drift)
+    found = fleet.count_until_found(drift)
     return "not found" if found is None else count_noun(found, "reading")
 
 
@@ -89,7 +89,7 @@ def _row(production: Production, fleet: FleetOutcome) -> list[str]:
         *(["-" if late is None else f"{late:.2f} %"] if drifts else []),
         f"{fleet.rejected:,}",
         *([", ".join(dict.fromkeys(format_found_drift(fleet, drift) for drift in drifts))] if drifts else []),
-        f"{fleet.false_alarms:,}" if fleet.name == WITH else "-",
+        f"{fleet.false_alarms:,}" if fleet.name == WITH_FEEDBACK else "-",
         f"{fleet.moves:,}",
         f"{fleet.model}",
     ]
@@ -144,7 +144,9 @@ def _fleet(production: Production, fleet: FleetOutcome) -> dict[str, Any]:
         "moves": fleet.moves,
         "repeated": fleet.repeated,
         "model": fleet.model,
-        "found_after": [fleet.found_after(drift) for drift in production.drifts] if fleet.name == WITH else None,
+        "found_after": [fleet.count_until_found(drift) for drift in production.drifts]
+        if fleet.name == WITH_FEEDBACK
+        else None,
         "false_alarms": fleet.false_alarms,
         "alarms": [
             {

@@ -16,7 +16,7 @@ from placer.model.catalogue import PREDICTED_TRUTH
 from placer.model.fleet import Fleet
 from placer.model.plan import OPTIMAL, replay_plan
 from placer.optimal.bounded_plan import ids_of_rejected
-from placer.optimal.shortfall import listed
+from placer.optimal.shortfall import list_ids
 from placer.placing import BudgetVariation
 from placer.report.text.table import count_nics, count_noun
 from placer.run import Comparison
@@ -118,7 +118,7 @@ def rejection_lines(comparison: Comparison) -> Iterator[str]:
     chosen = choose_plan(comparison)
     if not chosen.plan.rejected or chosen.plan.strategy == OPTIMAL:
         return
-    yield f"It rejects {count_noun(chosen.plan.rejected, 'arrival')}: {listed(ids_of_rejected(chosen.plan))}."
+    yield f"It rejects {count_noun(chosen.plan.rejected, 'arrival')}: {list_ids(ids_of_rejected(chosen.plan))}."
     unlimited, more = comparison.unlimited, nics_to_add(comparison)
     if unlimited is not None and more and unlimited.plan.rejected < chosen.plan.rejected:
         kinds = " and ".join(f"{count:,} more {model}" for model, count in more.items())

@@ -12,9 +12,9 @@ from placer.evaluate.wastage import MARK
 from placer.report.text.study import UNKNOWN_TEXT, option_name, truth_sentence
 from placer.report.text.table import count_nics, count_noun, text_table
 from placer.studies.sizing import (
-    OPTION,
-    POINT,
-    TODAY,
+    OPTION_COLUMNS,
+    POINT_COLUMNS,
+    TODAY_AXIS,
     Recommendation,
     Sizing,
     best_budgets,
@@ -22,7 +22,7 @@ from placer.studies.sizing import (
     recommendation_of,
 )
 from placer.studies.statistics import summarize
-from placer.studies.study import UNLIMITED
+from placer.studies.study import UNLIMITED_FLEET
 
 WITHOUT_MARGIN = "without a safety margin"
 """What plans by the median prediction are called."""
@@ -85,7 +85,7 @@ def fleet_option_name(option: pd.Series[Any]) -> str:
     name = option_name(option)
     if not pd.isna(option["risk"]):  # only plans by the median prediction have a given risk
         name = f"{option['strategy']}, {option['predictor']} {WITHOUT_MARGIN}"
-    return name + ("" if option["fleet"] == UNLIMITED else f" on {option['fleet']}")
+    return name + ("" if option["fleet"] == UNLIMITED_FLEET else f" on {option['fleet']}")
 
 
 def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
@@ -147,7 +147,9 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
             else recommendation.violations_pct <= sizing.budget_pct,
             "within_budget": recommendation.within_budget,
         },
-        "curves": json.loads(summarize(results, (*POINT, *OPTION)).to_json(orient="records", double_precision=6)),
+        "curves": json.loads(
+            summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS)).to_json(orient="records", double_precision=6)
+        ),
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -161,7 +163,9 @@ def _ask(option: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_csv(results: pd.DataFrame, sizing: Sizing) -> str:
     """The curves."""
-    return summarize(results, (*POINT, *OPTION)).to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS)).to_csv(
+        index=False, float_format="%.6g", lineterminator="\n"
+    )
 
 
 SIZING_FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
@@ -170,8 +174,8 @@ SIZING_FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_
 
 def points_of(results: pd.DataFrame) -> pd.DataFrame:
     """A row per point and option, named in `option`; without today's trace."""
-    statistics = summarize(results, (*POINT, *OPTION))
-    points = statistics[statistics["axis"] != TODAY]
+    statistics = summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS))
+    points = statistics[statistics["axis"] != TODAY_AXIS]
     return points.assign(option=[fleet_option_name(row) for _, row in points.iterrows()])
 
 

@@ -11,7 +11,7 @@ from placer.evaluate.wastage import LEAST_DIFFERENCE, MARK, UNPROVEN
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.model.plan import OPTIMAL
 from placer.report.text.table import count_noun, text_table
-from placer.studies.statistics import BY, MIDDLE
+from placer.studies.statistics import GROUP_COLUMNS, MIDDLE_COLUMNS
 
 UNKNOWN_TEXT = "unknown"
 
@@ -22,7 +22,11 @@ INTERVALS_NOTE = (
 
 def as_table(statistics: pd.DataFrame) -> str:
     """A row per strategy; columns in which all rows are alike are left out."""
-    columns = [name for name in BY if name in ("strategy", "predictor") or statistics[name].nunique(dropna=False) > 1]
+    columns = [
+        name
+        for name in GROUP_COLUMNS
+        if name in ("strategy", "predictor") or statistics[name].nunique(dropna=False) > 1
+    ]
     expected = statistics["expected_violations_pct"].notna().any()
     headings = [*columns, "draws", "NICs", "wastage %", "SLA violations %", *(["expected %"] if expected else []),
                 "rejected"]  # fmt: skip
@@ -181,9 +185,9 @@ def _format_expected(row: pd.Series[Any]) -> str:
 
 
 def _figure(row: pd.Series[Any], figure: str, mark: str) -> str:
-    if pd.isna(row[MIDDLE[figure]]):
+    if pd.isna(row[MIDDLE_COLUMNS[figure]]):
         return UNKNOWN_TEXT
-    middle = f"{row[MIDDLE[figure]]:,.{1 if figure.endswith('pct') else 0}f}"
+    middle = f"{row[MIDDLE_COLUMNS[figure]]:,.{1 if figure.endswith('pct') else 0}f}"
     interval = interval_text(row, figure)
     text = middle if interval == middle else f"{middle} ({interval})"
     return f"{text} {mark}" if mark else text

@@ -11,7 +11,7 @@ from experiments import Experiment, Result, Setting, find_experiment
 from experiments.grus import BUS_SCHEDULES, PAPER, figure11, figure12, figure13, own_model
 from experiments.grus.methodology import judging, paper_gpu
 from experiments.grus.methodology.judging import METHOD_NAMES
-from tests.placer.gpu.judged import BY_FORMULA
+from tests.placer.gpu.instances import BY_FORMULA
 
 NAMES = ["grus-figure11", "grus-figure12", "grus-figure13", "grus-own-model"]
 

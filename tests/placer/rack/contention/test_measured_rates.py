@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from placer.rack.contention.measured_rates import Capacity, capacities, measured_rates, walks
+from placer.rack.contention.measured_rates import Capacity, capacities, measure_rates, walks
 from placer.rack.files.chains_file import chains_of_text
 from placer.rack.files.json_twins import rack_of
 from placer.rack.place import best_plan
@@ -40,7 +40,7 @@ def test_a_subgroup_alone_reaches_what_its_cycles_say() -> None:
     """The server is calibrated to the published cycles."""
     plan, (one,) = measured("chain c0: Encrypt\n", 1)
     assert one.mbps == one.alone_mbps == pytest.approx(plan.chains[0].rate_mbps, rel=0.003)
-    assert measured_rates(plan, [one]) == [pytest.approx(plan.chains[0].rate_mbps, rel=0.003)]
+    assert measure_rates(plan, [one]) == [pytest.approx(plan.chains[0].rate_mbps, rel=0.003)]
 
 
 def test_neighbours_take_their_part() -> None:

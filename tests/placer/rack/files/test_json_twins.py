@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from placer.rack.files.json_twins import chains_of, rack_of, read_chains, read_rack
+from placer.rack.files.chains_file import read_chains_file
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.files.rack_file import read_rack_file
 from placer.rack.files.written_twins import write_chains
 from profiles import InputError
 from tests.placer.rack import lemur
@@ -161,7 +163,7 @@ def test_what_is_no_json_is_refused(tmp_path: Path, text: str, fault: str) -> No
     """By both readers, with the file's name."""
     path = tmp_path / "x.json"
     path.write_text(text, encoding="utf-8")
-    for read in (read_chains, read_rack):
+    for read in (read_chains_file, read_rack_file):
         with pytest.raises(InputError, match=fault) as refused:
             read(path)
         assert str(path) in str(refused.value)
