@@ -43,7 +43,7 @@ def compile_kernel(kernel: Kernel) -> Kernel:
 
 
 def reducing(kernel: Kernel) -> Kernel:
-    """As `compiled`; sums are added in any order, so that they become vector instructions."""
+    """As `compile_kernel`; sums are added in any order, so that they become vector instructions."""
     return _compile(kernel, {"contract", "reassoc"})
 
 

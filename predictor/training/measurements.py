@@ -94,7 +94,7 @@ class NfMeasurements:
     queues: Runs
     """Next to the bench of one accelerator each, then the solo runs."""
     queue_terms: Mapping[str, Floats]
-    """Each term of a service time at the traffic of `queues`, by its name in `accelerators.TERMS`."""
+    """Each term of a service time at the traffic of `queues`, by its name in `accelerators.SERVICE_TERMS`."""
     pattern: Runs
     """Next to memory and accelerator benches together."""
     co_runs: Runs

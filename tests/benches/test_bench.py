@@ -21,7 +21,7 @@ from placer.inputs.production import SLA_PROMISED
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.rack.place import best_plan
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 from tests.placer.rack import lemur
 
@@ -144,7 +144,7 @@ def pool(nics: int = 1) -> EnginePool:
 
 def tenant(number: int) -> Tenant:
     """An instance of `d`."""
-    return Tenant(str(number), Workload("d", TRAFFIC), Sla(max_drop=0.9))
+    return Tenant(str(number), Workload("d", TOY_TRAFFIC), Sla(max_drop=0.9))
 
 
 @pytest.mark.parametrize("way", [BETTER_OF_TWO, RANDOM, IN_TURN])

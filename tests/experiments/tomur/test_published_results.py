@@ -14,7 +14,7 @@ from experiments import Setting, find_experiment
 from experiments.tomur import budget, table6_online, table6_optimal
 from experiments.tomur.methodology.simulated_card import CARD_SPECS
 from experiments.tomur.table7 import _shift
-from placer.policy.rules import RULES
+from placer.policy.rules import RULES_BY_NAME
 
 SETTING = Setting(scale=0.15, measurements=Path("nowhere"))
 
@@ -166,7 +166,7 @@ def test_a_sequence_is_placed_by_every_rule_on_both_cards() -> None:
     scores = table6_online._scores(0, count=8)
     asked = {(key.testbed, key.rule, key.oracle) for key in scores if key.risk is None}
     oracles = (table6_online.NOISE_FREE, table6_online.JUDGED_PREDICTOR)
-    assert asked == {(card, rule, oracle) for card in CARD_SPECS for rule in RULES for oracle in oracles}
+    assert asked == {(card, rule, oracle) for card in CARD_SPECS for rule in RULES_BY_NAME for oracle in oracles}
     assert {key.risk for key in scores if key.risk is not None} == set(table6_online.RISKS_TRIED)
     assert all(violated == 0 for key, (_, violated) in scores.items() if key.oracle == table6_online.NOISE_FREE)
 

@@ -21,7 +21,7 @@ from profiles import InputError, TrafficProfile, Workload
 from profiles.profile import read_profile
 from tests.placer.commands.conftest import Placer, placer
 from tests.profiler.crowd_testbed import CrowdTestbed
-from tests.profiler.folders import bytes_of
+from tests.profiler.foreign import bytes_of
 
 __all__ = ["placer"]
 

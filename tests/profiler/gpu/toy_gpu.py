@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -64,24 +64,22 @@ class ToyTimes:
         return cls(2 + 0.02 * batch, 4 + batch * moved / 10_000, 20 + per_executor * used, 4 + batch * 8 / 10_000)
 
 
+@dataclass(eq=False)
 class ToyGpu(Testbed):
-    """A server that answers from formulas, and queues on its bus. `described`: its description. `tails`: whether it
-    measures the p99 of each stage. `noise`: relative error of each stage's mean.
-    """
+    """A server that answers from formulas, and queues on its bus."""
 
-    def __init__(
-        self, described: TestbedDescription | None = None, *, tails: bool = True, noise: float = 0.003
-    ) -> None:
-        self._description = described or toy_description()
-        self._tails = tails
-        self._noise = noise
-        self.runs = 0
+    described: TestbedDescription = field(default_factory=toy_description)
+    tails: bool = True
+    """Whether it measures the p99 of each stage."""
+    noise: float = 0.003
+    """Relative error of each stage's mean."""
+    runs: int = field(default=0, init=False)
 
     def describe(self) -> TestbedDescription:
-        return self._description
+        return self.described
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        if wrong := gpu_refusals(self._description, loads):
+        if wrong := gpu_refusals(self.described, loads):
             raise RunRefused("; ".join(wrong))
         self.runs += 1
         paced = [load for load in loads if isinstance(load, PacedWorkload)]
@@ -93,7 +91,7 @@ class ToyGpu(Testbed):
         begun = _bus(paced, asked, [time.transfer for time in times])
         measured = []
         for at, (load, time) in enumerate(zip(paced, times, strict=True)):
-            error = 1 + self._noise * float(rng.standard_normal()) if noise else 1.0
+            error = 1 + self.noise * float(rng.standard_normal()) if noise else 1.0
             kernel = time.kernel * (1 + _slowdown(paced, at)) * error
             wait = begun[at] - asked[at]
             after = time.pre_post + time.transfer + kernel + time.returned
@@ -116,7 +114,7 @@ class ToyGpu(Testbed):
             full = 1000.0 * load.gpu.batch / max(time.transfer, kernel, time.pre_post)  # type: ignore[union-attr]
             counters = Counters.from_mapping(dict.fromkeys(COUNTERS, 0.0))
             kpps = min(load.rate_kpps, full)
-            measured.append(Measurement(kpps, counters, (), latency, stages, tails if self._tails else None))
+            measured.append(Measurement(kpps, counters, (), latency, stages, tails if self.tails else None))
         return Run(tuple(measured), 0.01)
 
 

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from profiler.sweeps.spec import SweepSpec
 from profiler.testbed import Measurement, Run, RunRefused, TestbedError
-from profiles import Counters, Load, Workload
-from tests.profiler.toy_testbed import ToyTestbed
+from profiles import Counters, Load, TestbedDescription, Workload
+from tests.profiler.toy_testbed import ToyTestbed, description
 
 
+@dataclass(eq=False)
 class CurveTestbed(ToyTestbed):
-    """Throughput (kpps) follows `curve`, with relative noise that depends on the seed and the flows.
+    """Throughput (kpps) follows `curve` of the flows, with relative noise that depends on the seed and the flows."""
 
-    Parameters
-    ----------
-    curve
-        Of the flows.
-    noise
-        Relative standard deviation.
-    refused, failing
-        Flows at which it refuses a run, or fails.
-    slower
-        By how much it gets slower with each run, relative.
-    stray
-        The numbers of runs, from 0, that reach half of the throughput.
-    """
-
-    def __init__(
-        self,
-        curve: Callable[[float], float],
-        *,
-        noise: float = 0.0,
-        refused: Collection[float] = (),
-        failing: Collection[float] = (),
-        slower: float = 0.0,
-        stray: Collection[int] = (),
-        fails_after: float = math.inf,
-        **described: Any,
-    ) -> None:
-        super().__init__(fails_after=fails_after, **described)
-        self.curve, self.noise, self.slower = curve, noise, slower
-        self.refused, self.failing, self.stray = refused, failing, stray
+    described: TestbedDescription = field(default_factory=description, kw_only=True)
+    curve: Callable[[float], float]
+    _: KW_ONLY
+    noise: float = 0.0
+    """Relative standard deviation."""
+    refused: Collection[float] = ()
+    failing: Collection[float] = ()
+    """Flows at which it refuses a run, or fails."""
+    slower: float = 0.0
+    """By how much it gets slower with each run, relative."""
+    stray: Collection[int] = ()
+    """The numbers of runs, from 0, that reach half of the throughput."""
 
     @property
     def flows(self) -> list[float]:

@@ -20,7 +20,7 @@ from placer.verify.admission import admission_case, admission_faults, latency, l
 from placer.verify.admission.latency import Stream, TooManySteps, one_shot_wait, sporadic_wait, utilisation_of
 from profiles import InputError
 from tests.effort import examples
-from tests.placer.gpu.bus_simulation import longest_waits
+from tests.placer.gpu.test_bus import longest_waits
 from tests.placer.verify.admission.hand import ANSWER, DEVICE, SLOS
 
 Json = dict[str, Any]

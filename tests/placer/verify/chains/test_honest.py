@@ -22,7 +22,7 @@ from tests.effort import examples
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.search.test_search import rack_of_servers
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, chain, rack, server
-from tests.placer.rack.stage_search import fits_stages
+from tests.placer.rack.table_search import fits_stages
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 
 GENERATORS = [instances.everyday, instances.edges]
