@@ -11,8 +11,10 @@ from tests.reference.nfs.headers import (
     ETHERNET,
     ICMP,
     INSIDE,
+    INSIDE_MAC,
     IPV4,
     OUTSIDE,
+    OUTSIDE_MAC,
     SOURCE,
     TCP,
     UDP,
@@ -24,7 +26,7 @@ from tests.reference.nfs.headers import (
     with_end,
 )
 from tests.reference.nfs.model import FirstRun
-from tests.reference.nfs.traffic import INSIDE_MAC, OUTSIDE_MAC, Mix, Sent, connection_frames
+from tests.reference.nfs.traffic import Mix, Sent, connection_frames
 
 Key = tuple[int, End]
 """Protocol and inside end."""
