@@ -37,11 +37,11 @@ Most = Annotated[int, Field(ge=0, le=1_000_000)]
 AtLeastOne = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-class _Twin(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
 
 
-class MemoryTwin(_Twin):
+class MemoryTwin(_Part):
     """The blocks of one kind of memory in a stage."""
 
     blocks: Most
@@ -53,7 +53,7 @@ class MemoryTwin(_Twin):
         return StageMemory(self.blocks, self.bits, self.entries)
 
 
-class TableTwin(_Twin):
+class TableTwin(_Part):
     """A table of an NF."""
 
     name: Name
@@ -108,10 +108,6 @@ Share = Annotated[Fraction, BeforeValidator(_exact), Field(gt=0, le=1)]
 Positive = Annotated[Fraction, BeforeValidator(_number), Field(gt=0)]
 NotNegative = Annotated[Fraction, BeforeValidator(_number), Field(ge=0)]
 Whole = Annotated[int, Field(ge=0, le=1_000_000)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
 
 
 class _Nf(_Part):

@@ -183,20 +183,12 @@ class TestRun(ctypes.Structure):
     __test__ = False
     _fields_ = [
         ("sz", ctypes.c_size_t),
-        ("data_in", ctypes.c_void_p),
-        ("data_out", ctypes.c_void_p),
-        ("data_size_in", ctypes.c_uint32),
-        ("data_size_out", ctypes.c_uint32),
-        ("ctx_in", ctypes.c_void_p),
-        ("ctx_out", ctypes.c_void_p),
-        ("ctx_size_in", ctypes.c_uint32),
-        ("ctx_size_out", ctypes.c_uint32),
-        ("retval", ctypes.c_uint32),
+        *((name, ctypes.c_void_p) for name in ("data_in", "data_out")),
+        *((name, ctypes.c_uint32) for name in ("data_size_in", "data_size_out")),
+        *((name, ctypes.c_void_p) for name in ("ctx_in", "ctx_out")),
+        *((name, ctypes.c_uint32) for name in ("ctx_size_in", "ctx_size_out", "retval")),
         ("repeat", ctypes.c_int),
-        ("duration", ctypes.c_uint32),
-        ("flags", ctypes.c_uint32),
-        ("cpu", ctypes.c_uint32),
-        ("batch_size", ctypes.c_uint32),
+        *((name, ctypes.c_uint32) for name in ("duration", "flags", "cpu", "batch_size")),
     ]
 
 
