@@ -21,7 +21,7 @@ from placer.gpu.device import GpuDevice
 from placer.gpu.exact import admit_exactly
 from placer.gpu.methods.predicted import admit_whole_plans
 from placer.gpu.plan import Admitted, LatencySlo, PlanLatencies, SmShare
-from placer.inputs.gpu.predicted_plans import PredictedPlans, describe_by, paced_load
+from placer.inputs.gpu.predicted_plans import PredictedPlans, describe_by, load_at_rate
 from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload
 from predictor.training.gpu import train_gpu
@@ -60,7 +60,7 @@ class MeasuredPlans:
 
     def p99_us(self, plan: Sequence[Admitted]) -> Sequence[float]:
         """As of `PlanLatencies`."""
-        loads = tuple(paced_load(one, one.slo.nf, self.traffic) for one in plan)
+        loads = tuple(load_at_rate(one, one.slo.nf, self.traffic) for one in plan)
         if loads not in self._known:
             try:
                 found = self.testbed.run(loads, noise=False).measurements
@@ -86,18 +86,13 @@ class MeanPlans(PredictedPlans):
 
 @dataclass(frozen=True)
 class Judged:
-    """What a method admits of one set.
-
-    Parameters
-    ----------
-    late
-        Admitted SLOs whose measured p99 is above the promise.
-    """
+    """What a method admits of one set."""
 
     method: str
     slos: int
     admitted: int
     late: int
+    """Admitted SLOs whose measured p99 is above the promise."""
     seconds: float
 
 

@@ -37,8 +37,8 @@ from placer.fleet.simulated.outcome import (
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import (
-    PROMISED,
-    RELATIVE,
+    SLA_PROMISED,
+    SLA_RELATIVE,
     DriftTable,
     LiarTable,
     MonitorTable,
@@ -96,7 +96,7 @@ def rows_of(
 
 def _rows(play: Play, case: str, most: int) -> Iterator[dict[str, object]]:
     if case in ("drift", "drift, relative"):
-        sla = PROMISED if case == "drift" else RELATIVE
+        sla = SLA_PROMISED if case == "drift" else SLA_RELATIVE
         for nf in play.nfs[:most]:
             yield drift_row(play, case, sla, nf)
     elif case == "no drift":

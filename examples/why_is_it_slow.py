@@ -23,5 +23,5 @@ for workload, prediction in zip((monitor, nids), predictions, strict=True):
 diagnosis = diagnose(models.predictors["tomur"], monitor, [nids], {"mtbr": (0, 1100)}, testbed=SimulatedTestbed())
 for shift in diagnosis.shifts:
     print(f"from {shift.before} to {shift.after} at {shift.at:.0f} matches/MB")
-agreed = [one.bottleneck == one.true_bottleneck for one in diagnosis.along["mtbr"]]
+agreed = [prediction.bottleneck == prediction.true_bottleneck for prediction in diagnosis.along["mtbr"]]
 print(f"predicted and true bottleneck agree at {sum(agreed)} of {len(agreed)} match rates")

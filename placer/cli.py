@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-PANELS = {
+COMMAND_PANELS = {
     "Planning": ("run", "compare", "size", "explain", "diagnose", "generate"),
     "Models": ("profile", "train", "predict", "sweep", "fit", "testbed"),
     "Running": ("serve", "online", "rebalance", "feedback"),
@@ -28,14 +28,14 @@ PANELS = {
     "Checking": ("verify", "reproduce", "pack"),
 }
 """Commands under their headings, in the order of the help."""
-COMMANDS = tuple(name for names in PANELS.values() for name in names)
-ELSEWHERE = "placer.commands"
+COMMANDS = tuple(name for names in COMMAND_PANELS.values() for name in names)
+PACKAGES_OF_COMMANDS = "placer.commands"
 """Entry points of other packages that are commands: `NAME = MODULE`."""
 
 DISTRIBUTION = "nf-placer"
-INTERRUPTED = 130
+INTERRUPTED_STATUS = 130
 
-SERVING = ("online", "serve", "testbed")
+ENDLESS_COMMANDS = ("online", "serve", "testbed")
 """Commands that go on until they are ended."""
 
 COLLECTED_AFTER = 20_000
@@ -78,7 +78,7 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command with its summary under its heading, without importing any."""
-        for heading, names in PANELS.items():
+        for heading, names in COMMAND_PANELS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, _summary_of(name)) for name in names])
 
@@ -87,7 +87,7 @@ def _module_of(name: str) -> str:
     """The module of a command: a file of ours, or what an entry point names."""
     if (Path(__file__).parent / "commands" / f"{name}.py").exists():
         return f"placer.commands.{name}"
-    return next(point.module for point in entry_points(group=ELSEWHERE, name=name))
+    return next(point.module for point in entry_points(group=PACKAGES_OF_COMMANDS, name=name))
 
 
 def _summary_of(name: str) -> str:
@@ -130,13 +130,13 @@ def commands(version: Version = False) -> None:
 def main() -> None:
     """Run the command line and end the process with its exit status."""
     _open_closed_streams()
-    if not set(SERVING).intersection(sys.argv[1:2]):
+    if not set(ENDLESS_COMMANDS).intersection(sys.argv[1:2]):
         gc.set_threshold(COLLECTED_AFTER)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
-        sys.exit(_report("interrupted", INTERRUPTED))
+        sys.exit(_report("interrupted", INTERRUPTED_STATUS))
 
 
 def _open_closed_streams() -> None:
@@ -152,7 +152,9 @@ def _run() -> int:
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         return (
-            _report("interrupted; the same command resumes where it can", status) if status == INTERRUPTED else status
+            _report("interrupted; the same command resumes where it can", status)
+            if status == INTERRUPTED_STATUS
+            else status
         )
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,7 +10,7 @@ import sqlite3
 
 from profiles import InputError
 
-FAILED, REFUSED = 1, 2
+FAILED_STATUS, REFUSED_STATUS = 1, 2
 
 
 def failure_of(error: BaseException) -> tuple[str, int] | None:
@@ -20,22 +20,22 @@ def failure_of(error: BaseException) -> tuple[str, int] | None:
 
     match error:
         case InputError():
-            return str(error), REFUSED
+            return str(error), REFUSED_STATUS
         case TestbedError() | InvalidPlan():
-            return f"error: {error}", FAILED
+            return f"error: {error}", FAILED_STATUS
         case MemoryError():
-            return "error: out of memory; a smaller input or a machine with more memory is needed", FAILED
+            return "error: out of memory; a smaller input or a machine with more memory is needed", FAILED_STATUS
         case RecursionError():
-            return "error: the input is nested too deeply", REFUSED
+            return "error: the input is nested too deeply", REFUSED_STATUS
         case OverflowError():
-            return f"error: a number of the input is too large: {error}", REFUSED
+            return f"error: a number of the input is too large: {error}", REFUSED_STATUS
         case ArithmeticError():
-            return f"error: {error}", FAILED
+            return f"error: {error}", FAILED_STATUS
         case sqlite3.Error():
-            return f"error: the state file: {error}; what was acknowledged is kept", FAILED
+            return f"error: the state file: {error}; what was acknowledged is kept", FAILED_STATUS
         case OSError(errno=errno.ENOSPC):
             where = f" for {error.filename}" if error.filename else ""
-            return f"error: no space left on the disk{where}; nothing half-written was left behind", FAILED
+            return f"error: no space left on the disk{where}; nothing half-written was left behind", FAILED_STATUS
         case OSError():
-            return f"error: {error}", FAILED
+            return f"error: {error}", FAILED_STATUS
     return None

@@ -19,7 +19,7 @@ from placer.progress import Progress
 from placer.strategies import NamedStrategy
 from profiles.shown import Shown
 
-DIVISORS = (2, 4, 8)
+RISK_DIVISORS = (2, 4, 8)
 """Fractions of the budget that are tried one after the other: a half, a quarter, an eighth."""
 
 MEDIAN_RISK = 0.5
@@ -63,7 +63,7 @@ class Placing:
     truth: Sequence[Oracle] | None
     progress: Progress
 
-    def evaluated(self, strategy: NamedStrategy, predictor: str | None, catalogue: Catalogue) -> Evaluation:
+    def place_and_evaluate(self, strategy: NamedStrategy, predictor: str | None, catalogue: Catalogue) -> Evaluation:
         """The strategy's plan, checked and evaluated."""
         with self.progress.task(strategy.name if predictor is None else f"{strategy.name}, {predictor}") as advance:
             plan = strategy.build(catalogue, predictor).place(self.arrivals, advance)
@@ -73,14 +73,16 @@ class Placing:
         predicted = None if predictor is None else catalogue.oracles(predictor)
         return with_expected(evaluate(plan, catalogue.kinds, self.truth, predicted), catalogue)
 
-    def measured(self, catalogue: Catalogue, predictor: str, most: int, seed: int, *, online: bool) -> Evaluation:
+    def place_by_measuring(
+        self, catalogue: Catalogue, predictor: str, most: int, seed: int, *, online: bool
+    ) -> Evaluation:
         """The plan by at most `most` runs on the catalogue's testbeds, checked and evaluated.
 
         It is of the strategy that knows all arrivals, or of the `online` one.
         """
-        from placer.budget.measured_plan import ONLINE, PLANNED, plan_by_measuring
+        from placer.budget.measured_plan import MEASURED_ONLINE, MEASURED_PLANNED, plan_by_measuring
 
-        with self.progress.task(f"{ONLINE if online else PLANNED}, {predictor}") as advance:
+        with self.progress.task(f"{MEASURED_ONLINE if online else MEASURED_PLANNED}, {predictor}") as advance:
             found = plan_by_measuring(
                 self.arrivals, catalogue, predictor, most,
                 seed=seed, online=online, say=self.progress.say, progress=advance,
@@ -92,11 +94,11 @@ class Placing:
             evaluation, measured_runs=found.runs, measured_pct=found.measured_pct, unmeasured=found.unmeasured
         )
 
-    def varied(self, asked: Evaluation, strategy: NamedStrategy, catalogue: Catalogue) -> BudgetVariation:
+    def vary_budget(self, asked: Evaluation, strategy: NamedStrategy, catalogue: Catalogue) -> BudgetVariation:
         """The plans of a strategy whose plan for the catalogue's budget is `asked`, at other budgets."""
         predictor = asked.plan.predictor
         named = replace(strategy, name=f"{strategy.name} without margin")
-        without = self.evaluated(named, predictor, replace(catalogue, risk=MEDIAN_RISK, budget_pct=None))
+        without = self.place_and_evaluate(named, predictor, replace(catalogue, risk=MEDIAN_RISK, budget_pct=None))
         return BudgetVariation(asked, tuple(self._more_careful(asked, strategy, catalogue)), without)
 
     def _more_careful(
@@ -104,7 +106,7 @@ class Placing:
     ) -> Iterator[tuple[float, Evaluation]]:
         """Plans for smaller budgets until one keeps the catalogue's by the ground truth, or none could."""
         budget, last = catalogue.budget_pct, asked
-        for divisor in DIVISORS:
+        for divisor in RISK_DIVISORS:
             if budget is None or last.violations_pct is None or last.violations_pct <= budget:
                 return
             running = any(arrival.nic is not None for arrival in self.arrivals)
@@ -112,7 +114,7 @@ class Placing:
                 return  # SLAs are violated only where nothing was decided
             smaller = budget / divisor
             named = replace(strategy, name=f"{strategy.name} at budget {smaller:g} %")
-            last = self.evaluated(named, asked.plan.predictor, replace(catalogue, budget_pct=smaller))
+            last = self.place_and_evaluate(named, asked.plan.predictor, replace(catalogue, budget_pct=smaller))
             yield smaller, last
 
 

@@ -9,10 +9,10 @@ from typing import TextIO
 
 from placer.evaluate.checks import InvalidPlan, check_plan, slas_kept
 from placer.evaluate.evaluation import Evaluation, evaluate
-from placer.inputs.arrivals import STRICT, TraceOptions, read_arrivals, refuse_unknown_nics
+from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals, refuse_unknown_nics
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
-from placer.model.catalogue import PREDICTED, Catalogue
+from placer.model.catalogue import PREDICTED_TRUTH, Catalogue
 from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.offered import OfferedWorkload
@@ -31,7 +31,7 @@ from profiles import CoLocation, Fault, InputError
 from profiles.faults import suggestion
 from profiles.shown import Shown
 
-CERTIFIED = (OPTIMAL, PLANNED)
+CERTIFIED_STRATEGIES = (OPTIMAL, PLANNED)
 """Plans that can be certified, the default one first."""
 
 
@@ -75,7 +75,7 @@ class RunRequest:
     certificate: str | None = None
     vary_budget: bool = False
     measure: int | None = None
-    trace_options: TraceOptions = STRICT
+    trace_options: TraceOptions = STRICT_OPTIONS
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +138,7 @@ class Comparison(Evaluations):
         if of == PLANNED:
             plan = next(evaluation.plan for evaluation in self.evaluations if evaluation.plan.strategy == PLANNED)
             return planned_certificate_json(self.arrivals, self.catalogue, plan)
-        predictor = self.judge if self.truth == PREDICTED else None
+        predictor = self.judge if self.truth == PREDICTED_TRUTH else None
         return certificate_json(self.arrivals, self.catalogue, self.optimum, predictor)
 
     def wastage_pct(self, evaluation: Evaluation) -> float | None:
@@ -181,8 +181,10 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         evaluations = list(_online(chosen, predictors, catalogue, placing))
         variations = tuple(_variations(evaluations if request.vary_budget else (), chosen, catalogue, placing))
         if request.measure is not None and by_measuring is not None:
-            online = PLANNED not in [one.definition.name for one in chosen if one is not None]
-            evaluations.append(placing.measured(catalogue, by_measuring, request.measure, request.seed, online=online))
+            online = PLANNED not in [strategy.definition.name for strategy in chosen if strategy is not None]
+            evaluations.append(
+                placing.place_by_measuring(catalogue, by_measuring, request.measure, request.seed, online=online)
+            )
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
         if None in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
@@ -197,7 +199,7 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
 
 def _refuse_unplanned(chosen: Sequence[NamedStrategy | None], predictors: Sequence[str], catalogue: Catalogue) -> None:
     """InputError where no plan of `planned` would be made."""
-    planned = [one.definition for one in chosen if one is not None and one.name == PLANNED]
+    planned = [strategy.definition for strategy in chosen if strategy is not None and strategy.name == PLANNED]
     if not planned:
         raise InputError.of("--of", f"{PLANNED} is not among the strategies", hint=f"--strategy {PLANNED}")
     if not any(planned[0].serves(catalogue, predictor) for predictor in predictors):
@@ -314,7 +316,7 @@ def _online(
         for predictor in predictors if strategy.needs_predictor else [None]:
             if predictor is not None and not strategy.definition.serves(catalogue, predictor):
                 continue
-            evaluation = placing.evaluated(strategy, predictor, catalogue)
+            evaluation = placing.place_and_evaluate(strategy, predictor, catalogue)
             check_gpus(evaluation.plan, catalogue)
             yield evaluation
 
@@ -323,12 +325,12 @@ def _variations(
     evaluations: Sequence[Evaluation], chosen: Sequence[NamedStrategy | None], catalogue: Catalogue, placing: Placing
 ) -> Iterator[BudgetVariation]:
     """The variations of the plans that were made for the catalogue's budget."""
-    strategies = {one.name: one for one in chosen if one is not None}
+    strategies = {strategy.name: strategy for strategy in chosen if strategy is not None}
     for asked in evaluations:
         if catalogue.budget_pct is not None and asked.plan.risk is not None:
-            varied = placing.varied(asked, strategies[asked.plan.strategy], catalogue)
-            for one in (varied.without_margin, *(careful for _, careful in varied.more_careful)):
-                check_gpus(one.plan, catalogue)
+            varied = placing.vary_budget(asked, strategies[asked.plan.strategy], catalogue)
+            for evaluation in (varied.without_margin, *(careful for _, careful in varied.more_careful)):
+                check_gpus(evaluation.plan, catalogue)
             yield varied
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from placer.cli import COMMANDS, PANELS, app
+from placer.cli import COMMAND_PANELS, COMMANDS, app
 from tests.shown_output import PAGES, REPO, Shown, shown_outputs
 
 README = REPO / "README.md"
@@ -61,8 +61,8 @@ def test_every_command_is_documented() -> None:
     """The page of commands has a row for each, under the heading of the help; README says who needs it."""
     page = (REPO / "docs/reference/commands.md").read_text(encoding="utf-8")
     sections = dict(section.split("\n", 1) for section in page.split("\n## ")[1:])
-    assert list(sections) == list(PANELS)
-    for heading, names in PANELS.items():
+    assert list(sections) == list(COMMAND_PANELS)
+    for heading, names in COMMAND_PANELS.items():
         for name in names:
             assert f"| `placer {name}" in sections[heading], name
     needed = [row for row in README.read_text(encoding="utf-8").splitlines() if row.startswith("| a")]

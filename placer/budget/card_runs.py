@@ -81,11 +81,11 @@ class CardRuns:
             self._working = self._working or WorkingRuns(self._testbed, group[0][0], lambda runs: None)
             seed = int(np.random.SeedSequence([self._seed, repeat]).generate_state(1)[0])
             # several at a time only where the testbed gains by it: a batch with a failure is run again in parts
-            batches = [group] if self._testbed.batches else [[one] for one in group]
-            answered = {one: run for batch in batches for one, run in self._working.run(batch, seed)}
+            batches = [group] if self._testbed.batches else [[co_location] for co_location in group]
+            answered = {co_location: run for batch in batches for co_location, run in self._working.run(batch, seed)}
             for co_location, run in answered.items():
                 self._keep(co_location, [measurement.throughput_kpps for measurement in run.measurements])
-            self._leave_out([one for one in group if one not in answered])
+            self._leave_out([co_location for co_location in group if co_location not in answered])
 
     def _leave_out(self, failed: Sequence[CoLocation]) -> None:
         for co_location in failed:
@@ -136,7 +136,7 @@ ONE_DEVIATION = float(ndtr(-1.0))
 """The risk whose prediction is one standard deviation below the median."""
 LEAST_DEVIATION = 0.001
 """Least relative standard deviation of a prediction."""
-UNUSABLE = 1e-6
+UNUSABLE_RUN = 1e-6
 """What remains of the throughput in a co-location that must not be used: it keeps no SLA."""
 
 
@@ -170,23 +170,23 @@ class MeasuredPredictor(Predictor):
     def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Floats]:
         answers = self.predicted.throughput(co_locations, risk=risk)
         below = 0.0 if risk is None else float(ndtri(risk))
-        for at, estimates in self._measured(co_locations).items():
+        for at, estimates in self._estimates_of(co_locations).items():
             margin = below if len(estimates) > 1 else 0.0  # as predictors do where a workload is alone
             answers[at] = np.array([math.exp(mean + margin * deviation) for mean, deviation in estimates])
-        for at in self._refused(co_locations):
-            answers[at] = answers[at] * UNUSABLE
+        for at in self._find_refused(co_locations):
+            answers[at] = answers[at] * UNUSABLE_RUN
         return answers
 
     def shortfall(
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
     ) -> list[Floats]:
         answers = self.predicted.shortfall(co_locations, required_kpps)
-        for at, estimates in self._measured(co_locations).items():
+        for at, estimates in self._estimates_of(co_locations).items():
             mean, deviation = np.array(estimates).T
             required = np.log(np.maximum(required_kpps[at], 1e-9))
             alone = len(estimates) == 1
             answers[at] = (mean < required).astype(float) if alone else ndtr((required - mean) / deviation)
-        for at in self._refused(co_locations):
+        for at in self._find_refused(co_locations):
             answers[at] = np.ones(len(co_locations[at]))
         return answers
 
@@ -194,20 +194,20 @@ class MeasuredPredictor(Predictor):
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[Floats]]
     ) -> list[list[Floats]]:
         answers = self.predicted.shortfalls(co_locations, required_kpps)
-        for at, estimates in self._measured(co_locations).items():
+        for at, estimates in self._estimates_of(co_locations).items():
             alone = len(estimates) == 1
             for place, ((mean, deviation), need) in enumerate(zip(estimates, required_kpps[at], strict=True)):
                 required = np.log(np.maximum(need, 1e-9))
                 short: Floats = np.where(mean < required, 1.0, 0.0) if alone else ndtr((required - mean) / deviation)
                 answers[at][place] = short
-        for at in self._refused(co_locations):
+        for at in self._find_refused(co_locations):
             answers[at] = [np.ones(len(need)) for need in required_kpps[at]]
         return answers
 
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         answers = self.predicted.predict(co_locations, coverage=coverage)
         width = float(ndtri(0.5 + coverage / 2))
-        for at, estimates in self._measured(co_locations).items():
+        for at, estimates in self._estimates_of(co_locations).items():
             answers[at] = [
                 replace(
                     one,
@@ -223,17 +223,21 @@ class MeasuredPredictor(Predictor):
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Floats:
         return self.predicted.predict_contention(nf, table)
 
-    def _refused(self, co_locations: Sequence[Sequence[Workload]]) -> list[int]:
+    def _find_refused(self, co_locations: Sequence[Sequence[Workload]]) -> list[int]:
         """The places of co-locations that do not run; an NF alone is predicted even so."""
         refused = self.runs.refused
-        return [at for at, one in enumerate(co_locations) if len(one) > 1 and tuple(sorted(one)) in refused]
+        return [
+            at
+            for at, co_location in enumerate(co_locations)
+            if len(co_location) > 1 and tuple(sorted(co_location)) in refused
+        ]
 
-    def _measured(self, co_locations: Sequence[Sequence[Workload]]) -> dict[int, list[tuple[float, float]]]:
+    def _estimates_of(self, co_locations: Sequence[Sequence[Workload]]) -> dict[int, list[tuple[float, float]]]:
         """By place, of each measured co-location: per workload the logarithm of its throughput, and its deviation."""
         keys = [tuple(sorted(co_location)) for co_location in co_locations]
         places = [at for at, key in enumerate(keys) if key in self.runs]
         self._estimate(sorted({keys[at] for at in places} - self._estimates.keys()))
-        return {at: [self._estimates[keys[at]][one] for one in co_locations[at]] for at in places}
+        return {at: [self._estimates[keys[at]][workload] for workload in co_locations[at]] for at in places}
 
     def _estimate(self, missing: Sequence[CoLocation]) -> None:
         """Weigh measurement and prediction; the solo throughputs first, because the others rest on them."""
@@ -241,8 +245,8 @@ class MeasuredPredictor(Predictor):
             return
         median = self.predicted.throughput(missing)
         lower = self.predicted.throughput(missing, risk=ONE_DEVIATION)
-        alone: list[CoLocation] = sorted({(one,) for key in missing for one in key})
-        prior = self.predicted.alone_spread([one for (one,) in alone])
+        alone: list[CoLocation] = sorted({(workload,) for key in missing for workload in key})
+        prior = self.predicted.alone_spread([workload for (workload,) in alone])
         self._alone |= {one: float(spread) ** 2 for (one,), spread in zip(alone, prior, strict=True)}
         if any(len(key) > 1 for key in missing):
             self._estimate([key for key in alone if key in self.runs and key not in self._estimates])

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from placer.budget.card_runs import UNUSABLE, CardRuns, MeasuredPredictor
+from placer.budget.card_runs import UNUSABLE_RUN, CardRuns, MeasuredPredictor
 from placer.budget.usage import Needs, OnCard, needs_of
 from placer.evaluate.checks import peak_cost
 from placer.evaluate.expected_violations import expected_violations, groups_by_kind, shortfalls
@@ -27,7 +27,7 @@ from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 from profiles import CoLocation, InputError
 
-ONLINE, PLANNED = "contention-aware measured", "planned measured"
+MEASURED_ONLINE, MEASURED_PLANNED = "contention-aware measured", "planned measured"
 """The names of such plans, by who places."""
 LEAST_SHARE = 10
 """A round spends half of the runs that are left, but at least this fraction of all: 1/10."""
@@ -35,7 +35,7 @@ IN_DOUBT = 0.02
 """A measured co-location is repeated where a violation is at least so likely: 2 standard deviations of an estimate."""
 MOSTLY_PCT = 50.0
 """The share of instances (%) whose co-locations were measured, from which on a plan of those alone is made, too."""
-WORTH = 0.01
+WORTH_OF_MEASURING = 0.01
 """The share of its cost that a plan may cost more where more of it was measured."""
 
 Say = Callable[[str], None]
@@ -148,7 +148,7 @@ class _Rounds:
         self._predictor = predictor
         self._progress = progress
         self._online = online
-        self.name = ONLINE if online else PLANNED
+        self.name = MEASURED_ONLINE if online else MEASURED_PLANNED
         self._former: Plan | None = None
         self._free: Plan | None = None
         first = {id(testbed): at for at, testbed in reversed(list(enumerate(catalogue.testbeds)))}
@@ -185,7 +185,7 @@ class _Rounds:
         rejected = min(plan.rejected for plan in plans)
         costs = [peak_cost(plan, catalogue.kinds) if plan.rejected == rejected else math.inf for plan in plans]
         shares = [self._needs(plan).measured_pct(self._measured) for plan in plans]
-        near = [at for at, cost in enumerate(costs) if cost <= (1.0 + WORTH) * min(costs)]
+        near = [at for at, cost in enumerate(costs) if cost <= (1.0 + WORTH_OF_MEASURING) * min(costs)]
         best = min(near, key=lambda at: (-shares[at], costs[at]))
         self._former = plans[best]
         runs = sum(run.total for run in self._runs.values())
@@ -197,7 +197,7 @@ class _Rounds:
         """Whether a plan of the round before is as good as before: no part of it was measured to violate an SLA."""
         if any(share > 0.5 for _, _, _, share in self._measured_shares(former, catalogue)):
             return False
-        expected = [expected_violations(one, catalogue, self._predictor).mean_pct for one in (former, plan)]
+        expected = [expected_violations(candidate, catalogue, self._predictor).mean_pct for candidate in (former, plan)]
         return expected[0] <= max(expected[1], catalogue.budget_pct or 0.0)
 
     def _measured_shares(self, plan: Plan, catalogue: Catalogue) -> Iterator[tuple[int, CoLocation, Tenant, float]]:
@@ -236,7 +236,9 @@ class _Rounds:
 
         Where a plan of all co-locations costs less than the current one, what it needs comes first.
         """
-        settled = self._measured | {(card, one) for card, runs in self._runs.items() for one in runs.refused}
+        settled = self._measured | {
+            (card, co_location) for card, runs in self._runs.items() for co_location in runs.refused
+        }
         plan, free = current.plan, self._free
         kinds = current.catalogue.kinds
         if free is not None and not self._online and peak_cost(free, kinds) < peak_cost(plan, kinds):
@@ -269,6 +271,6 @@ class _OnlyMeasured(Oracle):
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         answers = self._known.throughput(co_locations)
         return [
-            kpps if len(one) == 1 or one in self._runs else [UNUSABLE * value for value in kpps]
+            kpps if len(one) == 1 or one in self._runs else [UNUSABLE_RUN * value for value in kpps]
             for one, kpps in zip(co_locations, answers, strict=True)
         ]

@@ -23,11 +23,11 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.plan import Plan, replay_plan
 from placer.model.sla import Sla
-from placer.strategies.budget import RISKS, Replayed, with_reserves
+from placer.strategies.budget import RISKS_TRIED, Replayed, with_reserves
 from placer.strategies.contention_aware import ContentionAware
 from profiles import CoLocation, Workload
 
-RESAMPLED = 2
+RESAMPLED_TRACES = 2
 """Traces like the arrivals that are planned besides them in the first round; one in each later round."""
 LESS_CAREFUL = (0.5, 0.25)
 """Risks of less careful plans, made where the budget allows less: both in the first round, later in turn."""
@@ -85,7 +85,7 @@ def usage_of(
         Rounds before this one.
     """
     plan = _plan(arrivals, catalogue, predictor, former)
-    traces = _resample(arrivals, seed, number, 1 if former else RESAMPLED)
+    traces = _resample(arrivals, seed, number, 1 if former else RESAMPLED_TRACES)
     risks = LESS_CAREFUL[number % 2 :][:1] if former else LESS_CAREFUL
     less_careful = [risk for risk in risks if risk > (plan.risk or 0.0)]
     plans = [
@@ -104,18 +104,18 @@ def usage_of(
 
 def _plan(arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str, former: Usage | None) -> Plan:
     """The plan within the budget, at the risk of the round before or one step from it where there was one."""
-    if former is None or catalogue.budget_pct is None or former.plan.risk not in RISKS:
+    if former is None or catalogue.budget_pct is None or former.plan.risk not in RISKS_TRIED:
         return ContentionAware(catalogue, predictor).place(arrivals)
-    at = RISKS.index(former.plan.risk)
-    plan = _place_at(RISKS[at], arrivals, catalogue, predictor)
+    at = RISKS_TRIED.index(former.plan.risk)
+    plan = _place_at(RISKS_TRIED[at], arrivals, catalogue, predictor)
     expected = expected_violations(plan, catalogue, predictor)
     careful = with_reserves(expected, Replayed())  # replays would take longer than the round gains by them
     if careful > catalogue.budget_pct:
         step = 1
     else:  # violations grow about as the risk does
-        step = -1 if at and careful * RISKS[at - 1] / RISKS[at] <= catalogue.budget_pct else 0
-    moved = min(at + step, len(RISKS) - 1)
-    return plan if moved == at else _place_at(RISKS[moved], arrivals, catalogue, predictor)
+        step = -1 if at and careful * RISKS_TRIED[at - 1] / RISKS_TRIED[at] <= catalogue.budget_pct else 0
+    moved = min(at + step, len(RISKS_TRIED) - 1)
+    return plan if moved == at else _place_at(RISKS_TRIED[moved], arrivals, catalogue, predictor)
 
 
 def _place_at(risk: float | None, arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str) -> Plan:
@@ -189,7 +189,7 @@ class Needs:
     def measured_pct(self, measured: Collection[OnCard]) -> float:
         """The share of instances (%) all of whose co-locations were measured; 100 % of no instances."""
         placed = self.groups.total()
-        on = sum(instances for group, instances in self.groups.items() if all(one in measured for one in group))
+        on = sum(instances for group, instances in self.groups.items() if all(use in measured for use in group))
         return 100.0 * on / placed if placed else 100.0
 
     def next_runs(self, measured: Collection[OnCard], most: int) -> list[OnCard]:

@@ -30,19 +30,19 @@ from predictor import Predictor
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
-COVERAGE = 0.9
+INTERVAL_COVERAGE = 0.9
 HALF_WIDTH = 1.6449
 """Standard deviations from the middle of the interval of that coverage to its ends."""
 MOST_AT_ONCE = 6
 """Runs of one co-location in a round: the next round knows more."""
-UNKNOWN = 0.05
+UNKNOWN_DEVIATION = 0.05
 """Standard deviation of a prediction without an interval."""
 
-TOGETHER = (1, 3, MOST_AT_ONCE)
+RUNS_TOGETHER = (1, 3, MOST_AT_ONCE)
 """Numbers of runs whose gain is estimated."""
-SAMPLES = 200
+OUTCOME_SAMPLES = 200
 """Pairs of outcomes of a run that are drawn, the same for each co-location."""
-LEAST = 1e-9
+LEAST_GAIN = 1e-9
 """Gain below which a run is worth nothing."""
 
 
@@ -72,14 +72,14 @@ class _Candidate:
         variance = np.array(self.deviation) ** 2
         if runs:
             variance = variance * (noise**2 / runs) / np.maximum(variance + noise**2 / runs, 1e-24)
-        return max(self._gain(variance, noise**2 / further, risk) / further for further in TOGETHER)
+        return max(self._gain(variance, noise**2 / further, risk) / further for further in RUNS_TOGETHER)
 
     def _gain(self, variance: Floats, noise: float, risk: float) -> float:
         """The expected gain of a run, by the variance of each prediction, and the variance of the run."""
         moved = variance / np.maximum(np.sqrt(variance + noise), 1e-12)
         left = np.sqrt(np.maximum(variance - moved**2, 0.0))
         distance = np.array(self.distance)[:, None]
-        drawn = np.random.default_rng(0).standard_normal((len(distance), SAMPLES))
+        drawn = np.random.default_rng(0).standard_normal((len(distance), OUTCOME_SAMPLES))
         outcomes = distance + moved[:, None] * np.hstack([drawn, -drawn])
         gain = self._usable(outcomes, left, risk).mean(axis=1) - self._usable(distance, np.sqrt(variance), risk)[:, 0]
         return float(gain @ np.array(self.weight))
@@ -127,7 +127,7 @@ def choose_runs(
     chosen: Counter[CoLocation] = Counter()
     while heap and chosen.total() < most:
         worth, key, times = heapq.heappop(heap)
-        if worth >= -LEAST:
+        if worth >= -LEAST_GAIN:
             break
         chosen[key] += 1
         if times + 1 < MOST_AT_ONCE:
@@ -172,12 +172,14 @@ def _predict(
 ) -> list[tuple[CoLocation, list[float], list[float]]]:
     """Throughput (kpps) of every workload of each co-location, and the relative standard deviation of that."""
     found = []
-    for co_location, predictions in zip(co_locations, predictor.predict(co_locations, coverage=COVERAGE), strict=True):
+    for co_location, predictions in zip(
+        co_locations, predictor.predict(co_locations, coverage=INTERVAL_COVERAGE), strict=True
+    ):
         measured = noise / math.sqrt(runs[co_location]) if runs.get(co_location) else math.inf
         deviations = [
             math.log(prediction.high_kpps / prediction.low_kpps) / (2 * HALF_WIDTH)
             if prediction.low_kpps and prediction.high_kpps
-            else UNKNOWN
+            else UNKNOWN_DEVIATION
             for prediction in predictions
         ]
         found.append(

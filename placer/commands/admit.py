@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from placer.gpu.device import GpuDevice
     from placer.gpu.plan import LatencySlo, PlanLatencies
 
-FORMATS = ("table", "json")
-PREDICTED = "predicted"
+ADMISSION_FORMATS = ("table", "json")
+PREDICTED_METHOD = "predicted"
 """The method that needs models; its answers say nothing of the model of a device."""
 AFTER_S = 1.0
 """Seconds after which a message says what takes so long."""
@@ -76,20 +76,20 @@ def command(
     from placer.progress import Progress
     from placer.report.text.admission import admission_report, answer
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, ADMISSION_FORMATS)
     admit = METHODS.find(method)
     refuse_unwritable("--certificate", certificate)
     refuse_same_files({"--certificate": certificate}, {"SLOS": _path(slos), "--device": device})
-    if method == PREDICTED:
+    if method == PREDICTED_METHOD:
         _refuse_for_predicted(models, {"--explain": explain, "--certificate": certificate is not None})
     gpu, read, latencies = _read(slos, device, models)
     progress = Progress(quiet=quiet)
     with progress.waiting(f"admitting {len(read):,} SLOs, at most {time_limit:g} s", AFTER_S):
         admission = admit(gpu, read, MethodSetting(seed, time_limit, latencies))
-    if method == PREDICTED and latencies is not None and format == "table":
-        from placer.report.text.admission import predicted_table
+    if method == PREDICTED_METHOD and latencies is not None and format == "table":
+        from placer.report.text.admission import format_predicted
 
-        typer.echo(predicted_table(admission, latencies.p99_us(admission.admitted)), nl=False)
+        typer.echo(format_predicted(admission, latencies.p99_us(admission.admitted)), nl=False)
         return
     reasons = None
     if explain:
@@ -114,9 +114,9 @@ def _refuse_for_predicted(models: Path | None, given: dict[str, bool]) -> None:
     """Refuse what speaks of the model of a device, and admission by models without any."""
     if models is None:
         hint = "`placer train PROFILE --out DIR` writes them from the profile of a GPU"
-        raise InputError.of("--models", f"is missing: --method {PREDICTED} admits by models", hint=hint)
+        raise InputError.of("--models", f"is missing: --method {PREDICTED_METHOD} admits by models", hint=hint)
     for option in (name for name, there in given.items() if there):
-        message = f"is not known of --method {PREDICTED}: it speaks of the model of a device"
+        message = f"is not known of --method {PREDICTED_METHOD}: it speaks of the model of a device"
         raise InputError.of(option, message, hint="--method exact has it")
 
 

@@ -11,7 +11,7 @@ import typer
 
 from placer.commands.chain_place import (
     AFTER_S,
-    FORMATS,
+    PLAN_FORMATS,
     ChainsFile,
     Format,
     PlanFile,
@@ -70,7 +70,7 @@ def explain(
     from placer.report.rack.layouts import explanation_report
     from placer.report.rack.plan import rack_report
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, PLAN_FORMATS)
     read, on = read_chains_and_rack(chains, rack)
     numbers = _numbers(read.chains, chain)
     places = None if placement is None else _places(placement, read.chains, numbers, on)
@@ -190,7 +190,7 @@ def replan(
     from placer.rack.replanning.replan import replan
     from placer.report.rack.plan import replan_report
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, PLAN_FORMATS)
     refuse_unwritable("--plan", plan)
     given = {"PLAN": old, "CHAINS": chains} | ({"--rack": rack} if rack else {})
     refuse_same_files({"--plan": plan}, {name: path for name, path in given.items() if name != "PLAN"})

@@ -97,10 +97,10 @@ def profiles_by_nf(given: Sequence[str]) -> dict[str, str]:
     """
     paths: dict[str, str] = {}
     faults = []
-    for one in given:
-        nf, equals, path = one.partition("=")
+    for text in given:
+        nf, equals, path = text.partition("=")
         if not (nf and equals and path):
-            faults.append(Fault("--profile", None, None, f"'{one}' is not of the form NF=FILE", "as in nx=nx.csv"))
+            faults.append(Fault("--profile", None, None, f"'{text}' is not of the form NF=FILE", "as in nx=nx.csv"))
         elif nf in paths:
             faults.append(Fault("--profile", None, None, f"'{nf}' is given twice", "put all its rows into one file"))
         else:
@@ -110,7 +110,7 @@ def profiles_by_nf(given: Sequence[str]) -> dict[str, str]:
     return paths
 
 
-def ordered(order: str | None, paths: Mapping[str, str]) -> list[str]:
+def read_order(order: str | None, paths: Mapping[str, str]) -> list[str]:
     """The NFs of `--order`.
 
     Raises
@@ -139,7 +139,7 @@ def source_of(source: str | None, paths: Mapping[str, str]) -> list[str]:
     return [source] if source else []
 
 
-def placed_chain(
+def describe_placed_chain(
     nfs: Sequence[str], cores: str | None, passes: Sequence[str] | None, resizes: Sequence[str] | None
 ) -> PlacedChain:
     """The chain that the options describe.
@@ -230,8 +230,8 @@ def _effects(nfs: Sequence[str], passes: Sequence[str], resizes: Sequence[str]) 
 
 def _by_nf(option: str, given: Sequence[str], nfs: Sequence[str]) -> dict[str, str]:
     values: dict[str, str] = {}
-    for one in given:
-        nf, _, value = one.partition("=")
+    for text in given:
+        nf, _, value = text.partition("=")
         if nf not in nfs:
             raise InputError.of(option, f"'{nf}' is not in --order", hint=suggestion(nf, nfs))
         if nf in values:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from placer.rack.plan import RackPlan
     from placer.rack.rack import Rack
 
-FORMATS = ("table", "json")
+PLAN_FORMATS = ("table", "json")
 AFTER_S = 1.0
 """Seconds after which a message says what takes so long."""
 
@@ -98,9 +98,9 @@ def command(
     from placer.rack.reasons.infeasible import explained
     from placer.rack.run_strategy import run_strategy
     from placer.rack.stages.stage_oracles import checked_stages
-    from placer.report.rack.plan import contended_answer, contended_report, rack_report
+    from placer.report.rack.plan import build_contended, format_contended, rack_report
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, PLAN_FORMATS)
     CHAIN_STRATEGIES.find(strategy)
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():
@@ -125,7 +125,7 @@ def command(
     contended = contended and contended.explained(found)
     if plan is not None:
         with file_aside(plan) as aside:
-            predicted = {"answer": contended_answer(contended)} if contended else {}
+            predicted = {"answer": build_contended(contended)} if contended else {}
             document = {**plan_document(found, read.chains), **predicted}
             aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
     if certificate is not None:
@@ -138,7 +138,7 @@ def command(
 
         page = page_of_rack_plan(found, strategy, chains.name, predicted=contended is not None)
         write_page(replace(page, made_by=command_line(context)), report)
-    text = contended_report(contended, strategy, format) if contended else rack_report(found, strategy, format)
+    text = format_contended(contended, strategy, format) if contended else rack_report(found, strategy, format)
     typer.echo(text, nl=False)
 
 
@@ -192,13 +192,15 @@ def _growth(
     spec = rack.testbed.spec
     if models == Path("none") or (models is None and spec is None):
         return None
-    from placer.inputs.models import RECORDED, RECORDED_OF, open_models
+    from placer.inputs.models import RECORDED_OF, RECORDED_PROFILE, open_models
     from placer.rack.contention.modelled_growth import ModelledGrowth, refuse_unknown
 
     if models is None and spec not in RECORDED_OF:
         hint = f"name a folder with --models; recorded are those of {', '.join(RECORDED_OF)}"
         raise InputError.of(str(file), f"there are no recorded models of '{spec}'", column="testbed.spec", hint=hint)
-    growth = ModelledGrowth(rack, open_models(models, progress.say, RECORDED_OF.get(spec or "", RECORDED)), risk=risk)
+    growth = ModelledGrowth(
+        rack, open_models(models, progress.say, RECORDED_OF.get(spec or "", RECORDED_PROFILE)), risk=risk
+    )
     refuse_unknown(growth, read)
     for note in growth.notes():
         progress.say(f"note: {note}")

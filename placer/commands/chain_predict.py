@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from placer.rack.files.measured_chains import ChainFiles
     from predictor.chains.chain_model import ChainModel
 
-FORMATS = ("csv", "table", "json")
+PREDICTION_FORMATS = ("csv", "table", "json")
 
 AskedFile = Annotated[
     str | None,
@@ -54,7 +54,7 @@ def command(
     from placer.progress import Progress
     from placer.rack.files.measured_chains import read_chain_files
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, PREDICTION_FORMATS)
     paths = options.profiles_by_nf(profile)
     progress = Progress(quiet=quiet)
     if compare:
@@ -63,8 +63,8 @@ def command(
         return
     if at is None:
         raise InputError.of("--at", "is missing", hint="--at FILE.csv lists what to predict; --compare needs none")
-    nfs = options.ordered(order, paths)
-    chain = options.placed_chain(nfs, cores, passes, resizes)
+    nfs = options.read_order(order, paths)
+    chain = options.describe_placed_chain(nfs, cores, passes, resizes)
     needed = [*nfs, *options.source_of(source, paths)]
     files = read_chain_files(paths, needed, y, measured=measured, asked=at, ignored=ignore or ())
     for note in files.notes:
@@ -78,11 +78,11 @@ def command(
 
 def _comparison(files: ChainFiles, form: str) -> str:
     from placer.report.rack.predicted_chain import comparison
-    from predictor.chains.profiled_nf import compared
+    from predictor.chains.profiled_nf import compare_regressors
     from predictor.chains.settings import settings_of, without_strange
 
     errors = {
-        nf: compared(without_strange(settings_of(columns.inputs, columns.at, columns.measured)))
+        nf: compare_regressors(without_strange(settings_of(columns.inputs, columns.at, columns.measured)))
         for nf, columns in files.profiles.items()
     }
     return comparison(errors, form)

@@ -16,7 +16,7 @@ from profiles.text import number_of
 if TYPE_CHECKING:
     from placer.rack.files.measured_chains import ChainFiles
 
-FORMATS = ("table", "json")
+SCALE_FORMATS = ("table", "json")
 MOST_AMOUNTS = 1000
 
 Target = Annotated[
@@ -65,12 +65,12 @@ def command(
     from placer.report.rack.predicted_chain import scaling_report
     from predictor.chains.scaling import ScalingTarget, greedy_allocation, smallest_allocation
 
-    one_of("--format", format, FORMATS)
+    one_of("--format", format, SCALE_FORMATS)
     if target <= 0:
         raise InputError.of("--target", f"{target:g} is not above 0")
     paths = options.profiles_by_nf(profile)
-    nfs = options.ordered(order, paths)
-    chain = options.placed_chain(nfs, cores, passes, resizes)
+    nfs = options.read_order(order, paths)
+    chain = options.describe_placed_chain(nfs, cores, passes, resizes)
     needed = [*nfs, *options.source_of(source, paths)]
     files = read_chain_files(paths, needed, y, measured=measured, ignored=ignore or ())
     amounts = _amounts(files, dict.fromkeys(nfs), resource, step)
@@ -97,8 +97,8 @@ def _workload(files: ChainFiles, nfs: Sequence[str], resource: str, given: Seque
     values: dict[str, float] = {}
     known = {name for nf in nfs for name in files.profiles[nf].inputs}
     known |= {f"{nf}.{name}" for nf in nfs for name in files.profiles[nf].inputs}
-    for one in given:
-        name, _, text = one.partition("=")
+    for option in given:
+        name, _, text = option.partition("=")
         value = number_of(text)
         if name not in known:
             raise InputError.of("--workload", f"'{name}' is not a column of the profiles", hint=suggestion(name, known))

@@ -57,10 +57,10 @@ def command(
     result is saved as soon as it is ready. The same command continues after an interrupt.
     """
     from placer.model.catalogue import DEFAULT_BUDGET_PCT
-    from placer.placing import DIVISORS
+    from placer.placing import RISK_DIVISORS
     from placer.progress import Progress
     from placer.report.files import write_files
-    from placer.report.text.study import FORMATS, misses_budget
+    from placer.report.text.study import STUDY_FORMATS, misses_budget
     from placer.studies import (
         GROUP_COLUMNS,
         cluster_executor,
@@ -73,7 +73,7 @@ def command(
     from placer.studies.execute import RESULTS_FILE
 
     refuse_bad_budget(budget)
-    render = FORMATS[one_of("--format", format, FORMATS)]
+    render = STUDY_FORMATS[one_of("--format", format, STUDY_FORMATS)]
     folder = results_folder(out, study)
     refuse_unwritable("--out", folder / RESULTS_FILE)
     refuse_unwritable("--report", report)
@@ -94,7 +94,7 @@ def command(
     results = evaluated(asked)
     if misses_budget(summarize(results, GROUP_COLUMNS)) and (budget is not None or not read.budgets):
         largest = DEFAULT_BUDGET_PCT if budget is None else budget
-        results = evaluated([largest, *(largest / divisor for divisor in DIVISORS)])
+        results = evaluated([largest, *(largest / divisor for divisor in RISK_DIVISORS)])
     progress.say(f"written: {folder / RESULTS_FILE}")
     statistics = summarize(results, GROUP_COLUMNS)
     text = render(statistics)

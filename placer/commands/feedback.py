@@ -18,9 +18,9 @@ from placer.fleet.learning.learning import Feedback, correct
 from placer.fleet.state.looking import looking
 from placer.fleet.state.model_actions import RecordedActions
 from placer.fleet.state.saved_learning import read_learnt, read_readings, recorded_actions
-from placer.inputs.models import RECORDED, RECORDED_OF
+from placer.inputs.models import RECORDED_OF, RECORDED_PROFILE
 from placer.model.catalogue import Catalogue
-from placer.report.text.table import counted, text_table
+from placer.report.text.table import count_noun, text_table
 from profiles import InputError
 from profiles.profile import read_profile
 
@@ -137,21 +137,24 @@ def _list(numbers: list[int]) -> str:
 # What feedback has learnt, as text tables.
 
 
-VERSIONS = ["version", "status", "e-value", "error", "champion's error", "inside 90 %", "trained at event"]
-DRIFT = ["NF", "NIC model", "factor", "since event"]
+VERSION_HEADINGS = ["version", "status", "e-value", "error", "champion's error", "inside 90 %", "trained at event"]
+DRIFT_HEADINGS = ["NF", "NIC model", "factor", "since event"]
 
 
 def feedback_table(summary: FeedbackSummary) -> str:
     """Measurements, drift and versions for people."""
     frozen = ", frozen" if summary.frozen else ""
     parts = [
-        f"{counted(summary.measurements, 'reading')}, {summary.lower_bounds:,} of them lower bounds. "
+        f"{count_noun(summary.measurements, 'reading')}, {summary.lower_bounds:,} of them lower bounds. "
         f"Version {summary.model} decides{frozen}."
     ]
     if summary.drift:
-        rows = [[one["nf"], one["nic_model"], f"{one['factor']:.3f}", f"{one['since']:,}"] for one in summary.drift]
-        parts.append(text_table(DRIFT, rows))
-    parts.append(text_table(VERSIONS, [_row(version) for version in summary.versions]))
+        rows = [
+            [drifted["nf"], drifted["nic_model"], f"{drifted['factor']:.3f}", f"{drifted['since']:,}"]
+            for drifted in summary.drift
+        ]
+        parts.append(text_table(DRIFT_HEADINGS, rows))
+    parts.append(text_table(VERSION_HEADINGS, [_row(version) for version in summary.versions]))
     return "\n\n".join(part.rstrip() for part in parts)
 
 
@@ -210,7 +213,7 @@ def _base(out: Path, base: Path | None, catalogue: Catalogue, stack: ExitStack) 
     if out.is_dir():
         return out
     trained = catalogue.main_models.testbed
-    for recorded in {RECORDED: None, **dict.fromkeys(RECORDED_OF.values())}:
+    for recorded in {RECORDED_PROFILE: None, **dict.fromkeys(RECORDED_OF.values())}:
         path = stack.enter_context(as_file(files("traces") / recorded))
         if trained is not None and read_profile(path).testbed == trained:
             return path

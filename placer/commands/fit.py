@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from predictor.fitting.fitted_model import FittedModel
     from predictor.fitting.points import MeasuredCurve
 
-SELECTIONS = ("bic", "tum")
+SELECTION_METHODS = ("bic", "tum")
 MODEL_SUFFIX = ".json"
-FORMATS = ("json", "text")
-BEGINNING = 64
+FIT_FORMATS = ("json", "text")
+BYTES_TO_GUESS_FORMAT = 64
 """Bytes that show whether a file is JSON."""
 
 Data = Annotated[
@@ -112,11 +112,11 @@ def command(
     progress = Progress(quiet=quiet)
     _refuse(data, out, at, code, format, report)
     refuse_unwritable_folder("--plots", plots)
-    shown_as = one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FORMATS)
+    shown_as = one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FIT_FORMATS)
     if _is_model(data):
         fits = _Fits(_read_models(data, x, y, select, report or plots))
     else:
-        fits = _fit(data, x or (), y, one_of("--select", select or SELECTIONS[0], SELECTIONS), progress)
+        fits = _fit(data, x or (), y, one_of("--select", select or SELECTION_METHODS[0], SELECTION_METHODS), progress)
     text = _print(fits, at, code, shown_as, progress)
     if out is not None:
         _write(fits.models, out)
@@ -151,7 +151,7 @@ def _is_model(data: str) -> bool:
     """Whether the file is a fitted model, and not measurements: a JSON object."""
     if data == STDIN:
         peek = getattr(sys.stdin.buffer, "peek", None)
-        return peek is not None and _begins_as_json(peek(BEGINNING))
+        return peek is not None and _begins_as_json(peek(BYTES_TO_GUESS_FORMAT))
     path = Path(data)
     if path.suffix.lower() == MODEL_SUFFIX:
         return True
@@ -159,7 +159,7 @@ def _is_model(data: str) -> bool:
         if not path.is_file():  # a pipe can be read only once
             return False
         with path.open("rb") as file:
-            return _begins_as_json(file.read(BEGINNING))
+            return _begins_as_json(file.read(BYTES_TO_GUESS_FORMAT))
     except OSError:  # reported by the one who reads all of it
         return False
 
@@ -226,12 +226,12 @@ def _show(fits: _Fits) -> str:
     """What people read on a terminal."""
     import shutil
 
-    from placer.report.text.fit import shown
+    from placer.report.text.fit import format_fit
 
     width, encoding = shutil.get_terminal_size().columns, sys.stdout.encoding
     curves = fits.curves or [None] * len(fits.models)
     return "\n".join(
-        shown(model, curve, width, encoding=encoding) for model, curve in zip(fits.models, curves, strict=True)
+        format_fit(model, curve, width, encoding=encoding) for model, curve in zip(fits.models, curves, strict=True)
     )
 
 
@@ -239,7 +239,7 @@ def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> 
     import numpy as np
 
     from placer.inputs.curve import read_points
-    from placer.report.text.fit import fitted_points
+    from placer.report.text.fit import format_fitted_points
 
     points = read_points(at, models[0].x, [model.setting for model in models])
     predicted, outside = np.empty(len(points.x)), np.empty(len(points.x), dtype=bool)
@@ -250,7 +250,7 @@ def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> 
         progress.say(f"{count} of {len(outside)} rows are outside what was measured: they are marked `extrapolated`")
     if count := int((~np.isfinite(predicted)).sum()):
         progress.say(f"{count} of {len(outside)} rows have no prediction: the formula has no finite value there")
-    return fitted_points(points.table, predicted, outside)
+    return format_fitted_points(points.table, predicted, outside)
 
 
 def _write(models: Sequence[FittedModel], out: Path) -> None:

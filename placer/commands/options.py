@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from profiler.testbeds import TESTBEDS, known_testbeds
+from profiler.testbeds import TESTBEDS, list_testbeds
 from profiles import InputError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ TestbedSpec = Annotated[
     str | None,
     typer.Option(
         autocompletion=complete_testbed,
-        help=f"The ground truth: {known_testbeds()} or none. "
+        help=f"The ground truth: {list_testbeds()} or none. "
         "By default `simulated` for models of the simulated card, `none` for others.",
         show_default=False,
     ),
@@ -279,7 +279,7 @@ def results_folder(out: Path | None, of: Path) -> Path:
 
 def _takes_files(folder: Path) -> bool:
     """Whether a file can be created in a folder, or in the folder above in which it would be created."""
-    there = next(one for one in (folder, *folder.parents) if one.exists())
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:  # permissions do not show it: root has all, but /proc takes no file
         with tempfile.TemporaryFile(dir=there):
             return True
@@ -291,14 +291,14 @@ def _takes_files(folder: Path) -> bool:
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
+def end_by_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP end the block as Ctrl-C does, so that the testbed's processes are ended as well."""
     former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     heeded = [number for number, handler in former.items() if handler == signal.SIG_DFL]
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for one in heeded:
-            signal.signal(one, signal.SIG_IGN)
+        for heeded_signal in heeded:
+            signal.signal(heeded_signal, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     for number in heeded:

@@ -60,7 +60,7 @@ def command(
     coverage: Coverage = 0.9,
 ) -> None:
     """Predict the throughput of every NF of a co-location, or of one NF under given contention; on a GPU, latency."""
-    from placer.inputs.models import open_models, recorded_of
+    from placer.inputs.models import find_recorded, open_models
     from placer.progress import Progress
     from predictor.gpu.store import holds_gpu_models
 
@@ -78,7 +78,7 @@ def command(
             raise InputError.of("--contention", "is not for models of a GPU server", hint="give --scenarios FILE")
         typer.echo(_on_gpu(models, scenarios, chosen, progress, extrapolate=extrapolate, coverage=coverage), nl=False)
         return
-    trained = open_models(models, progress.say, recorded_of(testbed))
+    trained = open_models(models, progress.say, find_recorded(testbed))
     if predictor not in trained.predictors:
         hint = suggestion(predictor, trained.predictors)
         raise InputError.of("--predictor", f"'{predictor}' is not in the models", hint=hint)
@@ -123,7 +123,7 @@ def _on_gpu(directory: Path, path: Path, form: str, progress: Progress, *, extra
             predicted.append(PredictedScenario(loads, found))
         except Overload as overload:
             predicted.append(PredictedScenario(loads, None, overload.causes))
-    if overloaded := sum(one.predictions is None for one in predicted):
+    if overloaded := sum(scenario.predictions is None for scenario in predicted):
         progress.say(f"{path}: the server does not carry {overloaded} of {len(predicted)} scenarios")
     return gpu_scenario_table(predicted, coverage) if form == "table" else gpu_json_lines(predicted)
 

@@ -30,11 +30,11 @@ def command(context: typer.Context, production: Path) -> None:
     from placer.inputs.catalogue import Cards
     from placer.inputs.production import read_production
     from placer.progress import Progress
-    from placer.report.text.production import FORMATS
+    from placer.report.text.production import PRODUCTION_FORMATS
 
     given: dict[str, Any] = context.params
     _refuse_options(context)
-    render = FORMATS[one_of("--format", given["format"], FORMATS)]
+    render = PRODUCTION_FORMATS[one_of("--format", given["format"], PRODUCTION_FORMATS)]
     refuse_bad_budget(given["budget"], given["risk"])
     arrivals, report, plots = given["arrivals"], given["report"], given["plots"]
     refuse_unwritable("--report", report)
@@ -49,7 +49,7 @@ def command(context: typer.Context, production: Path) -> None:
         cards=cards,
         predictor=_predictor(given["predictor"]),
         rule=_rule(given["strategy"]),
-        seed=given["seed"] if _typed(context, "seed") else None,
+        seed=given["seed"] if _is_typed(context, "seed") else None,
         trace_options=trace_options(given["ignore_columns"], given["skip_empty_stays"], progress.say),
     )
     found = simulate(request, progress)
@@ -66,12 +66,12 @@ def command(context: typer.Context, production: Path) -> None:
 
 def _refuse_options(context: typer.Context) -> None:
     for name in NOT_PLAYED:
-        if _typed(context, name):
+        if _is_typed(context, name):
             option = f"--{name.replace('_', '-')}"
             raise InputError.of(option, "has no effect with --production, which has no optimum", hint="leave it out")
 
 
-def _typed(context: typer.Context, name: str) -> bool:
+def _is_typed(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 

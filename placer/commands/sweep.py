@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import typer
 
-from placer.commands.options import Quiet, Timeout, ended_by_signals, refuse_unwritable_folder
+from placer.commands.options import Quiet, Timeout, end_by_signals, refuse_unwritable_folder
 from placer.report.text.table import text_table
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from predictor.fitting.points import MeasuredCurve
-from profiler.testbeds import known_testbeds
+from profiler.testbeds import list_testbeds
 
 if TYPE_CHECKING:
     from placer.inputs.sweep import SweepFile
@@ -28,7 +28,7 @@ SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep: 
 Out = Annotated[Path, typer.Option(help="The folder for measurements, fits and the report.", show_default=False)]
 TestbedSpec = Annotated[
     str | None,
-    typer.Option("--testbed", help=f"In place of that of the file: one of {known_testbeds()}.", show_default=False),
+    typer.Option("--testbed", help=f"In place of that of the file: one of {list_testbeds()}.", show_default=False),
 ]
 ShowStatus = Annotated[
     bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")
@@ -69,7 +69,7 @@ def _measure(read: SweepFile, out: Path, timeout: float, progress: Progress) -> 
 
     name = read.spec.testbed or ""
     with (
-        ended_by_signals(),
+        end_by_signals(),
         RetryingTestbed(lambda: open_testbed(name, timeout=timeout), progress.say) as card,
         progress.task("measuring") as advance,
     ):
@@ -114,7 +114,7 @@ def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progre
 # The curves of a sweep, and a fitted model of each.
 
 
-FEWEST = 3
+FEWEST_POINTS = 3
 """Different x of a curve that is fitted."""
 
 
@@ -139,7 +139,7 @@ def _of_metric(table: pd.DataFrame, others: Sequence[str], x: str, y: str) -> It
         rows = table
         for key, value in setting.items():
             rows = rows[rows[key] == value]
-        if rows[x].nunique() >= FEWEST:
+        if rows[x].nunique() >= FEWEST_POINTS:
             values = {str(key): float(value) for key, value in setting.items()}
             yield MeasuredCurve(x, y, np.array(rows[x], dtype=float), np.array(rows[y], dtype=float), values)
 
@@ -152,12 +152,12 @@ def fit_curves(curves: Sequence[MeasuredCurve], select: str) -> list[FittedModel
 # The fitted models of a sweep as a table for people.
 
 
-HEADINGS = ("curve", "segments", "breakpoints (90 % interval)", "error", "left out", "noise")
+FIT_HEADINGS = ("curve", "segments", "breakpoints (90 % interval)", "error", "left out", "noise")
 
 
 def as_table(fits: Sequence[FittedModel]) -> str:
     """A row per model: its segments, where they meet, and its errors (sMAPE) beside the noise."""
-    return text_table(HEADINGS, map(_row, fits), words=3)
+    return text_table(FIT_HEADINGS, map(_row, fits), words=3)
 
 
 def _row(model: FittedModel) -> list[str]:

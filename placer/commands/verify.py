@@ -171,17 +171,17 @@ def _predictors(
     certificate: Certificate, predictor: str, specs: Sequence[str], folders: Sequence[Path]
 ) -> list[ThroughputSource]:
     """The predictor for each kind of NIC: of the folders, or of the recorded models of the simulated cards."""
-    from placer.inputs.models import RECORDED, RECORDED_OF, open_models
+    from placer.inputs.models import RECORDED_OF, RECORDED_PROFILE, open_models
     from placer.verify.source import predictor_source
 
     kinds = len(certificate.kinds)
     each: Sequence[Path | None] = _each("--models", folders, kinds) if folders else [None] * kinds
-    named = list(zip(each, (RECORDED_OF.get(spec, RECORDED) for spec in specs), strict=True))
+    named = list(zip(each, (RECORDED_OF.get(spec, RECORDED_PROFILE) for spec in specs), strict=True))
     opened = {
         (folder, recorded): open_models(folder, lambda line: typer.echo(line, err=True), recorded)
         for folder, recorded in dict.fromkeys(named)
     }
-    return [predictor_source(opened[one], predictor, certificate.risk) for one in named]
+    return [predictor_source(opened[model], predictor, certificate.risk) for model in named]
 
 
 def _each(option: str, given: Sequence[One], kinds: int) -> Sequence[One]:
@@ -324,7 +324,7 @@ def _others(case: AdmissionCase, slos: Path | None, device: Path | None) -> Iter
         yield f"device: it is another one in {device}"
     if slos is None:
         return
-    given = {one.id: one for one in slos_of(read_slos(slos), str(slos))}
+    given = {slo.id: slo for slo in slos_of(read_slos(slos), str(slos))}
     claimed = {slo.id: slo for slo in case.slos}
     for name in [*given, *(name for name in claimed if name not in given)]:
         if name not in given or name not in claimed:
@@ -360,7 +360,7 @@ def verify_chains(certificate: ChainCertificate, chains: Path | None, rack: Path
         typer.echo(fault, err=True)
     if faults:
         raise typer.Exit(1)
-    typer.echo(_proven(certificate))
+    typer.echo(_say_what_is_proven(certificate))
 
 
 def _other_chains(certificate: ChainCertificate, file: Path | None) -> Iterator[str]:
@@ -407,7 +407,7 @@ def _as_json(written: Mapping[str, object]) -> object:
     return json.loads(json.dumps(written))
 
 
-def _proven(certificate: ChainCertificate) -> str:
+def _say_what_is_proven(certificate: ChainCertificate) -> str:
     """One line: what was checked."""
     plan = certificate.plan
     chains = f"{_number(len(certificate.chains), 'chain')} on {_number(len(certificate.rack.servers), 'server')}"

@@ -1,7 +1,8 @@
 """The columns of a comparison: what is reported of each plan, in every format.
 
-A column is one entry of `COLUMNS`. Its key names it in JSON, in CSV, in the DataFrame of `PlacementResult.table` and in
-docs/formats; those with a heading are in the table on a terminal, those with a page heading in the HTML report.
+A column is one entry of `RESULT_COLUMNS`. Its key names it in JSON, in CSV, in the DataFrame of
+`PlacementResult.table` and in docs/formats; those with a heading are in the table on a terminal, those with a page
+heading in the HTML report.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from placer.evaluate.evaluation import Evaluation, to_buy
 from placer.evaluate.wastage import (
-    MEANINGS,
+    MARK_MEANINGS,
     Compared,
     costs_differ,
     is_marked,
@@ -76,7 +77,7 @@ def decisions_per_s(evaluation: Evaluation) -> float:
     return len(evaluation.plan.placements) / max(evaluation.plan.seconds, 1e-9)
 
 
-def rounded(value: float | None) -> float | None:
+def round_figure(value: float | None) -> float | None:
     """A figure as outputs for programs have it."""
     return None if value is None else round(value, 4)
 
@@ -114,7 +115,7 @@ def _of_budget(name: str) -> Value:
     def value(compared: Compared, evaluation: Evaluation) -> object:
         found = getattr(evaluation.plan.within, name)
         if name == "reserve_pct":
-            return rounded(found)
+            return round_figure(found)
         return whole(found) if name == "lower_bound" else found
 
     return value
@@ -124,7 +125,7 @@ def _has_budget(compared: Compared, evaluation: Evaluation) -> bool:
     return evaluation.plan.within is not None
 
 
-def _measured(compared: Compared, evaluation: Evaluation) -> bool:
+def _is_measured(compared: Compared, evaluation: Evaluation) -> bool:
     return is_by_measuring(compared)
 
 
@@ -137,10 +138,10 @@ def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float |
             peak = len(fleet.nics)
             cores = sum(nic.kind.cores for nic in fleet.nics.values())
             used = sum(nic.kind.cores_taken(nic.co_location) for nic in fleet.nics.values())
-    return rounded(100.0 * (1.0 - used / cores)) if cores else None
+    return round_figure(100.0 * (1.0 - used / cores)) if cores else None
 
 
-COLUMNS = (
+RESULT_COLUMNS = (
     TableColumn(
         "strategy", lambda compared, judged: judged.plan.strategy, "which rule placed", "strategy", page="strategy"
     ),
@@ -163,7 +164,7 @@ COLUMNS = (
     ),
     TableColumn(
         "wastage_pct",
-        lambda compared, judged: rounded(compared.wastage_pct(judged)),
+        lambda compared, judged: round_figure(compared.wastage_pct(judged)),
         "NICs beyond the reference, %",
         "wastage",
         lambda compared, judged: _align(compared, judged, compared.wastage_pct(judged)),
@@ -180,11 +181,11 @@ COLUMNS = (
         lambda compared, judged: None,
         "",
         page="note",
-        page_value=lambda compared, judged: MEANINGS.get(mark_of(compared, judged)),
+        page_value=lambda compared, judged: MARK_MEANINGS.get(mark_of(compared, judged)),
     ),
     TableColumn(
         "sla_violations_pct",
-        lambda compared, judged: rounded(judged.violations_pct),
+        lambda compared, judged: round_figure(judged.violations_pct),
         "instances that violate their SLA by the ground truth, per 100 placed",
         "SLA violations",
         lambda compared, judged: percent(judged.violations_pct, "unknown"),
@@ -193,7 +194,7 @@ COLUMNS = (
     ),
     TableColumn(
         "expected_violations_pct",
-        lambda compared, judged: rounded(judged.expected_violations_pct),
+        lambda compared, judged: round_figure(judged.expected_violations_pct),
         "the same as the predictor expects it, by its measured errors",
         "expected",
         lambda compared, judged: percent(judged.expected_violations_pct, "-"),
@@ -235,7 +236,7 @@ COLUMNS = (
     ),
     TableColumn(
         "cost_wastage_pct",
-        lambda compared, judged: rounded(compared.cost_wastage_pct(judged)),
+        lambda compared, judged: round_figure(compared.cost_wastage_pct(judged)),
         "cost beyond the reference, %",
         "cost wastage",
         lambda compared, judged: _align(compared, judged, compared.cost_wastage_pct(judged)),
@@ -262,7 +263,7 @@ COLUMNS = (
     ),
     TableColumn(
         "short_by_pct",
-        lambda compared, judged: rounded(judged.short_by_pct),
+        lambda compared, judged: round_figure(judged.short_by_pct),
         "how far the worst instance is below the throughput of its SLA, %",
     ),
     TableColumn(
@@ -282,31 +283,31 @@ COLUMNS = (
     ),
     TableColumn("scope", _of_budget("scope"), "among which plans", in_json=_has_budget),
     TableColumn(
-        "measured_runs", lambda compared, judged: judged.measured_runs, "runs that were measured", in_json=_measured
+        "measured_runs", lambda compared, judged: judged.measured_runs, "runs that were measured", in_json=_is_measured
     ),
     TableColumn(
         "measured_pct",
-        lambda compared, judged: rounded(judged.measured_pct),
+        lambda compared, judged: round_figure(judged.measured_pct),
         "instances all of whose co-locations were measured, %",
-        in_json=_measured,
+        in_json=_is_measured,
     ),
     TableColumn(
         "unmeasured",
         lambda compared, judged: None if judged.measured_runs is None else [list(nfs) for nfs in judged.unmeasured],
         "the NFs of each co-location that was not measured",
-        in_json=_measured,
+        in_json=_is_measured,
     ),
 )
 
-BY_KEY = {column.key: column for column in COLUMNS}
+BY_KEY = {column.key: column for column in RESULT_COLUMNS}
 
-TABLE = (
+TABLE_KEYS = (
     "strategy", "predictor", "nics", "cost", "wastage_pct", "cost_wastage_pct", "sla_violations_pct",
     "expected_violations_pct", "rejected", "decisions_per_s",
 )  # fmt: skip
 """First of the columns of the text table, in this order; others with a heading follow."""
 
-PAGE = (
+PAGE_KEYS = (
     "strategy", "predictor", "nics", "wastage_pct", "", "violated", "sla_violations_pct", "expected_violations_pct",
     "rejected", "cost", "cost_wastage_pct",
 )  # fmt: skip
@@ -315,19 +316,21 @@ PAGE = (
 
 def table_columns(compared: Compared) -> list[TableColumn]:
     """The columns of the text table, in their order."""
-    keys = dict.fromkeys([*TABLE, *(column.key for column in COLUMNS if column.heading)])
+    keys = dict.fromkeys([*TABLE_KEYS, *(column.key for column in RESULT_COLUMNS if column.heading)])
     return [BY_KEY[key] for key in keys if BY_KEY[key].where(compared)]
 
 
 def page_columns() -> list[TableColumn]:
     """The columns of the HTML report, in their order; cost wastage is left out where all NICs cost the same."""
-    return [BY_KEY[key] for key in dict.fromkeys([*PAGE, *(column.key for column in COLUMNS if column.page)])]
+    return [
+        BY_KEY[key] for key in dict.fromkeys([*PAGE_KEYS, *(column.key for column in RESULT_COLUMNS if column.page)])
+    ]
 
 
 def figures_of(compared: Compared, evaluation: Evaluation) -> dict[str, object]:
     """All figures of a plan by key, as JSON holds them."""
     return {
         column.key: column.value(compared, evaluation)
-        for column in COLUMNS
+        for column in RESULT_COLUMNS
         if column.key and column.in_json(compared, evaluation)
     }

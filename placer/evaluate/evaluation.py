@@ -8,7 +8,7 @@ from math import inf
 
 from placer.evaluate.checks import peak_cost, peak_nics
 from placer.model.fleet import Fleet, Nic, NicKind
-from placer.model.latency_oracle import longer, misses_latency, promised_latencies
+from placer.model.latency_oracle import find_promised_latencies, longer, misses_latency
 from placer.model.offered import promised_us
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan, replay_plan
@@ -149,7 +149,7 @@ def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> d
     longest: dict[str, float | None] = {}
     for index, co_location, tenants in changes:
         oracle = oracles[index]
-        throughputs, latencies = oracle.by_workload(co_location), promised_latencies(oracle, co_location)
+        throughputs, latencies = oracle.by_workload(co_location), find_promised_latencies(oracle, co_location)
         for tenant in tenants:
             throughput = throughputs[tenant.workload]
             lowest[tenant.id] = min(throughput, lowest.get(tenant.id, throughput))

@@ -48,7 +48,7 @@ class ExpectedViolations:
 
 def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> ExpectedViolations:
     """The SLA violations to expect; of all co-locations of an instance's stay the most likely violation counts."""
-    return expected_of(likeliest_violations(plan, catalogue, predictor), len(plan.placed))
+    return expect_violations_of(likeliest_violations(plan, catalogue, predictor), len(plan.placed))
 
 
 def likeliest_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> dict[str, tuple[float, Case]]:
@@ -66,7 +66,7 @@ def likeliest_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> di
     return worst
 
 
-def expected_of(worst: Mapping[str, tuple[float, Case]], placed: int) -> ExpectedViolations:
+def expect_violations_of(worst: Mapping[str, tuple[float, Case]], placed: int) -> ExpectedViolations:
     """The SLA violations to expect by the likeliest violation of each instance, where so many are placed."""
     if not placed:
         return ExpectedViolations(0.0, 0.0)
@@ -76,11 +76,11 @@ def expected_of(worst: Mapping[str, tuple[float, Case]], placed: int) -> Expecte
     mean = sum(share for share, _ in worst.values())
     # instances of one case fail together, as far as their requirements are alike
     variance = sum(sum(of) * (len(of) - sum(of)) for of in together.values())
-    repeated = sum(repeated_variance(np.array(of)) for of in together.values())
+    repeated = sum(variance_of_repeats(np.array(of)) for of in together.values())
     return ExpectedViolations(*(100.0 / placed * figure for figure in (mean, variance**0.5, repeated**0.5)))
 
 
-def repeated_variance(chances: NDArray[np.float64]) -> float:
+def variance_of_repeats(chances: NDArray[np.float64]) -> float:
     """The variance of the violations of instances that fail together, by the chance of each."""
     total, squares = float(chances.sum()), float((chances**2).sum())
     return max(total**3 / squares - total**2, 0.0) if squares > 0 else 0.0

@@ -15,10 +15,13 @@ MARK = "*"
 UNPROVEN = "**"
 """Follows the wastage of the optimum where it is not proven: it is the best plan found, above a lower bound."""
 
-MEANINGS = {MARK: f"{MARK} not comparable", UNPROVEN: f"{UNPROVEN} not proven"}
+MARK_MEANINGS = {
+    MARK: f"{MARK} not comparable",
+    UNPROVEN: f"{UNPROVEN} not proven",
+}
 """What the marks mean, in a column of a table."""
 
-EPSILON = 1e-9
+LEAST_DIFFERENCE = 1e-9
 
 
 class BestPlan(Protocol):
@@ -119,4 +122,4 @@ def _is_unproven(comparison: Compared, evaluation: Evaluation) -> bool:
 
 def _below_reference(comparison: Compared, evaluation: Evaluation) -> bool:
     wastages = comparison.wastage_pct(evaluation), comparison.cost_wastage_pct(evaluation)
-    return any(pct is not None and pct < -EPSILON for pct in wastages)
+    return any(pct is not None and pct < -LEAST_DIFFERENCE for pct in wastages)

@@ -14,8 +14,8 @@ from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Testbed
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
-STEPS = 12
-HALVINGS = 12
+SWEEP_STEPS = 12
+BISECTION_STEPS = 12
 """Bisection steps, which locate a shift to 1/4096 of the distance between two readings."""
 
 
@@ -89,7 +89,7 @@ def diagnose(
     ranges: Mapping[str, tuple[float, float]],
     *,
     testbed: Testbed | None = None,
-    steps: int = STEPS,
+    steps: int = SWEEP_STEPS,
 ) -> Diagnosis:
     """The bottleneck of an NF at its traffic, then along every attribute.
 
@@ -166,7 +166,7 @@ def _shifts(
     low = [first.traffic.as_dict()[attribute] for attribute, first, _ in between]
     high = [last.traffic.as_dict()[attribute] for attribute, _, last in between]
     after = [last.bottleneck for *_, last in between]
-    for _ in range(HALVINGS if between else 0):
+    for _ in range(BISECTION_STEPS if between else 0):
         middles = [(below + above) / 2 for below, above in zip(low, high, strict=True)]
         workloads = [_with(workload, name, middle) for (name, *_), middle in zip(between, middles, strict=True)]
         for at, (middle, reading) in enumerate(zip(middles, read(workloads), strict=True)):

@@ -17,17 +17,17 @@ from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from predictor.fitting.points import MeasuredCurve
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT
+from profiles.profile import KPPS_COLUMN
 
-POINTS = 48
+FITTED_POINTS = 48
 """Predictions to which a formula is fitted."""
 READING_NOISE = 0.005
 """Relative noise with which predictions are read: a fit of a smooth curve would split it into ever finer segments."""
-STEADY = 0.01
+STEADY_CHANGE = 0.01
 """A change of throughput over a whole segment that is no more than its noise."""
-AROUND = 0.1
+AROUND_INTERVAL = 0.1
 """Relative distance from the interval at which the bottleneck is another, when that is why throughput changes."""
-NEAR = 0.25
+SLOPE_SHARE = 0.25
 """Share of a segment, from its breakpoint, over which its slope is taken."""
 
 
@@ -89,7 +89,7 @@ def solo_formula(
     nf = models.models[workload.nf]
     curves = {name: _predict(predictor, workload, name, *bounds) for name, bounds in ranges.items()}
     spread = {name: float(np.ptp(kpps) / kpps.max()) for name, (_, kpps) in curves.items()}
-    if not spread or max(spread.values()) < STEADY:
+    if not spread or max(spread.values()) < STEADY_CHANGE:
         return None
     attribute = max(spread, key=lambda name: spread[name])
     measured = _measure(nf, workload.traffic, attribute)
@@ -119,14 +119,16 @@ def _predict(
 ) -> tuple[Floats, Floats]:
     """Values of the attribute, and throughput alone there (kpps)."""
     even = (
-        np.geomspace(max(low, 1.0), max(high, 1.0), POINTS) if attribute == "flows" else np.linspace(low, high, POINTS)
+        np.geomspace(max(low, 1.0), max(high, 1.0), FITTED_POINTS)
+        if attribute == "flows"
+        else np.linspace(low, high, FITTED_POINTS)
     )
     return even, predictor.solo([_at(workload, attribute, value) for value in even.tolist()])
 
 
 def _of_predictions(attribute: str, x: Floats, kpps: Floats) -> FittedModel:
     noise = 1.0 + READING_NOISE * np.random.default_rng(0).standard_normal(len(x))
-    return fit(MeasuredCurve(attribute, THROUGHPUT, x, kpps * noise))
+    return fit(MeasuredCurve(attribute, KPPS_COLUMN, x, kpps * noise))
 
 
 def _turn(model: FittedModel, number: int, measured: bool, cause: str | None) -> Turn:
@@ -143,10 +145,10 @@ def _slope(model: FittedModel, number: int, at: float) -> float:
     axis = np.log if logarithmic else np.asarray
     start, end, first, last = (float(axis(value)) for value in (segment.start, segment.end, model.start, model.end))
     here = float(axis(at))
-    there = here + NEAR * ((end - start) if here == start else (start - end))
+    there = here + SLOPE_SHARE * ((end - start) if here == start else (start - end))
     x = np.array([here, there, start, end])
     kpps = segment.predict(np.exp(x) if logarithmic else x)
-    if abs(kpps[3] - kpps[2]) <= STEADY * np.abs(kpps).max():
+    if abs(kpps[3] - kpps[2]) <= STEADY_CHANGE * np.abs(kpps).max():
         return 0.0
     return float((kpps[1] - kpps[0]) / (there - here) * (last - first) / np.abs(kpps).max())
 
@@ -165,7 +167,10 @@ def _cause(
         below, above = nf.solo.working_set(np.array([end.traffic.as_tuple() for end in ends])).tolist()
         if below <= cache_mb < above:
             return "cache"
-    ends = [_at(workload, attribute, value) for value in (point.low * (1 - AROUND), point.high * (1 + AROUND))]
+    ends = [
+        _at(workload, attribute, value)
+        for value in (point.low * (1 - AROUND_INTERVAL), point.high * (1 + AROUND_INTERVAL))
+    ]
     before, after = (answers[0].bottleneck for answers in predictor.predict([[end] for end in ends]))
     return after if before != after else None
 

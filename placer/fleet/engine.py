@@ -34,7 +34,7 @@ from placer.fleet.learning.ledger import SATURATED_OFFER, ProductionReading
 from placer.fleet.nic_versions import NicVersions
 from placer.fleet.rebalance import Rebalancer, Repairer
 from placer.model.feasibility import below_sla, feasible, fits, misfit
-from placer.model.fleet import NUMBERED, Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
@@ -188,7 +188,7 @@ class Engine:
             return Lookup("joined")
         if nic is not None:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
-        if NUMBERED.fullmatch(event.nic):
+        if NUMBERED_NIC_ID.fullmatch(event.nic):
             raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
         self.fleet.join(kinds[0], event.nic)
         return Decision("joined", tuple(self._place_waiting()))

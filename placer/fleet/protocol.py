@@ -43,7 +43,7 @@ from placer.model.fleet import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
 from profiles import TrafficProfile, Workload
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 MAX_LISTED_CLASSES = 20
 """Classes of NICs whose reasons an answer lists, the largest first."""
@@ -321,7 +321,7 @@ def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
     """Everything that pydantic found, as `place: what is wrong`; places without so many of their first parts."""
     for wrong in error.errors():
         place = ".".join(map(str, wrong["loc"][skipped:]))
-        yield f"{place}: {worded(wrong)}" if place else worded(wrong)
+        yield f"{place}: {word_fault(wrong)}" if place else word_fault(wrong)
 
 
 def decision_line(event: FleetEvent, decision: Decision) -> str:

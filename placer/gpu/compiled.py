@@ -12,7 +12,7 @@ from typing import Any
 
 from numba import njit
 
-from predictor.regression.compiled import cached
+from predictor.regression.compiled import cache_kernel
 
 Kernel = Callable[..., Any]
 
@@ -26,4 +26,4 @@ WITHIN = 1.0 + NEAR / 2
 
 def compiled(kernel: Kernel) -> Kernel:
     """The kernel as machine code, kept on disk until a file of this room changes."""
-    return cached(njit()(kernel), FOLDERS)
+    return cache_kernel(njit()(kernel), FOLDERS)

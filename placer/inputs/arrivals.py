@@ -18,18 +18,18 @@ from placer.model.running import running_faults
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.faults import printable
-from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, marked_number_of, share_of
+from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, parse_marked_number, share_of
 from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
 
-REQUIRED = ("id", "time", "nf")
+REQUIRED_COLUMNS = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
-RATE, LATENCY = "rate_kpps", "sla_latency_us"
-NIC = "nic"
-COLUMNS = (*REQUIRED, *ATTRIBUTES, *SLA_COLUMNS, RATE, LATENCY, "departure", NIC)
-NUMBERS = {"flows": marked_number_of, "packet_size": marked_number_of, "sla_drop": share_of}
+RATE_COLUMN, LATENCY_COLUMN = "rate_kpps", "sla_latency_us"
+NIC_COLUMN = "nic"
+ARRIVAL_COLUMNS = (*REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, RATE_COLUMN, LATENCY_COLUMN, "departure", NIC_COLUMN)
+NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
-SMALLEST, LARGEST = 1e-6, 1e12
+SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12
 """Of rates and latencies."""
 
 MOST_ARRIVALS = 20_000_000
@@ -38,9 +38,9 @@ MOST_FAULTS = 10_000
 RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 """Which columns of a workload are outside what is profiled, and how."""
 
-GROUPS = "a comma may separate groups of three digits only: 16,000"
+GROUPS_HINT = "a comma may separate groups of three digits only: 16,000"
 LONGER_ROW = f'{DECIMAL_POINT}, and a thousands mark in quotes: "16,000"'
-SKIPPABLE = "--skip-empty-stays skips instances that depart as they arrive"
+SKIP_HINT = "--skip-empty-stays skips instances that depart as they arrive"
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class TraceOptions:
     say: Callable[[str], None] = lambda line: None
 
 
-STRICT = TraceOptions()
+STRICT_OPTIONS = TraceOptions()
 
 
 def read_arrivals(
     source: str | TextIO,
     default_traffic: TrafficProfile,
     check: RangeCheck,
-    options: TraceOptions = STRICT,
+    options: TraceOptions = STRICT_OPTIONS,
     *,
     kinds: Sequence[NicKind] | None = None,
 ) -> list[Arrival]:
@@ -129,16 +129,16 @@ def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> li
     """The known column in each place, empty where the column is skipped; InputError with every fault."""
     cells = [cell.strip() for cell in written]
     if not any(cells):
-        hint = f"the first line names the columns: {', '.join(COLUMNS)}"
+        hint = f"the first line names the columns: {', '.join(ARRIVAL_COLUMNS)}"
         raise InputError.of(name, "is empty: not even a header", hint=hint)
     if separator := separator_of(cells):
         hint = "separate values by commas, and write decimals with a point: 0.1"
         raise InputError.of(name, f"values are separated by {separator!r}, not by commas", line=1, hint=hint)
-    header = [cell.lower() if cell.lower() in COLUMNS else "" for cell in cells]
+    header = [cell.lower() if cell.lower() in ARRIVAL_COLUMNS else "" for cell in cells]
     unknown = [  # the first column may have no name: the index that pandas writes
         (place, cell) for place, cell in enumerate(cells, start=1) if not header[place - 1] and (cell or place > 1)
     ]
-    hint = f"columns are {', '.join(COLUMNS)}"
+    hint = f"columns are {', '.join(ARRIVAL_COLUMNS)}"
     ignorable = f"{hint}; --ignore-columns ignores others"
     faults = []
     if unknown and options.ignore_columns:
@@ -148,9 +148,9 @@ def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> li
             Fault(name, 1, cell or None, "unknown column" if cell else f"column {place} has no name", ignorable)
             for place, cell in unknown
         ]
-    faults += [Fault(name, 1, c, "column named twice") for c in COLUMNS if header.count(c) > 1]
-    faults += [Fault(name, 1, column, "column is missing", hint) for column in REQUIRED if column not in header]
-    if not any(column in header for column in (*SLA_COLUMNS, LATENCY)):
+    faults += [Fault(name, 1, c, "column named twice") for c in ARRIVAL_COLUMNS if header.count(c) > 1]
+    faults += [Fault(name, 1, column, "column is missing", hint) for column in REQUIRED_COLUMNS if column not in header]
+    if not any(column in header for column in (*SLA_COLUMNS, LATENCY_COLUMN)):
         faults.append(Fault(name, 1, "sla_drop", "column is missing, and so is sla_min_kpps", hint))
     if faults:
         raise InputError(faults)
@@ -177,7 +177,7 @@ class _Rows:
         self._empty_rows: list[int] = []
         self._workloads: dict[tuple[str, ...], Workload] = {}
         self._slas: dict[tuple[str, ...], Sla] = {}
-        self._offered = [column for column in (RATE, LATENCY) if column in header]
+        self._offered = [column for column in (RATE_COLUMN, LATENCY_COLUMN) if column in header]
 
     def read(self, line: int, row: list[str]) -> Arrival | None:
         """The arrival of a row, or None when the row has faults or is skipped."""
@@ -214,11 +214,13 @@ class _Rows:
         running = [arrival for arrival in arrivals if arrival.nic is not None]
         if kinds is None:
             message, advice = "instances that already run are not understood here", "leave out this column"
-            self.faults += [Fault(self._name, self._ids[arrival.id], NIC, message, advice) for arrival in running]
+            self.faults += [
+                Fault(self._name, self._ids[arrival.id], NIC_COLUMN, message, advice) for arrival in running
+            ]
         else:
             found = running_faults(running, kinds, lambda arrival: f"line {self._ids[arrival.id]}")
             self.faults += [
-                Fault(self._name, self._ids[arrival.id], NIC, message, hint) for arrival, message, hint in found
+                Fault(self._name, self._ids[arrival.id], NIC_COLUMN, message, hint) for arrival, message, hint in found
             ]
         return bool(self.faults)
 
@@ -238,11 +240,11 @@ class _Rows:
         cell = cells.get(column, "")
         if not cell:
             return None
-        value = NUMBERS.get(column, number_of)(cell)
+        value = NUMBER_READERS.get(column, number_of)(cell)
         if value is None:
             hint = comma_hint(cell)
-            if hint and NUMBERS.get(column) is marked_number_of:
-                hint = f"{DECIMAL_POINT}; {GROUPS}"
+            if hint and NUMBER_READERS.get(column) is parse_marked_number:
+                hint = f"{DECIMAL_POINT}; {GROUPS_HINT}"
             self._fault(column, f"'{cell}' is not a number", hint)
         return value
 
@@ -258,7 +260,7 @@ class _Rows:
     def _positive(self, cells: Mapping[str, str], column: str) -> float | None:
         """The number in a cell, which must be above 0; as `_number`."""
         value = self._number(cells, column)
-        if value is None or SMALLEST <= value <= LARGEST:
+        if value is None or SMALLEST_QUANTITY <= value <= LARGEST_QUANTITY:
             return value
         self._fault(column, f"{cells[column]} is not above 0" if value <= 0 else f"{cells[column]} is out of range")
         return None
@@ -276,9 +278,9 @@ class _Rows:
         return identity
 
     def _nic(self, cells: Mapping[str, str]) -> str | None:
-        nic = cells.get(NIC, "")
+        nic = cells.get(NIC_COLUMN, "")
         if nic and not nic.isprintable():
-            self._fault(NIC, f"{nic!r} has a line break or another control character")
+            self._fault(NIC_COLUMN, f"{nic!r} has a line break or another control character")
         return nic or None
 
     def _arrival_time(self, cells: Mapping[str, str]) -> float | None:
@@ -302,7 +304,7 @@ class _Rows:
         if departure is None or time is None or departure > time:
             return departure
         if departure < time or not self._skip_empty_stays:
-            hint = SKIPPABLE if departure == time else None
+            hint = SKIP_HINT if departure == time else None
             self._fault("departure", f"{cells['departure']} is not after the arrival at {cells['time']}", hint)
         return departure
 
@@ -317,8 +319,8 @@ class _Rows:
 
     def _new_sla(self, cells: Mapping[str, str]) -> Sla | None:
         given = [column for column in SLA_COLUMNS if cells.get(column)]
-        if not given and cells.get(LATENCY):
-            rate = number_of(cells.get(RATE, ""))  # whose faults are those of the workload
+        if not given and cells.get(LATENCY_COLUMN):
+            rate = number_of(cells.get(RATE_COLUMN, ""))  # whose faults are those of the workload
             return Sla(min_kpps=rate) if rate is not None and rate > 0 else None
         if not given:
             self._fault("sla_drop", "no SLA", "fill sla_drop, or sla_min_kpps")
@@ -355,9 +357,9 @@ class _Rows:
             return None
         before = len(self.faults)
         given = {attribute: self._number(cells, attribute) for attribute in ATTRIBUTES}
-        rate, latency = self._positive(cells, RATE), self._positive(cells, LATENCY)
-        if cells.get(LATENCY) and not cells.get(RATE):
-            self._fault(RATE, "is missing: latency depends on the rate that is offered", "fill rate_kpps, too")
+        rate, latency = self._positive(cells, RATE_COLUMN), self._positive(cells, LATENCY_COLUMN)
+        if cells.get(LATENCY_COLUMN) and not cells.get(RATE_COLUMN):
+            self._fault(RATE_COLUMN, "is missing: latency depends on the rate that is offered", "fill rate_kpps, too")
         if len(self.faults) > before:
             return None
         values = {name: self._default[name] if value is None else value for name, value in given.items()}

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placer.inputs.models import (
-    RECORDED,
     RECORDED_OF,
+    RECORDED_PROFILE,
     Say,
     describe_recorded,
+    find_recorded,
     how_to_get_models,
     open_models,
-    recorded_of,
-    recorded_specs,
+    specs_of_recorded,
     why_no_models,
 )
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
@@ -185,7 +185,7 @@ class _Opening:
             raise self._refusal("testbed", refused.faults[0].message, refused.faults[0].hint) from None
         if testbed is None or (nic := testbed.describe().nic).model == table.model:
             return
-        own = recorded_specs().get(table.model)
+        own = specs_of_recorded().get(table.model)
         fitting = f'testbed = "{own}"' if own else f"the testbed of a {table.model}"
         if table.testbed is None:
             hint = f'write {fitting} into its table, or testbed = "none"'
@@ -201,12 +201,12 @@ class _Opening:
         """
         given = self.cards.models
         if table is None:
-            return given or RECORDED_OF.get(self.cards.testbed or "", RECORDED)
+            return given or RECORDED_OF.get(self.cards.testbed or "", RECORDED_PROFILE)
         if table.models is not None:
             if wrong := why_no_models(Path(table.models), table.testbed):
                 raise self._refusal("models", *wrong)
             return Path(table.models)
-        own = recorded_specs().get(table.model)
+        own = specs_of_recorded().get(table.model)
         if given is not None:
             trained = self._open(given).testbed
             if trained is None or trained.nic.model == table.model:
@@ -226,7 +226,7 @@ class _Opening:
     def _open(self, source: Path | str) -> Models:
         if source not in self.opened:
             folder = source if isinstance(source, Path) else None
-            self.opened[source] = open_models(folder, self.say, RECORDED if folder else str(source))
+            self.opened[source] = open_models(folder, self.say, RECORDED_PROFILE if folder else str(source))
         return self.opened[source]
 
     def add_nic(self, index: int, table: NicTable | None) -> None:
@@ -356,7 +356,7 @@ def open_online(cards: Cards, stack: ExitStack, say: Say, predictor: str = DEFAU
     InputError
         When a file is refused, or the models have no such predictor.
     """
-    recorded_of(cards.testbed)
+    find_recorded(cards.testbed)
     named = cards.testbed if cards.models is None else None
     catalogue = open_catalogue(replace(cards, testbed=named or NONE), stack, say)
     known = catalogue.predictors()

@@ -121,7 +121,7 @@ def read_points(source: str, x: str, settings: Sequence[Mapping[str, float]]) ->
         for row, line in zip(rows, table.lines, strict=True):
             if row not in known:
                 fault = f"{_show(names, row)} was not fitted"
-                table.faults.append(Fault(table.name, line, names[0], fault, _known_settings(names, list(known))))
+                table.faults.append(Fault(table.name, line, names[0], fault, _find_settings(names, list(known))))
     if table.faults:
         raise InputError(table.faults)
     return CurvePoints(table, at, np.array([known[row] for row in rows], dtype=np.intp))
@@ -215,7 +215,7 @@ def _show(names: Sequence[str], setting: Setting) -> str:
     return ", ".join(f"{name}={value:.12g}" for name, value in zip(names, setting, strict=True))
 
 
-def _known_settings(names: Sequence[str], known: Sequence[Setting]) -> str:
-    shown = [_show(names, one) for one in itertools.islice(known, SHOWN_SETTINGS)]
+def _find_settings(names: Sequence[str], known: Sequence[Setting]) -> str:
+    shown = [_show(names, setting) for setting in itertools.islice(known, SHOWN_SETTINGS)]
     more = "; ..." if len(known) > SHOWN_SETTINGS else ""
     return f"there are fits of {'; '.join(shown)}{more}"

@@ -11,12 +11,12 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic_core import ErrorDetails
 
-from placer.model.fleet import NUMBERED
+from placer.model.fleet import NUMBERED_NIC_ID
 from profiles import Fault, InputError
 from profiles.files.toml import line_of, read_toml
-from profiles.validation import worded
+from profiles.validation import word_fault
 
-TABLE = "nic"
+FLEET_TABLE = "nic"
 MOST_NICS = 1_000_000_000
 MOST_COST = 1e9
 MOST_CORES = 1024
@@ -33,7 +33,7 @@ def _usable_name(name: str) -> str:
         raise ValueError(f"{name!r} has a line break or another control character")
     if name != name.strip():
         raise ValueError(f"{name!r} has blanks around it")
-    if NUMBERED.fullmatch(name):
+    if NUMBERED_NIC_ID.fullmatch(name):
         raise ValueError(f"'{name}' is a name that NICs without one get: choose another")
     return name
 
@@ -94,7 +94,7 @@ def read_fleet(path: Path, check: Check = lambda table, at: ()) -> list[NicTable
     name = str(path)
     text, document = read_toml(path)
     faults = [
-        Fault(name, line_of(text, TABLE, 0, key), key, "unknown key", "a fleet file holds [[nic]] tables")
+        Fault(name, line_of(text, FLEET_TABLE, 0, key), key, "unknown key", "a fleet file holds [[nic]] tables")
         for key in document
         if key != "nic"
     ]
@@ -104,7 +104,9 @@ def read_fleet(path: Path, check: Check = lambda table, at: ()) -> list[NicTable
         raise InputError(faults)
     if len(tables) > MOST_TABLES:
         hint = "write equal NICs as one table with a count"
-        raise InputError.of(name, f"{len(tables):,} tables are more than {MOST_TABLES:,}", column=TABLE, hint=hint)
+        raise InputError.of(
+            name, f"{len(tables):,} tables are more than {MOST_TABLES:,}", column=FLEET_TABLE, hint=hint
+        )
     nics = []
     table_of_name: dict[str, tuple[int, str]] = {}
     for number, table in enumerate(tables, start=1):
@@ -115,21 +117,21 @@ def read_fleet(path: Path, check: Check = lambda table, at: ()) -> list[NicTable
             continue
         if nics[-1].device is not None and nics[-1].models is not None:
             message, hint = "is given beside models", "a GPU is described by one of the two"
-            faults.append(Fault(name, line_of(text, TABLE, number, "device"), "device", message, hint))
+            faults.append(Fault(name, line_of(text, FLEET_TABLE, number, "device"), "device", message, hint))
         faults += check(_resolve(path, nics[-1]), partial(_fault_at, name, text, number))
-        wrong_names = _named_twice(nics[-1], table_of_name, partial(line_of, text, TABLE))
-        for key, message in (*_miscounted(nics[-1]), *wrong_names):
-            faults.append(Fault(name, line_of(text, TABLE, number, key), key, message))
+        wrong_names = _find_duplicate_names(nics[-1], table_of_name, partial(line_of, text, FLEET_TABLE))
+        for key, message in (*_find_wrong_counts(nics[-1]), *wrong_names):
+            faults.append(Fault(name, line_of(text, FLEET_TABLE, number, key), key, message))
         table_of_name |= dict.fromkeys(nics[-1].all_names, (number, nics[-1].key_of_names))
     if nics and not faults and all(nic.count == 0 for nic in nics):
-        line = line_of(text, TABLE, 1, "count")
+        line = line_of(text, FLEET_TABLE, 1, "count")
         faults.append(Fault(name, line, "count", "the fleet has no NIC: every count is 0"))
     if faults:
         raise InputError([*dict.fromkeys(faults)])
     return _merge([_resolve(path, nic) for nic in nics])
 
 
-def _miscounted(nic: NicTable) -> Iterator[tuple[str, str]]:
+def _find_wrong_counts(nic: NicTable) -> Iterator[tuple[str, str]]:
     """Keys of a table that contradict how many NICs there are, and how."""
     if nic.name is not None and nic.names is not None:
         yield "name", "is given beside names: give one of the two"
@@ -141,7 +143,7 @@ def _miscounted(nic: NicTable) -> Iterator[tuple[str, str]]:
         yield "owned", f"{nic.owned:,} are more than the {nic.number:,} NICs that there are"
 
 
-def _named_twice(
+def _find_duplicate_names(
     nic: NicTable, table_of_name: Mapping[str, tuple[int, str]], line: Callable[[int, str], int | None]
 ) -> Iterator[tuple[str, str]]:
     """Names of the table that another NIC has, in it or in a table before, whose number and key are known."""
@@ -174,13 +176,13 @@ def _merge(nics: Sequence[NicTable]) -> list[NicTable]:
 
 
 def _fault(name: str, text: str, number: int, wrong: ErrorDetails) -> Fault:
-    key = str(wrong["loc"][0]) if wrong["loc"] else TABLE
+    key = str(wrong["loc"][0]) if wrong["loc"] else FLEET_TABLE
     keys = f"; keys are {', '.join(NicTable.model_fields)}" if wrong["type"] == "extra_forbidden" else ""
-    return Fault(name, line_of(text, TABLE, number, key), key, worded(wrong) + keys)
+    return Fault(name, line_of(text, FLEET_TABLE, number, key), key, word_fault(wrong) + keys)
 
 
 def _fault_at(name: str, text: str, number: int, key: str, message: str, hint: str | None) -> Fault:
-    return Fault(name, line_of(text, TABLE, number, key), key, message, hint)
+    return Fault(name, line_of(text, FLEET_TABLE, number, key), key, message, hint)
 
 
 def _resolve(path: Path, nic: NicTable) -> NicTable:

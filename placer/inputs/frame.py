@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from placer.inputs.arrivals import COLUMNS
+from placer.inputs.arrivals import ARRIVAL_COLUMNS
 from profiles import Fault, InputError
 
-NAME = "DataFrame"
+FRAME_NAME = "DataFrame"
 FORMER_INDEX = "Unnamed: 0"
 """The column that `pandas.read_csv` makes of an index that was written to a file."""
 
@@ -36,12 +36,14 @@ class FrameText(io.StringIO):
         When its columns have names of several levels.
     """
 
-    name = NAME
+    name = FRAME_NAME
 
     def __init__(self, frame: pd.DataFrame) -> None:
         if frame.columns.nlevels > 1:
-            raise InputError.of(NAME, "the names of its columns have several levels", hint="give each column one name")
-        named = [level for level in frame.index.names if level in COLUMNS and level not in frame.columns]
+            raise InputError.of(
+                FRAME_NAME, "the names of its columns have several levels", hint="give each column one name"
+            )
+        named = [level for level in frame.index.names if level in ARRIVAL_COLUMNS and level not in frame.columns]
         written = frame.reset_index(named) if named else frame
         if len(written.columns) and written.columns[0] == FORMER_INDEX:
             written = written.iloc[:, 1:]
@@ -67,11 +69,11 @@ def frame_faults(faults: Sequence[Fault], frame: pd.DataFrame) -> list[Fault]:
         return str(labels[bisect_left(last_lines, line)])
 
     def of_row(fault: Fault) -> Fault:
-        if fault.file != NAME:
+        if fault.file != FRAME_NAME:
             return fault
         row = "" if fault.line in (None, 1) else f":{label(fault.line)}"
         message = re.sub(r"\bon line (\d+)$", lambda line: f"in row {label(int(line[1]))}", fault.message)
-        hint = fault.hint and re.sub(r"\bfile\b", NAME, fault.hint)
-        return replace(fault, file=f"{NAME}{row}", line=None, message=message, hint=hint)
+        hint = fault.hint and re.sub(r"\bfile\b", FRAME_NAME, fault.hint)
+        return replace(fault, file=f"{FRAME_NAME}{row}", line=None, message=message, hint=hint)
 
     return [of_row(fault) for fault in faults]

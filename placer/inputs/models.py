@@ -15,14 +15,14 @@ import platformdirs
 
 import predictor
 from predictor import Models, load_models, train
-from predictor.model_folder import MANIFEST
+from predictor.model_folder import MANIFEST_FILE
 from predictor.regression.compiled import announce_compiling
 from profiles import InputError, TestbedDescription
 from profiles.profile import read_profile
 
-RECORDED = "bluefield-2-simulated"
+RECORDED_PROFILE = "bluefield-2-simulated"
 RECORDED_OF = {
-    "simulated": RECORDED,
+    "simulated": RECORDED_PROFILE,
     "simulated:contended": "bluefield-2-contended-simulated",
     "simulated:server": "server-simulated",
 }
@@ -31,7 +31,7 @@ RECORDED_OF = {
 Say = Callable[[str], None]
 
 
-def open_models(directory: Path | None, say: Say, recorded: str = RECORDED) -> Models:
+def open_models(directory: Path | None, say: Say, recorded: str = RECORDED_PROFILE) -> Models:
     """The models in `directory`; without one, those of a recorded simulated card.
 
     Parameters
@@ -81,7 +81,7 @@ def describe_recorded(recorded: str) -> TestbedDescription:
 
 
 @cache
-def recorded_specs() -> dict[str, str]:
+def specs_of_recorded() -> dict[str, str]:
     """By NIC model that has a recorded profile, the SPEC of its simulation."""
     return {describe_recorded(recorded).nic.model: spec for spec, recorded in RECORDED_OF.items()}
 
@@ -94,7 +94,7 @@ def how_to_get_models(testbed: str | None = None) -> str:
     testbed
         The SPEC of the NIC's testbed, if it is known.
     """
-    *first, last = recorded_specs()
+    *first, last = specs_of_recorded()
     return (
         f"models of {', '.join(first)} and {last} come with placer (simulated); of another NIC, run "
         f'{_profiling(testbed)} and `placer train PROFILE --out MODELS`, then write models = "MODELS" into its table'
@@ -112,7 +112,7 @@ def why_no_models(folder: Path, testbed: str | None) -> tuple[str, str] | None:
 
     `testbed` is the SPEC of the NIC's testbed, if it is known.
     """
-    if (folder / MANIFEST).is_file():
+    if (folder / MANIFEST_FILE).is_file():
         return None
     if (folder / "testbed.json").is_file():
         train = f"`placer train {shlex.quote(str(folder))} --out MODELS`"
@@ -121,7 +121,7 @@ def why_no_models(folder: Path, testbed: str | None) -> tuple[str, str] | None:
     return wrong, f"to make it, run {_profiling(testbed)} and `placer train PROFILE --out {shlex.quote(str(folder))}`"
 
 
-def recorded_of(testbed: str | None) -> str:
+def find_recorded(testbed: str | None) -> str:
     """The recorded profile of the simulated card that `testbed` names; of the BlueField-2 for None.
 
     Raises
@@ -130,7 +130,7 @@ def recorded_of(testbed: str | None) -> str:
         When it names another testbed.
     """
     if testbed is None:
-        return RECORDED
+        return RECORDED_PROFILE
     if testbed not in RECORDED_OF:
         hint = f"it is one of {', '.join(RECORDED_OF)}; for other NICs give --models"
         raise InputError.of("--testbed", f"there are no recorded models of '{testbed}'", hint=hint)
@@ -155,5 +155,5 @@ def refuse_foreign_folder(out: Path) -> None:
     InputError
         Naming what is there.
     """
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST).exists())):
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST_FILE).exists())):
         raise InputError.of("--out", f"{out} holds other files than models", hint="name a new folder")

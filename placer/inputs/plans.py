@@ -13,10 +13,10 @@ from placer.model.plan import Placement, Plan
 from profiles import Fault, InputError, Workload
 from profiles.files.csv_table import CsvTable, read_csv_table
 
-COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")
+PLAN_COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")
 """Those that are read; a plan file has more."""
 
-PLANNED = "planned"
+GIVEN_PLAN = "planned"
 """The strategy whose plan is taken where a file has several."""
 
 SAME_TRACE = "--arrivals is the trace that the plan was made for"
@@ -49,13 +49,15 @@ def read_plan(
         With every fault of the file, and of the trace that cannot be taken over.
     """
     table = read_csv_table(source)
-    hint = f"a plan file has the columns {', '.join(COLUMNS)}"
-    missing = [Fault(table.name, 1, name, "column is missing", hint) for name in COLUMNS if name not in table.header]
+    hint = f"a plan file has the columns {', '.join(PLAN_COLUMNS)}"
+    missing = [
+        Fault(table.name, 1, name, "column is missing", hint) for name in PLAN_COLUMNS if name not in table.header
+    ]
     if missing or not table.rows:
         raise InputError([*missing, *table.faults])
     chosen = _choose_plan(table, strategy, predictor)
     rows = _Rows(table, trace, arrivals, fleet)
-    for line, *by, identity, nic_id, model in zip(table.lines, *map(table.cells, COLUMNS), strict=True):
+    for line, *by, identity, nic_id, model in zip(table.lines, *map(table.cells, PLAN_COLUMNS), strict=True):
         if tuple(by) == chosen:
             rows.read(line, identity, nic_id, model)
     rows.refuse_missing()
@@ -86,10 +88,10 @@ def _choose_plan(table: CsvTable, strategy: str | None, predictor: str) -> tuple
     """Strategy and predictor of the plan that is wanted."""
     plans = list(dict.fromkeys(zip(table.cells("strategy"), table.cells("predictor"), strict=True)))
     names = list(dict.fromkeys(name for name, _ in plans))
-    if strategy is None and PLANNED not in names and len(names) > 1:
+    if strategy is None and GIVEN_PLAN not in names and len(names) > 1:
         hint = "name one: --plan-strategy NAME"
         raise InputError.of(table.name, f"has the plans of several strategies: {', '.join(names)}", hint=hint)
-    wanted = strategy or (PLANNED if PLANNED in names else names[0])
+    wanted = strategy or (GIVEN_PLAN if GIVEN_PLAN in names else names[0])
     if wanted not in names:
         hint = f"it has those of {', '.join(names)}"
         raise InputError.of("--plan-strategy", f"{table.name} has no plan of '{wanted}'", hint=hint)

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from pydantic_core import ErrorDetails
 
-from profiles import Fault, InputError
+from profiles import InputError
 from profiles.faults import suggestion
-from profiles.files.toml import Key, TomlLines, read_toml
-from profiles.validation import worded
+from profiles.files.toml import Key, WrongKey, locate_faults, read_toml, validate_toml
 
 MOST_EVENTS = 1_000_000_000
 LEAST_FACTOR, MOST_FACTOR = 0.01, 100.0
 MOST_SEED = 2**63
 
-PROMISED, RELATIVE = SLAS = ("promised", "relative")
+SLA_PROMISED, SLA_RELATIVE = SLA_MEANINGS = ("promised", "relative")
 """What a largest drop is relative to: what the NF reached alone when the instance arrived, or what it reaches now."""
 
 Percent = Annotated[FiniteFloat, Field(ge=0, le=100)]
@@ -125,15 +124,6 @@ class ProductionTables(_Table):
 
 
 @dataclass(frozen=True)
-class WrongKey:
-    """What is wrong with the key at a path."""
-
-    path: tuple[Key, ...]
-    message: str
-    hint: str | None = None
-
-
-@dataclass(frozen=True)
 class ProductionFile:
     """A production file.
 
@@ -152,8 +142,7 @@ class ProductionFile:
     def refuse(self, faults: Sequence[WrongKey]) -> None:
         """InputError when there are any, each with its line."""
         if faults:
-            lines = TomlLines(self.text)
-            raise InputError([_located(self.name, lines, fault) for fault in faults])
+            raise InputError(locate_faults(self.name, self.text, faults))
 
     def refuse_unknown(self, nfs: Sequence[str], tenants: Sequence[str], events: int) -> None:
         """InputError for NFs and tenants that are not in the trace, and for changes after its end."""
@@ -184,12 +173,7 @@ def read_production(path: Path) -> ProductionFile:
     """
     name = str(path)
     text, document = read_toml(path)
-    try:
-        tables = ProductionTables.model_validate(document)
-    except ValidationError as error:
-        lines = TomlLines(text)
-        wrong = dict.fromkeys(_of_validation(one) for one in error.errors(include_url=False))
-        raise InputError([_located(name, lines, one) for one in wrong]) from error
+    tables = validate_toml(ProductionTables, name, text, document, _reword)
     file = ProductionFile(name, text, tables)
     file.refuse(
         [
@@ -206,33 +190,9 @@ def _number(moment: int | float, events: int) -> int:
     return moment if isinstance(moment, int) else int(moment * events) + 1
 
 
-def _of_validation(wrong: ErrorDetails) -> WrongKey:
-    """A fault of one key, without the names that the validation library gives to alternatives."""
-    path = tuple(part for part in wrong["loc"] if isinstance(part, int) or part.isidentifier())
-    if path and path[-1] in ("int", "float"):
-        path = path[:-1]
-    if path and path[-1] in ("at", "until") and wrong["type"] != "missing":
-        message = f"{wrong['input']!r} is neither the number of an event nor a fraction between 0 and 1"
-        return WrongKey(path, message, "at = 1000 is the 1,000th event, at = 0.5 half of all events")
-    hint = None
-    if wrong["type"] == "extra_forbidden":
-        hint = suggestion(str(path[-1]), _keys_of(path))
-    return WrongKey(path, worded(wrong), hint)
-
-
-def _keys_of(path: Sequence[Key]) -> list[str]:
-    """The keys of the table in which a key stands."""
-    of_tables: dict[tuple[Key, ...], type[BaseModel]] = {
-        (): ProductionTables,
-        ("measure",): MonitorTable,
-        ("retrain",): RetrainTable,
-        ("drift",): DriftTable,
-        ("liar",): LiarTable,
-    }
-    return list(of_tables[tuple(part for part in path[:-1] if isinstance(part, str))].model_fields)
-
-
-def _located(name: str, lines: TomlLines, fault: WrongKey) -> Fault:
-    """The fault with the line of its key; tables in arrays are counted from 1."""
-    shown = ".".join(str(part + 1) if isinstance(part, int) else part for part in fault.path)
-    return Fault(name, lines.of(fault.path), shown or None, fault.message, fault.hint)
+def _reword(path: tuple[Key, ...], reported: ErrorDetails) -> WrongKey | None:
+    """What is wrong with the moment of a drift, which has two forms."""
+    if not path or path[-1] not in ("at", "until") or reported["type"] == "missing":
+        return None
+    message = f"{reported['input']!r} is neither the number of an event nor a fraction between 0 and 1"
+    return WrongKey(path, message, "at = 1000 is the 1,000th event, at = 0.5 half of all events")

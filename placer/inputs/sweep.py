@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field
 
 from profiler.sweeps.spec import (
-    Competitor,
-    MeasureTable,
     SpecFault,
     SweepSpec,
-    SweptWorkload,
-    VariedKey,
     spec_faults,
 )
-from profiles import Fault, InputError
+from profiles import InputError
 from profiles.faults import suggestion
-from profiles.files.toml import TomlLines, parsed_toml, read_toml
-from profiles.validation import worded
+from profiles.files.toml import TomlLines, locate_faults, parse_toml, read_toml, validate_toml
 
 Name = Annotated[str, Field(strict=True, min_length=1)]
 
@@ -71,8 +64,7 @@ class SweepFile:
     def refuse(self, faults: Sequence[SpecFault]) -> None:
         """InputError when there are any, each with its line."""
         if faults:
-            lines = TomlLines(self.text)
-            raise InputError([_located(self.name, lines, fault) for fault in faults])
+            raise InputError(locate_faults(self.name, self.text, faults))
 
 
 def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
@@ -92,19 +84,14 @@ def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
     """
     name = str(path)
     text, document = read_toml(path)
-    lines = TomlLines(text)
-    try:
-        tables = SweepTables.model_validate(document)
-    except ValidationError as error:
-        wrong = [_of_validation(reported) for reported in _without_consequences(error.errors(include_url=False))]
-        raise InputError([_located(name, lines, fault) for fault in dict.fromkeys(wrong)]) from error
+    tables = validate_toml(SweepTables, name, text, document)
     faults = [*spec_faults(tables), *_of_fit(tables)]
     if tables.testbed is None and testbed is None:
         faults.append(SpecFault(("testbed",), "is missing", 'as in testbed = "host", or with --testbed'))
     if faults:
-        raise InputError([_located(name, lines, fault) for fault in faults])
+        raise InputError(locate_faults(name, text, faults))
     if testbed is not None and testbed != tables.testbed:
-        text = _with_testbed(name, text, lines, testbed)
+        text = _with_testbed(name, text, TomlLines(text), testbed)
         tables = tables.model_copy(update={"testbed": testbed})
     spec = SweepSpec.model_validate(tables.model_dump(by_alias=True, exclude={"fit"}, exclude_unset=True))
     y = tables.fit.y or spec.measure.metrics[0]
@@ -120,47 +107,10 @@ def _of_fit(tables: SweepTables) -> list[SpecFault]:
     if tables.fit.x is not None and tables.fit.x not in keys:
         faults.append(SpecFault(("fit", "x"), f"{tables.fit.x} is not varied", suggestion(tables.fit.x, keys)))
     y = tables.fit.y or ()
-    wrong = [one for one in ((y,) if isinstance(y, str) else y) if one not in metrics]
+    wrong = [metric for metric in ((y,) if isinstance(y, str) else y) if metric not in metrics]
     return faults + [
-        SpecFault(("fit", "y"), f"{one} is not among the metrics", suggestion(one, metrics)) for one in wrong
+        SpecFault(("fit", "y"), f"{metric} is not among the metrics", suggestion(metric, metrics)) for metric in wrong
     ]
-
-
-def _without_consequences(wrong: Sequence[ErrorDetails]) -> list[ErrorDetails]:
-    """The errors; that a list is too short is left out where one of its items is faulty."""
-    inside = {one["loc"][:-1] for one in wrong} | {one["loc"][:1] for one in wrong if len(one["loc"]) > 1}
-    return [one for one in wrong if one["type"] != "too_short" or one["loc"] not in inside]
-
-
-def _of_validation(wrong: ErrorDetails) -> SpecFault:
-    """A fault of one key, without the names that the validation library gives to alternatives."""
-    path = tuple(
-        part for part in wrong["loc"] if not (isinstance(part, str) and re.match(r"function|tuple\[|constr", part))
-    )
-    hint = None
-    if wrong["type"] == "extra_forbidden":
-        hint = suggestion(str(path[-1]), _keys_of(path))
-    return SpecFault(path, worded(wrong), hint)
-
-
-def _keys_of(path: Sequence[str | int]) -> list[str]:
-    """The keys of the table in which a key stands."""
-    of_tables: dict[tuple[str, ...], type[BaseModel]] = {
-        (): SweepTables,
-        ("workload",): SweptWorkload,
-        ("workload", "competitors"): Competitor,
-        ("vary",): VariedKey,
-        ("measure",): MeasureTable,
-        ("fit",): FitTable,
-    }
-    table = of_tables[tuple(part for part in path[:-1] if isinstance(part, str))]
-    return [field.alias or name for name, field in table.model_fields.items()]
-
-
-def _located(name: str, lines: TomlLines, fault: SpecFault) -> Fault:
-    """The fault with the line of its key; tables in arrays are counted from 1 where there may be several."""
-    shown = ".".join(str(part + 1) if isinstance(part, int) else part for part in fault.path)
-    return Fault(name, lines.of(fault.path), shown or None, fault.message, fault.hint)
 
 
 def _with_testbed(name: str, text: str, lines: TomlLines, testbed: str) -> str:
@@ -173,7 +123,7 @@ def _with_testbed(name: str, text: str, lines: TomlLines, testbed: str) -> str:
         rows = text.splitlines()
         rows[line - 1] = entry
         changed = "\n".join(rows) + "\n"
-    before, after = parsed_toml(text, name), parsed_toml(changed, name)
+    before, after = parse_toml(text, name), parse_toml(changed, name)
     if after != before | {"testbed": testbed}:
         raise InputError.of(name, "is not a text on one line", line=line, column="testbed")
     return changed

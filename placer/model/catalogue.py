@@ -21,9 +21,9 @@ BYTES_PER_MB = 1e6
 DEFAULT_PREDICTOR = "tomur"
 DEFAULT_BUDGET_PCT = 2.0
 """SLA violations that are accepted where nothing else is asked, per 100 instances."""
-PREDICTED = "predicted"
+PREDICTED_TRUTH = "predicted"
 """The name of the ground truth where there is none."""
-ADMISSION = "admission"
+ADMISSION_PREDICTOR = "admission"
 """The predictor of a fleet of GPUs only, whose admission tests decide."""
 
 
@@ -79,7 +79,7 @@ class Catalogue(Shown):
     def predictors(self) -> list[str]:
         """Names of the predictors that every kind but GPUs has, the default one first."""
         if not self._trained:
-            return [ADMISSION]
+            return [ADMISSION_PREDICTOR]
         shared = set.intersection(*(set(models.predictors) for models in self._trained))
         return sorted(shared, key=lambda name: (name != DEFAULT_PREDICTOR, name))
 
@@ -154,7 +154,7 @@ class Catalogue(Shown):
         """The ground truth: `simulated` for a simulated card, names of testbeds, or `predicted` where there is none."""
         testbeds = [testbed.describe() for testbed in self.testbeds if testbed is not None]
         if len(testbeds) < len(self.kinds):
-            return PREDICTED
+            return PREDICTED_TRUTH
         names = ["simulated" if testbed.simulated else testbed.name for testbed in testbeds]
         return ", ".join(dict.fromkeys(names))
 

@@ -125,8 +125,8 @@ def misfit_with(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant], arriva
     below = below_sla(oracle, together)
     if not below:
         return None
-    first = min(below, key=lambda one: (one is arrival, one.workload))
-    cause = oracle.bottleneck(co_location_of(one.workload for one in together), first.workload)
+    first = min(below, key=lambda tenant: (tenant is arrival, tenant.workload))
+    cause = oracle.bottleneck(co_location_of(tenant.workload for tenant in together), first.workload)
     if first is not arrival:
         present = first.workload.nf
         return Misfit(cause, present, f"{present} there would violate its SLA: {cause}")

@@ -13,12 +13,12 @@ from typing import Protocol
 
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import co_location_of
-from placer.model.pools import WHOLE, FleetJournal, Pool
+from placer.model.pools import WHOLE_POOL, FleetJournal, Pool
 from placer.model.sharded import OrderedShards, ShardedDict
 from placer.model.sla import Sla
 from profiles import CoLocation, Workload
 
-NUMBERED = re.compile(r"nic-\d+")
+NUMBERED_NIC_ID = re.compile(r"nic-\d+")
 """Names of NICs that are opened without one."""
 
 
@@ -119,12 +119,12 @@ class Nic:
         return co_location_of(tenant.workload for tenant in self.tenants_by_id.values())
 
 
-_NUMBERED = re.compile(r"nic-([1-9][0-9]{0,7})")
+_NIC_NUMBER = re.compile(r"nic-([1-9][0-9]{0,7})")
 
 
 def number_in(nic_id: str) -> int | None:
     """The number N of a NIC whose id is `nic-N`; None for a name, and for numbers that no NIC gets."""
-    found = _NUMBERED.fullmatch(nic_id)
+    found = _NIC_NUMBER.fullmatch(nic_id)
     return int(found[1]) if found else None
 
 
@@ -133,7 +133,7 @@ class IdleNics:
 
     def __init__(self, kind: NicKind) -> None:
         self.kind = kind
-        self._pool = WHOLE
+        self._pool = WHOLE_POOL
         self._number_of: dict[str, int] = {}
         self._by_number: list[tuple[bool, int, str]] = []
 
@@ -209,7 +209,7 @@ class Fleet:
         self.nics: OrderedShards[Nic] = OrderedShards()
         self.out_of_service: dict[str, Nic] = {}
         self.observer: FleetObserver | None = None
-        self.pool = WHOLE
+        self.pool = WHOLE_POOL
         self.journal: FleetJournal | None = None
         self._home: ShardedDict[str, Nic] = ShardedDict()
         self._opened = 0

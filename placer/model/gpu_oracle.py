@@ -12,7 +12,7 @@ from math import inf
 from typing import Protocol
 
 from placer.model.offered import OfferedWorkload
-from placer.model.oracle import CACHED, CONTENTION, Oracle
+from placer.model.oracle import CACHED_ANSWERS, CONTENTION_BOTTLENECK, Oracle
 from profiles import CoLocation, Workload
 from profiles.gpu import GpuSettings
 
@@ -101,7 +101,7 @@ class GpuOracle(Oracle):
             for workload, one in zip(co_location, schedule.workloads, strict=True)
         ]
 
-    def hopeful(self) -> GpuOracle:
+    def optimistic_twin(self) -> GpuOracle:
         """The optimistic oracle of the same test, which knows the same schedules."""
         twin = GpuOracle(self.test, optimistic=True)
         twin._schedules = self._schedules
@@ -110,7 +110,7 @@ class GpuOracle(Oracle):
     def schedule(self, co_location: CoLocation) -> GpuSchedule:
         """How the workloads of the co-location share the GPU."""
         if co_location not in self._schedules:
-            if len(self._schedules) >= CACHED:
+            if len(self._schedules) >= CACHED_ANSWERS:
                 self._schedules.clear()
             self._schedules[co_location] = self.test.schedule(_offered(co_location))
         return self._schedules[co_location]
@@ -125,7 +125,7 @@ class GpuOracle(Oracle):
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         schedule = self.schedule(co_location).workloads
         causes = [one.cause for known, one in zip(co_location, schedule, strict=True) if known == workload]
-        return next(filter(None, causes), CONTENTION)
+        return next(filter(None, causes), CONTENTION_BOTTLENECK)
 
 
 def offered_kpps(workload: Workload) -> float:

@@ -18,7 +18,7 @@ from profiles import CoLocation, TrafficProfile, Workload
 from profiles.gpu import GpuSettings
 from profiles.workload import Load, PacedWorkload
 
-LATENCY = "latency"
+LATENCY_BOTTLENECK = "latency"
 """The bottleneck of a workload that keeps its throughput and not its latency."""
 
 
@@ -84,7 +84,7 @@ class LatencyOracle(Oracle):
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         if self.by_workload(co_location)[workload] == 0 and workload != plain_of(workload):
-            return LATENCY
+            return LATENCY_BOTTLENECK
         return self.oracle.bottleneck(as_plain(co_location), plain_of(workload))
 
 
@@ -95,7 +95,7 @@ def least_kpps(workload: Workload, curves: Mapping[str, LatencyCurve], risk: flo
     return curves[workload.nf].least_kpps(workload, risk) if workload.nf in curves else inf
 
 
-def promised_latencies(oracle: Oracle, co_location: CoLocation) -> dict[Workload, float | None]:
+def find_promised_latencies(oracle: Oracle, co_location: CoLocation) -> dict[Workload, float | None]:
     """The latency of each workload that is promised one, us; of equal ones the longest, None where it is not known."""
     found: dict[Workload, float | None] = {}
     if any(promised_us(workload) < inf for workload in co_location):
@@ -118,7 +118,7 @@ def misses_latency(workload: Workload, latency_us: float | None) -> bool:
 # The ground truth where latency is promised: NFs run on a testbed at the rates that are offered to them.
 
 
-CARRIED = 0.99
+CARRIED_SHARE = 0.99
 """The share of the offered packets that must leave, for the rate to count: a run ends with packets on their way."""
 
 
@@ -157,7 +157,9 @@ class PacedTruth(Oracle):
             return [0.0] * len(co_location)
         run = self.testbed.run(self._loads(co_location), noise=False)
         found = run.measurements
-        self._latencies[co_location] = tuple(one.latency_us.p99 if one.latency_us else None for one in found)
+        self._latencies[co_location] = tuple(
+            measurement.latency_us.p99 if measurement.latency_us else None for measurement in found
+        )
         return [
             _counts(workload, measured, fast)
             for workload, measured, fast in zip(co_location, found, as_fast or [inf] * len(found), strict=True)
@@ -185,7 +187,7 @@ def _counts(workload: Workload, measured: Measurement, as_fast: float) -> float:
         return as_fast
     if misses_latency(workload, measured.latency_us.p99 if measured.latency_us else None):
         return 0.0
-    if measured.throughput_kpps < CARRIED * workload.rate_kpps:
+    if measured.throughput_kpps < CARRIED_SHARE * workload.rate_kpps:
         return min(measured.throughput_kpps, as_fast)
     return workload.rate_kpps if as_fast == inf else as_fast
 
@@ -193,7 +195,7 @@ def _counts(workload: Workload, measured: Measurement, as_fast: float) -> float:
 # Curves of latency against utilisation: fitted ones of users, and what training learned of an NF.
 
 
-REMEMBERED = 4096
+REMEMBERED_CURVES = 4096
 """Curves of an NF that are kept."""
 
 
@@ -241,7 +243,7 @@ class TrainedLatency:
 
     def __init__(self, model: NfLatency) -> None:
         self._model = model
-        self._curve = lru_cache(REMEMBERED)(self._step)
+        self._curve = lru_cache(REMEMBERED_CURVES)(self._step)
 
     def latency_us(self, workload: OfferedWorkload, kpps: float, risk: float | None = None) -> float:
         """As of `LatencyCurve`."""

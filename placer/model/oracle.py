@@ -41,12 +41,12 @@ def as_plain(co_location: CoLocation) -> CoLocation:
     return tuple(map(plain_of, co_location))
 
 
-CONTENTION = "contention"
+CONTENTION_BOTTLENECK = "contention"
 
 DEFAULT_RISK = 0.22
 """The default risk of placement: the median prediction violates more SLAs than the NICs that it saves are worth."""
 
-CACHED = 200_000
+CACHED_ANSWERS = 200_000
 """Answers that an oracle keeps at least, and at most twice as many."""
 
 
@@ -77,7 +77,7 @@ class Oracle(ABC):
         return answer
 
     def _keep(self, co_location: CoLocation, answer: tuple[float, ...]) -> tuple[float, ...]:
-        if len(self._recent) >= CACHED:
+        if len(self._recent) >= CACHED_ANSWERS:
             self._older, self._recent = self._recent, {}
         self._recent[co_location] = answer
         return answer
@@ -100,7 +100,7 @@ class Oracle(ABC):
 
     def following(self, asked: Sequence[tuple[Workload, CoLocation]]) -> list[Callable[[], float]]:
         """What answers `throughput_of` each of these again and again, as it is then."""
-        return [partial(self.throughput_of, *one) for one in asked]
+        return [partial(self.throughput_of, *query) for query in asked]
 
     @property
     def revision(self) -> int:
@@ -122,7 +122,7 @@ class Oracle(ABC):
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         """The resource that costs `workload` most in the co-location; `contention` where the oracle does not know."""
-        return CONTENTION
+        return CONTENTION_BOTTLENECK
 
 
 class PredictorOracle(Oracle):
@@ -151,7 +151,7 @@ class PredictorOracle(Oracle):
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         if co_location not in self._bottlenecks:
-            if len(self._bottlenecks) >= CACHED:
+            if len(self._bottlenecks) >= CACHED_ANSWERS:
                 self._bottlenecks.clear()
             predictions = self.predictor.predict([as_plain(co_location)])[0]
             self._bottlenecks[co_location] = tuple(prediction.bottleneck for prediction in predictions)

@@ -34,7 +34,7 @@ class Pool:
         return number + 1 + (self.rank - number - 1) % self.agents
 
 
-WHOLE = Pool()
+WHOLE_POOL = Pool()
 """The pool of an agent that is alone."""
 
 

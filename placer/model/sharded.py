@@ -9,7 +9,7 @@ from typing import Generic, TypeVar, cast
 SHARDS = 256
 """Each grows by itself: one dictionary of 350,000 entries takes 17 ms to make room for more."""
 
-CHUNK = 1_024
+KEYS_PER_CHUNK = 1_024
 """Keys of one part; it is given up when all of them are gone."""
 
 _K = TypeVar("_K", bound=Hashable)
@@ -45,7 +45,7 @@ class ShardedDict(Generic[_K, _V]):
 
 
 class OrderedShards(MutableMapping[str, _V]):
-    """Values by text in the order in which keys came, in dictionaries of `CHUNK` keys that came one after the other."""
+    """Values by text in the order in which keys came, in dictionaries of `KEYS_PER_CHUNK` successive keys."""
 
     def __init__(self) -> None:
         self._chunk_of: ShardedDict[str, int] = ShardedDict()
@@ -69,7 +69,7 @@ class OrderedShards(MutableMapping[str, _V]):
     def __setitem__(self, key: str, value: _V) -> None:
         number = self._chunk_of.get(key)
         if number is None:
-            number = self._chunk_of[key] = self._came // CHUNK
+            number = self._chunk_of[key] = self._came // KEYS_PER_CHUNK
             self._came += 1
             self._size += 1
         self._chunks.setdefault(number, {})[key] = value

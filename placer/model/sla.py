@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TOLERANCE = 1e-9
+SLA_TOLERANCE = 1e-9
 """Relative tolerance of every comparison of a throughput with an SLA, so that rounding decides nothing."""
 
 LEAST_KPPS = 1e-9
@@ -35,7 +35,7 @@ class Sla:
     def required_kpps(self, solo_kpps: float) -> float:
         """The least throughput (kpps) that is acceptable, tolerance included, where running alone gives `solo_kpps`."""
         floor = self.min_kpps if self.min_kpps is not None else (1.0 - (self.max_drop or 0.0)) * solo_kpps
-        return max(floor * (1.0 - TOLERANCE), LEAST_KPPS)
+        return max(floor * (1.0 - SLA_TOLERANCE), LEAST_KPPS)
 
     def is_met(self, throughput_kpps: float, solo_kpps: float) -> bool:
         """Whether `throughput_kpps` is acceptable where running alone gives `solo_kpps`."""

@@ -47,17 +47,17 @@ class BoundedPlan(Shown):
     duals: Duals | None = None
     shortfall: Shortfall | None = None
 
-    def take_bounds(self, hopeful: BoundedPlan, undecided: int) -> BoundedPlan:
+    def take_bounds(self, optimistic: BoundedPlan, undecided: int) -> BoundedPlan:
         """This plan under the bounds of one that may use co-locations of GPUs for which the test is undecided."""
-        fewer = hopeful.plan.rejected < self.plan.rejected
-        bound = 0.0 if fewer else min(self.lower_bound, hopeful.lower_bound)
+        fewer = optimistic.plan.rejected < self.plan.rejected
+        bound = 0.0 if fewer else min(self.lower_bound, optimistic.lower_bound)
         return replace(
             self,
             lower_bound=bound,
-            nics_lower_bound=0 if fewer else min(self.nics_lower_bound, hopeful.nics_lower_bound),
+            nics_lower_bound=0 if fewer else min(self.nics_lower_bound, optimistic.nics_lower_bound),
             proven=self.proven and not fewer and self.cost <= bound + 1e-9,
-            seconds=self.seconds + hopeful.seconds,
-            oracle_seconds=self.oracle_seconds + hopeful.oracle_seconds,
+            seconds=self.seconds + optimistic.seconds,
+            oracle_seconds=self.oracle_seconds + optimistic.oracle_seconds,
             scope=f"{self.scope}; {undecided:,} admission test{'s' * (undecided != 1)} undecided",
         )
 

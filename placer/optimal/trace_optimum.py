@@ -54,8 +54,8 @@ def find_optimum(
     )
     if not undecided:
         return found
-    hopeful = solve([oracle.hopeful() if isinstance(oracle, GpuOracle) else oracle for oracle in oracles])
-    return found.take_bounds(hopeful, undecided)
+    optimistic = solve([oracle.optimistic_twin() if isinstance(oracle, GpuOracle) else oracle for oracle in oracles])
+    return found.take_bounds(optimistic, undecided)
 
 
 def _find(

@@ -31,22 +31,19 @@ from profiles import CoLocation, Workload
 # Placement chooses co-locations whose predictions just suffice, so it selects predictions that are too high, and the
 # errors of a few co-locations are repeated on many NICs. How much that matters cannot be seen from errors of all
 # predictions. So arrivals are placed as if only measured co-locations could share a NIC, each of them predicted from
-# the
-# others, and violations are counted by the measurements: risk is controlled by the decisions that it leads to
-# (conformal
-# risk control: Angelopoulos et al., ICLR 2024; learn then test: Angelopoulos et al., Annals of Applied Statistics 19,
-# 2025). Their assumption is exchangeability. Here it is that co-locations which were not measured err, relative to
-# their
-# spread, as measured ones do when they are left out.
+# the others, and violations are counted by the measurements: risk is controlled by the decisions that it leads to
+# (conformal risk control: Angelopoulos et al., ICLR 2024; learn then test: Angelopoulos et al., Annals of Applied
+# Statistics 19, 2025). Their assumption is exchangeability. Here it is that co-locations which were not measured err,
+# relative to their spread, as measured ones do when they are left out.
 
 
-FEWEST = 50
+FEWEST_MEASURED = 50
 """Measured co-locations from which on decisions are replayed."""
-REPLAYED = 500
+REPLAYED_ARRIVALS = 500
 """Arrivals of a replay, at most."""
 LEAST_REPLAYED, REPLAYED_PER_ARRIVAL = 200, 5
 """Arrivals of a replay, at least, and per arrival of a short trace."""
-LOOSEST = 0.999
+LOOSEST_DROP = 0.999
 """The largest drop of an SLA."""
 
 
@@ -100,25 +97,25 @@ def left_out_co_locations(catalogue: Catalogue, predictor: str) -> list[Mapping[
     if catalogue.gpus:
         return []
     found = [models.predictors[predictor].left_out(models.default_traffic) for models in catalogue.models]
-    return found if all(len(of_kind) >= FEWEST for of_kind in found) else []
+    return found if all(len(of_kind) >= FEWEST_MEASURED for of_kind in found) else []
 
 
-def replayed_arrivals(catalogue: Catalogue, arrivals: Sequence[Arrival]) -> list[Arrival]:
+def arrivals_to_replay(catalogue: Catalogue, arrivals: Sequence[Arrival]) -> list[Arrival]:
     """Arrivals of the same NFs and SLAs at default traffic, none of which leaves; repeated where they are few."""
     models = catalogue.models[0]
-    known = [arrival for arrival in arrivals if arrival.workload.nf in models.nfs][:REPLAYED]
+    known = [arrival for arrival in arrivals if arrival.workload.nf in models.nfs][:REPLAYED_ARRIVALS]
     if not known:
         return []
-    solo = next(iter(models.predictors.values())).solo([plain_of(one.workload) for one in known]).tolist()
+    solo = next(iter(models.predictors.values())).solo([plain_of(arrival.workload) for arrival in known]).tolist()
     drops = [1.0 - one.sla.required_kpps(kpps) / kpps for one, kpps in zip(known, solo, strict=True)]
-    count = min(max(REPLAYED_PER_ARRIVAL * len(arrivals), LEAST_REPLAYED), REPLAYED)
+    count = min(max(REPLAYED_PER_ARRIVAL * len(arrivals), LEAST_REPLAYED), REPLAYED_ARRIVALS)
     order = (np.random.default_rng(0).permutation(count) % len(known)).tolist()
     return [
         Arrival(
             str(number),
             float(number),
             Workload(known[at].workload.nf, models.default_traffic),
-            Sla(max_drop=min(max(drops[at], 0.0), LOOSEST)),
+            Sla(max_drop=min(max(drops[at], 0.0), LOOSEST_DROP)),
         )
         for number, at in enumerate(order)
     ]
@@ -147,22 +144,22 @@ def judge(plan: Plan, catalogue: Catalogue, predictor: str) -> Replayed:
     return Replayed(violations, sum(measured), sum(truly))
 
 
-RISKS = (0.5, 0.35, 0.25, 0.18, 0.13, 0.09, 0.065, 0.045, 0.03, 0.02, 0.014, 0.01, 0.007, 0.005)
+RISKS_TRIED = (0.5, 0.35, 0.25, 0.18, 0.13, 0.09, 0.065, 0.045, 0.03, 0.02, 0.014, 0.01, 0.007, 0.005)
 """Risks that are tried, the least careful first."""
 
-SELECTED = 1.3
+SELECTION_FACTOR = 1.3
 """Times as many violations as in replays are allowed for.
 
 Replays only have co-locations that were left out. Of those that were measured, placement selects the ones whose
 measurements were too high by noise. On six testbeds 0.6 to 1.6 times as many were violated as replays lead to expect.
 """
-UNREPLAYED = 3.0
+UNREPLAYED_VIOLATIONS = 3.0
 """Expected violations in replays that count as much as what would be expected by chance."""
-REPEATED = 0.7
+REPEATED_DEVIATIONS = 0.7
 """Standard deviations by which the expected violations must stay below the budget."""
-GUESS = 0.045
+RISK_GUESS = 0.045
 """The risk that usually keeps a budget of 1 %, and in proportion others."""
-PROPORTIONAL = 3
+PROPORTIONAL_TRIES = 3
 """Plans until which the next risk is guessed in proportion."""
 
 
@@ -192,36 +189,38 @@ def risk_within_budget(
     """
     if catalogue.budget_pct is None or not catalogue.supports_risk(predictor):
         return DEFAULT_RISK if catalogue.risk is None else catalogue.risk
-    low, high, tries = 0, len(RISKS) - 1, 0
-    at = min(_index(GUESS * catalogue.budget_pct), high - 1)
+    low, high, tries = 0, len(RISKS_TRIED) - 1, 0
+    at = min(_index(RISK_GUESS * catalogue.budget_pct), high - 1)
     while low < high:
-        expected = expected_violations(place(RISKS[at]), catalogue, predictor)
-        careful = with_reserves(expected, replay(RISKS[at]))
+        expected = expected_violations(place(RISKS_TRIED[at]), catalogue, predictor)
+        careful = with_reserves(expected, replay(RISKS_TRIED[at]))
         if careful <= catalogue.budget_pct:
             high = at
         else:
             low = at + 1
         # violations grow about as the risk does; after a few tries that were off, halving is surer
         tries += 1
-        proportional = _index(RISKS[at] * catalogue.budget_pct / max(careful, 1e-9))
-        at = min(max(proportional if tries < PROPORTIONAL else (low + high) // 2, low), max(high - 1, low))
-    return RISKS[low]
+        proportional = _index(RISKS_TRIED[at] * catalogue.budget_pct / max(careful, 1e-9))
+        at = min(max(proportional if tries < PROPORTIONAL_TRIES else (low + high) // 2, low), max(high - 1, low))
+    return RISKS_TRIED[low]
 
 
 def with_reserves(expected: ExpectedViolations, replayed: Replayed) -> float:
     """SLA violations per 100 instances that a plan must be allowed, given what is expected of it and of replays."""
-    return _select(replayed) * expected.mean_pct + REPEATED * expected.spread_pct
+    return _select(replayed) * expected.mean_pct + REPEATED_DEVIATIONS * expected.spread_pct
 
 
 def _select(replayed: Replayed) -> float:
-    """Violations per expected one; the fewer are expected in replays, the nearer to `SELECTED`, and never below.
+    """Violations per expected one; the fewer are expected in replays, the nearer to `SELECTION_FACTOR`.
 
     What noise of measurements adds to violations is as expected; all that is not is due to predictions.
     """
     of_predictions = max(replayed.of_predictions + replayed.violations - replayed.expected, 0.0)
-    return SELECTED * max((of_predictions + UNREPLAYED) / (replayed.of_predictions + UNREPLAYED), 1.0)
+    return SELECTION_FACTOR * max(
+        (of_predictions + UNREPLAYED_VIOLATIONS) / (replayed.of_predictions + UNREPLAYED_VIOLATIONS), 1.0
+    )
 
 
 def _index(risk: float) -> int:
-    """The position in `RISKS` of the largest that is not above this one; else of the smallest."""
-    return next((at for at, one in enumerate(RISKS) if one <= risk + 1e-12), len(RISKS) - 1)
+    """The position in `RISKS_TRIED` of the largest that is not above this one; else of the smallest."""
+    return next((at for at, one in enumerate(RISKS_TRIED) if one <= risk + 1e-12), len(RISKS_TRIED) - 1)

@@ -17,21 +17,22 @@ from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME, Rule, length_of
 from placer.policy.selector import Selector
 from placer.progress import Advance
 from placer.strategies.budget import (
-    RISKS,
+    RISKS_TRIED,
     LeftOutOracle,
     Replayed,
+    arrivals_to_replay,
     judge,
     left_out_co_locations,
-    replayed_arrivals,
     risk_within_budget,
 )
+from placer.strategies.chosen_risks import keep_risk, recall_risk, risk_key
 from placer.strategies.strategy import OnlineStrategy, register
 
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
 CHOSEN_FROM = 5_000
 """Arrivals up to which that is done."""
-TRIED = 250
+TRIED_ARRIVALS = 250
 """Arrivals of a trace, evenly taken, whose plans show how careful placement must be."""
 
 
@@ -74,15 +75,23 @@ class ContentionAware(OnlineStrategy):
         if self.given is not None or self.predictor is None:
             return self._place_by(self.oracles, arrivals, progress=progress)
         began = time.perf_counter()
-        plans = list(self._plans(self._largest_risk(arrivals), arrivals, progress))
-        return replace(self._cheapest(plans), seconds=time.perf_counter() - began)
+        key = risk_key(self.catalogue, self.predictor, self.rule, arrivals)
+        if known := recall_risk(key):
+            return self._place_at(known, arrivals, progress=progress)
+        plan = self._cheapest(list(self._plans(self._largest_risk(arrivals), arrivals, progress)))
+        keep_risk(key, plan.risk)
+        return replace(plan, seconds=time.perf_counter() - began)
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
         """The catalogue's risk; without one, that of the plan of these arrivals that keeps the budget."""
+        key = risk_key(self.catalogue, self.predictor or "", self.rule, arrivals)
+        if known := recall_risk(key):
+            return known
         risk = self._largest_risk(arrivals)
-        if len(self._risks_from(risk, arrivals)) == 1:
-            return risk
-        return self._cheapest(list(self._plans(risk, arrivals, None, tried=True))).risk or risk
+        if len(self._risks_from(risk, arrivals)) > 1:
+            risk = self._cheapest(list(self._plans(risk, arrivals, None, tried=True))).risk or risk
+        keep_risk(key, risk)
+        return risk
 
     def _plans(
         self, largest: float, arrivals: Sequence[Arrival], progress: Advance | None, *, tried: bool = False
@@ -94,10 +103,10 @@ class ContentionAware(OnlineStrategy):
 
     def _risks_from(self, risk: float, arrivals: Sequence[Arrival]) -> tuple[float, ...]:
         """The risk and, where the budget has chosen it, the next more careful ones."""
-        chosen = self.catalogue.budget_pct is not None and risk in RISKS
+        chosen = self.catalogue.budget_pct is not None and risk in RISKS_TRIED
         if not chosen or len(arrivals) > CHOSEN_FROM or self.rule is not LOOK_AHEAD:
             return (risk,)
-        return RISKS[RISKS.index(risk) :][: 1 + MORE_CAREFUL]
+        return RISKS_TRIED[RISKS_TRIED.index(risk) :][: 1 + MORE_CAREFUL]
 
     def _cheapest(self, plans: Sequence[Plan]) -> Plan:
         """The plan that rejects least, then costs least; of equal ones the most careful, which comes last."""
@@ -109,8 +118,8 @@ class ContentionAware(OnlineStrategy):
         What already runs is not decided on, and shows nothing of the risk.
         """
         placed = [arrival for arrival in arrivals if arrival.nic is None]
-        few = placed[:: -(-len(placed) // TRIED)] if placed else placed
-        plain = len({one.workload for one in few}) == len({one.workload.nf for one in few})
+        few = placed[:: -(-len(placed) // TRIED_ARRIVALS)] if placed else placed
+        plain = len({arrival.workload for arrival in few}) == len({arrival.workload.nf for arrival in few})
         return risk_within_budget(
             self.catalogue,
             self.predictor or "",
@@ -126,7 +135,7 @@ class ContentionAware(OnlineStrategy):
             return Replayed()
         predictors = [models.predictors[predictor] for models in self.catalogue.models]
         oracles = [LeftOutOracle(by, of_kind, risk) for by, of_kind in zip(predictors, left_out, strict=True)]
-        replayed = replayed_arrivals(self.catalogue, arrivals)
+        replayed = arrivals_to_replay(self.catalogue, arrivals)
         plan = self._place_by(oracles, replayed, ends=False, known=True, tried=True)
         return judge(plan, self.catalogue, predictor)
 

@@ -12,7 +12,7 @@ from placer.model.oracle import co_location_of
 from placer.strategies.strategy import OnlineStrategy, register
 from profiles import CoLocation, Workload
 
-FULL = 1.0 + 1e-9
+FULLY_USED = 1.0 + 1e-9
 
 
 @register
@@ -35,11 +35,11 @@ class Greedy(OnlineStrategy):
         self._nics = NicClasses(fleet)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
-        best, least = None, (FULL, 0.0, 0)
+        best, least = None, (FULLY_USED, 0.0, 0)
         for nic_class, nics in self._nics.with_cores_for(tenant.workload):
             kind, joined = fleet.kinds[nic_class.kind], co_location_of((*nic_class.co_location, tenant.workload))
             used = self._used_by(kind, joined)
-            if used[0] <= FULL and (best is None or used <= least[:2]) and self.catalogue.admits(kind, joined):
+            if used[0] <= FULLY_USED and (best is None or used <= least[:2]) and self.catalogue.admits(kind, joined):
                 first = min(nics)
                 if best is None or (*used, first) < least:
                     best, least = nics[first], (*used, first)

@@ -21,7 +21,7 @@ from placer.strategies.contention_aware import ContentionAware
 from profiles import Workload
 from traces.arrivals import Recipe, generate
 
-TYPICAL = 500
+TYPICAL_ARRIVALS = 500
 """Arrivals of a typical trace."""
 
 
@@ -43,8 +43,12 @@ def typical_arrivals(catalogue: Catalogue, tenants: Sequence[Tenant] = ()) -> li
     if not tenants:
         known = dict.fromkeys(nf for kind in catalogue.kinds for nf in kind.cores_of)
         nfs = tuple(nf for nf in known if not catalogue.check(Workload(nf, catalogue.default_traffic)))
-        text = io.StringIO("".join(generate(Recipe(count=TYPICAL if nfs else 0, nfs=nfs))))
+        text = io.StringIO("".join(generate(Recipe(count=TYPICAL_ARRIVALS if nfs else 0, nfs=nfs))))
         return read_arrivals(text, catalogue.default_traffic, catalogue.check)
     draw = random.Random(0)
-    sampled = draw.sample(tenants, TYPICAL) if len(tenants) > TYPICAL else draw.choices(tenants, k=TYPICAL)
+    sampled = (
+        draw.sample(tenants, TYPICAL_ARRIVALS)
+        if len(tenants) > TYPICAL_ARRIVALS
+        else draw.choices(tenants, k=TYPICAL_ARRIVALS)
+    )
     return [Arrival(str(number), float(number), one.workload, one.sla) for number, one in enumerate(sampled)]

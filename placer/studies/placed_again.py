@@ -89,7 +89,7 @@ class _Again:
                 advance(number, draws)
                 drawn = grow(self.arrivals, Growth(), {}, random.Random(f"{self.seed}/{number}"))
                 placing = Placing(drawn, self.truth, Progress(quiet=True))
-                yield placing.evaluated(self.strategy, self.predictor, self.catalogue)
+                yield placing.place_and_evaluate(self.strategy, self.predictor, self.catalogue)
 
     def without_limits(self) -> Evaluation | None:
         """The plan for the trace itself on any number of NICs; None where no number is limited."""
@@ -99,7 +99,7 @@ class _Again:
         catalogue = replace(self.catalogue, kinds=tuple(replace(kind, count=None) for kind in kinds))
         with self.progress.task("as many NICs as it takes"):
             placing = Placing(self.arrivals, self.truth, Progress(quiet=True))
-            return placing.evaluated(self.strategy, self.predictor, catalogue)
+            return placing.place_and_evaluate(self.strategy, self.predictor, catalogue)
 
 
 def _reopen(catalogue: Catalogue, stack: ExitStack) -> tuple[Testbed | None, ...]:

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from placer.evaluate.columns import COLUMNS
+from placer.evaluate.columns import RESULT_COLUMNS
 from placer.evaluate.evaluation import Evaluation, to_buy
-from placer.inputs.arrivals import STRICT, TraceOptions, read_arrivals
+from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.models import Say
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
@@ -108,7 +108,7 @@ def _results(evaluations: Evaluations, one: Evaluation) -> Row:
         **_against_optimum(evaluations, one),
         "truth": evaluations.truth,
         **_to_buy(evaluations, one),
-        **{column.key: column.in_studies(catalogue.kinds, one) for column in COLUMNS if column.in_studies},
+        **{column.key: column.in_studies(catalogue.kinds, one) for column in RESULT_COLUMNS if column.in_studies},
     }
 
 
@@ -140,7 +140,7 @@ def _against_optimum(evaluations: Evaluations, one: Evaluation) -> Row:
 # The runs of a study: its traces, generated or read, on every fleet for every budget.
 
 
-def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT) -> list[RunTask]:
+def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT_OPTIONS) -> list[RunTask]:
     """Every run of the study, ordered by fleet, trace, draw, and budget or risk; all input is read and checked first.
 
     Raises InputError when a name, a trace, a fleet or the models are refused.

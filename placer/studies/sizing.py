@@ -15,11 +15,11 @@ from typing import Any
 
 import pandas as pd
 
-from placer.inputs.arrivals import MOST_ARRIVALS, STRICT, TraceOptions, read_arrivals
+from placer.inputs.arrivals import MOST_ARRIVALS, STRICT_OPTIONS, TraceOptions, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.models import Say
 from placer.model.catalogue import Catalogue
-from placer.placing import DIVISORS, MEDIAN_RISK
+from placer.placing import MEDIAN_RISK, RISK_DIVISORS
 from placer.progress import Progress
 from placer.run import choose_predictors, strategy_names
 from placer.studies.execute import Executor, execute
@@ -70,7 +70,7 @@ class Sizing:
     models: Path | None = None
     testbed: str | None = None
     time_limit: float = 10.0
-    trace_options: TraceOptions = STRICT
+    trace_options: TraceOptions = STRICT_OPTIONS
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def size(sizing: Sizing, out: Path, progress: Progress, *, executor: Executor | 
     with progress.task("options") as advance:
         options = execute(tasks, out, executor=executor, advance=advance)
     if not sizing.budgets and misses_budget(options_of(options, sizing)):
-        tasks += option_tasks(sizing, progress.say, [sizing.budget_pct / divisor for divisor in DIVISORS])
+        tasks += option_tasks(sizing, progress.say, [sizing.budget_pct / divisor for divisor in RISK_DIVISORS])
         with progress.task("smaller budgets") as advance:
             options = execute(tasks, out, executor=executor, advance=advance)
     tasks += curve_tasks(sizing, options_of(options, sizing), progress.say)

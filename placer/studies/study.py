@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from placer.inputs.arrivals import MOST_ARRIVALS
-from profiles import Fault, InputError
-from profiles.files.toml import line_of, read_toml
-from profiles.validation import worded
+from profiles.files.toml import read_toml, validate_toml
 from traces.arrivals import TABLE_2_NFS, TRAFFICS
 
 TRACE_TABLE = "trace"
@@ -109,10 +106,7 @@ def read_study(path: Path) -> Study:
     Raises InputError with every fault of the file.
     """
     text, document = read_toml(path)
-    try:
-        study = Study.model_validate(document)
-    except ValidationError as error:
-        raise InputError(_faults(str(path), text, error)) from error
+    study = validate_toml(Study, str(path), text, document)
     fleets = tuple(str(path.parent / fleet) for fleet in study.fleets)
     traces = tuple(
         spec.model_copy(update={"file": str(path.parent / spec.file), "name": spec.label}) if spec.file else spec
@@ -120,23 +114,3 @@ def read_study(path: Path) -> Study:
     )
     models = str(path.parent / study.models) if study.models else None
     return study.model_copy(update={"fleets": fleets, "trace": traces, "models": models})
-
-
-def _faults(name: str, text: str, error: ValidationError) -> list[Fault]:
-    """Every fault; that a list is too short is left out where one of its items is faulty."""
-    wrong = error.errors()
-    inside = {fault["loc"][:1] for fault in wrong if len(fault["loc"]) > 1}
-    return [_fault(name, text, fault) for fault in wrong if fault["type"] != "too_short" or fault["loc"] not in inside]
-
-
-def _fault(name: str, text: str, wrong: ErrorDetails) -> Fault:
-    location = wrong["loc"]
-    key = ".".join(str(part + 1) if isinstance(part, int) else part for part in location)
-    words = [str(part) for part in location if isinstance(part, str)]
-    number = next((part + 1 for part in location if isinstance(part, int)), 0) if words[:1] == [TRACE_TABLE] else 0
-    line = line_of(text, TRACE_TABLE, number, words[-1]) if words else None
-    hint = None
-    if wrong["type"] == "extra_forbidden":
-        known = TraceSpec if number else Study
-        hint = f"keys of {f'[[{TRACE_TABLE}]]' if number else 'a study'} are {', '.join(known.model_fields)}"
-    return Fault(name, line, key or None, worded(wrong), hint)

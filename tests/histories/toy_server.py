@@ -47,10 +47,10 @@ def _meet(state: SavedState, flaw: str) -> None:
     from placer.fleet.state.postgres.connection import run
     from placer.fleet.state.postgres.schema import CREATE_COMMIT
     from placer.fleet.state.postgres.state import SharedState
-    from placer.model.pools import WHOLE
+    from placer.model.pools import WHOLE_POOL
 
     pools: Any = SharedState
-    pools.pool = property(lambda self: WHOLE, lambda self, pool: None)
+    pools.pool = property(lambda self: WHOLE_POOL, lambda self, pool: None)
     assert isinstance(state, SharedState)
     if flaw == "forgets-versions":
         function = CREATE_COMMIT.format(compare="").split("CREATE FUNCTION placer_write")[0]

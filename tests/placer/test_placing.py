@@ -24,10 +24,10 @@ def variation_of(violated: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> pl
         one = evaluation(strategy.name, 10, 10.0, 9 if catalogue.risk else next(left))
         return replace(one, plan=replace(one.plan, risk=catalogue.risk or catalogue.budget_pct))
 
-    monkeypatch.setattr(Placing, "evaluated", evaluated)
+    monkeypatch.setattr(Placing, "place_and_evaluate", evaluated)
     asked = evaluation("contention-aware", 10, 10.0, violated[0])
     catalogue = Catalogue(KINDS, (), (), budget_pct=2.0)
-    return Placing([], None, Progress(quiet=True)).varied(asked, find_strategy("contention-aware"), catalogue)
+    return Placing([], None, Progress(quiet=True)).vary_budget(asked, find_strategy("contention-aware"), catalogue)
 
 
 def test_a_plan_that_keeps_its_budget_is_not_made_more_careful(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.predictor.training.test_processors import PROCESSORS, REPO
+from tests.predictor.training.test_nf import PROCESSORS, REPO
 
 OTHERS = [name for name in PROCESSORS if PROCESSORS[name]]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from placer.fleet.learning.corrections import Estimate, LearntCorrections, Place, PredictionShift
 from placer.fleet.learning.ledger import competitors_of
-from placer.model.oracle import CACHED, PredictorOracle
+from placer.model.oracle import CACHED_ANSWERS, PredictorOracle
 from predictor import Predictor
 from predictor.regression.significant import significant
 from profiles import CoLocation, Workload
@@ -81,7 +81,7 @@ class CorrectedOracle(PredictorOracle):
         return self.corrections.changed_since(revision, self.nic_model)
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
-        if self._stamp != self.corrections.stamp or len(self._corrected) > CACHED:
+        if self._stamp != self.corrections.stamp or len(self._corrected) > CACHED_ANSWERS:
             self._stamp = self.corrections.stamp
             self._corrected.clear()
         plain = super().throughput(co_locations)
@@ -138,7 +138,7 @@ class CorrectedOracle(PredictorOracle):
         """The interval of each workload's prediction before corrections, of `INTERVAL_COVERAGE`."""
         found = self._bounds.get(co_location)
         if found is None:
-            if len(self._bounds) >= CACHED:
+            if len(self._bounds) >= CACHED_ANSWERS:
                 self._bounds.clear()
             (predictions,) = self.predictor.predict([co_location], coverage=INTERVAL_COVERAGE)
             found = self._bounds[co_location] = tuple(
@@ -177,7 +177,7 @@ class CorrectedOracle(PredictorOracle):
 
     def _estimate(self, co_locations: Sequence[CoLocation]) -> None:
         """Ask for the estimates of co-locations, as far as they are not known, all at once."""
-        if len(self._estimates) > CACHED:
+        if len(self._estimates) > CACHED_ANSWERS:
             self._estimates.clear()
         new = [co_location for co_location in co_locations if co_location not in self._estimates]
         if not new:

@@ -15,7 +15,7 @@ from math import exp, hypot, log, sqrt
 from typing import NamedTuple
 
 from placer.fleet.learning.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agree_on, parts_of
-from placer.model.oracle import CACHED
+from placer.model.oracle import CACHED_ANSWERS
 from profiles import CoLocation, Workload
 
 BELIEVED_ERRORS = 2.0
@@ -316,7 +316,7 @@ class NearPlaces:
     def _node(self, place: Place) -> _Node:
         node = self._nodes.get(place)
         if node is None:
-            if len(self._nodes) >= CACHED:
+            if len(self._nodes) >= CACHED_ANSWERS:
                 self._nodes.clear()
             node = self._nodes[place] = _Node(place)
         return node

@@ -9,7 +9,7 @@ from placer.fleet.learning.corrected_oracle import CorrectedOracle
 from placer.fleet.learning.corrections import Place
 from placer.fleet.learning.ledger import Ledger, ProductionReading, competitors_of
 from placer.fleet.learning.versions import ModelVersion
-from placer.model.oracle import CACHED, Oracle
+from placer.model.oracle import CACHED_ANSWERS, Oracle
 from profiles import CoLocation, Workload
 
 MAX_TRIAL_READINGS = 5_000
@@ -102,7 +102,7 @@ class CanaryOracle(Oracle):
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """As of `Oracle`: the lower prediction of each workload."""
-        if self._stamp != self.revision or len(self._lower) > CACHED:
+        if self._stamp != self.revision or len(self._lower) > CACHED_ANSWERS:
             self._stamp = self.revision
             self._lower.clear()
         new = [co_location for co_location in dict.fromkeys(co_locations) if co_location not in self._lower]

@@ -11,7 +11,7 @@ from placer.fleet.events import Arrive, Decision, Depart, Learned, Measure
 from placer.fleet.learning.learning import Feedback
 from placer.fleet.simulated.monitor import DriftingTruth, Monitor
 from placer.fleet.simulated.outcome import LATE_AFTER, DriftAlarm, FleetOutcome, ProductionPoint
-from placer.inputs.production import PROMISED
+from placer.inputs.production import SLA_PROMISED
 from placer.model.arrival import Arrival
 from placer.model.fleet import Nic, Tenant
 from placer.model.plan import Event, events_of
@@ -100,7 +100,7 @@ class FleetLife:
     def _tenant(self, arrival: Arrival, number: int) -> Tenant:
         """The instance with its SLA as it is promised: in kpps, where that is not relative to what it reaches later."""
         drop = arrival.sla.max_drop
-        if self.stage.sla != PROMISED or drop is None:
+        if self.stage.sla != SLA_PROMISED or drop is None:
             return arrival.tenant
         kind = next(kind for kind in self.engine.fleet.kinds if kind.hosts(arrival.workload))
         solo = self.truth.solo(kind, arrival.workload, number)

@@ -23,7 +23,7 @@ from placer.fleet.service.opening import retraining_sources
 from placer.fleet.simulated.fleet_life import FleetLife, Stage
 from placer.fleet.simulated.monitor import DriftingTruth, Monitor, TrueDrift
 from placer.fleet.simulated.outcome import BY_HAND, COMPARED_FLEETS, WITH_FEEDBACK, FleetOutcome, Production
-from placer.inputs.arrivals import STRICT, TraceOptions, read_arrivals
+from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import ProductionFile
 from placer.model.arrival import Arrival
@@ -54,7 +54,7 @@ class ProductionRequest:
     rule: Rule = LOOK_AHEAD
     seed: int | None = None
     fleets: Sequence[str] = COMPARED_FLEETS
-    trace_options: TraceOptions = STRICT
+    trace_options: TraceOptions = STRICT_OPTIONS
 
 
 def simulate(request: ProductionRequest, progress: Progress) -> Production:

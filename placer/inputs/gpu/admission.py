@@ -21,7 +21,7 @@ from profiles.gpu import GpuSettings
 LONGEST_PROMISE_US = 1e6
 """The latency of NFs that are promised none: what batches take is bounded by it."""
 
-SECONDS = 1.0
+TEST_SECONDS = 1.0
 """Of one test. Nearly all end long before, so that equal tests have equal answers."""
 
 
@@ -42,10 +42,10 @@ class ExactTest(ABC):
         admission = _admit(device, slos)
         latencies = latency_of(device, admission.admitted)
         found: dict[int, Scheduled] = {}
-        for one in admission.admitted:
-            parts = sorted((share.sm, share.packets) for share in one.minibatches)
-            settings = GpuSettings.of(parts, order=one.order)
-            found[int(one.slo.id)] = Scheduled(latencies[one.slo.id].total, settings=settings)
+        for admitted in admission.admitted:
+            parts = sorted((share.sm, share.packets) for share in admitted.minibatches)
+            settings = GpuSettings.of(parts, order=admitted.order)
+            found[int(admitted.slo.id)] = Scheduled(latencies[admitted.slo.id].total, settings=settings)
         for rejected in admission.rejected:
             found[int(rejected.slo.id)] = Scheduled(None, rejected.cause)
         everybody = len(admission.admitted) == len(found)
@@ -103,7 +103,7 @@ def slo_of(position: int, workload: OfferedWorkload, nf: str) -> LatencySlo:
 def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Admission:
     from placer.gpu.exact import admit_exactly  # here: solvers load for half a second, and most fleets have no GPU
 
-    return admit_exactly(device, slos, SECONDS)
+    return admit_exactly(device, slos, TEST_SECONDS)
 
 
 def _shares(device: GpuDevice, alone: Admission) -> dict[str, float]:
@@ -123,7 +123,7 @@ def _shares(device: GpuDevice, alone: Admission) -> dict[str, float]:
 # The admission test behind a kind of GPU that models describe: a device whose NFs are the workloads at hand.
 
 
-SELF, OTHER = "self", "other"
+SELF_SCENARIO, OTHER_SCENARIO = "self", "other"
 
 
 class ModelsTest(ExactTest):
@@ -165,7 +165,7 @@ class ModelsTest(ExactTest):
             alone, name = self._described(one), str(at)
             (line,) = alone["transfer_us"].values()
             described["transfer_us"][name] = line
-            described["nfs"][name] = {**alone["nfs"][SELF], "class": name}
+            described["nfs"][name] = {**alone["nfs"][SELF_SCENARIO], "class": name}
             described["sharing_us"][name] = {
                 str(other): self._penalty(one, neighbour) for other, neighbour in enumerate(different)
             }
@@ -173,14 +173,16 @@ class ModelsTest(ExactTest):
 
     def _described(self, workload: OfferedWorkload) -> dict[str, Any]:
         if workload not in self._alone:
-            self._alone[workload] = self.models.device_with({SELF: _entry(workload)})
+            self._alone[workload] = self.models.device_with({SELF_SCENARIO: _entry(workload)})
         return self._alone[workload]
 
     def _penalty(self, workload: OfferedWorkload, neighbour: OfferedWorkload) -> float:
         if (workload, neighbour) not in self._penalties:
-            both = self.models.device_with({SELF: _entry(workload), OTHER: _entry(neighbour)})["sharing_us"]
-            self._penalties[workload, neighbour] = both[SELF].get(OTHER, 0.0)
-            self._penalties[neighbour, workload] = both[OTHER].get(SELF, 0.0)
+            both = self.models.device_with({SELF_SCENARIO: _entry(workload), OTHER_SCENARIO: _entry(neighbour)})[
+                "sharing_us"
+            ]
+            self._penalties[workload, neighbour] = both[SELF_SCENARIO].get(OTHER_SCENARIO, 0.0)
+            self._penalties[neighbour, workload] = both[OTHER_SCENARIO].get(SELF_SCENARIO, 0.0)
         return self._penalties[workload, neighbour]
 
 

@@ -14,7 +14,7 @@ from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload
 from profiles import GpuSettings, PacedWorkload, TrafficProfile, Workload
 
-KEPT = 0.99
+KEPT_PREDICTIONS = 0.99
 """The share of promises that are to be kept at a predicted latency."""
 
 
@@ -35,21 +35,21 @@ class PredictedPlans:
 
     def p99_us(self, plan: Sequence[Admitted]) -> Sequence[float]:
         """As of `PlanLatencies`; infinite beyond what was measured, too."""
-        loads = [self._load(one) for one in plan]
+        loads = [self._load(running) for running in plan]
         if any(self.models.check(load) for load in loads):
             return [inf] * len(plan)
         try:
             predicted = self.models.predict(loads)
         except Overload:
             return [inf] * len(plan)
-        kept = [self.models.errors.kept_p99(one.p99_us, one.mean_us, KEPT) for one in predicted]
-        return [one if one is not None else inf for one in kept]
+        kept = [self.models.errors.kept_p99(latency.p99_us, latency.mean_us, KEPT_PREDICTIONS) for latency in predicted]
+        return [p99_us if p99_us is not None else inf for p99_us in kept]
 
     def _load(self, one: Admitted) -> PacedWorkload:
-        return paced_load(one, self.nfs[one.slo.id] if self.nfs else one.slo.nf, self.models.default_traffic)
+        return load_at_rate(one, self.nfs[one.slo.id] if self.nfs else one.slo.nf, self.models.default_traffic)
 
 
-def paced_load(one: Admitted, nf: str, traffic: TrafficProfile) -> PacedWorkload:
+def load_at_rate(one: Admitted, nf: str, traffic: TrafficProfile) -> PacedWorkload:
     """What runs of an admitted SLO: this NF with this traffic."""
     settings = GpuSettings.of([(share.sm, share.packets) for share in one.minibatches], order=one.order)
     return PacedWorkload(Workload(nf, traffic), one.slo.rate_kpps, settings)

@@ -11,7 +11,7 @@ from profiler.protocol.request_checks import gpu_refusals
 from profiles import ATTRIBUTES, Fault, GpuSettings, InputError, Minibatch, PacedWorkload, TrafficProfile, Workload
 from profiles.faults import suggestion
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 if TYPE_CHECKING:
     from predictor.gpu.models import GpuModels
@@ -20,7 +20,7 @@ LARGEST_FILE = 100_000_000
 """Bytes."""
 LARGEST_VALUE = 1e15
 MOST_WHOLE = 1_000_000
-EXTRAPOLATE = "--extrapolate predicts beyond what was measured, and marks it"
+EXTRAPOLATE_OPTION = "--extrapolate predicts beyond what was measured, and marks it"
 
 _Value = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST_VALUE)]
 _Above = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST_VALUE)]
@@ -78,7 +78,7 @@ def read_gpu_scenarios(models: GpuModels, path: Path, *, extrapolate: bool = Fal
             scenario = _GpuScenarioLine.model_validate_json(line)
         except ValidationError as error:
             faults += [
-                Fault(str(path), number, ".".join(map(str, wrong["loc"])) or None, worded(wrong))
+                Fault(str(path), number, ".".join(map(str, wrong["loc"])) or None, word_fault(wrong))
                 for wrong in error.errors()
             ]
             continue
@@ -107,7 +107,9 @@ def _wrong(
         wrong += [(f"traffic.{name}", "is not above 0", None) for name in empty]
         if not empty:
             checked = models.check(load, extrapolate=extrapolate)
-            wrong += [(column, message, EXTRAPOLATE if "measured" in message else None) for column, message in checked]
+            wrong += [
+                (column, message, EXTRAPOLATE_OPTION if "measured" in message else None) for column, message in checked
+            ]
     return wrong + [("gpu", fault, None) for fault in gpu_refusals(models.testbed, loads)]
 
 

@@ -16,17 +16,17 @@ from placer.gpu.device import Arbitration, GpuDevice, GpuNf
 from placer.gpu.plan import LatencySlo
 from profiles import Fault, InputError
 from profiles.faults import suggestion
-from profiles.files.json import Place, fault_at, lines_of, parsed_json
+from profiles.files.json import Place, fault_at, lines_of, parse_json
 from profiles.files.lines import LineLimit, open_lines
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 MOST_SLOS = 1_000_000
 MOST_FAULTS = 10_000
 """Reading stops after this many faults; the first of them are shown, and how many more were found."""
 LARGEST_FILE = 10_000_000
-LARGEST = 1e12
-SMALLEST = 1e-6
+LARGEST_NUMBER = 1e12
+SMALLEST_NUMBER = 1e-6
 MOST_PACKETS = 10**9
 SLO_EXAMPLE = '{"id": "web", "nf": "ACL", "rate_kpps": 400, "latency_us": 300}'
 
@@ -40,8 +40,8 @@ def _printable(name: str) -> str:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_printable)]
-Above0 = Annotated[float, Field(ge=SMALLEST, le=LARGEST, allow_inf_nan=False)]
-Microseconds = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
+Above0 = Annotated[float, Field(ge=SMALLEST_NUMBER, le=LARGEST_NUMBER, allow_inf_nan=False)]
+Microseconds = Annotated[float, Field(ge=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
 Line = Annotated[list[Microseconds], Field(min_length=2, max_length=2)]
 """Slope and intercept."""
 
@@ -116,7 +116,7 @@ class _Reading:
         if len(self.faults) >= MOST_FAULTS:
             raise InputError(self.faults)
         try:
-            content = parsed_json(line.strip(), self.file, number)
+            content = parse_json(line.strip(), self.file, number)
         except InputError as error:
             self.faults += error.faults
             return None
@@ -143,10 +143,10 @@ def _slo_hint(place: Place) -> str | None:
 def _find(error: ValidationError, keys: Iterable[str]) -> Iterator[tuple[Place, str, str | None]]:
     """Place, message and hint of each fault; the keys are those of the outermost object."""
     known = list(keys)
-    for one in error.errors(include_url=False):
-        place: Place = one["loc"]
-        unknown = one["type"] == "extra_forbidden" and len(place) == 1
-        yield place, worded(one), suggestion(str(place[0]), known) if unknown else None
+    for fault in error.errors(include_url=False):
+        place: Place = fault["loc"]
+        unknown = fault["type"] == "extra_forbidden" and len(place) == 1
+        yield place, word_fault(fault), suggestion(str(place[0]), known) if unknown else None
 
 
 def read_device(path: Path) -> GpuDevice:
@@ -160,7 +160,7 @@ def read_device(path: Path) -> GpuDevice:
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise InputError.of(str(path), "is empty", hint=f"an object with {', '.join(_Device.model_fields)}")
-    return device_of(parsed_json(text, str(path)), str(path), lines_of(text))
+    return device_of(parse_json(text, str(path)), str(path), lines_of(text))
 
 
 def device_of(content: Any, file: str, lines: dict[Place, int] | None = None) -> GpuDevice:
@@ -203,7 +203,7 @@ def device_of(content: Any, file: str, lines: dict[Place, int] | None = None) ->
 
 def _unknown_names(parsed: _Device) -> Iterator[tuple[Place, str, str]]:
     """Names that the device itself does not define: place, message, hint."""
-    arbitrations = [one.value for one in Arbitration]
+    arbitrations = [arbitration.value for arbitration in Arbitration]
     if parsed.arbitration not in arbitrations:
         hint = f"it is one of {', '.join(arbitrations)}"
         yield ("arbitration",), f"'{parsed.arbitration}' is not understood", hint
@@ -222,8 +222,8 @@ def _unknown_names(parsed: _Device) -> Iterator[tuple[Place, str, str]]:
 # A GPU, SLOs and what is admitted as JSON, for `placer verify` (docs/formats/admission.md).
 
 
-VERSION = 1
-KIND = "admission"
+CERTIFICATE_VERSION = 1
+CERTIFICATE_KIND = "admission"
 
 
 def admission_certificate(
@@ -237,8 +237,8 @@ def admission_certificate(
         As `placer admit --format json` prints it.
     """
     return {
-        "certificate": VERSION,
-        "kind": KIND,
+        "certificate": CERTIFICATE_VERSION,
+        "kind": CERTIFICATE_KIND,
         "device": write_device(device),
         "slos": [write_slo(slo) for slo in slos],
         "answer": dict(answer),

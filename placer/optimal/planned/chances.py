@@ -148,7 +148,6 @@ def _short_on(
         return [[(none[group], none[group] - 1.0) for group in co_location] for co_location in co_locations]
     groups, by = classes.groups, catalogue.models[kind].predictors[predictor]
     plain = [as_plain(workloads_of(co_location, groups)) for co_location in co_locations]
-    median = by.throughput(plain)
     risks = LATENCY_RISKS if kind in catalogue.curves else (None,)
     total: list[list[Floats]] = [
         [np.zeros(len(classes.first[group])) for group in co_location] for co_location in co_locations
@@ -163,7 +162,8 @@ def _short_on(
             for chance, more in zip(sums, answer, strict=True):
                 chance += more / len(risks)
     found = []
-    for one, chances, kpps in zip(co_locations, total, median, strict=True):
+    # asked last: a predictor that keeps what it has solved answers at once
+    for one, chances, kpps in zip(co_locations, total, by.throughput(plain), strict=True):
         gaps = [np.log(needs[group] / max(float(has), 1e-9)) for group, has in zip(one, kpps, strict=True)]
         found.append(list(zip(chances, gaps, strict=True)))
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placer.evaluate.checks import peak_nics
-from placer.evaluate.expected_violations import ExpectedViolations, expected_of, likeliest_violations
+from placer.evaluate.expected_violations import ExpectedViolations, expect_violations_of, likeliest_violations
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
@@ -26,7 +26,7 @@ def mend(plan: Plan, catalogue: Catalogue, predictor: str, budget_pct: float) ->
     rounds = 0
     while True:
         worst = likeliest_violations(plan, catalogue, predictor)
-        expected = expected_of(worst, len(plan.placed))
+        expected = expect_violations_of(worst, len(plan.placed))
         doubtful = sorted(worst, key=lambda identity: (-worst[identity][0], identity))
         kept = expected.mean_pct + reserve_pct(expected) <= budget_pct + 1e-9
         if not doubtful or (kept and worst[doubtful[0]][0] <= LIKELIEST_VIOLATION):

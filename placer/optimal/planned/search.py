@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from placer.optimal.planned.chances import Chances
-from predictor.regression.compiled import Kernel, cached, exponential
+from predictor.regression.compiled import Kernel, cache_kernel, exponential
 from profiles.arrays import Bools, Floats, Ints
 
 NO_TENANT = -1
@@ -62,7 +62,7 @@ class Graph(NamedTuple):
 
 
 def _compile(kernel: Kernel) -> Kernel:
-    return cached(njit(error_model="numpy")(kernel), (Path(__file__).parent,))
+    return cache_kernel(njit(error_model="numpy")(kernel), (Path(__file__).parent,))
 
 
 @_compile

@@ -30,7 +30,7 @@ from profiles import Fault, InputError
 from profiles.chain import NfStage
 from profiles.faults import suggestion
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 LARGEST_FILE = 100_000_000
 LARGEST = 10**12
@@ -232,7 +232,7 @@ def _validate(model: type[_Message], content: object, file: str) -> _Message:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        found = [(".".join(map(str, one["loc"])), word_fault(one)) for one in error.errors(include_url=False)]
         raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
 
 

@@ -15,7 +15,7 @@ from placer.rack.rack import Rack
 from placer.rack.replanning.moves import SWITCH_NAME, OldPlaces, PlacedNf
 from profiles import Fault, InputError
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 
 class _Subgroup(BaseModel):
@@ -111,7 +111,7 @@ def _document(path: Path) -> _Document:
         return _Document.model_validate(content)
     except ValidationError as error:
         hint = "a plan is what `placer chain place --plan FILE` writes"
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        found = [(".".join(map(str, one["loc"])), word_fault(one)) for one in error.errors(include_url=False)]
         raise InputError([Fault(str(path), None, place or None, message, hint) for place, message in found]) from None
 
 

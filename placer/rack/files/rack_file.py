@@ -12,7 +12,7 @@ from placer.rack.files.json_twins import LARGEST_FILE, parse_json, rack_of
 from placer.rack.rack import Rack, Server, SmartNic
 from profiles import Fault, InputError
 from profiles.faults import suggestion
-from profiles.files.toml import Key, TomlLines, parsed_toml
+from profiles.files.toml import Key, TomlLines, parse_toml
 from profiles.text import read_text
 
 MOST_SERVERS = 10_000
@@ -54,7 +54,7 @@ def read_rack_file(path: Path) -> Rack:
 
 def rack_of_toml(text: str, file: str) -> Rack:
     """A rack as people write it; faults name `file`."""
-    return _RackToml(file, TomlLines(text), parsed_toml(text, file)).rack()
+    return _RackToml(file, TomlLines(text), parse_toml(text, file)).rack()
 
 
 class _RackToml:

@@ -12,7 +12,7 @@ from placer.rack.rack import Rack
 from placer.rack.stages.block_stages import BlockStages, StageOracle
 from placer.rack.stages.tables.program import TableProgram
 from placer.rack.stages.tables.table_stages import CheckedPrograms
-from profiler.protocol.program import LONGEST_LINE, Program, shortened
+from profiler.protocol.program import LONGEST_LINE, Program, shorten
 from profiler.testbed import TestbedError
 from profiles import InputError
 
@@ -192,11 +192,11 @@ class StageCompiler:
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
-            raise self._failed(f"answered with what is not JSON: {shortened(line)}") from None
+            raise self._failed(f"answered with what is not JSON: {shorten(line)}") from None
         if not isinstance(answer, dict) or type(answer.get("id")) is not int or answer["id"] != number:
-            raise self._failed(f"did not answer with an object whose id is {number}: {shortened(line)}")
+            raise self._failed(f"did not answer with an object whose id is {number}: {shorten(line)}")
         if not isinstance(answer.get("fits"), bool):
-            raise self._failed(f"answered without `fits` true or false: {shortened(line)}")
+            raise self._failed(f"answered without `fits` true or false: {shorten(line)}")
         return bool(answer["fits"])
 
     def _failed(self, what: str) -> CompilerError:

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from placer.evaluate.wastage import MARK
-from placer.report.text.study import UNKNOWN, option_name, truth_sentence
-from placer.report.text.table import counted, counted_nics, text_table
+from placer.report.text.study import UNKNOWN_TEXT, option_name, truth_sentence
+from placer.report.text.table import count_nics, count_noun, text_table
 from placer.studies.sizing import (
     OPTION_COLUMNS,
     POINT_COLUMNS,
@@ -27,7 +27,7 @@ from placer.studies.study import UNLIMITED_FLEET
 WITHOUT_MARGIN = "without a safety margin"
 """What plans by the median prediction are called."""
 
-AXES = {
+AXIS_TEXTS = {
     "arrivals": "arrivals, times today's",
     "sla": "allowed drop, times today's",
     "flows": "flows, times today's",
@@ -48,7 +48,7 @@ def recommendation_line(recommendation: Recommendation, sizing: Sizing) -> str:
     if recommendation.violations_pct is not None:
         violations = f"{recommendation.violations_pct:.1f} % SLA violations, budget {sizing.budget_pct:g} %"
     if recommendation.rejected:
-        violations += f"; {counted(recommendation.rejected, 'arrival')} rejected"
+        violations += f"; {count_noun(recommendation.rejected, 'arrival')} rejected"
     warning = _warning(recommendation, sizing)
     option = fleet_option_name(pd.Series(recommendation.option))
     return f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, placed by {option}; {violations}."
@@ -70,13 +70,13 @@ def further_lines(recommendation: Recommendation, sizing: Sizing) -> Iterator[st
     """How sure the number is, and what the budget costs in NICs next year, against placement without a margin."""
     draws, high = sizing.draws, recommendation.high
     enough = "all" if draws <= 10 else "at least nine in ten"
-    of = f"{enough} of {counted(draws, 'trace')} drawn from today's arrivals"
+    of = f"{enough} of {count_noun(draws, 'trace')} drawn from today's arrivals"
     are, median = "is" if high == 1 else "are", recommendation.nics
-    yield f"{counted_nics(high)} {are} enough for {of}; {median:,} for half of them."
+    yield f"{count_nics(high)} {are} enough for {of}; {median:,} for half of them."
     without = recommendation.without_margin
     if without is not None:
         more = high - without
-        takes = f"takes {counted(more, 'extra NIC')}" if more > 0 else "takes no extra NIC"
+        takes = f"takes {count_noun(more, 'extra NIC')}" if more > 0 else "takes no extra NIC"
         yield f"Keeping violations below {sizing.budget_pct:g} % {takes} next year: {without:,} {WITHOUT_MARGIN}."
 
 
@@ -93,7 +93,7 @@ def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
     points, recommendation = points_of(results), recommendation_of(results, sizing)
     rows = [
         [
-            AXES[row["axis"]],
+            AXIS_TEXTS[row["axis"]],
             f"{row['factor']:g}",
             row["option"],
             f"{row['nics_high']:,}",
@@ -120,7 +120,7 @@ def _violations(row: pd.Series[Any], sizing: Sizing) -> str:
     """The mean, marked where it is above the budget."""
     mean = row["violations_mean_pct"]
     if pd.isna(mean):
-        return UNKNOWN
+        return UNKNOWN_TEXT
     return f"{mean:.1f} {MARK if mean > sizing.budget_pct else ' '}"
 
 
@@ -168,7 +168,7 @@ def as_csv(results: pd.DataFrame, sizing: Sizing) -> str:
     )
 
 
-FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+SIZING_FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 ADMISSION_KIND = "admission"
 CERTIFICATE_KEYS = ("certificate", "kind", "device", "slos", "answer")
@@ -211,7 +211,7 @@ def _read_claim(kind: type[One], document: object, file: str, place: str) -> One
         return kind.model_validate(document)
     except ValidationError as error:
         found = [
-            (".".join(map(str, (place, *fault["loc"]))), worded(fault)) for fault in error.errors(include_url=False)
+            (".".join(map(str, (place, *fault["loc"]))), word_fault(fault)) for fault in error.errors(include_url=False)
         ]
         raise InputError([Fault(file, None, column, message) for column, message in found]) from None
 

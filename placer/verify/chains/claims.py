@@ -16,7 +16,7 @@ from placer.rack.rack import Rack
 from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 CHAINS_KIND = "chains"
 MOST_NODES = 1_000_000
@@ -139,7 +139,7 @@ def chain_certificate_of(document: object, file: str) -> ChainCertificate:
     try:
         claims = _Certificate.model_validate(document)
     except ValidationError as error:
-        found = [(".".join(map(str, fault["loc"])), worded(fault)) for fault in error.errors(include_url=False)]
+        found = [(".".join(map(str, fault["loc"])), word_fault(fault)) for fault in error.errors(include_url=False)]
         raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
     chains, rack = chains_of(claims.chains, file), rack_of(claims.rack, file)
     if unknown := sorted({nf.nf for chain in chains for nf in chain.nfs} - set(rack.costs)):

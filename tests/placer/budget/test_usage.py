@@ -12,7 +12,7 @@ from placer.evaluate.expected_violations import ExpectedViolations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.plan import Plan
-from placer.strategies.budget import RISKS
+from placer.strategies.budget import RISKS_TRIED
 from placer.testing.strategies import arrival, catalogue
 
 
@@ -35,9 +35,9 @@ def test_the_plan_of_a_round_is_the_one_within_the_budget(monkeypatch: pytest.Mo
 def test_the_risk_of_a_later_round_moves_by_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the budget it is one smaller; with far fewer violations than it allows, one larger; else the same."""
     monkeypatch.setattr(usage, "ContentionAware", Careful)
-    at = RISKS[5]
+    at = RISKS_TRIED[5]
     former = usage.Usage(Plan("careful", "toy", (), 0.0, at), {})
-    for violations, risk in ((2.0, RISKS[6]), (0.1, RISKS[4]), (0.6, at)):
+    for violations, risk in ((2.0, RISKS_TRIED[6]), (0.1, RISKS_TRIED[4]), (0.6, at)):
         expected = ExpectedViolations(violations, 0.0)
         monkeypatch.setattr(usage, "expected_violations", lambda *_, expected=expected: expected)
         kept = replace(catalogue(), risk=None, budget_pct=1.0)

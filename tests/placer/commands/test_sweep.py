@@ -20,8 +20,7 @@ from placer.inputs.sweep import read_sweep
 from profiler.sweeps.loads import faults_on_testbed
 from profiler.testbeds import open_testbed
 from tests.placer.commands.conftest import Placer, refuse
-from tests.profiler.folders import bytes_of
-from tests.profiler.foreign import FOREIGN
+from tests.profiler.foreign import FOREIGN, bytes_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sweeps"
 FILES = {"fits.json", "machine.json", "measurements.csv", "report.html", "spec.toml"}

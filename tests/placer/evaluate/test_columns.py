@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from placer.evaluate.columns import COLUMNS, spare_cores_pct
+from placer.evaluate.columns import RESULT_COLUMNS, spare_cores_pct
 from placer.evaluate.evaluation import evaluate
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
@@ -28,7 +28,11 @@ def test_spare_cores_are_counted_when_most_nics_are_in_use() -> None:
 
 
 def test_keys_and_headings_are_different() -> None:
-    for names in ([c.key for c in COLUMNS], [c.heading for c in COLUMNS], [c.page for c in COLUMNS]):
+    for names in (
+        [c.key for c in RESULT_COLUMNS],
+        [c.heading for c in RESULT_COLUMNS],
+        [c.page for c in RESULT_COLUMNS],
+    ):
         given = [name for name in names if name]
         assert len(given) == len(set(given))
 
@@ -36,4 +40,6 @@ def test_keys_and_headings_are_different() -> None:
 def test_the_page_of_the_output_has_a_row_for_each_key() -> None:
     page = (Path(__file__).parents[3] / "docs" / "formats" / "run.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    assert [column.key for column in COLUMNS if column.key and not any(f"`{column.key}`" in row for row in rows)] == []
+    assert [
+        column.key for column in RESULT_COLUMNS if column.key and not any(f"`{column.key}`" in row for row in rows)
+    ] == []

@@ -22,7 +22,7 @@ def test_a_co_location_is_queried_once() -> None:
 
 def test_only_recent_answers_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     """With two answers per generation, a third drops none yet, and an answer used again outlives the others."""
-    monkeypatch.setattr(oracle, "CACHED", 2)
+    monkeypatch.setattr(oracle, "CACHED_ANSWERS", 2)
     cached = ToyOracle()
     for co_location in (A, B, C, A, D):
         cached.throughput([co_location])

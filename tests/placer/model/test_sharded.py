@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from placer.model.sharded import CHUNK, OrderedShards
+from placer.model.sharded import KEYS_PER_CHUNK, OrderedShards
 
 
 def test_keys_keep_the_order_in_which_they_came() -> None:
@@ -15,8 +15,8 @@ def test_keys_keep_the_order_in_which_they_came() -> None:
     shards: OrderedShards[int] = OrderedShards()
     expected: dict[str, int] = {}
     draw = random.Random(0)
-    for step in range(5 * CHUNK):
-        key = f"nic-{draw.randrange(2 * CHUNK)}"
+    for step in range(5 * KEYS_PER_CHUNK):
+        key = f"nic-{draw.randrange(2 * KEYS_PER_CHUNK)}"
         if key in expected and draw.random() < 0.5:
             del shards[key], expected[key]
         else:
@@ -34,7 +34,7 @@ def test_keys_that_left_take_no_memory() -> None:
     shards: OrderedShards[int] = OrderedShards()
     shards["stays"] = 0
     tracemalloc.start()
-    for number in range(100 * CHUNK):
+    for number in range(100 * KEYS_PER_CHUNK):
         shards[f"nic-{number}"] = number
         del shards[f"nic-{number}"]
     grown = tracemalloc.get_traced_memory()[0]

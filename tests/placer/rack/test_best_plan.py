@@ -80,10 +80,10 @@ def test_a_third_of_the_instances_is_infeasible(generator: instances.Generator) 
 
 
 @pytest.mark.parametrize("numbers", lemur.OPTIMA_GBPS, ids=lambda numbers: "".join(map(str, numbers)))
-@pytest.mark.parametrize("at", range(len(lemur.DELTAS)), ids=[f"delta {delta}" for delta in lemur.DELTAS])
+@pytest.mark.parametrize("at", range(len(lemur.RATE_DELTAS)), ids=[f"delta {delta}" for delta in lemur.RATE_DELTAS])
 def test_lemurs_chains_reach_their_optima(numbers: tuple[int, ...], at: int) -> None:
     """The aggregate rate is that of an independent program to 0.01 Gbps, and each plan keeps all limits."""
-    chains = {"chains": [lemur.chain_json(number, lemur.DELTAS[at]) for number in numbers]}
+    chains = {"chains": [lemur.chain_json(number, lemur.RATE_DELTAS[at]) for number in numbers]}
     found, optimum = answered(chains, lemur.rack_json()), lemur.OPTIMA_GBPS[numbers][at]
     assert faults(chains, lemur.rack_json(), found) == []
     assert found["status"] == ("optimal" if optimum else "infeasible")

@@ -9,7 +9,7 @@ import pytest
 from placer.evaluate.expected_violations import ExpectedViolations
 from placer.model.plan import Plan
 from placer.strategies import budget
-from placer.strategies.budget import RISKS, SELECTED, Replayed, risk_within_budget
+from placer.strategies.budget import RISKS_TRIED, SELECTION_FACTOR, Replayed, risk_within_budget
 from placer.testing.strategies import ToyCatalogue, catalogue
 
 
@@ -45,7 +45,7 @@ def test_the_largest_risk_within_the_budget_is_taken(monkeypatch: pytest.MonkeyP
     """At 10 % of violations per unit of risk; and no more than five plans are made."""
     tried = _expect(monkeypatch, 10.0, 0.0)
     risk = risk_within_budget(_asked(budget_pct), "toy", _place)
-    assert risk == max(one for one in RISKS if SELECTED * 10.0 * one <= budget_pct)
+    assert risk == max(one for one in RISKS_TRIED if SELECTION_FACTOR * 10.0 * one <= budget_pct)
     assert len(tried) <= 5
 
 
@@ -63,7 +63,7 @@ def test_violations_that_replays_did_not_expect_make_placement_more_careful(monk
     chosen = risk_within_budget(_asked(2.0), "toy", _place)
     often = risk_within_budget(_asked(2.0), "toy", _place, lambda risk: Replayed(5_000.0, 4_000.0, 1_000.0))
     seldom = risk_within_budget(_asked(2.0), "toy", _place, lambda risk: Replayed(3_500.0, 4_000.0, 1_000.0))
-    assert often == max(one for one in RISKS if 2 * SELECTED * 10.0 * one <= 2.0)
+    assert often == max(one for one in RISKS_TRIED if 2 * SELECTION_FACTOR * 10.0 * one <= 2.0)
     assert seldom == chosen
 
 
@@ -71,7 +71,7 @@ def test_where_no_risk_keeps_the_budget_the_smallest_is_taken(monkeypatch: pytes
     """The plan is as careful as it can be."""
     _expect(monkeypatch, 1000.0, 0.3)
     for budget_pct in (1.0, 0.125, 0.001):
-        assert risk_within_budget(_asked(budget_pct), "toy", _place) == RISKS[-1]
+        assert risk_within_budget(_asked(budget_pct), "toy", _place) == RISKS_TRIED[-1]
 
 
 def test_a_given_risk_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from placer.model.arrival import Arrival
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
 from placer.strategies import budget
-from placer.strategies.budget import LeftOutOracle, Replayed, judge, left_out_co_locations, replayed_arrivals
+from placer.strategies.budget import LeftOutOracle, Replayed, arrivals_to_replay, judge, left_out_co_locations
 from placer.testing.strategies import SOLO_KPPS, TOY_TRAFFIC, ToyCatalogue, arrival, catalogue
 from predictor.contention.intervals import ErrorModel, TrafficScale
 from predictor.contention.left_out import LeftOutCoLocation
@@ -35,7 +35,7 @@ class Known:
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> ToyCatalogue:
     """A toy catalogue whose one model is `Known`."""
-    monkeypatch.setattr(budget, "FEWEST", 1)
+    monkeypatch.setattr(budget, "FEWEST_MEASURED", 1)
     models = SimpleNamespace(predictors={"toy": Known()}, default_traffic=TOY_TRAFFIC, nfs=("a", "b"))
     return ToyCatalogue(catalogue().kinds, (models,), ())  # type: ignore[arg-type]
 
@@ -68,21 +68,21 @@ def test_replayed_arrivals_have_the_same_nfs_and_slas_at_default_traffic(known: 
         Arrival("1", 0.0, Workload("a", TrafficProfile(9, 64, 0)), Sla(min_kpps=80.0), departure=5.0),
         arrival("2", 1.0, "b", 0.1),
     ]
-    replayed = replayed_arrivals(known, trace)
+    replayed = arrivals_to_replay(known, trace)
     assert len(replayed) == budget.LEAST_REPLAYED
     of_a = [one for one in replayed if one.workload == A]
     assert len(of_a) == budget.LEAST_REPLAYED // 2
     assert {round(one.sla.max_drop or 0.0, 6) for one in of_a} == {0.2}
     assert all(one.departure is None for one in replayed)
-    assert replayed_arrivals(known, []) == []
+    assert arrivals_to_replay(known, []) == []
     many = [arrival(str(number), number, "ab"[number % 2], 0.1) for number in range(600)]
-    assert len(replayed_arrivals(known, many)) == budget.REPLAYED
+    assert len(arrivals_to_replay(known, many)) == budget.REPLAYED_ARRIVALS
 
 
 def test_with_few_measured_co_locations_nothing_is_replayed(
     known: ToyCatalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is not enough where fifty are needed; and a catalogue without models has none."""
-    monkeypatch.setattr(budget, "FEWEST", 50)
+    monkeypatch.setattr(budget, "FEWEST_MEASURED", 50)
     assert left_out_co_locations(known, "toy") == []
     assert left_out_co_locations(catalogue(), "toy") == []

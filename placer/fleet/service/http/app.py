@@ -40,11 +40,11 @@ LARGEST_BODY = 16 * 1024 * 1024
 """Bytes of a request."""
 
 RETRY_AFTER = {"Retry-After": "1"}
-"""The header of a refusal that is for now only: seconds after which the request may come again."""
+"""The header of a refusal that is for now only: seconds after which a client may retry."""
 
 OVERLOAD_SECONDS, SECONDS_PER_REFUSAL = 0.01, 0.0005
 """How long the refusal of an event waits while too many requests do, at least and for each refusal that waits already:
-clients that come again as soon as they are answered would otherwise take the time of those that are decided on."""
+clients that retry as soon as they are answered would otherwise take the time of those that are decided on."""
 
 EVENTS_PATH = "/v1/events"
 
@@ -142,11 +142,11 @@ def failure_answer(failure: Exception, method: str) -> Response:
     """What is answered when a route fails."""
     match failure:
         case Overloaded():
-            return refusal(429, "too many requests wait: come again", RETRY_AFTER)
+            return refusal(429, "too many requests are queued; retry later", RETRY_AFTER)
         case Stopped():
             return refusal(503, "the service is stopping", RETRY_AFTER)
         case Unreachable():
-            return refusal(503, "the state cannot be reached: come again", RETRY_AFTER)
+            return refusal(503, "the state cannot be reached; retry later", RETRY_AFTER)
         case TooLarge():
             return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
         case HTTPException(status_code=404):

@@ -190,7 +190,7 @@ REFUSAL_TEXTS = {
     412: "The NIC has changed since `If-Version`.",
     413: "Too large.",
     422: "Not as described here.",
-    429: "Too many requests wait; see `Retry-After`.",
+    429: "Too many requests are queued; see `Retry-After`.",
     503: "The service is stopping.",
 }
 

@@ -151,7 +151,7 @@ class SharedWriter(Writer):
         if optimistic and (self.engine.waiting or not isinstance(event, Arrive | Depart | Where)):
             raise NeedsAll
         if isinstance(event, Rebalance) and not self._shared.leads(REBALANCING_TASK):
-            raise RefusedForNow("another agent rebalances this fleet: come again")
+            raise RefusedForNow("another agent rebalances this fleet; retry later")
         decision = super()._handle(event)
         if optimistic and decision.status == "queued" and self.engine.when_full == QUEUE:
             raise NeedsAll

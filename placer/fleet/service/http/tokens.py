@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from profiles import Fault, InputError
 from profiles.files.toml import line_of, read_toml
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 ASK, DECIDE, ADMIN = SCOPES = ("ask", "decide", "admin")
 """`ask` reads; `decide` also sends events of tenants and measurements; `admin` also those of NICs."""
@@ -80,7 +80,7 @@ def read_tokens(path: Path) -> Tokens:
         except ValidationError as error:
             for wrong in error.errors():
                 key = str(wrong["loc"][0]) if wrong["loc"] else TOKEN_TABLE
-                faults.append(Fault(str(path), line_of(text, TOKEN_TABLE, number, key), key, worded(wrong)))
+                faults.append(Fault(str(path), line_of(text, TOKEN_TABLE, number, key), key, word_fault(wrong)))
             continue
         found[read.sha256] = frozenset().union(*(INCLUDED_SCOPES[scope] for scope in read.scopes))
     faults += [

@@ -44,7 +44,7 @@ LONGEST_RUN = 16
 """Times as many events of one long request that are committed together, as long as nobody else waits."""
 
 MOST_WAITING = 128
-"""Requests that wait; beyond, the client is asked to come again later."""
+"""Requests in the queue; further ones are refused, to be retried later."""
 
 STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED, STATUS_FAILED = (
     200,

@@ -50,7 +50,7 @@ from placer.fleet.state.saved_learning import (
     requests_in,
 )
 from placer.model.fleet import NicKind
-from placer.model.pools import WHOLE, Pool
+from placer.model.pools import WHOLE_POOL, Pool
 from profiles import InputError
 
 PRUNED_EVERY = 300
@@ -74,7 +74,7 @@ class SharedState:
     def __init__(self, address: str, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> None:
         self.name = show(address)
         self.agent = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
-        self.pool = WHOLE
+        self.pool = WHOLE_POOL
         self._check = check
         self._link = Link(address, self.agent)
         self._asking: Connection[Any] | None = None

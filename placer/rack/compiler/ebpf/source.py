@@ -32,7 +32,7 @@ from placer.rack.compiler.traffic.expression import (
 SNIPPETS = Path(__file__).resolve().parents[4] / "nfs" / "xdp"
 OWN_INCLUDE = re.compile(r'^#include "xdp/(\w+\.h)"\n', re.MULTILINE)
 SYSTEM_INCLUDE = re.compile(r"^#include <.*>\n", re.MULTILINE)
-GUARD = re.compile(r"^#ifndef (\w+)\n#define \1\n(.*)^#endif\n\Z", re.MULTILINE | re.DOTALL)
+ONCE = re.compile(r"^#pragma once\n", re.MULTILINE)
 ACTIONS = {NicSide.SWITCH: "XDP_TX", NicSide.HOST: "XDP_PASS"}
 REASONS = ("unknown_path", "unmatched", "no_room")
 HASHES = 1 << 16
@@ -102,7 +102,7 @@ def _inline(snippets: Sequence[str]) -> tuple[str, str]:
         for needed in OWN_INCLUDE.findall(text):
             add(needed)
         system.update(dict.fromkeys(SYSTEM_INCLUDE.findall(text)))
-        text = GUARD.sub(lambda found: found[2], SYSTEM_INCLUDE.sub("", OWN_INCLUDE.sub("", text)))
+        text = ONCE.sub("", SYSTEM_INCLUDE.sub("", OWN_INCLUDE.sub("", text)))
         code[name] = re.sub(r"\n{3,}", "\n\n", f"/* xdp/{name} */\n{text}").rstrip() + "\n"
 
     for name in snippets:

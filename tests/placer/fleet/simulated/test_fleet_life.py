@@ -23,7 +23,7 @@ from placer.fleet.simulated.fleet_life import AlarmTally, SlaTally
 from placer.fleet.simulated.monitor import Monitor, TrueDrift
 from placer.fleet.simulated.outcome import BY_HAND, LATE_AFTER, WITH_FEEDBACK, WITHOUT_FEEDBACK, DriftAlarm
 from placer.fleet.simulated.simulation import SimulatedRetraining
-from placer.inputs.production import PROMISED, RELATIVE, LiarTable, MonitorTable
+from placer.inputs.production import SLA_PROMISED, SLA_RELATIVE, LiarTable, MonitorTable
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet
 from placer.model.oracle import PredictorOracle
@@ -77,7 +77,7 @@ def test_violations_are_those_of_the_evaluation_of_the_same_plan() -> None:
 
 def test_drops_relative_to_what_an_nf_does_now_are_not_violated_by_its_drift() -> None:
     """Alone it slows as much as beside others; what was promised in kpps before is violated."""
-    kept, broken = (life_of(WITHOUT_FEEDBACK, arrivals_of(60), SLOW, sla=sla) for sla in (RELATIVE, PROMISED))
+    kept, broken = (life_of(WITHOUT_FEEDBACK, arrivals_of(60), SLOW, sla=sla) for sla in (SLA_RELATIVE, SLA_PROMISED))
     assert kept.play(WITHOUT_FEEDBACK, lambda done, total: None).violated == 0
     assert broken.play(WITHOUT_FEEDBACK, lambda done, total: None).violated > 0
 

@@ -9,7 +9,7 @@ from placer.fleet.learning.learning import correct
 from placer.fleet.simulated.fleet_life import FleetLife, Stage
 from placer.fleet.simulated.monitor import DriftingTruth, Monitor, TrueDrift
 from placer.fleet.simulated.outcome import BY_HAND, WITH_FEEDBACK, FleetOutcome
-from placer.inputs.production import PROMISED, LiarTable, MonitorTable
+from placer.inputs.production import SLA_PROMISED, LiarTable, MonitorTable
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.oracle import PredictorOracle
@@ -41,7 +41,7 @@ def life_of(
     *drifts: TrueDrift,
     measure: MonitorTable | None = None,
     liars: Sequence[LiarTable] = (),
-    sla: str = PROMISED,
+    sla: str = SLA_PROMISED,
 ) -> FleetLife:
     """A fleet of unlimited toy NICs, on which best-fit places without a margin."""
     truth = truth_of(*drifts)

@@ -14,7 +14,7 @@ from placer.rack.files.json_twins import rack_of
 from placer.rack.place import best_plan
 from placer.rack.plan import RackPlan
 from profiler.simulated import SimulatedServer
-from profiler.simulated.server import SERVER
+from profiler.simulated.server import SERVER_CARD
 from profiler.testbed import RunRefused
 from profiles import ChainLoad, TrafficProfile
 from tests.placer.rack import small
@@ -33,7 +33,7 @@ def planned(text: str, cores: int, nfs: dict[str, Any] = NFS) -> RackPlan:
 
 def measured(text: str, cores: int, nfs: dict[str, Any] = NFS) -> tuple[RackPlan, list[Capacity]]:
     plan = planned(text, cores, nfs)
-    return plan, capacities(plan, SimulatedServer(card=replace(SERVER, cores=64)))
+    return plan, capacities(plan, SimulatedServer(card=replace(SERVER_CARD, cores=64)))
 
 
 def test_a_subgroup_alone_reaches_what_its_cycles_say() -> None:

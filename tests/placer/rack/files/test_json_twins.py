@@ -183,7 +183,7 @@ def test_shares_may_miss_one_by_what_a_decimal_number_misses() -> None:
     assert faults_of_chains(chain("a", "XXXX", edges=[[*edge[:2], 0.333] for edge in edges]))
 
 
-@pytest.mark.parametrize("number", lemur.GRAPHS)
+@pytest.mark.parametrize("number", lemur.CHAIN_GRAPHS)
 def test_chains_are_read_as_they_were_written(number: int) -> None:
     """Lemur's chains, twice through JSON."""
     chains = chains_of({"chains": [lemur.chain_json(number, 0.5)]}, "x.json")

@@ -8,7 +8,7 @@ import pytest
 
 from placer.rack.plan import RackPlan
 from placer.rack.strategies import CHAIN_STRATEGIES
-from tests.placer.rack.lemur import DELTAS, OPTIMA_GBPS, chains, rack
+from tests.placer.rack.lemur import OPTIMA_GBPS, RATE_DELTAS, chains, rack
 
 FEASIBLE = {
     "optimal": 34,
@@ -31,7 +31,7 @@ def plans(strategy: str) -> dict[tuple[tuple[int, ...], float], RackPlan]:
     return {
         (numbers, delta): place(chains(numbers, delta), rack(), time_limit=60, notify=print)
         for numbers in OPTIMA_GBPS
-        for delta in DELTAS
+        for delta in RATE_DELTAS
     }
 
 
@@ -50,7 +50,7 @@ def test_a_strategy_places_as_many_instances_as_in_the_comparison(strategy: str)
 def test_no_strategy_is_better_than_the_published_optimum(strategy: str) -> None:
     """Nor places an instance that is infeasible."""
     for (numbers, delta), plan in plans(strategy).items():
-        optimum = OPTIMA_GBPS[numbers][DELTAS.index(delta)]
+        optimum = OPTIMA_GBPS[numbers][RATE_DELTAS.index(delta)]
         assert sum(one.rate_mbps for one in plan.chains) / 1000 <= (optimum or 0.0) + 0.005
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from placer.report.html.page import render
 from placer.report.html.study import page_of_study
-from placer.report.text.study import as_table, marked_notes
+from placer.report.text.study import as_table, note_marks
 from placer.studies.statistics import GROUP_COLUMNS, summarize
 
 
@@ -105,7 +105,7 @@ def test_wastage_with_too_many_violations_is_marked() -> None:
     rash, safe = as_table(statistics).splitlines()[1:3]
     assert "-20.0 *" in rash
     assert "*" not in safe
-    (note,) = marked_notes(statistics)
+    (note,) = note_marks(statistics)
     assert note == "* not comparable with the optimum: more than 2 % SLA violations."
     assert note in as_table(statistics)
     (section,) = page_of_study("s", statistics, rows).sections

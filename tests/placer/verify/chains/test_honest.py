@@ -26,7 +26,7 @@ from tests.placer.rack.stage_search import fits_stages
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 
 GENERATORS = [instances.everyday, instances.edges]
-ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.DELTAS]
+ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.RATE_DELTAS]
 QUICK = [((1, 2, 3, 4), 0.5), ((1, 3, 4), 1), ((1, 3, 4), 4), ((1, 2, 3), 3)]
 
 

@@ -144,7 +144,7 @@ def test_a_state_that_cannot_be_written_ends_the_service_and_nothing_is_acknowle
 
 
 def test_more_requests_than_may_wait_are_turned_away(place: Path | str) -> None:
-    """With room for none, every event is 429 and says when to come again."""
+    """With room for none, every event is 429 and says when to retry."""
     with service(place) as one:
         one.writer._most_waiting = 0
         answer = one.event(**ARRIVAL)

@@ -9,7 +9,7 @@ from placer.fleet.engine import REJECT, Engine
 from placer.fleet.events import Decision, FleetEvent, Refused
 from placer.fleet.state.postgres.state import SharedState
 from placer.model.fleet import Fleet, NicKind
-from placer.model.pools import WHOLE
+from placer.model.pools import WHOLE_POOL
 from placer.testing.strategies import ToyOracle
 
 
@@ -26,7 +26,7 @@ class Agent:
             state.fleet, [ToyOracle() for _ in kinds], when_full=when_full, waiting=state.waiting, events=state.events
         )
         if not picky:
-            state.pool = WHOLE
+            state.pool = WHOLE_POOL
         state.attach(engine)
         return cls(state, engine)
 

@@ -62,7 +62,7 @@ def test_lemurs_sets_reach_their_optima_with_twelve_stages(delta: float) -> None
     """Stages are no bottleneck of these chains, as in the paper (section 5.2)."""
     chains = lemur.chains((1, 2, 3), delta)
     plan = best_plan(chains, lemur_rack(12))
-    expected = lemur.OPTIMA_GBPS[1, 2, 3][lemur.DELTAS.index(delta)]
+    expected = lemur.OPTIMA_GBPS[1, 2, 3][lemur.RATE_DELTAS.index(delta)]
     assert plan.status is Status.OPTIMAL
     assert sum(one.rate_mbps for one in plan.chains) / 1000 == pytest.approx(expected, abs=0.01)
 
