@@ -24,7 +24,10 @@ def main(
     What follows the NAME of a single benchmark are its own options: `python -m benches chains --help`.
     """
     known = bench_names()
-    names, options = _parted(names or [])
+    # Names, and the options that follow them.
+    arguments = names or []
+    first = next((at for at, one in enumerate(arguments) if one.startswith("-")), len(arguments))
+    names, options = arguments[:first], arguments[first:]
     if listed:
         width = max(map(len, known))
         print("\n".join(f"{name:{width}}  {described(name)}" for name in known))
@@ -41,12 +44,6 @@ def main(
         table = _table(name, options)
         if table is not None:
             print(f"{name}\n{table.to_string(index=False)}\n", flush=True)
-
-
-def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Names, and the options that follow them."""
-    first = next((at for at, one in enumerate(arguments) if one.startswith("-")), len(arguments))
-    return arguments[:first], arguments[first:]
 
 
 def _table(name: str, options: list[str]) -> pd.DataFrame | None:

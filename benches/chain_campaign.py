@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
-from profiler.chains.plan import MeasuredChain, drawn_orders
+from profiler.chains.plan import MeasuredChain, draw_orders
 from profiler.chains.rounds import ChainRounds
 from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
 from profiles.description import NULL_NF
@@ -25,29 +25,20 @@ CHAIN_TRAFFIC = ((128.0, 16000.0), (512.0, 1000.0), (1400.0, 16000.0))
 
 @dataclass(frozen=True)
 class CampaignSize:
-    """How much is measured.
-
-    Parameters
-    ----------
-    functions
-        How many distinct functions the chains are made of.
-    pairs, triples, pipelines
-        Ordered chains on one core, and pairs on two.
-    traffics
-        Of each chain.
-    rounds
-        Runs of each chain.
-    single_rounds
-        Runs of each function alone: they are in every prediction.
-    """
+    """How much is measured."""
 
     functions: int = 9
+    """How many distinct functions the chains are made of."""
     pairs: int = 72
     triples: int = 24
     pipelines: int = 24
+    """Ordered chains on one core, and pairs on two."""
     traffics: int = 2
+    """Of each chain."""
     rounds: int = 3
+    """Runs of each chain."""
     single_rounds: int = 3
+    """Runs of each function alone: they are in every prediction."""
 
 
 FULL = CampaignSize()
@@ -57,12 +48,8 @@ QUICK = CampaignSize(functions=5, pairs=20, triples=5, pipelines=8, traffics=1, 
 def chosen_functions(
     rounds: ChainRounds, named: Sequence[str], count: int, say: Callable[[str], None]
 ) -> tuple[str, ...]:
-    """The functions of all chains: those named, else the first that the testbed can run as stages of any chain.
-
-    Raises
-    ------
-    InputError
-        When the testbed runs no chains, lacks one of those named, or has fewer than three that can be used.
+    """The functions of all chains: those named, else the first that the testbed can run as stages of any chain. Raises
+    `InputError` when the testbed runs no chains, lacks one of those named, or has fewer than three that can be used.
     """
     description = rounds.description
     if not description.chains:
@@ -104,9 +91,9 @@ def beside_a_ring(functions: Sequence[str], description: TestbedDescription) -> 
 def chains(functions: Sequence[str], description: TestbedDescription, size: CampaignSize, seed: int) -> list[ChainLoad]:
     """The chains of several functions: pairs and triples on one core, pairs on two."""
     all_pairs: list[tuple[str, ...]] = list(permutations(functions, 2))
-    pairs = all_pairs if len(all_pairs) <= size.pairs else drawn_orders(functions, 2, size.pairs, seed)
-    triples = drawn_orders(functions, 3, size.triples, seed)
-    pipelines = drawn_orders(functions, 2, size.pipelines, seed + 1) if description.nic.cores > 1 else []
+    pairs = all_pairs if len(all_pairs) <= size.pairs else draw_orders(functions, 2, size.pairs, seed)
+    triples = draw_orders(functions, 3, size.triples, seed)
+    pipelines = draw_orders(functions, 2, size.pipelines, seed + 1) if description.nic.cores > 1 else []
     placed = [(pair, [[0, 1]]) for pair in pairs] + [(triple, [[0, 1, 2]]) for triple in triples]
     return list(_with_traffic([*placed, *((pair, [[0], [1]]) for pair in pipelines)], description, size.traffics))
 

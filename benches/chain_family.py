@@ -7,18 +7,55 @@ from runs of any chains, by the share of time that each NF takes of a chain and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.optimize import least_squares
 
-from benches.chain_common_costs import AS_MEASURED, CommonCosts, fitted_costs
 from predictor.chains.chain_model import Correction, StageCosts, improves, stage_costs
 from predictor.chains.placed_chain import ChainStage, CostsByCore, PlacedChain
 from predictor.chains.process import Assumptions, Typical
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.settings import ENOUGH, Settings, settings_of
+from predictor.chains.settings import ENOUGH_REPEATS, Settings, settings_of
 from profiles.arrays import Floats
+
+SOURCE_SPREAD, CHANGED_SPREAD = 0.15, 0.3
+"""Standard deviations of both that are assumed before any run."""
+SCATTER = 0.06
+"""Of the logarithm of measured over predicted; larger differences count less than their squares."""
+
+
+@dataclass(frozen=True)
+class CommonCosts:
+    """Costs in units of the cost of the NF that does nothing."""
+
+    source: float = 1.0
+    """What all NFs have in common; a chain on one core has it once."""
+    changed: float = 0.0
+    """What an NF costs more behind one that changes packets."""
+
+
+AS_MEASURED = CommonCosts()
+"""Without runs of chains."""
+
+
+def fitted_costs(differences: Callable[[CommonCosts], Floats]) -> CommonCosts:
+    """The most probable costs. `differences`: logarithm of measured over predicted of each run with given costs, shape
+    (runs,).
+    """
+
+    def costs(at: Floats) -> CommonCosts:
+        return CommonCosts(1 + SOURCE_SPREAD * float(at[0]), CHANGED_SPREAD * float(at[1]))
+
+    def residuals(at: Floats) -> Floats:
+        scaled = differences(costs(at)) / SCATTER
+        robust = np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1))
+        return np.concatenate([robust, at])
+
+    limits = (np.array([-4.0, 0.0]), np.array([4.0, 4.0]))
+    return costs(np.asarray(least_squares(residuals, np.array([0.0, 0.1]), bounds=limits).x))
+
 
 ASSUMED = Assumptions(
     constant=Typical(0.1, 0.5),
@@ -40,54 +77,36 @@ CHANCE = 0.15
 
 @dataclass(frozen=True)
 class ChainRun:
-    """One measured chain.
-
-    Parameters
-    ----------
-    chain
-        The stages on their cores.
-    at
-        Values by column: `nx.cpu` of the NF `nx`, without prefix the workload.
-    measured
-        Throughput that enters the chain, in the unit of the profiles.
-    """
+    """One measured chain."""
 
     chain: PlacedChain
+    """The stages on their cores."""
     at: Mapping[str, float]
+    """Values by column: `nx.cpu` of the NF `nx`, without prefix the workload."""
     measured: float
+    """Throughput that enters the chain, in the unit of the profiles."""
 
 
 @dataclass(frozen=True)
 class ChainFamily:
-    """Predicts chains of the same NFs on one host.
-
-    Parameters
-    ----------
-    profiles
-        By NF: throughput alone, with all of a core's time.
-    source
-        The NF that does nothing; None when it was not measured.
-    source_share
-        Then the cost of the source as a share of that of the cheapest NF.
-    common
-        What that NF's cost is of what all have in common; learned from runs, where it was measured.
-    ring
-        The profile of that NF twice, on two cores that a ring connects; None when it was not measured.
-    receivers, senders
-        By NF, the profile of the NF behind such a ring, and in front of one, beside the NF that does nothing on the
-        other core; empty where they were not measured.
-    correction
-        By measured chains; None without, or where they show no need of one.
-    """
+    """Predicts chains of the same NFs on one host."""
 
     profiles: Mapping[str, ProfiledNf]
+    """By NF: throughput alone, with all of a core's time."""
     source: str | None = None
+    """The NF that does nothing; None when it was not measured."""
     source_share: float = 0.0
+    """Then the cost of the source as a share of that of the cheapest NF."""
     common: CommonCosts = AS_MEASURED
+    """What that NF's cost is of what all have in common; learned from runs, where it was measured."""
     ring: str | None = None
+    """The profile of that NF twice, on two cores that a ring connects; None when it was not measured."""
     receivers: Mapping[str, str] = field(default_factory=dict)
     senders: Mapping[str, str] = field(default_factory=dict)
+    """By NF, the profile of the NF behind such a ring, and in front of one, beside the NF that does nothing on the
+    other core; empty where they were not measured."""
     correction: Correction | None = None
+    """By measured chains; None without, or where they show no need of one."""
 
     def fit(self, runs: Sequence[ChainRun]) -> ChainFamily:
         """The family, corrected by measured chains; runs of one chain at one setting are repeats.
@@ -119,7 +138,8 @@ class ChainFamily:
             When a column of a profile has no value.
         """
         logarithm, features = self._uncorrected(chain, at)
-        if self.correction is None or _is_profiled(chain):
+        # Whether a chain is just what one profile was measured of.
+        if self.correction is None or (len(chain.stages) == 1 and all(share == 1.0 for share in chain.core_times)):
             return float(np.exp(logarithm))
         return float(np.exp(logarithm + self.correction(features[None])[0][0]))
 
@@ -131,7 +151,7 @@ class ChainFamily:
         settings = measured.settings
         noise = float(np.median([profile.settings.spread for profile in self.profiles.values()]))
         repeated = settings.measurements > len(settings)
-        doubtful = np.array([len(one) < ENOUGH for one in settings.repeats])
+        doubtful = np.array([len(one) < ENOUGH_REPEATS for one in settings.repeats])
         variance = (settings.spread if repeated else noise) ** 2 / settings.count
         factors, features = self._factors(measured)
         return replace(self, correction=Correction.fit(features, factors, variance, doubtful, ASSUMED))
@@ -189,25 +209,14 @@ def _behind_changes(chain: PlacedChain) -> Floats:
     return np.array([0.0, *(float(one != other) for one, other in zip(sizes[1:], sizes, strict=False))])
 
 
-def _is_profiled(chain: PlacedChain) -> bool:
-    """Whether a chain is just what one profile was measured of."""
-    return len(chain.stages) == 1 and all(share == 1.0 for share in chain.core_times)
-
-
 @dataclass(frozen=True)
 class _MeasuredSettings:
-    """Runs of which those of one chain at one setting are one.
-
-    Parameters
-    ----------
-    runs
-        The first run of each chain and setting.
-    settings
-        What was measured of each; the only input is its number in `runs`.
-    """
+    """Runs of which those of one chain at one setting are one."""
 
     runs: tuple[ChainRun, ...]
+    """The first run of each chain and setting."""
     settings: Settings
+    """What was measured of each; the only input is its number in `runs`."""
 
     @classmethod
     def of(cls, runs: Sequence[ChainRun]) -> _MeasuredSettings:

@@ -35,24 +35,16 @@ AS_ALONE = 5.0
 
 @dataclass(frozen=True)
 class MeasuredSetting:
-    """A chain of several functions at one traffic.
-
-    Parameters
-    ----------
-    chain
-        With what its functions, each measured alone, do to the traffic behind them.
-    load
-        What ran.
-    kpps
-        Packets that enter the chain, of each run. Shape (runs,).
-    drops_as_alone
-        Whether its functions drop as many packets as alone. They need not: behind another function, packets differ.
-    """
+    """A chain of several functions at one traffic."""
 
     chain: PlacedChain
+    """With what its functions, each measured alone, do to the traffic behind them."""
     load: ChainLoad
+    """What ran."""
     kpps: Floats
+    """Packets that enter the chain, of each run. Shape (runs,)."""
     drops_as_alone: bool
+    """Whether its functions drop as many packets as alone. They need not: behind another function, packets differ."""
 
     @property
     def at(self) -> dict[str, float]:
@@ -76,18 +68,12 @@ class MeasuredSetting:
 
 @dataclass(frozen=True)
 class MeasuredSingles:
-    """Functions alone.
-
-    Parameters
-    ----------
-    profiles
-        By function, throughput by packet size and flows; the one that does nothing is among them.
-    table
-        A row per function and traffic: runs, throughput (kpps) and its standard deviation (%), share passed on (%).
-    """
+    """Functions alone."""
 
     profiles: Mapping[str, ProfiledNf]
+    """By function, throughput by packet size and flows; the one that does nothing is among them."""
     table: pd.DataFrame
+    """A row per function and traffic: runs, throughput (kpps) and its standard deviation (%), share passed on (%)."""
 
     @classmethod
     def of(cls, measured: Iterable[MeasuredChain]) -> MeasuredSingles:

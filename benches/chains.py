@@ -28,8 +28,7 @@ from benches.bench import register
 from benches.chain_accuracy import chain_errors
 from benches.chain_campaign import FULL, QUICK, CampaignSize, measure
 from benches.chain_settings import GROWTH, SIMULATED_GROWTH, MeasuredSingles
-from experiments.vnf_chains.methodology.loads import FOLDER as LOADS_FOLDER
-from experiments.vnf_chains.methodology.loads import STEP, load_chains, rising_loads
+from experiments.vnf_chains.methodology.loads import FLOW_STEP, LOADS_FOLDER, load_chains, rising_loads
 from experiments.vnf_chains.methodology.scaling import scaling_table
 from experiments.vnf_chains.methodology.shares import share_loads, topologies
 from profiler.chains.rounds import ChainRounds
@@ -119,7 +118,7 @@ def _shares(measuring: ChainRounds, repeats: int) -> dict[str, pd.DataFrame]:
 
 def _loads(measuring: ChainRounds, repeats: int) -> dict[str, pd.DataFrame]:
     simulated = measuring.description.simulated
-    loads = rising_loads(measuring.description, STEP if simulated else COARSE)
+    loads = rising_loads(measuring.description, FLOW_STEP if simulated else COARSE)
     _say(f"{len(loads)} settings, {max(repeats, 2)} runs of each")
     measuring.measure(loads, max(repeats, 2))
     found = load_chains(measuring.write())

@@ -16,7 +16,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 from benches.bench import cost, register
 from predictor import Models, train
 from profiles import COUNTERS, TrafficProfile, Workload
-from profiles.profile import THROUGHPUT, TRAFFIC_COLUMNS, Profile, read_profile
+from profiles.profile import KPPS_COLUMN, TRAFFIC_COLUMNS, Profile, read_profile
 
 RECORDED = "bluefield-2-simulated"
 SIZES = (1_000, 10_000, 100_000)
@@ -63,7 +63,7 @@ class Loop:
         self.counters = [solo[one.nf].own_counters(np.array([one.traffic.as_tuple()]))[0] for one in workloads]  # type: ignore[union-attr]
         self.models = {
             name: GradientBoostingRegressor(random_state=0).fit(
-                nf.memory[[*COUNTERS, *TRAFFIC_COLUMNS]].to_numpy(), nf.memory[THROUGHPUT].to_numpy()
+                nf.memory[[*COUNTERS, *TRAFFIC_COLUMNS]].to_numpy(), nf.memory[KPPS_COLUMN].to_numpy()
             )
             for name, nf in profile.nfs.items()
         }

@@ -35,28 +35,19 @@ ToolNames = Annotated[
 
 @dataclass(frozen=True)
 class CurveScore:
-    """How one tool did on one curve.
-
-    Parameters
-    ----------
-    jumps, bends
-        Of each true breakpoint of that kind, whether it was found.
-    found
-        How many breakpoints the tool has.
-    error_pct
-        sMAPE against the curve without noise at fresh points; infinite where it failed.
-    seconds
-        Of the fit.
-    failed
-        Whether it has no result.
-    """
+    """How one tool did on one curve."""
 
     jumps: tuple[bool, ...]
     bends: tuple[bool, ...]
+    """Of each true breakpoint of that kind, whether it was found."""
     found: int
+    """How many breakpoints the tool has."""
     error_pct: float
+    """sMAPE against the curve without noise at fresh points; infinite where it failed."""
     seconds: float
+    """Of the fit."""
     failed: bool
+    """Whether it has no result."""
 
     @property
     def hits(self) -> int:

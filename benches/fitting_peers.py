@@ -17,25 +17,17 @@ Predict = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class CurveTask:
-    """What a tool receives.
-
-    Parameters
-    ----------
-    x, y
-        Points by rising x.
-    x_log
-        Whether the axis is logarithmic; peers, whose pieces are straight lines, receive ln(x) then.
-    breakpoints
-        Their true number, for tools that cannot find it.
-    seed
-        Of what a tool draws.
-    """
+    """What a tool receives."""
 
     x: Floats
     y: Floats
+    """Points by rising x."""
     x_log: bool
+    """Whether the axis is logarithmic; peers, whose pieces are straight lines, receive ln(x) then."""
     breakpoints: int
+    """Their true number, for tools that cannot find it."""
     seed: int = 0
+    """Of what a tool draws."""
 
     def axis(self, x: Floats) -> Floats:
         """x as peers receive it."""
@@ -118,13 +110,7 @@ TOOLS: dict[str, Tool] = {
 
 
 def found_by(tool: Tool, task: CurveTask) -> FoundCurve | None:
-    """What a tool finds; None where it fails or does not converge.
-
-    Raises
-    ------
-    ImportError
-        When it is not installed.
-    """
+    """What a tool finds; None where it fails or does not converge. Raises `ImportError` when it is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -86,18 +86,13 @@ class MeanPlans(PredictedPlans):
 
 @dataclass(frozen=True)
 class Judged:
-    """What a method admits of one set.
-
-    Parameters
-    ----------
-    late
-        Admitted SLOs whose measured p99 is above the promise.
-    """
+    """What a method admits of one set."""
 
     method: str
     slos: int
     admitted: int
     late: int
+    """Admitted SLOs whose measured p99 is above the promise."""
     seconds: float
 
 

@@ -13,18 +13,12 @@ import numpy as np
 
 @dataclass
 class Load:
-    """What came back.
-
-    Parameters
-    ----------
-    latencies
-        Seconds, by HTTP status.
-    seconds
-        From the first request to the last answer.
-    """
+    """What came back."""
 
     latencies: dict[int, list[float]] = field(default_factory=dict)
+    """Seconds, by HTTP status."""
     seconds: float = 0.0
+    """From the first request to the last answer."""
 
     @property
     def statuses(self) -> Counter[int]:

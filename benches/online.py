@@ -93,18 +93,9 @@ class _Times:
 
 
 class _FleetLoad:
-    """Arrivals and departures on a fleet.
-
-    Parameters
-    ----------
-    fleet
-        The fleet; empty at first.
-    oracle
-        Predicts throughput.
-    draw_workload
-        Draws the workload of an arrival.
-    expected
-        Tenants like those that will come, as the service knows them.
+    """Arrivals and departures on a fleet. `fleet`: the fleet; empty at first. `oracle`: predicts throughput.
+    `draw_workload`: draws the workload of an arrival. `expected`: tenants like those that will come, as the service
+    knows them.
     """
 
     def __init__(
@@ -238,8 +229,7 @@ def _plot(table: pd.DataFrame) -> None:
     axes = figure.subplots()
     for (case, method), rows in table.groupby(["case", "method"], sort=False):
         axes.loglog(rows["nics"], rows["decisions_per_s"], marker="o", label=f"{method}, {case}")
-    axes.set_xlabel("NICs in use")
-    axes.set_ylabel("decisions per second")
+    axes.set(xlabel="NICs in use", ylabel="decisions per second")
     axes.legend(frameon=False, fontsize=7)
     PLOT.parent.mkdir(exist_ok=True)
     figure.savefig(PLOT)

@@ -26,7 +26,14 @@ from joblib import Parallel, delayed
 from benches.bench import register
 from benches.budget import TESTBEDS, prepared, profile_of
 from placer.fleet.simulated import ProductionRequest, simulate
-from placer.fleet.simulated.outcome import BY_HAND, FLEETS, WITH, WITHOUT, FleetOutcome, Production
+from placer.fleet.simulated.outcome import (
+    BY_HAND,
+    COMPARED_FLEETS,
+    WITH_FEEDBACK,
+    WITHOUT_FEEDBACK,
+    FleetOutcome,
+    Production,
+)
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import (
@@ -127,7 +134,9 @@ class Play:
         tables = tables.model_copy(update={"retrain": RetrainTable(profiles=self.profiles)})
         cards = Cards(models=self.models, testbed=TESTBEDS[self.name], risk=self.risk)
         file = ProductionFile(self.name, "", tables)
-        found = simulate(ProductionRequest(self.arrivals, file, cards, fleets=fleets or FLEETS), Progress(quiet=True))
+        found = simulate(
+            ProductionRequest(self.arrivals, file, cards, fleets=fleets or COMPARED_FLEETS), Progress(quiet=True)
+        )
         self.risk = found.risk
         return found
 
@@ -136,12 +145,12 @@ def drift_row(play: Play, case: str, sla: str, nf: str) -> dict[str, object]:
     """One NF slows."""
     drift = [DriftTable(nf=nf, at=AT, factor=FACTOR)]
     found = play(ProductionTables.model_validate({"sla": sla, "measure": HONEST, "drift": drift}))
-    without, learned, by_hand = (found.fleet(name) for name in (WITHOUT, WITH, BY_HAND))
+    without, learned, by_hand = (found.fleet(name) for name in (WITHOUT_FEEDBACK, WITH_FEEDBACK, BY_HAND))
     return {
         "testbed": play.name,
         "case": case,
         "nf": nf,
-        "found_after": learned.found_after(found.drifts[0]),
+        "found_after": learned.count_until_found(found.drifts[0]),
         "false_alarms": learned.false_alarms,
         "late_without_pct": _pct(without.late_violations_pct),
         "late_pct": _pct(learned.late_violations_pct),
@@ -158,8 +167,8 @@ def drift_row(play: Play, case: str, sla: str, nf: str) -> dict[str, object]:
 
 def steady_row(play: Play) -> dict[str, object]:
     """Nothing drifts."""
-    found = play(ProductionTables(measure=HONEST), WITHOUT, WITH)
-    without, learned = found.fleet(WITHOUT), found.fleet(WITH)
+    found = play(ProductionTables(measure=HONEST), WITHOUT_FEEDBACK, WITH_FEEDBACK)
+    without, learned = found.fleet(WITHOUT_FEEDBACK), found.fleet(WITH_FEEDBACK)
     return {
         "testbed": play.name,
         "case": "no drift",
@@ -177,7 +186,7 @@ def steady_row(play: Play) -> dict[str, object]:
 def lie_rows(play: Play) -> Iterator[dict[str, object]]:
     """Readings that mislead, beside honest ones."""
     liar = play.arrivals[LIAR].id
-    honest = play(ProductionTables(measure=HONEST), WITH).fleet(WITH)
+    honest = play(ProductionTables(measure=HONEST), WITH_FEEDBACK).fleet(WITH_FEEDBACK)
     for case, measure, factor in (
         ("outliers", OUTLIERS, None),
         ("unsaturated", UNSATURATED, None),
@@ -186,7 +195,7 @@ def lie_rows(play: Play) -> Iterator[dict[str, object]]:
         ("all", ALL, 0.5),
     ):
         liars = [] if factor is None else [LiarTable(tenant=liar, factor=factor)]
-        learned = play(ProductionTables(measure=measure, liar=liars), WITH).fleet(WITH)
+        learned = play(ProductionTables(measure=measure, liar=liars), WITH_FEEDBACK).fleet(WITH_FEEDBACK)
         yield {
             "testbed": play.name,
             "case": case,

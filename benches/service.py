@@ -65,7 +65,15 @@ def run(nics: int = NICS, seconds: float = SECONDS) -> pd.DataFrame:
             rows.append(_row("ask, 4,000/s", _open(port, questions(), seconds, 4000)))
         names = [f"node-{number}" for number in range(NODES)]
         with api_server(names) as address, server(Path(folder) / "cluster", "--kubernetes", address) as port:
-            _place_pods(port, names)
+            # Fill NICs as pods would, each on the node that a random number names, where it fits.
+            draws = itertools.islice(_draws(5), 4 * len(names))
+            events = [
+                {"event": "arrive", "id": f"x{number}", "nf": draw.choice(NFS), "sla_drop": draw.choice(DROPS),
+                 "nic": draw.choice(names)}
+                for number, draw in draws
+            ]  # fmt: skip
+            body = b"\n".join(json.dumps(event).encode() for event in events)
+            asyncio.run(load(port, iter([request("/v1/events:batch", body)]), 1))
             rows += [
                 _row(f"{verb} of {NODES:,} nodes", as_fast_as_they_go(port, extender(verb, names), seconds, 1))
                 for verb in ("filter", "prioritize")
@@ -141,18 +149,6 @@ def api_server(names: list[str]) -> Iterator[str]:
         threading.Thread(target=stub.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{stub.server_port}"
         stub.shutdown()
-
-
-def _place_pods(port: int, names: list[str]) -> None:
-    """Fill NICs as pods would, each on the node that a random number names, where it fits."""
-    draws = itertools.islice(_draws(5), 4 * len(names))
-    events = [
-        {"event": "arrive", "id": f"x{number}", "nf": draw.choice(NFS), "sla_drop": draw.choice(DROPS),
-         "nic": draw.choice(names)}
-        for number, draw in draws
-    ]  # fmt: skip
-    body = b"\n".join(json.dumps(event).encode() for event in events)
-    asyncio.run(load(port, iter([request("/v1/events:batch", body)]), 1))
 
 
 @contextmanager

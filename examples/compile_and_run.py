@@ -15,13 +15,13 @@ from pathlib import Path
 
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.directory import write_rack
-from placer.rack.compiler.execute import executed
+from placer.rack.compiler.execute import execute_rack
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.rack_file import read_rack_file
 from placer.rack.files.written_twins import plan_document
 from placer.rack.place import best_plan
-from placer.report.rack.compiled_rack import compiled_report, executed_document, executed_report, rack_document
+from placer.report.rack.compiled_rack import build_execution, format_compiled, format_execution, rack_document
 from placer.report.rack.plan import rack_report
 
 # %% The chains, and the rack. Linux lets only root run programs of a SmartNIC, emulated by XDP.
@@ -42,7 +42,7 @@ plan_file.write_text(json.dumps(plan_document(plan, chains)), encoding="utf-8")
 directory = Path("lemur")
 compiled = compile_rack(read_plan(plan_file), str(plan_file), shares=None)
 uses = write_rack(compiled, plan_file, directory)
-print(compiled_report(rack_document(compiled, uses), directory))
+print(format_compiled(rack_document(compiled, uses), directory))
 
 # %% Packets of each chain and branch: web requests, one of them to a URL that chain 5 blocks; other TCP, with a VLAN
 # tag, too; UDP; and what no chain takes.
@@ -98,4 +98,4 @@ with capture.open("wb") as file:
         file.write(struct.pack("<IIII", 1, 10 * number, len(packet), len(packet)) + packet)
 
 # %% One process for each device, joined by links. The counters of each NF, and why packets were dropped.
-print(executed_report(executed_document(executed(directory, capture, out))), end="")
+print(format_execution(build_execution(execute_rack(directory, capture, out))), end="")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from placer.rack.compiler.compile import compile_rack
-from placer.rack.compiler.ebpf.limits import compiled
+from placer.rack.compiler.ebpf.limits import compile_source
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.rack_file import read_rack_file
@@ -35,7 +35,7 @@ def no_filters(filters: object, frame: bytes) -> None:
     """Chain 5 sorts nothing on its server."""
 
 
-emulation = EmulatedRack(rack, texts_of(rack), compiled, no_filters)
+emulation = EmulatedRack(rack, texts_of(rack), compile_source, no_filters)
 switch, server, nic = emulation.switch, emulation.servers["s0"], emulation.nics["s0"]
 WORLD, TO_SERVER = 0, 1
 NOW_US = 1_000_000

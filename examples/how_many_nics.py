@@ -12,7 +12,7 @@ import pandas as pd
 from placer.progress import Progress
 from placer.report.text.sizing import recommendation_line
 from placer.report.text.study import as_table
-from placer.studies import BY, Study, TraceSpec, execute, summarize, tasks_of_study
+from placer.studies import GROUP_COLUMNS, Study, TraceSpec, execute, summarize, tasks_of_study
 from placer.studies.sizing import Sizing, recommendation_of, size
 from traces.arrivals import Recipe, generate
 
@@ -25,7 +25,7 @@ study = Study(
     trace=(TraceSpec(count=30, draws=2),),
 )
 results = execute(tasks_of_study(study, print), Path("study"))
-print(as_table(summarize(results, BY)))
+print(as_table(summarize(results, GROUP_COLUMNS)))
 
 # %% All rows are in a Parquet file. An interrupted study continues from the results that it kept.
 assert pd.read_parquet("study/results.parquet").equals(results)

@@ -1,7 +1,6 @@
 """Reproduces tables and figures of papers: a folder per paper, in it one file per table or figure."""
 
 from experiments.outcome import Outcome, outcomes_of
-from experiments.page import page_of_outcomes
 from experiments.registry import (
     CannotRun,
     Experiment,
@@ -12,7 +11,7 @@ from experiments.registry import (
     find_experiment,
     find_experiments,
 )
-from experiments.report import as_text, write_index, write_result
+from experiments.report import as_text, page_of_outcomes, write_index, write_result
 
 __all__ = [
     "CannotRun",

@@ -15,24 +15,15 @@ from profiles import InputError
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the run of one experiment ended.
-
-    Parameters
-    ----------
-    experiment
-        The experiment.
-    result
-        Its result; None when it was skipped or failed.
-    failed
-        Whether it failed; without a result and not failed, it was skipped.
-    reason
-        Why there is no result.
-    """
+    """How the run of one experiment ended."""
 
     experiment: Experiment
     result: Result | None = None
+    """Its result; None when it was skipped or failed."""
     failed: bool = False
+    """Whether it failed; without a result and not failed, it was skipped."""
     reason: str = ""
+    """Why there is no result."""
 
     @property
     def status(self) -> str:
@@ -54,18 +45,10 @@ class Outcome:
 def outcomes_of(
     chosen: Sequence[Experiment], setting: Setting, save: Callable[[Experiment, Result], None]
 ) -> Iterator[Outcome]:
-    """Run experiments in order.
-
-    Parameters
-    ----------
-    chosen
-        The experiments.
-    setting
-        What each receives.
-    save
-        Called with each result before the next experiment begins; when it raises, the experiment has failed.
+    """Run experiments in order. `chosen`: the experiments. `setting`: what each receives. `save`: called with each
+    result before the next experiment begins; when it raises, the experiment has failed.
     """
-    return (_outcome_of(one, setting, save) for one in chosen)
+    return (_outcome_of(experiment, setting, save) for experiment in chosen)
 
 
 def _outcome_of(one: Experiment, setting: Setting, save: Callable[[Experiment, Result], None]) -> Outcome:

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from profiles import InputError
 
-MEASUREMENTS = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "flowmon-bf2"
+MEASUREMENTS_FOLDER = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "flowmon-bf2"
 """Default folder of the measurements on a real BlueField-2; it may be missing."""
 
 
@@ -33,21 +33,14 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper whose tables and figures are reproduced: the constant `PAPER` of its folder.
-
-    Parameters
-    ----------
-    name
-        Short name: `Tomur`.
-    title
-        Full title.
-    authors
-        As cited: `Wu et al.`
-    """
+    """A paper whose tables and figures are reproduced: the constant `PAPER` of its folder."""
 
     name: str
+    """Short name: `Tomur`."""
     title: str
+    """Full title."""
     authors: str
+    """As cited: `Wu et al.`"""
 
     def __str__(self) -> str:
         return f"{self.title} ({self.authors})"
@@ -55,30 +48,20 @@ class Paper:
 
 @dataclass(frozen=True)
 class Setting:
-    """What an experiment receives.
-
-    Parameters
-    ----------
-    seed
-        Seed of every random choice; the same seed gives the same tables.
-    scale
-        Share of the full number of runs.
-    measurements
-        Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`.
-    chains
-        Folder of chains measured at shares of cores (`python -m benches chains`); None for the simulated server.
-    sweep
-        Folder of a sweep over table entries (`placer sweep`); None for flows on the simulated card.
-    say
-        Called with a message before each long step and for each part that is skipped.
-    """
+    """What an experiment receives."""
 
     seed: int = 0
+    """Seed of every random choice; the same seed gives the same tables."""
     scale: float = 1.0
-    measurements: Path = MEASUREMENTS
+    """Share of the full number of runs."""
+    measurements: Path = MEASUREMENTS_FOLDER
+    """Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`."""
     chains: Path | None = None
+    """Folder of chains measured at shares of cores (`python -m benches chains`); None for the simulated server."""
     sweep: Path | None = None
+    """Folder of a sweep over table entries (`placer sweep`); None for flows on the simulated card."""
     say: Callable[[str], None] = lambda message: None
+    """Called with a message before each long step and for each part that is skipped."""
 
     def count(self, full: int, least: int = 4) -> int:
         """How many of `full` runs to make at this scale."""
@@ -91,27 +74,18 @@ class Setting:
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment returns.
-
-    Parameters
-    ----------
-    table
-        Our numbers next to the published ones; the column `verdict` marks where ours are worse or differ.
-    testbeds
-        One sentence per testbed: which runs were made there, or why none.
-    draw
-        Draws the plot.
-    notes
-        What a reader needs to know to interpret the table.
-    data
-        Further tables by name: the data of the plot.
-    """
+    """What an experiment returns."""
 
     table: pd.DataFrame
+    """Our numbers next to the published ones; the column `verdict` marks where ours are worse or differ."""
     testbeds: tuple[str, ...]
+    """One sentence per testbed: which runs were made there, or why none."""
     draw: Callable[[Figure], None]
+    """Draws the plot."""
     notes: tuple[str, ...] = ()
+    """What a reader needs to know to interpret the table."""
     data: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Further tables by name: the data of the plot."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +98,7 @@ class Experiment:
     run: Callable[[Setting], Result]
 
 
-KINDS = ("table", "figure")
+EXPERIMENT_KINDS = ("table", "figure")
 
 _registered: dict[str, Experiment] = {}
 
@@ -132,12 +106,8 @@ _registered: dict[str, Experiment] = {}
 def experiment(
     paper: Paper, name: str, title: str
 ) -> Callable[[Callable[[Setting], Result]], Callable[[Setting], Result]]:
-    """Register the decorated function as the experiment `name`.
-
-    Raises
-    ------
-    ValueError
-        When another experiment has that name.
+    """Register the decorated function as the experiment `name`. Raises `ValueError` when another experiment has that
+    name.
     """
 
     def register(run: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
@@ -159,47 +129,30 @@ def all_experiments() -> list[Experiment]:
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of that name.
-
-    Raises
-    ------
-    InputError
-        When there is none; the hint names the nearest, or all.
-    """
+    """The experiment of that name. Raises `InputError` when there is none; the hint names the nearest, or all."""
     known = all_experiments()
-    for one in known:
-        if one.name == name:
-            return one
+    for experiment in known:
+        if experiment.name == name:
+            return experiment
     raise _unknown(name, known)
 
 
 def find_experiments(name: str, known: Sequence[Experiment]) -> list[Experiment]:
-    """The experiments that a name stands for.
-
-    Parameters
-    ----------
-    name
-        `all`, the name of one experiment, or a table or figure with several: `table6` stands for `table6-online` and
-        `table6-optimal`.
-    known
-        The experiments to choose from.
-
-    Raises
-    ------
-    InputError
-        When it stands for none; the hint names the nearest, or all.
+    """The experiments that a name stands for. `name`: `all`, the name of one experiment, or a table or figure with
+    several: `table6` stands for `table6-online` and `table6-optimal`. `known`: the experiments to choose from. Raises
+    `InputError` when it stands for none; the hint names the nearest, or all.
     """
     if name == "all":
         return list(known)
-    exact = [one for one in known if one.name == name]
-    found = exact or [one for one in known if one.name.startswith(f"{name}-")]
+    exact = [experiment for experiment in known if experiment.name == name]
+    found = exact or [experiment for experiment in known if experiment.name.startswith(f"{name}-")]
     if not found:
         raise _unknown(name, known)
     return found
 
 
 def _unknown(name: str, known: Sequence[Experiment]) -> InputError:
-    names = [one.name for one in known]
+    names = [experiment.name for experiment in known]
     without_variant = {name.partition("-")[0] for name in names}
     near = get_close_matches(name, sorted({*names, *without_variant}), n=3) or names
     return InputError.of("NAME", f"'{name}' is not an experiment", hint=f"one of {', '.join(near)}, or all")
@@ -207,5 +160,5 @@ def _unknown(name: str, known: Sequence[Experiment]) -> InputError:
 
 def _order(one: Experiment) -> tuple[str, int, int, str]:
     match = re.match(r"(table|figure)(\d+)", one.name)
-    kind, number = (KINDS.index(match[1]), int(match[2])) if match else (len(KINDS), 0)
+    kind, number = (EXPERIMENT_KINDS.index(match[1]), int(match[2])) if match else (len(EXPERIMENT_KINDS), 0)
     return one.paper.name, kind, number, one.name

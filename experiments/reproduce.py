@@ -96,13 +96,13 @@ def command(
 
 def _list(known: Sequence[Any]) -> None:
     """Print the name and title of every experiment under the title of its paper."""
-    widest = max(len(one.name) for one in known)
+    widest = max(len(experiment.name) for experiment in known)
     paper = None
-    for one in known:
-        if one.paper != paper:
-            typer.echo(str(one.paper))
-            paper = one.paper
-        typer.echo(f"  {one.name:<{widest}}  {one.title}")
+    for experiment in known:
+        if experiment.paper != paper:
+            typer.echo(str(experiment.paper))
+            paper = experiment.paper
+        typer.echo(f"  {experiment.name:<{widest}}  {experiment.title}")
 
 
 def _name(measurements: Path | None, chains: Path | None, sweep: Path | None) -> dict[str, Path]:

@@ -27,7 +27,7 @@ from placer.report.text.run import as_json, as_table, truth_note
 from placer.run import Comparison, RunRequest, run
 from placer.strategies import NamedStrategy, Strategy
 from profiles import InputError
-from profiles.shown import LONGEST
+from profiles.shown import LONGEST_TEXT
 
 if TYPE_CHECKING:
     import altair
@@ -61,7 +61,7 @@ class Trace(list[Arrival]):
         nfs = sorted({arrival.workload.nf for arrival in self})
         named = ", ".join(nfs) if len(nfs) <= MOST_ROWS else f"{len(nfs):,} NFs"
         span = f", {self[0].time:g} to {self[-1].time:g} s" if self else ""
-        return f"<Trace of {len(self):,} arrivals{span}: {named}>"[:LONGEST]
+        return f"<Trace of {len(self):,} arrivals{span}: {named}>"[:LONGEST_TEXT]
 
     def _repr_html_(self) -> str:
         """What it holds, and the first arrivals as a table."""
@@ -96,7 +96,7 @@ class PlacementResult:
     def __repr__(self) -> str:
         """What `placer run` prints, as far as it fits into 2,000 characters."""
         lines = in_python(as_table(self.comparison)).splitlines()
-        while sum(map(len, lines)) + len(lines) > LONGEST:
+        while sum(map(len, lines)) + len(lines) > LONGEST_TEXT:
             lines = [*lines[:-2], "..."]
         return "\n".join(lines)
 

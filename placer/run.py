@@ -22,7 +22,7 @@ from placer.optimal import refuse_unknown
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.certificate import certificate_json, refuse_uncertifiable
 from placer.optimal.planned.certificate import certificate_json as planned_certificate_json
-from placer.optimal.planned.strategy import NAME as PLANNED
+from placer.optimal.planned.strategy import STRATEGY_NAME as PLANNED
 from placer.optimal.trace_optimum import find_optimum
 from placer.placing import BudgetVariation, Placing, with_expected
 from placer.progress import Progress
@@ -350,7 +350,7 @@ def _optimum(
         )
     for evaluation in evaluations if not optimum.proven else ():
         if _keeps_slas(evaluation.plan, catalogue, judges):
-            optimum = optimum.improved_by(evaluation.plan, catalogue.kinds)
+            optimum = optimum.choose_better(evaluation.plan, catalogue.kinds)
     return optimum
 
 

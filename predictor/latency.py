@@ -16,11 +16,11 @@ from profiles import TrafficProfile
 from profiles.arrays import Floats
 from profiles.profile import write_json
 
-COVERAGE = 0.9
+INTERVAL_COVERAGE = 0.9
 """Of intervals."""
-STEPS, IDLE_STEPS = 240, 60
+UTILISATION_STEPS, IDLE_STEPS = 240, 60
 """Utilisations of a curve, from the least measured one up and below it."""
-IDLE = 1e-4
+IDLE_UTILISATION = 1e-4
 """The smallest utilisation of a curve."""
 
 
@@ -36,24 +36,16 @@ class PredictedLatency:
 
 @dataclass(frozen=True)
 class NfLatency:
-    """The latency model of an NF.
-
-    Parameters
-    ----------
-    law
-        What it shares with the other NFs.
-    factors
-        By which its mean and its p99 are above the law's.
-    errors
-        Logarithms of measured over predicted latencies at left-out settings, by utilisation.
-    settings
-        Co-locations in which the NF itself was measured.
-    """
+    """The latency model of an NF."""
 
     law: LatencyLaw
+    """What it shares with the other NFs."""
     factors: tuple[float, float]
+    """By which its mean and its p99 are above the law's."""
     errors: LatencyErrors
+    """Logarithms of measured over predicted latencies at left-out settings, by utilisation."""
     settings: int
+    """Co-locations in which the NF itself was measured."""
 
     def predict(self, traffic: TrafficProfile, rate_kpps: float, capacity_kpps: float) -> PredictedLatency | None:
         """The latency at a rate, where the NF could have a throughput of `capacity_kpps` in its co-location.
@@ -67,7 +59,10 @@ class NfLatency:
         return PredictedLatency(
             mean,
             p99,
-            *(self.errors.interval(what, value, used, COVERAGE) for what, value in (("mean", mean), ("p99", p99))),
+            *(
+                self.errors.interval(what, value, used, INTERVAL_COVERAGE)
+                for what, value in (("mean", mean), ("p99", p99))
+            ),
         )
 
     def p99_curve(self, traffic: TrafficProfile, rate_kpps: float, risk: float | None = None) -> tuple[Floats, Floats]:
@@ -87,8 +82,8 @@ class NfLatency:
         """
         least, most = self.law.least, self.law.most(traffic)
         used = np.concatenate([
-            np.geomspace(IDLE, least, IDLE_STEPS, endpoint=False),
-            1.0 - np.geomspace(1.0 - least, 1.0 - most, STEPS) if most > least else [least],
+            np.geomspace(IDLE_UTILISATION, least, IDLE_STEPS, endpoint=False),
+            1.0 - np.geomspace(1.0 - least, 1.0 - most, UTILISATION_STEPS) if most > least else [least],
         ])  # fmt: skip
         latencies = self._packets(traffic, used)[:, 1] * 1e3 * used / rate_kpps
         if risk is not None:
@@ -114,7 +109,7 @@ class NfLatency:
 # queue.
 
 
-NEAREST = 3
+NEAREST_SETTINGS = 3
 """Measured settings of similar traffic, of which each must have carried a utilisation for it to be predicted."""
 
 
@@ -131,24 +126,16 @@ def irregularity(latency_us: Floats, capacity_kpps: Floats, utilisation: Floats)
 
 @dataclass(frozen=True)
 class LatencyLaw:
-    """What the NFs of a testbed share.
-
-    Parameters
-    ----------
-    process
-        Logarithms of V of the mean and of the p99, over `law_inputs`.
-    settings
-        Of each co-location that was measured, logarithms of the flows and of the packet size; shape (settings, 2).
-    carried
-        The largest utilisation of each at which latency was measured; shape (settings,).
-    least
-        The smallest utilisation that was measured; below, V is taken as there.
-    """
+    """What the NFs of a testbed share."""
 
     process: GaussianProcess
+    """Logarithms of V of the mean and of the p99, over `law_inputs`."""
     settings: Floats
+    """Of each co-location that was measured, logarithms of the flows and of the packet size; shape (settings, 2)."""
     carried: Floats
+    """The largest utilisation of each at which latency was measured; shape (settings,)."""
     least: float
+    """The smallest utilisation that was measured; below, V is taken as there."""
 
     def packets(self, traffic: TrafficProfile, utilisation: Floats) -> Floats:
         """Mean and p99 of the latency in service times (1000 / capacity_kpps us), shape (N, 2)."""
@@ -165,7 +152,7 @@ class LatencyLaw:
         low, high = self.settings.min(axis=0), self.settings.max(axis=0)
         here = np.log([traffic.flows, traffic.packet_size])
         distance = np.abs((self.settings - here) / np.where(high > low, high - low, 1.0)).sum(axis=1)
-        nearest = np.sort(distance)[:NEAREST][-1]
+        nearest = np.sort(distance)[:NEAREST_SETTINGS][-1]
         return float(self.carried[distance <= nearest].min())
 
     def as_arrays(self) -> dict[str, Floats]:
@@ -183,9 +170,9 @@ class LatencyLaw:
 # `latency/` in a MODELS folder: what NFs share in arrays, and a JSON file per NF; loading executes nothing.
 
 
-FOLDER = "latency"
-SHARED = "shared.npz"
-VERSION = 1
+LATENCY_FOLDER = "latency"
+SHARED_FILE = "shared.npz"
+LATENCY_VERSION = 1
 
 
 def save_latencies(folder: Path, models: Mapping[str, NfLatency]) -> None:
@@ -195,22 +182,18 @@ def save_latencies(folder: Path, models: Mapping[str, NfLatency]) -> None:
     folder.mkdir(exist_ok=True)
     shared = next(iter(models.values()))
     errors = {f"errors_{name}": values for name, values in shared.errors.as_arrays().items()}
-    write_arrays(folder / SHARED, shared.law.as_arrays() | errors)
+    write_arrays(folder / SHARED_FILE, shared.law.as_arrays() | errors)
     for name, model in models.items():
-        write_json(_described(model), folder / f"{name}.json")
+        write_json(_describe(model), folder / f"{name}.json")
 
 
 def load_latencies(folder: Path, nfs: Iterable[str]) -> dict[str, NfLatency]:
-    """The models of those of the NFs that have one.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, OSError
-        When the files are damaged.
+    """The models of those of the NFs that have one. Raises `KeyError, TypeError, ValueError, OSError` when the files
+    are damaged.
     """
-    if not (folder / SHARED).exists():
+    if not (folder / SHARED_FILE).exists():
         return {}
-    arrays = read_arrays(folder / SHARED)
+    arrays = read_arrays(folder / SHARED_FILE)
     errors = LatencyErrors.from_arrays(
         {name.removeprefix("errors_"): values for name, values in arrays.items() if name.startswith("errors_")}
     )
@@ -236,14 +219,14 @@ def _read(path: Path) -> dict | None:  # type: ignore[type-arg]
     if not path.exists() or not is_trained(path):
         return None
     found = json.loads(path.read_text(encoding="utf-8"))
-    if found["latency"] != VERSION:
-        raise ValueError(f"{path.name}: version {found['latency']}, not {VERSION}")
+    if found["latency"] != LATENCY_VERSION:
+        raise ValueError(f"{path.name}: version {found['latency']}, not {LATENCY_VERSION}")
     return dict(found)
 
 
-def _described(model: NfLatency) -> dict[str, object]:
+def _describe(model: NfLatency) -> dict[str, object]:
     return {
-        "latency": VERSION,
+        "latency": LATENCY_VERSION,
         "factor": dict(zip(("mean", "p99"), model.factors, strict=True)),
         "settings": model.settings,
         "utilisation": [model.law.least, float(model.law.carried.max())],

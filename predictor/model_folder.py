@@ -24,9 +24,9 @@ from profiles import InputError
 from profiles.aside import directory_aside
 from profiles.profile import write_json
 
-MANIFEST = "models.json"
+MANIFEST_FILE = "models.json"
 TRAIN_AGAIN = "train them again with `placer train PROFILE --out MODELS`"
-SUFFIX = ".npy"
+ARRAY_SUFFIX = ".npy"
 LARGEST_HEADER = 2**16
 
 
@@ -40,7 +40,7 @@ def replace_models(directory: Path, manifest: Mapping[str, Any]) -> Iterator[Pat
         yield aside
         files = sorted(path for path in aside.rglob("*") if path.is_file())
         digests = {path.relative_to(aside).as_posix(): _digest(path) for path in files}
-        write_json({**manifest, "files": digests}, aside / MANIFEST)
+        write_json({**manifest, "files": digests}, aside / MANIFEST_FILE)
         for path in _other_files(directory):
             place = aside / path.relative_to(directory)
             if not place.exists():
@@ -50,7 +50,7 @@ def replace_models(directory: Path, manifest: Mapping[str, Any]) -> Iterator[Pat
 
 def _other_files(directory: Path) -> list[Path]:
     try:
-        written = {MANIFEST, *json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]}
+        written = {MANIFEST_FILE, *json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]}
     except (OSError, ValueError, TypeError, KeyError):
         return []
     files = (path for path in directory.rglob("*") if path.is_file())
@@ -59,15 +59,11 @@ def _other_files(directory: Path) -> list[Path]:
 
 def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of the models in `directory`: `kind`, where they have one, `format`, `files` and what else they say.
-
-    Raises
-    ------
-    InputError
-        When there is none, or it is damaged.
+    Raises `InputError` when there is none, or it is damaged.
     """
-    path = directory / MANIFEST
+    path = directory / MANIFEST_FILE
     if not path.is_file():
-        raise InputError.of(str(directory), f"is not a models directory: no {MANIFEST} in it", hint=TRAIN_AGAIN)
+        raise InputError.of(str(directory), f"is not a models directory: no {MANIFEST_FILE} in it", hint=TRAIN_AGAIN)
     try:
         manifest = dict(json.loads(path.read_text(encoding="utf-8")))
         return manifest | {"format": manifest["format"], "files": dict(manifest["files"])}
@@ -76,18 +72,14 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def check_files(directory: Path, manifest: Mapping[str, Any], readable: Sequence[int]) -> None:
-    """Compare the manifest's format with those that are readable, and every file that it names with its digest.
-
-    Raises
-    ------
-    InputError
-        When the format is another, or a file is missing or damaged.
+    """Compare the manifest's format with those that are readable, and every file that it names with its digest. Raises
+    `InputError` when the format is another, or a file is missing or damaged.
     """
     if manifest["format"] not in readable:
         *others, last = map(str, readable)
         understood = f"{', '.join(others)} and {last} are" if others else f"{last} is"
         message = f"format {manifest['format']}, only {understood} understood"
-        raise InputError.of(str(directory / MANIFEST), message, column="format", hint=TRAIN_AGAIN)
+        raise InputError.of(str(directory / MANIFEST_FILE), message, column="format", hint=TRAIN_AGAIN)
     for name, digest in manifest["files"].items():
         path = directory / name
         if not path.is_file():
@@ -107,16 +99,10 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays that `write_arrays` wrote.
-
-    Raises
-    ------
-    ValueError
-        When the file holds anything but plain arrays.
-    """
+    """The arrays that `write_arrays` wrote. Raises `ValueError` when the file holds anything but plain arrays."""
     try:
         with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as file:
-            return {name.removesuffix(SUFFIX): _array_of(file.read(name)) for name in file.namelist()}
+            return {name.removesuffix(ARRAY_SUFFIX): _array_of(file.read(name)) for name in file.namelist()}
     except zipfile.BadZipFile as error:
         raise ValueError(f"{path.name} holds no arrays: {error}") from error
 
@@ -129,13 +115,13 @@ def _array_of(written: bytes) -> NDArray[Any]:
     before = np.lib.format.MAGIC_LEN
     start = before + (2 if version == (1, 0) else 4)
     header = start + int.from_bytes(written[before:start], "little")
-    shape, in_columns, kind = _described(written[:header])
+    shape, in_columns, kind = _parse_header(written[:header])
     values = np.frombuffer(written, kind, math.prod(shape), header)
     return values.reshape(shape, order="F" if in_columns else "C").copy(order="K")
 
 
 @lru_cache(maxsize=4096)
-def _described(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _parse_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Shape, whether columns come before rows, and type of the array with this header."""
     file = io.BytesIO(header)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 Warn = Callable[[str], None]
 """Called with one sentence for the user."""
 
-ALONE = 0.005
+SOLO_ERROR = 0.005
 """How far throughput alone errs where a predictor does not know: the standard deviation of its logarithm."""
 
 
@@ -114,7 +114,7 @@ class Predictor(ABC):
 
     def alone_spread(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
         """The standard deviation of the logarithm of throughput alone around `solo`, shape (len(workloads),)."""
-        return np.full(len(workloads), ALONE)
+        return np.full(len(workloads), SOLO_ERROR)
 
     def left_out(self, default: TrafficProfile) -> Mapping[CoLocation, LeftOutCoLocation]:
         """Measured co-locations at default traffic, each as predicted from the others; empty where none is known."""
@@ -160,7 +160,7 @@ class Predictor(ABC):
                 low_kpps=None,
                 high_kpps=None,
             )
-            for kpps, (alone,) in zip(predicted, self.predict([[one] for one in workloads]), strict=True)
+            for kpps, (alone,) in zip(predicted, self.predict([[workload] for workload in workloads]), strict=True)
         ]
 
 
@@ -175,50 +175,32 @@ PREDICTORS: Registry[type[Predictor]] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The throughput of one workload in its co-location, with its parts.
-
-    Parameters
-    ----------
-    throughput_kpps
-        In this co-location.
-    solo_kpps
-        Alone on the NIC.
-    drops
-        Per resource, the drop of throughput (kpps) that contention for it alone would cause.
-    bottleneck
-        The resource that limits throughput: `cpu`, `memory` or the accelerator's name.
-    low_kpps, high_kpps
-        Ends of the prediction interval; None when the models hold none.
-    extrapolated
-        Whether the traffic lies outside what was measured.
-    calibrated
-        Whether measured co-runs corrected the prediction.
-    """
+    """The throughput of one workload in its co-location, with its parts."""
 
     throughput_kpps: float
+    """In this co-location."""
     solo_kpps: float
+    """Alone on the NIC."""
     drops: Mapping[str, float]
+    """Per resource, the drop of throughput (kpps) that contention for it alone would cause."""
     bottleneck: str
+    """The resource that limits throughput: `cpu`, `memory` or the accelerator's name."""
     low_kpps: float | None = None
     high_kpps: float | None = None
+    """Ends of the prediction interval; None when the models hold none."""
     extrapolated: bool = False
+    """Whether the traffic lies outside what was measured."""
     calibrated: bool = False
+    """Whether measured co-runs corrected the prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceDemand:
-    """The resources that a workload takes of a NIC when it runs alone.
-
-    Parameters
-    ----------
-    cores
-        Dedicated cores.
-    wss_mb
-        Working set, MB.
-    accelerators
-        Per accelerator, the share of its time, between 0 and 1.
-    """
+    """The resources that a workload takes of a NIC when it runs alone."""
 
     cores: int
+    """Dedicated cores."""
     wss_mb: float
+    """Working set, MB."""
     accelerators: Mapping[str, float]
+    """Per accelerator, the share of its time, between 0 and 1."""

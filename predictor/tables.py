@@ -19,13 +19,7 @@ Model = TypeVar("Model")
 
 
 def model_of(models: Mapping[str, Model], nf: str) -> Model:
-    """The model of that NF.
-
-    Raises
-    ------
-    InputError
-        When there is none.
-    """
+    """The model of that NF. Raises `InputError` when there is none."""
     if nf not in models:
         raise InputError.of("--nf", f"'{nf}' is not modelled", hint=suggestion(nf, models))
     return models[nf]
@@ -62,12 +56,8 @@ def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Floats, F
 
 
 def refuse_unreadable(table: pd.DataFrame, uses: tuple[str, ...]) -> None:
-    """Refuse rows for which no model can predict, all at once.
-
-    Raises
-    ------
-    InputError
-        For each missing column, and each value that is negative or not a number.
+    """Refuse rows for which no model can predict, all at once. Raises `InputError` for each missing column, and each
+    value that is negative or not a number.
     """
     import pandas as pd
 

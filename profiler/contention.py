@@ -16,11 +16,11 @@ from profiler.testbed import Testbed
 from profiles import BenchDescription, BenchLoad, Counters, TestbedDescription, TrafficProfile, Workload
 
 MEMORY_BENCH = "mem-bench"
-RATE = "rate_kpps"
+RATE_SETTING = "rate_kpps"
 MEMORY_LEVELS = 64
 ACCELERATOR_LEVELS = 10
 NEIGHBOUR_TRAFFICS = 4
-LIGHT = (0.2, 0.5)
+LIGHT_RATES = (0.2, 0.5)
 """Rates of light accelerator competitors, as a fraction of what the accelerator carries."""
 
 
@@ -31,33 +31,22 @@ def accelerator_bench(accelerator: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BenchLevel:
-    """One setting of one bench, with what was measured of it alone.
-
-    Parameters
-    ----------
-    load
-        The bench with its parameters.
-    cores
-        Cores that it takes.
-    counters
-        Its own seven counters, alone.
-    throughput_kpps
-        Its own throughput, alone.
-    accelerator
-        The accelerator it loads, None for memory.
-    service_ms
-        Time per request on that accelerator when saturated, 1 / throughput.
-    rate_kpps
-        Its offered rate; NaN when it goes as fast as it can.
-    """
+    """One setting of one bench, with what was measured of it alone."""
 
     load: BenchLoad
+    """The bench with its parameters."""
     cores: int
+    """Cores that it takes."""
     counters: Counters
+    """Its own seven counters, alone."""
     throughput_kpps: float
+    """Its own throughput, alone."""
     accelerator: str | None = None
+    """The accelerator it loads, None for memory."""
     service_ms: float = 0.0
+    """Time per request on that accelerator when saturated, 1 / throughput."""
     rate_kpps: float = math.nan
+    """Its offered rate; NaN when it goes as fast as it can."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +88,7 @@ class Contention:
         return Contention(self.levels + other.levels)
 
 
-ALONE = Contention()
+NO_CONTENTION = Contention()
 
 OperatingPoint = tuple[TrafficProfile, Contention]
 """Where an NF is measured: its traffic, and the contention it runs under."""
@@ -122,20 +111,12 @@ class BenchLevels:
 
     def all(self) -> list[BenchLevel]:
         """Every level, in the order of `benches.csv`."""
-        return [*self.memory, *(one for a in self.accelerators.values() for one in (*a.saturating, *a.light))]
+        return [*self.memory, *(level for a in self.accelerators.values() for level in (*a.saturating, *a.light))]
 
 
 def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) -> BenchLevels:
-    """Run every bench alone, over its parameters.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    seed
-        Chooses the settings.
-    done
-        Called with the number of runs, after each batch.
+    """Run every bench alone, over its parameters. `testbed`: where they run. `seed`: chooses the settings. `done`:
+    called with the number of runs, after each batch.
     """
     description = testbed.describe()
     rng = np.random.default_rng([seed, 0])
@@ -146,7 +127,7 @@ def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) ->
         memory = _alone(testbed, bench, settings, None, seed)
         done(len(memory))
     accelerators = {}
-    for accelerator in described_accelerators(description):
+    for accelerator in list_accelerators(description):
         if bench := fitting_bench(description, accelerator_bench(accelerator)):
             accelerators[accelerator] = _accelerator_levels(testbed, bench, accelerator, rng, seed)
             done(len(accelerators[accelerator].saturating) + len(accelerators[accelerator].light))
@@ -155,16 +136,16 @@ def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) ->
 
 def alone_runs(description: TestbedDescription) -> int:
     """About how many runs `measure_benches` and `measure_neighbours` take."""
-    benches = [fitting_bench(description, accelerator_bench(name)) for name in described_accelerators(description)]
+    benches = [fitting_bench(description, accelerator_bench(name)) for name in list_accelerators(description)]
     memory = MEMORY_LEVELS if fitting_bench(description, MEMORY_BENCH) else 0
     return (
         NEIGHBOUR_TRAFFICS * len(description.fitting_nfs)
         + memory
-        + sum(ACCELERATOR_LEVELS + 2 * len(LIGHT) for bench in benches if bench)
+        + sum(ACCELERATOR_LEVELS + 2 * len(LIGHT_RATES) for bench in benches if bench)
     )
 
 
-def described_accelerators(description: TestbedDescription) -> list[str]:
+def list_accelerators(description: TestbedDescription) -> list[str]:
     """The accelerators of the NIC and of its NFs, each once, in the order of the description."""
     used = (accelerator for nf in description.nfs for accelerator in nf.accelerators)
     return list(dict.fromkeys([*description.nic.accelerators, *used]))
@@ -183,18 +164,20 @@ def _accelerator_levels(
     flat_out = [setting | _flat_out(bench) for setting in _settings(bench, ACCELERATOR_LEVELS, rng)]
     saturating = sorted(_alone(testbed, bench, flat_out, accelerator, seed), key=lambda level: level.service_ms)
     light = []
-    if RATE in bench.parameters:
-        low, high = bench.parameters[RATE]
+    if RATE_SETTING in bench.parameters:
+        low, high = bench.parameters[RATE_SETTING]
         for level in dict.fromkeys((saturating[len(saturating) // 2], saturating[-1])):
-            rates = [rate for share in LIGHT if max(low, 1e-9) <= (rate := neat(share / level.service_ms)) <= high]
-            settings = [dict(level.load.parameters) | {RATE: rate} for rate in rates]
+            rates = [
+                rate for share in LIGHT_RATES if max(low, 1e-9) <= (rate := neat(share / level.service_ms)) <= high
+            ]
+            settings = [dict(level.load.parameters) | {RATE_SETTING: rate} for rate in rates]
             light += _alone(testbed, bench, settings, accelerator, seed, service_ms=level.service_ms)
     return AcceleratorLevels(tuple(saturating), tuple(light))
 
 
 def _settings(bench: BenchDescription, count: int, rng: Generator) -> list[dict[str, float]]:
     """Parameters at the ends of their ranges in every combination, and evenly between; without the rate."""
-    names = tuple(name for name in bench.parameters if name != RATE)
+    names = tuple(name for name in bench.parameters if name != RATE_SETTING)
     if not names:
         return [{}]
     ends = corners(names)
@@ -206,10 +189,10 @@ def _settings(bench: BenchDescription, count: int, rng: Generator) -> list[dict[
 
 def _flat_out(bench: BenchDescription) -> dict[str, float]:
     """The rate that means as fast as it goes: 0, or the highest rate where 0 is outside the range."""
-    if RATE not in bench.parameters:
+    if RATE_SETTING not in bench.parameters:
         return {}
-    low, high = bench.parameters[RATE]
-    return {RATE: 0.0 if low <= 0 <= high else high}
+    low, high = bench.parameters[RATE_SETTING]
+    return {RATE_SETTING: 0.0 if low <= 0 <= high else high}
 
 
 def _alone(
@@ -226,7 +209,7 @@ def _alone(
     for load, run in zip(loads, testbed.run_many([[load] for load in loads], seed=seed), strict=True):
         (alone,) = run.measurements
         demand = (1 / alone.throughput_kpps if service_ms is None else service_ms) if accelerator else 0.0
-        rate = math.nan if service_ms is None else dict(load.parameters)[RATE]
+        rate = math.nan if service_ms is None else dict(load.parameters)[RATE_SETTING]
         levels.append(BenchLevel(load, bench.cores, alone.counters, alone.throughput_kpps, accelerator, demand, rate))
     return levels
 
@@ -234,7 +217,7 @@ def _alone(
 # The memory contention that an NF is measured under: mixtures of benches, half of them similar to co-located NFs.
 
 
-TINY = 1e-9
+TINY_LEVEL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,16 +229,8 @@ class Neighbour:
 
 
 def measure_neighbours(testbed: Testbed, seed: int, done: Callable[[int], None]) -> list[Neighbour]:
-    """Every NF that fits the NIC, alone, at default traffic and at a few others.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    seed
-        Chooses the other traffic.
-    done
-        Called with the number of runs.
+    """Every NF that fits the NIC, alone, at default traffic and at a few others. `testbed`: where they run. `seed`:
+    chooses the other traffic. `done`: called with the number of runs.
     """
     description = testbed.describe()
     ranges = traffic_ranges(description)
@@ -276,18 +251,9 @@ class MemoryContention:
     A mixture is one or more bench instances, as many as fit, in one setting or two: summed counters of co-located NFs
     (a large and slow one with a small and fast one) are matched by few or many benches of any kind. Mixtures alone
     hardly cover the mild contention that NFs cause, so half of them are chosen for their similarity to co-located NFs:
-    the mixture with the nearest summed counters.
-
-    Parameters
-    ----------
-    levels
-        The memory bench's settings, measured alone.
-    cores
-        Cores that the NF leaves free.
-    rng
-        Draws the mixtures.
-    neighbours
-        The NFs that may share the NIC; without any, no mixture is chosen by similarity.
+    the mixture with the nearest summed counters. `levels`: the memory bench's settings, measured alone. `cores`: cores
+    that the NF leaves free. `rng`: draws the mixtures. `neighbours`: the NFs that may share the NIC; without any, no
+    mixture is chosen by similarity.
     """
 
     BLOCK = 24
@@ -307,7 +273,7 @@ class MemoryContention:
     def strongest(self, cores: int | None = None) -> Contention:
         """As many benches as fit (into `cores`, when given) in the setting with the most working set times accesses."""
         if not self.most:
-            return ALONE
+            return NO_CONTENTION
         hardest = max(
             self._levels, key=lambda level: level.counters.wss * (level.counters.l2crd + level.counters.l2cwr)
         )
@@ -317,9 +283,9 @@ class MemoryContention:
     def draw(self, count: int) -> list[Contention]:
         """`count` levels: of every 24, two without bench, two strongest, the others mixtures, half similar to NFs."""
         if not self.most:
-            return [ALONE] * count
+            return [NO_CONTENTION] * count
         while len(self._prepared) < count:
-            extremes = [ALONE, self.strongest()] * 2
+            extremes = [NO_CONTENTION, self.strongest()] * 2
             sizes = self._rng.permutation(np.arange(self.BLOCK - len(extremes)) % self.most) + 1
             block = extremes + [self._between(index, size) for index, size in enumerate(sizes.tolist())]
             self._prepared += [block[index] for index in self._rng.permutation(len(block))]
@@ -349,15 +315,15 @@ class MemoryContention:
             if neighbour.cores <= free and len(co_located) < most:
                 co_located.append(neighbour.counters)
                 free -= neighbour.cores
-        target = np.log(np.maximum(Counters.total(co_located).as_array(), TINY))
+        target = np.log(np.maximum(Counters.total(co_located).as_array(), TINY_LEVEL))
         return candidates[int((((logs - target) / spread) ** 2).sum(axis=1).argmin())]
 
     @cached_property
     def _candidates(self) -> tuple[list[Contention], NDArray[np.float64], NDArray[np.float64]]:
         """Mixtures, the logarithms of their summed counters, and the standard deviation of each."""
         mixtures = [self._mixture(index % self.most + 1, mixed=index % 2 == 1) for index in range(self.CANDIDATES)]
-        logs = np.log(np.maximum(np.array([mixture.counters.as_array() for mixture in mixtures]), TINY))
-        return mixtures, logs, np.maximum(logs.std(axis=0), TINY)
+        logs = np.log(np.maximum(np.array([mixture.counters.as_array() for mixture in mixtures]), TINY_LEVEL))
+        return mixtures, logs, np.maximum(logs.std(axis=0), TINY_LEVEL)
 
     def _mixture(self, instances: int, *, mixed: bool) -> Contention:
         first = self._setting()

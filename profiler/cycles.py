@@ -15,7 +15,7 @@ from statistics import fmean, median
 import numpy as np
 
 from profiler.journal.journal import Journal
-from profiler.journal.records import CYCLES
+from profiler.journal.records import CYCLES_PART
 from profiler.runs.co_runs import SoloRepeats
 from profiler.runs.outliers import ConfirmedTestbed
 from profiler.sampling import Range, at, corners, traffic_ranges, traffic_with, whole
@@ -25,10 +25,10 @@ from profiles import ConfiguredWorkload, Load, NfDescription, TestbedDescription
 from profiles.cycles import CyclesOfRules, MeasuredCycles, NfCycles
 from profiles.description import NULL_NF
 
-RULES = "rules"
-SEARCHED = 3
+RULES_PARAMETER = "rules"
+SEARCH_RUNS = 3
 """Runs at each traffic to find the worst one."""
-REPEATED = 12
+WORST_REPEATS = 12
 """Further runs at the worst traffic."""
 RULE_POINTS = (0.0, 1 / 3, 2 / 3, 1.0)
 """Where in the range of its rules an NF is measured, besides the default."""
@@ -41,9 +41,9 @@ def offers_null(description: TestbedDescription) -> bool:
 
 def cycle_runs(description: TestbedDescription, nfs: Sequence[NfDescription]) -> int:
     """About how many runs `measure_cycles` takes."""
-    with_rules = sum(RULES in nf.parameters for nf in nfs)
-    each = SEARCHED * len(_traffics(description)) + REPEATED
-    return each * (1 + len(nfs)) + (SEARCHED * len(RULE_POINTS)) * with_rules
+    with_rules = sum(RULES_PARAMETER in nf.parameters for nf in nfs)
+    each = SEARCH_RUNS * len(_traffics(description)) + WORST_REPEATS
+    return each * (1 + len(nfs)) + (SEARCH_RUNS * len(RULE_POINTS)) * with_rules
 
 
 def measure_part_of_cycles(
@@ -56,13 +56,13 @@ def measure_part_of_cycles(
     notify: Callable[[str], None] = lambda message: None,
 ) -> MeasuredCycles | None:
     """The cycles per packet of each NF, as a part of a profiling; None where the testbed has no null NF."""
-    testbed = stack.part(CYCLES)
+    testbed = stack.part(CYCLES_PART)
     description = testbed.describe()
     if not nfs or not offers_null(description):
         return None
-    journal.plan([(CYCLES, "", cycle_runs(description, nfs))])
+    journal.plan([(CYCLES_PART, "", cycle_runs(description, nfs))])
     cycles = measure_cycles(testbed, nfs, seed=seed, done=done, notify=notify)
-    journal.finished(CYCLES)
+    journal.finished(CYCLES_PART)
     return cycles
 
 
@@ -86,18 +86,20 @@ def measure_cycles(
     description = testbed.describe()
     runs = SoloRepeats(testbed, Workload(nfs[0].name, description.traffic), seed, done)
     traffics = _traffics(description)
-    null = runs.measure([Workload(NULL_NF, traffic) for traffic in traffics], SEARCHED)
-    clock_mhz = _clock_mhz(description, [one for found in null.values() for one in found])
+    null = runs.measure([Workload(NULL_NF, traffic) for traffic in traffics], SEARCH_RUNS)
+    clock_mhz = _clock_mhz(description, [run for found in null.values() for run in found])
     if not clock_mhz:
         notify("cycles per packet are not known: the testbed neither describes its clock nor counts cycles")
         return None
-    found = runs.measure([Workload(nf.name, traffic) for nf in nfs for traffic in traffics], SEARCHED)
+    found = runs.measure([Workload(nf.name, traffic) for nf in nfs for traffic in traffics], SEARCH_RUNS)
     cores = {nf.name: nf.cores for nf in description.nfs}
     cycles = _Cycles(clock_mhz, cores, null | found)
-    worst = {nf.name: cycles.worst(nf.name, traffics) for nf in nfs if any(one.nf == nf.name for one in found)}
-    nulls = dict.fromkeys(Workload(NULL_NF, one.traffic) for one in worst.values())
-    cycles.repeats |= runs.measure([*nulls, *worst.values()], REPEATED, first=SEARCHED)
-    cycles.repeats |= runs.measure([one for nf in nfs if nf.name in worst for one in _with_rules(nf, worst)], SEARCHED)
+    worst = {nf.name: cycles.worst(nf.name, traffics) for nf in nfs if any(run.nf == nf.name for run in found)}
+    nulls = dict.fromkeys(Workload(NULL_NF, workload.traffic) for workload in worst.values())
+    cycles.repeats |= runs.measure([*nulls, *worst.values()], WORST_REPEATS, first=SEARCH_RUNS)
+    cycles.repeats |= runs.measure(
+        [workload for nf in nfs if nf.name in worst for workload in _with_rules(nf, worst)], SEARCH_RUNS
+    )
     if left_out := [nf.name for nf in nfs if nf.name not in worst]:
         notify(f"{', '.join(left_out)}: not known in cycles, because they do not run alone here")
     measured = {nf.name: cycles.of_nf(nf, worst[nf.name], description.traffic) for nf in nfs if nf.name in worst}
@@ -125,7 +127,7 @@ class _Cycles:
     def of_nf(self, nf: NfDescription, worst: Workload, default: TrafficProfile) -> NfCycles:
         """The cycles of an NF without the source."""
         source = fmean(self._of(NULL_NF, self.repeats[Workload(NULL_NF, worst.traffic)]))
-        own = [one - source for one in self._of(nf.name, self.repeats[worst])]
+        own = [cycles - source for cycles in self._of(nf.name, self.repeats[worst])]
         at_default = Workload(nf.name, default)
         return NfCycles(
             fmean(own),
@@ -141,13 +143,13 @@ class _Cycles:
     def _of_rules(self, nf: NfDescription, worst: Workload, cycles: float, source: float) -> CyclesOfRules | None:
         """The straight line through the cycles at all numbers of rules, weighted by their relative noise."""
         measured = {
-            dict(load.parameters)[RULES]: fmean(self._of(nf.name, found)) - source
+            dict(load.parameters)[RULES_PARAMETER]: fmean(self._of(nf.name, found)) - source
             for load, found in self.repeats.items()
             if isinstance(load, ConfiguredWorkload) and load.workload == worst
         }
         if not measured:
             return None
-        default = nf.default_parameters[RULES]
+        default = nf.default_parameters[RULES_PARAMETER]
         rules = np.array([default, *measured])
         values = np.array([cycles, *measured.values()])
         slope, base = np.polyfit(rules, values, 1, w=1 / (values + source))
@@ -156,18 +158,20 @@ class _Cycles:
 
     def _of(self, nf: str, found: Sequence[Measurement]) -> list[float]:
         """Cycles per packet of each run, with the source."""
-        return [self.cores[nf] * self.clock_mhz * 1e3 / one.throughput_kpps for one in found]
+        return [self.cores[nf] * self.clock_mhz * 1e3 / run.throughput_kpps for run in found]
 
 
 def _with_rules(nf: NfDescription, worst: Mapping[str, Workload]) -> list[ConfiguredWorkload]:
     """The NF with other numbers of rules than the default."""
-    if RULES not in nf.parameters or RULES not in nf.default_parameters:
+    if RULES_PARAMETER not in nf.parameters or RULES_PARAMETER not in nf.default_parameters:
         return []
-    numbers = dict.fromkeys(whole(nf.parameters[RULES], _between(nf.parameters[RULES], p)) for p in RULE_POINTS)
+    numbers = dict.fromkeys(
+        whole(nf.parameters[RULES_PARAMETER], _between(nf.parameters[RULES_PARAMETER], p)) for p in RULE_POINTS
+    )
     return [
-        ConfiguredWorkload.of(worst[nf.name], {RULES: number})
+        ConfiguredWorkload.of(worst[nf.name], {RULES_PARAMETER: number})
         for number in numbers
-        if number != nf.default_parameters[RULES]
+        if number != nf.default_parameters[RULES_PARAMETER]
     ]
 
 
@@ -194,5 +198,5 @@ def _clock_mhz(description: TestbedDescription, null: Sequence[Measurement]) -> 
     """As the testbed describes it, else as counted: instructions per second / instructions per cycle; 0 if neither."""
     if description.nic.clock_mhz:
         return description.nic.clock_mhz
-    counted = [one.counters.irt / one.counters.ipc / 1e6 for one in null if one.counters.ipc > 0]
+    counted = [run.counters.irt / run.counters.ipc / 1e6 for run in null if run.counters.ipc > 0]
     return median(counted) / description.nf(NULL_NF).cores if counted else 0.0

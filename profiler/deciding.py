@@ -2,13 +2,13 @@
 
 Most NFs run at default traffic, and a placement packs them as long as each keeps its SLA, a share of its solo
 throughput. So the co-locations that matter are those in which every NF keeps about three quarters or more, and they are
-few: throughput does not rise with one more NF, so a co-location is run only if all its parts kept `KEEP`.
+few: throughput does not rise with one more NF, so a co-location is run only if all its parts kept `KEPT_SHARE`.
 
 1. *Alone*: each NF, repeated until the standard error is `SOLO_ERROR`, since every SLA is relative to it.
-2. *Level by level*: all pairs, then each co-location of k + 1 NFs whose parts of k NFs all kept `KEEP`, until no
+2. *Level by level*: all pairs, then each co-location of k + 1 NFs whose parts of k NFs all kept `KEPT_SHARE`, until no
    further one fits the cores. If a level has more than there are runs left, those expected to keep most are run.
-3. *Repeats* of co-locations in which the slowest NF keeps `BAND`, with the runs that are left: where a repeat reduces
-   most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location.
+3. *Repeats* of co-locations in which the slowest NF keeps `DECIDING_BAND`, with the runs that are left: where a repeat
+   reduces most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from profiler.runs.co_location_runs import CoLocationRuns, without
 from profiler.runs.outliers import ConfirmedTestbed
 from profiles import CoLocation, TestbedDescription, Workload
 
-KEEP = 0.75
-BAND = (0.75, 0.97)
+KEPT_SHARE = 0.75
+DECIDING_BAND = (0.75, 0.97)
 """The share that the slowest NF keeps where SLAs are decided."""
 SOLO_ERROR = 0.001
 """Relative standard error of solo throughput."""
@@ -32,7 +32,7 @@ OTHERS_SOLO_RUNS = 3
 """Solo runs of an NF that is not profiled now, and only runs beside those that are."""
 SOLO_SHARE = 0.25
 """Of all runs, at most for NFs alone."""
-ROUNDS = 8
+DECIDING_ROUNDS = 8
 """The share of the co-locations that is repeated before it is decided again which are worth most."""
 MOST_REPEATS = 40
 """Runs of one co-location: by then, errors are smaller than those of solo throughput."""
@@ -71,15 +71,19 @@ def measure_deciding(
     """
     description = testbed.describe()
     workloads = sorted(Workload(nf.name, description.traffic) for nf in description.fitting_nfs)
-    known = next(one for one in workloads if one.nf in targets)
-    runs = CoLocationRuns(testbed, known=known, most=most, seed=seed, done=done, crowded=KEEP)
-    alone: list[CoLocation] = [(one,) for one in workloads]
-    _measure_alone(runs, [one for one in alone if _has(one, targets)], [one for one in alone if not _has(one, targets)])
-    level = [one for one in alone if runs.count(one)]
+    known = next(workload for workload in workloads if workload.nf in targets)
+    runs = CoLocationRuns(testbed, known=known, most=most, seed=seed, done=done, crowded=KEPT_SHARE)
+    alone: list[CoLocation] = [(workload,) for workload in workloads]
+    _measure_alone(
+        runs,
+        [co_location for co_location in alone if _has(co_location, targets)],
+        [co_location for co_location in alone if not _has(co_location, targets)],
+    )
+    level = [co_location for co_location in alone if runs.count(co_location)]
     refused = len(runs.refused)
     while runs.left > 0 and (level := _next_level(runs, level, workloads, targets, description)):
         runs.measure(level)
-        level = [one for one in level if _keeps(runs, one)]
+        level = [co_location for co_location in level if _keeps(runs, co_location)]
     if len(runs.refused) > refused:
         notify(f"{len(runs.refused) - refused} co-locations at default traffic do not run here; left out")
     _repeat(runs)
@@ -94,16 +98,17 @@ def _measure_alone(runs: CoLocationRuns, targets: Sequence[CoLocation], others: 
     wanted = list(targets)
     while wanted and runs.left - len(wanted) >= max(keep, 0):
         runs.measure(wanted)
-        wanted = [one for one in wanted if one not in runs.refused]
-        if any(runs.count(one) < fewest for one in wanted):
+        wanted = [co_location for co_location in wanted if co_location not in runs.refused]
+        if any(runs.count(co_location) < fewest for co_location in wanted):
             continue
-        noise = {one: _noise(runs, one) for one in wanted}
+        noise = {co_location: _noise(runs, co_location) for co_location in wanted}
         # the noise of few runs is itself uncertain: an NF is taken to have the usual noise at least
         usual = float(np.median(list(noise.values()))) if noise else 0.0
         wanted = [
-            one
-            for one in wanted
-            if runs.count(one) < largest and max(noise[one], usual) / runs.count(one) ** 0.5 > SOLO_ERROR
+            co_location
+            for co_location in wanted
+            if runs.count(co_location) < largest
+            and max(noise[co_location], usual) / runs.count(co_location) ** 0.5 > SOLO_ERROR
         ]
     for _ in range(OTHERS_SOLO_RUNS):
         runs.measure(others)
@@ -129,27 +134,27 @@ def _next_level(
     cores = {nf.name: nf.cores for nf in description.nfs}
 
     def wanted(co_location: CoLocation) -> bool:
-        if sum(cores[one.nf] for one in co_location) > description.nic.cores:
+        if sum(cores[workload.nf] for workload in co_location) > description.nic.cores:
             return False
         parts = {without(co_location, (at,)) for at in range(len(co_location))}
         return _has(co_location, targets) and all(part in kept or not _has(part, targets) for part in parts)
 
-    larger = {tuple(sorted((*one, other))) for one in level for other in workloads}
-    return sorted(filter(wanted, larger), key=lambda one: (-_expected_slowest(runs, one), one))
+    larger = {tuple(sorted((*co_location, other))) for co_location in level for other in workloads}
+    return sorted(filter(wanted, larger), key=lambda one: (-_expect_slowest(runs, one), one))
 
 
 def _has(co_location: CoLocation, targets: Collection[str]) -> bool:
-    return any(one.nf in targets for one in co_location)
+    return any(workload.nf in targets for workload in co_location)
 
 
 def _keeps(runs: CoLocationRuns, co_location: CoLocation) -> bool:
     slowest = runs.slowest(co_location)
-    return slowest is not None and slowest >= KEEP
+    return slowest is not None and slowest >= KEPT_SHARE
 
 
-def _expected_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
+def _expect_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
     """The share of its solo throughput that the slowest NF is expected to keep, by the parts; 1 without any."""
-    solo = {one: runs.throughputs((one,)).mean() for one in co_location if runs.count((one,))}
+    solo = {workload: runs.throughputs((workload,)).mean() for workload in co_location if runs.count((workload,))}
     shares = [float(kpps / solo[one]) for one, kpps in runs.expected(co_location).items() if one in solo]
     return min(shares, default=1.0)
 
@@ -160,8 +165,8 @@ def _repeat(runs: CoLocationRuns) -> None:
     A run more reduces the variance of a mean of n by 1 / (n (n + 1)). The same runs follow from Neyman's allocation:
     as many as the square root of the weight.
     """
-    low, high = BAND
-    measured = {one: runs.slowest(one) for one in dict.fromkeys(one for one, _ in runs.all()) if len(one) > 1}
+    low, high = DECIDING_BAND
+    measured = {group: runs.slowest(group) for group in dict.fromkeys(one for one, _ in runs.all()) if len(group) > 1}
     weights = {one: _chance(runs, one) for one, share in measured.items() if share is not None and low <= share <= high}
     while runs.left > 0:
         worth = {
@@ -171,11 +176,11 @@ def _repeat(runs: CoLocationRuns) -> None:
         }
         if not worth:
             return
-        runs.measure(sorted(worth, key=lambda one: (-worth[one], one))[: max(len(worth) // ROUNDS, 1)])
+        runs.measure(sorted(worth, key=lambda one: (-worth[one], one))[: max(len(worth) // DECIDING_ROUNDS, 1)])
 
 
 def _chance(runs: CoLocationRuns, co_location: CoLocation) -> float:
-    """The probability that SLAs drawn evenly up to a drop of 1 - `KEEP` allow the co-location."""
+    """The probability that SLAs drawn evenly up to a drop of 1 - `KEPT_SHARE` allow the co-location."""
     kept = runs.throughputs(co_location).mean(axis=0)
-    solo = [runs.throughputs((one,)).mean() for one in co_location]
-    return float(np.prod(np.clip((kept / solo - KEEP) / (1.0 - KEEP), 0.0, 1.0)))
+    solo = [runs.throughputs((workload,)).mean() for workload in co_location]
+    return float(np.prod(np.clip((kept / solo - KEPT_SHARE) / (1.0 - KEPT_SHARE), 0.0, 1.0)))

@@ -17,24 +17,24 @@ from profiler.runs.nf_runs import NfRuns, least_work
 from profiler.testbed import Measurement, Run, TestbedError
 from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile, Workload
 from profiles.aside import files_aside
-from profiles.best_effort import BEST_EFFORT, COLUMNS, best_effort_summary
+from profiles.best_effort import BEST_EFFORT, BEST_EFFORT_COLUMNS, best_effort_summary
 from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
 from profiles.profile import (
     CO_LOCATIONS,
     COUNTER_COLUMNS,
     FIRST_RATE,
     FIRST_SERVICE,
-    NF,
+    KPPS_COLUMN,
+    NF_COLUMN,
     NOT_ACCELERATORS,
-    RUN,
-    THROUGHPUT,
+    RUN_COLUMN,
     TRAFFIC_COLUMNS,
     NfProfile,
     rate_column,
     service_column,
     write_json,
 )
-from profiles.table import SIGNIFICANT, write_table
+from profiles.table import SIGNIFICANT_DIGITS, write_table
 
 _Measured = tuple[TrafficProfile, Contention, Sequence[Measurement]]
 
@@ -51,13 +51,13 @@ def export(
 
     `best_efforts` are the runs of `best-effort.csv`; without any, there is no such file.
     """
-    outdated = [out / BEST_EFFORT, *(path for one in profiles for path in one.outdated(out / one.name))]
+    outdated = [out / BEST_EFFORT, *(path for profile in profiles for path in profile.outdated(out / profile.name))]
     with files_aside(out, outdated) as aside:
         write_best_efforts(best_efforts, aside)
         write_json(description.model_dump(mode="json"), aside / "testbed.json")
         write_table(bench_table(benches), aside / "benches.csv")
-        for one in profiles:
-            one.write_files(aside / one.name)
+        for profile in profiles:
+            profile.write_files(aside / profile.name)
         if cycles:
             write_cycles(cycles, description, aside / CYCLES_FILE, out / CYCLES_FILE)
 
@@ -97,20 +97,20 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
     def is_accelerator(one: _Measured) -> bool:
         return len(one[1].accelerators) == 1 and not one[1].loads_memory
 
-    solo = [one for one in measured if not one[1].levels]
+    solo = [run for run in measured if not run[1].levels]
     accelerators = {}
     for name in nf.accelerators:
-        loaded = [one for one in measured if is_accelerator(one) and name in one[1].accelerators]
+        loaded = [run for run in measured if is_accelerator(run) and name in run[1].accelerators]
         accelerators[name] = _table(loaded or solo, _demand_on(name))
-    mixed = [one for one in measured if one[1].levels and not is_memory(one) and not is_accelerator(one)]
+    mixed = [run for run in measured if run[1].levels and not is_memory(run) and not is_accelerator(run)]
     return NfProfile(
         name=nf.name,
         description=nf,
         solo=_table(solo, _own_counters),
-        memory=_table([one for one in measured if is_memory(one)], _competitors_counters),
+        memory=_table([run for run in measured if is_memory(run)], _competitors_counters),
         accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
-        co_locations=_co_location_table(_recorded(runs)),
+        co_locations=_co_location_table(_record(runs)),
     )
 
 
@@ -119,19 +119,19 @@ def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[RecordedRun]
 
     A run that is there already is not added again.
     """
-    found: dict[str, list[RecordedRun]] = {one.name: [] for one in profiles}
+    found: dict[str, list[RecordedRun]] = {profile.name: [] for profile in profiles}
     for co_location, kpps in runs:
-        if folder := next((one.nf for one in co_location if one.nf in found), None):
+        if folder := next((workload.nf for workload in co_location if workload.nf in found), None):
             found[folder].append((co_location, kpps))
-    return [_with_co_locations(one, found[one.name]) for one in profiles]
+    return [_with_co_locations(profile, found[profile.name]) for profile in profiles]
 
 
 def write_co_locations(out: Path, profiles: Sequence[NfProfile], best_efforts: pd.DataFrame) -> None:
     """Write `co-locations.csv` of each NF, and `best-effort.csv`, into `out`; all other files stay."""
     with files_aside(out) as aside:
         write_best_efforts(best_efforts, aside)
-        for one in profiles:
-            write_table(one.co_locations, aside / one.name / f"{CO_LOCATIONS}.csv")
+        for profile in profiles:
+            write_table(profile.co_locations, aside / profile.name / f"{CO_LOCATIONS}.csv")
 
 
 def write_best_efforts(best_efforts: pd.DataFrame, folder: Path) -> None:
@@ -142,29 +142,32 @@ def write_best_efforts(best_efforts: pd.DataFrame, folder: Path) -> None:
 
 def _with_co_locations(nf: NfProfile, runs: Sequence[RecordedRun]) -> NfProfile:
     known = nf.co_locations
-    there = set(recorded_runs(nf)) if runs else set()
-    new = [run for run in runs if (run[0], rounded(run[1])) not in there]
+    there = set(read_recorded_runs(nf)) if runs else set()
+    new = [run for run in runs if (run[0], round_kpps(run[1])) not in there]
     if not new:
         return nf
-    names = [str(name) for name in known[RUN]] if len(known) else []
+    names = [str(name) for name in known[RUN_COLUMN]] if len(known) else []
     first = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
     joined = pd.concat([known, _co_location_table(new, first)], ignore_index=True)
-    return replace(nf, co_locations=joined.assign(**{RUN: joined[RUN].astype(str)}))  # users may name runs
+    return replace(
+        nf, co_locations=joined.assign(**{RUN_COLUMN: joined[RUN_COLUMN].astype(str)})
+    )  # users may name runs
 
 
-def recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
+def read_recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
     """The runs in an NF's `co-locations.csv`, rounded as they are written."""
-    for _, rows in nf.co_locations.groupby(RUN, sort=False) if len(nf.co_locations) else ():
+    for _, rows in nf.co_locations.groupby(RUN_COLUMN, sort=False) if len(nf.co_locations) else ():
         traffics = rows[TRAFFIC_COLUMNS].to_numpy(dtype=float).tolist()
         workloads = (
-            Workload(str(name), TrafficProfile(*traffic)) for name, traffic in zip(rows[NF], traffics, strict=True)
+            Workload(str(name), TrafficProfile(*traffic))
+            for name, traffic in zip(rows[NF_COLUMN], traffics, strict=True)
         )
-        yield tuple(workloads), rounded(rows[THROUGHPUT])
+        yield tuple(workloads), round_kpps(rows[KPPS_COLUMN])
 
 
-def rounded(kpps: Iterable[float]) -> tuple[float, ...]:
+def round_kpps(kpps: Iterable[float]) -> tuple[float, ...]:
     """Throughputs as files have them."""
-    return tuple(float(SIGNIFICANT % one) for one in kpps)
+    return tuple(float(SIGNIFICANT_DIGITS % rate) for rate in kpps)
 
 
 def memory_table(points: Iterable[OperatingPoint]) -> pd.DataFrame:
@@ -175,35 +178,26 @@ def memory_table(points: Iterable[OperatingPoint]) -> pd.DataFrame:
 def bench_table(benches: BenchLevels) -> pd.DataFrame:
     """`benches.csv`: each setting measured alone. A parameter named like another column gets its bench's name, too."""
     levels = benches.all()
-    taken = {"bench", *COUNTERS, THROUGHPUT, *(service_column(name) for name in benches.accelerators)}
+    taken = {"bench", *COUNTERS, KPPS_COLUMN, *(service_column(name) for name in benches.accelerators)}
     rows: list[dict[str, object]] = []
     for level in levels:
         name = level.load.name
         parameters = {key if key not in taken else f"{name}.{key}": value for key, value in level.load.parameters}
-        demand = {service_column(one): level.service_ms for one in [level.accelerator] if one}
+        demand = {service_column(name): level.service_ms for name in [level.accelerator] if name}
         rows.append(
-            {"bench": name, **parameters, **level.counters.as_dict(), THROUGHPUT: level.throughput_kpps, **demand}
+            {"bench": name, **parameters, **level.counters.as_dict(), KPPS_COLUMN: level.throughput_kpps, **demand}
         )
     settings = dict.fromkeys(key for row in rows for key in row if key not in taken)
     services = [service_column(name) for name in benches.accelerators]
-    return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT, *services])
+    return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, KPPS_COLUMN, *services])
 
 
 def report_runs(
     journal: Journal, notify: Callable[[str], None], *, outliers: int = 0, known: int | None = None
 ) -> pd.DataFrame:
-    """The best-effort runs in a journal; users are notified of what they should know of all runs.
-
-    Parameters
-    ----------
-    journal
-        Of a profiling that has ended.
-    notify
-        Called with each message.
-    outliers
-        Runs that repeats replaced.
-    known
-        Runs that the journal had before, where users should be notified that nothing was measured.
+    """The best-effort runs in a journal; users are notified of what they should know of all runs. `journal`: of a
+    profiling that has ended. `notify`: called with each message. `outliers`: runs that repeats replaced. `known`: runs
+    that the journal had before, where users should be notified that nothing was measured.
     """
     if outliers:
         notify(f"{outliers} runs were outliers: their repeats did not confirm them and replace them")
@@ -225,18 +219,18 @@ def best_effort_table(runs: Iterable[tuple[str, str, Run]]) -> pd.DataFrame:
         for number, (purpose, request, run) in enumerate(runs)
         for row in _best_effort_rows(json.loads(request)["workloads"], run)
     ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=BEST_EFFORT_COLUMNS)
 
 
-def _recorded(runs: NfRuns) -> Iterator[RecordedRun]:
+def _record(runs: NfRuns) -> Iterator[RecordedRun]:
     for co_location, run in runs.co_locations:
-        yield co_location, tuple(one.throughput_kpps for one in run.measurements)
+        yield co_location, tuple(measurement.throughput_kpps for measurement in run.measurements)
 
 
 def _co_location_table(runs: Iterable[RecordedRun], first: int = 0) -> pd.DataFrame:
     """`co-locations.csv`: a row per NF of each run; runs are numbered from `first`."""
     rows = [
-        {RUN: number, NF: workload.nf, **workload.traffic.as_dict(), THROUGHPUT: one}
+        {RUN_COLUMN: number, NF_COLUMN: workload.nf, **workload.traffic.as_dict(), KPPS_COLUMN: one}
         for number, (co_location, kpps) in enumerate(runs, first)
         for workload, one in zip(co_location, kpps, strict=True)
     ]
@@ -249,10 +243,14 @@ _Columns = Callable[[_Measured], dict[str, float]]
 def _table(measured: Sequence[_Measured], contention_columns: _Columns) -> pd.DataFrame:
     """Traffic, `contention_columns`, throughput."""
     rows = [
-        {**one[0].as_dict(), **contention_columns(one), THROUGHPUT: _mean([run.throughput_kpps for run in one[2]])}
-        for one in measured
+        {
+            **measured_run[0].as_dict(),
+            **contention_columns(measured_run),
+            KPPS_COLUMN: _mean([run.throughput_kpps for run in measured_run[2]]),
+        }
+        for measured_run in measured
     ]
-    return pd.DataFrame(rows, columns=list(rows[0]) if rows else [*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT])
+    return pd.DataFrame(rows, columns=list(rows[0]) if rows else [*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, KPPS_COLUMN])
 
 
 def _own_counters(one: _Measured) -> dict[str, float]:

@@ -17,26 +17,26 @@ from threadpoolctl import threadpool_limits
 
 from profiler.export import (
     best_effort_table,
-    recorded_runs,
+    read_recorded_runs,
     report_runs,
-    rounded,
+    round_kpps,
     with_co_locations,
     write_co_locations,
 )
 from profiler.journal.journal import Journal, RecordedRun
-from profiler.journal.records import BENCHES, FURTHER, further
+from profiler.journal.records import BENCHES_PART, FURTHER_PART, further
 from profiler.profiling import journal_of
 from profiler.runs.co_location_runs import FIRST_SEED, CoLocationRuns
 from profiler.steps import Done, Notify
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import CoLocation, InputError, TestbedDescription, Workload
-from profiles.profile import RUN, NfProfile, Profile, read_profile
+from profiles.profile import RUN_COLUMN, NfProfile, Profile, read_profile
 
-ROUNDS = 5
-LEAST = 2 * ROUNDS
+FURTHER_ROUNDS = 5
+FEWEST_RUNS = 2 * FURTHER_ROUNDS
 """Fewest further runs: planning takes longer than they do."""
-LARGEST = 10_000_000
+LARGEST_COUNT = 10_000_000
 SEEDS_EACH = 1000
 """Runs of one co-location with noise of their own, for each time that further runs are made."""
 
@@ -92,16 +92,16 @@ def profile_further(
     with Journal(journal_of(out)) as journal, threadpool_limits(1):
         journal.claim(description, seed)
         former = journal.kept()
-        recorded = [run for nf in profile.nfs.values() for run in recorded_runs(nf)]
+        recorded = [run for nf in profile.nfs.values() for run in read_recorded_runs(nf)]
         if all_of_it := _unwritten(profile, recorded, former):  # a kill came between the last run and the directory
             notify(f"{out}: runs that were measured before are written; nothing was run")
             return _write(out, profile, all_of_it, best_effort_table(journal.best_efforts()))
         part, number = _begin(journal, key, most)
         stack = TestbedStack(testbed, journal, seed, notify)
-        stack.part(BENCHES)  # drift counts from there
+        stack.part(BENCHES_PART)  # drift counts from there
         runs = CoLocationRuns(
             stack.part(part),
-            known=_known(profile, description),
+            known=_find_workload(profile, description),
             most=most,
             seed=seed,
             done=_Counted(progress, most).done,
@@ -111,7 +111,7 @@ def profile_further(
         _measure(profile, runs, choose, most)
         if runs.refused:
             notify(f"{len(runs.refused)} co-locations do not run here; left out")
-        measured = [(co_location, rounded(kpps)) for co_location, kpps in runs.all()]
+        measured = [(co_location, round_kpps(kpps)) for co_location, kpps in runs.all()]
         journal.finished(part, measured)
         best_efforts = report_runs(journal, notify, outliers=stack.outliers)
     return _write(out, profile, measured, best_efforts)
@@ -121,33 +121,35 @@ def with_runs(profile: Profile, runs: Iterable[RecordedRun]) -> Profile:
     """The profile with further runs of co-locations; equal runs are repeats."""
     former = list(profile.nfs.values())
     blank = [replace(nf, co_locations=nf.co_locations[:0]) for nf in former]
-    nfs = [_appended(nf, one.co_locations) for nf, one in zip(former, with_co_locations(blank, runs), strict=True)]
-    return replace(profile, nfs={one.name: one for one in nfs})
+    nfs = [_append_rows(nf, one.co_locations) for nf, one in zip(former, with_co_locations(blank, runs), strict=True)]
+    return replace(profile, nfs={nf.name: nf for nf in nfs})
 
 
-def _appended(nf: NfProfile, new: pd.DataFrame) -> NfProfile:
+def _append_rows(nf: NfProfile, new: pd.DataFrame) -> NfProfile:
     """The NF with further rows of co-locations, whose runs are numbered on."""
     if not len(new):
         return nf
-    names = nf.co_locations[RUN].astype(str).unique() if len(nf.co_locations) else ()
+    names = nf.co_locations[RUN_COLUMN].astype(str).unique() if len(nf.co_locations) else ()
     first = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
-    numbered = new.assign(**{RUN: (first + new[RUN].astype(int)).astype(str)})
+    numbered = new.assign(**{RUN_COLUMN: (first + new[RUN_COLUMN].astype(int)).astype(str)})
     return replace(nf, co_locations=pd.concat([nf.co_locations, numbered], ignore_index=True))
 
 
 def refuse_quota(most: int) -> None:
     """InputError when there are too few runs for the rounds, or more than a testbed makes in years."""
-    if most < LEAST:
-        raise InputError.of("--quota", f"{most} runs are too few", hint=f"{ROUNDS} rounds need at least {LEAST}")
-    if most > LARGEST:
-        raise InputError.of("--quota", f"{most:,} runs are more than {LARGEST:,}")
+    if most < FEWEST_RUNS:
+        raise InputError.of(
+            "--quota", f"{most} runs are too few", hint=f"{FURTHER_ROUNDS} rounds need at least {FEWEST_RUNS}"
+        )
+    if most > LARGEST_COUNT:
+        raise InputError.of("--quota", f"{most:,} runs are more than {LARGEST_COUNT:,}")
 
 
 def _measure(profile: Profile, runs: CoLocationRuns, choose: Choose, most: int) -> None:
     """The rounds: in each, what is chosen by the profile so far."""
-    for number in range(ROUNDS):
-        end = most - most * (number + 1) // ROUNDS
-        so_far = with_runs(profile, ((one, rounded(kpps)) for one, kpps in runs.all()))
+    for number in range(FURTHER_ROUNDS):
+        end = most - most * (number + 1) // FURTHER_ROUNDS
+        so_far = with_runs(profile, ((one, round_kpps(kpps)) for one, kpps in runs.all()))
         wanted = Counter(choose(so_far, runs.left - end, frozenset(runs.refused)))
         if not wanted:
             return
@@ -158,7 +160,7 @@ def _measure(profile: Profile, runs: CoLocationRuns, choose: Choose, most: int) 
 
 def _begin(journal: Journal, key: str, most: int) -> tuple[str, int]:
     """The part of the journal for these runs, with its number: an unfinished one of the same key, or else a new one."""
-    parts = {part: row for part, row in journal.parts().items() if part.startswith(FURTHER)}
+    parts = {part: row for part, row in journal.parts().items() if part.startswith(FURTHER_PART)}
     unfinished = [part for part, (method, quota, done) in parts.items() if (method, quota, done) == (key, most, False)]
     number = 1 + (list(parts).index(unfinished[0]) if unfinished else len(parts))
     journal.plan([(further(number), key, most)])
@@ -168,7 +170,7 @@ def _begin(journal: Journal, key: str, most: int) -> tuple[str, int]:
 def _unwritten(profile: Profile, recorded: Sequence[RecordedRun], kept: Sequence[RecordedRun]) -> list[RecordedRun]:
     """The runs that the journal keeps, if the directory lacks any."""
     there = set(recorded)
-    return [run for run in kept if run not in there and any(one.nf in profile.nfs for one in run[0])]
+    return [run for run in kept if run not in there and any(workload.nf in profile.nfs for workload in run[0])]
 
 
 def _write(out: Path, profile: Profile, runs: Sequence[RecordedRun], best_efforts: pd.DataFrame) -> Profile:
@@ -186,7 +188,7 @@ def _without_lines(profile: Profile) -> Profile:
     return replace(profile, nfs=nfs)
 
 
-def _known(profile: Profile, description: TestbedDescription) -> Workload:
+def _find_workload(profile: Profile, description: TestbedDescription) -> Workload:
     """An NF that ran on the testbed before."""
     return next(Workload(nf.name, description.traffic) for nf in description.fitting_nfs if nf.name in profile.nfs)
 

@@ -14,9 +14,9 @@ from numpy.random import Generator
 
 from profiler.export import refuse_taken
 from profiler.journal.journal import Journal
-from profiler.journal.records import BENCHES, LATENCY
+from profiler.journal.records import BENCHES_PART, LATENCY_PART
 from profiler.profiling import journal_of, targets_of
-from profiler.runs.outliers import ConfirmedTestbed, WorkingRuns
+from profiler.runs.outliers import ConfirmedTestbed, WorkingRuns, known_workload
 from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import PacketLatency, Run, Testbed, TestbedError
@@ -25,31 +25,31 @@ from profiles import ChainLoad, CoLocation, InputError, Load, NfDescription, Pac
 from profiles.aside import files_aside
 from profiles.description import NULL_NF
 from profiles.latency_table import (
-    CAPACITY,
-    COMPETITORS,
+    CAPACITY_COLUMN,
+    COMPETITORS_COLUMN,
     LATENCY_COLUMNS,
-    MAX,
-    MEAN,
-    P50,
-    P99,
-    RATE,
-    REPEATS,
-    SPREAD,
+    MAX_COLUMN,
+    MEAN_COLUMN,
+    P50_COLUMN,
+    P99_COLUMN,
+    RATE_COLUMN,
+    REPEATS_COLUMN,
+    SPREAD_COLUMN,
     competitors_text,
 )
-from profiles.latency_table import LATENCY as FILE
+from profiles.latency_table import LATENCY_FILE as FILE
 from profiles.profile import write_json
 from profiles.table import write_table
 
 # Latency at shares of what an NF carries beside others, several times each.
 
 
-SHARES = (0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95)
+OFFERED_SHARES = (0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95)
 """Offered rates, as shares of the throughput of the NF in a closed loop in the same co-location."""
-TIMES = 2
-CARRIED = 0.98
+RUNS_PER_RATE = 2
+CARRIED_SHARE = 0.98
 """A smaller share of the offered packets that leaves means overload."""
-SEEDS = 1_000_003
+SEED_STRIDE = 1_000_003
 FIRST_SEED = 70_000
 """Chains have the seeds before."""
 
@@ -68,39 +68,30 @@ class LatencyAtRate:
 
     def row(self) -> Row:
         """The row of `latency.csv`: medians of the repeats."""
-        p99s = [one.p99 for one in self.repeats]
+        p99s = [repeat.p99 for repeat in self.repeats]
         return {
             **self.setting.workload.traffic.as_dict(),
-            COMPETITORS: competitors_text(other.nf for other in self.setting.others),
-            CAPACITY: self.capacity_kpps,
-            RATE: self.rate_kpps,
-            MEAN: median(one.mean for one in self.repeats),
-            P50: median(one.p50 for one in self.repeats),
-            P99: median(p99s),
-            MAX: max(one.max for one in self.repeats),
-            REPEATS: len(p99s),
-            SPREAD: max(p99s) - min(p99s) if len(p99s) > 1 else None,
+            COMPETITORS_COLUMN: competitors_text(other.nf for other in self.setting.others),
+            CAPACITY_COLUMN: self.capacity_kpps,
+            RATE_COLUMN: self.rate_kpps,
+            MEAN_COLUMN: median(repeat.mean for repeat in self.repeats),
+            P50_COLUMN: median(repeat.p50 for repeat in self.repeats),
+            P99_COLUMN: median(p99s),
+            MAX_COLUMN: max(repeat.max for repeat in self.repeats),
+            REPEATS_COLUMN: len(p99s),
+            SPREAD_COLUMN: max(p99s) - min(p99s) if len(p99s) > 1 else None,
         }
 
 
 def setting_runs(times: int) -> int:
     """How many runs a setting takes."""
-    return 1 + len(SHARES) * times
+    return 1 + len(OFFERED_SHARES) * times
 
 
 class LatencyRuns:
-    """Runs settings on a testbed, first in a closed loop and then at rates.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    known
-        What is sure to run there: it is run after a failure, so that a broken testbed is noticed.
-    seed
-        Of the noise of a simulated testbed; each repeat has its own.
-    done
-        Called with the number of runs, after each batch.
+    """Runs settings on a testbed, first in a closed loop and then at rates. `testbed`: where they run. `known`: what is
+    sure to run there: it is run after a failure, so that a broken testbed is noticed. `seed`: of the noise of a
+    simulated testbed; each repeat has its own. `done`: called with the number of runs, after each batch.
     """
 
     def __init__(
@@ -117,20 +108,16 @@ class LatencyRuns:
 
     def measure(self, settings: Sequence[LatencySetting], times: int) -> list[LatencyAtRate]:
         """The latencies of every setting that runs, by setting and rising rate, without rates that are not carried.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails, or measures no latency.
+        Raises `TestbedError` when the testbed fails, or measures no latency.
         """
-        by_loads = {one.loads(self._description): one for one in settings}
-        closed = self._closed.run(list(by_loads), self._seed + SEEDS * FIRST_SEED)
+        by_loads = {setting.loads(self._description): setting for setting in settings}
+        closed = self._closed.run(list(by_loads), self._seed + SEED_STRIDE * FIRST_SEED)
         capacities = {by_loads[loads]: run.measurements[0].throughput_kpps for loads, run in closed}
-        self.refused += [one for one in settings if one not in capacities]
+        self.refused += [setting for setting in settings if setting not in capacities]
         wanted = {
             one.loads(self._description, rate): (one, capacity, rate)
             for one, capacity in capacities.items()
-            for rate in (neat(share * capacity) for share in SHARES)
+            for rate in (neat(share * capacity) for share in OFFERED_SHARES)
         }
         found = self._repeats(list(wanted), times)
         return [LatencyAtRate(*wanted[loads], tuple(latencies)) for loads, latencies in found.items()]
@@ -138,10 +125,10 @@ class LatencyRuns:
     def _repeats(
         self, co_locations: Sequence[CoLocationLoads], times: int
     ) -> dict[CoLocationLoads, list[PacketLatency]]:
-        found: dict[CoLocationLoads, list[PacketLatency]] = {one: [] for one in co_locations}
+        found: dict[CoLocationLoads, list[PacketLatency]] = {co_location: [] for co_location in co_locations}
         for repeat in range(times):
             left = list(found)
-            runs = dict(self._open.run(left, self._seed + SEEDS * (FIRST_SEED + 1 + repeat)))
+            runs = dict(self._open.run(left, self._seed + SEED_STRIDE * (FIRST_SEED + 1 + repeat)))
             for loads in left:
                 latency = _latency(loads, runs[loads]) if loads in runs else None
                 if latency is None:
@@ -158,7 +145,7 @@ def _latency(loads: CoLocationLoads, run: Run) -> PacketLatency | None:
     if one.latency_us is None:
         raise TestbedError(f"testbed answers {loads[0].label} at a rate without latency_us")
     rate_kpps = getattr(loads[0], "rate_kpps", 0.0)
-    return one.latency_us if one.throughput_kpps >= CARRIED * rate_kpps else None
+    return one.latency_us if one.throughput_kpps >= CARRIED_SHARE * rate_kpps else None
 
 
 MOST_TIMES = 1000
@@ -169,7 +156,7 @@ def profile_latency(
     out: Path,
     *,
     nfs: Sequence[str] | None = None,
-    times: int = TIMES,
+    times: int = RUNS_PER_RATE,
     seed: int = 0,
     progress: Done | None = None,
     notify: Notify = lambda message: None,
@@ -225,14 +212,14 @@ def profile_latency(
         journal.claim(description, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
-        stack.part(BENCHES)  # drift counts from there
-        journal.plan([(LATENCY, "", runs)])
+        stack.part(BENCHES_PART)  # drift counts from there
+        journal.plan([(LATENCY_PART, "", runs)])
         steps = Steps(progress, runs)
-        measuring = LatencyRuns(stack.part(LATENCY), _known(description), seed, steps.done)
+        measuring = LatencyRuns(stack.part(LATENCY_PART), known_workload(description), seed, steps.done)
         measured = {nf: measuring.measure(drawn, times) for nf, drawn in settings.items()}
-        journal.finished(LATENCY)
+        journal.finished(LATENCY_PART)
         if measuring.refused:
-            names = ", ".join(dict.fromkeys(one.workload.nf for one in measuring.refused))
+            names = ", ".join(dict.fromkeys(setting.workload.nf for setting in measuring.refused))
             notify(f"{len(measuring.refused)} co-locations of {names} do not run here; left out")
         if measuring.overloaded:
             notify(f"{measuring.overloaded} offered rates were not carried; left out")
@@ -248,7 +235,7 @@ def write_latencies(out: Path, description: TestbedDescription, measured: dict[s
         write_json(description.model_dump(mode="json"), aside / "testbed.json")
         for nf, found in measured.items():
             if found:
-                rows = pd.DataFrame([one.row() for one in found], columns=LATENCY_COLUMNS)
+                rows = pd.DataFrame([result.row() for result in found], columns=LATENCY_COLUMNS)
                 write_table(rows, aside / nf / f"{FILE}.csv")
 
 
@@ -264,14 +251,10 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
     return [nf for nf in targets if nf.name not in several]
 
 
-def _known(description: TestbedDescription) -> Workload:
-    return Workload(description.fitting_nfs[0].name, description.traffic)
-
-
 # Where latency is measured: the traffic of an NF, and the NFs beside it.
 
 
-ALONE, BESIDE = 4, 4
+SETTINGS_ALONE, SETTINGS_BESIDE = 4, 4
 """Settings of each NF alone, and beside others: the first at default traffic, the others evenly over all traffic."""
 DEFAULT_BESIDE = 2
 """Of those beside others, how many have default traffic."""
@@ -309,18 +292,18 @@ def draw_settings(description: TestbedDescription, nf: NfDescription, seed: int)
     """The settings of one NF: alone at several traffic profiles, then beside random NFs that fit the NIC with it."""
     rng = np.random.default_rng([seed, zlib.crc32(nf.name.encode()), 2])
     ranges = traffic_ranges(description)
-    spots = EvenPoints(len(ranges), rng).take(ALONE + BESIDE - 1 - DEFAULT_BESIDE).tolist()
+    spots = EvenPoints(len(ranges), rng).take(SETTINGS_ALONE + SETTINGS_BESIDE - 1 - DEFAULT_BESIDE).tolist()
     traffics = [
         traffic_with(
             description.traffic, {name: at(ranges[name], where) for name, where in zip(ranges, spot, strict=True)}
         )
         for spot in spots
     ]
-    alone = [description.traffic, *traffics[: ALONE - 1]]
-    beside = [*[description.traffic] * DEFAULT_BESIDE, *traffics[ALONE - 1 :]]
+    alone = [description.traffic, *traffics[: SETTINGS_ALONE - 1]]
+    beside = [*[description.traffic] * DEFAULT_BESIDE, *traffics[SETTINGS_ALONE - 1 :]]
     settings = [LatencySetting(Workload(nf.name, traffic)) for traffic in alone]
     settings += [
-        LatencySetting(Workload(nf.name, traffic), _others(description, nf, (at_all + 1) / BESIDE, rng))
+        LatencySetting(Workload(nf.name, traffic), _others(description, nf, (at_all + 1) / SETTINGS_BESIDE, rng))
         for at_all, traffic in enumerate(beside)
     ]
     return list(dict.fromkeys(settings))
@@ -331,7 +314,7 @@ def _others(description: TestbedDescription, nf: NfDescription, share: float, rn
     left = description.nic.cores - nf.cores
     free = max(round(share * left), min(left, 1))
     others = []
-    while fitting := [one for one in description.fitting_nfs if one.cores <= free and one.name != NULL_NF]:
+    while fitting := [nf for nf in description.fitting_nfs if nf.cores <= free and nf.name != NULL_NF]:
         others.append(fitting[int(rng.integers(len(fitting)))])
         free -= others[-1].cores
-    return tuple(sorted(Workload(one.name, description.traffic) for one in others))
+    return tuple(sorted(Workload(other.name, description.traffic) for other in others))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from profiler.contention import (
-    ALONE,
+    NO_CONTENTION,
     AcceleratorLevels,
     BenchLevel,
     BenchLevels,
@@ -41,10 +41,10 @@ from profiler.export import (
     with_co_locations,
 )
 from profiler.journal.journal import Journal
-from profiler.journal.records import BENCHES, TOGETHER
-from profiler.methods import QUOTA, Method, find_method
+from profiler.journal.records import BENCHES_PART, TOGETHER_PART
+from profiler.methods import DEFAULT_QUOTA, Method, find_method
 from profiler.quota import SOLO_REPEATS, QuotaShares, divide, refuse_large
-from profiler.runs.co_runs import TIMES, draw_co_locations
+from profiler.runs.co_runs import RUNS_PER_CO_LOCATION, draw_co_locations
 from profiler.runs.nf_runs import NfRuns, QuotaSpent, solo_points
 from profiler.runs.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
@@ -129,7 +129,7 @@ def profile(
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
         steps = Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
-        confirmed = stack.part(BENCHES)
+        confirmed = stack.part(BENCHES_PART)
         benches = measure_benches(confirmed, seed, steps.done)
         neighbours = measure_neighbours(confirmed, seed, steps.done)
         shares = {}
@@ -138,8 +138,8 @@ def profile(
             shares[nf.name] = divide(
                 nf.name, quota or chosen.quota, len(_bench_points(description, nf, benches, memory))
             )
-        together = sum(one.deciding for one in shares.values())
-        journal.plan([*((nf, method, one.own) for nf, one in shares.items()), (TOGETHER, "", together)])
+        together = sum(share.deciding for share in shares.values())
+        journal.plan([*((nf, method, one.own) for nf, one in shares.items()), (TOGETHER_PART, "", together)])
         profiles = []
         for nf in targets:
             profiles.append(
@@ -158,9 +158,9 @@ def profile(
             )
             journal.finished(nf.name)
         deciding = measure_deciding(
-            stack.part(TOGETHER), list(shares), together, seed=seed, done=steps.done, notify=notify
+            stack.part(TOGETHER_PART), list(shares), together, seed=seed, done=steps.done, notify=notify
         )
-        journal.finished(TOGETHER)
+        journal.finished(TOGETHER_PART)
         cycles = measure_part_of_cycles(stack, journal, targets, seed=seed, done=steps.done, notify=notify)
         kept = journal.kept()
         best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)
@@ -170,11 +170,7 @@ def profile(
 
 def journal_of(out: Path) -> Path:
     """Where the journal of a profile directory is: next to it, so that the directory holds nothing but the profile.
-
-    Raises
-    ------
-    InputError
-        When nothing can be next to `out`.
+    Raises `InputError` when nothing can be next to `out`.
     """
     if out.name in ("", ".."):  # `.` has no name
         out = out.resolve()
@@ -184,12 +180,8 @@ def journal_of(out: Path) -> Path:
 
 
 def merge(out: Path, other: Path) -> int:
-    """Add the journal of another machine to that of `out`; returns how many runs were new.
-
-    Raises
-    ------
-    InputError
-        When the journals are not of one testbed and seed, or hold different answers to the same request.
+    """Add the journal of another machine to that of `out`; returns how many runs were new. Raises `InputError` when the
+    journals are not of one testbed and seed, or hold different answers to the same request.
     """
     with Journal(journal_of(out)) as journal:
         return journal.add_journal(other)
@@ -209,25 +201,23 @@ def profile_nf(
     suggest: Suggest | None = None,
 ) -> NfProfile:
     """Everything that is measured of one NF: alone, with each kind of bench and both, and at random with other NFs.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
+    Raises `TestbedError` when the testbed fails.
     """
     description = testbed.describe()
     of_nf = [seed, zlib.crc32(nf.name.encode())]
     rng = np.random.default_rng(of_nf)
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
-    co_locations = draw_co_locations(description, nf, shares.random // TIMES, np.random.default_rng([*of_nf, 1]))
-    for_benches = None if shares.own is None else shares.own - TIMES * len(co_locations)
+    co_locations = draw_co_locations(
+        description, nf, shares.random // RUNS_PER_CO_LOCATION, np.random.default_rng([*of_nf, 1])
+    )
+    for_benches = None if shares.own is None else shares.own - RUNS_PER_CO_LOCATION * len(co_locations)
     runs = NfRuns(testbed, nf, memory, quota=for_benches, seed=seed, done=done, notify=notify)
     if suggest is not None:
         runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
     points = _bench_points(description, nf, benches, memory)
-    runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
+    runs.repeat((description.traffic, NO_CONTENTION), SOLO_REPEATS)
     runs.measure(points, confirm=True)
-    runs.measure(solo_points(_solo_traffics(description, int(min(runs.left, QUOTA) * method.alone), rng)))
+    runs.measure(solo_points(_solo_traffics(description, int(min(runs.left, DEFAULT_QUOTA) * method.alone), rng)))
     with contextlib.suppress(QuotaSpent):
         method.profile(runs, rng)
     runs.replace_outliers()
@@ -239,10 +229,7 @@ def _bench_points(
     description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
 ) -> list[OperatingPoint]:
     """What every method measures: with accelerator benches, and with both kinds."""
-    return [
-        *accelerator_points(description, nf, benches),
-        *pattern_points(description, nf, benches, memory),
-    ]
+    return [*accelerator_points(description, nf, benches), *pattern_points(description, nf, benches, memory)]
 
 
 def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.Generator) -> list[TrafficProfile]:
@@ -259,12 +246,8 @@ def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.G
 
 
 def targets_of(description: TestbedDescription, names: Sequence[str] | None, notify: Notify) -> list[NfDescription]:
-    """The NFs to profile, in the order of the testbed.
-
-    Raises
-    ------
-    InputError
-        When a name is not known, or no NF fits the NIC.
+    """The NFs to profile, in the order of the testbed. Raises `InputError` when a name is not known, or no NF fits the
+    NIC.
     """
     known = {nf.name: nf for nf in description.nfs if nf.name != NULL_NF}
     if unknown := [name for name in names or () if name not in known]:
@@ -278,8 +261,8 @@ def targets_of(description: TestbedDescription, names: Sequence[str] | None, not
     too_large = [f"{nf.name} needs {nf.cores} cores, the NIC has {cores}" for nf in wanted if nf.cores > cores]
     if too_large and (names or len(too_large) == len(wanted)):
         raise InputError.of("--nf" if names else "--testbed", "; ".join(too_large))
-    for one in too_large:
-        notify(f"{one}: left out")
+    for group in too_large:
+        notify(f"{group}: left out")
     return [nf for nf in wanted if nf.cores <= cores]
 
 
@@ -301,7 +284,7 @@ def accelerator_points(
     """
     free = description.nic.cores - nf.cores
     points = []
-    for levels in used_levels(nf, benches):
+    for levels in select_levels(nf, benches):
         strengths = _strengths(levels, free)
         if not strengths:
             continue
@@ -322,20 +305,20 @@ def pattern_points(
     amounts of accelerator work; then every accelerator of the NF loaded at once.
     """
     free = description.nic.cores - nf.cores
-    used = [strengths for levels in used_levels(nf, benches) if (strengths := _strengths(levels, free - 1))]
+    used = [strengths for levels in select_levels(nf, benches) if (strengths := _strengths(levels, free - 1))]
     mediums = [medium for _, medium, _ in used]
-    together = [sum(mediums, start=ALONE)] if len(mediums) > 1 else []
+    together = [sum(mediums, start=NO_CONTENTION)] if len(mediums) > 1 else []
     pressures = [pressure for heavy, medium, _ in used for pressure in (heavy, medium)] + together
     points: list[OperatingPoint] = []
     for traffic in _work(description)[:3]:
-        for pressure in [ALONE, *pressures] if pressures else []:
+        for pressure in [NO_CONTENTION, *pressures] if pressures else []:
             left = free - _cores(pressure)
             memories = [memory.strongest(cores) for cores in (max(left // 2, 1), left)]
             points += [(traffic, pressure + contention) for contention in memories if contention.levels]
     return list(dict.fromkeys(points))
 
 
-def used_levels(nf: NfDescription, benches: BenchLevels) -> list[AcceleratorLevels]:
+def select_levels(nf: NfDescription, benches: BenchLevels) -> list[AcceleratorLevels]:
     """The bench levels of the NF's accelerators, of those that have a bench."""
     return [benches.accelerators[name] for name in nf.accelerators if name in benches.accelerators]
 

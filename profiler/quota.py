@@ -5,41 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from profiler.methods import QUOTA
-from profiler.runs.co_runs import TIMES
+from profiler.methods import DEFAULT_QUOTA
+from profiler.runs.co_runs import RUNS_PER_CO_LOCATION
 from profiles import InputError
 
-DECIDING = (0.2, 0.5)
+DECIDING_SHARES = (0.2, 0.5)
 """Of an NF's quota, at least and at most for co-locations at default traffic that decide a placement."""
-ENOUGH = 240
+ENOUGH_RUNS = 240
 """Runs alone and with benches from which further ones teach the models little; what is beyond goes to co-locations."""
 MOST_OF_FREE = 0.6
 """Of the runs beyond those that every method needs, at most for these co-locations; it matters for small quotas."""
-RANDOM = 0.1
+RANDOM_SHARE = 0.1
 """Of an NF's quota, for co-locations at random traffic."""
 SOLO_REPEATS = 3
-LEAST = 20
+FEWEST_METHOD_RUNS = 20
 """Fewest runs left for a method to choose."""
 LARGEST_QUOTA = 1_000_000
 
 
 @dataclass(frozen=True)
 class QuotaShares:
-    """The runs of one NF.
-
-    Parameters
-    ----------
-    benches
-        Alone and with benches; None for no limit.
-    random
-        With other NFs at random traffic.
-    deciding
-        What the NF adds to the runs of the co-locations that decide a placement.
-    """
+    """The runs of one NF."""
 
     benches: int | None
+    """Alone and with benches; None for no limit."""
     random: int
+    """With other NFs at random traffic."""
     deciding: int
+    """What the NF adds to the runs of the co-locations that decide a placement."""
 
     @property
     def own(self) -> int | None:
@@ -48,16 +41,12 @@ class QuotaShares:
 
 
 def divide(nf: str, quota: int | None, fixed: int) -> QuotaShares:
-    """The shares of `quota`, when `fixed` runs are the same for every method.
-
-    Raises
-    ------
-    InputError
-        When the quota leaves a method too few runs.
+    """The shares of `quota`, when `fixed` runs are the same for every method. Raises `InputError` when the quota leaves
+    a method too few runs.
     """
-    needed = fixed + SOLO_REPEATS + LEAST
+    needed = fixed + SOLO_REPEATS + FEWEST_METHOD_RUNS
     if quota is None:
-        return QuotaShares(None, _random(QUOTA), _deciding(QUOTA))
+        return QuotaShares(None, _random(DEFAULT_QUOTA), _deciding(DEFAULT_QUOTA))
     free = quota - _random(quota) - needed
     if free < 0:
         least = next(enough for enough in count(needed) if enough - _random(enough) >= needed)
@@ -73,9 +62,9 @@ def refuse_large(quota: int | None) -> None:
 
 
 def _deciding(quota: int) -> int:
-    least, most = (int(share * quota) for share in DECIDING)
-    return min(max(quota - _random(quota) - ENOUGH, least), most)
+    least, most = (int(share * quota) for share in DECIDING_SHARES)
+    return min(max(quota - _random(quota) - ENOUGH_RUNS, least), most)
 
 
 def _random(quota: int) -> int:
-    return int(quota * RANDOM) // TIMES * TIMES
+    return int(quota * RANDOM_SHARE) // RUNS_PER_CO_LOCATION * RUNS_PER_CO_LOCATION

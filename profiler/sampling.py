@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from profiles import ATTRIBUTES, TestbedDescription, TrafficProfile
 
-WIDE = 100.0
+WIDE_RANGE_FACTOR = 100.0
 """A range whose ends differ by this factor is searched on a logarithmic scale."""
 
 Range = tuple[float, float]
@@ -19,14 +19,8 @@ Range = tuple[float, float]
 class EvenPoints:
     """An endless sequence of points that fills the unit cube evenly, however many are taken.
 
-    The additive recurrence of Roberts, a generalisation of the golden ratio sequence, shifted at random.
-
-    Parameters
-    ----------
-    dimensions
-        Of the cube; may be zero.
-    rng
-        Draws the shift.
+    The additive recurrence of Roberts, a generalisation of the golden ratio sequence, shifted at random. `dimensions`:
+    of the cube; may be zero. `rng`: draws the shift.
     """
 
     def __init__(self, dimensions: int, rng: Generator) -> None:
@@ -85,7 +79,7 @@ def traffic_with(base: TrafficProfile, values: Mapping[str, float]) -> TrafficPr
 
 
 def _wide(bounds: Range) -> bool:
-    return bounds[0] > 0 and bounds[1] / bounds[0] >= WIDE
+    return bounds[0] > 0 and bounds[1] / bounds[0] >= WIDE_RANGE_FACTOR
 
 
 def traffic_ranges(description: TestbedDescription) -> dict[str, Range]:

@@ -12,14 +12,8 @@ Notify = Callable[[str], None]
 
 
 class Steps:
-    """Adds up runs for the progress callback.
-
-    Parameters
-    ----------
-    progress
-        Called with the number of runs made, and how many there will be.
-    planned
-        How many there will be.
+    """Adds up runs for the progress callback. `progress`: called with the number of runs made, and how many there will
+    be. `planned`: how many there will be.
     """
 
     def __init__(self, progress: Done | None, planned: int) -> None:

@@ -49,29 +49,20 @@ class PacketLatency:
 
 @dataclass(frozen=True, slots=True)
 class GpuStages:
-    """Time of a packet in each stage of its way through a GPU, us (Grus, equation 1, and the way back).
-
-    Parameters
-    ----------
-    batching
-        From its arrival until its batch is complete and the worker takes it.
-    pre_post
-        In the worker, before and after the GPU.
-    transfer_wait, transfer
-        Until its batch has the bus to the GPU, and on it.
-    kernel_wait, kernel
-        Until its part of the batch has an SM, and until the last part of the batch is done.
-    returned
-        Until its batch is back in the memory of the host; `return` in the protocol.
-    """
+    """Time of a packet in each stage of its way through a GPU, us (Grus, equation 1, and the way back)."""
 
     batching: float
+    """From its arrival until its batch is complete and the worker takes it."""
     pre_post: float
+    """In the worker, before and after the GPU."""
     transfer_wait: float
     transfer: float
+    """Until its batch has the bus to the GPU, and on it."""
     kernel_wait: float
     kernel: float
+    """Until its part of the batch has an SM, and until the last part of the batch is done."""
     returned: float
+    """Until its batch is back in the memory of the host; `return` in the protocol."""
 
     def as_dict(self) -> dict[str, float]:
         """The times by their names in the protocol."""
@@ -82,34 +73,25 @@ GPU_STAGES = ("batching", "pre_post", "transfer_wait", "transfer", "kernel_wait"
 """Names of the stages in the protocol, in the order of the fields of `GpuStages`."""
 
 
-LATENCIES = tuple(field.name for field in fields(PacketLatency))
+LATENCY_NAMES = tuple(field.name for field in fields(PacketLatency))
 """Names of the latencies, in the order of every file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One workload during a run, under its contention.
-
-    Parameters
-    ----------
-    throughput_kpps
-        Its throughput; of a chain, the packets that enter it.
-    counters
-        Its own counters.
-    stages
-        Of a chain, each stage; else empty.
-    latency_us
-        Of its packets, where the testbed measures it.
-    stages_us, stages_p99_us
-        On a GPU, the mean over its packets of the time in each stage, and the 99th percentile of each.
-    """
+    """One workload during a run, under its contention."""
 
     throughput_kpps: float
+    """Its throughput; of a chain, the packets that enter it."""
     counters: Counters
+    """Its own counters."""
     stages: tuple[StageMeasurement, ...] = ()
+    """Of a chain, each stage; else empty."""
     latency_us: PacketLatency | None = None
+    """Of its packets, where the testbed measures it."""
     stages_us: GpuStages | None = None
     stages_p99_us: GpuStages | None = None
+    """On a GPU, the mean over its packets of the time in each stage, and the 99th percentile of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +108,17 @@ class Run:
 
 def refuse_invalid(run: Run) -> None:
     """TestbedError when a throughput or counter cannot be a measurement, so that no model learns from it."""
-    for one in run.measurements:
-        if not (math.isfinite(one.throughput_kpps) and one.throughput_kpps > 0):
-            raise TestbedError(f"testbed reports a throughput of {one.throughput_kpps} kpps")
-        if wrong := {name: value for name, value in one.counters.as_dict().items() if not 0 <= value < math.inf}:
+    for measurement in run.measurements:
+        if not (math.isfinite(measurement.throughput_kpps) and measurement.throughput_kpps > 0):
+            raise TestbedError(f"testbed reports a throughput of {measurement.throughput_kpps} kpps")
+        if wrong := {
+            name: value for name, value in measurement.counters.as_dict().items() if not 0 <= value < math.inf
+        }:
             raise TestbedError(f"testbed reports counters {wrong}")
-        for stage in one.stages:
+        for stage in measurement.stages:
             if not (0 <= stage.throughput_kpps < math.inf and 0 <= stage.dropped_pct <= 100):
                 raise TestbedError(f"testbed reports {stage}")
-        for times in (one.latency_us, one.stages_us, one.stages_p99_us):
+        for times in (measurement.latency_us, measurement.stages_us, measurement.stages_p99_us):
             if times and not all(0 <= value < math.inf for value in astuple(times)):
                 raise TestbedError(f"testbed reports {times}")
 
@@ -150,23 +134,10 @@ class Testbed(ABC):
 
     @abstractmethod
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        """Run `loads` side by side and measure each.
-
-        Parameters
-        ----------
-        loads
-            NF workloads, chains of NFs and benches that share the NIC.
-        noise
-            False requests the noise-free truth from a simulated testbed; a real one ignores it.
-        seed
-            A simulated testbed draws its noise from the seed and the loads alone.
-
-        Raises
-        ------
-        RunRefused
-            When the testbed refuses the request.
-        TestbedError
-            When the testbed fails.
+        """Run `loads` side by side and measure each. `loads`: NF workloads, chains of NFs and benches that share the
+        NIC. `noise`: false requests the noise-free truth from a simulated testbed; a real one ignores it. `seed`: a
+        simulated testbed draws its noise from the seed and the loads alone. Raises `RunRefused` when the testbed
+        refuses the request. Raises `TestbedError` when the testbed fails.
         """
 
     def run_many(
@@ -194,11 +165,7 @@ class Testbed(ABC):
 
 class TestbedWrapper(Testbed):
     """A testbed that passes requests on to another; `run_many` of the subclass changes the requests or the answers.
-
-    Parameters
-    ----------
-    inner
-        Runs the requests.
+    `inner`: runs the requests.
     """
 
     __test__ = False
@@ -220,24 +187,18 @@ class TestbedWrapper(Testbed):
 # Best-effort answers: what a testbed measured although other work disturbed the run (docs/host-testbed.md).
 
 
-WIDE = 1.96
+WIDE_ERRORS = 1.96
 """Standard errors on each side that hold the truth in 95 % of all runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class BestEffort:
-    """What a testbed says of a run that it could not measure undisturbed.
-
-    Parameters
-    ----------
-    standard_error_pct
-        Of the throughput of each workload, in the order of the request; None where it is not known.
-    disturbed_pct
-        The share of its windows that were disturbed; None where it is not known.
-    """
+    """What a testbed says of a run that it could not measure undisturbed."""
 
     standard_error_pct: tuple[float | None, ...]
+    """Of the throughput of each workload, in the order of the request; None where it is not known."""
     disturbed_pct: float | None = None
+    """The share of its windows that were disturbed; None where it is not known."""
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, as `from_mapping` reads them."""
@@ -245,14 +206,8 @@ class BestEffort:
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:
-        """What `as_dict` returned, also after JSON.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            When it is something else.
-        """
-        errors = tuple(None if one is None else float(one) for one in fields["standard_error_pct"])
+        """What `as_dict` returned, also after JSON. Raises `KeyError`, `TypeError` or `ValueError` for all else."""
+        errors = tuple(None if error is None else float(error) for error in fields["standard_error_pct"])
         disturbed = fields["disturbed_pct"]
         return cls(errors, None if disturbed is None else float(disturbed))
 
@@ -263,4 +218,4 @@ def difference_by_error(one: BestEffort | None, other: BestEffort | None) -> flo
     0 where neither is best effort, or its error is not known: a testbed accepts other runs only with small errors.
     """
     errors = [effort.standard_error_pct[0] or 0.0 for effort in (one, other) if effort and effort.standard_error_pct]
-    return WIDE * math.hypot(*errors) / 100 if errors else 0.0
+    return WIDE_ERRORS * math.hypot(*errors) / 100 if errors else 0.0

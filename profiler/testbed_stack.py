@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import median
 
 from profiler.journal.journal import Journal, JournaledTestbed
-from profiler.journal.records import REFERENCE, REPEATS, of_co_locations
+from profiler.journal.records import REFERENCE_PART, REPEATS_PART, of_co_locations
 from profiler.runs.outliers import ConfirmedTestbed
 from profiler.testbed import (
     Measurement,
@@ -27,18 +27,8 @@ from profiles import ChainLoad, Load, PacedWorkload, TestbedDescription, Workloa
 
 
 class TestbedStack:
-    """One testbed, wrapped anew for each part of a profiling.
-
-    Parameters
-    ----------
-    testbed
-        Where everything runs.
-    journal
-        Where its runs are kept.
-    seed
-        Of the reference runs.
-    notify
-        Called with messages about drift.
+    """One testbed, wrapped anew for each part of a profiling. `testbed`: where everything runs. `journal`: where its
+    runs are kept. `seed`: of the reference runs. `notify`: called with messages about drift.
     """
 
     __test__ = False
@@ -54,11 +44,11 @@ class TestbedStack:
     def part(self, purpose: str) -> ConfirmedTestbed:
         """The testbed for the benches, which come first, for one NF, or for co-locations of several."""
         prefix = purpose if of_co_locations(purpose) else ""
-        readings = self._journaled(prefix + REFERENCE)
+        readings = self._journaled(prefix + REFERENCE_PART)
         reference = DriftReference(readings, self._seed, self._notify, since=self._first, part=purpose)
         self._first = self._first or reference
         first = SteadyTestbed(self._journaled(purpose), reference)
-        repeats = SteadyTestbed(self._journaled(prefix + REPEATS), reference)
+        repeats = SteadyTestbed(self._journaled(prefix + REPEATS_PART), reference)
         self._confirmed.append(ConfirmedTestbed(first, repeats))
         return self._confirmed[-1]
 
@@ -78,9 +68,9 @@ class TestbedStack:
 # `EVERY_S` seconds, whichever is first. Drift is the median of its last five readings over the median of the first five
 # of all, so that neither noise nor an outlier is taken for drift.
 #
-# - Up to `NOISE` nothing is done.
-# - Up to `MOST` throughputs are divided by it, and it is reported. Counters stay as read: most of them are rates that
-#   do not depend on the NF alone.
+# - Up to `REFERENCE_NOISE` nothing is done.
+# - Up to `MOST_DRIFT` throughputs are divided by it, and it is reported. Counters stay as read: most of them are rates
+#   that do not depend on the NF alone.
 #   What is left of a drift of 10 % an hour is below 5 %: 3 % that count as noise, and the drift since the middle
 # reading.
 # - Beyond, the profiling ends: after so large a change, one factor for all workloads would be a guess.
@@ -92,12 +82,12 @@ class TestbedStack:
 
 EVERY_RUNS = 50
 EVERY_S = 120.0
-WINDOW = 5
-NOISE = 0.03
-MOST = 0.2
+REFERENCE_WINDOW = 5
+REFERENCE_NOISE = 0.03
+MOST_DRIFT = 0.2
 REPORTED_AGAIN = 0.05
 REFERENCE_SEEDS = 101
-PARTS = 1_000_000_007
+SEED_STRIDE = 1_000_000_007
 
 
 class DriftReference:
@@ -128,7 +118,7 @@ class DriftReference:
     ) -> None:
         self._testbed = testbed
         self._co_location = _reference(testbed.describe())
-        self._seed = seed + zlib.crc32(part.encode()) % PARTS
+        self._seed = seed + zlib.crc32(part.encode()) % SEED_STRIDE
         self._notify = notify
         self._since = since or self
         self._readings: list[float] = []
@@ -143,27 +133,17 @@ class DriftReference:
         return max(EVERY_RUNS - self._runs, 1) if self._co_location else EVERY_RUNS
 
     def begin(self) -> None:
-        """Take the first readings, unless that was done.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails.
-        """
+        """Take the first readings, unless that was done. Raises `TestbedError` when the testbed fails."""
         if not self._co_location or self._readings:
             return
         if self._since is not self:
             self._since.begin()
-        self._read(WINDOW)
+        self._read(REFERENCE_WINDOW)
         self._compare()
 
     def passed(self, runs: Sequence[Run]) -> None:
-        """Count `runs`, and read again if it is time.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails, or has drifted too far.
+        """Count `runs`, and read again if it is time. Raises `TestbedError` when the testbed fails, or has drifted too
+        far.
         """
         self._runs += len(runs)
         self._elapsed_s += math.fsum(run.elapsed_s for run in runs)
@@ -179,14 +159,14 @@ class DriftReference:
         self._runs, self._elapsed_s = 0, 0.0
 
     def _compare(self) -> None:
-        drift = median(self._readings[-WINDOW:]) / median(self._since._readings[:WINDOW])
+        drift = median(self._readings[-REFERENCE_WINDOW:]) / median(self._since._readings[:REFERENCE_WINDOW])
         shown = f"the reference run is {100 * (drift - 1):+.1f} % off its beginning"
-        if abs(drift - 1) > MOST:
+        if abs(drift - 1) > MOST_DRIFT:
             raise TestbedChanged(
-                f"testbed drifts: {shown}, more than the {100 * MOST:g} % that can be corrected; let it settle, then "
-                "profile into another --out"
+                f"testbed drifts: {shown}, more than the {100 * MOST_DRIFT:g} % that can be corrected; let it settle, "
+                "then profile into another --out"
             )
-        self.factor = drift if abs(drift - 1) > NOISE else 1.0
+        self.factor = drift if abs(drift - 1) > REFERENCE_NOISE else 1.0
         if abs(self.factor - self._reported) >= REPORTED_AGAIN or (self._reported == 1.0 and self.factor != 1.0):
             self._reported = self.factor
             self._notify(f"testbed drifts: {shown}; throughputs are corrected by it")
@@ -199,14 +179,7 @@ class SteadyTestbed(TestbedWrapper):
     """A testbed without its drift: throughputs are corrected to what they would have been at the beginning.
 
     A repeated request has the same answer as before, corrected by the drift when it was run. Noise-free runs are passed
-    through: a testbed that knows the truth does not drift.
-
-    Parameters
-    ----------
-    testbed
-        What may drift.
-    reference
-        Measures the drift.
+    through: a testbed that knows the truth does not drift. `testbed`: what may drift. `reference`: measures the drift.
     """
 
     def __init__(self, testbed: Testbed, reference: DriftReference) -> None:
@@ -220,7 +193,7 @@ class SteadyTestbed(TestbedWrapper):
         if not noise:
             return self._inner.run_many(co_locations, noise=noise, seed=seed)
         requests = [(tuple(loads), seed) for loads in co_locations]
-        new = [one for one in dict.fromkeys(requests) if one not in self._answers]
+        new = [request for request in dict.fromkeys(requests) if request not in self._answers]
         if new:
             self._reference.begin()
         while new:
@@ -228,12 +201,12 @@ class SteadyTestbed(TestbedWrapper):
             now, new = new[:size], new[size:]
             runs = self._inner.run_many([loads for loads, _ in now], seed=seed)
             factor = self._reference.factor
-            self._answers |= {one: _corrected(one[0], run, factor) for one, run in zip(now, runs, strict=True)}
+            self._answers |= {one: _correct(one[0], run, factor) for one, run in zip(now, runs, strict=True)}
             self._reference.passed(runs)
-        return [self._answers[one] for one in requests]
+        return [self._answers[request] for request in requests]
 
 
-def _corrected(loads: Sequence[Load], run: Run, factor: float) -> Run:
+def _correct(loads: Sequence[Load], run: Run, factor: float) -> Run:
     if factor == 1.0:
         return run
     return replace(
@@ -259,7 +232,7 @@ def _reference(description: TestbedDescription) -> list[Load]:
 # Retries: a run that fails is repeated on a restarted testbed, a limited number of times.
 
 
-ATTEMPTS = 3
+RETRY_ATTEMPTS = 3
 PAUSES_S = (0.5, 2.0)
 """Before the second and the third attempt."""
 
@@ -268,18 +241,10 @@ class RetryingTestbed(Testbed):
     """A testbed that is closed and opened again whenever it fails.
 
     A run whose testbed ended, hung, answered late, under another id or with invalid values is attempted three times;
-    the last failure is the error. A run that the testbed refuses is not repeated, because it would be refused again.
-    A testbed that does not start, or first describes itself wrongly, is not restarted: the user has just started it
-    and can correct the command.
-
-    Parameters
-    ----------
-    reopen
-        Starts the testbed. Called once at the beginning, then after each failure.
-    notify
-        Called with a message about every failure that is retried.
-    pause
-        Waits that many seconds.
+    the last failure is the error. A run that the testbed refuses is not repeated, because it would be refused again. A
+    testbed that does not start, or first describes itself wrongly, is not restarted: the user has just started it and
+    can correct the command. `reopen`: starts the testbed. Called once at the beginning, then after each failure.
+    `notify`: called with a message about every failure that is retried. `pause`: waits that many seconds.
     """
 
     def __init__(
@@ -321,8 +286,8 @@ class RetryingTestbed(Testbed):
             except TestbedError as error:
                 self.close()
                 if pause is None:
-                    raise TestbedError(f"gave up after {ATTEMPTS} attempts at one run: {error}") from None
-                self._notify(f"attempt {attempt} of {ATTEMPTS} failed, restarting the testbed: {error}")
+                    raise TestbedError(f"gave up after {RETRY_ATTEMPTS} attempts at one run: {error}") from None
+                self._notify(f"attempt {attempt} of {RETRY_ATTEMPTS} failed, restarting the testbed: {error}")
                 self._pause(pause)
         raise AssertionError("the last attempt returns or raises")
 

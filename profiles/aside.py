@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-UNFINISHED = ".unfinished."
+UNFINISHED_PREFIX = ".unfinished."
 """Begins the name of the folder in which `files_aside` collects files."""
 
 AT_FDCWD = -100
@@ -24,7 +24,7 @@ def file_aside(target: Path) -> Iterator[Path]:
     A link stays, and what it points to is replaced; a device or a pipe stays, and gets the content.
     """
     if target.exists() and not target.is_file() and not target.is_dir():
-        with _copied_into(target) as aside:
+        with _copy_into(target) as aside:
             yield aside
         return
     target = target.resolve()
@@ -42,7 +42,7 @@ def file_aside(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _copied_into(device: Path) -> Iterator[Path]:
+def _copy_into(device: Path) -> Iterator[Path]:
     """A path to write to, whose content is written to a device or a pipe when the block ends well."""
     with tempfile.TemporaryDirectory() as folder:
         aside = Path(folder) / "content"
@@ -67,7 +67,7 @@ def directory_aside(target: Path) -> Iterator[Path]:
         aside.chmod(0o777 & ~_umask())
         if not target.exists():
             aside.rename(target)
-        elif not _exchanged(aside, target):
+        elif not _exchange(aside, target):
             retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             target.rename(retired / target.name)
             aside.rename(target)
@@ -82,22 +82,16 @@ def files_aside(target: Path, outdated: Iterable[Path] = ()) -> Iterator[Path]:
 
     Each file replaces the one of its name in a single step; a folder that `target` does not have, and `target` itself
     where there is none, appears whole. Every other file in `target` stays. Only one process may write into `target`.
-
-    Parameters
-    ----------
-    target
-        The directory to write into.
-    outdated
-        Files that are removed just before the others are replaced.
+    `target`: the directory to write into. `outdated`: files that are removed just before the others are replaced.
     """
     if not target.exists():
         with directory_aside(target) as aside:
             yield aside
         return
-    for abandoned in target.glob(f"{UNFINISHED}*"):  # by a process that was killed
+    for abandoned in target.glob(f"{UNFINISHED_PREFIX}*"):  # by a process that was killed
         shutil.rmtree(abandoned)
     with _faults_named(target):
-        aside = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target))
+        aside = Path(tempfile.mkdtemp(prefix=UNFINISHED_PREFIX, dir=target))
     try:
         yield aside
         for path in outdated:
@@ -125,7 +119,7 @@ def _move_into(folder: Path, target: Path) -> None:
             path.replace(place)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def _exchange(one: Path, other: Path) -> bool:
     """Exchange two directories in a single step; False where the system cannot."""
     try:
         rename = ctypes.CDLL(None).renameat2

@@ -12,7 +12,7 @@ Parameters = tuple[tuple[str, float], ...]
 """Parameters of an NF, sorted by name; what is left out has its default."""
 
 
-def sorted_parameters(values: Mapping[str, float]) -> Parameters:
+def sort_parameters(values: Mapping[str, float]) -> Parameters:
     """The parameters as loads hold them."""
     return tuple(sorted((name, float(value)) for name, value in values.items()))
 
@@ -27,7 +27,7 @@ class NfStage:
     @classmethod
     def of(cls, nf: str, parameters: Mapping[str, float] | None = None) -> NfStage:
         """The NF with these parameters."""
-        return cls(nf, sorted_parameters(parameters or {}))
+        return cls(nf, sort_parameters(parameters or {}))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,26 +36,18 @@ class ChainLoad:
 
     Stages of one core run to completion: a batch passes all of them before the core takes the next one. Stages on
     different cores are linked by rings.
-
-    Parameters
-    ----------
-    stages
-        The NFs, in the order in which packets pass them.
-    cores
-        Per core, the indices of its stages; each stage is on one core.
-    traffic
-        What enters the chain.
-    rate_kpps
-        Offered load; 0 is a closed loop: packets enter as fast as the chain takes them.
-    shares
-        Per core, the share of its time that it may spend on this chain; empty for all of it on each.
     """
 
     stages: tuple[NfStage, ...]
+    """The NFs, in the order in which packets pass them."""
     cores: tuple[tuple[int, ...], ...]
+    """Per core, the indices of its stages; each stage is on one core."""
     traffic: TrafficProfile
+    """What enters the chain."""
     rate_kpps: float = 0.0
+    """Offered load; 0 is a closed loop: packets enter as fast as the chain takes them."""
     shares: tuple[float, ...] = ()
+    """Per core, the share of its time that it may spend on this chain; empty for all of it on each."""
 
     @classmethod
     def of(
@@ -98,37 +90,34 @@ class ChainLoad:
 # Stages are separated by commas, parameters follow their NF after colons, and `|` begins the next core.
 
 
-NEXT, NEXT_CORE, PARAMETER = ",", "|", ":"
+NEXT_STAGE, NEXT_CORE, PARAMETER_MARK = ",", "|", ":"
 
 Cores = tuple[tuple[int, ...], ...]
 
 
 def writable(nf: str) -> bool:
     """Whether an NF can be named in the text of a chain: its name holds no separator."""
-    return nf == nf.strip() and not any(separator in nf for separator in (NEXT, NEXT_CORE, PARAMETER))
+    return nf == nf.strip() and not any(separator in nf for separator in (NEXT_STAGE, NEXT_CORE, PARAMETER_MARK))
 
 
 def stages_text(stages: Sequence[NfStage]) -> str:
     """The stages as text, in order."""
-    return NEXT.join(
-        PARAMETER.join([stage.nf, *(f"{name}={value:.10g}" for name, value in stage.parameters)]) for stage in stages
+    return NEXT_STAGE.join(
+        PARAMETER_MARK.join([stage.nf, *(f"{name}={value:.10g}" for name, value in stage.parameters)])
+        for stage in stages
     )
 
 
 def parse_chain(text: str) -> tuple[tuple[NfStage, ...], Cores | None]:
-    """The stages of a chain, and the indices of those on each core; None where the text does not place them.
-
-    Raises
-    ------
-    ValueError
-        With everything that is wrong in it.
+    """The stages of a chain, and the indices of those on each core; None where the text does not place them. Raises
+    `ValueError` with everything that is wrong in it.
     """
     faults: list[str] = []
     stages: list[NfStage] = []
     cores: list[tuple[int, ...]] = []
     for core in text.split(NEXT_CORE):
         first = len(stages)
-        stages += [_stage(part.strip(), faults) for part in core.split(NEXT)]
+        stages += [_stage(part.strip(), faults) for part in core.split(NEXT_STAGE)]
         cores.append(tuple(range(first, len(stages))))
     if faults:
         raise ValueError("; ".join(faults))
@@ -136,7 +125,7 @@ def parse_chain(text: str) -> tuple[tuple[NfStage, ...], Cores | None]:
 
 
 def _stage(text: str, faults: list[str]) -> NfStage:
-    nf, *parameters = text.split(PARAMETER)
+    nf, *parameters = text.split(PARAMETER_MARK)
     if not nf:
         faults.append("a stage is empty")
     values = {}

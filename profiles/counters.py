@@ -13,29 +13,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Counter readings of one workload, or the sum of several workloads' readings.
-
-    Parameters
-    ----------
-    ipc
-        Instructions per cycle.
-    irt
-        Instructions retired per second.
-    l2crd, l2cwr
-        L2 data cache reads and writes per second.
-    memrd, memwr
-        Data memory reads and writes per second.
-    wss
-        Working set size, MB.
-    """
+    """Counter readings of one workload, or the sum of several workloads' readings."""
 
     ipc: float = 0.0
+    """Instructions per cycle."""
     irt: float = 0.0
+    """Instructions retired per second."""
     l2crd: float = 0.0
     l2cwr: float = 0.0
+    """L2 data cache reads and writes per second."""
     memrd: float = 0.0
     memwr: float = 0.0
+    """Data memory reads and writes per second."""
     wss: float = 0.0
+    """Working set size, MB."""
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, float]) -> Counters:

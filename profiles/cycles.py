@@ -13,54 +13,37 @@ from profiles.profile import write_json
 from profiles.traffic import TrafficProfile
 
 CYCLES_FILE = "cycles.json"
-SERVER = "server"
+SERVER_DEVICE = "server"
 """The device of testbeds that do not describe their kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class CyclesOfRules:
-    """How cycles grow with the rules of an NF.
-
-    Parameters
-    ----------
-    rules
-        Their number at which `NfCycles.cycles` was measured.
-    cycles_per_rule
-        Of each further rule.
-    error_pct
-        The largest relative difference between the straight line and what was measured.
-    """
+    """How cycles grow with the rules of an NF."""
 
     rules: float
+    """Their number at which `NfCycles.cycles` was measured."""
     cycles_per_rule: float
+    """Of each further rule."""
     error_pct: float
+    """The largest relative difference between the straight line and what was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class NfCycles:
-    """Cycles per packet of one NF on one core, without those of the source.
-
-    Parameters
-    ----------
-    cycles
-        At the traffic at which it takes most: the mean of `repeats` runs, of which `low` is the least, `high` the most.
-    traffic
-        That traffic.
-    at_default
-        At the default traffic.
-    replicable
-        Whether several cores can run copies of it.
-    of_rules
-        For an NF with rules.
-    """
+    """Cycles per packet of one NF on one core, without those of the source."""
 
     cycles: float
+    """At the traffic at which it takes most: the mean of `repeats` runs, of which `low` is the least, `high` the most.
+    """
     low: float
     high: float
     repeats: int
     traffic: TrafficProfile
     at_default: float
+    """At the default traffic."""
     replicable: bool
+    """Whether several cores can run copies of it."""
     of_rules: CyclesOfRules | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,7 +80,7 @@ class MeasuredCycles:
 
 def write_cycles(measured: MeasuredCycles, description: TestbedDescription, path: Path, known: Path) -> None:
     """Write the cycles to `path`; NFs that the file `known` has of the same testbed stay, unless measured again."""
-    device = description.nic.kind or SERVER
+    device = description.nic.kind or SERVER_DEVICE
     nfs = {name: {device: nf.as_dict()} for name, nf in measured.nfs.items()}
     write_json(
         {
@@ -105,13 +88,13 @@ def write_cycles(measured: MeasuredCycles, description: TestbedDescription, path
             "simulated": description.simulated,
             "clock_mhz": _neat(measured.clock_mhz),
             "source_cycles": _neat(measured.source_cycles),
-            "nfs": dict(sorted({**_known(known, description), **nfs}.items())),
+            "nfs": dict(sorted({**_read_known(known, description), **nfs}.items())),
         },
         path,
     )
 
 
-def _known(path: Path, description: TestbedDescription) -> dict[str, Any]:
+def _read_known(path: Path, description: TestbedDescription) -> dict[str, Any]:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -32,7 +32,7 @@ MOST_NAME_BYTES = 200
 MOST_SMS = 10_000
 MOST_EXECUTORS = 1024
 MOST_PACKETS = 1_000_000
-LARGEST = 1e15
+LARGEST_NUMBER = 1e15
 
 
 def _number(value: object) -> object:
@@ -42,7 +42,7 @@ def _number(value: object) -> object:
     return value
 
 
-def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
+def _order_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
     if bounds[0] > bounds[1]:
         raise ValueError(f"range [{bounds[0]:g}, {bounds[1]:g}] ends before it begins")
     return bounds
@@ -54,9 +54,9 @@ def _short(name: str) -> str:
     return name
 
 
-_Value = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST), BeforeValidator(_number)]
+_Value = Annotated[FiniteFloat, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER), BeforeValidator(_number)]
 Cores = Annotated[int, Field(gt=0, le=MOST_CORES), BeforeValidator(_number)]
-ValueRange = Annotated[tuple[_Value, _Value], AfterValidator(_ordered)]
+ValueRange = Annotated[tuple[_Value, _Value], AfterValidator(_order_bounds)]
 Label = Annotated[str, StringConstraints(min_length=1, pattern=r"^\P{Cc}*$"), AfterValidator(_short)]
 """A name that is printed as it is."""
 FileName = Annotated[str, StringConstraints(pattern=r"^[^/\\\p{Cc}.][^/\\\p{Cc}]*$"), AfterValidator(_short)]
@@ -101,7 +101,7 @@ class NicModel(_Described):
     cores: Cores
     kind: Literal["smartnic", "server", "gpu"] | None = None
     clock_mhz: Annotated[_Value, Field(gt=0), AfterValidator(_same_clock)] | None = None
-    llc_bytes: Annotated[int, Field(gt=0, le=int(LARGEST)), BeforeValidator(_number)] | None = None
+    llc_bytes: Annotated[int, Field(gt=0, le=int(LARGEST_NUMBER)), BeforeValidator(_number)] | None = None
     accelerators: tuple[Label, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
     sms: Annotated[int, Field(gt=0, le=MOST_SMS), BeforeValidator(_number)] | None = None
     executors_per_sm: Annotated[int, Field(gt=0, le=MOST_EXECUTORS), BeforeValidator(_number)] | None = None
@@ -117,29 +117,21 @@ class NicModel(_Described):
 
 
 class NfDescription(_Described):
-    """A network function that a testbed offers.
-
-    Parameters
-    ----------
-    cores, accelerators
-        What it takes and uses.
-    parameters, default_parameters
-        The range of each parameter that it knows, and the value of those that a run does not set.
-    replicable
-        Whether several cores can run copies of it; None where the testbed does not describe it.
-    moves
-        Of each packet, what it moves to a GPU; None where there is none.
-    """
+    """A network function that a testbed offers."""
 
     OPTIONAL = ("parameters", "default_parameters", "replicable", "moves")
 
     name: FileName
     cores: Cores
     accelerators: tuple[FileName, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
+    """What it takes and uses."""
     parameters: dict[Label, ValueRange] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     default_parameters: dict[Label, _Value] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
+    """The range of each parameter that it knows, and the value of those that a run does not set."""
     replicable: bool | None = None
+    """Whether several cores can run copies of it; None where the testbed does not describe it."""
     moves: Literal["header", "payload", "both"] | None = None
+    """Of each packet, what it moves to a GPU; None where there is none."""
 
     @model_validator(mode="after")
     def _defaults_in_range(self) -> NfDescription:
@@ -161,19 +153,7 @@ class BenchDescription(_Described):
 
 
 class TestbedDescription(Shown, _Described):
-    """All that a testbed reports before anything has run on it.
-
-    Parameters
-    ----------
-    chains
-        Whether it runs chains of NFs.
-    paced
-        Whether it offers packets to NFs at a given rate; a GPU always does.
-    workers
-        Of a GPU, the CPU cores that serve NFs, one each; None: all cores.
-    arbitration
-        Of a GPU, how batches contend for the bus: each once, or again every period.
-    """
+    """All that a testbed reports before anything has run on it."""
 
     __test__ = False
     OPTIONAL = ("chains", "paced", "workers", "arbitration")
@@ -188,9 +168,13 @@ class TestbedDescription(Shown, _Described):
     nfs: tuple[NfDescription, ...] = Field(max_length=MOST_NFS)
     benches: tuple[BenchDescription, ...] = Field(default=(), max_length=MOST_BENCHES)
     chains: bool = False
+    """Whether it runs chains of NFs."""
     paced: bool = False
+    """Whether it offers packets to NFs at a given rate; a GPU always does."""
     workers: Cores | None = None
+    """Of a GPU, the CPU cores that serve NFs, one each; None: all cores."""
     arbitration: Literal["one-shot", "sporadic"] | None = None
+    """Of a GPU, how batches contend for the bus: each once, or again every period."""
 
     @model_validator(mode="after")
     def _consistent(self) -> TestbedDescription:

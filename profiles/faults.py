@@ -6,32 +6,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-SHOWN = 20
+MOST_SHOWN_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong, and where.
-
-    Parameters
-    ----------
-    file
-        The file as the user named it, or what stands for it (`--fleet`, `<stdin>`).
-    line
-        1-based; None when the fault is not of one line.
-    column
-        The column, key or parameter; None when the fault is of the whole line.
-    message
-        What is wrong, with the value that was found.
-    hint
-        What to do about it.
-    """
+    """One thing that is wrong, and where."""
 
     file: str
+    """The file as the user named it, or what stands for it (`--fleet`, `<stdin>`)."""
     line: int | None
+    """1-based; None when the fault is not of one line."""
     column: str | None
+    """The column, key or parameter; None when the fault is of the whole line."""
     message: str
+    """What is wrong, with the value that was found."""
     hint: str | None = None
+    """What to do about it."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -48,33 +39,27 @@ class InputError(Exception):
 
     @classmethod
     def of(
-        cls,
-        file: str,
-        message: str,
-        *,
-        line: int | None = None,
-        column: str | None = None,
-        hint: str | None = None,
+        cls, file: str, message: str, *, line: int | None = None, column: str | None = None, hint: str | None = None
     ) -> InputError:
         """An error with one fault."""
         return cls([Fault(file, line, column, message, hint)])
 
     def render(self) -> str:
         """At most twenty faults, a line each, then how many more, then each distinct hint once."""
-        lines = [str(fault) for fault in self.faults[:SHOWN]]
-        if len(self.faults) > SHOWN:
-            lines.append(f"... and {len(self.faults) - SHOWN} more")
-        hints = dict.fromkeys(fault.hint for fault in self.faults[:SHOWN] if fault.hint)
+        lines = [str(fault) for fault in self.faults[:MOST_SHOWN_FAULTS]]
+        if len(self.faults) > MOST_SHOWN_FAULTS:
+            lines.append(f"... and {len(self.faults) - MOST_SHOWN_FAULTS} more")
+        hints = dict.fromkeys(fault.hint for fault in self.faults[:MOST_SHOWN_FAULTS] if fault.hint)
         return "\n".join(lines + [f"hint: {hint}" for hint in hints])
 
 
 def printable(text: str) -> str:
     """Text of the user, or of another program, as a message shows it: without control characters and line ends."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`did you mean X?` for the known name closest to `name`, whatever its case, else `one of X, Y, Z`."""
-    by_lower_case = {one.lower(): one for one in known}
+    by_lower_case = {word.lower(): word for word in known}
     near = get_close_matches(name.lower(), by_lower_case, n=1)
     return f"did you mean {by_lower_case[near[0]]}?" if near else f"one of {', '.join(by_lower_case.values())}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SCHEDULERS = ("temporal", "spatial")
+GPU_SCHEDULERS = ("temporal", "spatial")
 """How a GPU without executors runs kernels: one at a time, or side by side while there is room."""
 
 
@@ -19,27 +19,18 @@ class Minibatch:
 
 @dataclass(frozen=True, slots=True, order=True)
 class GpuSettings:
-    """How one NF uses a GPU.
-
-    Parameters
-    ----------
-    batch
-        Packets that its worker collects before it sends them.
-    order
-        Its turn on the bus to the GPU, smaller first; None where the bus serves batches as they come.
-    minibatches
-        How each batch is split over the SMs; empty where the scheduler of the GPU places its threads.
-    flush_us
-        The worker sends fewer packets than a batch when the first of them has waited this long; None: never.
-    scheduler
-        Of `SCHEDULERS`; only without minibatches, where None is `spatial`.
-    """
+    """How one NF uses a GPU."""
 
     batch: int
+    """Packets that its worker collects before it sends them."""
     order: int | None
+    """Its turn on the bus to the GPU, smaller first; None where the bus serves batches as they come."""
     minibatches: tuple[Minibatch, ...] = ()
+    """How each batch is split over the SMs; empty where the scheduler of the GPU places its threads."""
     flush_us: float | None = None
+    """The worker sends fewer packets than a batch when the first of them has waited this long; None: never."""
     scheduler: str | None = None
+    """Of `GPU_SCHEDULERS`; only without minibatches, where None is `spatial`."""
 
     @classmethod
     def of(
@@ -56,5 +47,5 @@ class GpuSettings:
         optional = {"order": self.order, "flush_us": self.flush_us, "scheduler": self.scheduler}
         written |= {name: value for name, value in optional.items() if value is not None}
         if self.minibatches:
-            written["minibatches"] = [{"sm": one.sm, "packets": one.packets} for one in self.minibatches]
+            written["minibatches"] = [{"sm": part.sm, "packets": part.packets} for part in self.minibatches]
         return written

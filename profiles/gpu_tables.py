@@ -18,31 +18,54 @@ from profiles.files.json import read_model
 from profiles.table import read_table, write_table
 from profiles.traffic import ATTRIBUTES
 
-GPU = "gpu"
+GPU_KIND = "gpu"
 """The `nic.kind` of a GPU server."""
-MEAN, P99 = "mean_us", "p99_us"
+MEAN_COLUMN, P99_COLUMN = "mean_us", "p99_us"
 RETURN_MEAN, RETURN_P99 = "return_mean_us", "return_p99_us"
-RATE, BATCH, PACKETS, OTHERS, BUSY = "rate_kpps", "batch", "packets", "others", "others_busy"
-REPEATS, SPREAD = "repeats", "spread_us"
+RATE_COLUMN, BATCH_COLUMN, PACKETS_COLUMN, OTHERS_COLUMN, BUSY_COLUMN = (
+    "rate_kpps",
+    "batch",
+    "packets",
+    "others",
+    "others_busy",
+)
+REPEATS_COLUMN, SPREAD_COLUMN = "repeats", "spread_us"
 """How often a row was measured, and by how much the means differ (largest less smallest)."""
-TRAFFIC = list(ATTRIBUTES)
+TRAFFIC_COLUMNS = list(ATTRIBUTES)
 LATENCY_FILE = "latency.csv"
-RUN, NF, ORDER, MINIBATCHES, KPPS = "run", "nf", "order", "minibatches", "throughput_kpps"
+RUN_COLUMN, NF_COLUMN, ORDER_COLUMN, MINIBATCHES_COLUMN, KPPS_COLUMN = (
+    "run",
+    "nf",
+    "order",
+    "minibatches",
+    "throughput_kpps",
+)
 LATENCY_MEAN, LATENCY_P50, LATENCY_P99 = "latency_mean_us", "latency_p50_us", "latency_p99_us"
-STAGES = ("batching", "pre_post", "transfer_wait", "transfer", "kernel_wait", "kernel", "return")
-STAGE_COLUMNS = [f"{stage}_us" for stage in STAGES]
-WORKLOAD_COLUMNS = [NF, *TRAFFIC, RATE, BATCH, ORDER, MINIBATCHES]
-LATENCY_COLUMNS = [RUN, *WORKLOAD_COLUMNS, KPPS, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, *STAGE_COLUMNS, REPEATS]
-KEYS = {
-    "batching": [RATE, BATCH],
-    "transfer": [BATCH],
-    "kernel": [PACKETS],
-    "sharing": [PACKETS, OTHERS],
-    "prepost": [BATCH],
+STAGE_NAMES = ("batching", "pre_post", "transfer_wait", "transfer", "kernel_wait", "kernel", "return")
+STAGE_COLUMNS = [f"{stage}_us" for stage in STAGE_NAMES]
+WORKLOAD_COLUMNS = [NF_COLUMN, *TRAFFIC_COLUMNS, RATE_COLUMN, BATCH_COLUMN, ORDER_COLUMN, MINIBATCHES_COLUMN]
+LATENCY_COLUMNS = [
+    RUN_COLUMN,
+    *WORKLOAD_COLUMNS,
+    KPPS_COLUMN,
+    LATENCY_MEAN,
+    LATENCY_P50,
+    LATENCY_P99,
+    *STAGE_COLUMNS,
+    REPEATS_COLUMN,
+]
+KEYS_OF_FILE = {
+    "batching": [RATE_COLUMN, BATCH_COLUMN],
+    "transfer": [BATCH_COLUMN],
+    "kernel": [PACKETS_COLUMN],
+    "sharing": [PACKETS_COLUMN, OTHERS_COLUMN],
+    "prepost": [BATCH_COLUMN],
 }
 """The columns of each file of an NF that say what was measured, after those of traffic."""
-TIMES = {name: [MEAN, P99] for name in KEYS} | {"transfer": [MEAN, P99, RETURN_MEAN, RETURN_P99]}
-_POSITIVE = ["flows", "packet_size", RATE, BATCH, PACKETS]
+TIMES_OF_FILE = {name: [MEAN_COLUMN, P99_COLUMN] for name in KEYS_OF_FILE} | {
+    "transfer": [MEAN_COLUMN, P99_COLUMN, RETURN_MEAN, RETURN_P99]
+}
+_POSITIVE_COLUMNS = ["flows", "packet_size", RATE_COLUMN, BATCH_COLUMN, PACKETS_COLUMN]
 
 Minibatches = tuple[tuple[int, int], ...]
 """SM and packets of each."""
@@ -50,7 +73,8 @@ Minibatches = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class GpuNfProfile:
-    """The tables of one NF, each with the traffic columns, its `KEYS` and `TIMES`, `repeats` and `spread_us`.
+    """The tables of one NF, each with the traffic columns, its `KEYS_OF_FILE` and `TIMES_OF_FILE`, `repeats` "
+    "and `spread_us`.
 
     `sharing` also has `others_busy`: per sharer, the share of the time during which its kernel ran; empty cells mean
     always. A table that was not measured is empty.
@@ -66,30 +90,22 @@ class GpuNfProfile:
 
     def write_files(self, folder: Path) -> None:
         """Write each table into `folder`, which is made where it does not exist."""
-        for name in KEYS:
+        for name in KEYS_OF_FILE:
             write_table(getattr(self, name), folder / f"{name}.csv")
 
 
 @dataclass(frozen=True)
 class GpuProfile:
-    """A profile directory of a GPU server, read whole.
-
-    Parameters
-    ----------
-    source
-        Where it was read from.
-    testbed
-        The `describe` answer.
-    nfs
-        By name, sorted.
-    latency
-        Runs with the latency of every NF from end to end, alone and in co-locations: `LATENCY_COLUMNS`.
-    """
+    """A profile directory of a GPU server, read whole."""
 
     source: Path
+    """Where it was read from."""
     testbed: TestbedDescription
+    """The `describe` answer."""
     nfs: dict[str, GpuNfProfile]
+    """By name, sorted."""
     latency: pd.DataFrame
+    """Runs with the latency of every NF from end to end, alone and in co-locations: `LATENCY_COLUMNS`."""
 
 
 def is_gpu_profile(directory: Path) -> bool:
@@ -98,32 +114,26 @@ def is_gpu_profile(directory: Path) -> bool:
         testbed = TestbedDescription.model_validate_json((directory / "testbed.json").read_bytes())
     except (OSError, ValueError):
         return False
-    return testbed.nic.kind == GPU
+    return testbed.nic.kind == GPU_KIND
 
 
 def read_gpu_profile(directory: Path) -> GpuProfile:
-    """The profile of a GPU server in `directory`.
-
-    Raises
-    ------
-    InputError
-        With every fault of every file.
-    """
+    """The profile of a GPU server in `directory`. Raises `InputError` with every fault of every file."""
     path = directory / "testbed.json"
     faults: list[Fault] = []
     testbed = read_model(path, TestbedDescription, faults)
     if testbed is None:
         raise InputError(faults)
-    if testbed.nic.kind != GPU:
-        raise InputError.of(str(path), f"kind {testbed.nic.kind} is not {GPU}", column="nic.kind")
-    folders = sorted(one for one in directory.glob("[!.]*") if one.is_dir() and (one / "kernel.csv").exists())
+    if testbed.nic.kind != GPU_KIND:
+        raise InputError.of(str(path), f"kind {testbed.nic.kind} is not {GPU_KIND}", column="nic.kind")
+    folders = sorted(path for path in directory.glob("[!.]*") if path.is_dir() and (path / "kernel.csv").exists())
     known = {nf.name: nf for nf in testbed.nfs}
     faults += [
-        Fault(str(one), None, None, f"testbed.json describes no NF {one.name}")
-        for one in folders
-        if one.name not in known
+        Fault(str(folder), None, None, f"testbed.json describes no NF {folder.name}")
+        for folder in folders
+        if folder.name not in known
     ]
-    nfs = {one.name: _read_nf(one, known[one.name], faults) for one in folders if one.name in known}
+    nfs = {folder.name: _read_nf(folder, known[folder.name], faults) for folder in folders if folder.name in known}
     latency = _read_latency(directory / LATENCY_FILE, known, faults)
     if not nfs and not faults:
         faults.append(Fault(str(directory), None, None, "contains no NF: no folder with kernel.csv in it"))
@@ -161,7 +171,7 @@ def parse_busy(text: str, sharers: int) -> tuple[float, ...]:
     if not text:
         return (1.0,) * sharers
     found = tuple(float(part) for part in text.split(";"))
-    if len(found) != sharers or not all(0 < one <= 1 for one in found):
+    if len(found) != sharers or not all(0 < share <= 1 for share in found):
         raise ValueError(f"'{text}' does not have {sharers} shares above 0 and at most 1")
     return found
 
@@ -180,46 +190,77 @@ def _whole(text: str, least: int) -> int:
 
 
 def _read_nf(folder: Path, description: NfDescription, faults: list[Fault]) -> GpuNfProfile:
-    tables = {name: _table(folder / f"{name}.csv", name, faults) for name in KEYS}
+    tables = {name: _table(folder / f"{name}.csv", name, faults) for name in KEYS_OF_FILE}
     return GpuNfProfile(name=folder.name, description=description, **tables)
 
 
 def _table(path: Path, name: str, faults: list[Fault]) -> pd.DataFrame:
-    p99s = {column: np.nan for column in TIMES[name] if "p99" in column}
-    required = ["flows", "packet_size", *KEYS[name], *(one for one in TIMES[name] if one not in p99s)]
+    p99s = {column: np.nan for column in TIMES_OF_FILE[name] if "p99" in column}
+    required = [
+        "flows",
+        "packet_size",
+        *KEYS_OF_FILE[name],
+        *(column for column in TIMES_OF_FILE[name] if column not in p99s),
+    ]
     if name == "sharing" and not path.exists():
-        return pd.DataFrame({one: pd.Series(dtype=np.float64) for one in [*TRAFFIC, *required[2:], P99, BUSY]})
-    text = [OTHERS, BUSY] if name == "sharing" else []
-    positive = [one for one in _POSITIVE if one in required]
-    defaults = {"mtbr": 0.0, REPEATS: 1.0, SPREAD: np.nan, **p99s}
+        return pd.DataFrame(
+            {
+                column: pd.Series(dtype=np.float64)
+                for column in [*TRAFFIC_COLUMNS, *required[2:], P99_COLUMN, BUSY_COLUMN]
+            }
+        )
+    text = [OTHERS_COLUMN, BUSY_COLUMN] if name == "sharing" else []
+    positive = [column for column in _POSITIVE_COLUMNS if column in required]
+    defaults = {"mtbr": 0.0, REPEATS_COLUMN: 1.0, SPREAD_COLUMN: np.nan, **p99s}
     table, wrong = read_table(path, required, defaults, text=text, positive=positive)
     faults += wrong
     if name == "sharing" and not wrong:
-        if BUSY not in table:
-            table[BUSY] = ""
-        faults += _wrong_cells(table, path, OTHERS, lambda row: parse_others(str(row[OTHERS])))
+        if BUSY_COLUMN not in table:
+            table[BUSY_COLUMN] = ""
+        faults += _wrong_cells(table, path, OTHERS_COLUMN, lambda row: parse_others(str(row[OTHERS_COLUMN])))
         faults += _wrong_cells(
-            table, path, BUSY, lambda row: parse_busy(str(row[BUSY]), str(row[OTHERS]).count(";") + 1)
+            table,
+            path,
+            BUSY_COLUMN,
+            lambda row: parse_busy(str(row[BUSY_COLUMN]), str(row[OTHERS_COLUMN]).count(";") + 1),
         )
     return table
 
 
 def _read_latency(path: Path, known: Mapping[str, NfDescription], faults: list[Fault]) -> pd.DataFrame:
     if not path.exists():
-        return pd.DataFrame({one: pd.Series(dtype=np.float64) for one in LATENCY_COLUMNS})
-    required = [RUN, NF, "flows", "packet_size", RATE, BATCH, ORDER, MINIBATCHES, KPPS, LATENCY_MEAN, LATENCY_P99]
-    defaults = {"mtbr": 0.0, LATENCY_P50: np.nan, REPEATS: 1.0, **dict.fromkeys(STAGE_COLUMNS, np.nan)}
+        return pd.DataFrame({column: pd.Series(dtype=np.float64) for column in LATENCY_COLUMNS})
+    required = [
+        RUN_COLUMN,
+        NF_COLUMN,
+        "flows",
+        "packet_size",
+        RATE_COLUMN,
+        BATCH_COLUMN,
+        ORDER_COLUMN,
+        MINIBATCHES_COLUMN,
+        KPPS_COLUMN,
+        LATENCY_MEAN,
+        LATENCY_P99,
+    ]
+    defaults = {"mtbr": 0.0, LATENCY_P50: np.nan, REPEATS_COLUMN: 1.0, **dict.fromkeys(STAGE_COLUMNS, np.nan)}
     table, wrong = read_table(
-        path, required, defaults, text=[RUN, NF, MINIBATCHES], positive=["flows", "packet_size", RATE, BATCH, KPPS]
+        path,
+        required,
+        defaults,
+        text=[RUN_COLUMN, NF_COLUMN, MINIBATCHES_COLUMN],
+        positive=["flows", "packet_size", RATE_COLUMN, BATCH_COLUMN, KPPS_COLUMN],
     )
     faults += wrong
     if not wrong:
-        faults += _wrong_cells(table, path, MINIBATCHES, lambda row: parse_minibatches(str(row[MINIBATCHES])))
-        faults += _wrong_cells(table, path, NF, lambda row: _known(str(row[NF]), known))
+        faults += _wrong_cells(
+            table, path, MINIBATCHES_COLUMN, lambda row: parse_minibatches(str(row[MINIBATCHES_COLUMN]))
+        )
+        faults += _wrong_cells(table, path, NF_COLUMN, lambda row: _check_known(str(row[NF_COLUMN]), known))
     return table
 
 
-def _known(name: str, known: Mapping[str, NfDescription]) -> None:
+def _check_known(name: str, known: Mapping[str, NfDescription]) -> None:
     if name not in known:
         raise ValueError(f"testbed.json describes no NF {name}")
 

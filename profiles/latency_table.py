@@ -18,13 +18,24 @@ from profiles.traffic import ATTRIBUTES
 if TYPE_CHECKING:
     import pandas as pd
 
-LATENCY = "latency"
-COMPETITORS = "competitors"
-CAPACITY, RATE = "capacity_kpps", "rate_kpps"
-MEAN, P50, P99, MAX = "mean_us", "p50_us", "p99_us", "max_us"
-REPEATS, SPREAD = "repeats", "spread_us"
+LATENCY_FILE = "latency"
+COMPETITORS_COLUMN = "competitors"
+CAPACITY_COLUMN, RATE_COLUMN = "capacity_kpps", "rate_kpps"
+MEAN_COLUMN, P50_COLUMN, P99_COLUMN, MAX_COLUMN = "mean_us", "p50_us", "p99_us", "max_us"
+REPEATS_COLUMN, SPREAD_COLUMN = "repeats", "spread_us"
 """How often a row was measured, and by how much the p99s differ (largest less smallest)."""
-LATENCY_COLUMNS = [*ATTRIBUTES, COMPETITORS, CAPACITY, RATE, MEAN, P50, P99, MAX, REPEATS, SPREAD]
+LATENCY_COLUMNS = [
+    *ATTRIBUTES,
+    COMPETITORS_COLUMN,
+    CAPACITY_COLUMN,
+    RATE_COLUMN,
+    MEAN_COLUMN,
+    P50_COLUMN,
+    P99_COLUMN,
+    MAX_COLUMN,
+    REPEATS_COLUMN,
+    SPREAD_COLUMN,
+]
 
 
 def competitors_text(nfs: Iterable[str]) -> str:
@@ -37,7 +48,7 @@ def no_latencies() -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(
-        {name: pd.Series(dtype=object if name == COMPETITORS else np.float64) for name in LATENCY_COLUMNS}
+        {name: pd.Series(dtype=object if name == COMPETITORS_COLUMN else np.float64) for name in LATENCY_COLUMNS}
     )
 
 
@@ -48,23 +59,27 @@ def read_latencies(path: Path) -> tuple[pd.DataFrame, list[Fault]]:
     """
     if not path.exists():
         return no_latencies(), []
-    required = ["flows", "packet_size", CAPACITY, RATE, P99]
-    unknown = dict.fromkeys((MEAN, P50, MAX, SPREAD), np.nan)
-    positive = ["flows", "packet_size", CAPACITY, RATE, P99]
+    required = ["flows", "packet_size", CAPACITY_COLUMN, RATE_COLUMN, P99_COLUMN]
+    unknown = dict.fromkeys((MEAN_COLUMN, P50_COLUMN, MAX_COLUMN, SPREAD_COLUMN), np.nan)
+    positive = ["flows", "packet_size", CAPACITY_COLUMN, RATE_COLUMN, P99_COLUMN]
     table, faults = read_table(
-        path, required, {"mtbr": 0.0, REPEATS: 1.0, **unknown}, text=[COMPETITORS], positive=positive
+        path, required, {"mtbr": 0.0, REPEATS_COLUMN: 1.0, **unknown}, text=[COMPETITORS_COLUMN], positive=positive
     )
     if faults:
         return table, faults
-    if COMPETITORS not in table:
-        table[COMPETITORS] = ""
+    if COMPETITORS_COLUMN not in table:
+        table[COMPETITORS_COLUMN] = ""
     lines = np.array(table.attrs["lines"])
-    beyond = lines[(table[RATE] >= table[CAPACITY]).to_numpy()]
+    beyond = lines[(table[RATE_COLUMN] >= table[CAPACITY_COLUMN]).to_numpy()]
     faults += [
         Fault(
-            str(path), int(line), RATE, f"is not below {CAPACITY}", "an NF that is overloaded has no latency to learn"
+            str(path),
+            int(line),
+            RATE_COLUMN,
+            f"is not below {CAPACITY_COLUMN}",
+            "an NF that is overloaded has no latency to learn",
         )
         for line in beyond
     ]
-    odd = lines[(table[MEAN] > table[P99]).to_numpy()]
-    return table, faults + [Fault(str(path), int(line), MEAN, f"is above {P99}") for line in odd]
+    odd = lines[(table[MEAN_COLUMN] > table[P99_COLUMN]).to_numpy()]
+    return table, faults + [Fault(str(path), int(line), MEAN_COLUMN, f"is above {P99_COLUMN}") for line in odd]

@@ -18,7 +18,7 @@ from profiles.counters import COUNTERS
 from profiles.description import NfDescription, TestbedDescription
 from profiles.faults import Fault, InputError
 from profiles.files.json import read_model
-from profiles.latency_table import LATENCY, no_latencies, read_latencies
+from profiles.latency_table import LATENCY_FILE, no_latencies, read_latencies
 from profiles.table import read_table, write_table
 from profiles.traffic import ATTRIBUTES, TrafficProfile
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 TRAFFIC_COLUMNS = list(ATTRIBUTES)
 COUNTER_COLUMNS = list(COUNTERS)
-THROUGHPUT = "throughput_kpps"
+KPPS_COLUMN = "throughput_kpps"
 FIRST_SERVICE = "competitor_service_ms"
 FIRST_RATE = "competitor_kpps"
-RUN, NF = "run", "nf"
+RUN_COLUMN, NF_COLUMN = "run", "nf"
 CO_LOCATIONS, FORMER_CO_LOCATIONS = "co-locations", "companies"
 """The file of measured co-locations, and its name in profiles written by earlier versions."""
-NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS, LATENCY)
+NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS, LATENCY_FILE)
 
 
 def service_column(accelerator: str) -> str:
@@ -48,41 +48,27 @@ def rate_column(accelerator: str) -> str:
 
 @dataclass(frozen=True)
 class NfProfile:
-    """What was measured of one NF. Every table has the traffic columns and `throughput_kpps`; empty means not measured.
-
-    Parameters
-    ----------
-    name
-        The NF.
-    description
-        Cores and accelerators as its testbed described them; None when the profile has no `nf.json`.
-    solo
-        Alone on the NIC: the NF's own seven counters.
-    memory
-        Under memory contention only: the competitors' summed seven counters.
-    accelerators
-        Per accelerator: `competitor_service_ms` and `competitor_kpps` (NaN when the competitor saturates).
-    pattern
-        Under memory and accelerator contention together: the competitors' summed seven counters, and for each
-        accelerator `service_column` and `rate_column`.
-    co_runs
-        Co-located with other NFs that are only known by the contention they cause; columns of `pattern`.
-    co_locations
-        Co-located with NFs that are known by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one
-        run ran side by side; a second run of the same co-location is a repeat.
-    latency
-        Latencies at offered rates, alone and beside others: `LATENCY_COLUMNS`. Profiling of latency writes its file.
-    """
+    """What was measured of one NF: tables with the traffic columns and `throughput_kpps`; empty means not measured."""
 
     name: str
     description: NfDescription | None
+    """Cores and accelerators as its testbed described them; None when the profile has no `nf.json`."""
     solo: pd.DataFrame
+    """Alone on the NIC: the NF's own seven counters."""
     memory: pd.DataFrame
+    """Under memory contention only: the competitors' summed seven counters."""
     accelerators: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """Per accelerator: `competitor_service_ms` and `competitor_kpps` (NaN when the competitor saturates)."""
     pattern: pd.DataFrame = field(default_factory=lambda: _no_table())
+    """Under memory and accelerator contention together: the competitors' summed seven counters, and for each
+    accelerator `service_column` and `rate_column`."""
     co_runs: pd.DataFrame = field(default_factory=lambda: _no_table())
+    """Co-located with other NFs that are only known by the contention they cause; columns of `pattern`."""
     co_locations: pd.DataFrame = field(default_factory=lambda: _no_table())
+    """Co-located with NFs that are known by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one
+    run ran side by side; a second run of the same co-location is a repeat."""
     latency: pd.DataFrame = field(default_factory=no_latencies)
+    """Latencies at offered rates, alone and beside others: `LATENCY_COLUMNS`. Profiling of latency writes its file."""
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -124,24 +110,16 @@ class NfProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile directory, read whole.
-
-    Parameters
-    ----------
-    source
-        Where it was read from.
-    testbed
-        The `describe` answer; None when the profile was written without one, and then no range is declared.
-    benches
-        The benches alone: bench, its parameters, seven counters, throughput_kpps, `service_column` per accelerator.
-    nfs
-        By name, sorted.
-    """
+    """A profile directory, read whole."""
 
     source: Path
+    """Where it was read from."""
     testbed: TestbedDescription | None
+    """The `describe` answer; None when the profile was written without one, and then no range is declared."""
     benches: pd.DataFrame
+    """The benches alone: bench, its parameters, seven counters, throughput_kpps, `service_column` per accelerator."""
     nfs: dict[str, NfProfile]
+    """By name, sorted."""
 
     def default_traffic(self) -> TrafficProfile:
         """The testbed's default traffic, else the traffic most often measured."""
@@ -162,13 +140,7 @@ class Profile:
 
 
 def read_profile(directory: Path) -> Profile:
-    """The profile in `directory`.
-
-    Raises
-    ------
-    InputError
-        With every fault of every file.
-    """
+    """The profile in `directory`. Raises `InputError` with every fault of every file."""
     if not directory.is_dir():
         raise InputError.of(
             str(directory),
@@ -202,9 +174,9 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
     description = read_model(described, NfDescription, faults) if described.exists() else None
 
     def table(path: Path, columns: Sequence[str], defaults: dict[str, float], text: Sequence[str] = ()) -> pd.DataFrame:
-        required = [*columns, "flows", "packet_size", THROUGHPUT]
+        required = [*columns, "flows", "packet_size", KPPS_COLUMN]
         read, wrong = read_table(
-            path, required, {"mtbr": 0.0, **defaults}, text=text, positive=["flows", "packet_size", THROUGHPUT]
+            path, required, {"mtbr": 0.0, **defaults}, text=text, positive=["flows", "packet_size", KPPS_COLUMN]
         )
         faults.extend(wrong)
         return read
@@ -222,30 +194,28 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         for name in accelerators
         if name not in uses
     ]  # fmt: skip
-    solo, co_locations = folder / "solo.csv", _co_locations_file(folder)
+    current, former = folder / f"{CO_LOCATIONS}.csv", folder / f"{FORMER_CO_LOCATIONS}.csv"
+    solo, co_locations = folder / "solo.csv", (former if former.exists() and not current.exists() else current)
     mixed = {
-        stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _mixed_defaults(uses)), uses)
+        stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _default_mixed(uses)), uses)
         for stem in ("pattern", "co-runs")
         if (folder / f"{stem}.csv").exists()
     }
-    latency, wrong = read_latencies(folder / f"{LATENCY}.csv")
+    latency, wrong = read_latencies(folder / f"{LATENCY_FILE}.csv")
     faults += wrong
     return NfProfile(
         name=folder.name,
         description=description,
         solo=table(solo, COUNTER_COLUMNS, {}) if solo.exists() else _nothing(COUNTER_COLUMNS),
-        memory=_joined(memory, COUNTER_COLUMNS),
+        memory=_join_tables(memory, COUNTER_COLUMNS),
         accelerators=accelerators,
         pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
         co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
-        co_locations=table(co_locations, [RUN, NF], {}, text=[RUN, NF]) if co_locations.exists() else _no_table(),
+        co_locations=table(co_locations, [RUN_COLUMN, NF_COLUMN], {}, text=[RUN_COLUMN, NF_COLUMN])
+        if co_locations.exists()
+        else _no_table(),
         latency=latency,
     )
-
-
-def _co_locations_file(folder: Path) -> Path:
-    current, former = folder / f"{CO_LOCATIONS}.csv", folder / f"{FORMER_CO_LOCATIONS}.csv"
-    return former if former.exists() and not current.exists() else current
 
 
 def _no_table() -> pd.DataFrame:
@@ -257,17 +227,17 @@ def _no_table() -> pd.DataFrame:
 def _nothing(columns: Iterable[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, THROUGHPUT]})
+    return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, KPPS_COLUMN]})
 
 
-def _joined(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:
+def _join_tables(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:
     import pandas as pd
 
     filled = [table for table in tables if len(table)]
     return pd.concat(filled, ignore_index=True) if filled else _nothing(columns)
 
 
-def _mixed_defaults(uses: Sequence[str]) -> dict[str, float]:
+def _default_mixed(uses: Sequence[str]) -> dict[str, float]:
     """A missing service time means no demand on the accelerator; a missing rate, a competitor that saturates it."""
     defaults = {FIRST_SERVICE: 0.0, FIRST_RATE: np.nan}
     for accelerator in uses[1:]:

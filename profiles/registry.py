@@ -50,13 +50,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._complete = False
 
     def register(self, name: str) -> Callable[[T], T]:
-        """A decorator that makes something known under `name`.
-
-        Raises
-        ------
-        ValueError
-            When another has that name.
-        """
+        """A decorator that makes something known under `name`. Raises `ValueError` when another has that name."""
 
         def decorate(thing: T) -> T:
             if name in self._own:
@@ -67,13 +61,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return decorate
 
     def find(self, name: str) -> T:
-        """The one of that name.
-
-        Raises
-        ------
-        InputError
-            When there is none; the hint names the nearest, or all.
-        """
+        """The one of that name. Raises `InputError` when there is none; the hint names the nearest, or all."""
         if name not in self:
             raise InputError.of(self.option, f"'{name}' is not a {self.noun}", hint=suggestion(name, self))
         return self[name]
@@ -89,7 +77,10 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self._own and not self._complete:
-            self._import_file_of(name)
+            # Import the file of the room that is named like `name`, if there is one.
+            file = name.replace("-", "_")
+            if file.isidentifier() and find_spec(f"{self.room}.{file}"):
+                import_module(f"{self.room}.{file}")
         return self._own[name] if name in self._own else self._all()[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -97,12 +88,6 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._all())
-
-    def _import_file_of(self, name: str) -> None:
-        """Import the file of the room that is named like `name`, if there is one."""
-        file = name.replace("-", "_")
-        if file.isidentifier() and find_spec(f"{self.room}.{file}"):
-            import_module(f"{self.room}.{file}")
 
     def _all(self) -> dict[str, T]:
         if not self._complete:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Set
 from html import escape
 
-LONGEST = 2_000
+LONGEST_TEXT = 2_000
 """Characters of a whole object."""
 LONGEST_FIELD = 120
-FEW = 3
+FEW_ITEMS = 3
 """Collections with more items are shown by their number."""
 
 
@@ -22,7 +22,7 @@ class Shown:
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={_in_short(value)}" for name, value in self._fields().items())
-        return _cut(f"{type(self).__name__}({fields})", LONGEST)
+        return _cut(f"{type(self).__name__}({fields})", LONGEST_TEXT)
 
     __str__ = __repr__  # pydantic's own lists all fields
 
@@ -44,12 +44,12 @@ def _in_short(value: object) -> str:
     kind = type(value).__name__
     if hasattr(value, "shape"):
         return f"<{kind} of shape {value.shape}>"
-    if isinstance(value, (Mapping, Set, list, tuple)) and len(value) > FEW:
+    if isinstance(value, (Mapping, Set, list, tuple)) and len(value) > FEW_ITEMS:
         return f"<{kind} of {len(value):,}>"
-    return _cut(" ".join(_written(value).split()), LONGEST_FIELD)
+    return _cut(" ".join(_format_value(value).split()), LONGEST_FIELD)
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     """A value as Python writes it, items of a collection in short."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key!r}: {_in_short(item)}' for key, item in value.items())}}}"

@@ -18,7 +18,7 @@ from profiles.text import number_of
 if TYPE_CHECKING:
     import pandas as pd
 
-SIGNIFICANT = "%.10g"
+SIGNIFICANT_DIGITS = "%.10g"
 
 
 def read_table(
@@ -83,7 +83,7 @@ def read_table(
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write `table` aside, then rename: ten significant digits, LF, empty for NaN; the same table is the same bytes."""
     with file_aside(path) as aside:
-        table.to_csv(aside, index=False, float_format=SIGNIFICANT, lineterminator="\n")
+        table.to_csv(aside, index=False, float_format=SIGNIFICANT_DIGITS, lineterminator="\n")
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,8 @@ from profiles.faults import InputError
 
 
 def read_text(path: Path, largest: int) -> str:
-    """The text of a file, with or without byte order mark.
-
-    Parameters
-    ----------
-    path
-        A file, a pipe or a device: it is read up to the limit.
-    largest
-        Most bytes.
-
-    Raises
-    ------
-    InputError
-        When it cannot be read, is larger, or is not UTF-8.
+    """The text of a file, with or without byte order mark. `path`: a file, a pipe or a device: it is read up to the
+    limit. `largest`: most bytes. Raises `InputError` when it cannot be read, is larger, or is not UTF-8.
     """
     name = str(path)
     try:

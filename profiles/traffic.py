@@ -11,21 +11,14 @@ ATTRIBUTES = ("flows", "packet_size", "mtbr")
 
 @dataclass(frozen=True, slots=True, order=True)
 class TrafficProfile:
-    """The traffic that one NF receives.
-
-    Parameters
-    ----------
-    flows
-        Concurrent flows.
-    packet_size
-        Bytes per packet.
-    mtbr
-        Match-to-byte ratio: regex matches per MB (10^6 bytes) of payload. None of them is zero.
-    """
+    """The traffic that one NF receives."""
 
     flows: float
+    """Concurrent flows."""
     packet_size: float
+    """Bytes per packet."""
     mtbr: float = 0.0
+    """Match-to-byte ratio: regex matches per MB (10^6 bytes) of payload. None of them is zero."""
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, float]) -> TrafficProfile:

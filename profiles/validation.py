@@ -6,9 +6,9 @@ from pydantic_core import ErrorDetails, ValidationError
 
 from profiles.faults import Fault
 
-LONGEST = 80
+LONGEST_TEXT = 80
 
-WORDS = {
+FAULT_WORDS = {
     "extra_forbidden": "unknown key",
     "missing": "is missing",
     "greater_than": "{input} is not above {gt}",
@@ -46,31 +46,31 @@ WORDS = {
 def faults_of(error: ValidationError, file: str) -> list[Fault]:
     """A fault for each wrong value, by the keys that lead to it."""
     return [
-        Fault(file, None, ".".join(map(str, wrong["loc"])) or None, worded(wrong))
+        Fault(file, None, ".".join(map(str, wrong["loc"])) or None, word_fault(wrong))
         for wrong in error.errors(include_url=False)
     ]
 
 
-def worded(wrong: ErrorDetails) -> str:
+def word_fault(wrong: ErrorDetails) -> str:
     """What is wrong with a value, in words for the author of the file."""
-    known = WORDS.get(wrong["type"])
+    known = FAULT_WORDS.get(wrong["type"])
     if known is None:
         return wrong["msg"].removeprefix("Value error, ")
     return known.format(input=_Shortened(wrong["input"]), **wrong.get("ctx", {}))
 
 
 class _Shortened:
-    """A value as it is printed in messages: at most `LONGEST` characters."""
+    """A value as it is printed in messages: at most `LONGEST_TEXT` characters."""
 
     def __init__(self, value: object) -> None:
         self.value = value
 
     def __repr__(self) -> str:
-        return _shortened(repr(self.value))
+        return _shorten(repr(self.value))
 
     def __str__(self) -> str:
-        return _shortened(str(self.value))
+        return _shorten(str(self.value))
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."

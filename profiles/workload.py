@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from profiles.chain import ChainLoad, Parameters, sorted_parameters
+from profiles.chain import ChainLoad, Parameters, sort_parameters
 from profiles.gpu import GpuSettings
 from profiles.traffic import TrafficProfile
 
@@ -50,7 +50,7 @@ class BenchLoad:
     @classmethod
     def of(cls, name: str, parameters: Mapping[str, float]) -> BenchLoad:
         """The bench `name` with these parameters."""
-        return cls(name, sorted_parameters(parameters))
+        return cls(name, sort_parameters(parameters))
 
     @property
     def label(self) -> str:
@@ -72,7 +72,7 @@ class ConfiguredWorkload:
     @classmethod
     def of(cls, workload: Workload, parameters: Mapping[str, float]) -> ConfiguredWorkload:
         """The workload with these parameters."""
-        return cls(workload, sorted_parameters(parameters))
+        return cls(workload, sort_parameters(parameters))
 
     @property
     def label(self) -> str:

@@ -6,7 +6,8 @@ import ast
 import re
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePath
 
 import grimp
 import pytest
@@ -48,6 +49,26 @@ def floors(package: str) -> int:
 @pytest.mark.parametrize("package", FLOORS)
 def test_rooms_stand_on_few_floors(package: str) -> None:
     assert floors(package) <= FLOORS[package]
+
+
+def c_files_by_include() -> dict[str, set[str]]:
+    """The C files of `nfs/`, a header and its .c as one, each with those whose headers it includes."""
+    arrows = defaultdict(set)
+    for path in (REPO / "nfs").rglob("*.[ch]"):
+        file = str(path.relative_to(REPO / "nfs").with_suffix(""))
+        headers = re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+        arrows[file] |= {str(PurePath(header).with_suffix("")) for header in headers} - {file}
+    return arrows
+
+
+def test_c_files_include_in_no_circle() -> None:
+    """A C file can be read after those that it includes: none of them leads back to it."""
+    arrows = c_files_by_include()
+    assert "core/metadata" in arrows["core/nf"]
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
 
 
 def unreached() -> set[str]:

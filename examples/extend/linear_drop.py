@@ -18,7 +18,7 @@ from predictor.model_folder import read_arrays, write_arrays
 from predictor.registry import PREDICTORS, Prediction, Predictor, Warn
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import COUNTERS, Workload
-from profiles.profile import THROUGHPUT
+from profiles.profile import KPPS_COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ class LinearDrop(Predictor):
         for name, model in nfs.items():
             runs = profile.nfs[name].memory
             accesses = counters_of(runs)[:, ACCESSES].sum(axis=1)
-            drop = 1.0 - runs[THROUGHPUT].to_numpy(dtype=np.float64) / model.solo_kpps(traffic_of(runs))
+            drop = 1.0 - runs[KPPS_COLUMN].to_numpy(dtype=np.float64) / model.solo_kpps(traffic_of(runs))
             slopes[name] = max(float(accesses @ drop / max(accesses @ accesses, 1e-300)), 0.0)
         return cls(nfs, slopes)
 

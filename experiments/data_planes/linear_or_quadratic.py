@@ -12,25 +12,25 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 from experiments.data_planes import PAPER
-from experiments.data_planes.methodology.printed import printed_table
-from experiments.methodology.findings import UNPUBLISHED, Finding
+from experiments.data_planes.methodology.printed import format_findings
+from experiments.methodology.findings import NOT_PUBLISHED, Finding
 from experiments.registry import Result, Setting, experiment
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import smape_pct
 from predictor.fitting.points import MeasuredCurve
 from profiles.arrays import Floats
 
-SLOPE, START = 14.77241, 659.44034
+PUBLISHED_SLOPE, PUBLISHED_START = 14.77241, 659.44034
 LINEAR_PCT, QUADRATIC_PCT = 1.418, 1.196
 """Published parameters of the line, and errors of both."""
 X = np.arange(1.0, 21.0)
 """The paper prints neither its data nor their range; these are ours."""
-DRAWS = 40
-CRITERIA = ("bic", "tum")
-LINE, QUADRATIC = "linear", "quadratic"
-STEPS = 12
+NOISE_DRAWS = 40
+FIT_CRITERIA = ("bic", "tum")
+LINEAR_FAMILY, QUADRATIC_FAMILY = "linear", "quadratic"
+SCALING_STEPS = 12
 """Of scaling noise until the error is the published one."""
-NOISE, PUBLISHED = "a line with noise", "both errors as published"
+NOISY_LINE, PUBLISHED_ERRORS = "a line with noise", "both errors as published"
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,21 @@ class Example:
 @experiment(PAPER, "linear-or-quadratic", "A line of 1.418 % or a quadratic of 1.196 %: which is chosen")
 def run(setting: Setting) -> Result:
     """Data sets of two kinds, with both fits of each and what `placer fit` chooses by each criterion."""
-    count, rng = setting.count(DRAWS), setting.rng("linear-or-quadratic")
-    kinds: dict[str, Callable[[Floats], Floats]] = {NOISE: of_a_line, PUBLISHED: with_published_errors}
+    count, rng = setting.count(NOISE_DRAWS), setting.rng("linear-or-quadratic")
+    kinds: dict[str, Callable[[Floats], Floats]] = {NOISY_LINE: of_a_line, PUBLISHED_ERRORS: with_published_errors}
     examples: dict[str, list[Example]] = {}
     for kind, values in kinds.items():
         setting.say(f"{count} data sets: {kind}")
         examples[kind] = [_example(values(rng.normal(size=len(X)))) for _ in range(count)]
     return Result(
-        printed_table([finding for kind, sets in examples.items() for finding in _findings(kind, sets)]),
+        format_findings([finding for kind, sets in examples.items() for finding in _findings(kind, sets)]),
         (f"Data drawn at random: {count} sets of {len(X)} points of each kind. Nothing was measured.",),
         lambda figure: _draw(figure, examples),
         (
             "The paper prints the line's parameters and two errors of its example, not its data. Ours are points at "
             f"{X[0]:g} to {X[-1]:g} of the published line with relative normal noise.",
-            f"{NOISE}: the noise is scaled until the line's error is the published one. {PUBLISHED}: a curvature is "
-            "added until the quadratic's error is the published one, too.",
+            f"{NOISY_LINE}: the noise is scaled until the line's error is the published one. {PUBLISHED_ERRORS}: a "
+            "curvature is added until the quadratic's error is the published one, too.",
             "The paper chooses the line because the errors differ by less than its margin; bic asks whether the gain "
             "is larger than what noise alone gains. Where curvature was added, it is there: then a function that bends "
             "and has no more parameters than a line, such as one over a line, is a right answer, too. The data set's "
@@ -77,8 +77,8 @@ def run(setting: Setting) -> Result:
 def of_a_line(noise: Floats) -> Floats:
     """y at X of the published line with this noise, scaled until the error of its fitted line is the published one."""
     scale = 0.01
-    for _ in range(STEPS):
-        y = (START + SLOPE * X) * (1 + scale * noise)
+    for _ in range(SCALING_STEPS):
+        y = (PUBLISHED_START + PUBLISHED_SLOPE * X) * (1 + scale * noise)
         scale *= LINEAR_PCT / _error(y, 1)
     return y
 
@@ -118,7 +118,7 @@ def _projection(degree: int) -> Floats:
 
 def _example(y: Floats) -> Example:
     start, slope = np.polynomial.Polynomial.fit(X, y, 1).convert().coef
-    models = {name: fit(MeasuredCurve("x", "y", X, y), select=name) for name in CRITERIA}
+    models = {name: fit(MeasuredCurve("x", "y", X, y), select=name) for name in FIT_CRITERIA}
     chosen = {name: ", ".join(segment.family for segment in model.segments) for name, model in models.items()}
     return Example(y, _error(y, 1), _error(y, 2), float(slope), float(start), chosen)
 
@@ -130,18 +130,22 @@ def _findings(kind: str, sets: list[Example]) -> Iterator[Finding]:
     def share(hits: list[bool]) -> float:
         return 100.0 * float(np.mean(hits))
 
-    yield Finding(f"{kind}: p0 of the line", middle([one.slope for one in sets]), SLOPE, "")
-    yield Finding(f"{kind}: p1 of the line", middle([one.start for one in sets]), START, "")
-    yield Finding(f"{kind}: error of the line", middle([one.linear_pct for one in sets]), LINEAR_PCT)
-    both = kind == PUBLISHED
-    quadratic = middle([one.quadratic_pct for one in sets])
-    yield Finding(f"{kind}: error of the quadratic", quadratic, QUADRATIC_PCT if both else UNPUBLISHED)
-    smaller = share([one.quadratic_pct < one.linear_pct for one in sets])
-    yield Finding(f"{kind}: the quadratic's is smaller in", smaller, 100.0 if both else UNPUBLISHED)
-    for name in CRITERIA:
-        chosen = [one.chosen[name] for one in sets]
-        yield Finding(f"{kind}: {name} chooses the line in", share([one == LINE for one in chosen]), 100.0)
-        yield Finding(f"{kind}: {name} chooses a quadratic in", share([one == QUADRATIC for one in chosen]), 0.0)
+    yield Finding(f"{kind}: p0 of the line", middle([draw.slope for draw in sets]), PUBLISHED_SLOPE, "")
+    yield Finding(f"{kind}: p1 of the line", middle([draw.start for draw in sets]), PUBLISHED_START, "")
+    yield Finding(f"{kind}: error of the line", middle([draw.linear_pct for draw in sets]), LINEAR_PCT)
+    both = kind == PUBLISHED_ERRORS
+    quadratic = middle([draw.quadratic_pct for draw in sets])
+    yield Finding(f"{kind}: error of the quadratic", quadratic, QUADRATIC_PCT if both else NOT_PUBLISHED)
+    smaller = share([draw.quadratic_pct < draw.linear_pct for draw in sets])
+    yield Finding(f"{kind}: the quadratic's is smaller in", smaller, 100.0 if both else NOT_PUBLISHED)
+    for name in FIT_CRITERIA:
+        chosen = [draw.chosen[name] for draw in sets]
+        yield Finding(
+            f"{kind}: {name} chooses the line in", share([family == LINEAR_FAMILY for family in chosen]), 100.0
+        )
+        yield Finding(
+            f"{kind}: {name} chooses a quadratic in", share([family == QUADRATIC_FAMILY for family in chosen]), 0.0
+        )
 
 
 def _choices(examples: Mapping[str, list[Example]]) -> pd.DataFrame:
@@ -150,12 +154,12 @@ def _choices(examples: Mapping[str, list[Example]]) -> pd.DataFrame:
         [
             {
                 "data": kind,
-                "linear_pct": round(one.linear_pct, 4),
-                "quadratic_pct": round(one.quadratic_pct, 4),
-                **{name: one.chosen[name] for name in CRITERIA},
+                "linear_pct": round(draw.linear_pct, 4),
+                "quadratic_pct": round(draw.quadratic_pct, 4),
+                **{name: draw.chosen[name] for name in FIT_CRITERIA},
             }
             for kind, sets in examples.items()
-            for one in sets
+            for draw in sets
         ]
     )
 
@@ -168,6 +172,5 @@ def _draw(figure: Figure, examples: Mapping[str, list[Example]]) -> None:
             (("line", sets[0].linear_pct), ("quadratic", sets[0].quadratic_pct)), start=1
         ):
             axes.plot(X, _projection(degree) @ y, label=f"{name}, {error:.3f} %")
-        axes.set_title(kind)
-        axes.set_xlabel("x")
+        axes.set(title=kind, xlabel="x")
         axes.legend(frameon=False)

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.data_planes import PAPER
-from experiments.data_planes.methodology.printed import printed_table
+from experiments.data_planes.methodology.printed import format_findings
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
 from predictor.fitting.fit import fit
@@ -22,13 +22,13 @@ from profiler.simulated import SimulatedTestbed
 from profiles import Fault, InputError, TrafficProfile, Workload
 from profiles.table import read_table
 
-SEGMENTS, ERROR_PCT = 4, 0.730
+PUBLISHED_SEGMENTS, ERROR_PCT = 4, 0.730
 """Published: segments, and the error of the fit."""
-CRITERIA = ("bic", "tum")
-CYCLES, THROUGHPUT, TIME = "cycles_per_packet", "throughput_kpps", "ns_per_packet"
-NF, SIZE = "FlowStats", 64.0
+FIT_CRITERIA = ("bic", "tum")
+CYCLES_METRIC, THROUGHPUT_METRIC, TIME_METRIC = "cycles_per_packet", "throughput_kpps", "ns_per_packet"
+SWEPT_NF, SWEPT_PACKET_SIZE = "FlowStats", 64.0
 """What is swept on the simulated card: its hash table has an entry per flow, matched exactly."""
-POINTS, REPEATS = 40, 3
+SWEEP_POINTS, SWEEP_REPEATS = 40, 3
 RUN_COLUMNS = ("repeat", "run")
 
 
@@ -43,13 +43,13 @@ class SweptCurve:
 @experiment(PAPER, "match-action-entries", "Cost of a packet over table entries: segments and error")
 def run(setting: Setting) -> Result:
     """The curve of a sweep, and its model by each criterion."""
-    swept = simulated_sweep(setting) if setting.sweep is None else recorded_sweep(setting.sweep)
+    swept = simulate_sweep(setting) if setting.sweep is None else read_recorded_sweep(setting.sweep)
     models = {}
-    for name in CRITERIA:
+    for name in FIT_CRITERIA:
         setting.say(f"{name}: fitting {len(swept.curve.x)} points")
         models[name] = fit(swept.curve, select=name)
     return Result(
-        printed_table([finding for name, model in models.items() for finding in _findings(name, model)]),
+        format_findings([finding for name, model in models.items() for finding in _findings(name, model)]),
         (swept.testbed,),
         lambda figure: _draw(figure, swept.curve, models),
         (
@@ -63,45 +63,46 @@ def run(setting: Setting) -> Result:
     )
 
 
-def simulated_sweep(setting: Setting) -> SweptCurve:
+def simulate_sweep(setting: Setting) -> SweptCurve:
     """Time per packet of one core over flows, on the simulated card, which has no clock to count cycles with."""
     card = SimulatedTestbed()
     description = card.describe()
     low, high = description.range_of("flows")
-    flows = np.unique(np.geomspace(low, high, setting.count(POINTS, least=12)).round())
-    setting.say(f"{description.name}: {NF}, {len(flows)} numbers of flows, {REPEATS} runs each")
-    loads = [(Workload(NF, TrafficProfile(flows=one, packet_size=SIZE, mtbr=0.0)),) for one in flows.tolist()]
-    kpps = [
-        [one.measurements[0].throughput_kpps for one in card.run_many(loads, seed=setting.seed + repeat)]
-        for repeat in range(REPEATS)
+    flows = np.unique(np.geomspace(low, high, setting.count(SWEEP_POINTS, least=12)).round())
+    setting.say(f"{description.name}: {SWEPT_NF}, {len(flows)} numbers of flows, {SWEEP_REPEATS} runs each")
+    loads = [
+        (Workload(SWEPT_NF, TrafficProfile(flows=flow_count, packet_size=SWEPT_PACKET_SIZE, mtbr=0.0)),)
+        for flow_count in flows.tolist()
     ]
-    curve = MeasuredCurve("flows", TIME, np.tile(flows, REPEATS), description.nf(NF).cores * 1e6 / np.concatenate(kpps))
+    kpps = [
+        [run.measurements[0].throughput_kpps for run in card.run_many(loads, seed=setting.seed + repeat)]
+        for repeat in range(SWEEP_REPEATS)
+    ]
+    curve = MeasuredCurve(
+        "flows", TIME_METRIC, np.tile(flows, SWEEP_REPEATS), description.nf(SWEPT_NF).cores * 1e6 / np.concatenate(kpps)
+    )
     runs = len(curve.x)
     return SweptCurve(
         curve,
-        f"Simulated BlueField-2: {NF}, whose table has an entry per flow, {runs} runs; time per packet of a core in "
-        "place of cycles. Not measured on hardware.",
+        f"Simulated BlueField-2: {SWEPT_NF}, whose table has an entry per flow, {runs} runs; time per packet of a core "
+        "in place of cycles. Not measured on hardware.",
     )
 
 
-def recorded_sweep(folder: Path) -> SweptCurve:
-    """The first metric of cost that a sweep has, over the key that it varies.
-
-    Raises
-    ------
-    InputError
-        When its files are not those of a sweep of one key.
+def read_recorded_sweep(folder: Path) -> SweptCurve:
+    """The first metric of cost that a sweep has, over the key that it varies. Raises `InputError` when its files are
+    not those of a sweep of one key.
     """
     path = folder / "measurements.csv"
     table, faults = read_table(path, RUN_COLUMNS)
     if faults:
         raise InputError(faults)
     keys = [str(name) for name in table.columns[: list(table.columns).index(RUN_COLUMNS[0])]]
-    metric = next((name for name in (CYCLES, THROUGHPUT) if name in table), None)
+    metric = next((name for name in (CYCLES_METRIC, THROUGHPUT_METRIC) if name in table), None)
     if len(keys) != 1:
         raise InputError([Fault(str(path), 1, None, f"varies {len(keys)} keys; the case study has one")])
     if metric is None:
-        raise InputError([Fault(str(path), 1, None, f"has neither {CYCLES} nor {THROUGHPUT}")])
+        raise InputError([Fault(str(path), 1, None, f"has neither {CYCLES_METRIC} nor {THROUGHPUT_METRIC}")])
     table, faults = read_table(path, [*RUN_COLUMNS, *keys, metric])
     if not faults and table.empty:
         faults = [Fault(str(path), None, None, "has no runs")]
@@ -123,7 +124,7 @@ def _testbed_of(folder: Path) -> str:
 
 
 def _findings(name: str, model: FittedModel) -> Iterator[Finding]:
-    yield Finding(f"{name}: segments", len(model.segments), SEGMENTS, "")
+    yield Finding(f"{name}: segments", len(model.segments), PUBLISHED_SEGMENTS, "")
     yield Finding(f"{name}: error of the fit", model.smape_pct, ERROR_PCT, kind="error")
     if model.left_out_smape_pct is not None:
         yield Finding(f"{name}: error at points left out of the fit", model.left_out_smape_pct, kind="error")
@@ -163,6 +164,5 @@ def _draw(figure: Figure, curve: MeasuredCurve, models: Mapping[str, FittedModel
             axes.plot(x, segment.predict(x), "-" if number == 0 else "--", color=f"C{number}", label=label)
     if curve.x.min() > 0:
         axes.set_xscale("log")
-    axes.set_xlabel(curve.x_name)
-    axes.set_ylabel(curve.y_name)
+    axes.set(xlabel=curve.x_name, ylabel=curve.y_name)
     axes.legend(frameon=False)

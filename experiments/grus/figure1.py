@@ -5,31 +5,31 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
-from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, scheduled_firewalls
-from experiments.grus.methodology.simulated_server import BATCH
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
+from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, schedule_firewalls
+from experiments.grus.methodology.simulated_server import DEFAULT_BATCH
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
 
-OTHERS = range(10)
-SCHEDULERS = (IN_TURNS, "spatial")
+OTHER_FIREWALLS = range(10)
+GPU_SCHEDULERS = (IN_TURNS, "spatial")
 """NFs have the GPU in turns, or side by side on SMs of their own."""
 PUBLISHED_PCT = {2: 19.0, 9: 210.0}
 """Increase of the mean latency, by the number of other firewalls."""
 MOST_DROP_PCT = 1.0
 """Of throughput; the paper: "no obvious throughput drop"."""
-SHOWN = ("mean_us", "p99_us", "increase_pct", "drop_pct", "kernel_wait_us", "kernel_us")
+SHOWN_COLUMNS = ("mean_us", "p99_us", "increase_pct", "drop_pct", "kernel_wait_us", "kernel_us")
 
 
 @experiment(PAPER, "grus-figure1", "Latency of a firewall beside others, without guarantees")
 def run(setting: Setting) -> Result:
     """Zero to nine other firewalls, in turns and side by side."""
     runs: list[FirewallRun] = []
-    for scheduler in SCHEDULERS:
-        setting.say(f"{scheduler} sharing: {len(OTHERS)} runs")
-        runs += scheduled_firewalls(scheduler, OTHERS)
-    table = pd.DataFrame([_row(one) for one in runs])
-    return Result(table, (SIMULATED,), lambda figure: _draw(figure, table), NOTES)
+    for scheduler in GPU_SCHEDULERS:
+        setting.say(f"{scheduler} sharing: {len(OTHER_FIREWALLS)} runs")
+        runs += schedule_firewalls(scheduler, OTHER_FIREWALLS)
+    table = pd.DataFrame([_row(run) for run in runs])
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, table), FIGURE_NOTES)
 
 
 def _row(one: FirewallRun) -> dict[str, object]:
@@ -38,16 +38,16 @@ def _row(one: FirewallRun) -> dict[str, object]:
     return {
         "sharing": one.beside,
         "others": one.others,
-        **one.shown(SHOWN, 2),
+        **one.shown(SHOWN_COLUMNS, 2),
         "published_increase_pct": NOT_PRINTED if published is None else published,
         "verdict": "differs" if differs or one.drop_pct > MOST_DROP_PCT else "",
     }
 
 
-NOTES = (
-    f"The latency of the first of one to ten firewalls, each with flows of 2 Gb/s and batches of {BATCH} packets; "
-    "increase_pct is against the first alone, drop_pct how much of its packets the server does not carry. Long runs "
-    "whose packets are always the same: neither seed nor scale changes them.",
+FIGURE_NOTES = (
+    f"The latency of the first of one to ten firewalls, each with flows of 2 Gb/s and batches of {DEFAULT_BATCH} "
+    "packets; increase_pct is against the first alone, drop_pct how much of its packets the server does not carry. "
+    "Long runs whose packets are always the same: neither seed nor scale changes them.",
     "Published: 0.19 times longer beside two others and 2.1 times beside nine, without an obvious drop of throughput; "
     "what is between is drawn. The verdict is `differs` beyond a quarter of the published increase.",
     "How NFs shared the GPU is not printed. In turns (temporal), the simulated server comes near, but it was "
@@ -63,6 +63,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for sharing, of in table.groupby("sharing", sort=False):
         axes.plot(of["others"], of["increase_pct"], marker=".", label=str(sharing))
     axes.plot(list(PUBLISHED_PCT), list(PUBLISHED_PCT.values()), "x", color="black", label="published")
-    axes.set_xlabel("other firewalls")
-    axes.set_ylabel("increase of the mean latency (%)")
+    axes.set(xlabel="other firewalls", ylabel="increase of the mean latency (%)")
     axes.legend(frameon=False)

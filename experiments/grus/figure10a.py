@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import PAPER, SIMULATED
+from experiments.grus import PAPER, SIMULATED_GPU
 from experiments.grus.methodology.printed_laws import line
 from experiments.grus.methodology.simulated_server import (
-    NFS,
+    NAMED_TRAFFICS,
+    SERVER_NFS,
     TRAFFIC_NOTE,
-    TRAFFICS,
-    measured,
+    measure,
     on_sms,
     stages_of,
-    trained_models,
+    train_models,
 )
 from experiments.methodology.accuracy import is_worse
 from experiments.registry import Result, Setting, experiment
@@ -26,28 +26,30 @@ from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload
 from profiles import TrafficProfile
 
-BATCHES = (32, 64, 128, 256, 512, 1024)
-RATES = (0.5, 1.0, 2.0, 5.0)
+BATCH_SIZES = (32, 64, 128, 256, 512, 1024)
+RATES_GBPS = (0.5, 1.0, 2.0, 5.0)
 """Gb/s, of the range of section V-A, 0.1 to 10."""
 PUBLISHED_PCT = {"Traffic-A": 1.2, "Traffic-B": 1.6, "Traffic-C": 1.3}
 PUBLISHED_RANGE = {"Traffic-A": "0.2 to 4.7"}
-SHORT = 1
+SHORT_RUN_SEED = 1
 """Added to the seed of the short runs from which lines are fitted."""
 
 
 @experiment(PAPER, "grus-figure10a", "Errors of the predicted wait for a batch")
 def run(setting: Setting) -> Result:
     """Every NF and traffic, several rates and batches."""
-    models = trained_models(setting.say)
-    runs = pd.DataFrame(one for name, traffic in TRAFFICS.items() for one in _runs(setting, models, name, traffic))
+    models = train_models(setting.say)
+    runs = pd.DataFrame(
+        run for name, traffic in NAMED_TRAFFICS.items() for run in _runs(setting, models, name, traffic)
+    )
     table = pd.DataFrame([_row(str(traffic), of) for traffic, of in runs.groupby("traffic", sort=False)])
-    return Result(table, (SIMULATED,), lambda figure: _draw(figure, runs), NOTES, {"runs": runs})
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
 
 
 def _runs(setting: Setting, models: GpuModels, name: str, traffic: TrafficProfile) -> Iterator[dict[str, object]]:
-    setting.say(f"{name}: {len(NFS) * len(RATES) * len(BATCHES)} settings")
-    for nf, gbps in product(NFS, RATES):
-        loads = {batch: on_sms(nf, traffic, [(0, batch)], gbps=gbps) for batch in BATCHES}
+    setting.say(f"{name}: {len(SERVER_NFS) * len(RATES_GBPS) * len(BATCH_SIZES)} settings")
+    for nf, gbps in product(SERVER_NFS, RATES_GBPS):
+        loads = {batch: on_sms(nf, traffic, [(0, batch)], gbps=gbps) for batch in BATCH_SIZES}
         predicted = {}
         for batch, load in loads.items():
             try:
@@ -56,11 +58,11 @@ def _runs(setting: Setting, models: GpuModels, name: str, traffic: TrafficProfil
                 continue
         if len(predicted) < 2:
             continue
-        seed = setting.seed + SHORT
-        short = {batch: stages_of(measured([loads[batch]], seed=seed)[0]).batching for batch in predicted}
+        seed = setting.seed + SHORT_RUN_SEED
+        short = {batch: stages_of(measure([loads[batch]], seed=seed)[0]).batching for batch in predicted}
         law = line(list(short), list(short.values()))
         for batch, ours in predicted.items():
-            truth = stages_of(measured([loads[batch]])[0]).batching
+            truth = stages_of(measure([loads[batch]])[0]).batching
             yield {
                 "traffic": name,
                 "nf": nf,
@@ -90,7 +92,7 @@ def _row(traffic: str, of: pd.DataFrame) -> dict[str, object]:
     }
 
 
-NOTES = (
+FIGURE_NOTES = (
     "error_pct is the mean absolute error of the predicted mean wait of packets for their batch, over four NFs, four "
     "rates and six batches, against long runs whose packets no model was trained on; least_pct and most_pct are over "
     "single settings. Settings that overload the server by prediction are left out. Neither seed nor scale changes "
@@ -110,6 +112,5 @@ def _draw(figure: Figure, runs: pd.DataFrame) -> None:
         errors = of.groupby("batch")["error_pct"].mean()
         axes.plot(errors.index, errors, marker=".", label=str(traffic))
     axes.set_xscale("log", base=2)
-    axes.set_xlabel("batch (packets)")
-    axes.set_ylabel("mean error (%)")
+    axes.set(xlabel="batch (packets)", ylabel="mean error (%)")
     axes.legend(frameon=False)

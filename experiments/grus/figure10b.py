@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
 from experiments.grus.methodology.printed_laws import line
 from experiments.grus.methodology.simulated_server import (
+    NAMED_TRAFFICS,
     TRAFFIC_NOTE,
-    TRAFFICS,
-    measured,
+    measure,
     on_sms,
     stages_of,
-    trained_models,
+    train_models,
 )
 from experiments.methodology.accuracy import is_worse
 from experiments.registry import Result, Setting, experiment
@@ -25,8 +25,8 @@ from predictor.gpu.models import GpuModels
 from profiler.testbed import GpuStages
 from profiles.arrays import Floats
 
-BATCHES = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-CLASSES = {"ACL": "header", "NIDS": "payload", "IPSec": "both"}
+BATCH_SIZES = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+NF_CLASSES = {"ACL": "header", "NIDS": "payload", "IPSec": "both"}
 """One NF for each class of what is moved."""
 PRINTED_FOR = "Traffic-A"
 PUBLISHED_PCT = {"ACL": 2.2, "NIDS": 3.5, "IPSec": 4.1}
@@ -35,27 +35,27 @@ PUBLISHED_PCT = {"ACL": 2.2, "NIDS": 3.5, "IPSec": 4.1}
 @experiment(PAPER, "grus-figure10b", "Errors of the predicted time of transfers")
 def run(setting: Setting) -> Result:
     """One NF of each class, every traffic, eleven batches."""
-    models = trained_models(setting.say)
-    laws = {(name, nf): _law(setting, name, nf) for name, nf in product(TRAFFICS, CLASSES)}
-    runs = pd.DataFrame(one for name, nf in laws for one in _runs(setting, models, name, nf, laws))
+    models = train_models(setting.say)
+    laws = {(name, nf): _law(setting, name, nf) for name, nf in product(NAMED_TRAFFICS, NF_CLASSES)}
+    runs = pd.DataFrame(run for name, nf in laws for run in _runs(setting, models, name, nf, laws))
     keys = ["traffic", "nf"]
     table = pd.DataFrame([_row(str(key[0]), str(key[1]), of) for key, of in runs.groupby(keys, sort=False)])
-    return Result(table, (SIMULATED,), lambda figure: _draw(figure, runs), NOTES, {"runs": runs})
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, runs), FIGURE_NOTES, {"runs": runs})
 
 
 def _law(setting: Setting, traffic: str, nf: str) -> Floats:
     """The straight line through short runs."""
-    loads = [on_sms(nf, TRAFFICS[traffic], [(0, batch)]) for batch in BATCHES]
-    return line(BATCHES, [_both_ways(stages_of(measured([load], seed=setting.seed)[0])) for load in loads])
+    loads = [on_sms(nf, NAMED_TRAFFICS[traffic], [(0, batch)]) for batch in BATCH_SIZES]
+    return line(BATCH_SIZES, [_both_ways(stages_of(measure([load], seed=setting.seed)[0])) for load in loads])
 
 
 def _runs(
     setting: Setting, models: GpuModels, traffic: str, nf: str, laws: Mapping[tuple[str, str], Floats]
 ) -> Iterator[dict[str, object]]:
-    setting.say(f"{traffic}, {nf}: {len(BATCHES)} batches")
-    for batch in BATCHES:
-        load = on_sms(nf, TRAFFICS[traffic], [(0, batch)])
-        truth = _both_ways(stages_of(measured([load])[0]))
+    setting.say(f"{traffic}, {nf}: {len(BATCH_SIZES)} batches")
+    for batch in BATCH_SIZES:
+        load = on_sms(nf, NAMED_TRAFFICS[traffic], [(0, batch)])
+        truth = _both_ways(stages_of(measure([load])[0]))
         stages = models.predict([load])[0].stages_us
         predicted = {
             "error_pct": stages["transfer"] + stages["return"],
@@ -76,7 +76,7 @@ def _row(traffic: str, nf: str, of: pd.DataFrame) -> dict[str, object]:
     return {
         "traffic": traffic,
         "nf": nf,
-        "moves": CLASSES[nf],
+        "moves": NF_CLASSES[nf],
         "runs": len(of),
         "error_pct": round(error, 2),
         "most_pct": round(float(of["error_pct"].max()), 2),
@@ -87,10 +87,10 @@ def _row(traffic: str, nf: str, of: pd.DataFrame) -> dict[str, object]:
     }
 
 
-NOTES = (
-    f"Errors of the predicted time on the bus to the GPU and back, without waiting, over batches of {min(BATCHES)} to "
-    f"{max(BATCHES):,} packets at 2 Gb/s, against long runs whose packets no model was trained on; neither seed nor "
-    "scale changes these runs. Published are means over batches for three NFs on Traffic-A.",
+FIGURE_NOTES = (
+    f"Errors of the predicted time on the bus to the GPU and back, without waiting, over batches of {min(BATCH_SIZES)} "
+    f"to {max(BATCH_SIZES):,} packets at 2 Gb/s, against long runs whose packets no model was trained on; neither seed "
+    "nor scale changes these runs. Published are means over batches for three NFs on Traffic-A.",
     "line_error_pct is that of the straight line over the batch that the paper fits for each class, here to short runs "
     "of the same NF, traffic and batches (by seed); line_of_a_error_pct is that of the line of Traffic-A, whose "
     "packets are larger. The models of `placer train` know the size of packets.",
@@ -105,6 +105,5 @@ def _draw(figure: Figure, runs: pd.DataFrame) -> None:
     for nf, of in runs[runs["traffic"] == PRINTED_FOR].groupby("nf", sort=False):
         axes.plot(of["batch"], of["error_pct"], marker=".", label=f"{nf}, {PRINTED_FOR}")
     axes.set_xscale("log", base=2)
-    axes.set_xlabel("batch (packets)")
-    axes.set_ylabel("error (%)")
+    axes.set(xlabel="batch (packets)", ylabel="error (%)")
     axes.legend(frameon=False)

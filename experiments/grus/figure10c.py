@@ -9,24 +9,24 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
-from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, latency_of, measured, trained_models
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
+from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, latency_of, measure, train_models
 from experiments.grus.methodology.slo_sets import (
-    NUMBER,
     PACKED_SMS,
+    SLOS_PER_SET,
     SloCoLocation,
-    admitted_set,
+    admit_set,
     baselines_us,
-    drawn_slos,
-    packed,
+    draw_slos,
+    pack_nfs,
 )
 from experiments.registry import Result, Setting, experiment
 from predictor.gpu.models import GpuModels
 
-SETS = 4
+SLO_SETS = 4
 MORE_SETS, PACKED_SETS = 20, 20
 """Further sets, drawn in the same way, and co-locations on few SMs."""
-FIRST, FURTHER, FEW_SMS = "SLO set 1", "further sets", f"ten NFs on {PACKED_SMS} SMs"
+FIRST_GROUP, FURTHER_GROUP, FEW_SMS = "SLO set 1", "further sets", f"ten NFs on {PACKED_SMS} SMs"
 PUBLISHED_WITHIN_10_PCT = 80.0
 """Of set 1: the latency of two of ten SLOs deviates by 10 to 20 %."""
 
@@ -34,26 +34,28 @@ PUBLISHED_WITHIN_10_PCT = 80.0
 @experiment(PAPER, "grus-figure10c", "Errors of the predicted latency of co-located NFs")
 def run(setting: Setting) -> Result:
     """Four sets of ten SLOs as they are admitted, more of them, and co-locations on few SMs."""
-    models = trained_models(setting.say)
+    models = train_models(setting.say)
     runs = pd.DataFrame(
-        one for group, number, loads in _co_locations(setting, models) for one in _errors(models, group, number, loads)
+        error
+        for group, number, loads in _co_locations(setting, models)
+        for error in _errors(models, group, number, loads)
     )
     table = pd.DataFrame([_row(str(group), of) for group, of in runs.groupby("group", sort=False)])
-    return Result(table, (SIMULATED,), lambda figure: _draw(figure, runs), _notes(models), {"runs": runs})
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, runs), _notes(models), {"runs": runs})
 
 
 def _co_locations(setting: Setting, models: GpuModels) -> Iterator[tuple[str, int, SloCoLocation]]:
     baselines, rng = baselines_us(), Random(f"figure10c {setting.seed}")
-    for number in range(SETS):
+    for number in range(SLO_SETS):
         setting.say(f"SLO set {number + 1}")
-        yield f"SLO set {number + 1}", number, admitted_set(models, drawn_slos(baselines, rng), setting.seed)
+        yield f"SLO set {number + 1}", number, admit_set(models, draw_slos(baselines, rng), setting.seed)
     more, few = setting.count(MORE_SETS, least=1), setting.count(PACKED_SETS, least=1)
-    setting.say(f"{FURTHER}: {more}")
+    setting.say(f"{FURTHER_GROUP}: {more}")
     for number in range(more):
-        yield FURTHER, number, admitted_set(models, drawn_slos(baselines, rng), setting.seed)
+        yield FURTHER_GROUP, number, admit_set(models, draw_slos(baselines, rng), setting.seed)
     setting.say(f"{FEW_SMS}: {few}")
     for number in range(few):
-        yield FEW_SMS, number, packed(models, rng)
+        yield FEW_SMS, number, pack_nfs(models, rng)
 
 
 def _errors(models: GpuModels, group: str, number: int, co_location: SloCoLocation) -> Iterator[dict[str, object]]:
@@ -61,7 +63,7 @@ def _errors(models: GpuModels, group: str, number: int, co_location: SloCoLocati
     if not co_location.loads:
         return
     slos = co_location.slos_us or (float("inf"),) * len(co_location.loads)
-    predicted, runs = models.predict(co_location.loads), measured(co_location.loads)
+    predicted, runs = models.predict(co_location.loads), measure(co_location.loads)
     for load, slo, ours, one in zip(co_location.loads, slos, predicted, runs, strict=True):
         truth = latency_of(one)
         assert ours.low_us is not None and ours.high_us is not None
@@ -82,7 +84,7 @@ def _errors(models: GpuModels, group: str, number: int, co_location: SloCoLocati
 def _row(group: str, of: pd.DataFrame) -> dict[str, object]:
     error = of["error_pct"].to_numpy()
     within = 100 * float(np.mean(error <= 10))
-    published = group == FIRST
+    published = group == FIRST_GROUP
     return {
         "group": group,
         "co_locations": of["co_location"].nunique(),
@@ -102,9 +104,9 @@ def _row(group: str, of: pd.DataFrame) -> dict[str, object]:
 def _notes(models: GpuModels) -> tuple[str, ...]:
     mean, p99 = models.errors.error_pct("mean"), models.errors.error_pct("p99")
     return (
-        f"Sets of {NUMBER} SLOs of random NFs at 2 Gb/s each: the p99 of the NF alone with batches of 256 packets of "
-        "Traffic-A, plus 5 to 15 %. The method `grus` admits them with the models, and what it admits runs on the "
-        "simulated server: long runs of co-locations that trained no model.",
+        f"Sets of {SLOS_PER_SET} SLOs of random NFs at 2 Gb/s each: the p99 of the NF alone with batches of 256 "
+        "packets of Traffic-A, plus 5 to 15 %. The method `grus` admits them with the models, and what it admits runs "
+        "on the simulated server: long runs of co-locations that trained no model.",
         "error_pct and p99_error_pct are mean absolute errors of the predicted mean and p99, most_pct the largest; "
         "within_10_pct is the share of NFs whose mean is off by at most 10 %. p99_in_interval_pct is how often the "
         "90 % interval holds the p99, late_pct the share of admitted SLOs that the measured p99 exceeds.",

@@ -9,16 +9,16 @@ from random import Random
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import BUSES, MODELLED, NOT_PRINTED, PAPER
-from experiments.grus.methodology.judging import METHOD_NAMES, RIVALS, judged_admission
-from experiments.grus.methodology.paper_gpu import BASELINES, device, random_slos
+from experiments.grus import BUS_SCHEDULES, MODELLED_GPU, NOT_PRINTED, PAPER
+from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS, judge_admission
+from experiments.grus.methodology.paper_gpu import BASELINE_NAMES, device, random_slos
 from experiments.registry import Result, Setting, experiment
 
-TOLERANCES = (5, 10, 15, 20, 25, 30)
+TOLERANCES_PCT = (5, 10, 15, 20, 25, 30)
 """Per cent, of all SLOs of a set."""
-SIZES = range(2, 11)
+SET_SIZES = range(2, 11)
 """Of the nine sets of SLOs."""
-REPEATS = 5
+SETS_PER_SIZE = 5
 RANDOM_TOLERANCE = "5 to 15"
 """As in figure 10(c): each SLO has its own."""
 
@@ -36,23 +36,23 @@ def run(setting: Setting) -> Result:
             for (baseline, bus, method), of in most.groupby(keys, sort=False)
         ]
     )
-    return Result(table, (MODELLED,), lambda figure: _draw(figure, most), _notes(setting, runs), {"most": most})
+    return Result(table, (MODELLED_GPU,), lambda figure: _draw(figure, most), _notes(setting, runs), {"most": most})
 
 
 def _runs(setting: Setting) -> Iterator[dict[str, object]]:
     """A row per method and set."""
-    repeats = setting.count(REPEATS, least=1)
-    shares = {str(tolerance): (tolerance / 100, tolerance / 100) for tolerance in TOLERANCES}
+    repeats = setting.count(SETS_PER_SIZE, least=1)
+    shares = {str(tolerance): (tolerance / 100, tolerance / 100) for tolerance in TOLERANCES_PCT}
     shares[RANDOM_TOLERANCE] = (0.05, 0.15)
-    for baseline, bus in product(BASELINES, BUSES):
-        setting.say(f"{baseline}, {bus} bus: {len(SIZES) * len(shares) * repeats} sets")
+    for baseline, bus in product(BASELINE_NAMES, BUS_SCHEDULES):
+        setting.say(f"{baseline}, {bus} bus: {len(SET_SIZES) * len(shares) * repeats} sets")
         gpu = device(bus)
         for (name, tolerances), repeat in product(shares.items(), range(repeats)):
             rng = Random(f"figure11 {setting.seed} {repeat}")
-            for size in SIZES:
+            for size in SET_SIZES:
                 slos = random_slos(gpu, size, rng, baseline=baseline, tolerances=tolerances)
                 for method in METHOD_NAMES:
-                    found = judged_admission(method, gpu, slos, setting.seed)
+                    found = judge_admission(method, gpu, slos, setting.seed)
                     yield {
                         "baseline": baseline,
                         "bus": bus,
@@ -76,12 +76,12 @@ def _row(
     same = most[(most["baseline"] == baseline) & (most["bus"] == bus) & (most["method"] == "grus")]
     ours = runs[(runs["baseline"] == baseline) & (runs["bus"] == bus) & (runs["method"] == method)]
     times = _ratio(_at(same, "30")["satisfied"].mean(), at_30["satisfied"].mean())
-    published = RIVALS.get(method)
+    published = PUBLISHED_RATIOS.get(method)
     return {
         "baseline": baseline,
         "bus": bus,
         "method": method,
-        **{f"at_{tolerance}_pct": round(float(satisfied[str(tolerance)]), 2) for tolerance in TOLERANCES},
+        **{f"at_{tolerance}_pct": round(float(satisfied[str(tolerance)]), 2) for tolerance in TOLERANCES_PCT},
         "range_at_30_pct": f"{at_30['satisfied'].min()} to {at_30['satisfied'].max()}",
         "goodput_at_30_mpps": round(float(at_30["goodput_mpps"].mean()), 2),
         "at_5_to_15_pct": round(float(small["satisfied"].mean()), 2),
@@ -110,7 +110,7 @@ def _ratio(ours: float, theirs: float) -> float:
 
 def _notes(setting: Setting, runs: pd.DataFrame) -> tuple[str, ...]:
     printed = runs[(runs["method"] == "grus-printed") & (runs["admitted"] > 0)]
-    repeats = setting.count(REPEATS, least=1)
+    repeats = setting.count(SETS_PER_SIZE, least=1)
     return (
         "at_N_pct is the most SLOs satisfied in nine sets of 2 to 10 SLOs at a tolerance of N %, the mean of "
         f"{repeats} draws of the sets; at_5_to_15_pct draws a tolerance for each SLO. Satisfied are admitted SLOs "
@@ -129,14 +129,12 @@ def _notes(setting: Setting, runs: pd.DataFrame) -> tuple[str, ...]:
 
 def _draw(figure: Figure, most: pd.DataFrame) -> None:
     """A panel per baseline and bus."""
-    figure.set_figheight(2.5 * len(BASELINES))
-    panels = figure.subplots(len(BASELINES), len(BUSES), sharex=True, sharey=True)
-    for axes, (baseline, bus) in zip(panels.ravel(), product(BASELINES, BUSES), strict=True):
+    figure.set_figheight(2.5 * len(BASELINE_NAMES))
+    panels = figure.subplots(len(BASELINE_NAMES), len(BUS_SCHEDULES), sharex=True, sharey=True)
+    for axes, (baseline, bus) in zip(panels.ravel(), product(BASELINE_NAMES, BUS_SCHEDULES), strict=True):
         for method in METHOD_NAMES:
             of = most[(most["baseline"] == baseline) & (most["bus"] == bus) & (most["method"] == method)]
-            means = [_at(of, str(tolerance))["satisfied"].mean() for tolerance in TOLERANCES]
-            axes.plot(TOLERANCES, means, marker=".", label=method)
-        axes.set_title(f"{baseline}, {bus}")
-        axes.set_xlabel("tolerance (%)")
-        axes.set_ylabel("SLOs satisfied")
+            means = [_at(of, str(tolerance))["satisfied"].mean() for tolerance in TOLERANCES_PCT]
+            axes.plot(TOLERANCES_PCT, means, marker=".", label=method)
+        axes.set(title=f"{baseline}, {bus}", xlabel="tolerance (%)", ylabel="SLOs satisfied")
     figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7)

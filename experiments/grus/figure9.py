@@ -8,64 +8,76 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
-from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, runs_beside, scheduled_firewalls
-from experiments.grus.methodology.simulated_server import BATCH, FIREWALL, FIREWALL_TRAFFIC, GBPS, on_sms
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED_GPU
+from experiments.grus.methodology.firewalls import IN_TURNS, FirewallRun, runs_beside, schedule_firewalls
+from experiments.grus.methodology.simulated_server import (
+    DEFAULT_BATCH,
+    FIREWALL_NF,
+    FIREWALL_TRAFFIC,
+    FLOW_GBPS,
+    on_sms,
+)
 from experiments.registry import Result, Setting, experiment
 from profiles import PacedWorkload
 
-OTHERS = range(10)
+OTHER_FIREWALLS = range(10)
 PUBLISHED_BELOW_PCT = 10.0
 """Beside nine others."""
 BESIDE_FIRST = 6
 """Others with two executors each that fit on SM 0 beside the first firewall."""
-LARGER = 2
+LOAD_FACTOR = 2
 """Times as many packets, as often: the first meets more traffic on the bus, in runs of the same length."""
-OWN, SHARED, IPSEC = PLACEMENTS = ("firewalls, own SMs", "firewalls, SM 0 shared", "IPSec, 4 Gb/s, batch 512")
-SHOWN = ("mean_us", "increase_pct", "p99_increase_pct", "transfer_wait_us", "kernel_us")
+OWN_SMS, SHARED_SM, IPSEC_FLOW = PLACEMENT_NAMES = (
+    "firewalls, own SMs",
+    "firewalls, SM 0 shared",
+    "IPSec, 4 Gb/s, batch 512",
+)
+SHOWN_COLUMNS = ("mean_us", "increase_pct", "p99_increase_pct", "transfer_wait_us", "kernel_us")
 
 
 @experiment(PAPER, "grus-figure9", "Latency of a firewall beside others, with executors and the first order")
 def run(setting: Setting) -> Result:
     """Zero to nine others: on SMs of their own, beside the first, and with larger transfers."""
-    setting.say(f"without guarantees: {len(OTHERS)} runs")
-    without = {one.others: one.increase_pct for one in scheduled_firewalls(IN_TURNS, OTHERS)}
+    setting.say(f"without guarantees: {len(OTHER_FIREWALLS)} runs")
+    without = {run.others: run.increase_pct for run in schedule_firewalls(IN_TURNS, OTHER_FIREWALLS)}
     runs: list[FirewallRun] = []
-    for placement in PLACEMENTS:
-        setting.say(f"{placement}: {len(OTHERS)} runs")
-        runs += runs_beside(placement, OTHERS, partial(loads, placement))
-    table = pd.DataFrame([_row(one, without) for one in runs])
-    return Result(table, (SIMULATED,), lambda figure: _draw(figure, table), NOTES)
+    for placement in PLACEMENT_NAMES:
+        setting.say(f"{placement}: {len(OTHER_FIREWALLS)} runs")
+        runs += runs_beside(placement, OTHER_FIREWALLS, partial(loads, placement))
+    table = pd.DataFrame([_row(run, without) for run in runs])
+    return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, table), FIGURE_NOTES)
 
 
 def loads(placement: str, others: int) -> list[PacedWorkload]:
     """The first firewall on two executors of SM 0 with order 0, and so many others after it."""
-    first = on_sms(FIREWALL, FIREWALL_TRAFFIC, [(0, BATCH)], order=0)
+    first = on_sms(FIREWALL_NF, FIREWALL_TRAFFIC, [(0, DEFAULT_BATCH)], order=0)
     return [first, *(_other(placement, order) for order in range(1, others + 1))]
 
 
 def _other(placement: str, order: int) -> PacedWorkload:
-    if placement == IPSEC:
-        return on_sms("IPSec", FIREWALL_TRAFFIC, [(order, LARGER * BATCH)], gbps=LARGER * GBPS, order=order)
-    sm = 0 if placement == SHARED and order <= BESIDE_FIRST else order
-    return on_sms(FIREWALL, FIREWALL_TRAFFIC, [(sm, BATCH)], order=order)
+    if placement == IPSEC_FLOW:
+        return on_sms(
+            "IPSec", FIREWALL_TRAFFIC, [(order, LOAD_FACTOR * DEFAULT_BATCH)], gbps=LOAD_FACTOR * FLOW_GBPS, order=order
+        )
+    sm = 0 if placement == SHARED_SM and order <= BESIDE_FIRST else order
+    return on_sms(FIREWALL_NF, FIREWALL_TRAFFIC, [(sm, DEFAULT_BATCH)], order=order)
 
 
 def _row(one: FirewallRun, without: Mapping[int, float]) -> dict[str, object]:
-    published = one.beside != IPSEC and one.others == max(OTHERS)
+    published = one.beside != IPSEC_FLOW and one.others == max(OTHER_FIREWALLS)
     return {
         "beside": one.beside,
         "others": one.others,
-        **one.shown(SHOWN, 3),
+        **one.shown(SHOWN_COLUMNS, 3),
         "without_guarantee_pct": round(without[one.others], 2),
         "published_increase": f"below {PUBLISHED_BELOW_PCT:g} %" if published else NOT_PRINTED,
         "verdict": "worse" if published and one.increase_pct >= PUBLISHED_BELOW_PCT else "",
     }
 
 
-NOTES = (
-    f"The latency of a firewall with batches of {BATCH} packets on two executors of SM 0 and order 0, beside others "
-    "with two executors each, or with IPSec in larger batches; increases are against the firewall alone. "
+FIGURE_NOTES = (
+    f"The latency of a firewall with batches of {DEFAULT_BATCH} packets on two executors of SM 0 and order 0, beside "
+    "others with two executors each, or with IPSec in larger batches; increases are against the firewall alone. "
     "without_guarantee_pct is that of `grus-figure1` in turns. Long runs whose packets are always the same: neither "
     "seed nor scale changes them.",
     "Published: below 10 % beside nine others, and 19 % beside two without guarantees. Where the others run is not "
@@ -80,6 +92,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for beside, of in table.groupby("beside", sort=False):
         axes.plot(of["others"], of["increase_pct"], marker=".", label=str(beside))
     axes.axhline(PUBLISHED_BELOW_PCT, color="gray", linewidth=0.8, label="published: below")
-    axes.set_xlabel("others")
-    axes.set_ylabel("increase of the mean latency (%)")
+    axes.set(xlabel="others", ylabel="increase of the mean latency (%)")
     axes.legend(frameon=False)

@@ -9,17 +9,17 @@ from random import Random
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.grus import BUSES, MODELLED, NOT_PRINTED, PAPER
-from experiments.grus.methodology.judging import judged_admission
-from experiments.grus.methodology.paper_gpu import BEST, device, random_slos
+from experiments.grus import BUS_SCHEDULES, MODELLED_GPU, NOT_PRINTED, PAPER
+from experiments.grus.methodology.judging import judge_admission
+from experiments.grus.methodology.paper_gpu import BEST_BATCH, device, random_slos
 from experiments.registry import Result, Setting, experiment
 
-SIZES = (5, 10, 20, 50, 100)
-SETS = 100
-BATCHES = {"as printed": False, "smallest": True}
+SET_SIZES = (5, 10, 20, 50, 100)
+SETS_PER_SIZE = 100
+SMALLEST_BATCH_OF = {"as printed": False, "smallest": True}
 """Of `grus-printed`: rate times latency, as in line 2 of Algorithm 1; or fixed at the smallest that keeps up."""
-GBPS = (0.1, 2.0)
-TOLERANCES = (0.05, 0.3)
+LOAD_GBPS = (0.1, 2.0)
+TOLERANCE_RANGE = (0.05, 0.3)
 
 
 @experiment(PAPER, "grus-own-model", "Sets admitted by the printed algorithm that break its own model")
@@ -30,19 +30,21 @@ def run(setting: Setting) -> Result:
     table = pd.DataFrame(
         [_row(str(key[0]), int(str(key[1])), str(key[2]), of) for key, of in runs.groupby(keys, sort=False)]
     )
-    return Result(table, (MODELLED,), lambda figure: _draw(figure, table), NOTES)
+    return Result(table, (MODELLED_GPU,), lambda figure: _draw(figure, table), TABLE_NOTES)
 
 
 def _runs(setting: Setting) -> Iterator[dict[str, object]]:
-    for bus, size in product(BUSES, SIZES):
-        setting.say(f"{bus} bus: {setting.count(SETS)} sets of {size} SLOs")
-        gpu = device(bus, max(SIZES))
-        for batches, pinned in BATCHES.items():
+    for bus, size in product(BUS_SCHEDULES, SET_SIZES):
+        setting.say(f"{bus} bus: {setting.count(SETS_PER_SIZE)} sets of {size} SLOs")
+        gpu = device(bus, max(SET_SIZES))
+        for batches, pinned in SMALLEST_BATCH_OF.items():
             rng = Random(f"own model {setting.seed} {size}")
-            for _ in range(setting.count(SETS)):
-                slos = random_slos(gpu, size, rng, baseline=BEST, tolerances=TOLERANCES, gbps=GBPS, pinned=pinned)
-                found = judged_admission("grus-printed", gpu, slos, setting.seed)
-                repaired = judged_admission("grus", gpu, slos, setting.seed)
+            for _ in range(setting.count(SETS_PER_SIZE)):
+                slos = random_slos(
+                    gpu, size, rng, baseline=BEST_BATCH, tolerances=TOLERANCE_RANGE, gbps=LOAD_GBPS, pinned=pinned
+                )
+                found = judge_admission("grus-printed", gpu, slos, setting.seed)
+                repaired = judge_admission("grus", gpu, slos, setting.seed)
                 yield {
                     "bus": bus,
                     "slos": size,
@@ -73,7 +75,7 @@ def _row(bus: str, size: int, batches: str, of: pd.DataFrame) -> dict[str, objec
     }
 
 
-NOTES = (
+TABLE_NOTES = (
     "broken_sets_pct is the share of the sets with an admitted SLO in which a constraint of the model is broken, "
     "late_slos_pct that of admitted SLOs whose latency is above the SLO; admitted and satisfied are means.",
     "As printed, a batch is the rate times the latency (line 2 of Algorithm 1): collecting it takes the whole latency, "
@@ -90,6 +92,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for key, of in table[table["batches"] == "smallest"].groupby("bus", sort=False):
         axes.plot(of["slos"], of["broken_sets_pct"], marker=".", label=f"{key}, broken sets")
         axes.plot(of["slos"], of["late_slos_pct"], marker=".", linestyle="--", label=f"{key}, late SLOs")
-    axes.set_xlabel("SLOs")
-    axes.set_ylabel("share (%)")
+    axes.set(xlabel="SLOs", ylabel="share (%)")
     axes.legend(frameon=False)

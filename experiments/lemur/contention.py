@@ -2,59 +2,144 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.lemur import PAPER
-from experiments.lemur.methodology.contention_instances import (
-    FLOWS,
-    MTBR,
-    RECORDED,
-    ContentionInstance,
-    lemur_sets,
-    random_mixes,
-    simulated_rack,
-)
+from experiments.lemur.methodology.paper_rack import CHAIN_SETS, NF_CYCLES, RATE_DELTAS, server
 from experiments.registry import Result, Setting, experiment
 from placer.inputs.models import open_models
+from placer.rack.chain import Chain
 from placer.rack.contention.loop import ContendedPlan
-from placer.rack.contention.measured_rates import Capacity, capacities, measured_rates
+from placer.rack.contention.measured_rates import Capacity, capacities, measure_rates
 from placer.rack.contention.modelled_growth import ModelledGrowth
 from placer.rack.contention.run_contended import run_contended
+from placer.rack.files.chains_file import chains_of_text
+from placer.rack.files.json_twins import rack_of
 from placer.rack.plan import RackPlan
+from placer.rack.rack import Rack
 from profiler.simulated import SimulatedServer
-from profiler.simulated.server import SERVER
+from profiler.simulated.server import SERVER_CARD
 from profiler.testbed import Testbed
+
+RECORDED_PROFILE = "server-simulated"
+ON_SWITCH = tuple(name for name, (_, _, where) in NF_CYCLES.items() if "P" in where)
+"""What the programmable switch runs, too (Lemur, table 3); IPv4Fwd runs there only."""
+WORST_FLOWS, WORST_MTBR = 100_000, 600
+"""The traffic at which functions take most cycles: that for which a rack has its numbers."""
+CHAIN_TEXTS = {
+    1: "Match -> [1/2 ACL -> Limiter -> Match -> [1/2 UrlFilter | 1/2 -] | 1/2 -] -> Detunnel -> Encrypt -> IPv4Fwd",
+    2: "Encrypt -> LB -> 3 x 1/3 NAT -> IPv4Fwd",
+    3: "Dedup -> ACL -> Limiter -> LB -> IPv4Fwd",
+    4: "Dedup -> first=ACL -> Monitor -> Tunnel -> Match -> 3 x 1/3 (LB -> Limiter -> ACL) -> IPv4Fwd",
+}
+"""As `.chains` writes them; t_min is a delta times what one core gives the slowest function of the chain."""
+MIXED_NFS = ("ACL", "Decrypt", "Dedup", "Encrypt", "FastEncrypt", "LB", "Match", "Monitor", "NAT", "UrlFilter")
+SOFTWARE_NFS = ("Decrypt", "Dedup", "Encrypt", "FastEncrypt", "UrlFilter")
+"""Those that servers alone run; a chain of a random mix has one at least."""
+MIXED_DELTAS = (1.0, 1.5, 2.0)
+CHAINS_PER_MIX, FURTHER_NFS = 4, (0, 1, 2)
+"""Of a random mix: how many chains, and of how many further functions each."""
+
+
+@dataclass(frozen=True)
+class ContentionInstance:
+    """Chains to place."""
+
+    group: str
+    """What it is counted with."""
+    name: str
+    """Of the instance in its group."""
+    chains: tuple[Chain, ...]
+
+
+@cache
+def build_simulated_rack() -> Rack:
+    """A server as the simulated one, with the cycles that were measured on it, and a switch without a bound."""
+    measured = json.loads((files("traces") / RECORDED_PROFILE / "cycles.json").read_text(encoding="utf-8"))
+    nfs: dict[str, Any] = {"IPv4Fwd": {"switch": {"blocks": 1}}}
+    for name, costs in measured["nfs"].items():
+        if name not in nfs:
+            own = costs["server"]
+            nfs[name] = {"server": {"cycles": own["cycles"], "replicable": own["replicable"]}}
+            nfs[name] |= {"switch": {"blocks": 1}} if name in ON_SWITCH else {}
+    return rack_of(
+        {
+            "switch": {"stages": None},
+            "crossing_us": 6,
+            "servers": [server() | {"clock_mhz": measured["clock_mhz"]}],
+            "nfs": nfs,
+            "overheads": {"subgroup_cycles": measured["source_cycles"]},
+            "testbed": {"spec": "simulated:server", "flows": WORST_FLOWS, "mtbr": WORST_MTBR},
+        },
+        "rack",
+    )
+
+
+def lemur_sets() -> Iterator[ContentionInstance]:
+    """The sets of chains 1 to 4 at each delta."""
+    for chosen in CHAIN_SETS:
+        name = "".join(map(str, chosen))
+        for delta in RATE_DELTAS:
+            graphs = {f"chain{number}": (CHAIN_TEXTS[number], delta) for number in chosen}
+            yield ContentionInstance("Lemur's sets", f"{name} at delta {delta:g}", _chains(graphs))
+
+
+def random_mixes(count: int, random: np.random.Generator) -> Iterator[ContentionInstance]:
+    """Chains of random functions, each with a random delta."""
+    for number in range(count):
+        graphs = {}
+        for at in range(CHAINS_PER_MIX):
+            first = str(random.choice(SOFTWARE_NFS))
+            others = random.choice(
+                [nf for nf in MIXED_NFS if nf != first], size=random.choice(FURTHER_NFS), replace=False
+            )
+            nfs = random.permutation([first, *others])
+            graphs[f"c{at}"] = (" -> ".join([*nfs, "IPv4Fwd"]), float(random.choice(MIXED_DELTAS)))
+        yield ContentionInstance("random mixes", f"mix {number}", _chains(graphs))
+
+
+def _chains(graphs: dict[str, tuple[str, float]]) -> tuple[Chain, ...]:
+    lines = ["packets: 1500 B"]
+    for name, (graph, delta) in graphs.items():
+        # What one core gives the slowest function of a chain that runs on servers only.
+        rack = build_simulated_rack()
+        names = graph.replace("first=", "").split()
+        software = [cost for nf in names if nf in rack.costs and (cost := rack.costs[nf].server)]
+        cycles = max(cost.cycles for cost in software) + rack.overheads.subgroup_cycles
+        least = float((rack.servers[0].clock_mhz * 8 * 1500 / cycles) * Fraction(delta))
+        lines += [f"slo {name}: {least:.6f} Mbps to 100 Gbps", f"chain {name}: {graph}"]
+    return chains_of_text("\n".join(lines) + "\n", "chains").chains
+
 
 NOISE_PCT = 0.6
 """By so much below t_min may be due to the rack's cycles: two standard errors of means of 12 runs of 1 % noise."""
-MIXES = 60
-PATHS = 64
+MIX_COUNT = 60
+PATH_CORES = 64
 """Cores by which the testbed counts: the paths of a branched subgroup share a core, but count as one each."""
-SECONDS = 10.0
-NONE = float("nan")
+SEARCH_SECONDS = 10.0
+NO_VALUE = float("nan")
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What the testbed measures of a plan.
-
-    Parameters
-    ----------
-    shortfall_pct
-        By how much the worst chain misses its t_min, negative where none does; NaN without a plan.
-    alone_pct
-        The same where each subgroup has the server to itself: what cycles, not contention, have wrong.
-    error_pct
-        By how much planned rates are above measured ones, mean over chains.
-    """
+    """What the testbed measures of a plan."""
 
     shortfall_pct: float
+    """By how much the worst chain misses its t_min, negative where none does; NaN without a plan."""
     alone_pct: float
+    """The same where each subgroup has the server to itself: what cycles, not contention, have wrong."""
     error_pct: float
+    """By how much planned rates are above measured ones, mean over chains."""
 
     @property
     def violated(self) -> bool:
@@ -65,14 +150,14 @@ class Truth:
 @experiment(PAPER, "lemur-contention", "SLO violations of plans by cycles alone, and with contention in the loop")
 def run(setting: Setting) -> Result:
     """Both plans of each instance, run on the simulated server."""
-    rack = simulated_rack()
-    growth = ModelledGrowth(rack, open_models(None, setting.say, RECORDED))
-    server = SimulatedServer(card=replace(SERVER, cores=PATHS))
-    instances = [*lemur_sets(), *random_mixes(setting.count(MIXES), setting.rng("mixes"))]
+    rack = build_simulated_rack()
+    growth = ModelledGrowth(rack, open_models(None, setting.say, RECORDED_PROFILE))
+    server = SimulatedServer(card=replace(SERVER_CARD, cores=PATH_CORES))
+    instances = [*lemur_sets(), *random_mixes(setting.count(MIX_COUNT), setting.rng("mixes"))]
     rows = []
     for number, one in enumerate(instances):
         setting.say(f"{one.group}, {one.name}: {number + 1} of {len(instances)}")
-        found = run_contended("optimal", one.chains, rack, growth, time_limit=SECONDS)
+        found = run_contended("optimal", one.chains, rack, growth, time_limit=SEARCH_SECONDS)
         rows.append(_row(one, found, server))
     plans = pd.DataFrame(rows)
     table = pd.DataFrame([_counts(str(group), of) for group, of in plans.groupby("group", sort=False)])
@@ -84,9 +169,9 @@ def run(setting: Setting) -> Result:
             f"A plan violates its SLOs where the testbed measures a chain more than {NOISE_PCT:g} % below its t_min: "
             "two standard errors of the rack's cycles. violated_alone counts those that would do so with every "
             "subgroup alone on the server: there, cycles are wrong, not contention.",
-            f"The rack has the cycles that `placer profile` measured on the simulated server, and its source as "
-            f"overhead of each subgroup; traffic has {FLOWS:,} flows and {MTBR} matches/MB. t_min is delta times what "
-            "one core gives the slowest function of the chain.",
+            "The rack has the cycles that `placer profile` measured on the simulated server, and its source as "
+            f"overhead of each subgroup; traffic has {WORST_FLOWS:,} flows and {WORST_MTBR} matches/MB. t_min is delta "
+            "times what one core gives the slowest function of the chain.",
             "Lemur's sets are its five sets of chains at eight deltas; random mixes are four chains of one to three "
             "functions. Each subgroup is measured at what it can beside neighbours that run at the rates of the plan.",
             "worst: by how much the worst chain of all plans is below its t_min; negative where all are above. "
@@ -114,32 +199,32 @@ def _row(one: ContentionInstance, found: ContendedPlan, server: Testbed) -> dict
         "violated": beside.violated,
         "error_by_cycles_pct": round(alone.error_pct, 3),
         "error_pct": round(beside.error_pct, 3),
-        "gap_pct": NONE if found.plan.gap is None else round(100 * found.plan.gap, 3),
+        "gap_pct": NO_VALUE if found.plan.gap is None else round(100 * found.plan.gap, 3),
         "rounds": found.rounds,
         "agreed": found.agreed,
     }
 
 
 def _aggregate(plan: RackPlan) -> float:
-    return round(sum(chain.rate_mbps for chain in plan.chains), 1) if plan.chains else NONE
+    return round(sum(chain.rate_mbps for chain in plan.chains), 1) if plan.chains else NO_VALUE
 
 
 def _truth(plan: RackPlan, server: Testbed) -> Truth:
     if not plan.chains:
-        return Truth(NONE, NONE, NONE)
+        return Truth(NO_VALUE, NO_VALUE, NO_VALUE)
     found = capacities(plan, server)
-    alone = [replace(one, mbps=one.alone_mbps) for one in found]
+    alone = [replace(chain, mbps=chain.alone_mbps) for chain in found]
     return Truth(_shortfall(plan, found), _shortfall(plan, alone), _error(plan, found))
 
 
 def _shortfall(plan: RackPlan, found: list[Capacity]) -> float:
-    rates = measured_rates(plan, found)
+    rates = measure_rates(plan, found)
     least = [float(chain.chain.slo.t_min_mbps) for chain in plan.chains]
     return max(100 * (1 - rate / need) for rate, need in zip(rates, least, strict=True) if need)
 
 
 def _error(plan: RackPlan, found: list[Capacity]) -> float:
-    rates = measured_rates(plan, found)
+    rates = measure_rates(plan, found)
     return float(np.mean([100 * (one.rate_mbps / rate - 1) for one, rate in zip(plan.chains, rates, strict=True)]))
 
 
@@ -172,6 +257,8 @@ def _draw(figure: Figure, plans: pd.DataFrame) -> None:
         axes.plot(of["shortfall_by_cycles_pct"], of["shortfall_pct"], "o", label=str(group))
     axes.axhline(NOISE_PCT, color="gray", linewidth=0.8)
     axes.axvline(NOISE_PCT, color="gray", linewidth=0.8)
-    axes.set_xlabel("worst chain below its t_min, plan by cycles alone (%)")
-    axes.set_ylabel("the same with contention in the loop (%)")
+    axes.set(
+        xlabel="worst chain below its t_min, plan by cycles alone (%)",
+        ylabel="the same with contention in the loop (%)",
+    )
     axes.legend(frameon=False)

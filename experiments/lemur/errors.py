@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.lemur import BY_CYCLES, NOT_PRINTED, PAPER
-from experiments.lemur.methodology.compared import SAME, TIME_LIMIT_S, Instance, figure_instances
-from experiments.lemur.methodology.paper_rack import CYCLES, chains, rack
+from experiments.lemur.methodology.compared import SAME_THROUGHPUT, TIME_LIMIT_S, Instance, figure_instances
+from experiments.lemur.methodology.paper_rack import NF_CYCLES, chains, rack
 from experiments.methodology.accuracy import verdict_on
 from experiments.registry import Result, Setting, experiment
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, plan_of
@@ -21,9 +21,9 @@ from placer.rack.plan import RackPlan
 from placer.rack.rack import CoreCost, Rack
 from placer.rack.strategies import CHAIN_STRATEGIES
 
-PERCENTAGES = (1, 2, 4, 8, 10)
-STRATEGIES = ("optimal", "lemur")
-ALL, EACH = "all too low", "each off"
+ERROR_PERCENTAGES = (1, 2, 4, 8, 10)
+COMPARED_STRATEGIES = ("optimal", "lemur")
+ALL_TOO_LOW, EACH_OFF = "all too low", "each off"
 PUBLISHED_SAME_PCT = 8
 """Up to here, with all cycles too low, the paper's heuristic gives the same aggregate marginal throughput."""
 
@@ -33,16 +33,18 @@ def run(setting: Setting) -> Result:
     """Cycles are all too low by a share, or each is off by at most this share, at random."""
     instances = figure_instances(setting)
     on = rack()
-    true = {name: _plans(name, instances, on) for name in STRATEGIES}
+    true = {name: _plans(name, instances, on) for name in COMPARED_STRATEGIES}
     rng = setting.rng("lemur-errors")
     rows = []
-    for pct in PERCENTAGES:
-        setting.say(f"errors of {pct} %: {len(STRATEGIES)} strategies, {len(instances)} instances, two kinds of errors")
-        low = dict.fromkeys(CYCLES, 1 - pct / 100)
-        drawn = {nf: 1 + float(rng.uniform(-pct, pct)) / 100 for nf in CYCLES}
-        for kind, factors in ((ALL, low), (EACH, drawn)):
+    for pct in ERROR_PERCENTAGES:
+        setting.say(
+            f"errors of {pct} %: {len(COMPARED_STRATEGIES)} strategies, {len(instances)} instances, two kinds of errors"
+        )
+        low = dict.fromkeys(NF_CYCLES, 1 - pct / 100)
+        drawn = {nf: 1 + float(rng.uniform(-pct, pct)) / 100 for nf in NF_CYCLES}
+        for kind, factors in ((ALL_TOO_LOW, low), (EACH_OFF, drawn)):
             wrong = _with_cycles(on, factors)
-            for name in STRATEGIES:
+            for name in COMPARED_STRATEGIES:
                 plans = {one: _judge(plan, on) for one, plan in _plans(name, instances, wrong).items()}
                 rows.append(_row(pct, kind, name, plans, true[name]))
     table = pd.DataFrame(rows)
@@ -56,7 +58,7 @@ def run(setting: Setting) -> Result:
             "break an SLO or where no plan was found. marginal_pct is the mean over the others, of what the plan with "
             "true cycles gives.",
             "Layouts and cores are those of the plan with wrong cycles; rates are the best that true cycles and NICs "
-            f"allow. '{EACH}' draws the cycles of each NF once for each share.",
+            f"allow. '{EACH_OFF}' draws the cycles of each NF once for each share.",
             "Published: the same marginal throughput up to errors of 8 %, cycles too low; of which sets of chains is "
             "not printed.",
         ),
@@ -98,10 +100,10 @@ def _row(
     pct: int, kind: str, strategy: str, plans: Mapping[Instance, RackPlan], true: Mapping[Instance, RackPlan]
 ) -> dict[str, object]:
     placed = [one for one, plan in true.items() if plan.chains]
-    kept = [one for one in placed if plans[one].chains]
-    shares = [_share(plans[one], true[one]) for one in kept]
-    same = sum(share >= 1 - SAME for share in shares)
-    published = len(placed) if (kind, strategy) == (ALL, "lemur") and pct <= PUBLISHED_SAME_PCT else None
+    kept = [name for name in placed if plans[name].chains]
+    shares = [_share(plans[name], true[name]) for name in kept]
+    same = sum(share >= 1 - SAME_THROUGHPUT for share in shares)
+    published = len(placed) if (kind, strategy) == (ALL_TOO_LOW, "lemur") and pct <= PUBLISHED_SAME_PCT else None
     return {
         "error_pct": pct,
         "cycles": kind,
@@ -126,7 +128,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for axes, (column, label) in zip(both, columns, strict=True):
         for (kind, strategy), rows in table.groupby(["cycles", "strategy"], sort=False):
             axes.plot(rows["error_pct"], 100 * rows[column] / rows["placed"], marker="o", label=f"{strategy}, {kind}")
-        axes.set_xlabel("error of the cycles (%)")
-        axes.set_ylabel(label)
-        axes.set_ylim(-3, 103)
+        axes.set(xlabel="error of the cycles (%)", ylabel=label, ylim=(-3, 103))
     both[0].legend(frameon=False)

@@ -14,16 +14,16 @@ from experiments.lemur.methodology.paper_rack import chains, rack, server
 from experiments.registry import Result, Setting, experiment
 from placer.rack.place import best_plan
 
-NUMBERS = (1, 2, 3)
-DELTAS = (0.5, 1.0, 1.5)
-CORES = 8
-PUBLISHED = {0.5: "one server: less than half of two", 1.5: "one server: no plan"}
+CHAIN_NUMBERS = (1, 2, 3)
+RATE_DELTAS = (0.5, 1.0, 1.5)
+SERVER_CORES = 8
+PUBLISHED_TEXTS = {0.5: "one server: less than half of two", 1.5: "one server: no plan"}
 
 
 @experiment(PAPER, "lemur-figure3a", "Chains 1, 2 and 3 on one and on two servers of eight cores")
 def run(setting: Setting) -> Result:
     """The proven optimum at three least rates."""
-    table = pd.DataFrame([_row(delta) for delta in DELTAS])
+    table = pd.DataFrame([_row(delta) for delta in RATE_DELTAS])
     return Result(
         table,
         (BY_CYCLES,),
@@ -38,7 +38,7 @@ def run(setting: Setting) -> Result:
 
 def _row(delta: float) -> dict[str, object]:
     one, two = (_gbps(delta, names) for names in (["s0"], ["s0", "s1"]))
-    published = PUBLISHED.get(delta, NOT_PRINTED)
+    published = PUBLISHED_TEXTS.get(delta, NOT_PRINTED)
     agrees = {0.5: one < two / 2, 1.5: bool(np.isnan(one))}.get(delta, True)
     return {
         "delta": delta,
@@ -51,8 +51,8 @@ def _row(delta: float) -> dict[str, object]:
 
 
 def _gbps(delta: float, servers: Sequence[str]) -> float:
-    on = rack(servers=[server(name, CORES) for name in servers])
-    return round(aggregate_gbps(best_plan(chains(NUMBERS, delta), on, time_limit=TIME_LIMIT_S)), 2)
+    on = rack(servers=[server(name, SERVER_CORES) for name in servers])
+    return round(aggregate_gbps(best_plan(chains(CHAIN_NUMBERS, delta), on, time_limit=TIME_LIMIT_S)), 2)
 
 
 def _draw(figure: Figure, table: pd.DataFrame) -> None:
@@ -62,6 +62,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         bars = axes.bar(at + (number - 0.5) * 0.4, table[column].fillna(0), 0.38, label=label)
         axes.bar_label(bars, [f"{value:.2f}" if value else "no plan" for value in table[column].fillna(0)])
     axes.set_xticks(at, [f"{delta:g}" for delta in table["delta"]])
-    axes.set_xlabel("delta")
-    axes.set_ylabel("aggregate (Gbps)")
+    axes.set(xlabel="delta", ylabel="aggregate (Gbps)")
     axes.legend(frameon=False)

@@ -6,20 +6,19 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.lemur import BY_CYCLES, PAPER
-from experiments.lemur.methodology.compared import RIVALS, TIME_LIMIT_S
+from experiments.lemur.methodology.compared import RIVAL_STRATEGIES, TIME_LIMIT_S
 from experiments.lemur.methodology.paper_rack import PACKET_SIZE, rack
 from experiments.methodology.findings import Finding, findings_table
 from experiments.registry import Result, Setting, experiment
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of
 from placer.rack.plan import RackPlan
-from placer.rack.stages.stage_oracles import checked_stages
-from placer.rack.stages.tables.packing import Memories, fewest_stages
-from placer.rack.stages.tables.program import LIBRARY, table_program
+from placer.rack.stages.stage_oracles import check_stages
+from placer.rack.stages.tables.packing import TABLE_LIBRARY, Memories, fewest_stages, table_program
 from placer.rack.strategies import CHAIN_STRATEGIES
 
-STAGES = 12
-FEW, MANY = 10, 11
+SWITCH_STAGES = 12
+FEW_NATS, MANY_NATS = 10, 11
 T_MIN_MBPS = 44_900
 """As published: "about 44.9 Gbps", at delta 0.5."""
 
@@ -27,7 +26,7 @@ T_MIN_MBPS = 44_900
 @experiment(PAPER, "lemur-nats", "Eleven NATs behind a Match, one more than the switch holds")
 def run(setting: Setting) -> Result:
     """Stages by our packer and by two estimates, and the plans of all strategies with 12 stages."""
-    plans = {name: _plan(name, setting) for name in ("optimal", "lemur", *RIVALS)}
+    plans = {name: _plan(name, setting) for name in ("optimal", "lemur", *RIVAL_STRATEGIES)}
     table = findings_table([*_stage_findings(), *_plan_findings(plans)])
     return Result(
         table,
@@ -36,7 +35,8 @@ def run(setting: Setting) -> Result:
         (
             "Published stages are those of the switch's compiler (10 NATs, 12 stages), of an estimate field by field, "
             "and without the removal of dependencies between branches.",
-            f"Strategies place {MANY} NATs on {STAGES} stages at a t_min of {T_MIN_MBPS / 1000:g} Gbps; 'plan of' is 1 "
+            f"Strategies place {MANY_NATS} NATs on {SWITCH_STAGES} stages at a t_min of {T_MIN_MBPS / 1000:g} "
+            f"Gbps; 'plan of' is 1 "
             "where one has a plan. Published: Lemur alone has one, with ten NATs on the switch and one on the server.",
             "With one server, NFs that leave the switch share its link of 40 Gbps.",
         ),
@@ -45,10 +45,12 @@ def run(setting: Setting) -> Result:
 
 def _stage_findings() -> list[Finding]:
     return [
-        Finding(f"stages of {FEW} NATs", _needed(FEW), 12, "stages"),
-        Finding(f"stages of {FEW} NATs, estimated by field", _needed(FEW, by_field=True), 14, "stages"),
-        Finding(f"stages of {FEW} NATs in series", _needed(FEW, in_series=True), 27, "stages"),
-        Finding(f"stages of {MANY} NATs", _needed(MANY), unit="stages"),
+        Finding(f"stages of {FEW_NATS} NATs", _fewest_stages(FEW_NATS), 12, "stages"),
+        Finding(
+            f"stages of {FEW_NATS} NATs, estimated by field", _fewest_stages(FEW_NATS, by_field=True), 14, "stages"
+        ),
+        Finding(f"stages of {FEW_NATS} NATs in series", _fewest_stages(FEW_NATS, in_series=True), 27, "stages"),
+        Finding(f"stages of {MANY_NATS} NATs", _fewest_stages(MANY_NATS), unit="stages"),
     ]
 
 
@@ -58,18 +60,18 @@ def _plan_findings(plans: dict[str, RackPlan]) -> list[Finding]:
     for name in ("optimal", "lemur"):
         for chain in plans[name].chains:
             nats = sum(chain.chain.nfs[at].nf == "NAT" for at in chain.layout.on_switch)
-            published = float(FEW) if name == "lemur" else float("nan")
+            published = float(FEW_NATS) if name == "lemur" else float("nan")
             found.append(Finding(f"NATs on the switch, {name}", nats, published, "NATs"))
             found.append(Finding(f"rate of {name}", chain.rate_mbps / 1000, unit="Gbps"))
     return found
 
 
-def _needed(nats: int, *, by_field: bool = False, in_series: bool = False) -> float:
+def _fewest_stages(nats: int, *, by_field: bool = False, in_series: bool = False) -> float:
     """The fewest stages of all NFs."""
     chain = nat_chain(nats)
     everything = frozenset((0, nf) for nf in range(len(chain.nfs)))
-    program = table_program(everything, [chain], LIBRARY, branches_share=not in_series)
-    switch = rack(switch={"stages": STAGES}).switch
+    program = table_program(everything, [chain], TABLE_LIBRARY, branches_share=not in_series)
+    switch = rack(switch={"stages": SWITCH_STAGES}).switch
     found = fewest_stages(program, Memories(switch.tcam, switch.sram), by_field=by_field)
     return float("nan") if found is None else float(found)
 
@@ -90,9 +92,9 @@ def nat_chain(nats: int) -> Chain:
 
 
 def _plan(strategy: str, setting: Setting) -> RackPlan:
-    setting.say(f"{strategy}: {MANY} NATs")
-    chains = [nat_chain(MANY)]
-    on = checked_stages(rack(switch={"stages": STAGES}), chains, "tables")
+    setting.say(f"{strategy}: {MANY_NATS} NATs")
+    chains = [nat_chain(MANY_NATS)]
+    on = check_stages(rack(switch={"stages": SWITCH_STAGES}), chains, "tables")
     return CHAIN_STRATEGIES[strategy](chains, on, time_limit=TIME_LIMIT_S, notify=setting.say)
 
 
@@ -102,7 +104,7 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     for number, column in enumerate(("ours", "published")):
         at = [place + (number - 0.5) * 0.4 for place in range(len(stages))]
         axes.barh(at, stages[column].fillna(0), 0.38, label=column)
-    axes.axvline(STAGES, color="gray", label="of the switch")
+    axes.axvline(SWITCH_STAGES, color="gray", label="of the switch")
     axes.set_yticks(range(len(stages)), list(stages["quantity"]))
     axes.set_xlabel("stages")
     axes.legend(frameon=False)

@@ -20,7 +20,7 @@ from profiler.simulated import SimulatedServer
 from profiles.cycles import CYCLES_FILE, CyclesOfRules
 
 ACL_RULES = 1024
-PUBLISHED = {
+PUBLISHED_CYCLES = {
     "Encrypt": ("128-bit AES-CBC", 8950, 8755, 9123),
     "Dedup": ("network redundancy elimination", 31188, 29969, 33185),
     "ACL": ("1,024 rules", 4020, 3943, 4091),
@@ -33,13 +33,16 @@ PUBLISHED = {
 def run(setting: Setting) -> Result:
     """Four NFs at the traffic at which they take most, as the placement uses them."""
     server = SimulatedServer()
-    nfs = [nf for nf in server.describe().nfs if nf.name in PUBLISHED]
+    nfs = [nf for nf in server.describe().nfs if nf.name in PUBLISHED_CYCLES]
     setting.say(f"cycles of {len(nfs)} NFs on the simulated server")
     measured = measure_cycles(ConfirmedTestbed(server, server), nfs, seed=setting.seed)
     assert measured is not None
     host = _host(setting.chains)
     table = pd.DataFrame(
-        [_row(name, measured.nfs[name].cycles, measured.nfs[name].of_rules, _of_host(host, name)) for name in PUBLISHED]
+        [
+            _row(name, measured.nfs[name].cycles, measured.nfs[name].of_rules, _of_host(host, name))
+            for name in PUBLISHED_CYCLES
+        ]
     )
     return Result(
         table,
@@ -59,7 +62,7 @@ def run(setting: Setting) -> Result:
 
 
 def _row(name: str, cycles: float, rules: CyclesOfRules | None, host: float) -> dict[str, object]:
-    what, mean, low, high = PUBLISHED[name]
+    what, mean, low, high = PUBLISHED_CYCLES[name]
     ours = cycles + (ACL_RULES - rules.rules) * rules.cycles_per_rule if name == "ACL" and rules else cycles
     return {
         "nf": name,
@@ -102,6 +105,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
     if table["host_cycles"].notna().any():
         axes.plot(at + 0.2, table["host_cycles"], "^", label="host")
     axes.set_xticks(at, list(table["nf"]))
-    axes.set_yscale("log")
-    axes.set_ylabel("cycles per packet")
+    axes.set(yscale="log", ylabel="cycles per packet")
     axes.legend(frameon=False)

@@ -13,9 +13,9 @@ from profiles.arrays import Floats
 Scores = tuple[float, float, float]
 """MAPE, and the shares of predictions within 5 % and within 10 %; all in %."""
 
-METRICS = ("mape_pct", "acc5_pct", "acc10_pct")
-NAMES = ("MAPE", "±5 %", "±10 %")
-PUBLISHED = "published_"
+ACCURACY_METRICS = ("mape_pct", "acc5_pct", "acc10_pct")
+METRIC_NAMES = ("MAPE", "±5 %", "±10 %")
+PUBLISHED_PREFIX = "published_"
 METRICS_NOTE = (
     "MAPE is the mean absolute percentage error; acc5 and acc10 are the shares of predictions within ±5 % and ±10 %."
 )
@@ -36,7 +36,7 @@ def score_table(
     errors: Mapping[tuple[str, str, str], Floats], published: Mapping[tuple[str, str], Scores]
 ) -> pd.DataFrame:
     """A row per (NF, predictor, testbed): our scores, the published ones, and the verdict."""
-    unknown = (np.nan,) * len(METRICS)
+    unknown = (np.nan,) * len(ACCURACY_METRICS)
     rows = []
     for (nf, predictor, testbed), values in errors.items():
         ours, theirs = scores(values), published.get((nf, predictor), unknown)
@@ -49,7 +49,7 @@ def with_means(table: pd.DataFrame, published: Mapping[str, Scores]) -> pd.DataF
     rows = []
     for key, of in table.groupby(["testbed", "predictor"], sort=False):
         testbed, predictor = map(str, key)
-        ours = tuple(float(of[metric].mean()) for metric in METRICS)
+        ours = tuple(float(of[metric].mean()) for metric in ACCURACY_METRICS)
         rows.append(_row("mean", predictor, testbed, int(of["runs"].sum()), ours, published[predictor]))
     return pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
 
@@ -62,11 +62,11 @@ def _row(
         "predictor": predictor,
         "testbed": testbed,
         "runs": runs,
-        **dict(zip(METRICS, ours, strict=True)),
-        **{PUBLISHED + metric: value for metric, value in zip(METRICS, theirs, strict=True)},
+        **dict(zip(ACCURACY_METRICS, ours, strict=True)),
+        **{PUBLISHED_PREFIX + metric: value for metric, value in zip(ACCURACY_METRICS, theirs, strict=True)},
         "verdict": verdict_on(
             name
-            for name, our, their, higher in zip(NAMES, ours, theirs, (False, True, True), strict=True)
+            for name, our, their, higher in zip(METRIC_NAMES, ours, theirs, (False, True, True), strict=True)
             if is_worse(our, their, higher_is_better=higher)
         ),
     }
@@ -91,7 +91,7 @@ def draw_scores(figure: Figure, table: pd.DataFrame) -> None:
     axes = figure.subplots()
     places, bar = np.arange(len(table)), 0.4
     axes.barh(places - bar / 2, table["mape_pct"], bar, label="ours", color="tab:blue")
-    axes.barh(places + bar / 2, table[PUBLISHED + "mape_pct"], bar, label="published", color="lightgray")
+    axes.barh(places + bar / 2, table[PUBLISHED_PREFIX + "mape_pct"], bar, label="published", color="lightgray")
     axes.set_yticks(places, (table["nf"] + ", " + table["predictor"] + ", " + table["testbed"]).tolist())
     axes.invert_yaxis()
     axes.set_xlabel("MAPE (%)")

@@ -11,8 +11,8 @@ import pandas as pd
 
 from experiments.methodology.accuracy import is_worse
 
-UNPUBLISHED = float("nan")
-TOLERANCE = 0.25
+NOT_PUBLISHED = float("nan")
+EFFECT_TOLERANCE = 0.25
 """An effect may differ from the published one by this share and still count as the same."""
 TOLERANCE_PCT = 2.0
 """The same in percentage points, for effects near zero."""
@@ -20,23 +20,16 @@ TOLERANCE_PCT = 2.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One number of ours and the published one.
-
-    Parameters
-    ----------
-    quantity
-        What is measured.
-    ours, published
-        In `unit`; `published` is NaN where the paper only draws it.
-    kind
-        `error`: lower is better. `effect`: should equal the published one.
-    """
+    """One number of ours and the published one."""
 
     quantity: str
+    """What is measured."""
     ours: float
-    published: float = UNPUBLISHED
+    published: float = NOT_PUBLISHED
+    """In `unit`; `published` is NaN where the paper only draws it."""
     unit: str = "%"
     kind: Literal["error", "effect"] = "effect"
+    """`error`: lower is better. `effect`: should equal the published one."""
 
     @property
     def verdict(self) -> str:
@@ -45,7 +38,7 @@ class Finding:
             return ""
         if self.kind == "error":
             return "worse" if is_worse(self.ours, self.published) else ""
-        tolerance = max(TOLERANCE * abs(self.published), TOLERANCE_PCT if self.unit == "%" else 0.0)
+        tolerance = max(EFFECT_TOLERANCE * abs(self.published), TOLERANCE_PCT if self.unit == "%" else 0.0)
         return "differs" if abs(self.ours - self.published) > tolerance else ""
 
 

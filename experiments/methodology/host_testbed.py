@@ -13,7 +13,7 @@ from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
 from profiles import InputError, Load
 
-REPEATS = 5
+HOST_REPEATS = 5
 """Measurements of every co-location: their standard error is the error bar."""
 STANDARD_ERROR_PCT = 2
 """Largest standard error of one measurement; that of the mean of five is less than half."""
@@ -21,15 +21,10 @@ STANDARD_ERROR_PCT = 2
 
 @dataclass(frozen=True)
 class RepeatedRuns:
-    """A quantity of every load of one co-location, measured several times.
-
-    Parameters
-    ----------
-    values
-        Throughputs (kpps), or what is computed from them; shape (repeats, loads).
-    """
+    """A quantity of every load of one co-location, measured several times."""
 
     values: np.ndarray
+    """Throughputs (kpps), or what is computed from them; shape (repeats, loads)."""
 
     @property
     def mean(self) -> np.ndarray:
@@ -45,12 +40,8 @@ class RepeatedRuns:
 
 
 def open_host_testbed(setting: Setting, *options: str) -> Testbed:
-    """The host testbed, started with `options`, and restarted when a run fails.
-
-    Raises
-    ------
-    CannotRun
-        When it is not built or does not start.
+    """The host testbed, started with `options`, and restarted when a run fails. Raises `CannotRun` when it is not built
+    or does not start.
     """
     arguments = " ".join([f"--standard-error {STANDARD_ERROR_PCT}", *options])
     try:
@@ -63,7 +54,7 @@ def open_host_testbed(setting: Setting, *options: str) -> Testbed:
 
 
 def measure(
-    testbed: Testbed, co_locations: Sequence[Sequence[Load]], setting: Setting, repeats: int = REPEATS
+    testbed: Testbed, co_locations: Sequence[Sequence[Load]], setting: Setting, repeats: int = HOST_REPEATS
 ) -> list[RepeatedRuns]:
     """Measure every co-location `repeats` times; the throughputs (kpps) of each.
 
@@ -84,8 +75,6 @@ def measure(
         except TestbedError as error:
             raise CannotRun(f"this machine cannot measure it: {error}") from error
     return [
-        RepeatedRuns(
-            np.array([[measurement.throughput_kpps for measurement in runs[at].measurements] for runs in rounds])
-        )
+        RepeatedRuns(np.array([[nf.throughput_kpps for nf in runs[at].measurements] for runs in rounds]))
         for at in range(len(co_locations))
     ]

@@ -32,6 +32,4 @@ def curves(axes: Axes, table: pd.DataFrame, x: str, by: str, xlabel: str) -> Non
         )
         if "predicted_kpps" in rows:
             axes.plot(rows[x], rows["predicted_kpps"], "x", color=f"C{at}", markersize=4)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel("throughput (kpps)")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel=xlabel, ylabel="throughput (kpps)", ylim=(0, None))

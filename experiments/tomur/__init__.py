@@ -8,5 +8,5 @@ PAPER = Paper(
     "Wu et al.",
 )
 
-SIMULATED, HARDWARE = "Simulated BlueField-2", "BlueField-2 hardware"
+SIMULATED_CARD, HARDWARE_CARD = "Simulated BlueField-2", "BlueField-2 hardware"
 """The testbeds, as lists of runs name them."""

@@ -16,15 +16,21 @@ from matplotlib.figure import Figure
 
 from experiments.methodology.accuracy import is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
-from experiments.tomur.methodology.arrival_sequences import ARRIVALS, LENGTH_NOTE, SEQUENCES, each_sequence, fleet_of
-from experiments.tomur.methodology.simulated_card import TESTBEDS
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
+from experiments.tomur.methodology.arrival_sequences import (
+    ARRIVAL_COUNT,
+    LENGTH_NOTE,
+    SEQUENCE_COUNT,
+    each_sequence,
+    fleet_of,
+)
+from experiments.tomur.methodology.simulated_card import CARD_SPECS
 from placer.evaluate.expected_violations import expected_violations
 from placer.strategies.contention_aware import ContentionAware
 
 BUDGETS_PCT = (0.5, 1.0, 2.0, 5.0, 10.0)
-PREDICTOR = "tomur"
-PUBLISHED = {2.0: (0.5, 1.9)}
+JUDGED_PREDICTOR = "tomur"
+PUBLISHED_BY_BUDGET = {2.0: (0.5, 1.9)}
 """Wastage and SLA violations (%) with Tomur, next to the budget that they are nearest to."""
 
 
@@ -54,20 +60,20 @@ def run(setting: Setting) -> Result:
     table = pd.DataFrame(
         [
             _row(testbed, budget, np.array(scores[testbed, budget]), np.array(scores[testbed, None]))
-            for testbed in TESTBEDS
+            for testbed in CARD_SPECS
             for budget in BUDGETS_PCT
         ]
     )
     return Result(
         table,
         (
-            f"{SIMULATED}: all runs, training and ground truth, on both simulated cards.",
-            f"{HARDWARE}: no runs; no card was available.",
+            f"{SIMULATED_CARD}: all runs, training and ground truth, on both simulated cards.",
+            f"{HARDWARE_CARD}: no runs; no card was available.",
         ),
         partial(_draw, table=table),
         (
-            f"{setting.count(SEQUENCES)} sequences of {ARRIVALS} arrivals on each card. Wastage is relative to the "
-            "proven optimum.",
+            f"{setting.count(SEQUENCE_COUNT)} sequences of {ARRIVAL_COUNT} arrivals on each card. Wastage is relative "
+            "to the proven optimum.",
             LENGTH_NOTE,
             "Column noise_free_wastage_pct: the wastage of the same rule with the card's exact throughputs. It places "
             "without SLA violations; what it wastes is due to placing NFs one by one.",
@@ -82,10 +88,10 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _scores(seed: int, count: int = ARRIVALS) -> dict[Key, Score]:
+def _scores(seed: int, count: int = ARRIVAL_COUNT) -> dict[Key, Score]:
     """One sequence on both cards: at every budget, and with exact throughputs."""
     scores: dict[Key, Score] = {}
-    for testbed in TESTBEDS:
+    for testbed in CARD_SPECS:
         fleet = fleet_of(testbed)
         arrivals = fleet.arrivals(seed, count)
         fewest = fleet.fewest_nics(arrivals)
@@ -93,8 +99,8 @@ def _scores(seed: int, count: int = ARRIVALS) -> dict[Key, Score]:
         scores[testbed, None] = Score(*fleet.score(exact, fewest))
         for budget in BUDGETS_PCT:
             catalogue = replace(fleet.catalogue, budget_pct=budget)
-            plan = ContentionAware(catalogue, PREDICTOR).place(arrivals)
-            expected = expected_violations(plan, catalogue, PREDICTOR).mean_pct
+            plan = ContentionAware(catalogue, JUDGED_PREDICTOR).place(arrivals)
+            expected = expected_violations(plan, catalogue, JUDGED_PREDICTOR).mean_pct
             risk = np.nan if plan.risk is None else plan.risk
             scores[testbed, budget] = Score(*fleet.score(plan, fewest), expected, risk)
     return scores
@@ -103,7 +109,7 @@ def _scores(seed: int, count: int = ARRIVALS) -> dict[Key, Score]:
 def _row(testbed: str, budget: float, values: np.ndarray, exact: np.ndarray) -> dict[str, object]:
     """A row of the table; of `values` and `exact`, each row is the `Score` of one sequence."""
     wastage, violations, expected, _ = values.mean(axis=0).tolist()
-    theirs = PUBLISHED.get(budget, (np.nan, np.nan))
+    theirs = PUBLISHED_BY_BUDGET.get(budget, (np.nan, np.nan))
     worse = [("wastage", wastage, theirs[0]), ("violations", violations, theirs[1])]
     spread = float(values[:, 1].std(ddof=1)) if len(values) > 1 else np.nan
     return {
@@ -138,6 +144,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         axes.set_xscale("log")
         axes.set_xticks(BUDGETS_PCT, [f"{budget:g}" for budget in BUDGETS_PCT])
         axes.minorticks_off()
-        axes.set_xlabel("budget of SLA violations, %")
-        axes.set_ylabel(label)
+        axes.set(xlabel="budget of SLA violations, %", ylabel=label)
         axes.legend(frameon=False, fontsize=7)

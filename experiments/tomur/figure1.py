@@ -11,13 +11,13 @@ from experiments.methodology.accuracy import quantiles
 from experiments.methodology.findings import Finding, findings_table
 from experiments.methodology.plots import boxes
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology.co_locations import co_locations_of
 from experiments.tomur.methodology.simulated_card import CARD, truth
 from traces.arrivals import TABLE_2_NFS
 
 CO_LOCATIONS = 300
-PUBLISHED = {"median": (1.9, 10.6), "p95": (4.2, 62.2)}
+PUBLISHED_DROPS = {"median": (1.9, 10.6), "p95": (4.2, 62.2)}
 """The lowest and the highest over the NFs."""
 
 
@@ -36,7 +36,7 @@ def run(setting: Setting) -> Result:
     findings = [
         Finding(f"{end} {column} drop of an NF, others from {pool}", getattr(rows[column], how)(), published)
         for pool, rows in table.groupby("others", sort=False)
-        for column, ends in PUBLISHED.items()
+        for column, ends in PUBLISHED_DROPS.items()
         for end, how, published in zip(("lowest", "highest"), ("min", "max"), ends, strict=True)
     ]
 
@@ -47,7 +47,7 @@ def run(setting: Setting) -> Result:
 
     return Result(
         findings_table(findings),
-        (f"{SIMULATED}: all runs.", f"{HARDWARE}: no runs; the measurements contain no co-located NFs."),
+        (f"{SIMULATED_CARD}: all runs.", f"{HARDWARE_CARD}: no runs; the measurements contain no co-located NFs."),
         draw,
         (
             "The paper selects the others from table 1, where one NF in three uses regex. It shows the drops of each "

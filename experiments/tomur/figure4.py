@@ -8,29 +8,29 @@ from matplotlib.figure import Figure
 
 from experiments.methodology.findings import Finding, findings_table
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology.benches import accelerator_bench
-from experiments.tomur.methodology.simulated_card import DEFAULT
-from experiments.tomur.methodology.synthetic_nfs import CARD, REGEX_NF
+from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC
+from experiments.tomur.methodology.synthetic_nfs import REGEX_NF, SYNTHETIC_CARD
 from predictor.contention.accelerators import equilibrium
 from profiles import Load, TrafficProfile, Workload
 
 MATCH_RATES = ((194.0, 194.0), (194.0, 628.0), (628.0, 194.0), (628.0, 628.0))
 """Matches/MB of regex-NF and of regex-bench."""
-RATES = 40
+RATE_COUNT = 40
 MOST_KPPS = 1600.0
-LIGHT = 0.8
+LIGHT_SHARE = 0.8
 """Share of the equilibrium below which the competitor is light."""
 
 
 @experiment(PAPER, "figure4", "Linear drop and equilibrium throughput on the regex accelerator")
 def run(setting: Setting) -> Result:
     """regex-NF with regex-bench, whose request rate rises until both are served at the same rate."""
-    table = pd.concat([_swept(own, other, setting) for own, other in MATCH_RATES], ignore_index=True)
+    table = pd.concat([_sweep_rates(own, other, setting) for own, other in MATCH_RATES], ignore_index=True)
     findings = []
     for pair, rows in table.groupby("matches", sort=False):
         reached, expected = rows["throughput_kpps"].iloc[-1], rows["equation_2_kpps"].iloc[-1]
-        light = rows[rows["bench_kpps"] < LIGHT * expected]
+        light = rows[rows["bench_kpps"] < LIGHT_SHARE * expected]
         from_line = 100 * (light["throughput_kpps"] / light["equation_8_kpps"] - 1).abs().max()
         findings += [
             Finding(f"{pair}: equilibrium", reached, unit="kpps"),
@@ -45,9 +45,9 @@ def run(setting: Setting) -> Result:
     return Result(
         findings_table(findings),
         (
-            f"{SIMULATED}: regex-NF and regex-bench. Its regex accelerator is calibrated to the service times of "
+            f"{SIMULATED_CARD}: regex-NF and regex-bench. Its regex accelerator is calibrated to the service times of "
             "FlowMonitor on the hardware.",
-            f"{HARDWARE}: no runs; the measurements contain no request rates of regex-bench.",
+            f"{HARDWARE_CARD}: no runs; the measurements contain no request rates of regex-bench.",
         ),
         lambda figure: _draw(figure, table),
         (
@@ -59,19 +59,19 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _swept(own: float, other: float, setting: Setting) -> pd.DataFrame:
+def _sweep_rates(own: float, other: float, setting: Setting) -> pd.DataFrame:
     """Throughputs over the request rate of regex-bench, and those of both equations."""
-    nf = Workload(REGEX_NF.name, TrafficProfile(DEFAULT.flows, DEFAULT.packet_size, own))
-    rates = np.linspace(0, MOST_KPPS, setting.count(RATES, least=9)).tolist()
+    nf = Workload(REGEX_NF.name, TrafficProfile(DEFAULT_TRAFFIC.flows, DEFAULT_TRAFFIC.packet_size, own))
+    rates = np.linspace(0, MOST_KPPS, setting.count(RATE_COUNT, least=9)).tolist()
     # rate 0 of a bench means unlimited: the first run is the NF alone, the last one the saturated accelerator
     loads: list[list[Load]] = [[nf]]
     loads += [[nf, accelerator_bench("regex", rate, other)] for rate in [*rates[1:], 0.0]]
-    runs = CARD.run_many(loads, noise=False)
+    runs = SYNTHETIC_CARD.run_many(loads, noise=False)
     reached = [run.measurements[0].throughput_kpps for run in runs]
     bench = [0.0, *(run.measurements[1].throughput_kpps for run in runs[1:])]
     (bench_alone,) = (
         measurement.throughput_kpps
-        for measurement in CARD.run([accelerator_bench("regex", 0.0, other)], noise=False).measurements
+        for measurement in SYNTHETIC_CARD.run([accelerator_bench("regex", 0.0, other)], noise=False).measurements
     )
     times = 1 / reached[0], 1 / bench_alone
     offered = np.array([*rates, bench_alone])
@@ -94,6 +94,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         axes.plot(swept["bench_kpps"], swept["throughput_kpps"], color=f"C{at}", label=f"regex-NF, {pair}")
         axes.plot(swept["bench_kpps"], swept["bench_reached_kpps"], ":", color=f"C{at}")
         axes.axhline(rows["equation_2_kpps"].iloc[0], color=f"C{at}", linewidth=0.5)
-    axes.set_xlabel("request rate of regex-bench (kpps)")
-    axes.set_ylabel("throughput (kpps)")
+    axes.set(xlabel="request rate of regex-bench (kpps)", ylabel="throughput (kpps)")
     axes.legend(title="dotted: regex-bench; thin: equation 2")

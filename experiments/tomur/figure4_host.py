@@ -12,17 +12,16 @@ from experiments.registry import Result, Setting, experiment
 from experiments.tomur import PAPER
 from predictor.contention.accelerators import equilibrium
 from profiles import BenchLoad, Load, TrafficProfile, Workload
-from profiles.arrays import Floats
 
 MATCH_RATES = ((200.0, 200.0), (200.0, 800.0), (800.0, 200.0), (800.0, 800.0))
 """Matches/MB of PacketFilter and of regex-bench."""
-SHARES = tuple(np.linspace(0.1, 0.9, 9))
+RATE_SHARES = tuple(np.linspace(0.1, 0.9, 9))
 """Request rates of regex-bench, as shares of its throughput alone; the last run is without a limit."""
 PACKET_SIZE = 1500
-FLOWS = 1_000
-UNLIMITED = 0.0
+FLOW_COUNT = 1_000
+UNLIMITED_RATE = 0.0
 """The rate parameter of a bench without a limit."""
-LIGHT = 0.8
+LIGHT_SHARE = 0.8
 """Share of the equilibrium below which the competitor is light."""
 
 
@@ -30,11 +29,11 @@ LIGHT = 0.8
 def run(setting: Setting) -> Result:
     """PacketFilter with regex-bench, whose request rate rises until both are served at the same rate."""
     pairs = MATCH_RATES if setting.scale >= 1 else MATCH_RATES[1:2]
-    shares = SHARES if setting.scale >= 1 else SHARES[::4]
+    shares = RATE_SHARES if setting.scale >= 1 else RATE_SHARES[::4]
     with open_host_testbed(setting, "--share-client-core --counters none") as testbed:
         machine = testbed.describe()
-        fastest = measure(testbed, [[_bench(other, UNLIMITED)] for _, other in pairs], setting, repeats=1)
-        rates = [[*(round(share * float(one.mean[0]), 1) for share in shares), UNLIMITED] for one in fastest]
+        fastest = measure(testbed, [[_bench(other, UNLIMITED_RATE)] for _, other in pairs], setting, repeats=1)
+        rates = [[*(round(share * float(run.mean[0]), 1) for share in shares), UNLIMITED_RATE] for run in fastest]
         # measure each pair alone right before it is measured together, so that slow drift affects both
         co_locations: list[list[Load]] = [
             co_location for pair, swept in zip(pairs, rates, strict=True) for co_location in _co_locations(*pair, swept)
@@ -65,7 +64,7 @@ def run(setting: Setting) -> Result:
 
 
 def _filter(mtbr: float) -> Workload:
-    return Workload("PacketFilter", TrafficProfile(FLOWS, PACKET_SIZE, mtbr))
+    return Workload("PacketFilter", TrafficProfile(FLOW_COUNT, PACKET_SIZE, mtbr))
 
 
 def _bench(mtbr: float, rate_kpps: float) -> BenchLoad:
@@ -75,7 +74,7 @@ def _bench(mtbr: float, rate_kpps: float) -> BenchLoad:
 def _co_locations(own: float, other: float, rates: list[float]) -> list[list[Load]]:
     """Both alone, then together at every request rate of regex-bench."""
     together: list[list[Load]] = [[_filter(own), _bench(other, rate)] for rate in rates]
-    return [[_filter(own)], [_bench(other, UNLIMITED)], *together]
+    return [[_filter(own)], [_bench(other, UNLIMITED_RATE)], *together]
 
 
 def _table(
@@ -85,10 +84,11 @@ def _table(
     equal = np.array([equilibrium([1, 1], (1 / one, 1 / two))[0] for one, two in zip(alone, other, strict=True)])
     rows = []
     for rate, together in zip(rates, swept, strict=True):
-        offered = other if rate == UNLIMITED else np.full_like(other, rate)
+        offered = other if rate == UNLIMITED_RATE else np.full_like(other, rate)
         light = (1 - offered / other) * alone
-        is_light = rate != UNLIMITED and rate < LIGHT * equal.mean()
-        distance = _distance(together.values[:, 0], light if is_light else equal)
+        is_light = rate != UNLIMITED_RATE and rate < LIGHT_SHARE * equal.mean()
+        # Distance above the throughput of an equation (%) in every repeat.
+        distance = RepeatedRuns(100 * (together.values[:, 0] / (light if is_light else equal) - 1)[:, None])
         rows.append(
             {
                 "matches": f"{pair[0]:g} with {pair[1]:g} matches/MB",
@@ -106,11 +106,6 @@ def _table(
             }
         )
     return pd.DataFrame(rows)
-
-
-def _distance(reached: Floats, expected: Floats) -> RepeatedRuns:
-    """Distance above the throughput of an equation (%) in every repeat."""
-    return RepeatedRuns(100 * (reached / expected - 1)[:, None])
 
 
 def _findings(table: pd.DataFrame) -> list[Finding]:
@@ -164,6 +159,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         light = rows[rows["equation_8_kpps"] > rows["equation_2_kpps"]]
         axes.plot(light["bench_kpps"], light["equation_8_kpps"], color=f"C{at}", linewidth=0.5)
         axes.axhline(rows["equation_2_kpps"].iloc[0], color=f"C{at}", linewidth=0.5)
-    axes.set_xlabel("request rate of regex-bench (kpps)")
-    axes.set_ylabel("throughput (kpps)")
+    axes.set(xlabel="request rate of regex-bench (kpps)", ylabel="throughput (kpps)")
     axes.legend(title="dotted: regex-bench; thin: equations 2 and 8")

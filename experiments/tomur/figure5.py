@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from experiments.methodology.accuracy import errors_pct
 from experiments.methodology.findings import Finding, findings_table
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology.benches import (
     PACKET_SIZE,
     accelerator_bench,
@@ -20,32 +20,32 @@ from experiments.tomur.methodology.benches import (
     mem_bench,
     run_with_benches,
 )
-from experiments.tomur.methodology.simulated_card import DEFAULT
-from experiments.tomur.methodology.synthetic_nfs import CARD, PATTERNS, name_of, trained_synthetic
+from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC
+from experiments.tomur.methodology.synthetic_nfs import EXECUTION_PATTERNS, SYNTHETIC_CARD, name_of, train_synthetic
 from profiler.simulated.card import HEADER_BYTES, ExecutionPattern
 
-SPEEDS = (1.0, 180.0, 12)
-RATES = (20.0, 400.0, 8)
+ACCESS_SPEEDS = (1.0, 180.0, 12)
+REQUEST_RATES = (20.0, 400.0, 8)
 """Lowest, highest, and how many: million accesses/s of mem-bench, and requests (kpps) of regex-bench."""
 BENCH_MTBR = 1100.0
 WORKING_SET_MB = 10
 SHORT_NAMES = {"pipeline": "p-NF", "run-to-completion": "r-NF"}
 MILD_CAR = 100.0
-ROUNDING = 1e-4
+ROUNDING_SHARE = 1e-4
 """Relative rises below this are rounding: measurements have six digits."""
 
 
 @experiment(PAPER, "figure5", "Pipeline and run-to-completion NFs under contention for memory and regex")
 def run(setting: Setting) -> Result:
     """NF1 with both execution patterns, co-located with mem-bench and regex-bench, each from light to heavy."""
-    predictor, surfaces = trained_synthetic(setting).predictors["tomur"], {}
-    grid = list(itertools.product(_steps(RATES, setting), _steps(SPEEDS, setting)))
-    for pattern in PATTERNS:
+    predictor, surfaces = train_synthetic(setting).predictors["tomur"], {}
+    grid = list(itertools.product(_steps(REQUEST_RATES, setting), _steps(ACCESS_SPEEDS, setting)))
+    for pattern in EXECUTION_PATTERNS:
         runs = [
-            (DEFAULT, (mem_bench(WORKING_SET_MB, speed), accelerator_bench("regex", rate, BENCH_MTBR)))
+            (DEFAULT_TRAFFIC, (mem_bench(WORKING_SET_MB, speed), accelerator_bench("regex", rate, BENCH_MTBR)))
             for rate, speed in grid
         ]
-        measured = run_with_benches(name_of("NF1", pattern), runs, setting, CARD)
+        measured = run_with_benches(name_of("NF1", pattern), runs, setting, SYNTHETIC_CARD)
         surfaces[pattern] = pd.DataFrame(
             {
                 "pattern": pattern,
@@ -63,8 +63,8 @@ def run(setting: Setting) -> Result:
     return Result(
         findings_table(findings),
         (
-            f"{SIMULATED}: NF1 of table 4 with both execution patterns, in place of the paper's p-NF and r-NF.",
-            f"{HARDWARE}: no runs; the measurements contain one NF and three levels of regex contention.",
+            f"{SIMULATED_CARD}: NF1 of table 4 with both execution patterns, in place of the paper's p-NF and r-NF.",
+            f"{HARDWARE_CARD}: no runs; the measurements contain one NF and three levels of regex contention.",
         ),
         lambda figure: _draw(figure, surfaces),
         (
@@ -96,7 +96,7 @@ def _serial_findings(surface: pd.DataFrame) -> list[Finding]:
     """More contention for either resource always lowers the throughput of run-to-completion."""
     rates = surface.pivot_table(index="kmatches_per_s", columns="access_mops", values="throughput_kpps").to_numpy()
     steps = np.concatenate([(rates[1:] / rates[:-1]).ravel(), (rates[:, 1:] / rates[:, :-1]).ravel()])
-    share = 100 * (steps < 1 + ROUNDING).mean()
+    share = 100 * (steps < 1 + ROUNDING_SHARE).mean()
     return [Finding("r-NF, steps of more contention that lower the throughput", share, 100.0)]
 
 
@@ -105,8 +105,10 @@ def _draw(figure: Figure, surfaces: Mapping[ExecutionPattern, pd.DataFrame]) -> 
         for at, (rate, rows) in enumerate(surface.groupby("kmatches_per_s")):
             axes.plot(rows["car_mref"], rows["throughput_kpps"], color=f"C{at}", label=f"{rate:.0f}")
             axes.plot(rows["car_mref"], rows["predicted_kpps"], "x", color=f"C{at}", markersize=3)
-        axes.set_title(f"{SHORT_NAMES[pattern]} (x: predicted by Tomur)")
-        axes.set_xlabel("competing cache access rate (Mref/s)")
-        axes.set_ylabel("throughput (kpps)")
-        axes.set_ylim(bottom=0)
+        axes.set(
+            title=f"{SHORT_NAMES[pattern]} (x: predicted by Tomur)",
+            xlabel="competing cache access rate (Mref/s)",
+            ylabel="throughput (kpps)",
+            ylim=(0, None),
+        )
     axes.legend(title="Kmatches/s", ncols=2)

@@ -10,24 +10,24 @@ from experiments.methodology.accuracy import errors_pct
 from experiments.methodology.findings import Finding, findings_table
 from experiments.methodology.plots import curves
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology.benches import mem_bench, run_with_benches
-from experiments.tomur.methodology.simulated_card import DEFAULT, tomur
+from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC, tomur
 from profiles import TrafficProfile
 
-NF = "FlowStats"
+SWEPT_NF = "FlowStats"
 WORKING_SETS_MB = (1.0, 5.0, 10.0)
 PUBLISHED_AT_MB = 10.0
 ACCESS_MOPS = 100.0
-FLOWS = (1.0, *(1000.0 * step for step in range(2, 62, 2)))
+FLOW_COUNTS = (1.0, *(1000.0 * step for step in range(2, 62, 2)))
 PACKET_SIZES = tuple(float(size) for size in np.linspace(64, 1500, 13).round())
 
 
 @experiment(PAPER, "figure6", "Throughput of FlowStats over flow count and packet size")
 def run(setting: Setting) -> Result:
     """FlowStats with mem-bench of three working sets, over flow count (a) and over packet size (b)."""
-    over_flows = _swept("flows", FLOWS, setting)
-    over_size = _swept("packet_size", PACKET_SIZES, setting)
+    over_flows = _sweep_attribute("flows", FLOW_COUNTS, setting)
+    over_size = _sweep_attribute("packet_size", PACKET_SIZES, setting)
     at_10_mb = over_flows[over_flows["competing_wss_mb"] == PUBLISHED_AT_MB].set_index("flows")["throughput_kpps"]
     sizes = over_size.loc[over_size["competing_wss_mb"] == PUBLISHED_AT_MB, "throughput_kpps"]
     both = pd.concat([over_flows, over_size])
@@ -48,21 +48,21 @@ def run(setting: Setting) -> Result:
 
     return Result(
         findings_table(findings),
-        (f"{SIMULATED}: all runs.", f"{HARDWARE}: no runs; the measurements contain only FlowMonitor."),
+        (f"{SIMULATED_CARD}: all runs.", f"{HARDWARE_CARD}: no runs; the measurements contain only FlowMonitor."),
         draw,
         (f"mem-bench makes {ACCESS_MOPS:.0f} million accesses/s; the paper does not publish its access rate.",),
         {"throughput": both},
     )
 
 
-def _swept(attribute: str, values: tuple[float, ...], setting: Setting) -> pd.DataFrame:
+def _sweep_attribute(attribute: str, values: tuple[float, ...], setting: Setting) -> pd.DataFrame:
     """Throughput of FlowStats over one attribute, the others at their default."""
     points = [(size, value) for size in WORKING_SETS_MB for value in values]
     runs = [
-        (TrafficProfile.from_mapping(DEFAULT.as_dict() | {attribute: value}), (mem_bench(size, ACCESS_MOPS),))
+        (TrafficProfile.from_mapping(DEFAULT_TRAFFIC.as_dict() | {attribute: value}), (mem_bench(size, ACCESS_MOPS),))
         for size, value in points
     ]
-    measured = run_with_benches(NF, runs, setting)
+    measured = run_with_benches(SWEPT_NF, runs, setting)
     return pd.DataFrame(
         {
             "swept": attribute,

@@ -6,30 +6,30 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.methodology.accuracy import box_table, errors_pct, flatten
-from experiments.methodology.findings import UNPUBLISHED, Finding, findings_table
+from experiments.methodology.findings import NOT_PUBLISHED, Finding, findings_table
 from experiments.methodology.plots import boxes
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import PAPER, SIMULATED
+from experiments.tomur import PAPER, SIMULATED_CARD
 from experiments.tomur.methodology.benches import mem_bench, run_with_benches
 from experiments.tomur.methodology.multi_resource import (
-    PREDICTORS,
+    COMPARED_PREDICTORS,
     bluefield2_runs,
     errors_on_bluefield2,
     errors_on_card,
 )
-from experiments.tomur.methodology.simulated_card import DEFAULT
+from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC
 from experiments.tomur.methodology.slomo import predictors
 from profiles import TrafficProfile
 from profiles.arrays import Floats
 
-NFS = ("FlowClassifier", "NAT", "FlowTracker", "FlowStats", "FlowMonitor")
-RUNS = 100
+COMPARED_NFS = ("FlowClassifier", "NAT", "FlowTracker", "FlowStats", "FlowMonitor")
+RUNS_PER_NF = 100
 SPLIT_MTBR = 600.0
 SPLIT_SHARE = 0.2
 MOST_FLOWS = 500000.0
 ACCESS_MOPS, WORKING_SET_MB = 40.0, 10.0
 
-PUBLISHED = {
+PUBLISHED_ERRORS = {
     ("slomo", "regex, MTBR <= 600"): 2.5,
     ("slomo", "regex, MTBR > 600"): 24.4,
     ("tomur", "regex, MTBR <= 600"): 6.0,
@@ -48,7 +48,10 @@ def run(setting: Setting) -> Result:
     real = errors_on_bluefield2(setting)
     findings = [
         Finding(
-            f"median error of {name}, {case}", np.median(values), PUBLISHED.get((name, case), UNPUBLISHED), kind="error"
+            f"median error of {name}, {case}",
+            np.median(values),
+            PUBLISHED_ERRORS.get((name, case), NOT_PUBLISHED),
+            kind="error",
         )
         for (name, case), values in errors.items()
     ]
@@ -57,7 +60,7 @@ def run(setting: Setting) -> Result:
             Finding(
                 f"median error of {name}, memory and regex, BlueField-2", np.median(real.errors[name]), kind="error"
             )
-            for name in PREDICTORS
+            for name in COMPARED_PREDICTORS
         ]
 
     def draw(figure: Figure) -> None:
@@ -71,7 +74,7 @@ def run(setting: Setting) -> Result:
     return Result(
         findings_table(findings),
         (
-            f"{SIMULATED}: FlowMonitor (a), {', '.join(NFS)} (b), training and ground truth.",
+            f"{SIMULATED_CARD}: FlowMonitor (a), {', '.join(COMPARED_NFS)} (b), training and ground truth.",
             bluefield2_runs(real),
         ),
         draw,
@@ -93,7 +96,7 @@ def _by_regex_contention(setting: Setting) -> dict[tuple[str, str], Floats]:
     return {
         (name, f"regex, MTBR {sign} {SPLIT_MTBR:.0f}"): runs.errors[name][rows]
         for sign, rows in (("<=", low), (">", ~low))
-        for name in PREDICTORS
+        for name in COMPARED_PREDICTORS
     }
 
 
@@ -101,13 +104,13 @@ def _by_flow_count(setting: Setting) -> dict[tuple[str, str], Floats]:
     errors: dict[tuple[str, str], list[Floats]] = {}
     bench = mem_bench(WORKING_SET_MB, ACCESS_MOPS)
     spans = {
-        "flows within 20 %": (DEFAULT.flows * (1 - SPLIT_SHARE), DEFAULT.flows * (1 + SPLIT_SHARE)),
-        "flows beyond 20 %": (DEFAULT.flows * (1 + SPLIT_SHARE), MOST_FLOWS),
+        "flows within 20 %": (DEFAULT_TRAFFIC.flows * (1 - SPLIT_SHARE), DEFAULT_TRAFFIC.flows * (1 + SPLIT_SHARE)),
+        "flows beyond 20 %": (DEFAULT_TRAFFIC.flows * (1 + SPLIT_SHARE), MOST_FLOWS),
     }
     for case, span in spans.items():
-        for nf in NFS:
-            flows = setting.rng(f"figure7 {nf} {case}").uniform(*span, size=setting.count(RUNS)).round().tolist()
-            traffics = [TrafficProfile(count, DEFAULT.packet_size, DEFAULT.mtbr) for count in flows]
+        for nf in COMPARED_NFS:
+            flows = setting.rng(f"figure7 {nf} {case}").uniform(*span, size=setting.count(RUNS_PER_NF)).round().tolist()
+            traffics = [TrafficProfile(count, DEFAULT_TRAFFIC.packet_size, DEFAULT_TRAFFIC.mtbr) for count in flows]
             measured = run_with_benches(nf, [(traffic, (bench,)) for traffic in traffics], setting)
             for name, predictor in predictors(setting).items():
                 errors.setdefault((name, case), []).append(errors_pct(measured.predicted(predictor), measured.truth))

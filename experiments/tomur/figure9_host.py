@@ -13,7 +13,7 @@ from experiments.registry import Result, Setting, experiment
 from experiments.tomur import PAPER
 from profiles import BenchLoad, Load, TestbedDescription, TrafficProfile, Workload
 
-FLOWS = (1_000, 16_000, 256_000)
+FLOW_COUNTS = (1_000, 16_000, 256_000)
 WORKING_SETS_MB = (0.5, 2.0, 8.0, 16.0, 32.0)
 RATES_MOPS = (100.0, 250.0, 490.0)
 PACKET_SIZE = 1500
@@ -29,12 +29,12 @@ def run(setting: Setting) -> Result:
         machine = testbed.describe()
         # measure each flow count alone right before its co-locations, so that slow drift affects both
         co_locations: list[list[Load]] = [
-            [_flow_stats(flows), *co_location]
-            for flows in FLOWS
+            [Workload("FlowStats", TrafficProfile(flows, PACKET_SIZE, 0)), *co_location]
+            for flows in FLOW_COUNTS
             for co_location in ((), *((_bench(mb, mops),) for mb, mops in benches))
         ]
         measured = measure(testbed, co_locations, setting)
-    of_flows = dict(zip(FLOWS, _parts(measured, len(benches) + 1), strict=True))
+    of_flows = dict(zip(FLOW_COUNTS, _parts(measured, len(benches) + 1), strict=True))
     solo = {flows: alone for flows, (alone, *_) in of_flows.items()}
     table = pd.DataFrame(
         [
@@ -61,10 +61,6 @@ def run(setting: Setting) -> Result:
 def _cache(machine: TestbedDescription) -> str:
     size = machine.nic.llc_bytes
     return f"last-level cache of {size / 2**20:g} MB." if size else "the size of its last-level cache is unknown."
-
-
-def _flow_stats(flows: int) -> Workload:
-    return Workload("FlowStats", TrafficProfile(flows, PACKET_SIZE, 0))
 
 
 def _bench(wss_mb: float, access_mops: float) -> BenchLoad:
@@ -120,8 +116,6 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
                 capsize=2,
                 label=f"{access_mops:g}",
             )
-        axes.set_xscale("log")
-        axes.set_title(f"{flows:,} flows")
-        axes.set_xlabel("working set of mem-bench (MB)")
+        axes.set(xscale="log", title=f"{flows:,} flows", xlabel="working set of mem-bench (MB)")
     panels[0].set_ylabel("throughput drop (%)")
     panels[-1].legend(title="M accesses/s")

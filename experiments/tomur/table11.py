@@ -8,15 +8,15 @@ import numpy as np
 
 from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, errors_pct, score_table
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology import bluefield2
 from experiments.tomur.methodology.benches import random_mem_bench, run_with_benches
-from experiments.tomur.methodology.simulated_card import DEFAULT, TESTBED
+from experiments.tomur.methodology.simulated_card import CARD_SPEC, DEFAULT_TRAFFIC
 from experiments.tomur.methodology.slomo import slomo
 
-RUNS = 200
+RUNS_PER_NF = 200
 
-PUBLISHED = {
+PUBLISHED_ACCURACY = {
     ("IPRouter", "slomo"): (1.8, 90.0, 100.0),
     ("FlowStats", "slomo"): (1.2, 100.0, 100.0),
     ("NAT", "slomo"): (2.5, 88.0, 96.0),
@@ -33,30 +33,31 @@ PUBLISHED = {
 def run(setting: Setting) -> Result:
     """Each of nine NFs at default traffic, co-located with mem-bench at random levels."""
     predictor, errors = slomo(setting), {}
-    for nf, name in PUBLISHED:
+    for nf, name in PUBLISHED_ACCURACY:
         rng = setting.rng(f"table11 {nf}")
-        runs = [(DEFAULT, (random_mem_bench(rng),)) for _ in range(setting.count(RUNS))]
+        runs = [(DEFAULT_TRAFFIC, (random_mem_bench(rng),)) for _ in range(setting.count(RUNS_PER_NF))]
         measured = run_with_benches(nf, runs, setting)
-        errors[nf, name, TESTBED] = errors_pct(measured.predicted(predictor), measured.truth)
+        errors[nf, name, CARD_SPEC] = errors_pct(measured.predicted(predictor), measured.truth)
     real = bluefield2.measurements(setting)
     if real:
         held = real.memory["flows"].to_numpy() == real.profile.default_traffic().flows
-        errors[bluefield2.NF, "slomo", bluefield2.TESTBED] = np.concatenate(
+        errors[bluefield2.MEASURED_NF, "slomo", bluefield2.CARD_NAME] = np.concatenate(
             [
                 errors_pct(
-                    models.predictors["slomo"].predict_contention(bluefield2.NF, rows), bluefield2.throughput(rows)
+                    models.predictors["slomo"].predict_contention(bluefield2.MEASURED_NF, rows),
+                    bluefield2.throughput(rows),
                 )
                 for models, rows in real.folds(held, setting.rng("table11 folds"))
             ]
         )
-    table = score_table(errors, PUBLISHED)
+    table = score_table(errors, PUBLISHED_ACCURACY)
     return Result(
         table,
         (
-            f"{SIMULATED}: nine NFs, training and ground truth.",
-            f"{HARDWARE}: FlowMonitor at default traffic, in five-fold cross-validation."
+            f"{SIMULATED_CARD}: nine NFs, training and ground truth.",
+            f"{HARDWARE_CARD}: FlowMonitor at default traffic, in five-fold cross-validation."
             if real
-            else bluefield2.MISSING,
+            else bluefield2.MISSING_NOTE,
         ),
         partial(draw_scores, table=table),
         (METRICS_NOTE,),

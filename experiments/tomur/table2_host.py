@@ -24,16 +24,15 @@ from profiles import BenchLoad, TestbedDescription, Workload
 from profiles.arrays import Floats
 from profiles.profile import FIRST_SERVICE, read_profile
 
-NFS = ("FlowClassifier", "FlowStats", "NAT")
+HOST_NFS = ("FlowClassifier", "FlowStats", "NAT")
 """The NFs with the largest tables; co-location hardly slows the others on a cache of many MB."""
-QUOTA = 80
-"""Runs per NF."""
+RUNS_PER_NF = 80
 TEST_RUNS = 12
 """Test runs per NF and kind of competitor."""
 STANDARD_ERROR_PCT = 1
 """Largest standard error of a measurement: models are trained on single measurements."""
 WITH_BENCH, WITH_NF = "with mem-bench", "with an NF"
-ALONE, SOLO = "measured alone", "predicted alone"
+MEASURED_ALONE, PREDICTED_ALONE = "measured alone", "predicted alone"
 
 
 @experiment(PAPER, "table2-host", "Prediction accuracy on this machine, with models trained on it")
@@ -41,9 +40,9 @@ def run(setting: Setting) -> Result:
     """NFs with large tables, co-located with mem-bench and with each other, at random traffic."""
     with open_host_testbed(setting, f"--standard-error {STANDARD_ERROR_PCT}") as testbed:
         machine = testbed.describe()
-        nfs = [nf for nf in NFS if any(one.name == nf for one in machine.nfs)]
+        nfs = [nf for nf in HOST_NFS if any(known.name == nf for known in machine.nfs)]
         if len(nfs) < 2:
-            raise CannotRun(f"{machine.name} hosts fewer than two of {', '.join(NFS)}")
+            raise CannotRun(f"{machine.name} hosts fewer than two of {', '.join(HOST_NFS)}")
         try:
             models = _models(testbed, nfs, setting)
             tests = pd.concat([_test_runs(testbed, nf, nfs, setting, models) for nf in nfs], ignore_index=True)
@@ -52,13 +51,14 @@ def run(setting: Setting) -> Result:
     table = score_table(_errors(tests, machine.name), {})
     return Result(
         table,
-        (f"{machine.name}: all runs, measured; the models are trained on {setting.count(QUOTA)} runs per NF.",),
+        (f"{machine.name}: all runs, measured; the models are trained on {setting.count(RUNS_PER_NF)} runs per NF.",),
         partial(draw_scores, table=table),
         (
             METRICS_NOTE,
             "There are no published numbers: table 2 is of a BlueField-2, with other cores and a cache of 6 MB.",
-            f"'{ALONE}' predicts no drop: it takes the throughput of the NF alone, measured right before. A predictor "
-            f"must have a lower error to be useful on this machine. '{SOLO}' takes the model's throughput alone.",
+            f"'{MEASURED_ALONE}' predicts no drop: it takes the throughput of the NF alone, measured right before. A "
+            f"predictor must have a lower error to be useful on this machine. '{PREDICTED_ALONE}' takes the model's "
+            "throughput alone.",
             f"Drops in the test runs: mean {tests['drop_pct'].mean():.1f} %, largest {tests['drop_pct'].max():.1f} %.",
         ),
         {"corun": tests},
@@ -67,7 +67,7 @@ def run(setting: Setting) -> Result:
 
 def _models(testbed: Testbed, nfs: Sequence[str], setting: Setting) -> Models:
     """Models of a profile in the user's cache folder; an interrupted profile is continued there."""
-    quota = setting.count(QUOTA, least=40)
+    quota = setting.count(RUNS_PER_NF, least=40)
     key = f"{hashlib.sha256(find_program().read_bytes()).hexdigest()[:12]}-{quota}-{setting.seed}"
     out = platformdirs.user_cache_path("nf-placer") / f"profile-host-{key}"
     done = profile(
@@ -121,8 +121,8 @@ def _co_run(testbed: Testbed, own: Workload, neighbour: Workload | BenchLoad, mo
             row[name] = float(predictor.predict_contention(own.nf, _contention(own, other))[0])
         else:
             row[name] = float(predictor.throughput([[own, neighbour]])[0][0])
-    row[SOLO] = float(models.predictors["tomur"].solo([own])[0])
-    row[ALONE] = alone.throughput_kpps
+    row[PREDICTED_ALONE] = float(models.predictors["tomur"].solo([own])[0])
+    row[MEASURED_ALONE] = alone.throughput_kpps
     return row
 
 

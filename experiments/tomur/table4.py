@@ -6,18 +6,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.methodology.accuracy import PUBLISHED, errors_pct, is_worse, verdict_on
+from experiments.methodology.accuracy import PUBLISHED_PREFIX, errors_pct, is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology import bluefield2
 from experiments.tomur.methodology.benches import random_accelerator_bench, random_mem_bench, run_with_benches
-from experiments.tomur.methodology.simulated_card import DEFAULT, uncorrected
-from experiments.tomur.methodology.synthetic_nfs import CARD, NF1_AND_NF2, trained_synthetic
+from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC, drop_corrections
+from experiments.tomur.methodology.synthetic_nfs import NF1_AND_NF2, SYNTHETIC_CARD, train_synthetic
 from predictor import Models, TomurPredictor
 from profiler.simulated.card import NfSpec
 
-RUNS = 200
-COMPOSITIONS = {"sum": "sum", "min": "min", "tomur": None}
+RUNS_PER_NF = 200
+COMPOSITION_OF_MODEL = {"sum": "sum", "min": "min", "tomur": None}
 PUBLISHED_MAPE = {
     ("NF1", "pipeline"): (9.8, 0.7, 0.7),
     ("NF1", "run-to-completion"): (8.7, 12.4, 1.3),
@@ -29,7 +29,7 @@ PUBLISHED_MAPE = {
 @experiment(PAPER, "table4", "Accuracy of compositions of per-resource models, by execution pattern")
 def run(setting: Setting) -> Result:
     """Synthetic NFs of both patterns, with one and two accelerators, co-located with a bench of each resource."""
-    models = trained_synthetic(setting)
+    models = train_synthetic(setting)
     rows = [_on_card(models, nf, setting) for nf in NF1_AND_NF2]
     real = bluefield2.measurements(setting)
     if real:
@@ -38,10 +38,10 @@ def run(setting: Setting) -> Result:
     return Result(
         table,
         (
-            f"{SIMULATED}: NF1 and NF2, profiled there; training infers their patterns and queues.",
-            f"{HARDWARE}: {len(real.runs)} measured runs of FlowMonitor, which the paper's table does not contain."
+            f"{SIMULATED_CARD}: NF1 and NF2, profiled there; training infers their patterns and queues.",
+            f"{HARDWARE_CARD}: {len(real.runs)} measured runs of FlowMonitor, which the paper's table does not contain."
             if real
-            else bluefield2.MISSING,
+            else bluefield2.MISSING_NOTE,
         ),
         lambda figure: _draw(figure, table),
         (
@@ -57,15 +57,15 @@ def _on_card(models: Models, nf: NfSpec, setting: Setting) -> dict[str, object]:
     rng = setting.rng(f"table4 {nf.name}")
     used = [accelerator for accelerator, _ in nf.queues]
     runs = [
-        (DEFAULT, (random_mem_bench(rng), *(random_accelerator_bench(name, rng) for name in used)))
-        for _ in range(setting.count(RUNS))
+        (DEFAULT_TRAFFIC, (random_mem_bench(rng), *(random_accelerator_bench(name, rng) for name in used)))
+        for _ in range(setting.count(RUNS_PER_NF))
     ]
-    measured = run_with_benches(nf.name, runs, setting, CARD)
+    measured = run_with_benches(nf.name, runs, setting, SYNTHETIC_CARD)
     mapes = {
         name: errors_pct(
-            measured.predicted(TomurPredictor(uncorrected(models), composition=way)), measured.truth
+            measured.predicted(TomurPredictor(drop_corrections(models), composition=way)), measured.truth
         ).mean()
-        for name, way in COMPOSITIONS.items()
+        for name, way in COMPOSITION_OF_MODEL.items()
     }
     group = nf.name.split("-")[0]
     return _row(group, nf.pattern, models.models[nf.name].execution.pattern, "simulated", len(runs), mapes)
@@ -75,16 +75,16 @@ def _on_bluefield2(real: bluefield2.FlowMonitorRuns) -> dict[str, object]:
     models = real.trained
     mapes = {
         name: errors_pct(
-            TomurPredictor(models.models, composition=way).predict_contention(bluefield2.NF, real.runs),
+            TomurPredictor(models.models, composition=way).predict_contention(bluefield2.MEASURED_NF, real.runs),
             bluefield2.throughput(real.runs),
         ).mean()
-        for name, way in COMPOSITIONS.items()
+        for name, way in COMPOSITION_OF_MODEL.items()
     }
-    return _row(bluefield2.NF, "pipeline", "assumed", bluefield2.TESTBED, len(real.runs), mapes)
+    return _row(bluefield2.MEASURED_NF, "pipeline", "assumed", bluefield2.CARD_NAME, len(real.runs), mapes)
 
 
 def _row(nf: str, pattern: str, detected: str, testbed: str, runs: int, mapes: dict[str, float]) -> dict[str, object]:
-    theirs = dict(zip(COMPOSITIONS, PUBLISHED_MAPE.get((nf, pattern), (np.nan,) * 3), strict=True))
+    theirs = dict(zip(COMPOSITION_OF_MODEL, PUBLISHED_MAPE.get((nf, pattern), (np.nan,) * 3), strict=True))
     return {
         "nf": nf,
         "pattern": pattern,
@@ -92,7 +92,7 @@ def _row(nf: str, pattern: str, detected: str, testbed: str, runs: int, mapes: d
         "testbed": testbed,
         "runs": runs,
         **{f"{name}_mape_pct": mape for name, mape in mapes.items()},
-        **{f"{PUBLISHED}{name}_mape_pct": mape for name, mape in theirs.items()},
+        **{f"{PUBLISHED_PREFIX}{name}_mape_pct": mape for name, mape in theirs.items()},
         "verdict": verdict_on(["tomur"] if is_worse(mapes["tomur"], theirs["tomur"]) else []),
     }
 
@@ -100,11 +100,11 @@ def _row(nf: str, pattern: str, detected: str, testbed: str, runs: int, mapes: d
 def _draw(figure: Figure, table: pd.DataFrame) -> None:
     axes = figure.subplots()
     places, bar = np.arange(len(table)), 0.13
-    for at, name in enumerate(COMPOSITIONS):
+    for at, name in enumerate(COMPOSITION_OF_MODEL):
         axes.bar(places + (2 * at - 2.5) * bar, table[f"{name}_mape_pct"], bar, label=f"{name}, ours", color=f"C{at}")
         axes.bar(
             places + (2 * at - 1.5) * bar,
-            table[f"{PUBLISHED}{name}_mape_pct"],
+            table[f"{PUBLISHED_PREFIX}{name}_mape_pct"],
             bar,
             label=f"{name}, published",
             color=f"C{at}",

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from experiments.methodology.accuracy import is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
-from experiments.tomur.methodology.arrival_sequences import ARRIVALS, LENGTH_NOTE, each_sequence, sequence
-from experiments.tomur.methodology.simulated_card import TESTBEDS
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
+from experiments.tomur.methodology.arrival_sequences import ARRIVAL_COUNT, LENGTH_NOTE, each_sequence, sequence
+from experiments.tomur.methodology.simulated_card import CARD_SPECS
 from placer.inputs.catalogue import Cards
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.model.plan import OPTIMAL
@@ -22,7 +22,7 @@ from placer.progress import Progress
 from placer.run import RunRequest
 from placer.run import run as compare
 
-PUBLISHED = {
+PUBLISHED_RESULTS = {
     ("monopolization", "-"): (196.3, 0.0),
     ("greedy", "-"): (19.0, 16.5),
     ("contention-aware", "slomo"): (-21.8, 24.4),
@@ -54,18 +54,18 @@ def run(setting: Setting) -> Result:
         for compared in of_sequence:
             for key, score in compared.scores.items():
                 scores[key].append(score)
-    ordered = sorted(scores, key=lambda key: TESTBEDS.index(key[0]))
+    ordered = sorted(scores, key=lambda key: CARD_SPECS.index(key[0]))
     table = pd.DataFrame([_row(key, np.array(scores[key])) for key in ordered])
     seconds = [optimum.seconds for optimum in optima]
     return Result(
         table,
         (
-            f"{SIMULATED}: all runs, training and ground truth, on both simulated cards.",
-            f"{HARDWARE}: no runs; no card was available.",
+            f"{SIMULATED_CARD}: all runs, training and ground truth, on both simulated cards.",
+            f"{HARDWARE_CARD}: no runs; no card was available.",
         ),
         partial(_draw, table=table),
         (
-            f"{len(optima) // len(TESTBEDS)} sequences of {ARRIVALS} arrivals on each card. "
+            f"{len(optima) // len(CARD_SPECS)} sequences of {ARRIVAL_COUNT} arrivals on each card. "
             f"{sum(optimum.proven for optimum in optima)} of {len(optima)} optima are proven. Solving took "
             f"{np.median(seconds):.2f} s (median) and at most {max(seconds):.2f} s.",
             f"Contention-aware with Tomur places for the default budget of {DEFAULT_BUDGET_PCT:g} % SLA violations.",
@@ -81,7 +81,7 @@ def run(setting: Setting) -> Result:
 
 def _compare(seed: int) -> list[_Compared]:
     """Every strategy on one sequence, per card."""
-    return [_compare_on(testbed, seed) for testbed in TESTBEDS]
+    return [_compare_on(testbed, seed) for testbed in CARD_SPECS]
 
 
 def _compare_on(testbed: str, seed: int) -> _Compared:
@@ -101,13 +101,13 @@ def _compare_on(testbed: str, seed: int) -> _Compared:
 def _row(key: Key, values: np.ndarray) -> dict[str, object]:
     testbed, strategy, predictor = key
     nics, wastage, violations = values.mean(axis=0).tolist()
-    theirs = PUBLISHED.get((strategy, predictor), (np.nan, np.nan))
+    theirs = PUBLISHED_RESULTS.get((strategy, predictor), (np.nan, np.nan))
     worse = [("wastage", abs(wastage), abs(theirs[0])), ("violations", violations, theirs[1])]
     return {
         "testbed": testbed,
         "strategy": strategy,
         "predictor": predictor,
-        "nfs_per_nic": f"{ARRIVALS / nics:.2f}",
+        "nfs_per_nic": f"{ARRIVAL_COUNT / nics:.2f}",
         "wastage_pct": wastage,
         "std_dev": float(values[:, 1].std(ddof=1)) if len(values) > 1 else np.nan,
         "sla_violations_pct": violations,
@@ -120,7 +120,7 @@ def _row(key: Key, values: np.ndarray) -> dict[str, object]:
 
 def _draw(figure: Figure, table: pd.DataFrame) -> None:
     """Bars of wastage and of violations: both cards, and the published ones."""
-    of_cards = [table[table["testbed"] == testbed].reset_index(drop=True) for testbed in TESTBEDS]
+    of_cards = [table[table["testbed"] == testbed].reset_index(drop=True) for testbed in CARD_SPECS]
     first = of_cards[0]
     names = [f"{row.strategy}\n{row.predictor}".replace("-a", "-\na") for row in first.itertuples()]
     places, bar = np.arange(len(first)), 0.27
@@ -130,7 +130,7 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         ("wastage, %", "SLA violations, % of NF instances"),
         strict=True,
     ):
-        for number, (testbed, rows) in enumerate(zip(TESTBEDS, of_cards, strict=True)):
+        for number, (testbed, rows) in enumerate(zip(CARD_SPECS, of_cards, strict=True)):
             axes.bar(places + (number - 1) * bar, rows[column], bar, label=f"ours, {testbed}")
         axes.bar(places + bar, first[f"published_{column}"], bar, label="published", color="lightgray")
         axes.set_xticks(places, names, fontsize=7)

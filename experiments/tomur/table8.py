@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from experiments.methodology.accuracy import is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology.profiling_cost import (
+    COMPARED_METHODS,
     GRID_QUOTAS,
-    METHODS,
     GridErrors,
     errors,
     full_errors,
@@ -22,8 +22,8 @@ from experiments.tomur.methodology.profiling_cost import (
     quota_of,
 )
 
-SEEDS = 5
-PUBLISHED = {
+SEED_COUNT = 5
+PUBLISHED_ACCURACY = {
     "FlowClassifier": {"full": (2.3, 100.0), "random": (14.4, 28.0), "adaptive": (2.9, 100.0)},
     "NAT": {"full": (2.9, 98.0), "random": (9.6, 62.0), "adaptive": (3.1, 96.0)},
     "FlowTracker": {"full": (3.4, 96.0), "random": (38.9, 0.0), "adaptive": (3.4, 86.0)},
@@ -39,18 +39,20 @@ def run(setting: Setting) -> Result:
     quota = quota_of(1.0)
     runs = setting.count(GRID_QUOTAS * quota, least=2000)
     rows = []
-    for nf, published in PUBLISHED.items():
-        setting.say(f"{nf}: the full grid, then {len(METHODS)} methods with {quota} runs and {SEEDS} seeds")
+    for nf, published in PUBLISHED_ACCURACY.items():
+        setting.say(
+            f"{nf}: the full grid, then {len(COMPARED_METHODS)} methods with {quota} runs and {SEED_COUNT} seeds"
+        )
         full = full_errors(nf, runs)
         cost = len(grid(nf, runs).throughput) / quota
         rows.append(_row(nf, "full", cost, [full], published))
-        for method in METHODS:
-            by_seed = [errors(nf, method, quota, setting.seed + seed, runs) for seed in range(SEEDS)]
+        for method in COMPARED_METHODS:
+            by_seed = [errors(nf, method, quota, setting.seed + seed, runs) for seed in range(SEED_COUNT)]
             rows.append(_row(nf, method, 1.0, by_seed, published))
     table = pd.DataFrame(rows)
     return Result(
         table,
-        (f"{SIMULATED}: all runs.", f"{HARDWARE}: no runs; the measurements contain one NF and no grid."),
+        (f"{SIMULATED_CARD}: all runs.", f"{HARDWARE_CARD}: no runs; the measurements contain one NF and no grid."),
         partial(_draw, table=table),
         (
             f"Column cost: runs per NF, relative to the quota of {quota}; repeated measurements of doubtful runs are "
@@ -62,7 +64,8 @@ def run(setting: Setting) -> Result:
             "flow counts logarithmically; the paper does not publish its grid.",
             "full trains gradient boosting; the other methods train our memory model, which cannot train on that many "
             "runs.",
-            f"Column std_dev: standard deviation of the MAPE over {SEEDS} seeds. The paper has no active profiling.",
+            f"Column std_dev: standard deviation of the MAPE over {SEED_COUNT} seeds. The paper has no active "
+            f"profiling.",
         ),
     )
 
@@ -70,8 +73,8 @@ def run(setting: Setting) -> Result:
 def _row(
     nf: str, method: str, cost: float, by_seed: Sequence[GridErrors], published: Mapping[str, tuple[float, float]]
 ) -> dict[str, object]:
-    mapes = [float(one.realistic.mean()) for one in by_seed]
-    within = float(np.mean([100 * (one.realistic <= 10).mean() for one in by_seed]))
+    mapes = [float(seed_errors.realistic.mean()) for seed_errors in by_seed]
+    within = float(np.mean([100 * (seed_errors.realistic <= 10).mean() for seed_errors in by_seed]))
     theirs = published.get(method, (np.nan, np.nan))
     worse = [("MAPE", float(np.mean(mapes)), theirs[0], False), ("±10 %", within, theirs[1], True)]
     return {
@@ -81,7 +84,7 @@ def _row(
         "mape_pct": float(np.mean(mapes)),
         "std_dev": float(np.std(mapes, ddof=1)) if len(mapes) > 1 else np.nan,
         "acc10_pct": within,
-        "stronger_mape_pct": float(np.mean([one.stronger.mean() for one in by_seed])),
+        "stronger_mape_pct": float(np.mean([seed_errors.stronger.mean() for seed_errors in by_seed])),
         "published_mape_pct": theirs[0],
         "published_acc10_pct": theirs[1],
         "verdict": verdict_on(
@@ -93,14 +96,13 @@ def _row(
 def _draw(figure: Figure, table: pd.DataFrame) -> None:
     """Bars of the MAPE per NF and method, with its standard deviation."""
     axes = figure.subplots()
-    methods, bar = ("full", *METHODS), 0.2
-    nfs = list(PUBLISHED)
+    methods, bar = ("full", *COMPARED_METHODS), 0.2
+    nfs = list(PUBLISHED_ACCURACY)
     for at, method in enumerate(methods):
         of = table[table["method"] == method]
         axes.bar(
             np.arange(len(nfs)) + (at - 1.5) * bar, of["mape_pct"], bar, yerr=of["std_dev"].fillna(0.0), label=method
         )
     axes.set_xticks(np.arange(len(nfs)), nfs)
-    axes.set_ylabel("MAPE (%)")
-    axes.set_yscale("log")
+    axes.set(ylabel="MAPE (%)", yscale="log")
     axes.legend()

@@ -13,11 +13,11 @@ from experiments.registry import Result, Setting, experiment
 from experiments.vnf_chains import PAPER
 from experiments.vnf_chains.methodology.loads import load_runs
 from experiments.vnf_chains.methodology.retraining import (
-    EVERYWHERE,
+    ALL_REGRESSORS,
+    ALL_SAMPLES,
     LOAD_NOTE,
     MAPE,
-    NAMES,
-    OURS,
+    OUR_REGRESSORS,
     RMSE,
     ascending_order,
     averages,
@@ -31,18 +31,18 @@ from experiments.vnf_chains.methodology.retraining import (
 )
 from experiments.vnf_chains.table3 import NOT_PRINTED
 
-COUNTS = (5, 10, 20, 50, 100)
+SAMPLE_COUNTS = (5, 10, 20, 50, 100)
 """Canary samples; the last number is the whole lower half."""
-DRAWS = 3
+SAMPLE_DRAWS = 3
 TARGET_PCT = 10.0
-BEST, SLOWER, WORST = "best, with fewest samples", "needs more samples", "worst, not drawn"
-PUBLISHED = {
-    "lasso-1": BEST, "lasso-2": BEST, "gaussian-process": BEST,
-    "interpolation": SLOWER, "elastic-net-3": SLOWER,
-    "lasso-3": WORST, "neural-network": WORST,
+BEST_TEXT, SLOWER_TEXT, WORST_TEXT = "best, with fewest samples", "needs more samples", "worst, not drawn"
+PUBLISHED_TEXTS = {
+    "lasso-1": BEST_TEXT, "lasso-2": BEST_TEXT, "gaussian-process": BEST_TEXT,
+    "interpolation": SLOWER_TEXT, "elastic-net-3": SLOWER_TEXT,
+    "lasso-3": WORST_TEXT, "neural-network": WORST_TEXT,
 }  # fmt: skip
 """What the text says of figure 14, which prints no numbers."""
-CHOSEN = "chosen"
+CHOSEN_REGRESSOR = "chosen"
 LARGEST_PCT = 100.0
 """In the order of regressors, errors count up to this, so that one far extrapolation does not decide."""
 
@@ -51,15 +51,15 @@ LARGEST_PCT = 100.0
 def run(setting: Setting) -> Result:
     """Every regressor before and after retraining, always tested on the upper half of the load."""
     runs = load_runs(setting)
-    names = NAMES
+    names = ALL_REGRESSORS
     setting.say(f"{len(runs.chains)} chains, {len(names)} regressors: canary samples")
-    measured = error_table(on_measured(runs), names, canary_order, COUNTS, upper_half)
-    predicted = error_table(on_predicted(runs), names, canary_order, COUNTS[-1:], upper_half)
+    measured = error_table(on_measured(runs), names, canary_order, SAMPLE_COUNTS, upper_half)
+    predicted = error_table(on_predicted(runs), names, canary_order, SAMPLE_COUNTS[-1:], upper_half)
     setting.say("before retraining, and random samples")
-    before = error_table(before_retraining(runs), names, ascending_order, [EVERYWHERE], upper_half)
-    draws = random_orders(setting.rng("figure14"), setting.count(DRAWS, least=1))
-    random = error_table(on_measured(runs), names, draws, COUNTS[-1:], upper_half)
-    last = COUNTS[-1]
+    before = error_table(before_retraining(runs), names, ascending_order, [ALL_SAMPLES], upper_half)
+    draws = random_orders(setting.rng("figure14"), setting.count(SAMPLE_DRAWS, least=1))
+    random = error_table(on_measured(runs), names, draws, SAMPLE_COUNTS[-1:], upper_half)
+    last = SAMPLE_COUNTS[-1]
     columns = {
         "before": averages(before),
         "random": averages(random),
@@ -70,16 +70,16 @@ def run(setting: Setting) -> Result:
     rows = [_row(name, columns, curve[curve["regressor"] == name]) for name in names]
     table = pd.DataFrame([*_judge(rows, curve), _choose(rows)])
     return Result(
-        table, (runs.testbed,), lambda figure: _draw(figure, curve), NOTES, _data(measured, before, predicted)
+        table, (runs.testbed,), lambda figure: _draw(figure, curve), FIGURE_NOTES, _data(measured, before, predicted)
     )
 
 
-NOTES = (
+FIGURE_NOTES = (
     LOAD_NOTE,
     "All errors are those in the upper half of the load, mean over chains. before: trained with what the functions "
     "alone predict of the chain by the weakest link, at all loads. canary: trained with single runs of the chain, in "
-    f"ascending order up to the middle of the load, {COUNTS[-1]}. random: with as many single runs at random loads, "
-    "also in the upper half. predicted: trained and tested as canary, but on what the functions alone predict "
+    f"ascending order up to the middle of the load, {SAMPLE_COUNTS[-1]}. random: with as many single runs at random "
+    "loads, also in the upper half. predicted: trained and tested as canary, but on what the functions alone predict "
     "(figure 14a).",
     f"samples_to_target is the number of canary samples from which on the error stays within {TARGET_PCT:g} %.",
     "chosen is the regressor with the least error on what the functions alone predict: no run of the chain, and none "
@@ -94,7 +94,7 @@ def _row(name: str, columns: dict[str, pd.DataFrame], curve: pd.DataFrame) -> di
         row |= {f"{of}_{error}": round(float(errors[error][name]), 2) for error in (RMSE, MAPE)}
     return row | {
         "samples_to_target": samples_to_target(curve),
-        "published": PUBLISHED.get(name, NOT_PRINTED),
+        "published": PUBLISHED_TEXTS.get(name, NOT_PRINTED),
         "published_mape_pct": NOT_PRINTED,
         "verdict": "",
     }
@@ -112,17 +112,17 @@ def samples_to_target(curve: pd.DataFrame) -> int | str:
 
 def _judge(rows: Sequence[dict[str, Any]], curve: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows, with a verdict where the order is another than published, over all numbers of samples."""
-    order = [BEST, SLOWER, WORST]
+    order = [BEST_TEXT, SLOWER_TEXT, WORST_TEXT]
     means = curve.assign(error=curve[MAPE].clip(upper=LARGEST_PCT)).groupby("regressor")["error"].mean()
 
     def better(name: str) -> list[str]:
         """Regressors that are published as worse, and are better here."""
-        rank = order.index(PUBLISHED[name])
-        return [other for other, of in PUBLISHED.items() if order.index(of) > rank and means[other] < means[name]]
+        rank = order.index(PUBLISHED_TEXTS[name])
+        return [other for other, of in PUBLISHED_TEXTS.items() if order.index(of) > rank and means[other] < means[name]]
 
     judged = []
     for row in rows:
-        beaten = better(row["regressor"]) if row["regressor"] in PUBLISHED else []
+        beaten = better(row["regressor"]) if row["regressor"] in PUBLISHED_TEXTS else []
         judged.append(row | {"verdict": f"differs: {', '.join(beaten)} better" if beaten else ""})
     return judged
 
@@ -131,7 +131,7 @@ def _choose(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The row of the regressor that the predicted chain recommends."""
     best = min(rows, key=lambda row: row["predicted_mape_pct"])
     missed = [f"above {TARGET_PCT:g} %"] if best["canary_mape_pct"] > TARGET_PCT else []
-    return best | {"regressor": f"{CHOSEN}: {best['regressor']}", "verdict": verdict_on(missed)}
+    return best | {"regressor": f"{CHOSEN_REGRESSOR}: {best['regressor']}", "verdict": verdict_on(missed)}
 
 
 def _data(measured: pd.DataFrame, before: pd.DataFrame, predicted: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -143,9 +143,9 @@ def _data(measured: pd.DataFrame, before: pd.DataFrame, predicted: pd.DataFrame)
 def _draw(figure: Figure, curve: pd.DataFrame) -> None:
     axes = figure.subplots()
     for name, of in curve.groupby("regressor", sort=False):
-        axes.plot(of["samples"], of[MAPE], marker="o", label=str(name), linestyle="--" if name in OURS else "-")
+        axes.plot(
+            of["samples"], of[MAPE], marker="o", label=str(name), linestyle="--" if name in OUR_REGRESSORS else "-"
+        )
     axes.axhline(TARGET_PCT, color="0.6", linewidth=1)
-    axes.set_yscale("log")
-    axes.set_xlabel("canary samples")
-    axes.set_ylabel("MAPE in the upper half (%)")
+    axes.set(yscale="log", xlabel="canary samples", ylabel="MAPE in the upper half (%)")
     axes.legend(frameon=False, ncols=2)

@@ -13,12 +13,15 @@ from experiments.methodology.accuracy import verdict_on
 from experiments.registry import CannotRun, Result, Setting, experiment
 from experiments.vnf_chains import PAPER
 from experiments.vnf_chains.methodology.recorded import share_runs
-from experiments.vnf_chains.methodology.scaling import AMOUNTS, GREEDY, PROFILES, TEN
+from experiments.vnf_chains.methodology.scaling import ALLOCATED_SHARES, GREEDY_METHOD, PROFILES_METHOD, TEN_RUNS
 from experiments.vnf_chains.table3 import NOT_PRINTED
 
 PAPERS_TARGET = "response time < 5,000 ms at 400 requests of 1 MB"
 PAPERS_CHAIN = "Tinyproxy-Haproxy-pfSense"
-PUBLISHED = {GREEDY: (11, "200 %, 75 %, 5 x 100 %", 7.75), PROFILES: (1, "200 %, 50 %, 4 x 100 %", 6.5)}
+PUBLISHED_ALLOCATIONS = {
+    GREEDY_METHOD: (11, "200 %, 75 %, 5 x 100 %", 7.75),
+    PROFILES_METHOD: (1, "200 %, 50 %, 4 x 100 %", 6.5),
+}
 """Iterations, allocation (table 1), and its total in cores, which follows from it."""
 
 
@@ -29,7 +32,8 @@ def run(setting: Setting) -> Result:
     if runs.scaling is None:
         raise CannotRun(f"{setting.chains} has no scaling.csv; `python -m benches chains` writes it")
     ours = runs.scaling
-    table = pd.concat([_ours(ours), _papers()], ignore_index=True)
+    # Our rows; the verdict is on targets that are missed by more than the noise.
+    table = pd.concat([pd.DataFrame([_row(row) for row in ours.to_dict("records")]), _papers()], ignore_index=True)
     return Result(
         table,
         (runs.testbed,),
@@ -37,19 +41,14 @@ def run(setting: Setting) -> Result:
         (
             f"The paper's example is another chain and another target ({PAPERS_TARGET}); its rows are as printed, and "
             "'not printed' is what it does not print. Its iterations are runs of the chain, as chain_runs are here.",
-            f"Allocated are shares of two cores, {AMOUNTS[0]:g} to {AMOUNTS[-1]:g} in steps of "
-            f"{AMOUNTS[1] - AMOUNTS[0]:.2f}. chain_runs are those that were needed to find the allocation: none from "
-            f"profiles, {TEN} for a correction, of any settings and for all targets.",
+            f"Allocated are shares of two cores, {ALLOCATED_SHARES[0]:g} to {ALLOCATED_SHARES[-1]:g} in steps of "
+            f"{ALLOCATED_SHARES[1] - ALLOCATED_SHARES[0]:.2f}. chain_runs are those that were needed to find the "
+            f"allocation: none from profiles, {TEN_RUNS} for a correction, of any settings and for all targets.",
             "reached_pct is what the chain then reaches of its target, mean of its repeats; noise_pct is their "
             "relative standard deviation. Allocations are predicted to meet the target just so: about half of them "
             "miss it by the error of the prediction.",
         ),
     )
-
-
-def _ours(table: pd.DataFrame) -> pd.DataFrame:
-    """Our rows; the verdict is on targets that are missed by more than the noise."""
-    return pd.DataFrame([_row(row) for row in table.to_dict("records")])
 
 
 def _row(row: Mapping[Hashable, Any]) -> dict[str, object]:
@@ -82,7 +81,7 @@ def _papers() -> pd.DataFrame:
                 "noise_pct": NOT_PRINTED,
                 "verdict": "",
             }
-            for method, (runs, allocation, total) in PUBLISHED.items()
+            for method, (runs, allocation, total) in PUBLISHED_ALLOCATIONS.items()
         ]
     )
 
@@ -94,6 +93,5 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
             rows["total_cpu"], rows["reached_pct"], rows["noise_pct"], fmt="o", capsize=3, label=str(method), alpha=0.7
         )
     axes.axhline(100, color="0.6", linewidth=1)
-    axes.set_xlabel("cores allocated")
-    axes.set_ylabel("throughput reached (% of the target)")
+    axes.set(xlabel="cores allocated", ylabel="throughput reached (% of the target)")
     axes.legend(frameon=False)

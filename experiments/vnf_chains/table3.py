@@ -13,11 +13,11 @@ from experiments.registry import Result, Setting, experiment
 from experiments.vnf_chains import PAPER
 from experiments.vnf_chains.methodology.recorded import share_runs
 from experiments.vnf_chains.methodology.shares import Topology
-from predictor.chains.profiled_nf import compared
+from predictor.chains.profiled_nf import compare_regressors
 
-METHODS = ("interpolation", "gaussian-process", "neural-network", "lasso-3", "elastic-net-3", "multi-lasso")
+PUBLISHED_METHODS = ("interpolation", "gaussian-process", "neural-network", "lasso-3", "elastic-net-3", "multi-lasso")
 """The columns of the paper's table."""
-OURS = ("smooth", "monotone")
+OUR_REGRESSORS = ("smooth", "monotone")
 PUBLISHED_RMSE_MS = {
     "Haproxy-Tinyproxy": (606, 1129, 1579, 1447, 3170, 509),
     "Tinyproxy-Haproxy": (582, 2260, 1243, 1293, 3041, 504),
@@ -30,7 +30,7 @@ PUBLISHED_RMSE_MS = {
     "average": (725, 1978, 1911, 1220, 3670, 755),
 }
 NOT_PRINTED = "not printed"
-AVERAGE = "average"
+AVERAGE_ROW = "average"
 UNITS_NOTE = (
     "The paper's RMSE is of the 95 % response time, ms; ours is of throughput, kpps. Comparable are errors relative to "
     "those of the interpolation, times_interpolation; the published ones follow from the printed numbers."
@@ -44,8 +44,8 @@ def run(setting: Setting) -> Result:
     measured = [*runs.chains.values(), *runs.functions.values()]
     rows = []
     for one, published in zip(measured, _beside(measured), strict=True):
-        setting.say(f"{one.name}: {len(METHODS + OURS)} regressors")
-        errors = compared(one.settings, METHODS + OURS, seed=setting.seed)
+        setting.say(f"{one.name}: {len(PUBLISHED_METHODS + OUR_REGRESSORS)} regressors")
+        errors = compare_regressors(one.settings, PUBLISHED_METHODS + OUR_REGRESSORS, seed=setting.seed)
         base = errors[0].rmse
         rows += [
             _row(one.name, len(one.settings), of.regressor, (of.rmse, of.mape_pct), base, published) for of in errors
@@ -70,15 +70,15 @@ def run(setting: Setting) -> Result:
 def _beside(measured: Sequence[Topology]) -> list[str | None]:
     """The published topology beside each of ours: the next chain beside a chain, the next function beside one."""
     chains = iter([name for name in PUBLISHED_RMSE_MS if "-" in name])
-    functions = iter([name for name in PUBLISHED_RMSE_MS if "-" not in name and name != AVERAGE])
-    return [next(chains if len(one.nfs) > 1 else functions, None) for one in measured]
+    functions = iter([name for name in PUBLISHED_RMSE_MS if "-" not in name and name != AVERAGE_ROW])
+    return [next(chains if len(chain.nfs) > 1 else functions, None) for chain in measured]
 
 
 def _row(
     name: str, settings: int, method: str, errors: tuple[float, float], base: float, published: str | None
 ) -> dict[str, object]:
     """A row of one regressor; `errors` are RMSE (kpps) and MAPE (%), `base` is the RMSE of the interpolation."""
-    theirs = _published(published, method)
+    theirs = _find_published(published, method)
     return {
         "topology": name,
         "settings": settings,
@@ -100,24 +100,24 @@ def _averages(table: pd.DataFrame) -> list[dict[str, object]]:
     settings = int(table["settings"].sum()) // len(means)
     averages = []
     for method, (rmse, mape) in zip(means.index, means.to_numpy(float), strict=True):
-        row = _row(AVERAGE, settings, str(method), (float(rmse), float(mape)), base, AVERAGE)
-        theirs = _published(AVERAGE, str(method))
+        row = _row(AVERAGE_ROW, settings, str(method), (float(rmse), float(mape)), base, AVERAGE_ROW)
+        theirs = _find_published(AVERAGE_ROW, str(method))
         worse = ["times_interpolation"] if theirs and is_worse(float(rmse) / base, theirs[1]) else []
         averages.append(row | {"verdict": verdict_on(worse)})
     return averages
 
 
-def _published(topology: str | None, method: str) -> tuple[float, float] | None:
+def _find_published(topology: str | None, method: str) -> tuple[float, float] | None:
     """The printed RMSE (ms), and how many times that of the interpolation it is."""
-    if topology is None or method not in METHODS:
+    if topology is None or method not in PUBLISHED_METHODS:
         return None
     printed = PUBLISHED_RMSE_MS[topology]
-    rmse = float(printed[METHODS.index(method)])
+    rmse = float(printed[PUBLISHED_METHODS.index(method)])
     return rmse, rmse / printed[0]
 
 
 def _draw(figure: Figure, table: pd.DataFrame) -> None:
-    averages = table[table["topology"] == AVERAGE]
+    averages = table[table["topology"] == AVERAGE_ROW]
     axes = figure.subplots()
     places = np.arange(len(averages))
     axes.bar(places - 0.2, averages["times_interpolation"], 0.4, label="ours")

@@ -9,9 +9,25 @@
 #include <rte_ring.h>
 #include <rte_ticketlock.h>
 
-#include "accelerators/backend.h"
 #include "core/memory.h"
 #include "tables/rule_file.h"
+
+static struct accelerator_backend *backends;
+
+void backend_register(struct accelerator_backend *backend)
+{
+	struct accelerator_backend **place = &backends;
+
+	while (*place && (*place)->preference >= backend->preference)
+		place = &(*place)->next;
+	backend->next = *place;
+	*place = backend;
+}
+
+const struct accelerator_backend *backend_first(void)
+{
+	return backends;
+}
 
 #define POLLED 32
 #define LEAST_PER_US 8 /* time after which unserved requests mean that no engine is running */

@@ -11,7 +11,7 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#include "accelerators/backend.h"
+#include "accelerators/accelerator.h"
 #include "core/memory.h"
 
 #define OPERATIONS 64

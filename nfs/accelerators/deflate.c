@@ -4,7 +4,7 @@
 
 #include <zlib.h>
 
-#include "accelerators/backend.h"
+#include "accelerators/accelerator.h"
 #include "core/memory.h"
 
 #define RAW_WINDOW (-15) /* 32 KB window, without zlib's header and checksum */

@@ -5,8 +5,7 @@
  * Packets lie in memory that is not registered. Each job's bytes are copied to registered memory: a
  * copy costs less than registering each packet.
  */
-#ifndef NFS_ACCELERATORS_DOCA_CARD_H
-#define NFS_ACCELERATORS_DOCA_CARD_H
+#pragma once
 
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -15,7 +14,7 @@
 #include <doca_error.h>
 #include <doca_mmap.h>
 
-#include "accelerators/backend.h"
+#include "accelerators/accelerator.h"
 
 #define DOCA_CARD_JOBS 128
 #define DOCA_CARD_INPUT 2048
@@ -80,4 +79,20 @@ static inline unsigned int doca_card_number(const struct doca_card *card,
 	return (unsigned int)(job - card->jobs);
 }
 
-#endif
+/* Register a backend whose file has an `engine`, supports() and submit(). */
+#define DOCA_BACKEND(engine_name, engine_help, engine_kind)                                        \
+	static void *create(void)                                                                  \
+	{                                                                                          \
+		return doca_card_create(&engine);                                                  \
+	}                                                                                          \
+	static struct accelerator_backend backend = {                                              \
+		.name = engine_name,                                                               \
+		.help = engine_help,                                                               \
+		.kind = engine_kind,                                                               \
+		.preference = 100,                                                                 \
+		.create = create,                                                                  \
+		.submit = submit,                                                                  \
+		.poll = doca_card_poll,                                                            \
+		.destroy = doca_card_destroy,                                                      \
+	};                                                                                         \
+	BACKEND_REGISTER(backend)

@@ -85,20 +85,5 @@ static const struct doca_card_engine engine = {
 	.finish = finish,
 };
 
-static void *create(void)
-{
-	return doca_card_create(&engine);
-}
-
-static struct accelerator_backend backend = {
-	.name = "doca-compress",
-	.help = "the compression engine of a BlueField-2 (untested on a card)",
-	.kind = ACCELERATOR_COMPRESSION,
-	.preference = 100,
-	.create = create,
-	.submit = submit,
-	.poll = doca_card_poll,
-	.destroy = doca_card_destroy,
-};
-
-BACKEND_REGISTER(backend)
+DOCA_BACKEND("doca-compress", "the compression engine of a BlueField-2 (untested on a card)",
+	     ACCELERATOR_COMPRESSION)

@@ -2,8 +2,7 @@
  * Flow statistics with a scan of payloads, shared by FlowMonitor and NIDS, which differ in what
  * they do with a completed scan.
  */
-#ifndef NFS_ACCELERATORS_FLOW_SCAN_H
-#define NFS_ACCELERATORS_FLOW_SCAN_H
+#pragma once
 
 #include "accelerators/scan.h"
 #include "core/flow_table.h"
@@ -42,5 +41,3 @@ static inline uint64_t *flow_scan_mark(struct nf *nf, const struct offloaded *of
 		return NULL;
 	return &flow_table_at(&scan->table, offloaded->place)->mark;
 }
-
-#endif

@@ -7,7 +7,7 @@
 
 #include <hs/hs.h>
 
-#include "accelerators/backend.h"
+#include "accelerators/accelerator.h"
 #include "core/memory.h"
 #include "core/rules.h"
 

@@ -6,8 +6,7 @@
  * job. A pipeline holds packets while it goes on with the next bursts; run to completion waits for
  * its burst. At most `window` requests are under way in each queue; further ones wait.
  */
-#ifndef NFS_ACCELERATORS_OFFLOAD_H
-#define NFS_ACCELERATORS_OFFLOAD_H
+#pragma once
 
 #include "accelerators/accelerator.h"
 #include "core/nf.h"
@@ -74,5 +73,3 @@ void offload_end(struct offload *offload, struct nf_out *out);
 void offload_poll(struct offload *offload, struct nf_out *out);
 /* Wait for all held packets and send them. */
 void offload_flush(struct offload *offload, struct nf_out *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sends requests to an accelerator at a given rate, without packets: the core of its bench. */
-#ifndef NFS_ACCELERATORS_REQUEST_LOOP_H
-#define NFS_ACCELERATORS_REQUEST_LOOP_H
+#pragma once
 
 #include "accelerators/accelerator.h"
 #include "core/bench.h"
@@ -42,4 +41,17 @@ int request_loop_create(struct request_loop *loop, const char *of, struct accele
 uint64_t request_loop_step(struct request_loop *loop);
 void request_loop_destroy(struct request_loop *loop);
 
-#endif
+/* Register such a bench, whose file has `parameters` and create(). */
+#define REQUEST_BENCH(bench_name, bench_help, engine)                                              \
+	static struct bench_kind kind = {                                                          \
+		.name = bench_name,                                                                \
+		.help = bench_help,                                                                \
+		.unit = "requests",                                                                \
+		.accelerators = NF_USES(engine),                                                   \
+		.parameters = parameters,                                                          \
+		.n_parameters = RTE_DIM(parameters),                                               \
+		.create = create,                                                                  \
+		.step = request_bench_step,                                                        \
+		.destroy = request_bench_destroy,                                                  \
+	};                                                                                         \
+	BENCH_REGISTER(kind)

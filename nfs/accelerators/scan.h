@@ -4,8 +4,7 @@
  * Payloads of UDP, TCP and ICMP in IPv4 are scanned packet by packet: matches across packets or
  * fragments are not found. Non-initial fragments are not scanned: their protocol header is missing.
  */
-#ifndef NFS_ACCELERATORS_SCAN_H
-#define NFS_ACCELERATORS_SCAN_H
+#pragma once
 
 #include "accelerators/offload.h"
 
@@ -61,5 +60,3 @@ static inline bool scan_missed(const struct offloaded *offloaded)
 
 /* Count a completed scan; returns whether any rule matched. */
 bool scan_matched(const struct offloaded *offloaded, uint64_t *counters);
-
-#endif

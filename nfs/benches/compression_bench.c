@@ -29,16 +29,4 @@ static int create(struct bench *bench)
 	return request_bench_create(bench, ACCELERATOR_COMPRESSION, &load);
 }
 
-static struct bench_kind kind = {
-	.name = "compression-bench",
-	.help = "compresses payloads at a given rate",
-	.unit = "requests",
-	.accelerators = NF_USES(ACCELERATOR_COMPRESSION),
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.create = create,
-	.step = request_bench_step,
-	.destroy = request_bench_destroy,
-};
-
-BENCH_REGISTER(kind)
+REQUEST_BENCH("compression-bench", "compresses payloads at a given rate", ACCELERATOR_COMPRESSION)

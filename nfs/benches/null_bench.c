@@ -4,7 +4,6 @@
  * If a neighbour slows it down, the cause is not memory contention, but shared cores, a changing
  * clock, or a hypervisor. It shows how well a machine can measure at all.
  */
-#include <stddef.h>
 
 #include "core/bench.h"
 

@@ -32,16 +32,4 @@ static int create(struct bench *bench)
 	return request_bench_create(bench, ACCELERATOR_REGEX, &load);
 }
 
-static struct bench_kind kind = {
-	.name = "regex-bench",
-	.help = "scans payloads at a given rate and match rate",
-	.unit = "requests",
-	.accelerators = NF_USES(ACCELERATOR_REGEX),
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.create = create,
-	.step = request_bench_step,
-	.destroy = request_bench_destroy,
-};
-
-BENCH_REGISTER(kind)
+REQUEST_BENCH("regex-bench", "scans payloads at a given rate and match rate", ACCELERATOR_REGEX)

@@ -4,8 +4,7 @@
  * Like a network function, a bench is one file that registers itself. `step` does a small piece of
  * work (some microseconds) and returns its amount; core/pace.h keeps the rate.
  */
-#ifndef NFS_CORE_BENCH_H
-#define NFS_CORE_BENCH_H
+#pragma once
 
 #include "core/nf.h"
 
@@ -55,5 +54,3 @@ static inline uint64_t bench_step(struct bench *bench)
 {
 	return bench->kind->step(bench);
 }
-
-#endif

@@ -10,7 +10,6 @@
 
 #include "core/memory.h"
 #include "core/nf.h"
-#include "core/traffic.h"
 
 #define HEAD 128 /* bytes at the start that functions rewrite; they are restored */
 
@@ -70,7 +69,7 @@ static bool count_packets(pcap_t *file, struct packet_counts *packet_counts)
 	while ((read = pcap_next_ex(file, &header, &bytes)) == 1) {
 		if (header->caplen != header->len || header->caplen > RTE_MBUF_DEFAULT_DATAROOM)
 			packet_counts->too_large++;
-		else if (packet_counts->packets < TRAFFIC_CAPTURED)
+		else if (packet_counts->packets < CAPTURE_MOST)
 			packet_counts->packets++;
 		else
 			packet_counts->too_many++;
@@ -97,7 +96,7 @@ static uint32_t packets_in(const char *path)
 			packet_counts.too_large);
 	if (packet_counts.too_many)
 		fprintf(stderr, "%s: %u packets skipped after the first %u\n", path,
-			packet_counts.too_many, TRAFFIC_CAPTURED);
+			packet_counts.too_many, CAPTURE_MOST);
 	pcap_close(file);
 	return packet_counts.packets;
 }

@@ -1,10 +1,11 @@
 /* Replays the packets of a capture file in a loop. */
-#ifndef NFS_CORE_CAPTURE_H
-#define NFS_CORE_CAPTURE_H
+#pragma once
 
 #include <stdint.h>
 
 #include <rte_mbuf.h>
+
+#define CAPTURE_MOST 65535 /* packets that are read */
 
 struct capture;
 
@@ -14,5 +15,3 @@ void capture_close(struct capture *capture);
 
 /* Up to `n` next packets; fewer while their buffers are still in use. */
 uint16_t capture_receive(struct capture *capture, struct rte_mbuf **packets, uint16_t n);
-
-#endif

@@ -14,10 +14,10 @@
  *
  * Shares, behind a function as at an entry, split flows by the hash of core/split_hash.h.
  */
-#ifndef NFS_CORE_CHAIN_H
-#define NFS_CORE_CHAIN_H
+#pragma once
 
 #include "core/nf.h"
+#include "core/nsh.h"
 #include "core/share.h"
 
 #define CHAIN_MOST_FUNCTIONS 256
@@ -39,12 +39,6 @@ struct chain_function {
 	unsigned int core; /* which of the chain's cores */
 	uint32_t salt;     /* of the hash that splits flows behind it */
 	unsigned int line; /* of a file, for messages; 0: none */
-};
-
-/* A service path and the index of the next function in it (RFC 8300). */
-struct service {
-	uint32_t path; /* 24 bits */
-	uint8_t index;
 };
 
 struct chain_edge {
@@ -145,5 +139,3 @@ uint64_t chain_lost(const struct chain *chain);
 uint64_t chain_lost_by(const struct chain *chain, enum chain_loss loss);
 /* "unknown_path" */
 const char *chain_loss_name(enum chain_loss loss);
-
-#endif

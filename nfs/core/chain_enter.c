@@ -1,5 +1,4 @@
 #include "core/chain_parts.h"
-#include "core/nsh.h"
 
 /* The entry of a service; NULL if there is none. */
 static const struct entry *find_entry(const struct chain *chain, uint32_t key)

@@ -1,6 +1,5 @@
-/* The parts of a chain, which core/chain_build.c and core/chain_stops.c make. */
-#ifndef NFS_CORE_CHAIN_PARTS_H
-#define NFS_CORE_CHAIN_PARTS_H
+/* The parts of a chain, which core/chain_build.c makes. */
+#pragma once
 
 #include <rte_ring.h>
 
@@ -92,14 +91,6 @@ struct chain {
 	struct target *targets;
 };
 
-/* Print where a fault of a chain is: FILE:LINE: NAME. */
-void chain_explain(const struct chain_spec *spec, unsigned int line, const char *name);
-/* Compute the limits of shares; false after printing why. */
-bool chain_set_limits(const struct chain_spec *spec, unsigned int line, const char *name,
-		      const struct share *shares, struct ways *ways);
-/* Unfold the graph behind each entry; false after printing why. */
-bool chain_make_stops(struct chain *chain, const struct chain_spec *spec);
-
 /* Free packets, for a cause that is counted. */
 void chain_lose(struct chain_core *core, enum chain_loss loss, struct rte_mbuf **packets,
 		uint16_t n);
@@ -123,5 +114,3 @@ static inline unsigned int way_of(const struct ways *ways, struct rte_mbuf *mbuf
 		way++;
 	return way;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The kernel's clock, and the rate of the time stamp counter. */
-#ifndef NFS_CORE_CLOCK_H
-#define NFS_CORE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -19,5 +18,3 @@ static inline uint64_t clock_ns(void)
  * program started. DPDK's own estimate is rounded to 10 MHz: 2600 MHz instead of 2596.
  */
 double clock_tsc_hz(void);
-
-#endif

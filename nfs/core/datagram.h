@@ -4,8 +4,7 @@
  * Bytes that arrive again must be the same as before: otherwise what a host behind us reassembles
  * would depend on its order of fragments (RFC 1858, RFC 3128, RFC 5722).
  */
-#ifndef NFS_CORE_DATAGRAM_H
-#define NFS_CORE_DATAGRAM_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -63,5 +62,3 @@ struct rte_mbuf *datagram_join(struct datagram *datagram);
 
 /* Move a packet's first bytes into its first segment: all if there is room, or the headers. */
 void datagram_gather(struct rte_mbuf *mbuf);
-
-#endif

@@ -1,6 +1,5 @@
 /* The flow keys of a burst: IPv4 packets get a key, others are sent on, malformed ones freed. */
-#ifndef NFS_CORE_FLOW_BURST_H
-#define NFS_CORE_FLOW_BURST_H
+#pragma once
 
 #include "core/nf.h"
 #include "core/packet.h"
@@ -52,5 +51,3 @@ static inline void flow_burst_read(struct flow_burst *burst, struct rte_mbuf **p
 	for (uint16_t i = 0; i < n; i++)
 		flow_burst_read_one(burst, packets[i], out);
 }
-
-#endif

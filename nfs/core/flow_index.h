@@ -9,8 +9,7 @@
  * A burst is looked up in steps, so that cache misses overlap: flow_index_hash() of all packets,
  * then flow_index_guess() of all, then flow_entry_has() for each. Only one thread uses an index.
  */
-#ifndef NFS_CORE_FLOW_INDEX_H
-#define NFS_CORE_FLOW_INDEX_H
+#pragma once
 
 #include <rte_prefetch.h>
 
@@ -104,5 +103,3 @@ int32_t flow_index_add(struct flow_index *index, const struct flow_key *key, uin
 
 /* Remove a used entry. */
 void flow_index_remove(struct flow_index *index, uint32_t place);
-
-#endif

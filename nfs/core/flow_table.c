@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "core/memory.h"
+
 _Static_assert(sizeof(struct flow) == sizeof(struct flow_entry), "a flow is an entry");
 
 int flow_table_create(struct flow_table *table, const struct nf *nf)
@@ -20,6 +22,24 @@ int flow_table_create(struct flow_table *table, const struct nf *nf)
 void flow_table_destroy(struct flow_table *table)
 {
 	flow_index_destroy(&table->index);
+}
+
+int flow_table_make(struct nf *nf)
+{
+	struct flow_table *table = nf_zalloc_for(nf->kind->name, sizeof(*table));
+	int error = table ? flow_table_create(table, nf) : -ENOMEM;
+
+	if (error < 0)
+		nf_free(table);
+	else
+		nf->state = table;
+	return error;
+}
+
+void flow_table_end(struct nf *nf)
+{
+	flow_table_destroy(nf->state);
+	nf_free(nf->state);
 }
 
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key,

@@ -4,8 +4,7 @@
  * next packet.
  * Packets of new flows are counted as untracked while the table is full.
  */
-#ifndef NFS_CORE_FLOW_TABLE_H
-#define NFS_CORE_FLOW_TABLE_H
+#pragma once
 
 #include "core/flow_burst.h"
 #include "core/flow_index.h"
@@ -49,6 +48,9 @@ static inline struct flow *flow_table_at(const struct flow_table *table, int32_t
 /* Create a table by the function's settings. 0, or a negative errno after printing why. */
 int flow_table_create(struct flow_table *table, const struct nf *nf);
 void flow_table_destroy(struct flow_table *table);
+/* For functions whose state is a table: see nf_kind. */
+int flow_table_make(struct nf *nf);
+void flow_table_end(struct nf *nf);
 
 /*
  * Begin the flow of a packet, unless an earlier packet of the burst has; returns its place, or a
@@ -147,5 +149,3 @@ static inline void flow_table_count(struct flow_table *table, struct nf *nf,
 {
 	flow_table_count_each(table, nf, burst, places, out, NULL, NULL);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Fragments IPv4 datagrams (RFC 791, section 3.2). */
-#ifndef NFS_CORE_FRAGMENT_H
-#define NFS_CORE_FRAGMENT_H
+#pragma once
 
 #include "core/metadata.h"
 
@@ -29,5 +28,3 @@ static inline void packet_unpad(struct rte_mbuf *mbuf, uint16_t l3)
 	if (unlikely(rte_pktmbuf_pkt_len(mbuf) > end))
 		packet_cut(mbuf, end);
 }
-
-#endif

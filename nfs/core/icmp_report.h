@@ -4,8 +4,7 @@
  * No error is sent where a router must not (about ICMP errors, non-initial fragments, or packets
  * from or to an address that is not one host's), or beyond the configured rate.
  */
-#ifndef NFS_CORE_ICMP_REPORT_H
-#define NFS_CORE_ICMP_REPORT_H
+#pragma once
 
 #include "core/nf.h"
 #include "core/packet.h"
@@ -54,5 +53,3 @@ enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *ab
 void icmp_report_problem(struct icmp_reporter *reporter, struct rte_mbuf *about,
 			 const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
 			 uint64_t now_us, uint64_t *counters, struct nf_out *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Checks and changes of IPv4 headers. */
-#ifndef NFS_CORE_IPV4_H
-#define NFS_CORE_IPV4_H
+#pragma once
 
 #include "core/packet.h"
 
@@ -62,5 +61,3 @@ static inline void ipv4_hop(struct rte_ipv4_hdr *ip)
 	ip->time_to_live--;
 	ip->hdr_checksum = (rte_be16_t)(sum + (sum >= UINT16_MAX));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* How long packets took: a histogram whose buckets are at most 1/16 of their value wide. */
-#ifndef NFS_CORE_LATENCY_H
-#define NFS_CORE_LATENCY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ void latencies_merge(struct latencies *latencies, const struct latencies *more);
 /* The value that this share of all is at most, such as 0.99; 0 if there are none. */
 double latencies_quantile(const struct latencies *latencies, double share);
 double latencies_mean(const struct latencies *latencies);
-
-#endif

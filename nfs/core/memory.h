@@ -1,6 +1,5 @@
 /* Memory for a function's state: from DPDK's heap, or from libc under a sanitizer. */
-#ifndef NFS_CORE_MEMORY_H
-#define NFS_CORE_MEMORY_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,5 +61,3 @@ static inline void nf_allow(void *memory, size_t bytes)
 	(void)bytes;
 #endif
 }
-
-#endif

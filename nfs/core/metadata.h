@@ -4,8 +4,7 @@
  * It lies in a dynamic field of the mbuf. Who receives a packet calls metadata_begin(), who makes a
  * packet from another one metadata_inherit(); a buffer from a pool still has what it had before.
  */
-#ifndef NFS_CORE_METADATA_H
-#define NFS_CORE_METADATA_H
+#pragma once
 
 #include <assert.h>
 
@@ -135,5 +134,3 @@ static inline void packet_changed(struct rte_mbuf *mbuf)
 {
 	metadata_of(mbuf)->data_len = 0;
 }
-
-#endif

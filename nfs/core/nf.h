@@ -6,8 +6,7 @@
  * examples/extend/port_counter.c. core/chain.h runs functions one after the other, testbed/ has the
  * loop that measures them; tests/ gives them packets and checks packets and counters that come out.
  */
-#ifndef NFS_CORE_NF_H
-#define NFS_CORE_NF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,6 +112,19 @@ void nf_register(struct nf_kind *kind);
 		nf_register(&(kind));                                                              \
 	}
 
+/* The kind of a file that has `parameters` and `counters`; the rest are members of nf_kind. */
+#define NF_KIND(nf_name, nf_help, ...)                                                             \
+	static struct nf_kind kind = {                                                             \
+		.name = nf_name,                                                                   \
+		.help = nf_help,                                                                   \
+		.parameters = parameters,                                                          \
+		.n_parameters = RTE_DIM(parameters),                                               \
+		.counters = counters,                                                              \
+		.n_counters = RTE_DIM(counters),                                                   \
+		__VA_ARGS__,                                                                       \
+	};                                                                                         \
+	NF_REGISTER(kind)
+
 /* The kinds in the order of their names; NULL after the last. */
 const struct nf_kind *nf_first(void);
 const struct nf_kind *nf_find(const char *name);
@@ -159,7 +171,12 @@ static inline void nf_send_bulk(struct nf_out *out, struct rte_mbuf *const *pack
 		nf_send(out, packets[i]);
 }
 
+/* Free a packet, for a reason that is counted. */
+static inline void nf_drop(struct nf *nf, struct rte_mbuf *packet, unsigned int counter)
+{
+	nf->counters[counter]++;
+	rte_pktmbuf_free(packet);
+}
+
 /* Free the sent packets, as a port does after transmission. */
 void nf_out_free(struct nf_out *out);
-
-#endif

@@ -2,6 +2,8 @@
 
 #include <rte_ether.h>
 
+#include "core/metadata.h"
+
 #define VERSION 0
 #define MD_TYPE_VARIABLE 2
 #define NEXT_ETHERNET 3

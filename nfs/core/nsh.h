@@ -2,16 +2,22 @@
  * Network service headers (RFC 8300): an outer Ethernet header, a base header and a service path
  * header without metadata (MD type 2), then the packet with its own Ethernet header.
  */
-#ifndef NFS_CORE_NSH_H
-#define NFS_CORE_NSH_H
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include <rte_mbuf.h>
-
-#include "core/chain.h"
 
 #define NSH_ETHER_TYPE 0x894f
 #define NSH_BYTES 8          /* without metadata */
 #define NSH_MOST_TTL 63
+
+/* A service path and the index of the next function in it (RFC 8300). */
+struct service {
+	uint32_t path; /* 24 bits */
+	uint8_t index;
+};
 
 enum nsh_result {
 	NSH_NONE,    /* the packet has no such header, and is unchanged */
@@ -24,5 +30,3 @@ bool nsh_push(struct rte_mbuf *mbuf, struct service service);
 
 /* Remove the header, whatever metadata it has, if the packet has one. */
 enum nsh_result nsh_pop(struct rte_mbuf *mbuf, struct service *service);
-
-#endif

@@ -1,6 +1,5 @@
 /* Paces work at a given rate by the time stamp counter. */
-#ifndef NFS_CORE_PACE_H
-#define NFS_CORE_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ static inline bool pace_may(struct pace *pace, uint32_t units)
 {
 	return pace->cycles_per_unit == 0 || pace_may_at(pace, units, (double)rte_rdtsc());
 }
-
-#endif

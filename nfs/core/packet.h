@@ -4,8 +4,7 @@
  * Only headers that `packet_parse` found may be accessed. Headers that span segments, or exceed the
  * packet, are MALFORMED and never read beyond its end.
  */
-#ifndef NFS_CORE_PACKET_H
-#define NFS_CORE_PACKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -246,4 +245,11 @@ static inline rte_be16_t checksum_changed32(rte_be16_t checksum, rte_be32_t befo
 	return checksum_changed(checksum, (rte_be16_t)(before >> 16), (rte_be16_t)(after >> 16));
 }
 
-#endif
+/* Copy bytes of a packet that may be in several segments; they must be there. */
+static inline void packet_copy(const struct rte_mbuf *mbuf, uint32_t at, uint32_t n, void *to)
+{
+	const void *from = rte_pktmbuf_read(mbuf, at, n, to);
+
+	if (from != to)
+		memcpy(to, from, n);
+}

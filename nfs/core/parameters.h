@@ -1,6 +1,5 @@
 /* Parameters of functions and benches: named numbers with a range, or texts. */
-#ifndef NFS_CORE_PARAMETERS_H
-#define NFS_CORE_PARAMETERS_H
+#pragma once
 
 struct nf_parameter {
 	const char *name;
@@ -28,5 +27,3 @@ int nf_apply_settings(const char *of, const struct nf_parameter *parameters,
 void nf_apply_texts(const struct nf_parameter *parameters, unsigned int n_parameters,
 		    const struct nf_setting *settings, unsigned int n_settings,
 		    const char **texts);
-
-#endif

@@ -1,6 +1,5 @@
 /* Payloads that match the rules at a given rate. */
-#ifndef NFS_CORE_PAYLOADS_H
-#define NFS_CORE_PAYLOADS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ static inline uint32_t chance(uint64_t *random, uint32_t n)
 	*random ^= *random << 17;
 	return (uint32_t)(((*random >> 32) * n) >> 32);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Pseudorandom numbers from a seed, the same on every machine. */
-#ifndef NFS_CORE_RANDOM_H
-#define NFS_CORE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ static inline uint32_t random_below(uint64_t *state, uint32_t n)
 {
 	return (uint32_t)(((random_next(state) >> 32) * n) >> 32);
 }
-
-#endif

@@ -1,7 +1,231 @@
 #include "core/reassembly.h"
 
+#include <stdio.h>
+
+#include <rte_random.h>
+
 #include "core/fragment.h"
-#include "core/pending.h"
+#include "core/memory.h"
+
+#define EXPIRED_AT_ONCE 64 /* most datagrams freed per burst after their timeout */
+
+/*
+ * Multilinear hashing (Lemire and Kaser, 2014) with random keys: senders that do not know them
+ * cannot choose packets that collide.
+ */
+static struct pending_bucket *bucket_of(const struct reassembly *reassembly,
+					const struct datagram_key *key)
+{
+	const uint64_t *keys = reassembly->keys;
+	const uint32_t rest = (uint32_t)key->id << 16 | key->protocol << 8 | key->side;
+	const uint64_t hash =
+		keys[0] + keys[1] * key->source + keys[2] * key->destination + keys[3] * rest;
+
+	return &reassembly->buckets[hash >> 32 & reassembly->bucket_mask];
+}
+
+static uint8_t source_of(const struct reassembly *reassembly, const struct datagram_key *key)
+{
+	return (reassembly->keys[4] + reassembly->keys[5] * key->source) >> 32 &
+	       (PENDING_SOURCES - 1);
+}
+
+static bool allocate(struct reassembly *reassembly, const struct reassembly_limits *limits)
+{
+	const uint32_t buckets = rte_align32pow2(limits->datagrams);
+
+	reassembly->buckets = nf_zalloc(buckets * sizeof(*reassembly->buckets));
+	reassembly->slots = nf_zalloc(limits->datagrams * sizeof(*reassembly->slots));
+	reassembly->piece_slots =
+		nf_zalloc((limits->buffers + 1) * sizeof(*reassembly->piece_slots));
+	reassembly->bucket_mask = buckets - 1;
+	return reassembly->buckets && reassembly->slots && reassembly->piece_slots;
+}
+
+static void release(struct reassembly *reassembly)
+{
+	if (!reassembly)
+		return;
+	nf_free(reassembly->buckets);
+	nf_free(reassembly->slots);
+	nf_free(reassembly->piece_slots);
+	nf_free(reassembly);
+}
+
+static void begin_lists(struct reassembly *reassembly, const struct reassembly_limits *limits)
+{
+	TAILQ_INIT(&reassembly->free);
+	TAILQ_INIT(&reassembly->free_pieces);
+	TAILQ_INIT(&reassembly->by_age);
+	for (int source = 0; source < PENDING_SOURCES; source++)
+		TAILQ_INIT(&reassembly->of_source[source]);
+	for (uint32_t i = 0; i < limits->datagrams; i++)
+		TAILQ_INSERT_TAIL(&reassembly->free, &reassembly->slots[i], by_age);
+	for (uint32_t i = 0; i < limits->buffers + 1; i++)
+		TAILQ_INSERT_TAIL(&reassembly->free_pieces, &reassembly->piece_slots[i], entry);
+}
+
+struct reassembly *reassembly_create(const char *name, const struct reassembly_limits *limits,
+				     uint64_t *counters)
+{
+	struct reassembly *reassembly = nf_zalloc(sizeof(*reassembly));
+
+	if (!reassembly || !allocate(reassembly, limits)) {
+		fprintf(stderr, "%s: no memory to reassemble %u datagrams\n", name,
+			limits->datagrams);
+		release(reassembly);
+		return NULL;
+	}
+	begin_lists(reassembly, limits);
+	for (size_t i = 0; i < RTE_DIM(reassembly->keys); i++)
+		reassembly->keys[i] = rte_rand();
+	reassembly->most[PENDING_DATAGRAMS] = limits->datagrams;
+	reassembly->most[PENDING_BUFFERS] = limits->buffers;
+	reassembly->most[PENDING_BYTES] = limits->bytes;
+	reassembly->timeout_us = limits->timeout_us;
+	reassembly->counters = counters;
+	return reassembly;
+}
+
+void reassembly_destroy(struct reassembly *reassembly)
+{
+	if (reassembly)
+		reassembly_free_all(reassembly);
+	release(reassembly);
+}
+
+/* What a packet holds. */
+static void pending_measure(const struct rte_mbuf *mbuf, uint64_t holding[PENDING_RESOURCES])
+{
+	memset(holding, 0, PENDING_RESOURCES * sizeof(*holding));
+	for (; mbuf; mbuf = mbuf->next) {
+		holding[PENDING_BUFFERS]++;
+		holding[PENDING_BYTES] += mbuf->buf_len;
+	}
+}
+
+/* Add to what a datagram holds, or subtract from it. */
+static void pending_charge(struct reassembly *reassembly, struct pending *pending,
+			   const uint64_t holding[PENDING_RESOURCES], bool more)
+{
+	for (int resource = 0; resource < PENDING_RESOURCES; resource++) {
+		const uint64_t change = more ? holding[resource] : -holding[resource];
+
+		pending->holds[resource] += change;
+		reassembly->held[resource] += change;
+		reassembly->held_of_source[resource][pending->source] += change;
+	}
+}
+
+/* Forget a datagram whose pieces no longer have packets. */
+static void pending_forget(struct reassembly *reassembly, struct pending *pending)
+{
+	uint64_t holds[PENDING_RESOURCES];
+
+	memcpy(holds, pending->holds, sizeof(holds));
+	pending_charge(reassembly, pending, holds, false);
+	TAILQ_CONCAT(&reassembly->free_pieces, &pending->datagram.pieces, entry);
+	TAILQ_REMOVE(&reassembly->by_age, pending, by_age);
+	TAILQ_REMOVE(&reassembly->of_source[pending->source], pending, of_source);
+	LIST_REMOVE(pending, in_bucket);
+	TAILQ_INSERT_HEAD(&reassembly->free, pending, by_age);
+}
+
+/* Free a datagram with all its fragments, which are counted. */
+static void pending_discard(struct reassembly *reassembly, struct pending *pending, int counter)
+{
+	struct piece *piece;
+
+	TAILQ_FOREACH(piece, &pending->datagram.pieces, entry) {
+		rte_pktmbuf_free(piece->mbuf);
+	}
+	reassembly->counters[counter] += pending->datagram.n;
+	pending_forget(reassembly, pending);
+}
+
+/*
+ * Make room for more of a resource: of the sources that hold most of it, the oldest datagrams are
+ * freed until the limit is kept.
+ */
+static void pending_make_room(struct reassembly *reassembly, enum pending_resource resource,
+			      uint64_t more)
+{
+	const uint64_t *held = reassembly->held_of_source[resource];
+
+	while (reassembly->held[resource] + more > reassembly->most[resource]) {
+		int most = 0;
+
+		for (int source = 1; source < PENDING_SOURCES; source++)
+			most = held[source] > held[most] ? source : most;
+		pending_discard(reassembly, TAILQ_FIRST(&reassembly->of_source[most]),
+				REASSEMBLY_EVICTED);
+	}
+}
+
+static bool timed_out(const struct reassembly *reassembly, const struct pending *pending,
+		      uint64_t now_us)
+{
+	return now_us - pending->begun_us > reassembly->timeout_us;
+}
+
+static struct pending *begin(struct reassembly *reassembly, struct pending_bucket *bucket,
+			     const struct datagram_key *key, uint64_t now_us)
+{
+	struct pending *pending;
+
+	pending_make_room(reassembly, PENDING_DATAGRAMS, 1);
+	pending = TAILQ_FIRST(&reassembly->free);
+	TAILQ_REMOVE(&reassembly->free, pending, by_age);
+	*pending = (struct pending){
+		.key = *key,
+		.begun_us = now_us,
+		.source = source_of(reassembly, key),
+	};
+	datagram_begin(&pending->datagram);
+	pending_charge(reassembly, pending,
+		       (const uint64_t[PENDING_RESOURCES]){[PENDING_DATAGRAMS] = 1}, true);
+	TAILQ_INSERT_TAIL(&reassembly->by_age, pending, by_age);
+	TAILQ_INSERT_TAIL(&reassembly->of_source[pending->source], pending, of_source);
+	LIST_INSERT_HEAD(bucket, pending, in_bucket);
+	return pending;
+}
+
+/* The datagram of a key, begun if there is none, or only one that timed out. */
+static struct pending *pending_of(struct reassembly *reassembly, const struct datagram_key *key,
+				  uint64_t now_us)
+{
+	struct pending_bucket *bucket = bucket_of(reassembly, key);
+	struct pending *pending;
+
+	LIST_FOREACH(pending, bucket, in_bucket) {
+		if (memcmp(&pending->key, key, sizeof(*key)) == 0)
+			break;
+	}
+	if (pending && timed_out(reassembly, pending, now_us)) {
+		pending_discard(reassembly, pending, REASSEMBLY_UNASSEMBLED);
+		pending = NULL;
+	}
+	return pending ? pending : begin(reassembly, bucket, key, now_us);
+}
+
+void reassembly_expire(struct reassembly *reassembly, uint64_t now_us)
+{
+	for (int n = 0; n < EXPIRED_AT_ONCE; n++) {
+		struct pending *oldest = TAILQ_FIRST(&reassembly->by_age);
+
+		if (likely(!oldest || !timed_out(reassembly, oldest, now_us)))
+			return;
+		pending_discard(reassembly, oldest, REASSEMBLY_UNASSEMBLED);
+	}
+}
+
+void reassembly_free_all(struct reassembly *reassembly)
+{
+	struct pending *oldest;
+
+	while ((oldest = TAILQ_FIRST(&reassembly->by_age)))
+		pending_discard(reassembly, oldest, REASSEMBLY_UNASSEMBLED);
+}
 
 #define OFFSET_UNIT 8 /* bytes */
 
@@ -81,7 +305,7 @@ static void note(struct reassembly *reassembly, struct pending *pending, struct 
 	}
 }
 
-/* Free the pieces whose bytes came again in a larger one. */
+/* Free the pieces whose bytes a larger one repeated. */
 static void free_replaced(struct reassembly *reassembly, struct pending *pending,
 			  struct piece_list *replaced)
 {

@@ -8,9 +8,9 @@
  * flood of fragments leaves other sources their share (stochastic fairness queueing, McKenney
  * 1990). A fragment that arrives again after its datagram was complete waits for the timeout.
  */
-#ifndef NFS_CORE_REASSEMBLY_H
-#define NFS_CORE_REASSEMBLY_H
+#pragma once
 
+#include "core/datagram.h"
 #include "core/packet.h"
 
 #define REASSEMBLY_PIECES 64 /* most fragments of a datagram: as many are sent for one packet */
@@ -83,4 +83,47 @@ void reassembly_expire(struct reassembly *reassembly, uint64_t now_us);
 /* Free all fragments that are held. */
 void reassembly_free_all(struct reassembly *reassembly);
 
-#endif
+/* The datagrams that a reassembly holds, and their limits; for reassembly.c and its tests. */
+#define PENDING_SOURCES 64 /* classes of source addresses, each with a share */
+
+enum pending_resource { PENDING_DATAGRAMS, PENDING_BUFFERS, PENDING_BYTES, PENDING_RESOURCES };
+
+/* What the fragments of a datagram have in common (RFC 791), without padding. */
+struct datagram_key {
+	rte_be32_t source, destination;
+	rte_be16_t id;
+	uint8_t protocol;
+	uint8_t side;
+};
+
+struct pending {
+	TAILQ_ENTRY(pending) by_age;
+	TAILQ_ENTRY(pending) of_source;
+	LIST_ENTRY(pending) in_bucket;
+	struct datagram datagram;
+	struct datagram_key key;
+	uint64_t begun_us;
+	uint64_t holds[PENDING_RESOURCES];
+	uint16_t largest; /* length of its largest fragment */
+	bool largest_has_df;
+	uint8_t marks;
+	uint8_t source; /* class of its source address */
+};
+TAILQ_HEAD(pending_queue, pending);
+LIST_HEAD(pending_bucket, pending);
+
+struct reassembly {
+	struct pending_bucket *buckets;
+	uint32_t bucket_mask;
+	uint64_t keys[6]; /* of the hash functions */
+	struct pending *slots;
+	struct piece *piece_slots;
+	struct pending_queue free;
+	struct piece_list free_pieces;                   /* one per buffer, and one more */
+	struct pending_queue by_age;                     /* the oldest first */
+	struct pending_queue of_source[PENDING_SOURCES]; /* the same */
+	uint64_t most[PENDING_RESOURCES], held[PENDING_RESOURCES];
+	uint64_t held_of_source[PENDING_RESOURCES][PENDING_SOURCES];
+	uint64_t timeout_us;
+	uint64_t *counters; /* of freed fragments: REASSEMBLY_COUNTERS */
+};

@@ -1,6 +1,5 @@
 /* Replaces an endpoint of a packet, or of the packet that an ICMP error quotes. */
-#ifndef NFS_CORE_REWRITE_H
-#define NFS_CORE_REWRITE_H
+#pragma once
 
 #include "core/packet.h"
 
@@ -54,5 +53,3 @@ bool quoted_packet(struct rte_mbuf *mbuf, const struct packet *error, struct pac
 
 /* Recompute the checksum of an ICMP message. */
 void icmp_checksum_set(struct rte_mbuf *mbuf, const struct packet *packet);
-
-#endif

@@ -2,8 +2,7 @@
  * The rules for scans of payloads: application protocols by the beginning of their messages, in the
  * spirit of L7-filter.
  */
-#ifndef NFS_CORE_RULES_H
-#define NFS_CORE_RULES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ struct rule_set {
 
 /* The rules; `*n` of them. */
 const struct rule *rules(unsigned int *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shares of flows as exact fractions, so that every platform splits alike. */
-#ifndef NFS_CORE_SHARE_H
-#define NFS_CORE_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ static inline double share_value(struct share share)
  * last one `range`. False if the shares have no common denominator below 2^100.
  */
 bool share_limits(const struct share *shares, unsigned int n, uint32_t range, uint32_t *limits);
-
-#endif

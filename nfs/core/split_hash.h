@@ -3,8 +3,7 @@
  * backends. Every platform computes the same one, from additions, shifts and exclusive ors of 32
  * bits (Jenkins' one-at-a-time, by words): the same packet takes the same way wherever it is split.
  */
-#ifndef NFS_CORE_SPLIT_HASH_H
-#define NFS_CORE_SPLIT_HASH_H
+#pragma once
 
 #include "core/packet.h"
 
@@ -51,5 +50,3 @@ static inline uint32_t split_hash(struct rte_mbuf *mbuf, const struct packet *pa
 	return split_hash_of(salt, rte_be_to_cpu_32(ip->src_addr), rte_be_to_cpu_32(ip->dst_addr),
 			     both, ip->next_proto_id);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Spreads the removal of old table entries over bursts: each burst checks a few entries, so that
  * all are checked once per period without a pause.
  */
-#ifndef NFS_CORE_SWEEP_H
-#define NFS_CORE_SWEEP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -50,5 +49,3 @@ static inline uint32_t sweep_next(struct sweep *sweep)
 	sweep->next = entry + 1 < sweep->entries ? entry + 1 : 0;
 	return entry;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * would write them into the cache. Packets are reused: what the function frees first is received
  * first.
  */
-#ifndef NFS_CORE_TRAFFIC_H
-#define NFS_CORE_TRAFFIC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,7 +14,6 @@
 
 #define TRAFFIC_LEAST_SIZE 60  /* bytes of a frame without its checksum; 64 with it */
 #define TRAFFIC_PACKETS 511    /* most packets in use, in a function and its accelerators */
-#define TRAFFIC_CAPTURED 65535 /* most packets read from a capture */
 
 struct traffic_profile {
 	uint32_t flows;       /* concurrent */
@@ -46,5 +44,3 @@ void traffic_sweep(struct traffic *traffic);
 
 /* The actual matches per 10^6 bytes of the payloads. */
 double traffic_mtbr(const struct traffic *traffic);
-
-#endif

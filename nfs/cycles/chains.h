@@ -21,8 +21,7 @@
  * nothing disturbed. Reported are medians and quartiles over batches, some of them of other
  * instances, whose memory lies elsewhere in the caches.
  */
-#ifndef NFS_CYCLES_CHAINS_H
-#define NFS_CYCLES_CHAINS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ bool chains_knows(const char *chain);
 /* Measure chains, the usual ones if there are none; print a table. False after printing why. */
 bool chains_measure(const char *const *chains, unsigned int n, const struct load *load,
 		    struct rte_mempool *spare);
-
-#endif

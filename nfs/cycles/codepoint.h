@@ -1,6 +1,5 @@
 /* What peers of FlowClassifier do with a packet. */
-#ifndef NFS_CYCLES_CODEPOINT_H
-#define NFS_CYCLES_CODEPOINT_H
+#pragma once
 
 #include "core/packet.h"
 
@@ -24,5 +23,3 @@ static inline void put_codepoint(struct rte_mbuf *packet, uint8_t codepoint)
 					    rte_cpu_to_be_16(service));
 	ip->type_of_service = service;
 }
-
-#endif

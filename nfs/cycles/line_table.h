@@ -6,8 +6,7 @@
  * that are silent for a timeout are removed by a sweep, or start again with their next packet. The
  * hash has no secret: peers see no hostile traffic.
  */
-#ifndef NFS_CYCLES_LINE_TABLE_H
-#define NFS_CYCLES_LINE_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ static inline void line_table_age(struct line_table *table, uint64_t now_us)
 	if (unlikely(now_us - table->swept_us >= table->line_us))
 		line_table_sweep(table, now_us);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What all measurements of cycles share. */
-#ifndef NFS_CYCLES_MEASURING_H
-#define NFS_CYCLES_MEASURING_H
+#pragma once
 
 #include "core/nf.h"
 #include "core/traffic.h"
@@ -27,5 +26,3 @@ double quantile(double *values, unsigned int n, double share);
 
 /* Run to completion with software engines served on the same core, as in peers. */
 struct nf_config config_of(const char *function, struct rte_mempool *spare);
-
-#endif

@@ -5,8 +5,7 @@
  * A plain loop is the least code over the DPDK structure that the function uses: it shows the
  * function's overhead. Another peer has another design: it shows what the structure costs.
  */
-#ifndef NFS_CYCLES_PEER_H
-#define NFS_CYCLES_PEER_H
+#pragma once
 
 #include "core/nf.h"
 
@@ -39,4 +38,14 @@ void peer_register(struct peer *peer);
 		peer_register(&(peer));                                                            \
 	}
 
-#endif
+/* The plain loop for a function: create(), process() and destroy() of its file. */
+#define PLAIN_PEER(of, text)                                                                       \
+	static struct peer plain = {                                                               \
+		.function = of,                                                                    \
+		.name = "plain loop",                                                              \
+		.does = text,                                                                      \
+		.create = create,                                                                  \
+		.process = process,                                                                \
+		.destroy = destroy,                                                                \
+	};                                                                                         \
+	PEER_REGISTER(plain)

@@ -1,6 +1,5 @@
 #include <rte_acl.h>
 
-#include "core/memory.h"
 #include "core/packet.h"
 #include "cycles/peer.h"
 #include "tables/filters.h"
@@ -83,13 +82,4 @@ static void destroy(void *filters)
 	rte_acl_free(filters);
 }
 
-static struct peer plain = {
-	.function = "ACL",
-	.name = "plain loop",
-	.does = "rte_acl_classify",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("ACL", "rte_acl_classify")

@@ -103,14 +103,5 @@ static void destroy(void *of)
 	nf_free(cache);
 }
 
-static struct peer plain = {
-	.function = "Dedup",
-	.name = "plain loop",
-	.does = "SipHash of each payload, rte_hash_lookup, copy into the cache: finds only whole "
-		"payloads, as in this traffic",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("Dedup", "SipHash of each payload, rte_hash_lookup, copy into the cache: finds only "
+	   "whole payloads, as in this traffic")

@@ -6,6 +6,17 @@
 
 #include "core/memory.h"
 
+struct plain_esp *plain_esp_create_cbc(const char *pool, bool encrypts)
+{
+	static const uint8_t key[] =
+		"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f";
+	static const uint8_t mac_key[] =
+		"\x20\x21\x22\x23\x24\x25\x26\x27\x28\x29\x2a\x2b\x2c\x2d\x2e\x2f"
+		"\x30\x31\x32\x33\x34\x35\x36\x37\x38\x39\x3a\x3b\x3c\x3d\x3e\x3f";
+
+	return plain_esp_create(pool, EVP_aes_128_cbc(), key, mac_key, encrypts);
+}
+
 void plain_esp_destroy(void *state)
 {
 	struct plain_esp *esp = state;

@@ -1,6 +1,5 @@
 /* OpenSSL's EVP for packets that are ESP in transport mode, shared by the plain loops of ESP. */
-#ifndef NFS_CYCLES_PLAIN_ESP_H
-#define NFS_CYCLES_PLAIN_ESP_H
+#pragma once
 
 #include <openssl/evp.h>
 
@@ -10,6 +9,7 @@
 #define ESP_AT (sizeof(struct rte_ether_hdr) + sizeof(struct rte_ipv4_hdr))
 #define ESP_HEADER 8
 #define ESP_ICV 16
+#define CBC_BLOCK 16
 
 struct plain_esp {
 	struct rte_mempool *spare;
@@ -25,6 +25,8 @@ struct plain_esp {
  */
 struct plain_esp *plain_esp_create(const char *pool, const EVP_CIPHER *cipher, const uint8_t *key,
 				   const uint8_t *mac_key, bool encrypts);
+/* The same for AES-128-CBC. */
+struct plain_esp *plain_esp_create_cbc(const char *pool, bool encrypts);
 void plain_esp_destroy(void *state);
 
 /* A packet with the headers of `packet`, and ESP around `length` bytes behind its IPv4 header. */
@@ -41,4 +43,14 @@ void plain_esp_unwrap(struct rte_mbuf *packet, uint16_t iv);
 /* Encrypt the traffic's packets by the network function of `state`. */
 uint16_t plain_esp_seal(void *state, struct rte_mbuf **packets, uint16_t n);
 
-#endif
+#define OPENSSL_PEER(of, text, ...)                                                                \
+	static struct peer plain = {                                                               \
+		.function = of,                                                                    \
+		.name = "OpenSSL",                                                                 \
+		.does = text,                                                                      \
+		.create = create,                                                                  \
+		.process = process,                                                                \
+		.destroy = plain_esp_destroy,                                                      \
+		__VA_ARGS__                                                                        \
+	};                                                                                         \
+	PEER_REGISTER(plain)

@@ -35,13 +35,4 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 	}
 }
 
-static struct peer plain = {
-	.function = "FastEncrypt",
-	.name = "OpenSSL",
-	.does = "OpenSSL's EVP called for each packet: ChaCha20-Poly1305",
-	.create = create,
-	.process = process,
-	.destroy = plain_esp_destroy,
-};
-
-PEER_REGISTER(plain)
+OPENSSL_PEER("FastEncrypt", "OpenSSL's EVP called for each packet: ChaCha20-Poly1305")

@@ -1,5 +1,4 @@
 /* The loop for FlowMonitor and NIDS, which differ only in what they store for a match. */
-#include <stdbool.h>
 
 #include "cycles/peer.h"
 #include "cycles/plain_scan.h"
@@ -32,15 +31,10 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 {
 	struct monitor *state = of;
 	struct flow_key keys[NF_BURST];
-	const void *wanted[NF_BURST];
 	int32_t places[NF_BURST];
 
 	state->now++;
-	for (uint16_t i = 0; i < n; i++) {
-		keys[i] = packet_plain_flow(packets[i]);
-		wanted[i] = &keys[i];
-	}
-	rte_hash_lookup_bulk(state->table, wanted, n, places);
+	plain_look_up(state->table, packets, n, keys, places);
 	for (uint16_t i = 0; i < n; i++) {
 		int32_t place =
 			places[i] >= 0 ? places[i] : rte_hash_add_key(state->table, &keys[i]);

@@ -25,15 +25,10 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 {
 	struct flows *state = of;
 	struct flow_key keys[NF_BURST];
-	const void *wanted[NF_BURST];
 	int32_t places[NF_BURST];
 
 	state->now++;
-	for (uint16_t i = 0; i < n; i++) {
-		keys[i] = packet_plain_flow(packets[i]);
-		wanted[i] = &keys[i];
-	}
-	rte_hash_lookup_bulk(state->table, wanted, n, places);
+	plain_look_up(state->table, packets, n, keys, places);
 	for (uint16_t i = 0; i < n; i++) {
 		int32_t place =
 			places[i] >= 0 ? places[i] : rte_hash_add_key(state->table, &keys[i]);
@@ -54,13 +49,4 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer plain = {
-	.function = "FlowStats",
-	.name = "plain loop",
-	.does = "rte_hash_lookup_bulk, three counters per flow",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("FlowStats", "rte_hash_lookup_bulk, three counters per flow")

@@ -69,13 +69,5 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer plain = {
-	.function = "FlowTracker",
-	.name = "plain loop",
-	.does = "rte_hash_lookup_bulk of a direction-independent key, record of the ends that sent",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("FlowTracker", "rte_hash_lookup_bulk of a direction-independent key, record of the "
+	   "ends that sent")

@@ -88,13 +88,4 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer plain = {
-	.function = "IPRouter",
-	.name = "plain loop",
-	.does = "rte_fib_lookup_bulk, the checks of RFC 1812, time to live, addresses",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("IPRouter", "rte_fib_lookup_bulk, the checks of RFC 1812, time to live, addresses")

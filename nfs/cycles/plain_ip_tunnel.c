@@ -87,13 +87,4 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer plain = {
-	.function = "IPTunnel",
-	.name = "plain loop",
-	.does = "rte_ipv4_fragment_copy_nonseg_packet, outer headers",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("IPTunnel", "rte_ipv4_fragment_copy_nonseg_packet, outer headers")

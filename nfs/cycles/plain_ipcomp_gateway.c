@@ -1,4 +1,3 @@
-#include <stdbool.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -90,13 +89,4 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer plain = {
-	.function = "IPCompGateway",
-	.name = "plain loop",
-	.does = "hs_scan of each payload, deflate of the bytes behind the IPv4 header",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("IPCompGateway", "hs_scan of each payload, deflate of the bytes behind the IPv4 header")

@@ -1,7 +1,6 @@
 #include <rte_fib.h>
 
 #include "core/ipv4.h"
-#include "core/memory.h"
 #include "core/packet.h"
 #include "cycles/peer.h"
 #include "tables/routes.h"
@@ -67,13 +66,4 @@ static void destroy(void *table)
 	rte_fib_free(table);
 }
 
-static struct peer plain = {
-	.function = "IPv4Fwd",
-	.name = "plain loop",
-	.does = "rte_fib_lookup_bulk, time to live, addresses",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("IPv4Fwd", "rte_fib_lookup_bulk, time to live, addresses")

@@ -43,13 +43,4 @@ static void destroy(void *table)
 	nf_free(table);
 }
 
-static struct peer peer = {
-	.function = "LB",
-	.name = "plain loop",
-	.does = "the table's entry for the CRC of the flow, address and checksums rewritten",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(peer)
+PLAIN_PEER("LB", "the table's entry for the CRC of the flow, address and checksums rewritten")

@@ -47,13 +47,4 @@ static void destroy(void *state)
 	nf_free(state);
 }
 
-static struct peer peer = {
-	.function = "Limiter",
-	.name = "plain loop",
-	.does = "rte_meter_srtcm_color_blind_check, whose committed bucket is the limit",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(peer)
+PLAIN_PEER("Limiter", "rte_meter_srtcm_color_blind_check, whose committed bucket is the limit")

@@ -51,13 +51,4 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer peer = {
-	.function = "Match",
-	.name = "plain loop",
-	.does = "bpf_filter of each expression until one matches",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(peer)
+PLAIN_PEER("Match", "bpf_filter of each expression until one matches")

@@ -43,13 +43,4 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer peer = {
-	.function = "Monitor",
-	.name = "plain loop",
-	.does = "the counter of the flow, found by its CRC, and the order of counters",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(peer)
+PLAIN_PEER("Monitor", "the counter of the flow, found by its CRC, and the order of counters")

@@ -92,14 +92,5 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct peer plain = {
-	.function = "NAT",
-	.name = "plain loop",
-	.does = "rte_hash_lookup_bulk of the inside endpoint, address, port and checksums "
-		"rewritten",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("NAT", "rte_hash_lookup_bulk of the inside endpoint, address, port and checksums "
+	   "rewritten")

@@ -1,4 +1,3 @@
-#include <stdbool.h>
 
 #include "core/memory.h"
 #include "cycles/peer.h"
@@ -28,13 +27,4 @@ static void destroy(void *scan)
 	nf_free(scan);
 }
 
-static struct peer plain = {
-	.function = "PacketFilter",
-	.name = "plain loop",
-	.does = "hs_scan of each payload",
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-PEER_REGISTER(plain)
+PLAIN_PEER("PacketFilter", "hs_scan of each payload")

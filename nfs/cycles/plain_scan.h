@@ -1,6 +1,5 @@
 /* A scan for all rules without queues, shared by the plain loops of functions that scan. */
-#ifndef NFS_CYCLES_PLAIN_SCAN_H
-#define NFS_CYCLES_PLAIN_SCAN_H
+#pragma once
 
 #include <hs/hs.h>
 #include <rte_mbuf.h>
@@ -16,5 +15,3 @@ void plain_scan_destroy(struct plain_scan *scan);
 
 /* The number of rules that the payload of a plain UDP packet matches. */
 unsigned int plain_scan_packet(const struct plain_scan *scan, const struct rte_mbuf *packet);
-
-#endif

@@ -1,11 +1,11 @@
 /* The hash table of plain loops with flows, and its lookup. */
-#ifndef NFS_CYCLES_PLAIN_TABLE_H
-#define NFS_CYCLES_PLAIN_TABLE_H
+#pragma once
 
 #include <rte_hash.h>
 #include <rte_hash_crc.h>
 
 #include "core/memory.h"
+#include "core/nf.h"
 #include "core/packet.h"
 
 #define PLAIN_FLOWS (1 << 19) /* as many as the functions' default */
@@ -30,4 +30,15 @@ static inline void *plain_entries(const struct rte_hash *table, size_t bytes)
 	return table ? nf_zalloc((rte_hash_max_key_id(table) + 1) * bytes) : NULL;
 }
 
-#endif
+/* The places of a burst's flows, negative where there is none. */
+static inline void plain_look_up(const struct rte_hash *table, struct rte_mbuf **packets,
+				 uint16_t n, struct flow_key *keys, int32_t *places)
+{
+	const void *wanted[NF_BURST];
+
+	for (uint16_t i = 0; i < n; i++) {
+		keys[i] = packet_plain_flow(packets[i]);
+		wanted[i] = &keys[i];
+	}
+	rte_hash_lookup_bulk(table, wanted, n, places);
+}

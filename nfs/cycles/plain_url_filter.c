@@ -6,7 +6,6 @@
 
 #include "core/memory.h"
 #include "core/metadata.h"
-#include "core/random.h"
 #include "cycles/peer.h"
 #include "tables/urls.h"
 

@@ -4,8 +4,7 @@
  *
  * What is timed is the chain, and the end where packets leave; not the source.
  */
-#ifndef NFS_CYCLES_RUNNER_H
-#define NFS_CYCLES_RUNNER_H
+#pragma once
 
 #include "core/chain.h"
 #include "core/traffic.h"
@@ -53,5 +52,3 @@ void runner_round(struct runner *runner, struct traffic *traffic, unsigned int r
 
 /* Complete a batch; also sets the visits, from all packets of this instance so far. */
 void runner_batch(struct runner *runner, unsigned int batch);
-
-#endif

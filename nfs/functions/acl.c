@@ -198,16 +198,5 @@ static void destroy(struct nf *nf)
 	nf_free(acl);
 }
 
-static struct nf_kind kind = {
-	.name = "ACL",
-	.help = "permits or denies by addresses, protocol and ports",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("ACL", "permits or denies by addresses, protocol and ports", .create = create,
+	.process = process, .destroy = destroy)

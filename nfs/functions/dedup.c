@@ -16,10 +16,119 @@
 #include <errno.h>
 
 #include "core/memory.h"
+#include "core/metadata.h"
 #include "core/nf.h"
 #include "functions/dedup/decoder.h"
 #include "functions/dedup/encoder.h"
-#include "functions/dedup/payload.h"
+
+/*
+ * Payloads of UDP and TCP, and their replacement by other bytes. Headers stay in place, so that
+ * functions on the link still see addresses and ports, and may translate them.
+ */
+
+/* Whether it is a whole datagram of UDP or TCP. */
+static inline bool payload_is_carried(const struct packet *packet)
+{
+	return packet->type == PACKET_IPV4 && packet->payload != 0 && !packet->fragment &&
+	       (packet->protocol == IPPROTO_UDP || packet->protocol == IPPROTO_TCP);
+}
+
+static inline uint8_t *payload_of(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	return rte_pktmbuf_mtod_offset(mbuf, uint8_t *, packet->payload);
+}
+
+static struct rte_udp_hdr *udp_of(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	return rte_pktmbuf_mtod_offset(mbuf, struct rte_udp_hdr *, packet->l4);
+}
+
+static struct rte_tcp_hdr *tcp_of(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	return rte_pktmbuf_mtod_offset(mbuf, struct rte_tcp_hdr *, packet->l4);
+}
+
+/*
+ * Whether the headers can be restored after a change of lengths and checksums: UDP has the length
+ * of IPv4, and no checksum is the second form of 0 in ones' complement, which no sender writes.
+ */
+static bool payload_is_restorable(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	if (packet_ipv4(mbuf, packet)->hdr_checksum == UINT16_MAX)
+		return false;
+	if (packet->protocol == IPPROTO_UDP)
+		return rte_be_to_cpu_16(udp_of(mbuf, packet)->dgram_len) ==
+		       sizeof(struct rte_udp_hdr) + packet->payload_length;
+	return tcp_of(mbuf, packet)->cksum != UINT16_MAX;
+}
+
+/*
+ * A copy of a packet's headers with `length` bytes of payload, not set yet. NULL without a buffer
+ * that is large enough.
+ */
+static struct rte_mbuf *payload_room(struct rte_mempool *pool, struct rte_mbuf *mbuf,
+				     const struct packet *packet, uint16_t length)
+{
+	struct rte_mbuf *made = pool ? rte_pktmbuf_alloc(pool) : NULL;
+	char *to;
+
+	if (!made)
+		return NULL;
+	to = rte_pktmbuf_append(made, packet->payload + length);
+	if (!to) {
+		rte_pktmbuf_free(made);
+		return NULL;
+	}
+	memcpy(to, rte_pktmbuf_mtod(mbuf, char *), packet->payload);
+	metadata_inherit(made, mbuf);
+	return made;
+}
+
+/* A ones' complement sum without some words and with others (RFC 1624, equation 3). */
+static uint16_t changed(uint16_t checksum, uint32_t without, uint32_t with)
+{
+	uint32_t sum = (uint16_t)~checksum + (UINT16_MAX - without) + with;
+
+	sum = (sum & UINT16_MAX) + (sum >> 16);
+	sum = (sum & UINT16_MAX) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void set_udp(struct rte_udp_hdr *udp, uint32_t without, uint32_t with, rte_be16_t length)
+{
+	uint16_t checksum = changed(udp->dgram_cksum, without, with);
+
+	/* of the header, and of the pseudo header */
+	checksum = checksum_changed(checksum, udp->dgram_len, length);
+	checksum = checksum_changed(checksum, udp->dgram_len, length);
+	udp->dgram_len = length;
+	if (udp->dgram_cksum != 0) /* there is one */
+		udp->dgram_cksum = checksum == 0 ? UINT16_MAX : checksum;
+}
+
+/* Set lengths and checksums of headers for the new payload, by their change. */
+static void payload_replaced(struct rte_mbuf *made, const struct packet *packet, const uint8_t *was,
+			     uint16_t was_length)
+{
+	const uint16_t headers = packet->payload - packet->l4;
+	const uint16_t length = rte_pktmbuf_data_len(made) - packet->payload;
+	const uint32_t without = rte_raw_cksum(was, was_length);
+	const uint32_t with = rte_raw_cksum(payload_of(made, packet), length);
+	struct rte_ipv4_hdr *ip = packet_ipv4(made, packet);
+	const rte_be16_t total = rte_cpu_to_be_16(rte_pktmbuf_data_len(made) - packet->l3);
+
+	ip->hdr_checksum = checksum_changed(ip->hdr_checksum, ip->total_length, total);
+	ip->total_length = total;
+	if (packet->protocol == IPPROTO_UDP) {
+		set_udp(udp_of(made, packet), without, with, rte_cpu_to_be_16(headers + length));
+	} else {
+		struct rte_tcp_hdr *tcp = tcp_of(made, packet);
+
+		tcp->cksum = checksum_changed(changed(tcp->cksum, without, with),
+					      rte_cpu_to_be_16(headers + was_length),
+					      rte_cpu_to_be_16(headers + length));
+	}
+}
 
 enum { PACKETS, DEPTH, SEED, RESTORE };
 static const struct nf_parameter parameters[] = {
@@ -93,12 +202,6 @@ static int create(struct nf *nf)
 	}
 	nf->state = dedup;
 	return 0;
-}
-
-static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
-{
-	nf->counters[counter]++;
-	rte_pktmbuf_free(mbuf);
 }
 
 /* The payload, in `room` if it is in several segments. */
@@ -243,14 +346,14 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct nf_out *out)
 	bool magic, fit;
 
 	if (unlikely(packet.type == PACKET_MALFORMED)) {
-		drop(nf, mbuf, MALFORMED);
+		nf_drop(nf, mbuf, MALFORMED);
 		return;
 	}
 	magic = payload_is_carried(&packet) && has_magic(mbuf, &packet);
 	fit = payload_is_carried(&packet) && packet.payload_length <= DEDUP_MOST &&
 	      payload_is_restorable(mbuf, &packet);
 	if (magic && !fit) {
-		drop(nf, mbuf, encodes ? UNENCODABLE : DAMAGED);
+		nf_drop(nf, mbuf, encodes ? UNENCODABLE : DAMAGED);
 	} else if (magic || (fit && cache_takes(packet.payload_length))) {
 		if (encodes)
 			encode(nf, mbuf, &packet, magic, out);
@@ -277,18 +380,5 @@ static void destroy(struct nf *nf)
 	nf_free(dedup);
 }
 
-static struct nf_kind kind = {
-	.name = "Dedup",
-	.help = "replaces payload bytes sent before by references; the link's other end restores "
-		"them",
-	.alters = true,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Dedup", "replaces payload bytes sent before by references; the link's other end restores "
+	"them", .alters = true, .create = create, .process = process, .destroy = destroy)

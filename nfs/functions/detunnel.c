@@ -67,14 +67,4 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-static struct nf_kind kind = {
-	.name = "Detunnel",
-	.help = "takes the VLAN tag off packets",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.process = process,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Detunnel", "takes the VLAN tag off packets", .process = process)

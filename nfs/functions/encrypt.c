@@ -13,17 +13,5 @@ static int create(struct nf *nf)
 	return esp_aes_create(nf, false);
 }
 
-static struct nf_kind kind = {
-	.name = "Encrypt",
-	.help = "encrypts what goes outside (ESP, AES-128-CBC), decrypts what comes back",
-	.alters = true,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = esp_process,
-	.destroy = esp_destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Encrypt", "encrypts what goes outside (ESP, AES-128-CBC), decrypts what comes back",
+	.alters = true, .create = create, .process = esp_process, .destroy = esp_destroy)

@@ -5,10 +5,7 @@
  * hash table. All IPv4 packets get the codepoint of their class (RFC 2474). Non-initial fragments
  * have no ports and belong to the standard class.
  */
-#include <errno.h>
-
 #include "core/flow_table.h"
-#include "core/memory.h"
 
 enum { MARK = FLOW_PARAMETERS };
 static const struct nf_parameter parameters[] = {
@@ -83,24 +80,6 @@ static enum service service_of(const struct flow_key *key)
 	return STANDARD;
 }
 
-static int create(struct nf *nf)
-{
-	struct flow_table *table = nf_zalloc_for(nf->kind->name, sizeof(*table));
-	int error = table ? flow_table_create(table, nf) : -ENOMEM;
-
-	if (error < 0)
-		nf_free(table);
-	else
-		nf->state = table;
-	return error;
-}
-
-static void destroy(struct nf *nf)
-{
-	flow_table_destroy(nf->state);
-	nf_free(nf->state);
-}
-
 /* Set a packet's codepoint; its ECN bits stay. */
 static inline void mark(struct rte_ipv4_hdr *ip, uint8_t codepoint)
 {
@@ -166,16 +145,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		nf->counters[OF_CLASS + service] += marking.packets[service];
 }
 
-static struct nf_kind kind = {
-	.name = "FlowClassifier",
-	.help = "assigns flows to service classes and marks their packets",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("FlowClassifier", "assigns flows to service classes and marks their packets",
+	.create = flow_table_make, .process = process, .destroy = flow_table_end)

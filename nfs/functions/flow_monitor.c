@@ -29,21 +29,8 @@ static int create(struct nf *nf)
 	return flow_scan_create(nf, completed);
 }
 
-static struct nf_kind kind = {
-	.name = "FlowMonitor",
-	.help = "counts packets, bytes and rule matches of every flow, with aging",
+NF_KIND("FlowMonitor", "counts packets, bytes and rule matches of every flow, with aging",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
-	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
-	.default_execution = NF_PIPELINE,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = flow_scan_process,
-	.poll = flow_scan_poll,
-	.flush = flow_scan_flush,
-	.destroy = flow_scan_destroy,
-};
-
-NF_REGISTER(kind)
+	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION, .default_execution = NF_PIPELINE,
+	.create = create, .process = flow_scan_process, .poll = flow_scan_poll,
+	.flush = flow_scan_flush, .destroy = flow_scan_destroy)

@@ -1,8 +1,5 @@
 /* FlowStats: counts packets and bytes of every flow, with aging. All packets pass. */
-#include <errno.h>
-
 #include "core/flow_table.h"
-#include "core/memory.h"
 
 static const struct nf_parameter parameters[] = {FLOW_TABLE_PARAMETERS};
 
@@ -12,18 +9,6 @@ static const struct nf_counter counters[] = {
 	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
 	[MALFORMED] = {"malformed", "packets freed"},
 };
-
-static int create(struct nf *nf)
-{
-	struct flow_table *table = nf_zalloc_for(nf->kind->name, sizeof(*table));
-	int error = table ? flow_table_create(table, nf) : -ENOMEM;
-
-	if (error < 0)
-		nf_free(table);
-	else
-		nf->state = table;
-	return error;
-}
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
@@ -39,22 +24,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		flow_table_count(table, nf, &burst, places, out);
 }
 
-static void destroy(struct nf *nf)
-{
-	flow_table_destroy(nf->state);
-	nf_free(nf->state);
-}
-
-static struct nf_kind kind = {
-	.name = "FlowStats",
-	.help = "counts packets and bytes of every flow, with aging",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("FlowStats", "counts packets and bytes of every flow, with aging",
+	.create = flow_table_make, .process = process, .destroy = flow_table_end)

@@ -16,8 +16,38 @@
 #include "core/packet.h"
 #include "core/sweep.h"
 #include "functions/flow_offload/offload.h"
-#include "functions/flow_tracker/candidates.h"
 #include "functions/flow_tracker/states.h"
+
+/* Packets of a burst that belong to a connection or may open one. */
+
+struct candidates {
+	struct rte_mbuf *packets[NF_BURST];
+	struct flow_key keys[NF_BURST]; /* the same for both directions */
+	const void *key_pointers[NF_BURST];
+	uint8_t ends[NF_BURST]; /* the sender: 0 if the key is in its direction */
+	uint8_t kind[NF_BURST]; /* kind of TCP packet */
+	uint16_t n;
+};
+
+/* End 0 is the one with the lower address, then port; keys are in its direction. */
+static inline void candidates_add(struct candidates *candidates, struct rte_mbuf *mbuf,
+				  const struct packet *packet)
+{
+	const uint16_t at = candidates->n++;
+	struct flow_key key = packet_flow(mbuf, packet);
+	const bool reversed =
+		key.source > key.destination ||
+		(key.source == key.destination && key.source_port > key.destination_port);
+
+	candidates->packets[at] = mbuf;
+	candidates->keys[at] = reversed ? flow_reversed(&key) : key;
+	candidates->key_pointers[at] = &candidates->keys[at];
+	candidates->ends[at] = reversed;
+	if (packet->protocol == IPPROTO_TCP)
+		candidates->kind[at] = (uint8_t)tcp_kind(
+			rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)
+				->tcp_flags);
+}
 
 enum { CONNECTIONS, OPENING_S, ESTABLISHED_S, CLOSING_S, OVER_S, UDP_NEW_S, UDP_S, PASS_INVALID };
 static const struct nf_parameter parameters[] = {
@@ -191,8 +221,7 @@ static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf->counters[MALFORMED]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], MALFORMED);
 		} else if (likely(packet.l4 != 0 && packet.protocol != IPPROTO_ICMP)) {
 			candidates_add(candidates, packets[i], &packet);
 		} else {
@@ -321,16 +350,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-static struct nf_kind kind = {
-	.name = "FlowTracker",
-	.help = "tracks TCP and UDP connections",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("FlowTracker", "tracks TCP and UDP connections", .create = create, .process = process,
+	.destroy = destroy)

@@ -258,8 +258,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		else
 			reason = reject_reason_of_any(packets[i], &l3[n_forwarded]);
 		if (unlikely(reason != FORWARDED)) {
-			nf->counters[reason]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], reason);
 			continue;
 		}
 		addresses[n_forwarded] = rte_be_to_cpu_32(
@@ -278,17 +277,5 @@ static unsigned int branches(const struct nf *nf)
 	return nf->settings[PORTS] > 1 ? (unsigned int)nf->settings[PORTS] : 0;
 }
 
-static struct nf_kind kind = {
-	.name = "IPRouter",
-	.help = "forwards IPv4 by longest prefix match",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.branches = branches,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("IPRouter", "forwards IPv4 by longest prefix match", .create = create, .process = process,
+	.branches = branches, .destroy = destroy)

@@ -11,16 +11,79 @@
  * end about reassembly timeouts; datagrams of more than 64 fragments (core/reassembly.h).
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "core/fragment.h"
 #include "core/icmp_report.h"
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/nf.h"
+#include "core/packet.h"
 #include "core/reassembly.h"
-#include "functions/ip_tunnel/congestion.h"
-#include "functions/ip_tunnel/outer.h"
+
+/* ECN marks of decapsulated packets. */
+
+/*
+ * Copy the ECN mark of the outer header to the inner one (RFC 6040, section 4.2). False if the
+ * packet must be freed, because its sender does not support ECN.
+ */
+static inline bool copy_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t outer)
+{
+	const uint8_t inner_mark = inner->type_of_service & RTE_IPV4_HDR_ECN_MASK;
+	const uint8_t ce = RTE_IPV4_HDR_ECN_CE, ect1 = 1;
+	rte_be16_t before, after;
+
+	outer &= RTE_IPV4_HDR_ECN_MASK;
+	if (inner_mark == 0)
+		return outer != ce;
+	if (outer != ce && !(outer == ect1 && inner_mark != ce))
+		return true;
+	before = rte_cpu_to_be_16(inner->version_ihl << 8 | inner->type_of_service);
+	inner->type_of_service = (inner->type_of_service & ~RTE_IPV4_HDR_ECN_MASK) | outer;
+	after = rte_cpu_to_be_16(inner->version_ihl << 8 | inner->type_of_service);
+	inner->hdr_checksum = checksum_changed(inner->hdr_checksum, before, after);
+	return true;
+}
+
+/* Adds and removes the outer header (RFC 2003, section 3.1). */
+
+/*
+ * Insert an outer header before the one at `l3`; it is `alike` except for the fields from the inner
+ * header and its `id`. False without headroom.
+ */
+static inline bool add_outer(struct rte_mbuf *mbuf, uint16_t l3, const struct rte_ipv4_hdr *alike,
+			     uint16_t id)
+{
+	char *front = rte_pktmbuf_prepend(mbuf, sizeof(*alike));
+	const struct rte_ipv4_hdr *inner;
+	struct rte_ipv4_hdr *outer;
+
+	if (!front)
+		return false;
+	memmove(front, front + sizeof(*outer), l3);
+	outer = (struct rte_ipv4_hdr *)(front + l3);
+	inner = outer + 1;
+	*outer = *alike;
+	outer->type_of_service = inner->type_of_service;
+	outer->total_length =
+		rte_cpu_to_be_16(rte_be_to_cpu_16(inner->total_length) + sizeof(*outer));
+	outer->packet_id = rte_cpu_to_be_16(id);
+	outer->fragment_offset = inner->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
+	outer->hdr_checksum = rte_ipv4_cksum(outer);
+	return true;
+}
+
+/* Remove the header at `l3`; returns its type of service. */
+static inline uint8_t remove_outer(struct rte_mbuf *mbuf, uint16_t l3)
+{
+	const struct rte_ipv4_hdr *outer =
+		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);
+	const uint8_t header = rte_ipv4_hdr_len(outer), service = outer->type_of_service;
+	char *front = rte_pktmbuf_mtod(mbuf, char *);
+
+	memmove(front + header, front, l3);
+	rte_pktmbuf_adj(mbuf, header);
+	return service;
+}
 
 enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
@@ -131,12 +194,6 @@ static int create(struct nf *nf)
 	return 0;
 }
 
-static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
-{
-	nf->counters[counter]++;
-	rte_pktmbuf_free(mbuf);
-}
-
 /* Free a packet that cannot be forwarded, and send an ICMP error about it. */
 static void free_and_report(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 			    enum icmp_problem problem, struct nf_out *out)
@@ -146,7 +203,7 @@ static void free_and_report(struct nf *nf, struct rte_mbuf *mbuf, const struct p
 
 	icmp_report_problem(&tunnel->reporter, mbuf, packet, problem, too_big ? tunnel->mtu : 0,
 			    nf->now_us, &nf->counters[ERRORS_SENT], out);
-	drop(nf, mbuf, too_big ? TOO_BIG : EXPIRED);
+	nf_drop(nf, mbuf, too_big ? TOO_BIG : EXPIRED);
 }
 
 /* Encapsulate a packet that fits. */
@@ -155,7 +212,7 @@ static void encapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	struct ip_tunnel *tunnel = nf->state;
 
 	if (!add_outer(mbuf, l3, &tunnel->outer, tunnel->next_id++)) {
-		drop(nf, mbuf, NO_ROOM);
+		nf_drop(nf, mbuf, NO_ROOM);
 		return;
 	}
 	nf->counters[ENCAPSULATED]++;
@@ -172,7 +229,7 @@ static void cut_and_encapsulate(struct nf *nf, struct rte_mbuf *mbuf, const stru
 	if (nf->spare)
 		n = ipv4_fragment(mbuf, packet, tunnel->mtu, nf->spare, fragments);
 	if (n < 0) {
-		drop(nf, mbuf, n == -EMSGSIZE ? MALFORMED : NO_ROOM);
+		nf_drop(nf, mbuf, n == -EMSGSIZE ? MALFORMED : NO_ROOM);
 		return;
 	}
 	nf->counters[FRAGMENTED]++;
@@ -189,7 +246,7 @@ static void from_inside(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 	const bool fits = rte_be_to_cpu_16(ip->total_length) <= tunnel->mtu;
 
 	if (ip->src_addr == tunnel->local || ip->src_addr == tunnel->remote) {
-		drop(nf, mbuf, LOOPING);
+		nf_drop(nf, mbuf, LOOPING);
 		return;
 	}
 	if (ip->time_to_live <= 1) {
@@ -235,7 +292,7 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	packet = packet_parse(mbuf);
 	verdict = check_outer(mbuf, &packet, marks);
 	if (verdict != DECAPSULATED) {
-		drop(nf, mbuf, verdict);
+		nf_drop(nf, mbuf, verdict);
 		return;
 	}
 	packet_unpad(mbuf, l3);
@@ -254,7 +311,7 @@ static void receive_fragment(struct nf *nf, struct rte_mbuf *mbuf, const struct 
 	if (!reassembly_add(tunnel->reassembly, mbuf, packet, NF_OUTSIDE, nf->now_us, &whole))
 		return;
 	if (!reassembled_join_marks(&whole)) {
-		drop(nf, whole.mbuf, CONGESTED);
+		nf_drop(nf, whole.mbuf, CONGESTED);
 		return;
 	}
 	decapsulate(nf, whole.mbuf, whole.l3, out);
@@ -268,7 +325,7 @@ static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct pack
 
 	if (ip->next_proto_id != IPPROTO_IPIP || ip->dst_addr != tunnel->local ||
 	    ip->src_addr != tunnel->remote) {
-		drop(nf, mbuf, FOREIGN);
+		nf_drop(nf, mbuf, FOREIGN);
 		return;
 	}
 	if (packet->fragment)
@@ -286,9 +343,9 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(mbuf);
 
 		if (unlikely(!packet_has_ipv4(&packet)))
-			drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
+			nf_drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
 		else if (unlikely(!ipv4_checksum_is_right(packet_ipv4(mbuf, &packet))))
-			drop(nf, mbuf, BAD_CHECKSUM);
+			nf_drop(nf, mbuf, BAD_CHECKSUM);
 		else if (packet_from(mbuf) == NF_INSIDE)
 			from_inside(nf, mbuf, &packet, out);
 		else
@@ -313,18 +370,5 @@ static void flush(struct nf *nf, struct nf_out *out)
 	reassembly_free_all(tunnel->reassembly);
 }
 
-static struct nf_kind kind = {
-	.name = "IPTunnel",
-	.help = "tunnels IPv4 in IPv4, fragmented to the tunnel's MTU",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.poll = poll,
-	.flush = flush,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("IPTunnel", "tunnels IPv4 in IPv4, fragmented to the tunnel's MTU", .create = create,
+	.process = process, .poll = poll, .flush = flush, .destroy = destroy)

@@ -225,21 +225,7 @@ static void destroy(struct nf *nf)
 	nf_free(gateway);
 }
 
-static struct nf_kind kind = {
-	.name = "IPCompGateway",
-	.help = "scans payloads, then compresses the payload of IPv4 (IPComp)",
+NF_KIND("IPCompGateway", "scans payloads, then compresses the payload of IPv4 (IPComp)",
 	.accelerators = NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION),
-	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
-	.default_execution = NF_PIPELINE,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.poll = poll,
-	.flush = flush,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION, .default_execution = NF_PIPELINE,
+	.create = create, .process = process, .poll = poll, .flush = flush, .destroy = destroy)

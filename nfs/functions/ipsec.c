@@ -11,15 +11,118 @@
  * what is added), the inner time to live (routers decrement it).
  */
 #include <errno.h>
-#include <stdio.h>
-
 #include <openssl/crypto.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "functions/esp/gateway.h"
 #include "functions/esp/packet.h"
 #include "functions/ipsec/ipsec.h"
-#include "functions/ipsec/tunnel.h"
+
+/* Tunnel mode of ESP (RFC 4303, section 3.1.2): a whole IPv4 packet behind an outer header. */
+
+#define OUTER sizeof(struct rte_ipv4_hdr)
+
+/* The outer header of a packet of `total` bytes (RFC 4301, section 5.1.2.1; RFC 6040). */
+static struct rte_ipv4_hdr outer_of(const struct rte_ipv4_hdr *inner, enum nf_side from,
+				    const struct ipsec_settings *settings, uint32_t total,
+				    uint32_t sequence)
+{
+	const rte_be16_t unfragmented = inner->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
+	struct rte_ipv4_hdr outer = {
+		.version_ihl = RTE_IPV4_VHL_DEF,
+		.type_of_service = inner->type_of_service,
+		.total_length = rte_cpu_to_be_16((uint16_t)total),
+		.packet_id = unfragmented ? 0 : rte_cpu_to_be_16((uint16_t)sequence),
+		.fragment_offset = unfragmented,
+		.time_to_live = IPSEC_TTL,
+		.next_proto_id = IPPROTO_ESP,
+		.src_addr = rte_cpu_to_be_32(settings->ends[from]),
+		.dst_addr = rte_cpu_to_be_32(settings->ends[!from]),
+	};
+
+	outer.hdr_checksum = rte_ipv4_cksum(&outer);
+	return outer;
+}
+
+/* Write the padding and the tail behind `content` bytes. */
+static void pad(uint8_t *padding, uint32_t length, uint32_t content)
+{
+	const uint8_t padded = (uint8_t)(length - content - sizeof(struct rte_esp_tail));
+
+	for (uint8_t i = 0; i < padded; i++)
+		padding[i] = i + 1;
+	padding[padded] = padded;
+	padding[padded + 1] = IPPROTO_IPIP;
+}
+
+/* A buffer of `length` bytes; see tunnel_wrap(). */
+static struct rte_mbuf *begin(struct rte_mempool *pool, uint32_t length, bool *too_long)
+{
+	struct rte_mbuf *made = pool ? rte_pktmbuf_alloc(pool) : NULL;
+
+	*too_long = made && length > rte_pktmbuf_tailroom(made);
+	if (*too_long) {
+		rte_pktmbuf_free(made);
+		return NULL;
+	}
+	if (made)
+		rte_pktmbuf_append(made, (uint16_t)length);
+	return made;
+}
+
+/*
+ * A copy of a packet in a tunnel, as esp_wrap() makes it: not encrypted yet, without vector and
+ * sequence number. NULL without a buffer or if it does not fit one, which sets `*too_long`.
+ */
+static struct rte_mbuf *tunnel_wrap(struct rte_mempool *pool, struct rte_mbuf *mbuf,
+				    const struct packet *packet,
+				    const struct ipsec_settings *settings, uint32_t sequence,
+				    struct esp_parts *parts, bool *too_long)
+{
+	const struct rte_ipv4_hdr *inner = packet_ipv4(mbuf, packet);
+	const uint32_t content = rte_be_to_cpu_16(inner->total_length);
+	const uint32_t length = RTE_ALIGN_CEIL(content + sizeof(struct rte_esp_tail), 4);
+	const uint16_t l3 = packet->l3, esp = l3 + OUTER;
+	const uint16_t text = esp + sizeof(struct rte_esp_hdr) + IPSEC_IV;
+	struct rte_mbuf *made = begin(pool, text + length + IPSEC_ICV, too_long);
+	struct rte_ipv4_hdr outer;
+	uint8_t *bytes;
+
+	if (!made)
+		return NULL;
+	metadata_inherit(made, mbuf);
+	bytes = rte_pktmbuf_mtod(made, uint8_t *);
+	outer = outer_of(inner, packet_from(mbuf), settings, rte_pktmbuf_data_len(made) - l3,
+			 sequence);
+	*parts = (struct esp_parts){.esp = esp, .text = text, .length = (uint16_t)length};
+	packet_copy(mbuf, 0, l3, bytes);
+	memcpy(bytes + l3, &outer, sizeof(outer));
+	esp_header(made, parts)->spi = rte_cpu_to_be_32(settings->spi + packet_from(mbuf));
+	packet_copy(mbuf, l3, content, bytes + text);
+	pad(bytes + text + content, length, content);
+	return made;
+}
+
+/* Take the outer header off a decrypted packet. False unless there is a whole inner packet. */
+static bool tunnel_unwrap(struct rte_mbuf *mbuf, uint16_t l3)
+{
+	struct rte_ipv4_hdr *outer = rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, l3);
+	const uint16_t header = rte_ipv4_hdr_len(outer);
+	uint8_t *start = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	struct packet inner;
+
+	if (outer->next_proto_id != IPPROTO_IPIP)
+		return false;
+	memmove(start + header, start, l3);
+	rte_pktmbuf_adj(mbuf, header);
+	inner = packet_parse_any(mbuf);
+	if (!packet_has_ipv4(&inner))
+		return false;
+	rte_pktmbuf_trim(mbuf, rte_pktmbuf_data_len(mbuf) - l3 -
+				       rte_be_to_cpu_16(packet_ipv4(mbuf, &inner)->total_length));
+	return true;
+}
 
 enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED };
 static const struct nf_parameter parameters[] = {
@@ -241,18 +344,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	rte_pktmbuf_free_bulk(packets, n);
 }
 
-static struct nf_kind kind = {
-	.name = "IPSec",
-	.help = "encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
-		"back",
-	.alters = true,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("IPSec", "encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
+	"back", .alters = true, .create = create, .process = process, .destroy = destroy)

@@ -169,16 +169,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-static struct nf_kind kind = {
-	.name = "IPv4Fwd",
-	.help = "forwards IPv4 to next hops, as a switch does",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("IPv4Fwd", "forwards IPv4 to next hops, as a switch does", .create = create,
+	.process = process, .destroy = destroy)

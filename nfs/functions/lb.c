@@ -17,7 +17,10 @@
  * MAC addresses) is not done; checksums of protocols other than UDP and TCP are not updated.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <rte_hash_crc.h>
 
@@ -26,8 +29,38 @@
 #include "core/nf.h"
 #include "core/rewrite.h"
 #include "core/split_hash.h"
-#include "functions/lb/down.h"
 #include "functions/lb/maglev.h"
+
+/* The backends of a load balancer that are down. */
+
+/*
+ * Mark the backends of a list, such as 2,5, as not up. 0, or -EINVAL after printing why: no list,
+ * or no such backend.
+ */
+static int lb_parse_down(const char *list, bool *up, uint32_t backends)
+{
+	while (*list) {
+		char *end;
+		const unsigned long backend = strtoul(list, &end, 10);
+		const bool number = end > list && *list >= '0' && *list <= '9';
+
+		if (!number || (*end && (*end != ',' || !end[1]))) {
+			fprintf(stderr,
+				"LB: down: \"%s\" is not a list of numbers\n"
+				"hint: separate them by commas, without spaces: 2,5\n",
+				list);
+			return -EINVAL;
+		}
+		if (backend >= backends) {
+			fprintf(stderr, "LB: down: there is no backend %.*s\nhint: from 0 to %u\n",
+				(int)(end - list), list, backends - 1);
+			return -EINVAL;
+		}
+		up[backend] = false;
+		list = *end ? end + 1 : end;
+	}
+	return 0;
+}
 
 enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES };
 static const struct nf_parameter parameters[] = {
@@ -225,8 +258,7 @@ static void pass(struct nf *nf, struct rte_mbuf *mbuf, int counter, struct nf_ou
 
 	if (lb->gates && packet_from(mbuf) == NF_INSIDE) {
 		if (lb->first_up == MAGLEV_NONE) {
-			nf->counters[UNSERVED]++;
-			rte_pktmbuf_free(mbuf);
+			nf_drop(nf, mbuf, UNSERVED);
 			return;
 		}
 		packet_branch(mbuf, lb->first_up);
@@ -256,8 +288,7 @@ static void balance(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *p
 	}
 	backend = backend_of(lb, &flow);
 	if (unlikely(backend == MAGLEV_NONE)) {
-		nf->counters[UNSERVED]++;
-		rte_pktmbuf_free(mbuf);
+		nf_drop(nf, mbuf, UNSERVED);
 		return;
 	}
 	nf->counters[BALANCED]++;
@@ -308,8 +339,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf->counters[MALFORMED]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], MALFORMED);
 		} else if (unlikely(packet.type != PACKET_IPV4)) {
 			pass(nf, packets[i], OTHER, out);
 		} else if (packet_from(packets[i]) == NF_INSIDE) {
@@ -320,17 +350,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-static struct nf_kind kind = {
-	.name = "LB",
-	.help = "balances flows over backends by consistent hashing",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.branches = branches,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("LB", "balances flows over backends by consistent hashing", .create = create,
+	.process = process, .branches = branches, .destroy = destroy)

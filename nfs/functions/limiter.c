@@ -137,16 +137,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[DROPPED_BYTES] += dropped_bytes;
 }
 
-static struct nf_kind kind = {
-	.name = "Limiter",
-	.help = "limits packets to a rate by a token bucket",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Limiter", "limits packets to a rate by a token bucket", .create = create,
+	.process = process, .destroy = destroy)

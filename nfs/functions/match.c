@@ -195,17 +195,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[UNMATCHED] += unmatched;
 }
 
-static struct nf_kind kind = {
-	.name = "Match",
-	.help = "sorts packets by filter expressions, those of tcpdump",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.branches = branches,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Match", "sorts packets by filter expressions, those of tcpdump", .create = create,
+	.process = process, .branches = branches, .destroy = destroy)

@@ -206,8 +206,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf->counters[MALFORMED]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_drop(nf, packets[i], MALFORMED);
 			continue;
 		}
 		n_counted += read_flow(nf, packets[i], &packet, &counted[n_counted]);
@@ -219,16 +218,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[REPLACED] = monitor->top.replaced;
 }
 
-static struct nf_kind kind = {
-	.name = "Monitor",
-	.help = "counts by protocol, and finds the flows with the most bytes",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Monitor", "counts by protocol, and finds the flows with the most bytes", .create = create,
+	.process = process, .destroy = destroy)

@@ -65,23 +65,10 @@ static int create(struct nf *nf)
 	return flow_scan_create(nf, completed);
 }
 
-static struct nf_kind kind = {
-	.name = "NIDS",
-	.help = "raises alerts about flows whose payloads match rules; can drop packets of one "
-		"class",
-	.accelerators = NF_USES(ACCELERATOR_REGEX),
-	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = flow_scan_process,
-	.poll = flow_scan_poll,
-	.flush = flow_scan_flush,
-	.destroy = flow_scan_destroy,
-};
-
-NF_REGISTER(kind)
+NF_KIND("NIDS", "raises alerts about flows whose payloads match rules; can drop packets of one "
+	"class", .accelerators = NF_USES(ACCELERATOR_REGEX),
+	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION, .create = create,
+	.process = flow_scan_process, .poll = flow_scan_poll, .flush = flow_scan_flush,
+	.destroy = flow_scan_destroy)
 
 _Static_assert(FIRST_CLASS + RULE_CLASSES <= NF_MOST_COUNTERS, "more counters than an nf has");

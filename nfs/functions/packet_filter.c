@@ -97,21 +97,7 @@ static void destroy(struct nf *nf)
 	nf_free(nf->state);
 }
 
-static struct nf_kind kind = {
-	.name = "PacketFilter",
-	.help = "drops packets whose payload matches a rule",
+NF_KIND("PacketFilter", "drops packets whose payload matches a rule",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
-	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
-	.default_execution = NF_PIPELINE,
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.create = create,
-	.process = process,
-	.poll = poll,
-	.flush = flush,
-	.destroy = destroy,
-};
-
-NF_REGISTER(kind)
+	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION, .default_execution = NF_PIPELINE,
+	.create = create, .process = process, .poll = poll, .flush = flush, .destroy = destroy)

@@ -77,14 +77,4 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-static struct nf_kind kind = {
-	.name = "Tunnel",
-	.help = "puts a VLAN tag on packets",
-	.parameters = parameters,
-	.n_parameters = RTE_DIM(parameters),
-	.counters = counters,
-	.n_counters = RTE_DIM(counters),
-	.process = process,
-};
-
-NF_REGISTER(kind)
+NF_KIND("Tunnel", "puts a VLAN tag on packets", .process = process)

@@ -10,8 +10,7 @@
  * accessed by shared_load(), shared_store() and shared_add(), which order what is read and written
  * around them: acquire, release, and both. Who waits for a word calls rest() in between.
  */
-#ifndef NFS_GPU_DEVICE_H
-#define NFS_GPU_DEVICE_H
+#pragma once
 
 #define GPU_LANES 128
 
@@ -186,5 +185,3 @@ DEVICE u32 swapped32(u32 word)
 {
 	return word << 24 | (word & 0xff00) << 8 | (word >> 8 & 0xff00) | word >> 24;
 }
-
-#endif

@@ -2,8 +2,6 @@
  * What most files include, compiled once per library: DPDK's headers take longer than our code. Each file
  * still includes what it uses; `meson configure -Db_pch=false` shows whether it does.
  */
-#ifndef NFS_PCH_DPDK_H
-#define NFS_PCH_DPDK_H
 
 #include <ctype.h>
 #include <errno.h>
@@ -23,5 +21,3 @@
 #include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Behind the name stands what rte_swx_ctl_pipeline_table_entry_read() reads.
  */
-#ifndef NFS_RACK_ENTRIES_H
-#define NFS_RACK_ENTRIES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@
 /* Add all entries and commit them. False after printing every fault as FILE:LINE. */
 bool entries_load(const char *path, struct rte_swx_pipeline *pipeline,
 		  struct rte_swx_ctl_pipeline *control);
-
-#endif

@@ -23,11 +23,10 @@
  *     links_destroy(links);
  *
  * A sender waits for room. Meanwhile it receives from all links of its process into lists of its
- * own: else two processes could wait for each other forever. A process that waits sleeps; it
+ * own: else two processes could each wait for the other. A process that waits sleeps; it
  * notices when the process at the other end dies, or never comes.
  */
-#ifndef NFS_RACK_LINK_H
-#define NFS_RACK_LINK_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -98,5 +97,3 @@ bool links_idle(struct links *links);
 /* Packets, without other messages. */
 uint64_t links_sent(const struct links *links, int link);
 uint64_t links_received(const struct links *links, int link);
-
-#endif

@@ -1,6 +1,5 @@
 /* The file of a link, mapped into memory: what both processes see. */
-#ifndef NFS_RACK_LINK_FILE_H
-#define NFS_RACK_LINK_FILE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ bool link_file_make(const char *path);
 
 /* Whether a process has this side open: false too when it died. */
 bool link_file_is_locked(int descriptor, enum link_side side);
-
-#endif

@@ -4,7 +4,6 @@
  *     nf-link s0.link n0.link
  */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "rack/link_file.h"
 

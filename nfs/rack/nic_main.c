@@ -6,23 +6,93 @@
  * The kernel emulates the card: it checks the program and runs each packet through XDP. XDP_TX
  * sends a packet to the switch, XDP_PASS to the server, from wherever it came; others are dropped.
  */
+#include <errno.h>
 #include <getopt.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-
+#include <inttypes.h>
 #include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "rack/nic_report.h"
+#include "rack/link.h"
+#include "rack/nic_program.h"
+#include "run/interruption.h"
 
-enum { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
+/* What a SmartNIC did, as JSON. */
 
-static volatile sig_atomic_t stop;
+/* Why packets are dropped without the program's doing. */
+enum nic_loss { NIC_TOO_SHORT, NIC_TOO_LONG, NIC_NO_HOST, NIC_ABORTED, NIC_LOSSES };
 
-static void interrupt(int signal)
+#define NIC_NONE (-1) /* the number of a link that is not there */
+
+struct nic {
+	struct nic_program *program;
+	struct links *links;
+	int wire, host; /* links */
+	uint64_t lost[NIC_LOSSES];
+};
+
+static const char *const names[] = {
+	[NIC_TOO_SHORT] = "too_short",
+	[NIC_TOO_LONG] = "too_long",
+	[NIC_NO_HOST] = "no_host",
+	[NIC_ABORTED] = "aborted",
+};
+
+static void write_links(const struct nic *nic, const char *what,
+			uint64_t (*count)(const struct links *links, int link), FILE *stream)
 {
-	(void)signal;
-	stop = 1;
+	fprintf(stream, ", \"%s\": {\"wire\": %" PRIu64, what, count(nic->links, nic->wire));
+	if (nic->host != NIC_NONE)
+		fprintf(stream, ", \"host\": %" PRIu64, count(nic->links, nic->host));
+	fputc('}', stream);
+}
+
+static bool write_report(const struct nic *nic, bool interrupted, FILE *stream)
+{
+	bool written;
+
+	fprintf(stream, "{\"program\": \"nf-nic\", \"interrupted\": %s",
+		interrupted ? "true" : "false");
+	write_links(nic, "received", links_received, stream);
+	write_links(nic, "sent", links_sent, stream);
+	fputs(", \"functions\": ", stream);
+	written = nic_program_write_functions(nic->program, stream);
+	fputs(", \"dropped\": {", stream);
+	for (int loss = 0; loss < NIC_LOSSES; loss++)
+		fprintf(stream, "%s\"%s\": %" PRIu64, loss ? ", " : "", names[loss],
+			nic->lost[loss]);
+	written &= nic_program_write_reasons(nic->program, stream);
+	fputs("}}\n", stream);
+	return written;
+}
+
+/* Write the report aside and rename it; false after printing why. */
+static bool nic_report(const struct nic *nic, const char *path, bool interrupted)
+{
+	char *part = NULL;
+	FILE *stream;
+	bool written;
+
+	if (asprintf(&part, "%s.part", path) < 0) {
+		fprintf(stderr, "nf-nic: no memory for the report\n");
+		return false;
+	}
+	stream = fopen(part, "w");
+	written = stream != NULL;
+	if (stream) {
+		written = write_report(nic, interrupted, stream);
+		written &= !ferror(stream);
+		written &= fclose(stream) == 0;
+		written = written && rename(part, path) == 0;
+	}
+	if (!written) {
+		fprintf(stderr, "nf-nic: %s: %s\n", path, strerror(errno));
+		unlink(part);
+	}
+	free(part);
+	return written;
 }
 
 static const char help[] =
@@ -154,7 +224,7 @@ static bool loop(struct nic *nic)
 		const enum step wire = take(nic, nic->wire);
 		const enum step host = nic->host == NIC_NONE ? NOTHING : take(nic, nic->host);
 
-		if (wire == BROKEN || host == BROKEN || stop)
+		if (wire == BROKEN || host == BROKEN || interrupted)
 			return false;
 		if (wire == ENDED)
 			return nic->host == NIC_NONE || links_send_end(nic->links, nic->host);
@@ -165,7 +235,7 @@ static bool loop(struct nic *nic)
 
 static bool open_links(struct nic *nic, const struct options *options)
 {
-	nic->links = links_create(&stop);
+	nic->links = links_create(&interrupted);
 	if (!nic->links) {
 		fprintf(stderr, "nf-nic: no memory for links\n");
 		return false;
@@ -179,16 +249,15 @@ static int run(struct nic *nic, const struct options *options)
 {
 	const bool ended = links_meet(nic->links) && loop(nic);
 
-	if (!nic_report(nic, options->report, stop != 0))
+	if (!nic_report(nic, options->report, interrupted != 0))
 		return FAILED;
 	if (ended)
 		return DONE;
-	return stop ? INTERRUPTED : FAILED;
+	return interrupted ? INTERRUPTED : FAILED;
 }
 
 int main(int argc, char **argv)
 {
-	const struct sigaction on_signal = {.sa_handler = interrupt};
 	struct options options;
 	struct nic nic = {.wire = NIC_NONE, .host = NIC_NONE};
 	int result = BAD_INPUT;
@@ -199,8 +268,7 @@ int main(int argc, char **argv)
 		fputs(help, stdout);
 		return DONE;
 	}
-	sigaction(SIGINT, &on_signal, NULL);
-	sigaction(SIGTERM, &on_signal, NULL);
+	catch_interrupts();
 	nic.program = nic_program_load(options.program);
 	if (nic.program && open_links(&nic, &options))
 		result = run(&nic, &options);

@@ -2,8 +2,7 @@
  * The program of an emulated SmartNIC: an object for XDP, loaded by libbpf, which the kernel checks
  * and runs packet by packet (BPF_PROG_TEST_RUN).
  */
-#ifndef NFS_RACK_NIC_PROGRAM_H
-#define NFS_RACK_NIC_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t
  */
 bool nic_program_write_functions(struct nic_program *program, FILE *stream);
 bool nic_program_write_reasons(struct nic_program *program, FILE *stream);
-
-#endif

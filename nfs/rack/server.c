@@ -6,16 +6,145 @@
  * The thread of core 0 receives, lets packets enter the chain, and sends; the threads of other
  * cores process what reaches their functions. No packet is lost without being counted.
  */
-#include "rack/server.h"
-
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
 
 #include "accelerators/accelerator.h"
+#include "core/chain.h"
+#include "rack/link.h"
 #include "rack/server_cores.h"
+#include "rack/server_options.h"
 #include "run/start.h"
+
+#define SERVER_NAME "nf-server"
+#define SERVER_PACKETS 8191
+
+/* Packets freed because of the link, not of the chain. */
+enum server_loss {
+	SERVER_TOO_LONG,    /* for a slot of the link */
+	SERVER_SENT_BACK,   /* by a function, to where the link has no address */
+	SERVER_INTERRUPTED, /* could not be sent any more */
+	SERVER_LOSSES,
+};
+
+struct server_cores;
+
+struct server {
+	struct server_options *options;
+	struct chain *chain;
+	struct server_cores *cores;
+	struct accelerator *accelerators[ACCELERATOR_KINDS];
+	struct rte_mempool *pool;  /* for packets from the link */
+	struct rte_mempool *spare; /* for those that functions make */
+	struct links *links;
+	int link;
+	uint64_t now_us; /* the time of the last packet; other threads read it */
+	struct rte_mbuf *buffer; /* for the next packet */
+	bool starved;            /* there was none */
+	struct rte_mbuf *next;   /* a packet of a later time than the burst before it */
+	uint64_t next_us;
+	uint64_t lost[SERVER_LOSSES];
+	bool broken; /* the link */
+};
+
+static const char *const names[] = {
+	[SERVER_TOO_LONG] = "too_long",
+	[SERVER_SENT_BACK] = "sent_back",
+	[SERVER_INTERRUPTED] = "interrupted",
+};
+
+/* Packets that no edge behind a Match takes: it counts them when it frees them. */
+static uint64_t unmatched_by(const struct nf *nf)
+{
+	const struct nf_kind *kind = nf->kind;
+	bool drops = false;
+
+	if (strcmp(kind->name, "Match") != 0)
+		return 0;
+	for (unsigned int i = 0; i < kind->n_parameters; i++)
+		if (strcmp(kind->parameters[i].name, "drop_unmatched") == 0)
+			drops = nf->settings[i] == 1;
+	for (unsigned int i = 0; drops && i < kind->n_counters; i++)
+		if (strcmp(kind->counters[i].name, "unmatched") == 0)
+			return nf->counters[i];
+	return 0;
+}
+
+static void write_function(const struct chain *chain, unsigned int at, FILE *stream)
+{
+	const struct nf *nf = chain_function(chain, at);
+	const struct chain_counts counts = chain_counts_of(chain, at);
+	/* a packet that matches no edge has passed the function, and is dropped behind it */
+	const uint64_t sent = counts.sent + counts.sent_back + unmatched_by(nf);
+
+	fprintf(stream,
+		"%s{\"name\": \"%s\", \"nf\": \"%s\", \"entered\": %" PRIu64 ", \"sent\": %" PRIu64
+		", \"dropped\": %" PRIu64 ", \"counters\": {",
+		at ? ", " : "", chain_function_name(chain, at), nf->kind->name, counts.entered,
+		sent, counts.entered > sent ? counts.entered - sent : 0);
+	for (unsigned int i = 0; i < nf->kind->n_counters; i++)
+		fprintf(stream, "%s\"%s\": %" PRIu64, i ? ", " : "", nf->kind->counters[i].name,
+			nf->counters[i]);
+	fputs("}}", stream);
+}
+
+static void write_report(const struct server *server, bool interrupted, FILE *stream)
+{
+	const struct chain *chain = server->chain;
+	uint64_t unmatched = 0;
+
+	fprintf(stream,
+		"{\"program\": \"%s\", \"interrupted\": %s, \"received\": {\"link\": %" PRIu64
+		"}, \"sent\": {\"link\": %" PRIu64 "}, \"functions\": [",
+		SERVER_NAME, interrupted ? "true" : "false",
+		links_received(server->links, server->link),
+		links_sent(server->links, server->link));
+	for (unsigned int i = 0; i < chain_functions(chain); i++) {
+		write_function(chain, i, stream);
+		unmatched += unmatched_by(chain_function(chain, i));
+	}
+	fprintf(stream, "], \"dropped\": {\"unmatched\": %" PRIu64, unmatched);
+	for (int loss = 0; loss < CHAIN_LOSSES; loss++)
+		fprintf(stream, ", \"%s\": %" PRIu64, chain_loss_name((enum chain_loss)loss),
+			chain_lost_by(chain, (enum chain_loss)loss));
+	for (int loss = 0; loss < SERVER_LOSSES; loss++)
+		fprintf(stream, ", \"%s\": %" PRIu64, names[loss], server->lost[loss]);
+	fputs("}}\n", stream);
+}
+
+/* Write what was done as one line of JSON. False after printing why. */
+static bool server_report(const struct server *server, bool interrupted)
+{
+	const char *path = server->options->report;
+	char *part = NULL;
+	FILE *stream;
+	bool written;
+
+	if (asprintf(&part, "%s.part", path) < 0)
+		return false;
+	stream = fopen(part, "w");
+	written = stream != NULL;
+	if (stream) {
+		write_report(server, interrupted, stream);
+		written = !ferror(stream);
+		written &= fclose(stream) == 0;
+		written = written && rename(part, path) == 0;
+	}
+	if (!written) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		unlink(part);
+	}
+	free(part);
+	return written;
+}
 
 /* A packet of any link in one segment, with room for headers. */
 #define BUFFER_BYTES (2 * RTE_PKTMBUF_HEADROOM + LINK_SLOT_BYTES)
@@ -34,7 +163,9 @@ static void interrupt(int signal)
 	__atomic_store_n(&interrupted, true, __ATOMIC_RELAXED);
 }
 
-void server_send(struct server *server, enum chain_end end, struct rte_mbuf **packets, uint16_t n)
+/* Send packets to the link, and free them; on the thread of core 0. */
+static void server_send(struct server *server, enum chain_end end, struct rte_mbuf **packets,
+			uint16_t n)
 {
 	static uint8_t all[LINK_MOST_BYTES];
 

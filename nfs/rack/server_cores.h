@@ -2,8 +2,7 @@
  * Threads that play the cores of a chain. The caller's thread plays core 0: it lets packets enter,
  * and takes over those that leave, from all cores, so that only one thread uses the link.
  */
-#ifndef NFS_RACK_SERVER_CORES_H
-#define NFS_RACK_SERVER_CORES_H
+#pragma once
 
 #include "core/chain.h"
 
@@ -35,5 +34,3 @@ void server_cores_flush(struct server_cores *cores);
 /* End the threads; the chain still exists. */
 void server_cores_stop(struct server_cores *cores);
 void server_cores_destroy(struct server_cores *cores);
-
-#endif

@@ -1,6 +1,5 @@
 /* Options of nf-server. */
-#ifndef NFS_RACK_SERVER_OPTIONS_H
-#define NFS_RACK_SERVER_OPTIONS_H
+#pragma once
 
 #include "run/chain_file.h"
 
@@ -20,5 +19,3 @@ enum server_options_result { SERVER_RUN, SERVER_DONE, SERVER_WRONG };
  */
 enum server_options_result server_options_read(struct server_options *options, int argc,
 					       char **argv);
-
-#endif

@@ -5,8 +5,7 @@
  * DPDK 22.11 has no public reader of this text; this one reads it, checks it, and hands it to the
  * public functions that build a pipeline. It reads no extern objects.
  */
-#ifndef NFS_RACK_SPEC_H
-#define NFS_RACK_SPEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -112,4 +111,49 @@ void spec_check(struct spec *spec);
  */
 bool spec_build(struct spec *spec, struct rte_swx_pipeline *pipeline, unsigned int drop_port);
 
-#endif
+/* The files of the reader share what is below. */
+
+/* What the lines are in. */
+enum block {
+	TOP,
+	IN_STRUCT,
+	IN_ACTION,
+	IN_TABLE,
+	IN_KEY,
+	IN_ACTIONS,
+	IN_TIMEOUT,
+	IN_APPLY,
+};
+
+struct reader {
+	struct spec *spec;
+	struct text *text;
+	enum block block;
+	unsigned int block_line;
+	bool failed; /* no memory */
+};
+
+/* Make room for one more element, which is zero. NULL without memory. */
+void *spec_grow(struct reader *reader, void *array, unsigned int n, size_t size);
+
+/* Names, resolved. What is not found is NULL, or nowhere. */
+const struct spec_struct *spec_find_struct(const struct spec *spec, const char *name);
+const struct spec_header *spec_find_header(const struct spec *spec, const char *name,
+					   size_t length);
+const struct spec_action *spec_find_action(const struct spec *spec, const char *name);
+const struct spec_table *spec_find_table(const struct spec *spec, const char *name);
+const struct spec_array *spec_find_array(const struct spec *spec, const char *name);
+const struct rte_swx_field_params *spec_find_field(const struct spec_struct *in, const char *name);
+
+enum spec_place { SPEC_NOWHERE, SPEC_IN_HEADER, SPEC_IN_METADATA, SPEC_IN_ARGUMENTS };
+
+/*
+ * Where the field is that "h.HEADER.FIELD", "m.FIELD" or, in an action, "t.FIELD" names; `*in`
+ * becomes its struct unless `in` is NULL.
+ */
+enum spec_place spec_place_of(const struct spec *spec, const struct spec_action *action,
+			      const char *word, const struct spec_struct **in);
+
+/* Report what is wrong with instructions; `action` is NULL for those to apply. */
+void spec_check_instructions(struct spec *spec, const struct spec_instructions *all,
+			     const struct spec_action *action, unsigned int line);

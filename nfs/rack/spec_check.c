@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "rack/spec_names.h"
+#include "rack/spec.h"
 
 static void check_name(struct spec *spec, unsigned int line, const char *name)
 {

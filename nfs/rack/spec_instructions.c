@@ -1,9 +1,8 @@
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "rack/spec_names.h"
+#include "rack/spec.h"
 
 #define MOST_WORDS 8
 

@@ -1,6 +1,5 @@
 /* The state of nf-switch, and its parts. */
-#ifndef NFS_RACK_SWITCH_H
-#define NFS_RACK_SWITCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,8 +8,29 @@
 #include <rte_swx_ctl.h>
 #include <rte_swx_pipeline.h>
 
-#include "rack/switch_options.h"
+#include "rack/link.h"
 #include "run/captures.h"
+
+/* Packets that the pipeline may work on at a time: its threads. */
+#define SWITCH_MOST_IN_FLIGHT 16
+
+struct switch_link_option {
+	const char *name, *path;
+};
+
+struct switch_options {
+	const char *spec, *entries, *names, *in, *out, *report;
+	struct switch_link_option links[LINKS_MOST];
+	int n_links;
+	unsigned int memory_mb, in_flight;
+	unsigned int cycles; /* batches to measure */
+	bool check;          /* only read the program and its entries */
+};
+
+enum switch_options_next { SWITCH_OPTIONS_RUN, SWITCH_OPTIONS_DONE, SWITCH_OPTIONS_WRONG };
+
+/* Read the command line; prints help, or every fault. */
+enum switch_options_next switch_options_read(struct switch_options *options, int argc, char **argv);
 
 /* In the private area of each packet. */
 struct switch_packet {
@@ -72,5 +92,3 @@ void switch_names_free(struct switch_names *names);
 /* Write the report to a file, or to stdout. False after printing why. */
 bool switch_report_write(const struct switch_state *state, const struct switch_names *names,
 			 bool interrupted);
-
-#endif

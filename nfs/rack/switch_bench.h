@@ -1,8 +1,6 @@
 /* The state of nf-switch-bench, and its parts. */
-#ifndef NFS_RACK_SWITCH_BENCH_H
-#define NFS_RACK_SWITCH_BENCH_H
+#pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_mbuf.h>
@@ -64,8 +62,3 @@ struct bench {
 	uint32_t left_at;             /* the port of the packet that left last */
 	struct rte_swx_pkt last;
 };
-
-/* Make ports as nf-switch gives them to a program; packets end where they leave. */
-bool bench_make_ports(struct bench *bench, struct rte_swx_pipeline *pipeline);
-
-#endif

@@ -8,15 +8,14 @@
  * several such rounds: a server and its SmartNIC also exchange packets that the switch does not
  * see, and each round moves them on.
  */
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <rte_eal.h>
 
 #include "rack/entries.h"
 #include "rack/spec.h"
 #include "rack/switch.h"
+#include "run/interruption.h"
 #include "run/start.h"
 
 #define PACKETS 255
@@ -26,16 +25,6 @@
 #define INSTRUCTIONS_PER_RUN 256
 /* More than a server and its SmartNIC pass a packet to each other in one chain. */
 #define QUIET_ROUNDS 8
-
-enum { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
-
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
 
 /* 0, or an exit status after printing why. */
 static int load(struct switch_state *state)
@@ -193,7 +182,6 @@ int main(int argc, char **argv)
 {
 	static struct switch_options options;
 	static struct switch_state state = {.options = &options};
-	const struct sigaction on_signal = {.sa_handler = interrupt};
 	int result;
 
 	switch (switch_options_read(&options, argc, argv)) {
@@ -206,8 +194,7 @@ int main(int argc, char **argv)
 	}
 	if (start_eal("nf-switch", options.memory_mb) < 0)
 		return FAILED;
-	sigaction(SIGINT, &on_signal, NULL);
-	sigaction(SIGTERM, &on_signal, NULL);
+	catch_interrupts();
 	result = load(&state);
 	if (result == DONE)
 		result = work(&state);

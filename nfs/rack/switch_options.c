@@ -1,10 +1,9 @@
-#include "rack/switch_options.h"
-
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "rack/switch.h"
 #include "rack/text.h"
 
 static const char help[] =

@@ -1,5 +1,4 @@
-#ifndef NFS_RACK_SWITCH_PORT_STUBS_H
-#define NFS_RACK_SWITCH_PORT_STUBS_H
+#pragma once
 
 /* What DPDK's SWX pipeline asks of every port, and ports of the switch have no use for. */
 
@@ -39,5 +38,3 @@ static inline void port_no_out_stats(void *port, struct rte_swx_port_out_stats *
 	(void)port;
 	memset(stats, 0, sizeof(*stats));
 }
-
-#endif

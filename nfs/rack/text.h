@@ -3,8 +3,7 @@
  *
  * What begins with ';', '#' or "//" is a comment.
  */
-#ifndef NFS_RACK_TEXT_H
-#define NFS_RACK_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void text_fault(struct text *text, unsigned int line, const char *format, ...)
 
 /* Read a number in C's notation that is at most `most`; false if it is none. */
 bool text_number(const char *word, uint64_t most, uint64_t *number);
-
-#endif

@@ -1,6 +1,5 @@
 /* Packets from and to capture files (pcap or pcapng in, pcap out). */
-#ifndef NFS_RUN_CAPTURES_H
-#define NFS_RUN_CAPTURES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool capture_writer_write(struct capture_writer *writer, const struct rte_mbuf *
 			  uint64_t time_us);
 /* Rename the file into place, or remove it unless it is to be kept; false after printing why. */
 bool capture_writer_close(struct capture_writer *writer, bool keep);
-
-#endif

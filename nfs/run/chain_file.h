@@ -23,8 +23,7 @@
  *     split lb 2836281472
  *     split nsh 6 255 17
  */
-#ifndef NFS_RUN_CHAIN_FILE_H
-#define NFS_RUN_CHAIN_FILE_H
+#pragma once
 
 #include "core/chain.h"
 
@@ -36,5 +35,3 @@ struct chain_file {
 /* False after printing every fault as FILE:LINE: what is wrong. Either way, free it. */
 bool chain_file_read(struct chain_file *file, const char *path);
 void chain_file_free(struct chain_file *file);
-
-#endif

@@ -3,8 +3,7 @@
  * the chain once the device's result is there. What a kernel leaves to the host, and packets
  * without a result, are processed by the function in C.
  */
-#ifndef NFS_RUN_DEVICE_H
-#define NFS_RUN_DEVICE_H
+#pragma once
 
 #include "core/chain.h"
 #include "gpu/kernels/task.h"
@@ -46,18 +45,3 @@ void device_drain(struct device *device);
 /* The same for good. False if the device was given up; all packets have entered all the same. */
 bool device_stop(struct device *device);
 void device_close(struct device *device);
-
-/* The result of the packet that is in the chain; NULL if there is none. */
-const struct gpu_slot *device_result(void);
-
-/*
- * Apply a result to its packet: count it, and send it, free it, or leave it to the function in C,
- * as `process` of `kind` does. Defined for a burst of one packet.
- */
-void device_apply(const struct nf_kind *kind, enum gpu_nf of, struct nf *nf,
-		  struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
-
-/* An engine for regular expressions, whose results are those of the device. */
-void device_results_register(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The ends of a chain: where packets come from, and where they go. */
-#ifndef NFS_RUN_ENDS_H
-#define NFS_RUN_ENDS_H
+#pragma once
 
 #include "core/chain.h"
 
@@ -34,5 +33,3 @@ struct sink *sink_open(const char *text);
 bool sink_send(struct sink *sink, struct rte_mbuf **packets, uint16_t n, uint64_t time_us);
 /* False after printing why. */
 bool sink_close(struct sink *sink, bool keep);
-
-#endif

@@ -1,6 +1,5 @@
 #include "run/fates.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 static const char *const names[FATES] = {"out", "back", "dropped", "held"};

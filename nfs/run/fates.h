@@ -1,6 +1,5 @@
 /* What became of each received packet, found by passing them one by one. */
-#ifndef NFS_RUN_FATES_H
-#define NFS_RUN_FATES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -29,5 +28,3 @@ void fates_end(struct fates *fates, uint32_t number, bool held);
 
 /* A line of JSON for each packet, in order; false if the stream fails. */
 bool fates_print(const struct fates *fates, FILE *stream);
-
-#endif

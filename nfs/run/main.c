@@ -8,7 +8,6 @@
  * device, and its worker's thread is the one that is in the chain; the packets are the same, too.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,21 +22,12 @@
 #include "run/device.h"
 #include "run/ends.h"
 #include "run/fates.h"
+#include "run/interruption.h"
 #include "run/options.h"
 #include "run/start.h"
 
 #define SPARE_PACKETS 16383
 #define PROGRESS_NS 1000000000ull
-
-enum { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
-
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
 
 struct run {
 	const struct options *options;
@@ -311,7 +301,6 @@ static int finish(struct run *run)
 int main(int argc, char **argv)
 {
 	static struct options options;
-	const struct sigaction on_signal = {.sa_handler = interrupt};
 	struct run run = {.options = &options};
 	int result;
 
@@ -325,8 +314,7 @@ int main(int argc, char **argv)
 	}
 	if (start_eal("nf-run", options.memory_mb) < 0)
 		return FAILED;
-	sigaction(SIGINT, &on_signal, NULL);
-	sigaction(SIGTERM, &on_signal, NULL);
+	catch_interrupts();
 	result = open_chain(&run, &options.chain.spec);
 	if (result == 0)
 		result = open_ends(&run);

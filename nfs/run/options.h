@@ -1,6 +1,5 @@
 /* Options of nf-run. */
-#ifndef NFS_RUN_OPTIONS_H
-#define NFS_RUN_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
 
 /* OPTIONS_DONE after --help or --list; OPTIONS_WRONG after printing every fault, and a hint. */
 enum options_result options_read(struct options *options, int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads `key=value` settings of network functions. */
-#ifndef NFS_RUN_SETTINGS_H
-#define NFS_RUN_SETTINGS_H
+#pragma once
 
 #include "core/chain.h"
 
@@ -12,5 +11,3 @@ bool setting_add(struct chain_function *function, char *text, char *why, size_t 
 
 /* Write the names of a kind's parameters into `names`. */
 void setting_names(const struct nf_kind *kind, char *names, size_t size);
-
-#endif

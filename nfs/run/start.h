@@ -1,6 +1,5 @@
 /* Starts what a program needs before it makes a chain. */
-#ifndef NFS_RUN_START_H
-#define NFS_RUN_START_H
+#pragma once
 
 #include "core/chain.h"
 
@@ -15,5 +14,3 @@ int start_eal(const char *program, unsigned int memory_mb);
  * printing why; those that were created are there.
  */
 bool start_accelerators(const struct chain_spec *spec, struct accelerator **accelerators);
-
-#endif

@@ -1,6 +1,5 @@
 /* An access list: generated from a seed, like those of firewalls, or read from a file. */
-#ifndef NFS_TABLES_FILTERS_H
-#define NFS_TABLES_FILTERS_H
+#pragma once
 
 #include "tables/table_file.h"
 
@@ -35,5 +34,3 @@ struct filter filters_next(uint64_t *random);
  */
 struct filter *filters_generate(const char *of, uint32_t n, uint64_t seed);
 struct filter *filters_read(const char *of, const char *path, uint32_t *n);
-
-#endif

@@ -2,8 +2,7 @@
  * A forwarding table: generated from a seed, like that of a router without a default route, or read
  * from a file.
  */
-#ifndef NFS_TABLES_ROUTES_H
-#define NFS_TABLES_ROUTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ static inline bool route_covers(const struct route *route, uint32_t address)
 {
 	return (address & route_mask(route->depth)) == route->prefix;
 }
-
-#endif

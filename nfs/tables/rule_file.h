@@ -1,6 +1,5 @@
 /* Rules for scans of payloads, read from a file. */
-#ifndef NFS_TABLES_RULE_FILE_H
-#define NFS_TABLES_RULE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ typedef char *(*rule_fault)(const char *expression);
  */
 bool rule_file_read(const char *of, const char *path, rule_fault fault, struct rule_set *set);
 void rule_file_free(struct rule_set *set);
-
-#endif

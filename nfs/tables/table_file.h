@@ -2,8 +2,7 @@
  * Reads a table from a text file: an entry a line, as words separated by spaces; a `#` begins a
  * comment. All faults are printed as FILE:LINE: what is wrong, 20 at most.
  */
-#ifndef NFS_TABLES_TABLE_FILE_H
-#define NFS_TABLES_TABLE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ bool table_number(const char *word, uint32_t low, uint32_t high, uint32_t *numbe
 
 /* An address, with or without a prefix length, or `any`. False after printing the fault. */
 bool table_prefix(struct table_file *file, const char *word, struct prefix *prefix);
-
-#endif

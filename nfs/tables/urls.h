@@ -1,6 +1,5 @@
 /* A block list of domains and URLs like public ones, generated from a seed. */
-#ifndef NFS_TABLES_URLS_H
-#define NFS_TABLES_URLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
  * segments. Entries may repeat.
  */
 void urls_next(uint64_t *random, char url[URLS_LONGEST]);
-
-#endif

@@ -3,15 +3,35 @@
  *
  * A round counts its least disturbed windows, with rates per time on the core. Such a rate is
  * still wrong: caches are cold after another process ran, and neighbours were stopped at other
- * times. How rates change with disturbance (changes.h) shows how wrong: the change down to no
+ * times. How rates change with disturbance (struct trend) shows how wrong: the change down to no
  * disturbance is part of the error. The rates themselves are not corrected by it. What disturbs
  * all windows alike does not show, and where they show little, a typical change is assumed.
  */
-#ifndef NFS_TESTBED_BEST_EFFORT_H
-#define NFS_TESTBED_BEST_EFFORT_H
+#pragma once
 
-#include "testbed/changes.h"
+#include "testbed/load.h"
 #include "testbed/rounds.h"
+
+#define MOST_CHANGES 4096 /* later ones are not needed */
+
+/*
+ * How the rates of a run change with disturbance, by changes from one window to the next: a slow
+ * change of the machine's speed hardly shows in these.
+ */
+struct changes {
+	unsigned int n, rounds;
+	struct {
+		unsigned int round;
+		double disturbance;
+		double rates[MOST_LOADS];
+	} at[MOST_CHANGES];
+};
+
+/* Change of a rate per unit of disturbance, and its error, wider for few rounds. */
+struct trend {
+	double change;
+	double error; /* infinite if the changes do not show it */
+};
 
 #define ROUND_WINDOWS 1024  /* most windows of a round */
 #define PATIENCE_WINDOWS 24 /* after these it is seen whether a round will be undisturbed */
@@ -42,4 +62,9 @@ bool best_effort_add(struct best_effort *effort, const struct round_windows *win
 /* The error of a throughput in percent; infinite before the second round. */
 double best_effort_error_pct(const struct best_effort *effort, unsigned int load);
 
-#endif
+/*
+ * The trend of a load's rate by Huber's regression without intercept (Huber, 1964): single large
+ * changes, as by a change of the clock, count as if they were smaller. Changes within a round
+ * depend on each other, so the error is that of sums over rounds.
+ */
+struct trend changes_trend(const struct changes *changes, unsigned int load);

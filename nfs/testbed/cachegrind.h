@@ -1,6 +1,5 @@
 /* Counts events with valgrind's cachegrind. */
-#ifndef NFS_TESTBED_CACHEGRIND_H
-#define NFS_TESTBED_CACHEGRIND_H
+#pragma once
 
 #include "testbed/machine.h"
 
@@ -32,5 +31,3 @@ char *const *cachegrind_command(const struct machine *machine, const char *folde
  * its child. 0, or a negative errno after printing why.
  */
 int cachegrind_events(const char *folder, int parent, double events[CACHEGRIND_EVENTS]);
-
-#endif

@@ -1,6 +1,5 @@
 /* A chain of a run request: what runs, on which cores, and what is offered to it. */
-#ifndef NFS_TESTBED_CHAIN_LOAD_H
-#define NFS_TESTBED_CHAIN_LOAD_H
+#pragma once
 
 #include "core/chain.h"
 
@@ -29,5 +28,3 @@ static inline bool chain_load_alters(const struct chain_load *load)
 			return true;
 	return false;
 }
-
-#endif

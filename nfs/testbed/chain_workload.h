@@ -1,6 +1,5 @@
 /* A chain that runs under load: its traffic, the work it has done, and its latency. */
-#ifndef NFS_TESTBED_CHAIN_WORKLOAD_H
-#define NFS_TESTBED_CHAIN_WORKLOAD_H
+#pragma once
 
 #include "core/chain.h"
 #include "core/latency.h"
@@ -30,5 +29,3 @@ const struct chain *chain_workload_chain(const struct chain_workload *workload);
 struct latencies chain_workload_latencies(const struct chain_workload *workload);
 /* Each core forgets its latencies before its next step. Any thread may call it. */
 void chain_workload_reset(struct chain_workload *workload);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs programs as child processes. */
-#ifndef NFS_TESTBED_CHILD_H
-#define NFS_TESTBED_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ pid_t child_run(char *const *words, const char *folder, const volatile bool *sto
 
 /* The number after `word` at the start of a line of the child's stdout; false if there is none. */
 bool child_read_number(const char *folder, const char *word, double *number);
-
-#endif

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_cycles.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
@@ -12,6 +11,40 @@
 
 #include "accelerators/accelerator.h"
 #include "core/clock.h"
+
+/* Add what a chain did in a round. No core may be in it any more. */
+static void chain_result_add(struct chain_result *result, const struct chain_workload *workload)
+{
+	const struct chain *chain = chain_workload_chain(workload);
+	const struct latencies latencies = chain_workload_latencies(workload);
+
+	for (unsigned int i = 0; i < chain_functions(chain); i++) {
+		const struct chain_counts counts = chain_counts_of(chain, i);
+
+		result->stages[i].entered += counts.entered;
+		result->stages[i].sent += counts.sent;
+		result->stages[i].sent_back += counts.sent_back;
+	}
+	result->lost += chain_lost(chain);
+	latencies_merge(&result->latencies, &latencies);
+}
+
+double chain_result_leaving(const struct chain_result *result, unsigned int stage)
+{
+	const uint64_t entered = result->stages[0].entered;
+
+	return entered ? (double)result->stages[stage].sent / (double)entered : 0;
+}
+
+double chain_result_dropped_pct(const struct chain_result *result, unsigned int stage)
+{
+	const struct chain_counts *counts = &result->stages[stage];
+	const uint64_t passed = counts->sent + counts->sent_back;
+
+	if (passed >= counts->entered) /* it makes several packets of one, or none entered */
+		return 0;
+	return 100.0 * (double)(counts->entered - passed) / (double)counts->entered;
+}
 
 #define PAGE 4096
 #define MOST_SHIFT 512 /* pages */
@@ -181,7 +214,7 @@ static void end_workloads(struct co_run *co_run, struct chain_result *chains)
 
 /*
  * Engines stop after the clients, which wait for their last requests. Queues are detached only
- * after the engines stopped: a preempted engine that holds the lock would block this forever.
+ * after the engines stopped: a preempted engine that holds the lock would block this for good.
  */
 void co_run_stop(struct co_run *co_run, struct chain_result *chains)
 {

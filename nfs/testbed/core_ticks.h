@@ -1,6 +1,5 @@
 /* Busy time of each core: the lines "cpu0 ..." of /proc/stat. */
-#ifndef NFS_TESTBED_CORE_TICKS_H
-#define NFS_TESTBED_CORE_TICKS_H
+#pragma once
 
 #include <sched.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ struct core_ticks {
 
 /* Read the times of all cores, indexed by core number. 0, or a negative errno. */
 int core_ticks_read(const char *path, struct core_ticks cores[CPU_SETSIZE]);
-
-#endif

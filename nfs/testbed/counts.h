@@ -7,8 +7,7 @@
  * simulates this machine's first-level and last-level caches. Rate limits are removed, because
  * waiting is no work.
  */
-#ifndef NFS_TESTBED_COUNTS_H
-#define NFS_TESTBED_COUNTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -49,7 +48,7 @@ void counting_close(struct counting *counting);
 /* The counts of a load. 0, or a negative errno after printing why there are none. */
 int counts_get(struct counting *counting, const struct load *load, struct counts *counts);
 
-/* Units to count: enough to be accurate, few enough for a simulator. */
-uint64_t counted_units(const struct load *load);
-
-#endif
+/* False if the load, as text, has not been counted yet. */
+bool counts_load(struct counting *counting, const char *load, struct counts *counts);
+/* If no file can be written, the counts are kept in memory only. */
+void counts_save(struct counting *counting, const char *load, const struct counts *counts);

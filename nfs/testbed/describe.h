@@ -1,6 +1,5 @@
 /* The testbed's answer to `describe`. */
-#ifndef NFS_TESTBED_DESCRIBE_H
-#define NFS_TESTBED_DESCRIBE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -10,5 +9,3 @@ json_t *describe(const struct testbed *testbed);
 
 /* Print the network functions that are omitted, and why. */
 void print_omitted(const struct testbed *testbed);
-
-#endif

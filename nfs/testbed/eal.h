@@ -1,6 +1,5 @@
 /* The start of DPDK's environment abstraction layer (EAL). */
-#ifndef NFS_TESTBED_EAL_H
-#define NFS_TESTBED_EAL_H
+#pragma once
 
 #include "testbed/machine.h"
 #include "testbed/ports.h"
@@ -28,5 +27,3 @@ void eal_arguments(struct eal_arguments *arguments, const struct machine *machin
 /* Start EAL with an lcore for each core of the machine. 0, or a negative errno after printing why.
  */
 int eal_start(const struct machine *machine, const struct eal_config *config);
-
-#endif

@@ -1,6 +1,5 @@
 /* All faults of a request, for one error message. */
-#ifndef NFS_TESTBED_FAULTS_H
-#define NFS_TESTBED_FAULTS_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,5 +28,3 @@ __attribute__((format(printf, 2, 3))) static inline void fault(struct faults *fa
 	if (faults->length >= sizeof(faults->text))
 		faults->length = sizeof(faults->text) - 1;
 }
-
-#endif

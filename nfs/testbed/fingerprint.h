@@ -1,6 +1,5 @@
 /* Fingerprints by the FNV-1a hash (Fowler, Noll and Vo). */
-#ifndef NFS_TESTBED_FINGERPRINT_H
-#define NFS_TESTBED_FINGERPRINT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ uint64_t fingerprint(uint64_t hash, const void *bytes, size_t n);
  * file.
  */
 uint64_t program_fingerprint(const char *helper);
-
-#endif

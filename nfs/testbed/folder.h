@@ -1,6 +1,5 @@
 /* Temporary folders, and the removal of those that killed processes left behind. */
-#ifndef NFS_TESTBED_FOLDER_H
-#define NFS_TESTBED_FOLDER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ void folder_remove(const char *path);
 void folder_remove_stale(const char *folder, const char *names);
 /* Remove stale temporary folders of earlier processes. */
 void folders_remove_stale(void);
-
-#endif

@@ -48,6 +48,13 @@ static int open_event(enum hardware_event event)
 	return file < 0 ? -errno : (int)file;
 }
 
+static void hardware_events_close(struct hardware_events *events)
+{
+	for (int i = 0; i < HARDWARE_EVENTS; i++)
+		if (events->files[i] >= 0)
+			close(events->files[i]);
+}
+
 int hardware_events_open(struct hardware_events *events)
 {
 	int result = 0;
@@ -62,13 +69,6 @@ int hardware_events_open(struct hardware_events *events)
 	if (result < 0)
 		hardware_events_close(events);
 	return result;
-}
-
-void hardware_events_close(struct hardware_events *events)
-{
-	for (int i = 0; i < HARDWARE_EVENTS; i++)
-		if (events->files[i] >= 0)
-			close(events->files[i]);
 }
 
 int hardware_events_read(const struct hardware_events *events,

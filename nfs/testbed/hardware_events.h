@@ -1,6 +1,5 @@
 /* Hardware events (perf) of the calling thread; most virtual machines have none. */
-#ifndef NFS_TESTBED_HARDWARE_EVENTS_H
-#define NFS_TESTBED_HARDWARE_EVENTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,7 +20,6 @@ struct hardware_events {
 
 /* Start counting in user space. 0, or a negative errno if the machine lacks an event. */
 int hardware_events_open(struct hardware_events *events);
-void hardware_events_close(struct hardware_events *events);
 
 /* A reading of one event by the kernel; times in ns. */
 struct hardware_reading {
@@ -44,5 +42,3 @@ int hardware_events_between(const struct hardware_reading from[HARDWARE_EVENTS],
 
 /* 0 if the machine counts all events; else a negative errno. */
 int hardware_events_try(void);
-
-#endif

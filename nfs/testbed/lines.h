@@ -1,6 +1,5 @@
 /* Reads lines from a pipe. */
-#ifndef NFS_TESTBED_LINES_H
-#define NFS_TESTBED_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ enum line { LINE_READ, LINE_TOO_LONG, LINE_NO_MORE };
  */
 enum line lines_next(struct lines *lines, const volatile bool *stop, const char **line,
 		     size_t *length);
-
-#endif

@@ -1,6 +1,5 @@
 /* A load of a run request: a network function or a chain under a traffic profile, or a bench. */
-#ifndef NFS_TESTBED_LOAD_H
-#define NFS_TESTBED_LOAD_H
+#pragma once
 
 #include <limits.h>
 #include <math.h>
@@ -130,5 +129,3 @@ static inline void co_location_release(struct co_location *co_location)
 		free(co_location->loads[i].chain);
 	co_location->n = 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The machine: its processor, its caches, and which cores share them. */
-#ifndef NFS_TESTBED_MACHINE_H
-#define NFS_TESTBED_MACHINE_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ cpu_set_t machine_cache_neighbours(const struct machine *machine, int core);
 
 /* Whether two cores are hardware threads of one core. */
 bool machine_siblings(int one, int other);
-
-#endif

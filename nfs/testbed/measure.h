@@ -8,8 +8,7 @@
  *
  * On a machine with other work, a best effort may answer with disturbed windows (best_effort.h).
  */
-#ifndef NFS_TESTBED_MEASURE_H
-#define NFS_TESTBED_MEASURE_H
+#pragma once
 
 #include "testbed/rounds.h"
 #include "testbed/window.h"
@@ -54,5 +53,3 @@ double measured_disturbed_pct(const struct measured *measured);
 /* The number of disturbed windows, and the reasons as text: "12 (run_delay 10, neighbour 2)". */
 unsigned int measured_rejected(const struct measured *measured);
 void measured_reasons(const struct measured *measured, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names and ranges in the testbed protocol. */
-#ifndef NFS_TESTBED_NAMES_H
-#define NFS_TESTBED_NAMES_H
+#pragma once
 
 #include "core/nf.h"
 
@@ -20,5 +19,3 @@ enum { FLOWS, PACKET_SIZE, MTBR, TRAFFIC_ATTRIBUTES };
  * and it keeps its default.
  */
 const struct nf_parameter *offered_parameter(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* The command-line options of the program. */
-#ifndef NFS_TESTBED_OPTIONS_H
-#define NFS_TESTBED_OPTIONS_H
+#pragma once
 
 #include "testbed/measure.h"
 
@@ -32,5 +31,3 @@ enum options_result { OPTIONS_SERVE, OPTIONS_HELP, OPTIONS_INVALID };
 
 /* Errors and help are printed before it returns. */
 enum options_result options_parse(struct options *options, int argc, char **argv);
-
-#endif

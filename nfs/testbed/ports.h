@@ -2,8 +2,7 @@
  * Ports of a card, through which it forwards connections by itself (DOCA Flow). Network functions
  * receive generated packets all the same.
  */
-#ifndef NFS_TESTBED_PORTS_H
-#define NFS_TESTBED_PORTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool ports_complete(const struct ports *ports, char *why, size_t size);
  */
 int ports_start(const struct ports *ports);
 void ports_stop(const struct ports *ports);
-
-#endif

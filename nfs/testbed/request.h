@@ -1,6 +1,5 @@
 /* Reads requests of the testbed protocol. */
-#ifndef NFS_TESTBED_REQUEST_H
-#define NFS_TESTBED_REQUEST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -22,5 +21,3 @@ void request_load(const json_t *workload, struct load *load, struct faults *faul
  * chain_json() for chains.
  */
 json_t *load_json(const struct load *load, bool unlimited_rate);
-
-#endif

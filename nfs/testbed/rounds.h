@@ -4,8 +4,7 @@
  * The error that is stated is a standard error, wider for few rounds: 1.96 of it hold the truth in
  * at least 95 % of all runs.
  */
-#ifndef NFS_TESTBED_ROUNDS_H
-#define NFS_TESTBED_ROUNDS_H
+#pragma once
 
 #include "testbed/load.h"
 #include "testbed/statistics.h"
@@ -40,5 +39,3 @@ struct ending {
 
 /* Count a round, after which the largest error is `error_pct`; whether the run may end. */
 bool ending_reached(struct ending *ending, double error_pct, double limit_pct);
-
-#endif

@@ -1,6 +1,5 @@
 /* Serves requests. */
-#ifndef NFS_TESTBED_SERVE_H
-#define NFS_TESTBED_SERVE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
  * negative errno after printing why.
  */
 int serve(struct testbed *testbed, int in, FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parameters of network functions and benches in requests. */
-#ifndef NFS_TESTBED_SETTINGS_JSON_H
-#define NFS_TESTBED_SETTINGS_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void settings_read(const json_t *given, struct settings *settings, struct faults
 void settings_size_tables(const json_t *given, struct settings *settings, uint32_t flows);
 
 json_t *settings_json(const struct nf_setting *list, unsigned int n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Mean and error of repeated readings. */
-#ifndef NFS_TESTBED_STATISTICS_H
-#define NFS_TESTBED_STATISTICS_H
+#pragma once
 
 #include <math.h>
 
@@ -60,5 +59,3 @@ static inline double readings_stated_error(const struct readings *readings)
 {
 	return readings_standard_error(readings) * few_readings(readings->n);
 }
-
-#endif

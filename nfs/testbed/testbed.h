@@ -1,6 +1,5 @@
 /* The state of a testbed: the machine, its workers and engines, and its options. */
-#ifndef NFS_TESTBED_TESTBED_H
-#define NFS_TESTBED_TESTBED_H
+#pragma once
 
 #include "testbed/counts.h"
 #include "testbed/machine.h"
@@ -52,5 +51,3 @@ bool testbed_offers(const struct testbed *testbed, const struct bench_kind *benc
 
 /* Take the null control if the last one is too old, and print it. */
 void testbed_check_null(struct testbed *testbed);
-
-#endif

@@ -5,8 +5,7 @@
  * it (schedstat, the thread's CPU clock), the hypervisor took no time, other cores that share the
  * cache were idle (/proc/stat), and the cores were as fast as ever in the run (probe.h).
  */
-#ifndef NFS_TESTBED_WINDOW_H
-#define NFS_TESTBED_WINDOW_H
+#pragma once
 
 #include "testbed/co_run.h"
 #include "testbed/core_ticks.h"
@@ -88,5 +87,3 @@ double window_disturbance(const struct snapshot *from, const struct snapshot *to
  */
 double window_core_rate(const struct snapshot *from, const struct snapshot *to,
 			const struct co_run *co_run, unsigned int workload);
-
-#endif

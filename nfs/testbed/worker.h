@@ -1,6 +1,5 @@
 /* Worker threads that run workloads, each pinned to its own core. */
-#ifndef NFS_TESTBED_WORKER_H
-#define NFS_TESTBED_WORKER_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -47,5 +46,3 @@ struct worker_time worker_time(const struct worker *worker);
 
 /* Keep the calling thread off the cores of the first `busy` workers, if there are others. */
 void control_thread_avoid(const struct workers *workers, unsigned int busy);
-
-#endif

@@ -1,6 +1,5 @@
 /* A running load: its instance, its traffic, and the work it has done. */
-#ifndef NFS_TESTBED_WORKLOAD_H
-#define NFS_TESTBED_WORKLOAD_H
+#pragma once
 
 #include "testbed/chain_workload.h"
 #include "testbed/load.h"
@@ -38,5 +37,3 @@ static inline uint64_t workload_done(const struct workload *workload)
 {
 	return __atomic_load_n(&workload->done, __ATOMIC_RELAXED);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the tests of benches that load an accelerator. */
-#ifndef NFS_TESTS_BENCH_WITH_ENGINE_H
-#define NFS_TESTS_BENCH_WITH_ENGINE_H
+#pragma once
 
 #include "accelerators/accelerator.h"
 #include "core/bench.h"
@@ -64,5 +63,3 @@ static inline void check_rejected(const char *name, enum accelerator_kind uses,
 	assert_null(loaded.bench);
 	bench_with_engine_destroy(&loaded, uses);
 }
-
-#endif

@@ -6,6 +6,15 @@
 
 #define MOST_SETTINGS 4
 
+static void free_link(void *owned)
+{
+	struct dedup_link *link = owned;
+
+	nf_out_free(&link->out);
+	nf_destroy(link->far);
+	free(link);
+}
+
 struct dedup_link *dedup_link_make(struct rig *rig, const struct nf_setting *settings,
 				   unsigned int n_settings)
 {
@@ -21,21 +30,8 @@ struct dedup_link *dedup_link_make(struct rig *rig, const struct nf_setting *set
 	rig_make(rig, "Dedup", settings, n_settings);
 	link->far = nf_create(&config, far, 1 + n_settings);
 	assert_non_null(link->far);
+	rig_own(rig, link, free_link);
 	return link;
-}
-
-void dedup_link_free(struct dedup_link *link)
-{
-	nf_out_free(&link->out);
-	nf_destroy(link->far);
-	free(link);
-}
-
-uint64_t dedup_far_count(const struct dedup_link *link, const char *counter)
-{
-	const struct rig far = {.nf = link->far};
-
-	return rig_count(&far, counter);
 }
 
 struct rte_mbuf *dedup_encoded(struct dedup_link *link, struct rte_mbuf *packet)

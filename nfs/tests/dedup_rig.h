@@ -1,6 +1,5 @@
 /* A link of two Dedups: the rig's function encodes, the far one restores. */
-#ifndef NFS_TESTS_DEDUP_RIG_H
-#define NFS_TESTS_DEDUP_RIG_H
+#pragma once
 
 #include "functions/dedup/format.h"
 #include "tests/hostile.h"
@@ -13,12 +12,9 @@ struct dedup_link {
 	struct nf_out out; /* what the far end sent */
 };
 
-/* Both ends with the same settings, destroyed by dedup_link_free(). */
+/* Both ends with the same settings; freed with the rig, or by its next link. */
 struct dedup_link *dedup_link_make(struct rig *rig, const struct nf_setting *settings,
 				   unsigned int n_settings);
-void dedup_link_free(struct dedup_link *link);
-
-uint64_t dedup_far_count(const struct dedup_link *link, const char *counter);
 
 /* A packet as the near end sends it; NULL if it sent none. The caller frees it. */
 struct rte_mbuf *dedup_encoded(struct dedup_link *link, struct rte_mbuf *packet);
@@ -36,5 +32,3 @@ struct rte_mbuf *dedup_segment(struct rig *rig, const void *payload, uint16_t le
 
 /* Random bytes, of `symbols` kinds. */
 void random_bytes(uint64_t *random, uint8_t *bytes, uint16_t length, uint32_t symbols);
-
-#endif

@@ -6,6 +6,15 @@
 
 #define LONGEST 2048
 
+static void free_link(void *owned)
+{
+	struct esp_link *link = owned;
+
+	nf_out_free(&link->out);
+	nf_destroy(link->far);
+	free(link);
+}
+
 struct esp_link *esp_link_make(struct rig *rig, const char *near, const char *far,
 			       const struct nf_setting *settings, unsigned int n_settings)
 {
@@ -23,21 +32,8 @@ struct esp_link *esp_link_make(struct rig *rig, const char *near, const char *fa
 	rig_make(rig, near, settings, n_settings);
 	link->far = nf_create(&config, both, first + n_settings);
 	assert_non_null(link->far);
+	rig_own(rig, link, free_link);
 	return link;
-}
-
-void esp_link_free(struct esp_link *link)
-{
-	nf_out_free(&link->out);
-	nf_destroy(link->far);
-	free(link);
-}
-
-uint64_t esp_far_count(const struct esp_link *link, const char *counter)
-{
-	const struct rig far = {.nf = link->far};
-
-	return rig_count(&far, counter);
 }
 
 struct rte_mbuf *esp_some_packet(struct rig *rig)
@@ -116,8 +112,8 @@ void esp_check_round_trips(struct esp_link *link)
 	}
 	assert_int_equal(rig_count(link->rig, "encrypted"), n / 2);
 	assert_int_equal(rig_count(link->rig, "decrypted"), n / 2);
-	assert_int_equal(esp_far_count(link, "encrypted"), n / 2);
-	assert_int_equal(esp_far_count(link, "decrypted"), n / 2);
+	assert_int_equal(nf_count(link->far, "encrypted"), n / 2);
+	assert_int_equal(nf_count(link->far, "decrypted"), n / 2);
 }
 
 /* A copy of bytes of a packet as one from inside. */
@@ -144,14 +140,14 @@ void esp_check_changes_are_noticed(struct esp_link *link)
 		assert_false(esp_far_passes(link, copy_of(rig, bytes, length)));
 		bytes[at] ^= 1 << at % 8;
 	}
-	assert_int_equal(esp_far_count(link, "foreign"), 4); /* bytes of the SPI */
-	assert_int_equal(esp_far_count(link, "unauthentic"), length - behind_ipv4 - 4);
+	assert_int_equal(nf_count(link->far, "foreign"), 4); /* bytes of the SPI */
+	assert_int_equal(nf_count(link->far, "unauthentic"), length - behind_ipv4 - 4);
 	for (uint16_t cut = 1; cut < length - behind_ipv4; cut++) {
 		ip->total_length = rte_cpu_to_be_16(length - sizeof(struct rte_ether_hdr) - cut);
 		assert_false(esp_far_passes(link, copy_of(rig, bytes, length - cut)));
 	}
-	assert_true(esp_far_count(link, "malformed") > 30);
-	assert_int_equal(esp_far_count(link, "decrypted"), 0);
+	assert_true(nf_count(link->far, "malformed") > 30);
+	assert_int_equal(nf_count(link->far, "decrypted"), 0);
 	assert_true(esp_far_passes(link, sealed));
 }
 
@@ -183,7 +179,7 @@ void esp_check_hostile(struct esp_link *link)
 	offer_mutations_of(rig, sealed, RTE_DIM(sealed), is_valid);
 	nf_out_free(&rig->out);
 	rig->nf = near;
-	assert_true(esp_far_count(link, "decrypted") > 100);
+	assert_true(nf_count(link->far, "decrypted") > 100);
 }
 
 void esp_check_replays(struct rig *rig, const char *near, const char *far)
@@ -202,8 +198,29 @@ void esp_check_replays(struct rig *rig, const char *near, const char *far)
 		for (int i = 98; i >= 0; i--) /* late ones pass, within the window */
 			assert_int_equal(esp_far_passes(link, sealed[i]),
 					 window == 0 || 99 - i < window);
-		assert_int_equal(esp_far_count(link, "replayed"),
+		assert_int_equal(nf_count(link->far, "replayed"),
 				 window == 0 ? 0 : 1 + 100 - window);
-		esp_link_free(link);
 	}
+}
+
+void esp_check_unchanged(struct rig *rig)
+{
+	struct rte_mbuf *packet = esp_some_packet(rig);
+	uint8_t before[LONGEST], after[LONGEST];
+	const uint16_t length = packet_bytes(packet, before, sizeof(before));
+
+	rte_mbuf_refcnt_update(packet, 1);
+	rig_offer(rig, packet, 1);
+	assert_int_equal(packet_bytes(packet, after, sizeof(after)), length);
+	assert_memory_equal(after, before, length);
+	rte_pktmbuf_free(packet);
+}
+
+void esp_check_refused(struct rig *rig, const char *name, const struct nf_setting *wrong,
+		       unsigned int n)
+{
+	const struct nf_config config = {.name = name, .spare = rig->spare};
+
+	for (unsigned int i = 0; i < n; i++)
+		assert_null(nf_create(&config, &wrong[i], 1));
 }

@@ -1,6 +1,5 @@
 /* A link of two functions that encrypt and decrypt, and checks of any such link. */
-#ifndef NFS_TESTS_ESP_RIG_H
-#define NFS_TESTS_ESP_RIG_H
+#pragma once
 
 #include "functions/esp/gateway.h"
 #include "tests/hostile.h"
@@ -16,14 +15,10 @@ struct esp_link {
 
 /*
  * Both ends with the same settings, the far one of FastEncrypt with `decrypt` besides, that of IPSec
- * with `reversed`; destroyed with esp_link_free().
+ * with `reversed`; freed with the rig, or by its next link.
  */
 struct esp_link *esp_link_make(struct rig *rig, const char *near, const char *far,
 			       const struct nf_setting *settings, unsigned int n_settings);
-void esp_link_free(struct esp_link *link);
-
-/* The value of a counter of the far end. */
-uint64_t esp_far_count(const struct esp_link *link, const char *counter);
 
 /* A packet of 1,000 bytes of payload from inside. */
 struct rte_mbuf *esp_some_packet(struct rig *rig);
@@ -46,4 +41,9 @@ void esp_check_hostile(struct esp_link *link);
 /* Replays are freed with a window and pass without one. */
 void esp_check_replays(struct rig *rig, const char *near, const char *far);
 
-#endif
+/* What the rig's function receives stays unchanged: traffic sends the same payloads again. */
+void esp_check_unchanged(struct rig *rig);
+
+/* Each of these settings is refused. */
+void esp_check_refused(struct rig *rig, const char *name, const struct nf_setting *wrong,
+		       unsigned int n);

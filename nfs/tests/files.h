@@ -1,6 +1,5 @@
 /* Files of a test, in a folder of its own. */
-#ifndef NFS_TESTS_FILES_H
-#define NFS_TESTS_FILES_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,4 +35,4 @@ static inline int teardown_folder(void **state)
 		       : -1;
 }
 
-#endif
+#define FOLDER_TEST(test) TEST_WITH(test, struct rig *rig, setup_folder, teardown_folder)

@@ -1,6 +1,5 @@
 /* Shared by the tests of FlowTracker: a connection, its packets and its states. */
-#ifndef NFS_TESTS_FLOW_TRACKER_RIG_H
-#define NFS_TESTS_FLOW_TRACKER_RIG_H
+#pragma once
 
 #include "tests/hostile.h"
 
@@ -35,5 +34,3 @@ const char *state_now(struct rig *rig);
 
 /* Let time pass without packets of the connection; returns whether it was removed. */
 bool forgotten_after(struct rig *rig, uint64_t from_us, double s);
-
-#endif

@@ -82,6 +82,17 @@ static void check_required(const struct gpu_rig *gpu)
 		fail_msg("%s has no device", required);
 }
 
+static void free_gpu(void *owned)
+{
+	struct gpu_rig *gpu = owned;
+
+	print_message("%s: %" PRIu64 " packets the same\n", gpu_nf_name(gpu->nf), gpu->offered);
+	for (unsigned int i = 0; i < gpu->n_engines; i++)
+		gpu->engines[i].backend->close(gpu->engines[i].device);
+	gpu_state_free(&gpu->state);
+	free(gpu);
+}
+
 struct gpu_rig *gpu_rig_make(struct rig *rig, const char *name, const struct nf_setting *settings,
 			     unsigned int n_settings)
 {
@@ -97,16 +108,8 @@ struct gpu_rig *gpu_rig_make(struct rig *rig, const char *name, const struct nf_
 	for (const struct gpu_backend *at = gpu_backend_first(); at; at = at->next)
 		open_engine(gpu, at);
 	check_required(gpu);
+	rig_own(rig, gpu, free_gpu);
 	return gpu;
-}
-
-void gpu_rig_free(struct gpu_rig *gpu)
-{
-	print_message("%s: %" PRIu64 " packets the same\n", gpu_nf_name(gpu->nf), gpu->offered);
-	for (unsigned int i = 0; i < gpu->n_engines; i++)
-		gpu->engines[i].backend->close(gpu->engines[i].device);
-	gpu_state_free(&gpu->state);
-	free(gpu);
 }
 
 static void fill_slot(const struct gpu_rig *gpu, u8 *slot, struct rte_mbuf *packet)

@@ -2,8 +2,7 @@
  * Gives the same packets to a function in C and to its kernel on every engine of the build, and
  * compares: verdict by verdict, byte by byte.
  */
-#ifndef NFS_TESTS_GPU_RIG_H
-#define NFS_TESTS_GPU_RIG_H
+#pragma once
 
 #include "gpu/backends/backend.h"
 #include "gpu/state/state.h"
@@ -41,7 +40,6 @@ struct gpu_rig {
 /* The function with settings, its tables, and all engines that have a device. */
 struct gpu_rig *gpu_rig_make(struct rig *rig, const char *name, const struct nf_setting *settings,
 			     unsigned int n_settings);
-void gpu_rig_free(struct gpu_rig *gpu);
 
 /* Add a packet, as one segment, to the batch; a full batch runs. */
 void gpu_rig_add(struct gpu_rig *gpu, struct rte_mbuf *packet);
@@ -54,5 +52,3 @@ unsigned int gpu_rig_count(unsigned int usual);
 /* The same of `n` hostile packets, half of whose addresses are among those given. */
 void gpu_rig_offer_hostile(struct gpu_rig *gpu, const uint32_t *addresses, unsigned int n_addresses,
 			   unsigned int n);
-
-#endif

@@ -3,8 +3,7 @@
  * errors. Their bytes end where their memory ends, so that a sanitizer reports every read beyond
  * them.
  */
-#ifndef NFS_TESTS_HOSTILE_H
-#define NFS_TESTS_HOSTILE_H
+#pragma once
 
 #include "tests/support.h"
 
@@ -43,5 +42,3 @@ struct rte_mbuf *in_two(struct rig *rig, struct rte_mbuf *packet, uint16_t first
 
 /* Copy all segments of a packet to `bytes`, at most `room`; returns its length. */
 uint16_t packet_bytes(struct rte_mbuf *packet, void *bytes, uint16_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the tests of NAT: an inside host, an outside server, and their packets. */
-#ifndef NFS_TESTS_NAT_RIG_H
-#define NFS_TESTS_NAT_RIG_H
+#pragma once
 
 #include "tests/hostile.h"
 
@@ -55,5 +54,3 @@ struct rte_mbuf *copy_of(struct rig *rig, struct rte_mbuf *packet);
 /* The fragments of a copy of a packet, 2 to NF_BURST; returns their number. */
 uint16_t fragments_of(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu,
 		      struct rte_mbuf **fragments);
-
-#endif

@@ -1,6 +1,5 @@
 /* Random readings for simulations of measurements. */
-#ifndef NFS_TESTS_NOISE_H
-#define NFS_TESTS_NOISE_H
+#pragma once
 
 #include <math.h>
 
@@ -19,5 +18,3 @@ static inline double noise_normal(uint64_t *state)
 
 	return length * cos(2 * M_PI * noise_uniform(state));
 }
-
-#endif

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "accelerators/accelerator.h"
 #include "core/random.h"
@@ -38,6 +39,20 @@ int setup_pipeline(void **state)
 int setup_to_completion(void **state)
 {
 	return setup_as(state, NF_RUN_TO_COMPLETION);
+}
+
+int setup_engines_in_folder(void **state)
+{
+	char folder[] = "/tmp/nfs_XXXXXX";
+
+	return mkdtemp(folder) && chdir(folder) == 0 ? setup_to_completion(state) : -1;
+}
+
+void queue_run(struct accelerator_queue *queue, struct accelerator_job *job)
+{
+	assert_int_equal(accelerator_submit(queue, &job, 1), 1);
+	while (accelerator_collect(queue, &job, 1) == 0)
+		;
 }
 
 const char *witness_of(const char *rule)
@@ -210,17 +225,14 @@ void check_segments(struct rig *rig, const char *name, bool passes)
 	for (uint16_t first = headers; first < headers + 2; first++) { /* few or no bytes of it */
 		rig_offer(rig, in_two(rig, packet_from_spec(rig, &packet_spec), first), 1);
 		assert_int_equal(rig->out.n, passes);
-		assert_int_equal(rig_count(rig, "partial"), 1 + first - headers);
-		assert_int_equal(rig_count(rig, "scanned"), first - headers);
+		assert_counts(rig, {"partial", 1 + first - headers}, {"scanned", first - headers});
 	}
 	assert_int_equal(rig_count(rig, "matches"), 0);
 	for (uint16_t first = headers; first < headers + 2; first++)
 		rig_offer(rig, in_roomy_two(rig, packet_from_spec(rig, &packet_spec), first), 1);
-	assert_int_equal(rig_count(rig, "partial"), 2);
-	assert_int_equal(rig_count(rig, "matches"), 2);
+	assert_counts(rig, {"partial", 2}, {"matches", 2});
 	packet_spec.fragment = 100;
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, passes);
-	assert_int_equal(rig_count(rig, "fragments"), 1);
-	assert_int_equal(rig_count(rig, "scanned"), 3);
+	assert_counts(rig, {"fragments", 1}, {"scanned", 3});
 }

@@ -1,19 +1,24 @@
 /* Shared by the tests of functions that use accelerators. */
-#ifndef NFS_TESTS_OFFLOADING_H
-#define NFS_TESTS_OFFLOADING_H
+#pragma once
 
+#include "accelerators/accelerator.h"
 #include "tests/support.h"
 
 /* Fixtures: a rig whose function executes in this way, with every available accelerator. */
 int setup_pipeline(void **state);
 int setup_to_completion(void **state);
+/* The same in a new current folder, for teardown_folder(). */
+int setup_engines_in_folder(void **state);
 
 /* A test in both ways of execution. */
-#define BOTH(test)                                                                                 \
-	{#test " (pipeline)", test, setup_pipeline, teardown, NULL},                               \
-	{                                                                                          \
-		#test " (run to completion)", test, setup_to_completion, teardown, NULL            \
-	}
+#define BOTH_TEST(test)                                                                            \
+	TEST_FUNCTION(test, struct rig *rig)                                                       \
+	TEST_ENTRY(test, _pipeline, setup_pipeline, teardown)                                      \
+	TEST_ENTRY(test, _to_completion, setup_to_completion, teardown)                            \
+	static void test(struct rig *rig)
+
+/* Run a job, waiting for it. */
+void queue_run(struct accelerator_queue *queue, struct accelerator_job *job);
 
 /* The witness of a named rule. */
 const char *witness_of(const char *rule);
@@ -38,5 +43,3 @@ void check_survives_any_packet(struct rig *rig, const char *name);
  * non-initial fragments are counted, and pass if `passes`, else they are dropped.
  */
 void check_segments(struct rig *rig, const char *name, bool passes);
-
-#endif

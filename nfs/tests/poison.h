@@ -2,8 +2,7 @@
  * Marks bytes beyond a packet for the address sanitizer, which does not know the packets in DPDK's
  * heap.
  */
-#ifndef NFS_TESTS_POISON_H
-#define NFS_TESTS_POISON_H
+#pragma once
 
 #include <rte_mbuf.h>
 
@@ -45,5 +44,3 @@ static inline void pool_unpoison(struct rte_mempool *pool)
 	(void)buffer_unpoison;
 #endif
 }
-
-#endif

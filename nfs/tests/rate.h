@@ -1,6 +1,5 @@
 /* Checks that a bench keeps a given rate. */
-#ifndef NFS_TESTS_RATE_H
-#define NFS_TESTS_RATE_H
+#pragma once
 
 #include <time.h>
 
@@ -43,5 +42,3 @@ static inline void check_rate(struct bench *bench, double per_s)
 	}
 	assert_true(by_clock >= 0.98 * per_s || at_best >= 0.98 * per_s);
 }
-
-#endif

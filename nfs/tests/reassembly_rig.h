@@ -1,6 +1,5 @@
 /* Shared by the tests of reassembly: a table, and fragments for it. */
-#ifndef NFS_TESTS_REASSEMBLY_RIG_H
-#define NFS_TESTS_REASSEMBLY_RIG_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -102,4 +101,4 @@ static inline uint64_t all_counted(void)
 	       counted[REASSEMBLY_EVICTED] + counted[REASSEMBLY_UNASSEMBLED];
 }
 
-#endif
+#define TABLE_TEST(test) TEST_WITH(test, struct rig *rig, setup_table, teardown_table)

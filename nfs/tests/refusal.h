@@ -1,6 +1,5 @@
 /* What a function prints when its settings are refused. */
-#ifndef NFS_TESTS_REFUSAL_H
-#define NFS_TESTS_REFUSAL_H
+#pragma once
 
 #include <stdio.h>
 #include <unistd.h>
@@ -51,5 +50,3 @@ static inline const char *refusal(const char *name, const struct nf_setting *set
 	assert_null(nf);
 	return printed;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Reading of requests and their settings, for tests. */
-#ifndef NFS_TESTS_REQUESTS_H
-#define NFS_TESTS_REQUESTS_H
+#pragma once
 
 #include <string.h>
 
@@ -28,5 +27,3 @@ static inline double value_of(const struct nf_setting *settings, unsigned int n,
 			return settings[i].value;
 	return -1;
 }
-
-#endif

@@ -1,12 +1,9 @@
 /* The engine, with backends that only record their calls. */
 #include "tests/support.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "accelerators/accelerator.h"
-#include "accelerators/backend.h"
 
 #define JOBS 64
 #define CARD_CAPACITY 3
@@ -125,12 +122,11 @@ static unsigned int served_of(unsigned int which)
 }
 
 /* Three queues with requests are served one each per round. */
-static void queues_get_equal_shares(void **state)
+TEST(queues_get_equal_shares)
 {
 	struct accelerator *accelerator = accelerator_create_by("library");
 	struct accelerator_queue *queues[3];
 
-	(void)state;
 	assert_non_null(accelerator);
 	for (unsigned int i = 0; i < 3; i++)
 		queues[i] = queue_with(accelerator, i, JOBS);
@@ -144,12 +140,11 @@ static void queues_get_equal_shares(void **state)
 }
 
 /* Two queues get two turns per round; a user with few requests gets all of them served. */
-static void two_queues_get_two_shares(void **state)
+TEST(two_queues_get_two_shares)
 {
 	struct accelerator *accelerator = accelerator_create_by("library");
 	struct accelerator_queue *queues[4];
 
-	(void)state;
 	assert_non_null(accelerator);
 	queues[0] = queue_with(accelerator, 0, JOBS);
 	queues[1] = queue_with(accelerator, 0, 0);
@@ -174,13 +169,12 @@ static void two_queues_get_two_shares(void **state)
 }
 
 /* At most `depth` requests are under way; rejected ones can be submitted after a collect. */
-static void depth_limits_requests_under_way(void **state)
+TEST(depth_limits_requests_under_way)
 {
 	struct accelerator *accelerator = accelerator_create_by("library");
 	struct accelerator_queue *queue;
 	struct accelerator_job *all[10], *done[10];
 
-	(void)state;
 	assert_non_null(accelerator);
 	queue = accelerator_attach(accelerator, 7);
 	assert_non_null(queue);
@@ -200,12 +194,11 @@ static void depth_limits_requests_under_way(void **state)
 }
 
 /* A full card keeps turn and order: equal shares, and each queue's jobs as submitted. */
-static void a_full_card_keeps_turn_and_order(void **state)
+TEST(a_full_card_keeps_turn_and_order)
 {
 	struct accelerator *accelerator = accelerator_create_by("card");
 	struct accelerator_queue *queues[2];
 
-	(void)state;
 	assert_non_null(accelerator);
 	queues[0] = queue_with(accelerator, 0, JOBS);
 	queues[1] = queue_with(accelerator, 1, JOBS);
@@ -235,12 +228,11 @@ static void *serve(void *argument)
 /*
  * With a server, and queues attached and detached meanwhile, each job is returned once, in order.
  */
-static void no_job_is_lost_with_a_server(void **state)
+TEST(no_job_is_lost_with_a_server)
 {
 	struct server server = {.accelerator = accelerator_create_by("library")};
 	pthread_t thread;
 
-	(void)state;
 	assert_non_null(server.accelerator);
 	assert_int_equal(pthread_create(&thread, NULL, serve, &server), 0);
 	for (int again = 0; again < 40; again++) {
@@ -260,12 +252,11 @@ static void no_job_is_lost_with_a_server(void **state)
 }
 
 /* Invalid arguments are rejected: unknown backend, depth 0 or too large, too many queues. */
-static void rejects_invalid_arguments(void **state)
+TEST(rejects_invalid_arguments)
 {
 	struct accelerator_queue *queues[ACCELERATOR_MOST_QUEUES];
 	struct accelerator *accelerator = accelerator_create_by("library");
 
-	(void)state;
 	assert_null(accelerator_create_by("abacus"));
 	assert_non_null(accelerator);
 	assert_null(accelerator_attach(accelerator, 0));
@@ -281,18 +272,4 @@ static void rejects_invalid_arguments(void **state)
 	for (unsigned int i = 0; i < ACCELERATOR_MOST_QUEUES; i++)
 		accelerator_detach(queues[i]);
 	accelerator_destroy(accelerator);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(queues_get_equal_shares),
-		cmocka_unit_test(two_queues_get_two_shares),
-		cmocka_unit_test(depth_limits_requests_under_way),
-		cmocka_unit_test(a_full_card_keeps_turn_and_order),
-		cmocka_unit_test(no_job_is_lost_with_a_server),
-		cmocka_unit_test(rejects_invalid_arguments),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

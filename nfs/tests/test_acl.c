@@ -1,12 +1,7 @@
 #include "core/random.h"
 #include "tables/filters.h"
 #include "tests/hostile.h"
-
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(198, 51, 100, 7),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload_length = 8};
+#include "tests/udp.h"
 
 static bool prefix_covers(const struct prefix *prefix, uint32_t address)
 {
@@ -56,17 +51,15 @@ static struct packet_spec near(const struct filter *filter, uint64_t *random)
 }
 
 /* Of 1,000 filters the first match decides, as in a linear search. */
-static void first_match_decides(void **state)
+RIG_TEST(first_match_decides)
 {
 	enum { FILTERS = 1000 };
 	static struct filter filters[FILTERS];
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"filters", FILTERS}, {"seed", 3}};
 	uint64_t source = 3, random = 1, unmatched = 0, denied = 0;
 
 	for (int i = 0; i < FILTERS; i++)
 		filters[i] = filters_next(&source);
-	rig_make(rig, "ACL", settings, 2);
+	RIG_MAKE(rig, "ACL", {"filters", FILTERS}, {"seed", 3});
 	for (int i = 0; i < 10000; i++) {
 		const struct packet_spec packet_spec =
 			near(&filters[random_below(&random, FILTERS)], &random);
@@ -77,18 +70,15 @@ static void first_match_decides(void **state)
 		unmatched += verdict < 0;
 		denied += verdict == 0;
 	}
-	assert_int_equal(rig_count(rig, "unmatched"), unmatched);
-	assert_int_equal(rig_count(rig, "denied"), denied);
-	assert_int_equal(rig_count(rig, "permitted"), 10000 - denied);
+	assert_counts(rig, {"unmatched", unmatched}, {"denied", denied},
+		      {"permitted", 10000 - denied});
 	assert_in_range(unmatched, 100, 9000);
 	assert_in_range(denied, 100, 9000);
 }
 
 /* Without a matching filter, or without filters, the default decides. */
-static void default_decides_without_a_match(void **state)
+RIG_TEST(default_decides_without_a_match)
 {
-	struct rig *rig = *state;
-
 	for (int filters = 0; filters < 200; filters += 100)
 		for (int permit = 0; permit < 2; permit++) {
 			const struct nf_setting settings[] = {{"filters", filters},
@@ -103,9 +93,8 @@ static void default_decides_without_a_match(void **state)
 }
 
 /* Each packet of a burst is decided by itself, and packets keep their order. */
-static void bursts_keep_their_order(void **state)
+RIG_TEST(bursts_keep_their_order)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[NF_BURST];
 	uint64_t source = 1, random = 2;
 	struct filter filters[NF_BURST];
@@ -133,21 +122,18 @@ static void bursts_keep_their_order(void **state)
 }
 
 /* Other than IPv4 passes; a tagged packet is matched by its IPv4 header. */
-static void other_than_ipv4_passes(void **state)
+RIG_TEST(other_than_ipv4_passes)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"default_permit", 0}};
 	struct packet_spec tagged = udp;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
 	tagged.vlan = 7;
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
-	rig_make(rig, "ACL", settings, 1);
+	RIG_MAKE(rig, "ACL", {"default_permit", 0});
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "other"), 1);
-	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &tagged), 1);
 	assert_int_equal(rig_count(rig, "denied"), 1);
 }
 
@@ -157,10 +143,9 @@ static void is_valid(struct rte_mbuf *passed)
 }
 
 /* No malformed packet passes; each IPv4 packet is permitted or denied. */
-static void hostile_packets_are_permitted_or_denied(void **state)
+RIG_TEST(hostile_packets_are_permitted_or_denied)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(20, 0, 0, 1)};
-	struct rig *rig = *state;
 
 	rig_make(rig, "ACL", NULL, 0);
 	offer_malformed(rig);
@@ -169,18 +154,4 @@ static void hostile_packets_are_permitted_or_denied(void **state)
 	offer_hostile(rig, addresses, RTE_DIM(addresses), is_valid);
 	assert_true(rig_count(rig, "permitted") > 1000);
 	assert_true(rig_count(rig, "denied") > 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(first_match_decides, setup, teardown),
-		cmocka_unit_test_setup_teardown(default_decides_without_a_match, setup, teardown),
-		cmocka_unit_test_setup_teardown(bursts_keep_their_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_than_ipv4_passes, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_permitted_or_denied, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -8,57 +8,51 @@
 #define ROUNDS 20
 #define REQUIRED 4
 
+static struct best_effort effort;
+static struct round_windows windows;
+
+static void begin(void)
+{
+	effort = (struct best_effort){0};
+	windows = (struct round_windows){0};
+}
+
 static void add_one(struct round_windows *windows, double disturbance, double rate)
 {
 	round_windows_add(windows, disturbance, &rate, 1);
 }
 
 /* Of 16 windows, the four least disturbed count. */
-static void the_least_disturbed_windows_count(void **state)
+TEST(the_least_disturbed_windows_count)
 {
-	struct best_effort *effort = calloc(1, sizeof(*effort));
-	struct round_windows *windows = calloc(1, sizeof(*windows));
-
-	(void)state;
-	assert_non_null(effort);
-	assert_non_null(windows);
+	begin();
 	for (int i = 0; i < 16; i++)
-		add_one(windows, 0.1 * (16 - i), 100 + i);
-	assert_true(best_effort_add(effort, windows, REQUIRED, 1));
-	assert_float_equal(effort->means[0].mean, 113.5, 1e-9);
-	assert_float_equal(effort->disturbance.mean, 0.25, 1e-9);
-	assert_true(isinf(best_effort_error_pct(effort, 0)));
-	free(windows);
-	free(effort);
+		add_one(&windows, 0.1 * (16 - i), 100 + i);
+	assert_true(best_effort_add(&effort, &windows, REQUIRED, 1));
+	assert_float_equal(effort.means[0].mean, 113.5, 1e-9);
+	assert_float_equal(effort.disturbance.mean, 0.25, 1e-9);
+	assert_true(isinf(best_effort_error_pct(&effort, 0)));
 }
 
 /* A round with too few windows, or with windows in which a worker hardly ran, does not count. */
-static void unusable_rounds_do_not_count(void **state)
+TEST(unusable_rounds_do_not_count)
 {
-	struct best_effort *effort = calloc(1, sizeof(*effort));
-	struct round_windows *windows = calloc(1, sizeof(*windows));
-
-	(void)state;
-	assert_non_null(effort);
-	assert_non_null(windows);
+	begin();
 	for (int i = 0; i < 16; i++)
-		add_one(windows, INFINITY, 100);
+		add_one(&windows, INFINITY, 100);
 	for (int i = 0; i < REQUIRED - 1; i++)
-		add_one(windows, 0.1, 100);
-	assert_false(best_effort_add(effort, windows, REQUIRED, 1));
-	assert_int_equal(effort->means[0].n, 0);
-	free(windows);
-	free(effort);
+		add_one(&windows, 0.1, 100);
+	assert_false(best_effort_add(&effort, &windows, REQUIRED, 1));
+	assert_int_equal(effort.means[0].n, 0);
 }
 
 /* Rates that fall by 10 per disturbed core show it, whatever the speed of each round. */
-static void trends_are_found_within_rounds(void **state)
+TEST(trends_are_found_within_rounds)
 {
 	struct changes *changes = calloc(1, sizeof(*changes));
 	struct trend trend;
 	uint64_t random = 7;
 
-	(void)state;
 	assert_non_null(changes);
 	assert_true(isinf(changes_trend(changes, 0).error));
 	for (changes->rounds = 0; changes->rounds < 10; changes->rounds++)
@@ -88,21 +82,14 @@ static void trends_are_found_within_rounds(void **state)
 }
 
 /* Windows that are all alike show no change: then a fifth per core is assumed. */
-static void a_typical_change_is_assumed(void **state)
+TEST(a_typical_change_is_assumed)
 {
-	struct best_effort *effort = calloc(1, sizeof(*effort));
-	struct round_windows *windows = calloc(1, sizeof(*windows));
-
-	(void)state;
-	assert_non_null(effort);
-	assert_non_null(windows);
+	begin();
 	for (int i = 0; i < 16; i++)
-		add_one(windows, 0.5, 100);
+		add_one(&windows, 0.5, 100);
 	for (int round = 0; round < 5; round++)
-		assert_true(best_effort_add(effort, windows, REQUIRED, 1));
-	assert_float_equal(best_effort_error_pct(effort, 0), EARLY_END * 10, 1e-6);
-	free(windows);
-	free(effort);
+		assert_true(best_effort_add(&effort, &windows, REQUIRED, 1));
+	assert_float_equal(best_effort_error_pct(&effort, 0), EARLY_END * 10, 1e-6);
 }
 
 /* A machine with other work, on which an undisturbed rate is 1. */
@@ -136,22 +123,17 @@ static void simulate_round(const struct busy *busy, struct round_windows *window
 static bool holds_the_truth(const struct busy *busy, uint64_t *random, double *square,
 			    double *stated)
 {
-	struct best_effort *effort = calloc(1, sizeof(*effort));
-	struct round_windows *windows = calloc(1, sizeof(*windows));
 	double error, mean;
 
-	assert_non_null(effort);
-	assert_non_null(windows);
+	begin();
 	for (int round = 0; round < ROUNDS; round++) {
-		simulate_round(busy, windows, random);
-		assert_true(best_effort_add(effort, windows, REQUIRED, 1));
+		simulate_round(busy, &windows, random);
+		assert_true(best_effort_add(&effort, &windows, REQUIRED, 1));
 	}
-	mean = effort->means[0].mean;
-	error = best_effort_error_pct(effort, 0) / 100 * mean;
+	mean = effort.means[0].mean;
+	error = best_effort_error_pct(&effort, 0) / 100 * mean;
 	*square += (mean - 1) * (mean - 1) / RUNS;
 	*stated += error / RUNS;
-	free(windows);
-	free(effort);
 	return fabs(mean - 1) <= NORMAL_QUANTILE * error;
 }
 
@@ -159,7 +141,7 @@ static bool holds_the_truth(const struct busy *busy, uint64_t *random, double *s
  * The stated error holds the truth at least as often as stated, also where disturbance lowers the
  * rates by up to a third, and is not much larger than what runs show.
  */
-static void the_stated_error_holds_the_truth(void **state)
+TEST(the_stated_error_holds_the_truth)
 {
 	static const struct busy machines[] = {
 		{0, 0.01, 0, 0.005, 0.01},    {0.02, 0.1, 0, 0.02, 0.02},
@@ -169,7 +151,6 @@ static void the_stated_error_holds_the_truth(void **state)
 	};
 	uint64_t random = 1;
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(machines); i++) {
 		double square = 0, stated = 0;
 		unsigned int held = 0;
@@ -181,17 +162,4 @@ static void the_stated_error_holds_the_truth(void **state)
 		assert_in_range(held, (unsigned int)(0.94 * RUNS), RUNS);
 		assert_true(stated < 4 * sqrt(square));
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_least_disturbed_windows_count),
-		cmocka_unit_test(unusable_rounds_do_not_count),
-		cmocka_unit_test(trends_are_found_within_rounds),
-		cmocka_unit_test(a_typical_change_is_assumed),
-		cmocka_unit_test(the_stated_error_holds_the_truth),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -6,6 +6,7 @@
 #include "core/nsh.h"
 #include "core/split_hash.h"
 #include "tests/hostile.h"
+#include "tests/udp.h"
 
 #define MOST_LEFT 4096
 
@@ -85,18 +86,11 @@ static void end(struct chain *chain)
 	chain_destroy(chain);
 }
 
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(198, 51, 100, 7),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload_length = 8};
-
 static const uint32_t nat_addresses = RTE_IPV4(203, 0, 113, 0); /* by default */
 
 /* Functions work one after the other, each on what the one before it made. */
-static void functions_follow_each_other(void **state)
+RIG_TEST(functions_follow_each_other)
 {
-	struct rig *rig = *state;
 	struct chain_spec spec = {0};
 	const unsigned int nat = add(&spec, "nat", "NAT");
 	const unsigned int tunnel = add(&spec, "tunnel", "IPTunnel");
@@ -116,9 +110,8 @@ static void functions_follow_each_other(void **state)
 }
 
 /* An ICMP error about a packet passes the functions before it, in reverse order. */
-static void what_goes_back_passes_the_functions_before(void **state)
+RIG_TEST(what_goes_back_passes_the_functions_before)
 {
-	struct rig *rig = *state;
 	struct packet_spec large = udp;
 	struct chain_spec spec = {0};
 	const unsigned int nat = add(&spec, "nat", "NAT");
@@ -146,9 +139,8 @@ static void what_goes_back_passes_the_functions_before(void **state)
 }
 
 /* A reply from outside takes the way back to the host that it is for. */
-static void replies_take_the_way_back(void **state)
+RIG_TEST(replies_take_the_way_back)
 {
-	struct rig *rig = *state;
 	struct chain_spec spec = {0};
 	const unsigned int acl = add(&spec, "acl", "ACL"), nat = add(&spec, "nat", "NAT");
 	struct packet_spec reply = udp;
@@ -178,9 +170,8 @@ static uint32_t destination_of(struct rte_mbuf *packet)
 }
 
 /* Numbered gates branch and merge again; every packet takes the branch of its next hop. */
-static void branches_merge_again(void **state)
+RIG_TEST(branches_merge_again)
 {
-	struct rig *rig = *state;
 	struct chain_spec spec = {0};
 	const unsigned int router = add(&spec, "router", "IPRouter");
 	unsigned int branches[3], last;
@@ -215,9 +206,8 @@ static void branches_merge_again(void **state)
 }
 
 /* Shares split flows, not packets, in proportion. */
-static void shares_split_flows(void **state)
+RIG_TEST(shares_split_flows)
 {
-	struct rig *rig = *state;
 	struct chain_spec spec = {0};
 	const unsigned int acl = add(&spec, "acl", "ACL");
 	const unsigned int one = add(&spec, "one", "FlowStats");
@@ -244,9 +234,8 @@ static void shares_split_flows(void **state)
 }
 
 /* Two functions that split by the same salt take the same flows apart; by another one, others. */
-static void salts_decide_where_flows_go(void **state)
+RIG_TEST(salts_decide_where_flows_go)
 {
-	struct rig *rig = *state;
 	const uint32_t salts[] = {0, 0, 77};
 	bool first[3][200];
 
@@ -279,9 +268,8 @@ static void salts_decide_where_flows_go(void **state)
 }
 
 /* Replicas share the flows that enter by a service; each takes whole flows. */
-static void replicas_share_a_service(void **state)
+RIG_TEST(replicas_share_a_service)
 {
-	struct rig *rig = *state;
 	struct chain_spec spec = {0};
 	uint64_t expected[3] = {0};
 	struct chain *chain;
@@ -316,9 +304,8 @@ static void replicas_share_a_service(void **state)
 }
 
 /* What cannot enter is freed, and counted by its cause. */
-static void losses_have_causes(void **state)
+RIG_TEST(losses_have_causes)
 {
-	struct rig *rig = *state;
 	struct chain_spec spec = {0};
 	struct rte_mbuf *packet;
 	struct chain *chain;
@@ -359,10 +346,9 @@ static void *play_core_1(void *argument)
 }
 
 /* Over two cores the same packets leave in the same order as on one. */
-static void cores_change_nothing(void **state)
+RIG_TEST(cores_change_nothing)
 {
 	enum { PACKETS = 1000 };
-	struct rig *rig = *state;
 	struct chain_spec spec = {0};
 	const unsigned int acl = add(&spec, "acl", "ACL"), nat = add(&spec, "nat", "NAT");
 	struct far_core far = {0};
@@ -394,9 +380,8 @@ static void cores_change_nothing(void **state)
 }
 
 /* A packet with a service header enters at its function, and leaves with the next one's. */
-static void service_headers_lead_into_the_chain_and_on(void **state)
+RIG_TEST(service_headers_lead_into_the_chain_and_on)
 {
-	struct rig *rig = *state;
 	struct chain_spec spec = {0};
 	const unsigned int acl = add(&spec, "acl", "ACL"), nat = add(&spec, "nat", "NAT");
 	struct rte_mbuf *packet = packet_from_spec(rig, &udp);
@@ -427,9 +412,8 @@ static void service_headers_lead_into_the_chain_and_on(void **state)
 }
 
 /* Pushing and popping a service header restores the packet; damaged headers are invalid. */
-static void service_headers_are_checked(void **state)
+RIG_TEST(service_headers_are_checked)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = packet_from_spec(rig, &udp);
 	uint8_t before[200], after[200];
 	const uint16_t length = packet_bytes(packet, before, sizeof(before));
@@ -469,10 +453,9 @@ static void service_headers_are_checked(void **state)
 }
 
 /* A cycle, two entries, shares that do not add up, and a gate that leads nowhere are refused. */
-static void faults_are_found(void **state)
+RIG_TEST(faults_are_found)
 {
 	const struct chain_config config = {.sink = collect, .state = &ends};
-	struct rig *rig = *state;
 	struct chain_spec spec = {0}, good;
 	const unsigned int a = add(&spec, "a", "FlowStats"), b = add(&spec, "b", "FlowStats");
 
@@ -504,25 +487,4 @@ static void faults_are_found(void **state)
 	assert_null(chain_create(&spec, &config));
 	spec = (struct chain_spec){0};
 	assert_int_equal(chain_spec_check(&spec), 1); /* nothing */
-}
-
-int main(int argc, char **argv)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(functions_follow_each_other),
-		TEST(what_goes_back_passes_the_functions_before),
-		TEST(replies_take_the_way_back),
-		TEST(branches_merge_again),
-		TEST(shares_split_flows),
-		TEST(salts_decide_where_flows_go),
-		TEST(replicas_share_a_service),
-		TEST(losses_have_causes),
-		TEST(cores_change_nothing),
-		TEST(service_headers_lead_into_the_chain_and_on),
-		TEST(service_headers_are_checked),
-		TEST(faults_are_found),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -13,12 +13,11 @@ static double setting(const struct chain_function *function, const char *name)
 }
 
 /* Stages, cores, shares and rate are read; tables get twice the flows, as those of one function. */
-static void reads_a_chain(void **state)
+TEST(reads_a_chain)
 {
 	struct faults faults;
 	struct load load = parsed(CHAIN(TWO ", \"cores\": [[1], [0]], " HALF), &faults);
 
-	(void)state;
 	assert_int_equal(faults.n, 0);
 	assert_non_null(load.chain);
 	assert_string_equal(load_name(&load), "ACL -> NAT");
@@ -35,7 +34,7 @@ static void reads_a_chain(void **state)
 }
 
 /* Events are counted on one core, with all of its time and as fast as it goes. */
-static void counts_on_one_core(void **state)
+TEST(counts_on_one_core)
 {
 	struct faults faults;
 	struct load load = parsed(CHAIN(TWO ", \"cores\": [[0], [1]], " HALF), &faults);
@@ -43,7 +42,6 @@ static void counts_on_one_core(void **state)
 	char *text = json_dumps(json, 0);
 	struct load again = parsed(text, &faults);
 
-	(void)state;
 	assert_int_equal(faults.n, 0);
 	assert_int_equal(load_cores(&again), 1);
 	assert_float_equal(setting(&again.chain->spec.functions[0], "filters"), 64, 0);
@@ -70,9 +68,8 @@ static void expect_fault(const char *text, const char *expected)
 #define CORES "\"cores\": [[0, 1]]"
 
 /* Each fault is named. */
-static void names_faults(void **state)
+TEST(names_faults)
 {
-	(void)state;
 	expect_fault(CHAIN(CORES), "a chain needs stages, an array of 1 to 32");
 	expect_fault(CHAIN("\"stages\": [{}], \"cores\": [[0]]"),
 		     "stage 0 of the chain needs a name");
@@ -99,25 +96,12 @@ static void names_faults(void **state)
 }
 
 /* A chain with several faults names all of them. */
-static void names_all_faults(void **state)
+TEST(names_all_faults)
 {
 	struct faults faults;
 
-	(void)state;
 	parsed(CHAIN("\"stages\": [{\"name\": \"Nil\"}, {\"name\": \"Nix\"}], \"cores\": [[0]], "
 		     "\"shares\": [7], \"rate_kpps\": -1"),
 	       &faults);
 	assert_int_equal(faults.n, 5);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_a_chain),
-		cmocka_unit_test(counts_on_one_core),
-		cmocka_unit_test(names_faults),
-		cmocka_unit_test(names_all_faults),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

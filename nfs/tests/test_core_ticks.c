@@ -23,11 +23,10 @@ static void make_file(const char *path, int n)
 }
 
 /* All cores are read, for any number of cores. */
-static void reads_every_core(void **state)
+TEST(reads_every_core)
 {
 	char folder[PATH_MAX], path[PATH_MAX + 8];
 
-	(void)state;
 	assert_int_equal(folder_make(folder, sizeof(folder)), 0);
 	snprintf(path, sizeof(path), "%s/stat", folder);
 	make_file(path, CPU_SETSIZE);
@@ -43,20 +42,9 @@ static void reads_every_core(void **state)
 }
 
 /* It reads the file of this machine. */
-static void reads_this_machine(void **state)
+TEST(reads_this_machine)
 {
-	(void)state;
 	cores[0] = (struct core_ticks){0};
 	assert_int_equal(core_ticks_read(CORE_TICKS, cores), 0);
 	assert_true(cores[0].busy > 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_every_core),
-		cmocka_unit_test(reads_this_machine),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "testbed/counts_store.h"
+#include "testbed/counts.h"
 #include "testbed/fingerprint.h"
 #include "testbed/folder.h"
 #include "tests/support.h"

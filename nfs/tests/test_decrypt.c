@@ -38,7 +38,7 @@ static struct rte_mbuf *behind_ethernet(struct rig *rig, const uint8_t *bytes, u
 }
 
 /* The packet that RFC 3602 publishes is decrypted to the one that it names. */
-static void the_published_packet_is_decrypted(void **state)
+RIG_TEST(the_published_packet_is_decrypted)
 {
 	static const char *const drivers[] = {
 #ifdef RTE_ARCH_X86
@@ -46,7 +46,6 @@ static void the_published_packet_is_decrypted(void **state)
 #endif
 		"crypto_openssl",
 	};
-	struct rig *rig = *state;
 
 	for (unsigned int i = 0; i < RTE_DIM(drivers); i++) {
 		struct nf_setting settings[RTE_DIM(published_settings) + 1];
@@ -67,19 +66,17 @@ static void the_published_packet_is_decrypted(void **state)
 }
 
 /* A changed, shortened or misdirected ESP packet is freed and counted. */
-static void changed_packets_are_freed(void **state)
+RIG_TEST(changed_packets_are_freed)
 {
-	struct esp_link *link = esp_link_make(*state, "Encrypt", "Decrypt", NULL, 0);
+	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", NULL, 0);
 
 	esp_check_changes_are_noticed(link);
-	esp_link_free(link);
 }
 
 /* Without integrity, a wrong key shows in nearly all paddings. */
-static void wrong_keys_garble_the_padding(void **state)
+RIG_TEST(wrong_keys_garble_the_padding)
 {
 	const struct nf_setting settings[] = {{"hmac_key", 0, ""}};
-	struct rig *rig = *state;
 	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", settings, 1);
 	const struct nf_setting others[] = {{"key", 0, "ffffffffffffffffffffffffffffffff"},
 					    settings[0]};
@@ -87,36 +84,32 @@ static void wrong_keys_garble_the_padding(void **state)
 	rig_make(rig, "Encrypt", others, 2);
 	for (int i = 0; i < 500; i++)
 		esp_far_passes(link, esp_sealed(rig, esp_some_packet(rig)));
-	assert_in_range(esp_far_count(link, "garbled"), 480, 500);
-	esp_link_free(link);
+	assert_in_range(nf_count(link->far, "garbled"), 480, 500);
 }
 
 /* With integrity, packets under another key of either kind are unauthentic or garbled. */
-static void wrong_keys_are_noticed(void **state)
+RIG_TEST(wrong_keys_are_noticed)
 {
 	const struct nf_setting others[] = {{"hmac_key", 0,
 					     "ffffffffffffffffffffffffffffffff"
 					     "ffffffffffffffffffffffffffffffff"}};
-	struct rig *rig = *state;
 	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", NULL, 0);
 
 	rig_make(rig, "Encrypt", others, 1);
 	assert_false(esp_far_passes(link, esp_sealed(rig, esp_some_packet(rig))));
-	assert_int_equal(esp_far_count(link, "unauthentic"), 1);
-	esp_link_free(link);
+	assert_int_equal(nf_count(link->far, "unauthentic"), 1);
 }
 
 /* A packet that was received before is freed if there is a window. */
-static void replays_are_freed(void **state)
+RIG_TEST(replays_are_freed)
 {
-	esp_check_replays(*state, "Encrypt", "Decrypt");
+	esp_check_replays(rig, "Encrypt", "Decrypt");
 }
 
 /* Of two copies in one burst, one is freed. */
-static void replays_in_one_burst_are_freed(void **state)
+RIG_TEST(replays_in_one_burst_are_freed)
 {
 	const struct nf_setting settings[] = {{"replay_window", 64}};
-	struct rig *rig = *state;
 	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", settings, 1);
 	struct rte_mbuf *burst[2] = {esp_sealed(rig, esp_some_packet(rig))};
 
@@ -124,14 +117,12 @@ static void replays_in_one_burst_are_freed(void **state)
 	metadata_inherit(burst[1], burst[0]);
 	nf_process(link->far, burst, 2, &link->out);
 	assert_int_equal(link->out.n, 1);
-	assert_int_equal(esp_far_count(link, "replayed"), 1);
-	esp_link_free(link);
+	assert_int_equal(nf_count(link->far, "replayed"), 1);
 }
 
 /* What is not ESP of the link is freed: other protocols, SPIs and fragments. */
-static void foreign_packets_are_freed(void **state)
+RIG_TEST(foreign_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct packet_spec fragment = {.protocol = IPPROTO_ESP, .fragment = 10};
 
 	rig_make(rig, "Decrypt", NULL, 0);
@@ -139,16 +130,13 @@ static void foreign_packets_are_freed(void **state)
 	rig_offer(rig, behind_ethernet(rig, published, sizeof(published)), 1);
 	assert_int_equal(rig_count(rig, "foreign"), 2);
 	rig_offer(rig, packet_from_spec(rig, &fragment), 1);
-	assert_int_equal(rig_count(rig, "fragments"), 1);
-	assert_int_equal(rig_count(rig, "decrypted"), 0);
+	assert_counts(rig, {"fragments", 1}, {"decrypted", 0});
 }
 
 /* In UDP, packets to another port are foreign, and so are messages of IKE. */
-static void udp_to_other_ports_is_foreign(void **state)
+RIG_TEST(udp_to_other_ports_is_foreign)
 {
-	const struct nf_setting settings[] = {{"in_udp", 1}};
-	struct rig *rig = *state;
-	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", settings, 1);
+	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", SETTINGS({"in_udp", 1}));
 	struct rte_mbuf *sealed = esp_sealed(rig, esp_some_packet(rig));
 	struct rte_udp_hdr *udp = (struct rte_udp_hdr *)(ipv4_of(sealed) + 1);
 	struct packet_spec ike = {.destination_port = 4500, .payload_length = 100};
@@ -156,30 +144,26 @@ static void udp_to_other_ports_is_foreign(void **state)
 	udp->dst_port = RTE_BE16(4501);
 	assert_false(esp_far_passes(link, sealed));
 	assert_false(esp_far_passes(link, packet_from_spec(rig, &ike)));
-	assert_int_equal(esp_far_count(link, "foreign"), 2);
+	assert_int_equal(nf_count(link->far, "foreign"), 2);
 	sealed = esp_sealed(rig, esp_some_packet(rig));
 	udp = (struct rte_udp_hdr *)(ipv4_of(sealed) + 1);
 	udp->src_port = RTE_BE16(1024); /* translated by NAT */
 	assert_true(esp_far_passes(link, sealed));
-	esp_link_free(link);
 }
 
 /* Dummy packets (RFC 4303, section 2.6) are decrypted and freed. */
-static void dummies_are_freed(void **state)
+RIG_TEST(dummies_are_freed)
 {
-	struct rig *rig = *state;
 	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", NULL, 0);
 	const struct packet_spec none = {.protocol = IPPROTO_NONE, .payload_length = 100};
 
 	assert_false(esp_far_passes(link, esp_sealed(rig, packet_from_spec(rig, &none))));
-	assert_int_equal(esp_far_count(link, "dummies"), 1);
-	esp_link_free(link);
+	assert_int_equal(nf_count(link->far, "dummies"), 1);
 }
 
 /* ESP packets in segments, with padding of the frame, or with IP options are decrypted. */
-static void any_frame_is_decrypted(void **state)
+RIG_TEST(any_frame_is_decrypted)
 {
-	struct rig *rig = *state;
 	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", NULL, 0);
 
 	for (uint16_t first = 34; first < 100; first++) {
@@ -190,34 +174,13 @@ static void any_frame_is_decrypted(void **state)
 		assert_int_equal(rte_pktmbuf_data_len(link->out.packets[0]), 14 + 20 + 8 + 1000);
 		assert_true(checksums_right(link->out.packets[0]));
 	}
-	esp_link_free(link);
 }
 
 /* No packet makes it crash or leak, also without integrity, where nonsense is decrypted. */
-static void survives_any_packet(void **state)
+RIG_TEST(survives_any_packet)
 {
 	const struct nf_setting settings[] = {{"hmac_key", 0, ""}};
-	struct esp_link *link = esp_link_make(*state, "Encrypt", "Decrypt", settings, 1);
+	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", settings, 1);
 
 	esp_check_hostile(link);
-	esp_link_free(link);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_published_packet_is_decrypted, setup, teardown),
-		cmocka_unit_test_setup_teardown(changed_packets_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(wrong_keys_garble_the_padding, setup, teardown),
-		cmocka_unit_test_setup_teardown(wrong_keys_are_noticed, setup, teardown),
-		cmocka_unit_test_setup_teardown(replays_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(replays_in_one_burst_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(foreign_packets_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(udp_to_other_ports_is_foreign, setup, teardown),
-		cmocka_unit_test_setup_teardown(dummies_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(any_frame_is_decrypted, setup, teardown),
-		cmocka_unit_test_setup_teardown(survives_any_packet, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -6,21 +6,19 @@
 #define PAYLOAD 1000
 
 /* The value that the authors of SipHash-2-4 publish for 15 bytes. */
-static void hashes_are_siphash(void **state)
+RIG_TEST(hashes_are_siphash)
 {
 	const struct siphash_key key = {{0x0706050403020100ull, 0x0f0e0d0c0b0a0908ull}};
 	uint8_t bytes[15];
 
-	(void)state;
 	for (uint8_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = i;
 	assert_true(siphash(&key, bytes, sizeof(bytes)) == 0xa129ca6149be45e5ull);
 }
 
 /* A payload sent before becomes a header and one region, and comes back. */
-static void repeated_payloads_become_references(void **state)
+RIG_TEST(repeated_payloads_become_references)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 1;
@@ -32,20 +30,15 @@ static void repeated_payloads_become_references(void **state)
 			 HEADERS + 16 + 14);
 	assert_int_equal(dedup_crosses(link, dedup_segment(rig, payload, PAYLOAD, 5)),
 			 HEADERS + 12 + 16 + 14);
-	assert_int_equal(rig_count(rig, "encoded"), 2);
-	assert_int_equal(rig_count(rig, "unmatched"), 1);
-	assert_int_equal(rig_count(rig, "regions"), 2);
-	assert_int_equal(rig_count(rig, "bytes_in"), 3 * PAYLOAD);
-	assert_int_equal(rig_count(rig, "bytes_out"), PAYLOAD + 2 * (16 + 14));
-	assert_int_equal(dedup_far_count(link, "restored"), 2);
-	assert_int_equal(dedup_far_count(link, "whole"), 1);
-	dedup_link_free(link);
+	assert_counts(rig, {"encoded", 2}, {"unmatched", 1}, {"regions", 2},
+		      {"bytes_in", 3 * PAYLOAD}, {"bytes_out", PAYLOAD + 2 * (16 + 14)});
+	assert_int_equal(nf_count(link->far, "restored"), 2);
+	assert_int_equal(nf_count(link->far, "whole"), 1);
 }
 
 /* Regions are found wherever they are, and extended to the last equal byte. */
-static void regions_are_found_anywhere(void **state)
+RIG_TEST(regions_are_found_anywhere)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t first[PAYLOAD], second[PAYLOAD];
 	uint64_t random = 2;
@@ -62,7 +55,6 @@ static void regions_are_found_anywhere(void **state)
 	memcpy(first, second + 600, 300);
 	assert_int_equal(dedup_crosses(link, dedup_packet(rig, first, PAYLOAD)),
 			 HEADERS + 16 + 2 * 14);
-	dedup_link_free(link);
 }
 
 /* A mixture of pieces that occurred before and new ones. */
@@ -109,11 +101,9 @@ static struct rte_mbuf *any_packet(struct rig *rig, uint64_t *random)
 }
 
 /* Thousands of packets of any mixture come back, with a cache that is replaced many times. */
-static void any_mixture_comes_back(void **state)
+RIG_TEST(any_mixture_comes_back)
 {
-	const struct nf_setting settings[] = {{"packets", 64}, {"depth", 5}};
-	struct rig *rig = *state;
-	struct dedup_link *link = dedup_link_make(rig, settings, 2);
+	struct dedup_link *link = dedup_link_make(rig, SETTINGS({"packets", 64}, {"depth", 5}));
 	uint64_t random = 3;
 
 	for (int i = 0; i < 8000; i++)
@@ -123,15 +113,13 @@ static void any_mixture_comes_back(void **state)
 	assert_true(rig_count(rig, "retransmitted") > 300);
 	assert_true(rig_count(rig, "regions") > rig_count(rig, "encoded"));
 	assert_true(rig_count(rig, "bytes_out") < rig_count(rig, "bytes_in") * 3 / 4);
-	assert_int_equal(dedup_far_count(link, "restored"), rig_count(rig, "encoded"));
-	assert_int_equal(dedup_far_count(link, "lost") + dedup_far_count(link, "damaged"), 0);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "restored"), rig_count(rig, "encoded"));
+	assert_int_equal(nf_count(link->far, "lost") + nf_count(link->far, "damaged"), 0);
 }
 
 /* From outside, the far end encodes and the near end restores, with caches of their own. */
-static void the_way_back_has_its_own_caches(void **state)
+RIG_TEST(the_way_back_has_its_own_caches)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 4;
@@ -150,16 +138,13 @@ static void the_way_back_has_its_own_caches(void **state)
 		assert_int_equal(packet_from(rig_sent(rig)), NF_OUTSIDE);
 	}
 	assert_int_equal(rig_count(rig, "restored"), 1);
-	dedup_link_free(link);
 }
 
 /* A payload that leaves the cache is sent whole again. */
-static void the_cache_is_bounded(void **state)
+RIG_TEST(the_cache_is_bounded)
 {
 	for (int others = 63; others <= 64; others++) {
-		const struct nf_setting settings[] = {{"packets", 64}};
-		struct rig *rig = *state;
-		struct dedup_link *link = dedup_link_make(rig, settings, 1);
+		struct dedup_link *link = dedup_link_make(rig, SETTINGS({"packets", 64}));
 		uint8_t payload[PAYLOAD], other[PAYLOAD];
 		uint64_t random = 5;
 
@@ -171,14 +156,12 @@ static void the_cache_is_bounded(void **state)
 		}
 		dedup_crosses(link, dedup_packet(rig, payload, PAYLOAD));
 		assert_int_equal(rig_count(rig, "encoded"), others == 63);
-		dedup_link_free(link);
 	}
 }
 
 /* Payloads that begin like encoded ones are encoded themselves, and come back. */
-static void look_alikes_are_escaped(void **state)
+RIG_TEST(look_alikes_are_escaped)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD] = {'D', 'D', 'U', 'P'};
 	struct rte_mbuf *packet;
@@ -192,13 +175,11 @@ static void look_alikes_are_escaped(void **state)
 	assert_null(dedup_encoded(link, packet));
 	assert_int_equal(rig_count(rig, "unencodable"), 1);
 	assert_int_equal(dedup_crosses(link, dedup_packet(rig, payload, 3)), HEADERS + 3);
-	dedup_link_free(link);
 }
 
 /* Checksums come back as they were: none, wrong ones, and those of translated packets. */
-static void checksums_come_back(void **state)
+RIG_TEST(checksums_come_back)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 6;
@@ -220,13 +201,11 @@ static void checksums_come_back(void **state)
 	udp->dgram_cksum = checksum_changed(udp->dgram_cksum, udp->src_port, RTE_BE16(77));
 	udp->src_port = RTE_BE16(77);
 	assert_true(checksums_right(dedup_restored(link, packet)));
-	dedup_link_free(link);
 }
 
 /* Fragments, other protocols, and payloads that are short or too long for the cache pass. */
-static void other_packets_pass(void **state)
+RIG_TEST(other_packets_pass)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	struct packet_spec others[] = {
 		{.payload_length = 100, .fragment = RTE_IPV4_HDR_MF_FLAG},
@@ -243,14 +222,12 @@ static void other_packets_pass(void **state)
 			link, dedup_encoded(link, packet_from_spec(rig, &others[i / 2]))));
 	assert_non_null(dedup_restored(link, dedup_encoded(link, packet_of(rig, arp, 60))));
 	assert_int_equal(rig_count(rig, "passed"), 13);
-	assert_int_equal(dedup_far_count(link, "passed"), 13);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "passed"), 13);
 }
 
 /* Without a buffer packets are sent whole; those that must be encoded are freed. */
-static void without_buffers_packets_are_sent_whole(void **state)
+RIG_TEST(without_buffers_packets_are_sent_whole)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD] = {1};
 
@@ -262,13 +239,11 @@ static void without_buffers_packets_are_sent_whole(void **state)
 	memcpy(payload, "DDUP", 4);
 	assert_null(dedup_encoded(link, dedup_packet(rig, payload, PAYLOAD)));
 	assert_int_equal(rig_count(rig, "unbuffered"), 2);
-	dedup_link_free(link);
 }
 
 /* The sender's packet stays unchanged: traffic sends the same payloads again. */
-static void received_packets_stay_unchanged(void **state)
+RIG_TEST(received_packets_stay_unchanged)
 {
-	struct rig *rig = *state;
 	uint8_t payload[PAYLOAD] = {1}, before[2000], after[2000];
 
 	rig_make(rig, "Dedup", NULL, 0);
@@ -284,25 +259,4 @@ static void received_packets_stay_unchanged(void **state)
 		rte_pktmbuf_free(packet);
 	}
 	assert_int_equal(rig_count(rig, "encoded"), 1);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(hashes_are_siphash, setup, teardown),
-		cmocka_unit_test_setup_teardown(repeated_payloads_become_references, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(regions_are_found_anywhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(any_mixture_comes_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_way_back_has_its_own_caches, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_cache_is_bounded, setup, teardown),
-		cmocka_unit_test_setup_teardown(look_alikes_are_escaped, setup, teardown),
-		cmocka_unit_test_setup_teardown(checksums_come_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_packets_are_sent_whole, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(received_packets_stay_unchanged, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

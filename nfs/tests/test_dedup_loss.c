@@ -22,11 +22,9 @@ static void check_payload(struct rte_mbuf *packet, const uint8_t payload[PAYLOAD
 }
 
 /* Whatever is lost on the link, no packet is restored to wrong bytes, and losses end. */
-static void losses_cost_packets_never_bytes(void **state)
+RIG_TEST(losses_cost_packets_never_bytes)
 {
-	const struct nf_setting settings[] = {{"packets", 256}};
-	struct rig *rig = *state;
-	struct dedup_link *link = dedup_link_make(rig, settings, 1);
+	struct dedup_link *link = dedup_link_make(rig, SETTINGS({"packets", 256}));
 	uint64_t random = 1, passed = 0, lost;
 	uint8_t payload[PAYLOAD];
 
@@ -42,22 +40,19 @@ static void losses_cost_packets_never_bytes(void **state)
 		if (packet)
 			check_payload(packet, payload);
 		if (i == 5000)
-			lost = dedup_far_count(link, "lost");
+			lost = nf_count(link->far, "lost");
 	}
-	assert_true(dedup_far_count(link, "lost") > 10);
-	assert_int_equal(dedup_far_count(link, "lost"), lost);
-	assert_int_equal(dedup_far_count(link, "damaged"), 0);
+	assert_true(nf_count(link->far, "lost") > 10);
+	assert_int_equal(nf_count(link->far, "lost"), lost);
+	assert_int_equal(nf_count(link->far, "damaged"), 0);
 	assert_true(passed > 3000);
-	dedup_link_free(link);
 }
 
 /* Of packets with the same payload, at most `depth` are lost with the first one. */
-static void a_loss_costs_at_most_the_depth(void **state)
+RIG_TEST(a_loss_costs_at_most_the_depth)
 {
 	for (int depth = 1; depth < 20; depth += 6) {
-		const struct nf_setting settings[] = {{"depth", depth}};
-		struct rig *rig = *state;
-		struct dedup_link *link = dedup_link_make(rig, settings, 1);
+		struct dedup_link *link = dedup_link_make(rig, SETTINGS({"depth", depth}));
 		uint8_t payload[PAYLOAD];
 		uint64_t random = 2;
 
@@ -71,15 +66,13 @@ static void a_loss_costs_at_most_the_depth(void **state)
 			if (packet)
 				check_payload(packet, payload);
 		}
-		assert_int_equal(dedup_far_count(link, "lost"), depth);
-		dedup_link_free(link);
+		assert_int_equal(nf_count(link->far, "lost"), depth);
 	}
 }
 
 /* Packets that overtake others are restored, or freed if they refer to what comes behind them. */
-static void reordering_costs_packets_never_bytes(void **state)
+RIG_TEST(reordering_costs_packets_never_bytes)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payloads[2][PAYLOAD];
 	uint64_t random = 3;
@@ -97,15 +90,13 @@ static void reordering_costs_packets_never_bytes(void **state)
 				check_payload(packet, payloads[i ^ swapped]);
 		}
 	}
-	assert_int_equal(dedup_far_count(link, "damaged"), 0);
-	assert_in_range(dedup_far_count(link, "lost"), 10, 1500);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "damaged"), 0);
+	assert_in_range(nf_count(link->far, "lost"), 10, 1500);
 }
 
 /* A TCP segment sent again is sent whole, so that its receiver gets it, and others after it. */
-static void segments_sent_again_are_sent_whole(void **state)
+RIG_TEST(segments_sent_again_are_sent_whole)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 4;
@@ -124,13 +115,11 @@ static void segments_sent_again_are_sent_whole(void **state)
 	assert_int_equal(rig_count(rig, "retransmitted"), 2);
 	assert_int_equal(dedup_crosses(link, dedup_segment(rig, payload, PAYLOAD, 20000)),
 			 14 + 20 + 20 + 16 + 14);
-	dedup_link_free(link);
 }
 
 /* Any changed byte of an encoded payload is noticed. */
-static void changed_bytes_are_noticed(void **state)
+RIG_TEST(changed_bytes_are_noticed)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD], bytes[2000];
 	uint64_t random = 5;
@@ -148,18 +137,16 @@ static void changed_bytes_are_noticed(void **state)
 		assert_null(dedup_restored(link, packet_of(rig, bytes, length)));
 		bytes[at] ^= 1 << at % 8;
 	}
-	assert_int_equal(dedup_far_count(link, "lost"), 2 * 8); /* hashes of sources */
-	assert_int_equal(dedup_far_count(link, "damaged"), length - 14 - 20 - 8 - 4 - 16);
+	assert_int_equal(nf_count(link->far, "lost"), 2 * 8); /* hashes of sources */
+	assert_int_equal(nf_count(link->far, "damaged"), length - 14 - 20 - 8 - 4 - 16);
 	packet = dedup_restored(link, packet);
 	assert_non_null(packet);
 	check_payload(packet, payload);
-	dedup_link_free(link);
 }
 
 /* Ends with other seeds restore nothing, rather than wrong bytes. */
-static void other_seeds_restore_nothing(void **state)
+RIG_TEST(other_seeds_restore_nothing)
 {
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	uint8_t payload[PAYLOAD];
 	uint64_t random = 7;
@@ -168,8 +155,7 @@ static void other_seeds_restore_nothing(void **state)
 	rig_make(rig, "Dedup", &(struct nf_setting){"seed", 2}, 1);
 	dedup_restored(link, dedup_encoded(link, dedup_packet(rig, payload, PAYLOAD)));
 	assert_null(dedup_restored(link, dedup_encoded(link, dedup_packet(rig, payload, PAYLOAD))));
-	assert_int_equal(dedup_far_count(link, "lost"), 1);
-	dedup_link_free(link);
+	assert_int_equal(nf_count(link->far, "lost"), 1);
 }
 
 static void is_valid(struct rte_mbuf *sent)
@@ -178,10 +164,9 @@ static void is_valid(struct rte_mbuf *sent)
 }
 
 /* No packet makes either end crash or leak. */
-static void survives_any_packet(void **state)
+RIG_TEST(survives_any_packet)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1)};
-	struct rig *rig = *state;
 	struct dedup_link *link = dedup_link_make(rig, NULL, 0);
 	struct rte_mbuf *packets[20];
 	struct nf *near = rig->nf;
@@ -206,25 +191,7 @@ static void survives_any_packet(void **state)
 	offer_mutations_of(rig, packets, 20, is_valid);
 	nf_out_free(&rig->out);
 	rig->nf = near;
-	assert_true(dedup_far_count(link, "restored") > 100);
-	assert_true(dedup_far_count(link, "damaged") > 100);
-	assert_true(dedup_far_count(link, "lost") > 10);
-	dedup_link_free(link);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(losses_cost_packets_never_bytes, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_loss_costs_at_most_the_depth, setup, teardown),
-		cmocka_unit_test_setup_teardown(reordering_costs_packets_never_bytes, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(segments_sent_again_are_sent_whole, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(changed_bytes_are_noticed, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_seeds_restore_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(survives_any_packet, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+	assert_true(nf_count(link->far, "restored") > 100);
+	assert_true(nf_count(link->far, "damaged") > 100);
+	assert_true(nf_count(link->far, "lost") > 10);
 }

@@ -25,9 +25,8 @@ static struct rte_mbuf *tagged(struct rig *rig, uint16_t vlan)
 }
 
 /* Without its tag a packet has the bytes that it would have had without one. */
-static void the_tag_is_taken_off(void **state)
+RIG_TEST(the_tag_is_taken_off)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = packet_from_spec(rig, &udp);
 	uint8_t expected[128], bytes[128];
 	const uint16_t length = packet_bytes(packet, expected, sizeof(expected));
@@ -44,24 +43,18 @@ static void the_tag_is_taken_off(void **state)
 }
 
 /* With a VLAN only its tags are taken off, whatever their priority; others are foreign. */
-static void foreign_tags_are_freed(void **state)
+RIG_TEST(foreign_tags_are_freed)
 {
-	struct rig *rig = *state;
-
 	make(rig, 7, 1);
 	rig_offer(rig, tagged(rig, 0x6007), 1);
 	assert_int_equal(rig->out.n, 1);
-	rig_offer(rig, tagged(rig, 8), 1);
-	assert_int_equal(rig->out.n, 0);
-	assert_int_equal(rig_count(rig, "detagged"), 1);
-	assert_int_equal(rig_count(rig, "foreign"), 1);
+	rig_frees(rig, tagged(rig, 8), 1);
+	assert_counts(rig, {"detagged", 1}, {"foreign", 1});
 }
 
 /* Packets without a tag pass, or are freed on request. */
-static void untagged_packets_pass_or_not(void **state)
+RIG_TEST(untagged_packets_pass_or_not)
 {
-	struct rig *rig = *state;
-
 	for (int pass = 0; pass < 2; pass++) {
 		make(rig, 7, pass);
 		rig_offer(rig, packet_from_spec(rig, &udp), 1);
@@ -71,9 +64,8 @@ static void untagged_packets_pass_or_not(void **state)
 }
 
 /* Of two tags only the outer one is taken off, also one of 802.1ad. */
-static void the_outer_tag_is_taken_off(void **state)
+RIG_TEST(the_outer_tag_is_taken_off)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = tagged(rig, 9);
 	uint8_t *begin = (uint8_t *)rte_pktmbuf_prepend(packet, 4);
 
@@ -88,17 +80,14 @@ static void the_outer_tag_is_taken_off(void **state)
 }
 
 /* A packet that ends before its tag does is malformed. */
-static void truncated_tags_are_malformed(void **state)
+RIG_TEST(truncated_tags_are_malformed)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "Detunnel", NULL, 0);
 	for (uint16_t length = 0; length < 18; length++) {
 		struct rte_mbuf *packet = tagged(rig, 5);
 
 		rte_pktmbuf_trim(packet, rte_pktmbuf_data_len(packet) - length);
-		rig_offer(rig, packet, 1);
-		assert_int_equal(rig->out.n, 0);
+		rig_frees(rig, packet, 1);
 	}
 	assert_int_equal(rig_count(rig, "malformed"), 18);
 	rig_offer(rig, in_two(rig, tagged(rig, 5), 17), 1);
@@ -108,10 +97,8 @@ static void truncated_tags_are_malformed(void **state)
 }
 
 /* Hostile packets pass with a tag less, or are freed. */
-static void hostile_packets_are_detagged(void **state)
+RIG_TEST(hostile_packets_are_detagged)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "Detunnel", NULL, 0);
 	offer_hostile(rig, NULL, 0, NULL);
 	assert_true(rig_count(rig, "detagged") > 500);
@@ -121,18 +108,4 @@ static void hostile_packets_are_detagged(void **state)
 	offer_hostile(rig, NULL, 0, NULL);
 	assert_true(rig_count(rig, "detagged") > 500);
 	assert_true(rig_count(rig, "foreign") > 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_tag_is_taken_off, setup, teardown),
-		cmocka_unit_test_setup_teardown(foreign_tags_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(untagged_packets_pass_or_not, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_outer_tag_is_taken_off, setup, teardown),
-		cmocka_unit_test_setup_teardown(truncated_tags_are_malformed, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_detagged, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -14,7 +14,7 @@ static bool has(const struct eal_arguments *arguments, const char *word)
 }
 
 /* Without ports, EAL uses no PCI device. */
-static void no_ports_mean_no_pci(void **state)
+TEST(no_ports_mean_no_pci)
 {
 	static const char *const expected[] = {
 		"testbed",     "--lcores",       "0@(0,3),1@0,2@3", "-m",
@@ -24,7 +24,6 @@ static void no_ports_mean_no_pci(void **state)
 	const struct eal_config config = {.memory_mb = 512};
 	struct eal_arguments arguments;
 
-	(void)state;
 	eal_arguments(&arguments, &machine, &config, 511);
 	assert_int_equal(arguments.n, RTE_DIM(expected));
 	for (int i = 0; i < arguments.n; i++)
@@ -32,7 +31,7 @@ static void no_ports_mean_no_pci(void **state)
 }
 
 /* Each port is an allowed device, with its devargs; --no-pci would hide it. */
-static void ports_are_allowed_devices(void **state)
+TEST(ports_are_allowed_devices)
 {
 	const struct eal_config config = {
 		.memory_mb = 512,
@@ -41,7 +40,6 @@ static void ports_are_allowed_devices(void **state)
 	struct eal_arguments arguments;
 	int i = 0;
 
-	(void)state;
 	eal_arguments(&arguments, &machine, &config, 0);
 	assert_false(has(&arguments, "--no-pci"));
 	while (i < arguments.n && strcmp(arguments.words[i], "-a") != 0)
@@ -53,12 +51,11 @@ static void ports_are_allowed_devices(void **state)
 }
 
 /* Hugepages are used if enough are free, unless pages must be small. */
-static void free_hugepages_are_used(void **state)
+TEST(free_hugepages_are_used)
 {
 	struct eal_config config = {.memory_mb = 512};
 	struct eal_arguments arguments;
 
-	(void)state;
 	eal_arguments(&arguments, &machine, &config, 512);
 	assert_true(has(&arguments, "--in-memory"));
 	assert_false(has(&arguments, "--no-huge"));
@@ -68,7 +65,7 @@ static void free_hugepages_are_used(void **state)
 }
 
 /* The largest machine with all options fits. */
-static void the_largest_machine_fits(void **state)
+TEST(the_largest_machine_fits)
 {
 	struct machine large = {.n_cores = MACHINE_MOST_CORES};
 	const struct eal_config config = {
@@ -77,22 +74,9 @@ static void the_largest_machine_fits(void **state)
 	};
 	struct eal_arguments arguments;
 
-	(void)state;
 	for (int i = 0; i < MACHINE_MOST_CORES; i++)
 		large.cores[i] = 900 + i;
 	eal_arguments(&arguments, &large, &config, 0);
 	assert_in_range(arguments.n, 1, EAL_MOST_ARGUMENTS);
 	assert_string_equal(arguments.lcores + strlen(arguments.lcores) - 7, ",64@963");
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_ports_mean_no_pci),
-		cmocka_unit_test(ports_are_allowed_devices),
-		cmocka_unit_test(free_hugepages_are_used),
-		cmocka_unit_test(the_largest_machine_fits),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -6,7 +6,7 @@
 static const struct nf_setting no_integrity[] = {{"hmac_key", 0, ""}};
 
 /* Whatever is encrypted comes back, in both directions, with and without integrity or UDP. */
-static void decrypt_restores_every_byte(void **state)
+RIG_TEST(decrypt_restores_every_byte)
 {
 	const struct nf_setting settings[][2] = {
 		{{"in_udp", 0}, {"seed", 1}},
@@ -15,10 +15,9 @@ static void decrypt_restores_every_byte(void **state)
 	};
 
 	for (unsigned int i = 0; i < RTE_DIM(settings); i++) {
-		struct esp_link *link = esp_link_make(*state, "Encrypt", "Decrypt", settings[i], 2);
+		struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", settings[i], 2);
 
 		esp_check_round_trips(link);
-		esp_link_free(link);
 	}
 }
 
@@ -31,12 +30,9 @@ static uint32_t word_at(struct rte_mbuf *packet, uint16_t at)
 }
 
 /* The packet is ESP in transport mode: its headers say so, and numbers count from 1. */
-static void packets_are_esp_in_transport_mode(void **state)
+RIG_TEST(packets_are_esp_in_transport_mode)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"spi", 4321}};
-
-	rig_make(rig, "Encrypt", settings, 1);
+	RIG_MAKE(rig, "Encrypt", {"spi", 4321});
 	for (uint32_t number = 1; number < 4; number++) {
 		struct rte_mbuf *sealed = esp_sealed(rig, esp_some_packet(rig));
 		const struct rte_ipv4_hdr *ip = ipv4_of(sealed);
@@ -54,14 +50,12 @@ static void packets_are_esp_in_transport_mode(void **state)
 }
 
 /* In UDP, packets are from and to port 4500, without a checksum (RFC 3948, section 2.1). */
-static void esp_can_be_in_udp(void **state)
+RIG_TEST(esp_can_be_in_udp)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"in_udp", 1}};
 	struct rte_mbuf *sealed;
 	const struct rte_udp_hdr *udp;
 
-	rig_make(rig, "Encrypt", settings, 1);
+	RIG_MAKE(rig, "Encrypt", {"in_udp", 1});
 	sealed = esp_sealed(rig, esp_some_packet(rig));
 	udp = (const struct rte_udp_hdr *)(ipv4_of(sealed) + 1);
 	assert_int_equal(packet_parse(sealed).type, PACKET_IPV4);
@@ -84,7 +78,7 @@ static void sealed_bytes(struct rig *rig, uint8_t *bytes, uint16_t room)
 }
 
 /* The same seed gives the same bytes by every driver; another one other initialization vectors. */
-static void bytes_depend_on_the_seed_alone(void **state)
+RIG_TEST(bytes_depend_on_the_seed_alone)
 {
 	static const char *const drivers[] = {
 		"",
@@ -93,7 +87,6 @@ static void bytes_depend_on_the_seed_alone(void **state)
 #endif
 		"crypto_openssl",
 	};
-	struct rig *rig = *state;
 	uint8_t first[3][2000], bytes[2000];
 
 	for (unsigned int i = 0; i < RTE_DIM(drivers); i++) {
@@ -113,9 +106,8 @@ static void bytes_depend_on_the_seed_alone(void **state)
 }
 
 /* Both directions have initialization vectors of their own, since they share the key. */
-static void directions_share_no_vectors(void **state)
+RIG_TEST(directions_share_no_vectors)
 {
-	struct rig *rig = *state;
 	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", NULL, 0);
 	struct rte_mbuf *there = esp_sealed(rig, esp_some_packet(rig));
 	struct rte_mbuf *back = esp_some_packet(rig);
@@ -128,16 +120,13 @@ static void directions_share_no_vectors(void **state)
 				rte_pktmbuf_mtod_offset(there, uint8_t *, ESP_AT + 8), 16);
 	/* a packet that is sent back to its sender is not taken for one of the other end */
 	metadata_begin(there, NF_OUTSIDE, 0);
-	rig_offer(rig, there, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, there, 1);
 	assert_int_equal(rig_count(rig, "foreign"), 1);
-	esp_link_free(link);
 }
 
 /* What does not fit a buffer is freed and counted; what just fits is sent. */
-static void packets_that_outgrow_a_buffer_are_freed(void **state)
+RIG_TEST(packets_that_outgrow_a_buffer_are_freed)
 {
-	struct rig *rig = *state;
 	/* headers of Ethernet, IPv4 and ESP, IV and integrity check value; then a multiple of 16 */
 	const uint16_t room = (RTE_MBUF_DEFAULT_DATAROOM - 14 - 20 - 8 - 16 - 16) / 16 * 16;
 	struct packet_spec packet_spec = {.payload_length = room - 2 - 8};
@@ -146,53 +135,43 @@ static void packets_that_outgrow_a_buffer_are_freed(void **state)
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 1);
 	packet_spec.payload_length++;
-	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "too_long"), 1);
 }
 
 /* Without buffers packets are freed and counted. */
-static void without_buffers_packets_are_freed(void **state)
+RIG_TEST(without_buffers_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *taken[RIG_PACKETS];
 
 	rig_make(rig, "Encrypt", NULL, 0);
 	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS), 0);
-	rig_offer(rig, esp_some_packet(rig), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, esp_some_packet(rig), 1);
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS);
 	rig->nf->spare = NULL;
-	rig_offer(rig, esp_some_packet(rig), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, esp_some_packet(rig), 1);
 	assert_int_equal(rig_count(rig, "no_buffer"), 2);
 }
 
 /* Nothing leaves in the clear: fragments and what is not IPv4 are freed. */
-static void nothing_leaves_in_the_clear(void **state)
+RIG_TEST(nothing_leaves_in_the_clear)
 {
-	struct rig *rig = *state;
 	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06}, ipv6[60] = {[12] = 0x86, [13] = 0xdd};
 	struct packet_spec first = {.payload_length = 64, .fragment = RTE_IPV4_HDR_MF_FLAG};
 	struct packet_spec later = {.payload_length = 64, .fragment = 100};
 
 	rig_make(rig, "Encrypt", NULL, 0);
-	rig_offer(rig, packet_from_spec(rig, &first), 1);
-	assert_int_equal(rig->out.n, 0);
-	rig_offer(rig, packet_from_spec(rig, &later), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &first), 1);
+	rig_frees(rig, packet_from_spec(rig, &later), 1);
 	assert_int_equal(rig_count(rig, "fragments"), 2);
-	rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
-	assert_int_equal(rig->out.n, 0);
-	rig_offer(rig, packet_of(rig, ipv6, sizeof(ipv6)), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_of(rig, arp, sizeof(arp)), 1);
+	rig_frees(rig, packet_of(rig, ipv6, sizeof(ipv6)), 1);
 	assert_int_equal(rig_count(rig, "other"), 2);
 }
 
 /* A burst is encrypted at once and keeps its order, whatever is between its packets. */
-static void bursts_keep_their_order(void **state)
+RIG_TEST(bursts_keep_their_order)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[NF_BURST];
 
 	rig_make(rig, "Encrypt", NULL, 0);
@@ -205,8 +184,7 @@ static void bursts_keep_their_order(void **state)
 			burst[i] = in_two(rig, burst[i], 40);
 	}
 	rig_offer_burst(rig, burst, NF_BURST, 1);
-	assert_int_equal(rig_count(rig, "encrypted"), 26);
-	assert_int_equal(rig_count(rig, "fragments"), 6);
+	assert_counts(rig, {"encrypted", 26}, {"fragments", 6});
 	for (uint32_t i = 0, id = 0; i < rig->out.n; i++, id++) {
 		id += id % 5 == 4;
 		assert_int_equal(rte_be_to_cpu_16(ipv4_of(rig->out.packets[i])->packet_id), id);
@@ -214,23 +192,14 @@ static void bursts_keep_their_order(void **state)
 }
 
 /* The sender's packet stays unchanged: traffic sends the same payloads again. */
-static void received_packets_stay_unchanged(void **state)
+RIG_TEST(received_packets_stay_unchanged)
 {
-	struct rig *rig = *state;
-	struct rte_mbuf *packet = esp_some_packet(rig);
-	uint8_t before[2000], after[2000];
-	const uint16_t length = packet_bytes(packet, before, sizeof(before));
-
 	rig_make(rig, "Encrypt", NULL, 0);
-	rte_mbuf_refcnt_update(packet, 1);
-	rig_offer(rig, packet, 1);
-	assert_int_equal(packet_bytes(packet, after, sizeof(after)), length);
-	assert_memory_equal(after, before, length);
-	rte_pktmbuf_free(packet);
+	esp_check_unchanged(rig);
 }
 
 /* Keys that are not hexadecimal or not of their length are refused, and so are unknown drivers. */
-static void wrong_keys_and_drivers_are_refused(void **state)
+RIG_TEST(wrong_keys_and_drivers_are_refused)
 {
 	static const struct nf_setting wrong[] = {
 		{"key", 0, ""},
@@ -242,20 +211,16 @@ static void wrong_keys_and_drivers_are_refused(void **state)
 		{"driver", 0, "crypto_chacha20_poly1305"},
 		{"spi", 255},
 	};
-	struct rig *rig = *state;
-	const struct nf_config config = {.name = "Encrypt", .spare = rig->spare};
 
-	for (unsigned int i = 0; i < RTE_DIM(wrong); i++)
-		assert_null(nf_create(&config, &wrong[i], 1));
+	esp_check_refused(rig, "Encrypt", wrong, RTE_DIM(wrong));
 }
 
 /* With a window the last sequence number is the last one sent (RFC 4303, section 3.3.3). */
-static void sequence_numbers_repeat_only_without_a_window(void **state)
+RIG_TEST(sequence_numbers_repeat_only_without_a_window)
 {
 	struct association association = association_of(256, 1, false);
 	uint32_t sequence;
 
-	(void)state;
 	association.sequence = UINT32_MAX - 1;
 	assert_true(association_next_number(&association, 64, &sequence));
 	assert_int_equal(sequence, UINT32_MAX);
@@ -265,42 +230,16 @@ static void sequence_numbers_repeat_only_without_a_window(void **state)
 }
 
 /* Creating and destroying many times takes no devices and no memory away. */
-static void instances_come_and_go(void **state)
+RIG_TEST(instances_come_and_go)
 {
 	for (int i = 0; i < 200; i++)
-		rig_make(*state, "Encrypt", i % 2 ? no_integrity : NULL, i % 2);
+		rig_make(rig, "Encrypt", i % 2 ? no_integrity : NULL, i % 2);
 }
 
 /* No packet makes either end crash or leak. */
-static void survives_any_packet(void **state)
+RIG_TEST(survives_any_packet)
 {
-	struct esp_link *link = esp_link_make(*state, "Encrypt", "Decrypt", NULL, 0);
+	struct esp_link *link = esp_link_make(rig, "Encrypt", "Decrypt", NULL, 0);
 
 	esp_check_hostile(link);
-	esp_link_free(link);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(decrypt_restores_every_byte, setup, teardown),
-		cmocka_unit_test_setup_teardown(packets_are_esp_in_transport_mode, setup, teardown),
-		cmocka_unit_test_setup_teardown(esp_can_be_in_udp, setup, teardown),
-		cmocka_unit_test_setup_teardown(bytes_depend_on_the_seed_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(directions_share_no_vectors, setup, teardown),
-		cmocka_unit_test_setup_teardown(packets_that_outgrow_a_buffer_are_freed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_packets_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_leaves_in_the_clear, setup, teardown),
-		cmocka_unit_test_setup_teardown(bursts_keep_their_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(received_packets_stay_unchanged, setup, teardown),
-		cmocka_unit_test_setup_teardown(wrong_keys_and_drivers_are_refused, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(sequence_numbers_repeat_only_without_a_window,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(instances_come_and_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(survives_any_packet, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

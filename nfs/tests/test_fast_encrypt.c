@@ -26,11 +26,10 @@ static const uint8_t content[] = {
 };
 
 /* The packet that RFC 7634 publishes is decrypted to the one that it names, by every driver. */
-static void the_published_packet_is_decrypted(void **state)
+RIG_TEST(the_published_packet_is_decrypted)
 {
 	static const char *const drivers[] = {"crypto_aesni_mb", "crypto_chacha20_poly1305"};
 	static const uint8_t ethernet[14] = {[12] = 0x08};
-	struct rig *rig = *state;
 
 	for (unsigned int i = 0; i < RTE_DIM(drivers); i++) {
 		const struct nf_setting settings[] = {
@@ -59,22 +58,20 @@ static void the_published_packet_is_decrypted(void **state)
 }
 
 /* Whatever is encrypted comes back, in both directions, with or without UDP. */
-static void the_other_end_restores_every_byte(void **state)
+RIG_TEST(the_other_end_restores_every_byte)
 {
 	for (int in_udp = 0; in_udp < 2; in_udp++) {
 		const struct nf_setting settings[] = {{"in_udp", in_udp}};
 		struct esp_link *link =
-			esp_link_make(*state, "FastEncrypt", "FastEncrypt", settings, 1);
+			esp_link_make(rig, "FastEncrypt", "FastEncrypt", settings, 1);
 
 		esp_check_round_trips(link);
-		esp_link_free(link);
 	}
 }
 
 /* Initialization vectors count, so that none repeats, and those of the directions differ. */
-static void vectors_count(void **state)
+RIG_TEST(vectors_count)
 {
-	struct rig *rig = *state;
 	uint64_t first = 0;
 
 	rig_make(rig, "FastEncrypt", NULL, 0);
@@ -92,29 +89,27 @@ static void vectors_count(void **state)
 }
 
 /* A changed, shortened or misdirected ESP packet is freed and counted. */
-static void changed_packets_are_freed(void **state)
+RIG_TEST(changed_packets_are_freed)
 {
-	struct esp_link *link = esp_link_make(*state, "FastEncrypt", "FastEncrypt", NULL, 0);
+	struct esp_link *link = esp_link_make(rig, "FastEncrypt", "FastEncrypt", NULL, 0);
 
 	esp_check_changes_are_noticed(link);
-	esp_link_free(link);
 }
 
 /* A packet that was received before is freed if there is a window. */
-static void replays_are_freed(void **state)
+RIG_TEST(replays_are_freed)
 {
-	esp_check_replays(*state, "FastEncrypt", "FastEncrypt");
+	esp_check_replays(rig, "FastEncrypt", "FastEncrypt");
 }
 
 /* RFC 8439, section 2.3.2: the first bytes of a block of the key stream, and its last ones. */
-static void the_published_block_is_made(void **state)
+TEST(the_published_block_is_made)
 {
 	static const uint8_t nonce[] = {0, 0, 0, 9, 0, 0, 0, 0x4a, 0, 0, 0, 0};
 	static const uint8_t first[] = {0x10, 0xf1, 0xe7, 0xe4, 0xd1, 0x3b, 0x59, 0x15};
 	static const uint8_t last[] = {0xcb, 0xd0, 0x83, 0xe8, 0xa2, 0x50, 0x3c, 0x4e};
 	uint8_t key[CHACHA20_KEY], block[CHACHA20_BLOCK];
 
-	(void)state;
 	for (uint8_t i = 0; i < sizeof(key); i++)
 		key[i] = i;
 	chacha20_block(key, 1, nonce, block);
@@ -145,13 +140,11 @@ static struct rte_mbuf *light_packet(struct rig *rig, uint16_t length, uint8_t p
  * The light mode changes the first blocks only, with right checksums, and is its own inverse; also
  * when a payload is in two segments.
  */
-static void the_light_mode_is_its_own_inverse(void **state)
+RIG_TEST(the_light_mode_is_its_own_inverse)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
-	const struct nf_setting settings[] = {{"blocks", 2}};
-	struct rig *rig = *state;
 
-	rig_make(rig, "FastEncrypt", settings, 1);
+	RIG_MAKE(rig, "FastEncrypt", {"blocks", 2});
 	for (uint16_t length = 1; length < 400; length++) {
 		const uint8_t protocol = protocols[length % 2];
 		struct rte_mbuf *packet = light_packet(rig, length, protocol);
@@ -176,14 +169,12 @@ static void the_light_mode_is_its_own_inverse(void **state)
 }
 
 /* It passes what has no payload of UDP or TCP, and keeps a UDP checksum that is left out. */
-static void the_light_mode_passes_the_rest(void **state)
+RIG_TEST(the_light_mode_passes_the_rest)
 {
-	const struct nf_setting settings[] = {{"blocks", 1}};
-	struct rig *rig = *state;
 	struct rte_mbuf *packet;
 	struct packet_spec fragment = {.payload_length = 64, .fragment = RTE_IPV4_HDR_MF_FLAG};
 
-	rig_make(rig, "FastEncrypt", settings, 1);
+	RIG_MAKE(rig, "FastEncrypt", {"blocks", 1});
 	rig_offer(rig, light_packet(rig, 0, IPPROTO_UDP), 1);
 	assert_int_equal(rig->out.n, 1);
 	rig_offer(rig, light_packet(rig, 64, IPPROTO_ICMP), 1);
@@ -201,43 +192,20 @@ static void the_light_mode_passes_the_rest(void **state)
 }
 
 /* A key without its salt is refused, and so is a driver without ChaCha20. */
-static void wrong_keys_and_drivers_are_refused(void **state)
+RIG_TEST(wrong_keys_and_drivers_are_refused)
 {
 	static const struct nf_setting wrong[] = {
 		{"key", 0, "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"},
 		{"driver", 0, "crypto_openssl"},
 	};
-	struct rig *rig = *state;
-	const struct nf_config config = {.name = "FastEncrypt", .spare = rig->spare};
 
-	for (unsigned int i = 0; i < RTE_DIM(wrong); i++)
-		assert_null(nf_create(&config, &wrong[i], 1));
+	esp_check_refused(rig, "FastEncrypt", wrong, RTE_DIM(wrong));
 }
 
 /* No packet makes either end crash or leak. */
-static void survives_any_packet(void **state)
+RIG_TEST(survives_any_packet)
 {
-	struct esp_link *link = esp_link_make(*state, "FastEncrypt", "FastEncrypt", NULL, 0);
+	struct esp_link *link = esp_link_make(rig, "FastEncrypt", "FastEncrypt", NULL, 0);
 
 	esp_check_hostile(link);
-	esp_link_free(link);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_published_packet_is_decrypted, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_other_end_restores_every_byte, setup, teardown),
-		cmocka_unit_test_setup_teardown(vectors_count, setup, teardown),
-		cmocka_unit_test_setup_teardown(changed_packets_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(replays_are_freed, setup, teardown),
-		cmocka_unit_test(the_published_block_is_made),
-		cmocka_unit_test_setup_teardown(the_light_mode_is_its_own_inverse, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_light_mode_passes_the_rest, setup, teardown),
-		cmocka_unit_test_setup_teardown(wrong_keys_and_drivers_are_refused, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(survives_any_packet, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -23,10 +23,8 @@ static bool passes(struct rig *rig, uint8_t protocol, uint32_t source, uint16_t 
 static const uint32_t inside = RTE_IPV4(10, 1, 2, 3), outside = RTE_IPV4(100, 64, 1, 1);
 
 /* Of the filters in a file, the first that matches decides. */
-static void the_first_match_in_a_file_decides(void **state)
+FOLDER_TEST(the_first_match_in_a_file_decides)
 {
-	struct rig *rig = *state;
-
 	write_file("file", "# from our network\n"
 			   "\n"
 			   "deny tcp 10.1.0.0/16 any 25   # no mail\n"
@@ -51,10 +49,8 @@ static void the_first_match_in_a_file_decides(void **state)
 }
 
 /* A file without filters leaves all packets to the default. */
-static void a_file_without_filters_matches_nothing(void **state)
+FOLDER_TEST(a_file_without_filters_matches_nothing)
 {
-	struct rig *rig = *state;
-
 	write_file("file", "# none\n");
 	rig_make(rig, "ACL", of_file, 2);
 	assert_false(passes(rig, IPPROTO_TCP, inside, 1, outside, 1));
@@ -62,9 +58,8 @@ static void a_file_without_filters_matches_nothing(void **state)
 }
 
 /* All faults are named with file and line, then how a line is written. */
-static void every_fault_has_its_line(void **state)
+FOLDER_TEST(every_fault_has_its_line)
 {
-	(void)state;
 	write_file("file", "permit tcp any any\n"
 			   "allow tcp any any\n"
 			   "permit\n"
@@ -105,12 +100,11 @@ static void every_fault_has_its_line(void **state)
 }
 
 /* Of many faults the first 20 are printed; a missing file is named. */
-static void many_faults_are_counted(void **state)
+FOLDER_TEST(many_faults_are_counted)
 {
 	const char *printed;
 	char text[24 * 6] = "";
 
-	(void)state;
 	assert_string_equal(refusal("ACL", of_file, 2), "ACL: file: No such file or directory\n");
 	for (int i = 0; i < 23; i++)
 		strcat(text, "wrong\n");
@@ -158,14 +152,13 @@ static bool same(const struct filter *one, const struct filter *other)
 }
 
 /* Generated filters that are written to a file are read as the same ones. */
-static void what_is_written_is_read(void **state)
+FOLDER_TEST(what_is_written_is_read)
 {
 	enum { FILTERS = 2000 };
 	struct filter *generated = filters_generate("test", FILTERS, 7), *read;
 	FILE *file = fopen("file", "w");
 	uint32_t n;
 
-	(void)state;
 	for (int i = 0; i < FILTERS; i++)
 		write_filter(file, &generated[i]);
 	fclose(file);
@@ -198,13 +191,12 @@ static void write_hostile_line(FILE *file, uint64_t *random)
 }
 
 /* A file is refused whole, or read; nothing is read beyond its end. */
-static void hostile_files_are_refused_or_read(void **state)
+FOLDER_TEST(hostile_files_are_refused_or_read)
 {
 	const struct caught caught = stderr_catch();
 	uint64_t random = 1;
 	uint32_t accepted = 0;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		FILE *file = fopen("file", "w");
 		struct filter *filters;
@@ -219,24 +211,4 @@ static void hostile_files_are_refused_or_read(void **state)
 	}
 	assert_non_null(strstr(stderr_release(&caught), "not an IPv4 address\n"));
 	assert_in_range(accepted, 100, 1500);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_first_match_in_a_file_decides, setup_folder,
-						teardown_folder),
-		cmocka_unit_test_setup_teardown(a_file_without_filters_matches_nothing,
-						setup_folder, teardown_folder),
-		cmocka_unit_test_setup_teardown(every_fault_has_its_line, setup_folder,
-						teardown_folder),
-		cmocka_unit_test_setup_teardown(many_faults_are_counted, setup_folder,
-						teardown_folder),
-		cmocka_unit_test_setup_teardown(what_is_written_is_read, setup_folder,
-						teardown_folder),
-		cmocka_unit_test_setup_teardown(hostile_files_are_refused_or_read, setup_folder,
-						teardown_folder),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

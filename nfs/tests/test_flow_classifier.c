@@ -29,10 +29,8 @@ static const struct {
 };
 
 /* A flow's protocol and ports decide its class, and the class its codepoint. */
-static void ports_decide_the_class(void **state)
+RIG_TEST(ports_decide_the_class)
 {
-	struct rig *rig = *state;
-
 	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
 		const size_t at = i / 2;
 		struct packet_spec packet_spec = udp;
@@ -47,15 +45,13 @@ static void ports_decide_the_class(void **state)
 			assert_int_equal(service_sent(rig), cases[at].codepoint << 2);
 			assert_int_equal(rig_count(rig, cases[at].class), packets);
 		}
-		assert_int_equal(rig_count(rig, "started"), 1);
-		assert_int_equal(rig_count(rig, "packets"), 3);
+		assert_counts(rig, {"started", 1}, {"packets", 3});
 	}
 }
 
 /* Packets of new and known flows in one burst get their class and keep their order. */
-static void mixed_bursts_keep_their_order(void **state)
+RIG_TEST(mixed_bursts_keep_their_order)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[2 * RTE_DIM(cases)];
 
 	for (size_t i = 0; i < RTE_DIM(burst); i++) {
@@ -80,9 +76,8 @@ static void mixed_bursts_keep_their_order(void **state)
 }
 
 /* Only the codepoint changes: ECN bits stay, and with marking off nothing changes. */
-static void marks_only_the_codepoint(void **state)
+RIG_TEST(marks_only_the_codepoint)
 {
-	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"mark", 0}};
 
 	for (int marking = 0; marking < 2; marking++) {
@@ -101,12 +96,9 @@ static void marks_only_the_codepoint(void **state)
 }
 
 /* With a full table, packets of further flows are still classified. */
-static void full_table_still_classifies(void **state)
+RIG_TEST(full_table_still_classifies)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"flows", 8}};
-
-	rig_make(rig, "FlowClassifier", settings, 1);
+	RIG_MAKE(rig, "FlowClassifier", {"flows", 8});
 	for (uint32_t flow = 0; flow < 200; flow++) {
 		struct packet_spec packet_spec = udp;
 
@@ -120,12 +112,9 @@ static void full_table_still_classifies(void **state)
 }
 
 /* A removed flow's slot can be used by a flow of another class. */
-static void slots_are_reused(void **state)
+RIG_TEST(slots_are_reused)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"flows", 8}, {"timeout_s", 1}};
-
-	rig_make(rig, "FlowClassifier", settings, 2);
+	RIG_MAKE(rig, "FlowClassifier", {"flows", 8}, {"timeout_s", 1});
 	for (uint64_t i = 0; i < 1000; i++) {
 		struct packet_spec packet_spec = udp;
 
@@ -143,9 +132,8 @@ static void slots_are_reused(void **state)
  * A tagged packet is classified by its IPv4 header; non-initial fragments are of the standard
  * class; other than IPv4 passes unchanged.
  */
-static void tags_fragments_and_ipv6(void **state)
+RIG_TEST(tags_fragments_and_ipv6)
 {
-	struct rig *rig = *state;
 	struct packet_spec tagged = udp, fragment = udp;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
@@ -181,10 +169,9 @@ static void is_classified(struct rte_mbuf *passed)
 }
 
 /* No malformed packet passes, and hostile IPv4 packets get a class. */
-static void hostile_packets_get_a_class(void **state)
+RIG_TEST(hostile_packets_get_a_class)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(10, 0, 0, 2)};
-	struct rig *rig = *state;
 
 	rig_make(rig, "FlowClassifier", NULL, 0);
 	offer_malformed(rig);
@@ -192,19 +179,4 @@ static void hostile_packets_get_a_class(void **state)
 	assert_int_equal(rig->out.n, 0);
 	offer_hostile(rig, addresses, RTE_DIM(addresses), is_classified);
 	assert_true(rig_count(rig, "packets") > 1000);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(ports_decide_the_class, setup, teardown),
-		cmocka_unit_test_setup_teardown(mixed_bursts_keep_their_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(marks_only_the_codepoint, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_table_still_classifies, setup, teardown),
-		cmocka_unit_test_setup_teardown(slots_are_reused, setup, teardown),
-		cmocka_unit_test_setup_teardown(tags_fragments_and_ipv6, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_get_a_class, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

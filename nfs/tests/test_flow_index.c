@@ -72,13 +72,12 @@ static void find(struct pair *pair, uint32_t i)
 }
 
 /* Any sequence of additions, removals and lookups gives the same as a plain array. */
-static void agrees_with_an_array(void **state)
+TEST(agrees_with_an_array)
 {
 	static const uint32_t most[] = {1, 8, 9, 61, 1000};
 	static struct pair pair;
 	uint64_t random = 1;
 
-	(void)state;
 	for (size_t m = 0; m < RTE_DIM(most); m++) {
 		pair_make(&pair, most[m], 3 * most[m]);
 		for (int i = 0; i < 100000; i++) {
@@ -134,13 +133,12 @@ static uint64_t fresh_distance(const struct pair *pair)
  * Lookups take no longer after a million flows have come and gone: no slot stays behind. With
  * linear probing, the total distance depends on the keys, but not on the order of their addition.
  */
-static void removed_keys_leave_nothing(void **state)
+TEST(removed_keys_leave_nothing)
 {
 	static struct pair pair;
 	uint64_t random = 2;
 	uint32_t used = 0;
 
-	(void)state;
 	pair_make(&pair, 1024, MOST_KEYS);
 	for (int i = 0; i < 1000000; i++) {
 		const uint32_t key = random_below(&random, pair.keys);
@@ -217,11 +215,10 @@ static double mean_distance(int sequence, uint32_t most, uint64_t *random)
  * 50 above 0.75. Secrets are the same in each test, as some are bad: drawn anew, they failed now and
  * then.
  */
-static void sequences_do_not_cluster(void **state)
+TEST(sequences_do_not_cluster)
 {
 	uint64_t random = 1;
 
-	(void)state;
 	for (int sequence = 0; sequence < SEQUENCES; sequence++) {
 		int like_random = 0, clustered = 0;
 
@@ -258,13 +255,12 @@ static void choose_colliding(const struct flow_index *index, struct flow_key *ch
  * have 16, because bad secrets are not excluded: with a probability of even 1e-4 each, two have in
  * less than one test of 10 million. With equal secrets, all 1,024 are there.
  */
-static void collisions_are_of_one_index(void **state)
+TEST(collisions_are_of_one_index)
 {
 	static struct flow_key chosen[CHOSEN];
 	struct flow_index one;
 	int alike = 0;
 
-	(void)state;
 	assert_int_equal(flow_index_create(&one, CHOSEN), 0);
 	choose_colliding(&one, chosen);
 	flow_index_destroy(&one);
@@ -279,16 +275,4 @@ static void collisions_are_of_one_index(void **state)
 		flow_index_destroy(&other);
 	}
 	assert_in_range(alike, 0, 1);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_with_an_array),
-		cmocka_unit_test(removed_keys_leave_nothing),
-		cmocka_unit_test(sequences_do_not_cluster),
-		cmocka_unit_test(collisions_are_of_one_index),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

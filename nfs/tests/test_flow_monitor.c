@@ -1,9 +1,8 @@
 #include "tests/offloading.h"
 
 /* Matches are counted per rule, packet and flow; every packet passes unchanged. */
-static void counts_matches(void **state)
+BOTH_TEST(counts_matches)
 {
-	struct rig *rig = *state;
 	const char *ssh = witness_of("ssh"), *vnc = witness_of("vnc");
 	char both[128];
 	struct rte_mbuf *burst[5];
@@ -19,21 +18,16 @@ static void counts_matches(void **state)
 	assert_int_equal(rig->out.n, 5);
 	for (int i = 0; i < 5; i++)
 		assert_true(checksums_right(rig->out.packets[i]));
-	assert_int_equal(rig_count(rig, "packets"), 5);
-	assert_int_equal(rig_count(rig, "scanned"), 4);
-	assert_int_equal(rig_count(rig, "matches"), 4);
-	assert_int_equal(rig_count(rig, "started"), 3);
-	assert_int_equal(rig_count(rig, "matching_flows"), 2);
+	assert_counts(rig, {"packets", 5}, {"scanned", 4}, {"matches", 4}, {"started", 3},
+		      {"matching_flows", 2});
 }
 
 /* A removed flow starts again without matches. */
-static void removed_flows_restart_without_matches(void **state)
+BOTH_TEST(removed_flows_restart_without_matches)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
 	const char *ssh = witness_of("ssh");
 
-	rig_make(rig, "FlowMonitor", settings, 2);
+	RIG_MAKE(rig, "FlowMonitor", {"flows", 64}, {"timeout_s", 10});
 	rig_offer(rig, packet_with(rig, 1, ssh), SECOND);
 	rig_offer(rig, packet_with(rig, 1, ssh), 2 * SECOND);
 	assert_int_equal(rig_count(rig, "matching_flows"), 1);
@@ -41,14 +35,12 @@ static void removed_flows_restart_without_matches(void **state)
 		rig_offer(rig, packet_with(rig, 2, "nothing"), s * SECOND);
 	assert_int_equal(rig_count(rig, "aged"), 1);
 	rig_offer(rig, packet_with(rig, 1, ssh), 40 * SECOND);
-	assert_int_equal(rig_count(rig, "matching_flows"), 2);
-	assert_int_equal(rig_count(rig, "matches"), 3);
+	assert_counts(rig, {"matching_flows", 2}, {"matches", 3});
 }
 
 /* A pipeline returns with packets under way and sends them later; run to completion does not. */
-static void executes_as_configured(void **state)
+BOTH_TEST(executes_as_configured)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[NF_BURST];
 
 	rig_make(rig, "FlowMonitor", NULL, 0);
@@ -64,43 +56,27 @@ static void executes_as_configured(void **state)
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
-static void packets_keep_their_order(void **state)
+BOTH_TEST(packets_keep_their_order)
 {
-	check_order_kept(*state, "FlowMonitor");
+	check_order_kept(rig, "FlowMonitor");
 }
 
 /* Packets that cannot be scanned completely pass and are counted. */
-static void unscannable_packets_pass(void **state)
+BOTH_TEST(unscannable_packets_pass)
 {
-	check_segments(*state, "FlowMonitor", true);
+	check_segments(rig, "FlowMonitor", true);
 }
 
 /* No packet makes it crash or leak, and malformed ones are freed. */
-static void survives_any_packet(void **state)
+BOTH_TEST(survives_any_packet)
 {
-	check_survives_any_packet(*state, "FlowMonitor");
+	check_survives_any_packet(rig, "FlowMonitor");
 }
 
 /* Without an accelerator the function cannot be created. */
-static void needs_an_accelerator(void **state)
+TEST(needs_an_accelerator)
 {
 	const struct nf_config config = {.name = "FlowMonitor"};
 
-	(void)state;
 	assert_null(nf_create(&config, NULL, 0));
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		BOTH(counts_matches),
-		BOTH(removed_flows_restart_without_matches),
-		BOTH(executes_as_configured),
-		BOTH(packets_keep_their_order),
-		BOTH(unscannable_packets_pass),
-		BOTH(survives_any_packet),
-		cmocka_unit_test(needs_an_accelerator),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -17,39 +17,30 @@ static struct rte_mbuf *of_flow(struct rig *rig, uint32_t flow)
 }
 
 /* Packets of a flow are counted with their bytes, and sent on. */
-static void counts_packets_and_bytes(void **state)
+RIG_TEST(counts_packets_and_bytes)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "FlowStats", NULL, 0);
 	for (int i = 0; i < 3; i++) {
 		rig_offer(rig, of_flow(rig, 0), 1);
 		assert_int_equal(rig->out.n, 1);
 	}
-	assert_int_equal(rig_count(rig, "packets"), 3);
-	assert_int_equal(rig_count(rig, "bytes"), 3 * (14 + 20 + 8 + 8));
-	assert_int_equal(rig_count(rig, "started"), 1);
+	assert_counts(rig, {"packets", 3}, {"bytes", 3 * (14 + 20 + 8 + 8)}, {"started", 1});
 }
 
 /* Two packets of a new flow in one burst start one flow. */
-static void one_new_flow_in_a_burst(void **state)
+RIG_TEST(one_new_flow_in_a_burst)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[] = {of_flow(rig, 7), of_flow(rig, 7), of_flow(rig, 8)};
 
 	rig_make(rig, "FlowStats", NULL, 0);
 	rig_offer_burst(rig, burst, 3, 1);
-	assert_int_equal(rig_count(rig, "started"), 2);
-	assert_int_equal(rig_count(rig, "packets"), 3);
+	assert_counts(rig, {"started", 2}, {"packets", 3});
 }
 
 /* A flow that is silent for the timeout is removed, and starts again later. */
-static void silent_flows_are_removed(void **state)
+RIG_TEST(silent_flows_are_removed)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
-
-	rig_make(rig, "FlowStats", settings, 2);
+	RIG_MAKE(rig, "FlowStats", {"flows", 64}, {"timeout_s", 10});
 	rig_offer(rig, of_flow(rig, 0), SECOND);
 	for (uint64_t s = 2; s < 30; s++)
 		rig_offer(rig, of_flow(rig, 1), s * SECOND);
@@ -59,9 +50,8 @@ static void silent_flows_are_removed(void **state)
 }
 
 /* A timeout holds however few packets there are: no packet came between, so no sweep either. */
-static void a_packet_after_the_timeout_starts_a_flow(void **state)
+RIG_TEST(a_packet_after_the_timeout_starts_a_flow)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *burst[] = {of_flow(rig, 0), of_flow(rig, 0)};
 
 	rig_make(rig, "FlowStats", NULL, 0);
@@ -69,24 +59,18 @@ static void a_packet_after_the_timeout_starts_a_flow(void **state)
 	rig_offer(rig, of_flow(rig, 0), 60 * SECOND);
 	assert_int_equal(rig_count(rig, "started"), 1);
 	rig_offer_burst(rig, burst, 2, 120 * SECOND);
-	assert_int_equal(rig_count(rig, "started"), 2);
-	assert_int_equal(rig_count(rig, "aged"), 1);
-	assert_int_equal(rig_count(rig, "packets"), 4);
+	assert_counts(rig, {"started", 2}, {"aged", 1}, {"packets", 4});
 }
 
 /* A full table lets packets of further flows pass, and counts them. */
-static void full_table_lets_packets_pass(void **state)
+RIG_TEST(full_table_lets_packets_pass)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"flows", 8}};
-
-	rig_make(rig, "FlowStats", settings, 1);
+	RIG_MAKE(rig, "FlowStats", {"flows", 8});
 	for (uint32_t flow = 0; flow < 200; flow++) {
 		rig_offer(rig, of_flow(rig, flow), 1);
 		assert_int_equal(rig->out.n, 1);
 	}
-	assert_int_equal(rig_count(rig, "packets"), 8);
-	assert_int_equal(rig_count(rig, "untracked"), 192);
+	assert_counts(rig, {"packets", 8}, {"untracked", 192});
 }
 
 #define FLOWS 60
@@ -95,13 +79,11 @@ static void full_table_lets_packets_pass(void **state)
  * For bursts of random flows with pauses, a flow starts exactly when it has been silent for the
  * timeout, and all flows age in the end.
  */
-static void random_flows_start_and_age_as_in_an_array(void **state)
+RIG_TEST(random_flows_start_and_age_as_in_an_array)
 {
-	const struct nf_setting settings[] = {{"flows", FLOWS}, {"timeout_s", 1}};
-	struct rig *rig = *state;
 	uint64_t last[FLOWS] = {0}, now_us = SECOND, started = 0, random = 1;
 
-	rig_make(rig, "FlowStats", settings, 2);
+	RIG_MAKE(rig, "FlowStats", {"flows", FLOWS}, {"timeout_s", 1});
 	for (int i = 0; i < 20000; i++) {
 		const uint16_t n = (uint16_t)random_below(&random, NF_BURST);
 		struct rte_mbuf *burst[NF_BURST];
@@ -119,8 +101,7 @@ static void random_flows_start_and_age_as_in_an_array(void **state)
 	}
 	for (int burst = 0; burst < 40; burst++)
 		rig_offer_burst(rig, NULL, 0, now_us += SECOND / 10);
-	assert_int_equal(rig_count(rig, "aged"), started);
-	assert_int_equal(rig_count(rig, "untracked"), 0);
+	assert_counts(rig, {"aged", started}, {"untracked", 0});
 }
 
 /* A flow other than `flow` for which `flow` is guessed: slot and tag are the same. */
@@ -142,27 +123,23 @@ static uint32_t confused_with(const struct rig *rig, uint32_t flow)
 }
 
 /* Flows with the same slot and tag are distinguished when they start, go on, and have aged. */
-static void similar_flows_are_distinguished(void **state)
+RIG_TEST(similar_flows_are_distinguished)
 {
-	const struct nf_setting settings[] = {{"flows", 8}};
-	struct rig *rig = *state;
 	uint32_t flows[2] = {0};
 
-	rig_make(rig, "FlowStats", settings, 1);
+	RIG_MAKE(rig, "FlowStats", {"flows", 8});
 	flows[1] = confused_with(rig, 0);
 	for (int i = 0; i < 4; i++)
 		rig_offer(rig, of_flow(rig, flows[i % 2]), SECOND);
 	assert_int_equal(rig_count(rig, "started"), 2);
 	rig_offer(rig, of_flow(rig, flows[0]), 60 * SECOND);
 	rig_offer(rig, of_flow(rig, flows[1]), 61 * SECOND);
-	assert_int_equal(rig_count(rig, "started"), 3);
-	assert_int_equal(rig_count(rig, "packets"), 6);
+	assert_counts(rig, {"started", 3}, {"packets", 6});
 }
 
 /* Tagged packets are counted by their IPv4 header; other than IPv4 passes uncounted. */
-static void tagged_packets_are_counted(void **state)
+RIG_TEST(tagged_packets_are_counted)
 {
-	struct rig *rig = *state;
 	struct packet_spec tagged = udp;
 	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06};
 
@@ -171,15 +148,12 @@ static void tagged_packets_are_counted(void **state)
 	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
 	rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "packets"), 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
+	assert_counts(rig, {"packets", 1}, {"other", 1});
 }
 
 /* Malformed packets are neither sent nor counted as a flow. */
-static void malformed_packets_are_freed(void **state)
+RIG_TEST(malformed_packets_are_freed)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "FlowStats", NULL, 0);
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "packets"), 0);
@@ -193,11 +167,10 @@ static void check_not_malformed(struct rte_mbuf *passed)
 }
 
 /* Each hostile packet belongs to a flow, passes unchanged, or is freed. */
-static void hostile_packets_are_counted_once(void **state)
+RIG_TEST(hostile_packets_are_counted_once)
 {
 	const uint32_t addresses[] = {udp.source, udp.destination};
 	static const char *counters[] = {"packets", "untracked", "other", "malformed"};
-	struct rig *rig = *state;
 	uint64_t counted = 0;
 
 	rig_make(rig, "FlowStats", NULL, 0);
@@ -206,24 +179,4 @@ static void hostile_packets_are_counted_once(void **state)
 		counted += rig_count(rig, counters[i]);
 	assert_in_range(counted, HOSTILE_PACKETS, HOSTILE_PACKETS + NF_BURST - 1);
 	assert_true(rig_count(rig, "started") > 500);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(counts_packets_and_bytes, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_new_flow_in_a_burst, setup, teardown),
-		cmocka_unit_test_setup_teardown(silent_flows_are_removed, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_packet_after_the_timeout_starts_a_flow, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(full_table_lets_packets_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(random_flows_start_and_age_as_in_an_array, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(similar_flows_are_distinguished, setup, teardown),
-		cmocka_unit_test_setup_teardown(tagged_packets_are_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(malformed_packets_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_counted_once, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -2,9 +2,8 @@
 #include "tests/flow_tracker_rig.h"
 
 /* Both ends may have the same address. */
-static void both_ends_may_share_an_address(void **state)
+RIG_TEST(both_ends_may_share_an_address)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = tcp;
 
 	packet_spec.destination = packet_spec.source;
@@ -16,9 +15,8 @@ static void both_ends_may_share_an_address(void **state)
 }
 
 /* A handshake within one burst is one connection. */
-static void handshake_within_a_burst(void **state)
+RIG_TEST(handshake_within_a_burst)
 {
-	struct rig *rig = *state;
 	struct packet_spec packets[] = {tcp, reply_to(&tcp), tcp};
 	struct rte_mbuf *burst[3];
 
@@ -35,24 +33,17 @@ static void handshake_within_a_burst(void **state)
 }
 
 /* Invalid packets pass if configured, and are still counted. */
-static void invalid_packets_pass_if_configured(void **state)
+RIG_TEST(invalid_packets_pass_if_configured)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"pass_invalid", 1}};
-
-	rig_make(rig, "FlowTracker", settings, 1);
+	RIG_MAKE(rig, "FlowTracker", {"pass_invalid", 1});
 	assert_true(passes(rig, &tcp, false, ACK, 1));
-	assert_int_equal(rig_count(rig, "invalid"), 1);
-	assert_int_equal(rig_count(rig, "started"), 0);
+	assert_counts(rig, {"invalid", 1}, {"started", 0});
 }
 
 /* Invalid packets do not use an entry of the table. */
-static void invalid_packets_use_no_entry(void **state)
+RIG_TEST(invalid_packets_use_no_entry)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"connections", 8}};
-
-	rig_make(rig, "FlowTracker", settings, 1);
+	RIG_MAKE(rig, "FlowTracker", {"connections", 8});
 	for (uint32_t i = 0; i < 1000; i++) {
 		struct packet_spec packet_spec = tcp;
 
@@ -64,13 +55,11 @@ static void invalid_packets_use_no_entry(void **state)
 }
 
 /* A full table frees packets that open a connection, and counts them; others are invalid. */
-static void full_table_frees_new_connections(void **state)
+RIG_TEST(full_table_frees_new_connections)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"connections", 8}};
 	uint64_t full, tracked;
 
-	rig_make(rig, "FlowTracker", settings, 1);
+	RIG_MAKE(rig, "FlowTracker", {"connections", 8});
 	for (uint32_t i = 0; i < 200; i++) {
 		struct packet_spec packet_spec = tcp;
 		bool passed;
@@ -91,29 +80,24 @@ static void full_table_frees_new_connections(void **state)
 		packet_spec.protocol = IPPROTO_UDP;
 		assert_false(passes(rig, &packet_spec, false, 0, 1));
 	}
-	assert_int_equal(rig_count(rig, "invalid"), 200);
-	assert_int_equal(rig_count(rig, "full"), full + 200);
+	assert_counts(rig, {"invalid", 200}, {"full", full + 200});
 }
 
 /* A connection on the ports of one that was over counts as started. */
-static void reopened_connections_count_as_started(void **state)
+RIG_TEST(reopened_connections_count_as_started)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "FlowTracker", NULL, 0);
 	for (uint64_t i = 0; i < 3; i++) {
 		assert_true(passes(rig, &tcp, false, SYN, 1));
 		assert_true(passes(rig, &tcp, false, SYN, 1));
 		assert_true(passes(rig, &tcp, true, RST, 1));
-		assert_int_equal(rig_count(rig, "started"), 1 + i);
-		assert_int_equal(rig_count(rig, "restarted"), i);
+		assert_counts(rig, {"started", 1 + i}, {"restarted", i});
 	}
 }
 
 /* A timeout holds however few packets there are: no packet came between, so no sweep either. */
-static void a_packet_after_the_timeout_finds_no_connection(void **state)
+RIG_TEST(a_packet_after_the_timeout_finds_no_connection)
 {
-	struct rig *rig = *state;
 	struct packet_spec udp = tcp;
 
 	rig_make(rig, "FlowTracker", NULL, 0);
@@ -127,14 +111,12 @@ static void a_packet_after_the_timeout_finds_no_connection(void **state)
 	udp.protocol = IPPROTO_UDP;
 	assert_true(passes(rig, &udp, false, 0, 250 * SECOND));
 	assert_true(passes(rig, &udp, true, 0, 280 * SECOND));
-	assert_int_equal(rig_count(rig, "udp_new"), 1);
-	assert_int_equal(rig_count(rig, "udp_replied"), 0);
+	assert_counts(rig, {"udp_new", 1}, {"udp_replied", 0});
 }
 
 /* ICMP, other protocols, non-initial fragments and IPv6 pass untracked. */
-static void other_packets_pass_untracked(void **state)
+RIG_TEST(other_packets_pass_untracked)
 {
-	struct rig *rig = *state;
 	struct packet_spec icmp = tcp, tunnel = tcp, fragment = tcp, tagged = tcp;
 	struct rte_mbuf *six = packet_from_spec(rig, &tcp);
 
@@ -169,10 +151,9 @@ static void fits(struct rte_mbuf *passed)
 }
 
 /* No malformed packet passes, and the counters of states add up after hostile packets. */
-static void states_add_up_after_hostile_packets(void **state)
+RIG_TEST(states_add_up_after_hostile_packets)
 {
 	const uint32_t addresses[] = {tcp.source, tcp.destination};
-	struct rig *rig = *state;
 	uint64_t there = 0;
 
 	rig_make(rig, "FlowTracker", NULL, 0);
@@ -184,25 +165,4 @@ static void states_add_up_after_hostile_packets(void **state)
 	assert_int_equal(there, rig_count(rig, "started") - rig_count(rig, "restarted") -
 					rig_count(rig, "aged"));
 	assert_true(rig_count(rig, "tracked") > 500);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(both_ends_may_share_an_address, setup, teardown),
-		cmocka_unit_test_setup_teardown(handshake_within_a_burst, setup, teardown),
-		cmocka_unit_test_setup_teardown(invalid_packets_pass_if_configured, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(invalid_packets_use_no_entry, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_table_frees_new_connections, setup, teardown),
-		cmocka_unit_test_setup_teardown(reopened_connections_count_as_started, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_packet_after_the_timeout_finds_no_connection,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets_pass_untracked, setup, teardown),
-		cmocka_unit_test_setup_teardown(states_add_up_after_hostile_packets, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -58,10 +58,8 @@ FLOW_OFFLOAD_REGISTER(card_backend)
 
 static void open_with_card(struct rig *rig, uint64_t now_us)
 {
-	const struct nf_setting settings[] = {{"connections", 64}, {"established_s", 10}};
-
 	card.works = true;
-	rig_make(rig, "FlowTracker", settings, 2);
+	RIG_MAKE(rig, "FlowTracker", {"connections", 64}, {"established_s", 10});
 	card.works = false;
 	passes(rig, &tcp, false, SYN, now_us);
 	passes(rig, &tcp, true, SYN | ACK, now_us);
@@ -73,10 +71,8 @@ static void open_with_card(struct rig *rig, uint64_t now_us)
 }
 
 /* A connection is kept while the card forwards it, and then removed from both. */
-static void connections_live_while_the_card_forwards(void **state)
+RIG_TEST(connections_live_while_the_card_forwards)
 {
-	struct rig *rig = *state;
-
 	open_with_card(rig, SECOND);
 	card.active = true;
 	assert_false(forgotten_after(rig, SECOND, 100));
@@ -87,10 +83,9 @@ static void connections_live_while_the_card_forwards(void **state)
 }
 
 /* The cores process a closing connection, and the card an established one again. */
-static void closing_connections_return_to_the_cores(void **state)
+RIG_TEST(closing_connections_return_to_the_cores)
 {
 	static const uint8_t ends[] = {FIN | ACK, RST};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(ends); i++) {
 		open_with_card(rig, SECOND);
@@ -102,16 +97,4 @@ static void closing_connections_return_to_the_cores(void **state)
 	passes(rig, &tcp, true, SYN | ACK, SECOND);
 	passes(rig, &tcp, false, ACK, SECOND);
 	assert_int_equal(card.forwarded, 1);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(connections_live_while_the_card_forwards, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(closing_connections_return_to_the_cores, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

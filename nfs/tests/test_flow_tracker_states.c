@@ -112,10 +112,8 @@ static const struct step scenarios[][MOST_STEPS] = {
 };
 
 /* Connections change state by the flags of both ends; invalid packets change nothing. */
-static void tcp_states_follow_flags(void **state)
+RIG_TEST(tcp_states_follow_flags)
 {
-	struct rig *rig = *state;
-
 	for (size_t scenario = 0; scenario < 2 * RTE_DIM(scenarios); scenario++) {
 		const struct step *step = scenarios[scenario / 2];
 		const struct packet_spec packet_spec = scenario % 2 ? reply_to(&tcp) : tcp;
@@ -131,15 +129,13 @@ static void tcp_states_follow_flags(void **state)
 			invalid += step[i].state == NULL;
 			tracked += step[i].state != NULL;
 		}
-		assert_int_equal(rig_count(rig, "invalid"), invalid);
-		assert_int_equal(rig_count(rig, "tracked"), tracked);
+		assert_counts(rig, {"invalid", invalid}, {"tracked", tracked});
 	}
 }
 
 /* A UDP flow is new until the first reply, and replied from then on. */
-static void udp_states_follow_replies(void **state)
+RIG_TEST(udp_states_follow_replies)
 {
-	struct rig *rig = *state;
 	struct packet_spec udp = tcp;
 
 	udp.protocol = IPPROTO_UDP;
@@ -155,12 +151,8 @@ static void udp_states_follow_replies(void **state)
 }
 
 /* Each state has its timeout. */
-static void each_state_has_its_timeout(void **state)
+RIG_TEST(each_state_has_its_timeout)
 {
-	static const struct nf_setting settings[] = {
-		{"opening_s", 3}, {"established_s", 50}, {"closing_s", 10},   {"over_s", 5},
-		{"udp_new_s", 4}, {"udp_s", 8},          {"connections", 64},
-	};
 	static const struct {
 		uint8_t protocol;
 		struct step steps[7];
@@ -191,13 +183,14 @@ static void each_state_has_its_timeout(void **state)
 		{IPPROTO_UDP, {{0, 0, ""}}, 4},
 		{IPPROTO_UDP, {{0, 0, ""}, {1, 0, ""}}, 8},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		struct packet_spec packet_spec = tcp;
 
 		packet_spec.protocol = cases[i].protocol;
-		rig_make(rig, "FlowTracker", settings, RTE_DIM(settings));
+		RIG_MAKE(rig, "FlowTracker", {"opening_s", 3}, {"established_s", 50},
+			 {"closing_s", 10}, {"over_s", 5}, {"udp_new_s", 4}, {"udp_s", 8},
+			 {"connections", 64});
 		for (int j = 0; cases[i].steps[j].state; j++)
 			assert_true(passes(rig, &packet_spec, cases[i].steps[j].reply,
 					   cases[i].steps[j].flags, SECOND));
@@ -205,15 +198,4 @@ static void each_state_has_its_timeout(void **state)
 		assert_true(forgotten_after(rig, SECOND + (uint64_t)(cases[i].lives_s * 1e6), 4));
 		assert_string_equal(state_now(rig), "none");
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(tcp_states_follow_flags, setup, teardown),
-		cmocka_unit_test_setup_teardown(udp_states_follow_replies, setup, teardown),
-		cmocka_unit_test_setup_teardown(each_state_has_its_timeout, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,11 +38,10 @@ static bool exists(const char *folder, const char *name)
 }
 
 /* A matching file or folder that is a day old is removed; newer ones and other names stay. */
-static void stale_entries_are_removed(void **state)
+TEST(stale_entries_are_removed)
 {
 	char folder[PATH_MAX];
 
-	(void)state;
 	assert_int_equal(folder_make(folder, sizeof(folder)), 0);
 	make_file(folder, "1.json.7");
 	make_file(folder, "2.json.7");
@@ -63,18 +61,7 @@ static void stale_entries_are_removed(void **state)
 }
 
 /* A folder that does not exist is no error. */
-static void a_missing_folder_is_ignored(void **state)
+TEST(a_missing_folder_is_ignored)
 {
-	(void)state;
 	folder_remove_stale("/nowhere", "*");
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stale_entries_are_removed),
-		cmocka_unit_test(a_missing_folder_is_ignored),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

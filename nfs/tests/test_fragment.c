@@ -71,10 +71,9 @@ static struct rte_mbuf *long_packet(struct rig *rig, uint16_t length, uint8_t *p
 }
 
 /* For any length, segments and MTU, fragments fit and reassemble to the packet. */
-static void fragments_reassemble_to_the_packet(void **state)
+RIG_TEST(fragments_reassemble_to_the_packet)
 {
 	static const uint16_t mtus[] = {68, 69, 120, 576, 1280, 1500};
-	struct rig *rig = *state;
 	uint64_t random = 9;
 
 	for (int i = 0; i < 400; i++) {
@@ -93,11 +92,10 @@ static void fragments_reassemble_to_the_packet(void **state)
 }
 
 /* With an MTU above a buffer's size, all fragments but the first fill a buffer. */
-static void mtu_above_buffer_size(void **state)
+RIG_TEST(mtu_above_buffer_size)
 {
 	enum { MTU = 4000, LONG = 7000 };
 	static uint8_t payload[LONG], together[65536];
-	struct rig *rig = *state;
 	const int n = cut(rig, long_packet(rig, LONG, payload), MTU);
 
 	assert_int_equal(n, 3); /* 3,976, 2,008 and 1,024 bytes behind their headers */
@@ -108,9 +106,8 @@ static void mtu_above_buffer_size(void **state)
 }
 
 /* A fragment can be fragmented again and keeps its place in the datagram. */
-static void fragments_can_be_fragmented(void **state)
+RIG_TEST(fragments_can_be_fragmented)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 
 	packet_spec.fragment = RTE_IPV4_HDR_MF_FLAG | 10;
@@ -124,11 +121,10 @@ static void fragments_can_be_fragmented(void **state)
 }
 
 /* Non-initial fragments carry only the options with the copied flag (RFC 791). */
-static void only_copied_options_are_repeated(void **state)
+RIG_TEST(only_copied_options_are_repeated)
 {
 	static const uint8_t options[12] = {0x07, 7, 4, 0, 0, 0, 0, /* record route: not copied */
 					    0x94, 4, 0, 0, 0};      /* router alert: copied */
-	struct rig *rig = *state;
 	uint8_t payload[200], together[65536];
 	struct rte_mbuf *packet = long_packet(rig, sizeof(payload), payload);
 	char *front = rte_pktmbuf_prepend(packet, sizeof(options));
@@ -166,9 +162,8 @@ static void assert_refused(struct rig *rig, struct rte_mbuf *packet, uint16_t mt
 }
 
 /* Without buffers for all fragments, none is made. */
-static void without_buffers_nothing_is_fragmented(void **state)
+RIG_TEST(without_buffers_nothing_is_fragmented)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *taken[RIG_PACKETS];
 	uint8_t payload[1000];
 
@@ -178,11 +173,10 @@ static void without_buffers_nothing_is_fragmented(void **state)
 }
 
 /* At most 256 fragments are made, here of 48 bytes each behind their headers. */
-static void fragments_are_limited(void **state)
+RIG_TEST(fragments_are_limited)
 {
 	enum { MOST = FRAGMENTS_MOST * 48 };
 	static uint8_t payload[MOST], together[65536];
-	struct rig *rig = *state;
 	const int n = cut(rig, long_packet(rig, MOST - 8, payload), 68);
 
 	assert_int_equal(n, FRAGMENTS_MOST);
@@ -192,30 +186,11 @@ static void fragments_are_limited(void **state)
 }
 
 /* A fragment that ends beyond the largest datagram is rejected. */
-static void fragments_beyond_64_kb_are_rejected(void **state)
+RIG_TEST(fragments_beyond_64_kb_are_rejected)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 
 	packet_spec.fragment = RTE_IPV4_HDR_OFFSET_MASK;
 	packet_spec.payload_length = 80;
 	assert_refused(rig, packet_from_spec(rig, &packet_spec), 68, -EMSGSIZE);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(fragments_reassemble_to_the_packet, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(mtu_above_buffer_size, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_can_be_fragmented, setup, teardown),
-		cmocka_unit_test_setup_teardown(only_copied_options_are_repeated, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_nothing_is_fragmented, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(fragments_are_limited, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_beyond_64_kb_are_rejected, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -43,30 +43,28 @@ static void note_unmatched(struct gpu_rig *gpu, struct rte_mbuf *packet,
 }
 
 /* Filters near whose edges packets lie decide as those in C, with either default. */
-static void equals_the_function_in_c(void **state)
+RIG_TEST(equals_the_function_in_c)
 {
 	for (int permit = 0; permit <= 1; permit++) {
 		const struct nf_setting settings[] = {
 			{"filters", FILTERS}, {"default_permit", permit}, {"seed", 3}};
-		struct gpu_rig *gpu = gpu_rig_make(*state, "ACL", settings, RTE_DIM(settings));
+		struct gpu_rig *gpu = gpu_rig_make(rig, "ACL", settings, RTE_DIM(settings));
 
 		gpu->check = note_unmatched;
 		unmatched = 0;
 		offer_near_filters(gpu, 3, gpu_rig_count(4000) / 2);
-		assert_true(rig_count(*state, "permitted") > 200);
-		assert_true(rig_count(*state, "denied") > 100);
+		assert_true(rig_count(rig, "permitted") > 200);
+		assert_true(rig_count(rig, "denied") > 100);
 		assert_true(unmatched > 100);
-		assert_int_equal(rig_count(*state, "unmatched"), unmatched);
-		gpu_rig_free(gpu);
+		assert_int_equal(rig_count(rig, "unmatched"), unmatched);
 	}
 }
 
 /* Hostile packets have the same verdicts everywhere, by their headers alone, too. */
-static void hostile_packets_have_the_same_verdicts(void **state)
+RIG_TEST(hostile_packets_have_the_same_verdicts)
 {
-	const struct nf_setting settings[] = {{"filters", FILTERS}, {"seed", 2}};
 	static uint32_t addresses[FILTERS];
-	struct gpu_rig *gpu = gpu_rig_make(*state, "ACL", settings, RTE_DIM(settings));
+	struct gpu_rig *gpu = gpu_rig_make(rig, "ACL", SETTINGS({"filters", FILTERS}, {"seed", 2}));
 	uint64_t seed = 2;
 
 	for (unsigned int i = 0; i < FILTERS; i++) {
@@ -77,37 +75,19 @@ static void hostile_packets_have_the_same_verdicts(void **state)
 	gpu_rig_offer_hostile(gpu, addresses, FILTERS, gpu_rig_count(3000));
 	gpu->most_held = GPU_HEADERS;
 	gpu_rig_offer_hostile(gpu, addresses, FILTERS, 3000);
-	assert_true(rig_count(*state, "malformed") > 100);
-	assert_true(rig_count(*state, "other") > 50);
-	gpu_rig_free(gpu);
+	assert_true(rig_count(rig, "malformed") > 100);
+	assert_true(rig_count(rig, "other") > 50);
 }
 
 /* No filter at all, and a file whose first match hides later ones. */
-static void filters_of_a_file_are_searched_in_order(void **state)
+FOLDER_TEST(filters_of_a_file_are_searched_in_order)
 {
-	const struct nf_setting none[] = {{"filters", 0}};
-	const struct nf_setting settings[] = {{"file", .text = "file"}};
-	struct gpu_rig *gpu = gpu_rig_make(*state, "ACL", none, 1);
+	struct gpu_rig *gpu = gpu_rig_make(rig, "ACL", SETTINGS({"filters", 0}));
 
 	gpu_rig_offer_hostile(gpu, NULL, 0, 300);
-	gpu_rig_free(gpu);
 	write_file("file", "deny udp 10.0.0.0/8 any 50-60\npermit ip any any\ndeny ip any any\n");
-	gpu = gpu_rig_make(*state, "ACL", settings, 1);
+	gpu = gpu_rig_make(rig, "ACL", SETTINGS({"file", .text = "file"}));
 	offer_near_filters(gpu, 3, 500);
 	gpu_rig_offer_hostile(gpu, NULL, 0, 500);
-	assert_int_equal(rig_count(*state, "unmatched"), 0);
-	gpu_rig_free(gpu);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(equals_the_function_in_c, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_have_the_same_verdicts, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(filters_of_a_file_are_searched_in_order,
-						setup_folder, teardown_folder),
-	};
-
-	return test_main("gpu_acl", tests, RTE_DIM(tests));
+	assert_int_equal(rig_count(rig, "unmatched"), 0);
 }

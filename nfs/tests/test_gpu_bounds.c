@@ -56,25 +56,24 @@ static void check(struct rig *rig, const char *name, const struct nf_setting *se
 }
 
 /* No kernel reads beyond what a slot holds, nor writes beyond its result's room. */
-static void kernels_stay_in_their_slots(void **state)
+TEST_WITH(kernels_stay_in_their_slots, struct rig *rig, setup_to_completion, teardown)
 {
 	const struct nf_setting few[] = {{"routes", 1000}}, tunnel[] = {{"tunnel", 1}},
 				transport[] = {{"tunnel", 0}};
 
-	check(*state, "IPRouter", few, 1);
-	check(*state, "ACL", NULL, 0);
+	check(rig, "IPRouter", few, 1);
+	check(rig, "ACL", NULL, 0);
 	if (nf_find("IPSec")) {
-		check(*state, "IPSec", tunnel, 1);
-		check(*state, "IPSec", transport, 1);
+		check(rig, "IPSec", tunnel, 1);
+		check(rig, "IPSec", transport, 1);
 	}
-	if (((struct rig *)*state)->accelerators[ACCELERATOR_REGEX])
-		check(*state, "NIDS", NULL, 0);
+	if (rig->accelerators[ACCELERATOR_REGEX])
+		check(rig, "NIDS", NULL, 0);
 }
 
 /* Only functions with a kernel have tables. */
-static void other_functions_have_no_kernel(void **state)
+RIG_TEST(other_functions_have_no_kernel)
 {
-	struct rig *rig = *state;
 	struct gpu_state tables;
 
 	rig_make(rig, "Null", NULL, 0);
@@ -82,15 +81,4 @@ static void other_functions_have_no_kernel(void **state)
 	assert_false(gpu_state_build(rig->nf, &tables));
 	assert_string_equal(gpu_nf_name(gpu_nf_of("NIDS")), "NIDS");
 	assert_null(gpu_verdict_name(GPU_NFS, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(kernels_stay_in_their_slots, setup_to_completion,
-						teardown),
-		cmocka_unit_test_setup_teardown(other_functions_have_no_kernel, setup, teardown),
-	};
-
-	return test_main("gpu_bounds", tests, RTE_DIM(tests));
 }

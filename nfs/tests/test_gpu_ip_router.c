@@ -1,4 +1,3 @@
-#include "core/random.h"
 #include "tables/routes.h"
 #include "tests/gpu_rig.h"
 
@@ -17,42 +16,39 @@ static void near_routes(uint32_t *addresses, unsigned int n, uint64_t seed)
 }
 
 /* Hostile packets to routes of all lengths have the same verdict, gate and bytes everywhere. */
-static void equals_the_function_in_c(void **state)
+RIG_TEST(equals_the_function_in_c)
 {
 	const struct nf_setting settings[] = {
 		{"routes", ROUTES}, {"ports", 3}, {"default_route", 0}, {"errors_per_s", 0}};
 	static uint32_t addresses[ROUTES];
-	struct gpu_rig *gpu = gpu_rig_make(*state, "IPRouter", settings, RTE_DIM(settings));
+	struct gpu_rig *gpu = gpu_rig_make(rig, "IPRouter", settings, RTE_DIM(settings));
 
 	near_routes(addresses, ROUTES, 1);
 	gpu_rig_offer_hostile(gpu, addresses, ROUTES, gpu_rig_count(6000));
-	assert_true(rig_count(*state, "forwarded") > 500);
-	assert_true(rig_count(*state, "expired") > 100);
-	assert_true(rig_count(*state, "unroutable") > 100);
-	assert_true(rig_count(*state, "malformed") > 100);
-	gpu_rig_free(gpu);
+	assert_true(rig_count(rig, "forwarded") > 500);
+	assert_true(rig_count(rig, "expired") > 100);
+	assert_true(rig_count(rig, "unroutable") > 100);
+	assert_true(rig_count(rig, "malformed") > 100);
 }
 
 /* The first bytes of a frame, as many as headers can have, are enough. */
-static void needs_headers_alone(void **state)
+RIG_TEST(needs_headers_alone)
 {
 	const struct nf_setting settings[] = {{"routes", 1000}, {"errors_per_s", 0}};
-	struct gpu_rig *gpu = gpu_rig_make(*state, "IPRouter", settings, RTE_DIM(settings));
+	struct gpu_rig *gpu = gpu_rig_make(rig, "IPRouter", settings, RTE_DIM(settings));
 
 	gpu->most_held = GPU_HEADERS;
 	gpu_rig_offer_hostile(gpu, NULL, 0, 2000);
-	gpu_rig_free(gpu);
 }
 
 /* Checksums at which the sum carries, to both zeros, are updated as in C. */
-static void checksums_carry_as_in_c(void **state)
+RIG_TEST(checksums_carry_as_in_c)
 {
-	const struct nf_setting settings[] = {{"routes", 0}};
-	struct gpu_rig *gpu = gpu_rig_make(*state, "IPRouter", settings, 1);
+	struct gpu_rig *gpu = gpu_rig_make(rig, "IPRouter", SETTINGS({"routes", 0}));
 
 	for (uint32_t id = 0; id <= UINT16_MAX; id++) {
 		struct rte_mbuf *packet = packet_from_spec(
-			*state, &(struct packet_spec){.source = RTE_IPV4(10, 0, 0, 1),
+			rig, &(struct packet_spec){.source = RTE_IPV4(10, 0, 0, 1),
 						      .destination = RTE_IPV4(20, 0, 0, 1),
 						      .id = (uint16_t)id});
 		const uint16_t sum = ipv4_of(packet)->hdr_checksum;
@@ -63,17 +59,5 @@ static void checksums_carry_as_in_c(void **state)
 			rte_pktmbuf_free(packet);
 	}
 	gpu_rig_run(gpu);
-	assert_true(rig_count(*state, "forwarded") >= 0x1f);
-	gpu_rig_free(gpu);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(equals_the_function_in_c, setup, teardown),
-		cmocka_unit_test_setup_teardown(needs_headers_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(checksums_carry_as_in_c, setup, teardown),
-	};
-
-	return test_main("gpu_ip_router", tests, RTE_DIM(tests));
+	assert_true(rig_count(rig, "forwarded") >= 0x1f);
 }

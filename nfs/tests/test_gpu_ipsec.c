@@ -1,6 +1,4 @@
 #include "core/random.h"
-#include "functions/esp/gateway.h"
-#include "gpu/kernels/ipsec.h"
 #include "tests/gpu_rig.h"
 
 static const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(198, 51, 100, 1)};
@@ -52,29 +50,16 @@ static void offer(struct rig *rig, int is_tunnel, int reversed)
 	assert_true(rig_count(rig, "unauthentic") > 50);
 	assert_true(rig_count(rig, "foreign") > 100);
 	assert_true(rig_count(rig, "malformed") > 100);
-	gpu_rig_free(gpu);
 }
 
-static void transport_mode_equals_the_function_in_c(void **state)
+RIG_TEST(transport_mode_equals_the_function_in_c)
 {
-	offer(*state, 0, 0);
-	offer(*state, 0, 1);
+	offer(rig, 0, 0);
+	offer(rig, 0, 1);
 }
 
-static void tunnel_mode_equals_the_function_in_c(void **state)
+RIG_TEST(tunnel_mode_equals_the_function_in_c)
 {
-	offer(*state, 1, 0);
-	offer(*state, 1, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(transport_mode_equals_the_function_in_c, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(tunnel_mode_equals_the_function_in_c, setup,
-						teardown),
-	};
-
-	return test_main("gpu_ipsec", tests, RTE_DIM(tests));
+	offer(rig, 1, 0);
+	offer(rig, 1, 1);
 }

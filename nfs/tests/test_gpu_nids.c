@@ -31,7 +31,7 @@ static void compare_matches(struct gpu_rig *gpu, struct rte_mbuf *packet,
 			    const struct gpu_slot *head)
 {
 	const struct packet headers = packet_parse(packet);
-	struct accelerator_job job = {.produced = 0}, *jobs = &job;
+	struct accelerator_job job = {.produced = 0};
 	uint8_t *payload = NULL;
 
 	(void)gpu;
@@ -41,9 +41,7 @@ static void compare_matches(struct gpu_rig *gpu, struct rte_mbuf *packet,
 	job.input = payload;
 	if (job.length == 0)
 		return;
-	assert_int_equal(accelerator_submit(queue, &jobs, 1), 1);
-	while (accelerator_collect(queue, &jobs, 1) == 0)
-		;
+	queue_run(queue, &job);
 	assert_int_equal(job.status, 0);
 	assert_int_equal(NIDS_MATCHES(head->detail), job.produced);
 	assert_int_equal(NIDS_CLASSES(head->detail), job.classes);
@@ -120,62 +118,44 @@ static void offer_payloads(struct gpu_rig *gpu, int n)
 
 /* Payloads with rules and nearly rules match the same rules as in C; packets of a class are freed.
  */
-static void matches_the_rules_of_the_engine_in_c(void **state)
+TEST_WITH(matches_the_rules_of_the_engine_in_c, struct rig *rig, setup_to_completion, teardown)
 {
 	for (int class = 0; class <= RULE_CLASSES; class += 3) {
-		const struct nf_setting settings[] = {{"dropped_class", class}};
-		struct gpu_rig *gpu = gpu_rig_make(*state, "NIDS", settings, 1);
+		struct gpu_rig *gpu = gpu_rig_make(rig, "NIDS", SETTINGS({"dropped_class", class}));
 
 		open_engine(accelerator_create(ACCELERATOR_REGEX));
 		gpu->check = compare_matches;
 		offer_payloads(gpu, (int)gpu_rig_count(4500) / 3);
-		assert_true(rig_count(*state, "matches") > 1000);
-		assert_true(class == 0 || rig_count(*state, "dropped") > 50);
+		assert_true(rig_count(rig, "matches") > 1000);
+		assert_true(class == 0 || rig_count(rig, "dropped") > 50);
 		close_engine();
-		gpu_rig_free(gpu);
 	}
 }
 
 /* Each rule matches its witness, alone. */
-static void each_rule_matches_its_witness(void **state)
+TEST_WITH(each_rule_matches_its_witness, struct rig *rig, setup_to_completion, teardown)
 {
-	struct gpu_rig *gpu = gpu_rig_make(*state, "NIDS", NULL, 0);
+	struct gpu_rig *gpu = gpu_rig_make(rig, "NIDS", NULL, 0);
 	unsigned int n;
 	const struct rule *known = rules(&n);
 
 	open_engine(accelerator_create(ACCELERATOR_REGEX));
 	gpu->check = compare_matches;
 	for (unsigned int i = 0; i < n; i++)
-		gpu_rig_add(gpu, packet_with(*state, 1, known[i].witness));
+		gpu_rig_add(gpu, packet_with(rig, 1, known[i].witness));
 	gpu_rig_run(gpu);
-	assert_int_equal(rig_count(*state, "matches"), n);
+	assert_int_equal(rig_count(rig, "matches"), n);
 	close_engine();
-	gpu_rig_free(gpu);
 }
 
 /* Hostile packets have the same verdicts everywhere. */
-static void hostile_packets_have_the_same_verdicts(void **state)
+TEST_WITH(hostile_packets_have_the_same_verdicts, struct rig *rig, setup_to_completion, teardown)
 {
-	struct gpu_rig *gpu = gpu_rig_make(*state, "NIDS", NULL, 0);
+	struct gpu_rig *gpu = gpu_rig_make(rig, "NIDS", NULL, 0);
 
 	open_engine(accelerator_create(ACCELERATOR_REGEX));
 	gpu->check = compare_matches;
 	gpu_rig_offer_hostile(gpu, NULL, 0, 3000);
-	assert_true(rig_count(*state, "malformed") > 100);
+	assert_true(rig_count(rig, "malformed") > 100);
 	close_engine();
-	gpu_rig_free(gpu);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(matches_the_rules_of_the_engine_in_c,
-						setup_to_completion, teardown),
-		cmocka_unit_test_setup_teardown(each_rule_matches_its_witness, setup_to_completion,
-						teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_have_the_same_verdicts,
-						setup_to_completion, teardown),
-	};
-
-	return test_main("gpu_nids", tests, RTE_DIM(tests));
 }

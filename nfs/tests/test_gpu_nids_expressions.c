@@ -84,15 +84,13 @@ static void compare_matches(struct gpu_rig *gpu, struct rte_mbuf *packet,
 			    const struct gpu_slot *head)
 {
 	const struct packet headers = packet_parse(packet);
-	struct accelerator_job job = {.produced = 0}, *jobs = &job;
+	struct accelerator_job job = {.produced = 0};
 	uint8_t *payload = NULL;
 
 	(void)gpu;
 	job.length = packet_payload(packet, &headers, &payload);
 	job.input = payload;
-	assert_int_equal(accelerator_submit(queue, &jobs, 1), 1);
-	while (accelerator_collect(queue, &jobs, 1) == 0)
-		;
+	queue_run(queue, &job);
 	assert_int_equal(NIDS_MATCHES(head->detail), job.produced);
 	assert_int_equal(NIDS_CLASSES(head->detail), job.classes);
 	if (job.produced > 0)
@@ -118,9 +116,9 @@ static void offer_letters(struct gpu_rig *gpu, uint64_t *random, int n)
 }
 
 /* Random expressions match random texts on the device where they do in the engine in C. */
-static void random_expressions_match_as_in_c(void **state)
+TEST_WITH(random_expressions_match_as_in_c, struct rig *rig, setup_engines_in_folder,
+	  teardown_folder)
 {
-	const struct nf_setting settings[] = {{"file", .text = "file"}};
 	uint64_t random = 11;
 
 	for (unsigned int i = 0; i < gpu_rig_count(3 * 256) / 256; i++) {
@@ -128,21 +126,20 @@ static void random_expressions_match_as_in_c(void **state)
 		struct gpu_rig *gpu;
 
 		write_rules(&random);
-		gpu = gpu_rig_make(*state, "NIDS", settings, 1);
+		gpu = gpu_rig_make(rig, "NIDS", SETTINGS({"file", .text = "file"}));
 		engine = accelerator_create_rules("NIDS", "file");
 		queue = engine ? accelerator_attach(engine, 1) : NULL;
 		assert_non_null(queue);
 		gpu->check = compare_matches;
 		offer_letters(gpu, &random, 256);
-		assert_true(rig_count(*state, "matches") > 50);
+		assert_true(rig_count(rig, "matches") > 50);
 		accelerator_detach(queue);
 		accelerator_destroy(engine);
-		gpu_rig_free(gpu);
 	}
 }
 
 /* What the automaton does not have is refused, with the reason. */
-static void what_the_automaton_lacks_is_refused(void **state)
+TEST(what_the_automaton_lacks_is_refused)
 {
 	static const char *const refused[] = {"^a",        "a$",
 					      "(a",        "a)",
@@ -158,7 +155,6 @@ static void what_the_automaton_lacks_is_refused(void **state)
 					      ".{1,1001}", "a{300}",
 					      "\\Qa\\E",   "\\pL"};
 
-	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(refused); i++) {
 		char *why = patterns_fault(refused[i]);
 
@@ -169,33 +165,12 @@ static void what_the_automaton_lacks_is_refused(void **state)
 }
 
 /* A bad rule of a file is named with its line. */
-static void bad_rules_are_named(void **state)
+TEST_WITH(bad_rules_are_named, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
-	const struct nf_setting settings[] = {{"file", .text = "file"}};
 	struct gpu_state tables;
-	struct rig *rig = *state;
 
 	write_file("file", "web a{2}\nweb ^start\n");
-	rig_make(rig, "NIDS", settings, 1);
+	RIG_MAKE(rig, "NIDS", {"file", .text = "file"});
 	assert_false(gpu_state_build(rig->nf, &tables));
 	assert_null(tables.bytes);
-}
-
-static int setup_both(void **state)
-{
-	char folder[] = "/tmp/nfs_XXXXXX";
-
-	return mkdtemp(folder) && chdir(folder) == 0 ? setup_to_completion(state) : -1;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(random_expressions_match_as_in_c, setup_both,
-						teardown_folder),
-		cmocka_unit_test(what_the_automaton_lacks_is_refused),
-		cmocka_unit_test_setup_teardown(bad_rules_are_named, setup_both, teardown_folder),
-	};
-
-	return test_main("gpu_nids_expressions", tests, RTE_DIM(tests));
 }

@@ -4,13 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
 
-#include "gpu/backends/plain.h"
+#include "gpu/backends/arenas.h"
 #include "gpu/host/worker.h"
 
 #define MOST_BATCH 32

@@ -7,12 +7,11 @@
  * An event that was on a counter for half of the time is scaled up to all of it, also if it had not
  * been on one at the first reading.
  */
-static void multiplexed_counts_are_scaled_up(void **state)
+TEST(multiplexed_counts_are_scaled_up)
 {
 	struct hardware_reading from[HARDWARE_EVENTS] = {0}, to[HARDWARE_EVENTS];
 	double counts[HARDWARE_EVENTS];
 
-	(void)state;
 	from[0] = (struct hardware_reading){.count = 100, .enabled = 10, .running = 10};
 	for (int i = 0; i < HARDWARE_EVENTS; i++)
 		to[i] = (struct hardware_reading){.count = 1100, .enabled = 1010, .running = 505};
@@ -23,31 +22,18 @@ static void multiplexed_counts_are_scaled_up(void **state)
 }
 
 /* An event that was never on a counter is an error, not a count of 0. */
-static void uncounted_events_are_an_error(void **state)
+TEST(uncounted_events_are_an_error)
 {
 	struct hardware_reading from[HARDWARE_EVENTS] = {0}, to[HARDWARE_EVENTS] = {0};
 	double counts[HARDWARE_EVENTS];
 
-	(void)state;
 	for (int i = 1; i < HARDWARE_EVENTS; i++)
 		to[i] = (struct hardware_reading){.enabled = 10, .running = 10};
 	assert_int_equal(hardware_events_between(from, to, counts), -EBUSY);
 }
 
 /* If the machine has hardware events, each is counted within the trial. */
-static void trial_counts_each_event(void **state)
+TEST(trial_counts_each_event)
 {
-	(void)state;
 	assert_true(hardware_events_try() <= 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(multiplexed_counts_are_scaled_up),
-		cmocka_unit_test(uncounted_events_are_an_error),
-		cmocka_unit_test(trial_counts_each_event),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

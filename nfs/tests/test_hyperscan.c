@@ -1,4 +1,4 @@
-#include "tests/support.h"
+#include "tests/offloading.h"
 
 #include <string.h>
 
@@ -30,23 +30,19 @@ static struct accelerator_job scanned(const char *payload, size_t length)
 {
 	struct accelerator_job job = {.input = (const uint8_t *)payload,
 				      .length = (uint32_t)length};
-	struct accelerator_job *under_way = &job;
 
-	assert_int_equal(accelerator_submit(queue, &under_way, 1), 1);
-	while (accelerator_collect(queue, &under_way, 1) == 0)
-		;
+	queue_run(queue, &job);
 	assert_int_equal(job.status, 0);
 	return job;
 }
 
 /* A rule's witness is one match of that rule, also if it occurs twice. */
-static void a_rule_matches_once_per_payload(void **state)
+TEST_WITH(a_rule_matches_once_per_payload, void *none, open_queue, close_queue)
 {
 	unsigned int n;
 	const struct rule *all = rules(&n);
 	char twice[256];
 
-	(void)state;
 	for (unsigned int i = 0; i < n; i++) {
 		int length =
 			snprintf(twice, sizeof(twice), "%s  %s", all[i].witness, all[i].witness);
@@ -58,7 +54,7 @@ static void a_rule_matches_once_per_payload(void **state)
 }
 
 /* Of several matching rules the lowest is reported, with the number of rules. */
-static void lowest_rule_is_reported(void **state)
+TEST_WITH(lowest_rule_is_reported, void *none, open_queue, close_queue)
 {
 	unsigned int n;
 	const struct rule *all = rules(&n);
@@ -66,7 +62,6 @@ static void lowest_rule_is_reported(void **state)
 	char payload[256];
 	int length;
 
-	(void)state;
 	length = snprintf(payload, sizeof(payload), "%s--%s--%s", all[n - 1].witness,
 			  all[2].witness, all[7].witness);
 	job = scanned(payload, (size_t)length);
@@ -75,11 +70,10 @@ static void lowest_rule_is_reported(void **state)
 }
 
 /* A payload without a match, or an empty one, reports no rule. */
-static void no_match_reports_no_rule(void **state)
+TEST_WITH(no_match_reports_no_rule, void *none, open_queue, close_queue)
 {
 	struct accelerator_job job = scanned("nothing of note", 15);
 
-	(void)state;
 	assert_int_equal(job.produced, 0);
 	assert_int_equal(job.rule, -1);
 	job = scanned("", 0);
@@ -88,26 +82,11 @@ static void no_match_reports_no_rule(void **state)
 }
 
 /* Accelerators share the compiled rules: destroying one leaves them to the others. */
-static void a_destroyed_accelerator_leaves_the_rules(void **state)
+TEST_WITH(a_destroyed_accelerator_leaves_the_rules, void *none, open_queue, close_queue)
 {
 	unsigned int n;
 	const char *witness = rules(&n)[0].witness;
 
-	(void)state;
 	accelerator_destroy(accelerator_create_by("hyperscan"));
 	assert_int_equal(scanned(witness, strlen(witness)).produced, 1);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_rule_matches_once_per_payload, open_queue,
-						close_queue),
-		cmocka_unit_test_setup_teardown(lowest_rule_is_reported, open_queue, close_queue),
-		cmocka_unit_test_setup_teardown(no_match_reports_no_rule, open_queue, close_queue),
-		cmocka_unit_test_setup_teardown(a_destroyed_accelerator_leaves_the_rules,
-						open_queue, close_queue),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

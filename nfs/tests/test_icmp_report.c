@@ -1,12 +1,7 @@
 #include "tests/hostile.h"
+#include "tests/udp.h"
 
 static const uint32_t here = RTE_IPV4(192, 0, 2, 254);
-
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(198, 51, 100, 7),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload_length = 8};
 
 static const struct nf_setting no_routes[] = {{"routes", 0}, {"default_route", 0}};
 static const struct nf_setting with_default[] = {{"routes", 0}, {"default_route", 1}};
@@ -37,9 +32,8 @@ static void assert_error(struct rig *rig, const struct packet_spec *about, uint8
 }
 
 /* A packet with an expired time to live is freed, and an ICMP error is sent. */
-static void reports_time_exceeded(void **state)
+RIG_TEST(reports_time_exceeded)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 
 	packet_spec.ttl = 1;
@@ -51,10 +45,8 @@ static void reports_time_exceeded(void **state)
 }
 
 /* A packet without a route is freed, and an ICMP net unreachable is sent. */
-static void reports_net_unreachable(void **state)
+RIG_TEST(reports_net_unreachable)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "IPRouter", no_routes, 2);
 	rig_offer(rig, packet_from_spec(rig, &udp), 1);
 	assert_error(rig, &udp, 3, 0);
@@ -62,9 +54,8 @@ static void reports_net_unreachable(void **state)
 }
 
 /* An error has at most 576 bytes, the tags of the packet, and quotes from all segments. */
-static void errors_quote_at_most_576_bytes(void **state)
+RIG_TEST(errors_quote_at_most_576_bytes)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 	uint8_t text[1000];
 	struct rte_mbuf *packet;
@@ -84,9 +75,8 @@ static void errors_quote_at_most_576_bytes(void **state)
 }
 
 /* An error is sent about a truncated TCP header, but not about a truncated ICMP message. */
-static void reports_truncated_tcp_but_not_icmp(void **state)
+RIG_TEST(reports_truncated_tcp_but_not_icmp)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 
 	rig_make(rig, "IPRouter", no_routes, 2);
@@ -100,22 +90,19 @@ static void reports_truncated_tcp_but_not_icmp(void **state)
 		rig_offer(rig, packet, 1);
 		assert_int_equal(rig->out.n, !icmp);
 	}
-	assert_int_equal(rig_count(rig, "errors_sent"), 1);
-	assert_int_equal(rig_count(rig, "errors_suppressed"), 1);
+	assert_counts(rig, {"errors_sent", 1}, {"errors_suppressed", 1});
 }
 
 /* No error is sent about errors, non-initial fragments, and packets from or to no single host. */
-static void no_errors_about_errors_or_fragments(void **state)
+RIG_TEST(no_errors_about_errors_or_fragments)
 {
-	struct rig *rig = *state;
 	struct packet_spec fragment = udp, icmp = udp;
 	struct rte_mbuf *error;
 
 	fragment.fragment = 10;
 	icmp.protocol = IPPROTO_ICMP;
 	rig_make(rig, "IPRouter", no_routes, 2);
-	rig_offer(rig, packet_from_spec(rig, &fragment), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &fragment), 1);
 	for (int type = 0; type < 20; type++) {
 		error = packet_from_spec(rig, &icmp);
 		*rte_pktmbuf_mtod_offset(error, uint8_t *, 34) = (uint8_t)type;
@@ -127,34 +114,14 @@ static void no_errors_about_errors_or_fragments(void **state)
 }
 
 /* After an initial burst, errors are sent at the configured rate. */
-static void errors_are_rate_limited(void **state)
+RIG_TEST(errors_are_rate_limited)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {
-		{"routes", 0}, {"default_route", 0}, {"errors_per_s", 10}, {"errors_at_once", 5}};
-
-	rig_make(rig, "IPRouter", settings, 4);
+	RIG_MAKE(rig, "IPRouter", {"routes", 0}, {"default_route", 0}, {"errors_per_s", 10},
+		 {"errors_at_once", 5});
 	for (int i = 0; i < 100; i++)
 		rig_offer(rig, packet_from_spec(rig, &udp), 1000000);
-	assert_int_equal(rig_count(rig, "errors_sent"), 5);
-	assert_int_equal(rig_count(rig, "errors_limited"), 95);
+	assert_counts(rig, {"errors_sent", 5}, {"errors_limited", 95});
 	for (int i = 1; i <= 300; i++)
 		rig_offer(rig, packet_from_spec(rig, &udp), 1000000 + i * 10000);
 	assert_in_range(rig_count(rig, "errors_sent"), 5 + 29, 5 + 30);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(reports_time_exceeded, setup, teardown),
-		cmocka_unit_test_setup_teardown(reports_net_unreachable, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_quote_at_most_576_bytes, setup, teardown),
-		cmocka_unit_test_setup_teardown(reports_truncated_tcp_but_not_icmp, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(no_errors_about_errors_or_fragments, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(errors_are_rate_limited, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -4,9 +4,8 @@
 #include "tests/tunnel_rig.h"
 
 /* A packet gets the outer header, with its type of service and correct checksums. */
-static void adds_the_outer_header(void **state)
+RIG_TEST(adds_the_outer_header)
 {
-	struct rig *rig = *state;
 	const struct rte_ipv4_hdr *outer, *inner;
 	struct rte_mbuf *packet = packet_from_spec(rig, &from_inside);
 
@@ -31,9 +30,8 @@ static void adds_the_outer_header(void **state)
 }
 
 /* DF is copied to the outer header (RFC 2003, section 3.1). */
-static void dont_fragment_is_copied(void **state)
+RIG_TEST(dont_fragment_is_copied)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 
 	rig_make(rig, "IPTunnel", NULL, 0);
@@ -45,9 +43,8 @@ static void dont_fragment_is_copied(void **state)
 }
 
 /* Encapsulated and decapsulated, a packet is unchanged except for one hop. */
-static void encapsulation_is_reversible(void **state)
+RIG_TEST(encapsulation_is_reversible)
 {
-	struct rig *rig = *state;
 	uint64_t random = 1;
 
 	for (int i = 0; i < 300; i++) {
@@ -78,9 +75,8 @@ static void encapsulation_is_reversible(void **state)
 }
 
 /* 1,500 bytes with an MTU of 1,500 make two fragments, the first as long as possible. */
-static void full_size_packets_make_two_fragments(void **state)
+RIG_TEST(full_size_packets_make_two_fragments)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 
 	packet_spec.payload_length = 1500 - 28;
@@ -89,15 +85,12 @@ static void full_size_packets_make_two_fragments(void **state)
 	assert_int_equal(rig->out.n, 2);
 	assert_int_equal(rte_pktmbuf_pkt_len(rig->out.packets[0]), 14 + 20 + 20 + 1456);
 	assert_int_equal(rte_pktmbuf_pkt_len(rig->out.packets[1]), 14 + 20 + 20 + 1480 - 1456);
-	assert_int_equal(rig_count(rig, "fragmented"), 1);
-	assert_int_equal(rig_count(rig, "fragments"), 2);
-	assert_int_equal(rig_count(rig, "encapsulated"), 2);
+	assert_counts(rig, {"fragmented", 1}, {"fragments", 2}, {"encapsulated", 2});
 }
 
 /* A packet above the MTU with DF is freed, and an ICMP error reports the MTU. */
-static void reports_fragmentation_needed(void **state)
+RIG_TEST(reports_fragmentation_needed)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 	const struct rte_ipv4_hdr *ip, *quoted;
 	const uint8_t *icmp;
@@ -125,9 +118,8 @@ static void reports_fragmentation_needed(void **state)
 /*
  * Packets with an expired time to live (RFC 2003, section 3.1), or from a tunnel's end, are freed.
  */
-static void expired_and_looping_packets_are_freed(void **state)
+RIG_TEST(expired_and_looping_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 
 	packet_spec.ttl = 1;
@@ -139,32 +131,27 @@ static void expired_and_looping_packets_are_freed(void **state)
 	packet_spec.source = TUNNEL_REMOTE;
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	packet_spec.source = TUNNEL_LOCAL;
-	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "looping"), 2);
 }
 
 /* Without buffers for all fragments, none is sent. */
-static void without_buffers_nothing_is_sent(void **state)
+RIG_TEST(without_buffers_nothing_is_sent)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"mtu", 88}};
 	struct rte_mbuf *taken[RIG_PACKETS];
 	struct packet_spec packet_spec = from_inside;
 
 	packet_spec.payload_length = 1000;
-	rig_make(rig, "IPTunnel", settings, 1);
+	RIG_MAKE(rig, "IPTunnel", {"mtu", 88});
 	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS - 3), 0);
-	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "no_room"), 1);
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS - 3);
 }
 
 /* A tunnel packet is encapsulated like any other; IPv6 and invalid headers are freed. */
-static void tunnels_may_nest(void **state)
+RIG_TEST(tunnels_may_nest)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = from_inside;
 	struct rte_mbuf *six = packet_from_spec(rig, &from_inside),
 			*damaged = packet_from_spec(rig, &from_inside);
@@ -178,15 +165,12 @@ static void tunnels_may_nest(void **state)
 	assert_int_equal(ipv4_of(rig_sent(rig))->next_proto_id, IPPROTO_IPIP);
 	rig_offer(rig, six, 1);
 	rig_offer(rig, damaged, 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
-	assert_int_equal(rig_count(rig, "bad_checksum"), 1);
-	assert_int_equal(rig_count(rig, "encapsulated"), 1);
+	assert_counts(rig, {"other", 1}, {"bad_checksum", 1}, {"encapsulated", 1});
 }
 
 /* The payload is not checked: truncated TCP or an invalid length are encapsulated. */
-static void payloads_are_not_checked(void **state)
+RIG_TEST(payloads_are_not_checked)
 {
-	struct rig *rig = *state;
 	struct packet_spec tcp = from_inside;
 
 	tcp.protocol = IPPROTO_TCP;
@@ -210,14 +194,12 @@ static void payloads_are_not_checked(void **state)
 }
 
 /* Hostile and mutated packets leave with valid headers or are freed. */
-static void hostile_packets_leave_with_valid_headers(void **state)
+RIG_TEST(hostile_packets_leave_with_valid_headers)
 {
 	const uint32_t addresses[] = {TUNNEL_LOCAL, TUNNEL_REMOTE};
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"mtu", 200}};
 	struct rte_mbuf *through, *original;
 
-	rig_make(rig, "IPTunnel", settings, 1);
+	RIG_MAKE(rig, "IPTunnel", {"mtu", 200});
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "encapsulated"), 2); /* two have only a wrong TCP header */
 	offer_hostile(rig, addresses, RTE_DIM(addresses), assert_header_checksum);
@@ -225,25 +207,4 @@ static void hostile_packets_leave_with_valid_headers(void **state)
 	offer_mutations_of(rig, &original, 1, assert_header_checksum);
 	offer_mutations_of(rig, &through, 1, assert_header_checksum);
 	assert_true(rig_count(rig, "decapsulated") > 1000);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(adds_the_outer_header, setup, teardown),
-		cmocka_unit_test_setup_teardown(dont_fragment_is_copied, setup, teardown),
-		cmocka_unit_test_setup_teardown(encapsulation_is_reversible, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_size_packets_make_two_fragments, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(reports_fragmentation_needed, setup, teardown),
-		cmocka_unit_test_setup_teardown(expired_and_looping_packets_are_freed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_nothing_is_sent, setup, teardown),
-		cmocka_unit_test_setup_teardown(tunnels_may_nest, setup, teardown),
-		cmocka_unit_test_setup_teardown(payloads_are_not_checked, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_leave_with_valid_headers, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -20,7 +20,7 @@ static struct rte_mbuf *in_tunnel(struct rig *rig, const struct packet_spec *inn
 }
 
 /* ECN marks are copied, unless the sender does not support ECN (RFC 6040, figure 4). */
-static void ecn_marks_are_copied(void **state)
+RIG_TEST(ecn_marks_are_copied)
 {
 	static const struct {
 		uint8_t inner, outer, expected; /* 0xff: freed */
@@ -29,7 +29,6 @@ static void ecn_marks_are_copied(void **state)
 		{2, 2, 2}, {2, 3, 3}, {1, 0, 1}, {1, 1, 1},    {1, 2, 1}, {1, 3, 3},
 		{3, 0, 3}, {3, 1, 3}, {3, 2, 3}, {3, 3, 3},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		struct rte_mbuf *packet = in_tunnel(rig, &from_inside, 0);
@@ -51,24 +50,21 @@ static void ecn_marks_are_copied(void **state)
 }
 
 /* A decapsulated packet with an expired time to live is freed (RFC 2003, section 3.1). */
-static void expired_inner_packets_are_freed(void **state)
+RIG_TEST(expired_inner_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = in_tunnel(rig, &from_inside, 0);
 	struct rte_ipv4_hdr *inner = ipv4_of(packet) + 1;
 
 	inner->time_to_live = 0;
 	header_checksum_set(inner);
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet, 1);
 	assert_int_equal(rig_count(rig, "expired"), 1);
 }
 
 /* Padding of a frame is neither encapsulated nor decapsulated. */
-static void padding_is_removed(void **state)
+RIG_TEST(padding_is_removed)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = packet_from_spec(rig, &from_inside);
 
 	memset(rte_pktmbuf_append(packet, 1000), 0xaa, 1000);
@@ -80,24 +76,21 @@ static void padding_is_removed(void **state)
 }
 
 /* Padding does not complete a truncated inner packet. */
-static void padding_does_not_complete_a_packet(void **state)
+RIG_TEST(padding_does_not_complete_a_packet)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = in_tunnel(rig, &from_inside, 0);
 	struct rte_ipv4_hdr *outer = ipv4_of(packet);
 
 	outer->total_length = RTE_BE16(20 + 28);
 	header_checksum_set(outer);
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet, 1);
 	assert_int_equal(rig_count(rig, "malformed"), 1);
 }
 
 /* From outside, only packets of the tunnel's other end are accepted. */
-static void foreign_packets_are_freed(void **state)
+RIG_TEST(foreign_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = {.source = TUNNEL_REMOTE,
 					  .destination = TUNNEL_LOCAL,
 					  .protocol = IPPROTO_IPIP,
@@ -116,18 +109,4 @@ static void foreign_packets_are_freed(void **state)
 	packet_spec.protocol = IPPROTO_UDP;
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "foreign"), 3);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(ecn_marks_are_copied, setup, teardown),
-		cmocka_unit_test_setup_teardown(expired_inner_packets_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(padding_is_removed, setup, teardown),
-		cmocka_unit_test_setup_teardown(padding_does_not_complete_a_packet, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(foreign_packets_are_freed, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -5,10 +5,9 @@
 #include "tests/tunnel_rig.h"
 
 /* A packet fragmented in the tunnel is reassembled from fragments in any order. */
-static void reassembles_in_any_order(void **state)
+RIG_TEST(reassembles_in_any_order)
 {
 	static const uint16_t sizes[] = {184, 480, 720, 1424};
-	struct rig *rig = *state;
 	uint64_t random = 4;
 
 	for (int i = 0; i < 200; i++) {
@@ -57,10 +56,8 @@ static struct rte_mbuf *padded(struct rig *rig, struct rte_mbuf *packet)
 }
 
 /* Fragments may differ in tags and be padded over several segments. */
-static void fragments_may_differ_in_tags_and_padding(void **state)
+RIG_TEST(fragments_may_differ_in_tags_and_padding)
 {
-	struct rig *rig = *state;
-
 	for (int i = 0; i < 6; i++) {
 		struct rte_mbuf *fragments[TUNNELLED_MOST], *original;
 		uint8_t before[2000], after[2000];
@@ -85,9 +82,8 @@ static void fragments_may_differ_in_tags_and_padding(void **state)
 }
 
 /* Fragments of several bursts are stored, but not longer than the timeout. */
-static void fragments_wait_for_later_bursts(void **state)
+RIG_TEST(fragments_wait_for_later_bursts)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *fragments[TUNNELLED_MOST];
 	uint16_t n = tunnelled(rig, 77, 480, fragments, NULL);
 
@@ -105,10 +101,9 @@ static void fragments_wait_for_later_bursts(void **state)
 }
 
 /* Fragments of incomplete datagrams are freed after the timeout, and counted. */
-static void lost_fragments_time_out(void **state)
+RIG_TEST(lost_fragments_time_out)
 {
 	enum { DATAGRAMS = 500, BURSTS = 10 };
-	struct rig *rig = *state;
 	struct rte_mbuf *fragments[TUNNELLED_MOST];
 
 	rig_make(rig, "IPTunnel", NULL, 0);
@@ -127,7 +122,7 @@ static void lost_fragments_time_out(void **state)
 }
 
 /* The ECN marks of all fragments are combined, unless a sender does not support ECN. */
-static void ecn_marks_of_fragments_are_combined(void **state)
+RIG_TEST(ecn_marks_of_fragments_are_combined)
 {
 	static const struct {
 		uint8_t outer[3], expected; /* 0xff: freed; the inner mark is ECT(0) */
@@ -135,7 +130,6 @@ static void ecn_marks_of_fragments_are_combined(void **state)
 		{{2, 2, 2}, 2}, {{2, 3, 2}, 3}, {{2, 2, 3}, 3}, {{3, 1, 2}, 3},
 		{{3, 3, 3}, 3}, {{0, 0, 0}, 2}, {{0, 0, 2}, 2}, {{0, 3, 2}, 0xff},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
 		const uint8_t expected = cases[i / 2].expected;
@@ -161,10 +155,8 @@ static void ecn_marks_of_fragments_are_combined(void **state)
 }
 
 /* A duplicate of any fragment that arrived, the middle one too, does not lose the packet. */
-static void duplicates_do_not_lose_the_packet(void **state)
+RIG_TEST(duplicates_do_not_lose_the_packet)
 {
-	struct rig *rig = *state;
-
 	for (uint16_t twice = 0; twice < 2; twice++) {
 		struct rte_mbuf *fragments[TUNNELLED_MOST], *copies[TUNNELLED_MOST], *original,
 			*burst[4];
@@ -191,9 +183,8 @@ static void duplicates_do_not_lose_the_packet(void **state)
 }
 
 /* 60 fragments are reassembled; of 65 or more, all are freed and counted. */
-static void more_than_64_fragments_are_freed(void **state)
+RIG_TEST(more_than_64_fragments_are_freed)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *fragments[TUNNELLED_MOST];
 	uint16_t n = tunnelled(rig, 77, 24, fragments, NULL);
 
@@ -211,22 +202,19 @@ static void more_than_64_fragments_are_freed(void **state)
 }
 
 /* Mutated fragments leave valid headers or are freed. */
-static void mutated_fragments_leave_valid_headers(void **state)
+RIG_TEST(mutated_fragments_leave_valid_headers)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"pending_s", 1}};
 	struct rte_mbuf *fragments[TUNNELLED_MOST];
 	const uint16_t n = tunnelled(rig, 77, 720, fragments, NULL);
 
-	rig_make(rig, "IPTunnel", settings, 1);
+	RIG_MAKE(rig, "IPTunnel", {"pending_s", 1});
 	offer_mutations_of(rig, fragments, n, assert_header_checksum);
 	assert_true(rig_count(rig, "decapsulated") > 1000);
 }
 
 /* Overlapping, repeated, tagged and segmented fragments do no harm. */
-static void hostile_fragments_do_no_harm(void **state)
+RIG_TEST(hostile_fragments_do_no_harm)
 {
-	struct rig *rig = *state;
 	uint64_t random = 6;
 
 	rig_make(rig, "IPTunnel", NULL, 0);
@@ -256,24 +244,4 @@ static void hostile_fragments_do_no_harm(void **state)
 			assert_int_equal(packet_parse(rig_sent(rig)).type, PACKET_IPV4);
 	}
 	assert_true(rig_count(rig, "decapsulated") > 100);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(reassembles_in_any_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_may_differ_in_tags_and_padding, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(fragments_wait_for_later_bursts, setup, teardown),
-		cmocka_unit_test_setup_teardown(lost_fragments_time_out, setup, teardown),
-		cmocka_unit_test_setup_teardown(ecn_marks_of_fragments_are_combined, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(duplicates_do_not_lose_the_packet, setup, teardown),
-		cmocka_unit_test_setup_teardown(more_than_64_fragments_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(mutated_fragments_leave_valid_headers, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(hostile_fragments_do_no_harm, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

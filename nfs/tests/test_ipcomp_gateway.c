@@ -1,6 +1,5 @@
 #include "tests/offloading.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -82,10 +81,9 @@ static bool is_compressed(struct rig *rig, struct rte_mbuf *packet)
 }
 
 /* UDP, TCP and ICMP with a text shrink, tagged or not, and decompress to the original. */
-static void text_shrinks_and_decompresses(void **state)
+BOTH_TEST(text_shrinks_and_decompresses)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = {.source = RTE_IPV4(10, 0, 0, 1),
 					  .destination = RTE_IPV4(10, 0, 2, 1),
 					  .payload = repetitive,
@@ -102,9 +100,8 @@ static void text_shrinks_and_decompresses(void **state)
 }
 
 /* Payloads of any length and randomness decompress to the original. */
-static void any_payload_decompresses_to_the_original(void **state)
+BOTH_TEST(any_payload_decompresses_to_the_original)
 {
-	struct rig *rig = *state;
 	uint64_t random = 1;
 	uint8_t payload[1472];
 
@@ -123,9 +120,8 @@ static void any_payload_decompresses_to_the_original(void **state)
 }
 
 /* Incompressible packets leave unchanged (RFC 3173, section 2.2: no expansion). */
-static void incompressible_packets_leave_unchanged(void **state)
+BOTH_TEST(incompressible_packets_leave_unchanged)
 {
-	struct rig *rig = *state;
 	uint64_t random = 1;
 	uint8_t noise[1000];
 
@@ -139,9 +135,8 @@ static void incompressible_packets_leave_unchanged(void **state)
 }
 
 /* A packet is compressed only if it shrinks. */
-static void only_shrinking_packets_are_compressed(void **state)
+BOTH_TEST(only_shrinking_packets_are_compressed)
 {
-	struct rig *rig = *state;
 	uint64_t random = 1;
 	uint8_t payload[400] = {0};
 
@@ -161,9 +156,8 @@ static void only_shrinking_packets_are_compressed(void **state)
 }
 
 /* Fragments, segmented, small and already compressed packets leave unchanged. */
-static void fragments_and_small_packets_leave_unchanged(void **state)
+BOTH_TEST(fragments_and_small_packets_leave_unchanged)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = {.payload = repetitive,
 					  .payload_length = sizeof(repetitive) - 1};
 	struct packet_spec small = {.payload = repetitive, .payload_length = 90 - 8 - 1};
@@ -187,9 +181,8 @@ static void fragments_and_small_packets_leave_unchanged(void **state)
 }
 
 /* Padding of the frame is not compressed, and is removed. */
-static void padding_is_removed(void **state)
+BOTH_TEST(padding_is_removed)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = packet_from_spec(
 		rig, &(struct packet_spec){.payload = repetitive,
 					   .payload_length = sizeof(repetitive) - 1});
@@ -205,22 +198,19 @@ static void padding_is_removed(void **state)
 }
 
 /* Payloads are scanned before they are compressed. */
-static void payloads_are_scanned(void **state)
+BOTH_TEST(payloads_are_scanned)
 {
-	struct rig *rig = *state;
 	char text[512];
 
 	snprintf(text, sizeof(text), "%s%s%s", repetitive, witness_of("ssh"), witness_of("vnc"));
 	rig_make(rig, "IPCompGateway", NULL, 0);
 	assert_true(is_compressed(rig, packet_with(rig, 1, text)));
-	assert_int_equal(rig_count(rig, "scanned"), 1);
-	assert_int_equal(rig_count(rig, "matches"), 2);
+	assert_counts(rig, {"scanned", 1}, {"matches", 2});
 }
 
 /* The sender's payload stays unchanged: traffic sends the same payloads again. */
-static void input_payloads_stay_unchanged(void **state)
+BOTH_TEST(input_payloads_stay_unchanged)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet, *kept;
 	struct bytes before;
 
@@ -235,9 +225,8 @@ static void input_payloads_stay_unchanged(void **state)
 }
 
 /* Without a buffer for the compressed packet, the original is sent. */
-static void without_buffers_nothing_is_compressed(void **state)
+BOTH_TEST(without_buffers_nothing_is_compressed)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *taken[RIG_PACKETS];
 
 	rig_make(rig, "IPCompGateway", NULL, 0);
@@ -251,32 +240,13 @@ static void without_buffers_nothing_is_compressed(void **state)
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
-static void packets_keep_their_order(void **state)
+BOTH_TEST(packets_keep_their_order)
 {
-	check_order_kept(*state, "IPCompGateway");
+	check_order_kept(rig, "IPCompGateway");
 }
 
 /* No packet makes it crash or leak, and malformed ones are freed. */
-static void survives_any_packet(void **state)
+BOTH_TEST(survives_any_packet)
 {
-	check_survives_any_packet(*state, "IPCompGateway");
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		BOTH(text_shrinks_and_decompresses),
-		BOTH(any_payload_decompresses_to_the_original),
-		BOTH(incompressible_packets_leave_unchanged),
-		BOTH(only_shrinking_packets_are_compressed),
-		BOTH(fragments_and_small_packets_leave_unchanged),
-		BOTH(padding_is_removed),
-		BOTH(payloads_are_scanned),
-		BOTH(input_payloads_stay_unchanged),
-		BOTH(without_buffers_nothing_is_compressed),
-		BOTH(packets_keep_their_order),
-		BOTH(survives_any_packet),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+	check_survives_any_packet(rig, "IPCompGateway");
 }

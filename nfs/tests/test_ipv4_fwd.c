@@ -2,19 +2,12 @@
 #include "tests/files.h"
 #include "tests/hostile.h"
 #include "tests/refusal.h"
-
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(198, 51, 100, 7),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload_length = 8};
+#include "tests/udp.h"
 
 static void make(struct rig *rig, const char *routes)
 {
-	const struct nf_setting settings[] = {{"file", .text = "file"}};
-
 	write_file("file", routes);
-	rig_make(rig, "IPv4Fwd", settings, RTE_DIM(settings));
+	RIG_MAKE(rig, "IPv4Fwd", {"file", .text = "file"});
 }
 
 /* Offer a packet to a destination; the number of its next hop, or -1. */
@@ -34,10 +27,8 @@ static int hop_of(struct rig *rig, uint32_t destination)
 }
 
 /* The longest prefix chooses the hop, whatever the order of the lines; without one packets go. */
-static void the_longest_prefix_chooses_the_hop(void **state)
+FOLDER_TEST(the_longest_prefix_chooses_the_hop)
 {
-	struct rig *rig = *state;
-
 	make(rig, "10.0.0.0/8 1\n10.1.0.0/16 2\n10.1.2.3/32 255\n10.1.2.0/26 4\n");
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 9, 9, 9)), 1);
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 9, 9)), 2);
@@ -45,17 +36,15 @@ static void the_longest_prefix_chooses_the_hop(void **state)
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 2, 4)), 4);
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 2, 64)), 2);
 	assert_int_equal(hop_of(rig, RTE_IPV4(11, 0, 0, 1)), -1);
-	assert_int_equal(rig_count(rig, "forwarded"), 5);
-	assert_int_equal(rig_count(rig, "unroutable"), 1);
+	assert_counts(rig, {"forwarded", 5}, {"unroutable", 1});
 	make(rig, "10.1.0.0/16 2\n0.0.0.0/0 0\n");
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 9, 9)), 2);
 	assert_int_equal(hop_of(rig, 0xe0000005), 0); /* no address is special */
 }
 
 /* The time to live is one less, with right checksums; a packet with 1 or 0 left is freed. */
-static void times_to_live_end(void **state)
+FOLDER_TEST(times_to_live_end)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 
 	make(rig, "0.0.0.0/0 3\n");
@@ -73,16 +62,14 @@ static void times_to_live_end(void **state)
 }
 
 /* Only IPv4 is forwarded, also behind a tag; no error is sent about anything. */
-static void other_packets_are_freed(void **state)
+FOLDER_TEST(other_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct packet_spec tagged = udp;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
 	make(rig, "0.0.0.0/0 3\n");
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
-	rig_offer(rig, six, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, six, 1);
 	assert_int_equal(rig_count(rig, "other"), 1);
 	tagged.vlan = 7;
 	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
@@ -94,14 +81,12 @@ static void other_packets_are_freed(void **state)
 }
 
 /* Generated routes depend on the seed only. */
-static void routes_are_generated_from_the_seed(void **state)
+FOLDER_TEST(routes_are_generated_from_the_seed)
 {
-	const struct nf_setting many[] = {{"routes", 200000}, {"seed", 3}};
-	struct rig *rig = *state;
 	int hops[2][200];
 
 	for (int round = 0; round < 2; round++) {
-		rig_make(rig, "IPv4Fwd", many, RTE_DIM(many));
+		RIG_MAKE(rig, "IPv4Fwd", {"routes", 200000}, {"seed", 3});
 		for (uint32_t i = 0; i < 200; i++)
 			hops[round][i] = hop_of(rig, RTE_IPV4(20, 0, 0, 1) +
 							     i * 0x9e3779b1u % 0x40000000u);
@@ -110,28 +95,13 @@ static void routes_are_generated_from_the_seed(void **state)
 }
 
 /* A file with a fault is refused with its line. */
-static void wrong_files_are_refused(void **state)
+FOLDER_TEST(wrong_files_are_refused)
 {
 	const struct nf_setting settings[] = {{"file", .text = "file"}, {"hops", 4}};
 
-	(void)state;
 	write_file("file", "10.0.0.0/8 4\n10.0.0.0/33 1\n");
 	assert_string_equal(refusal("IPv4Fwd", settings, RTE_DIM(settings)),
 			    "file:1: 4: not a next hop: they are numbered from 0 to 3\n"
 			    "file:2: 10.0.0.0/33: a prefix length is from 0 to 32\n"
 			    "hint: PREFIX/LENGTH HOP, as `10.0.0.0/8 3`\n");
-}
-
-int main(int argc, char **argv)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup_folder, teardown_folder)
-	const struct CMUnitTest tests[] = {
-		TEST(the_longest_prefix_chooses_the_hop),
-		TEST(times_to_live_end),
-		TEST(other_packets_are_freed),
-		TEST(routes_are_generated_from_the_seed),
-		TEST(wrong_files_are_refused),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -1,16 +1,13 @@
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/latency.h"
-#include "core/random.h"
 #include "tests/support.h"
 
 /* Quantiles are right within 1/32, over all magnitudes; small values are exact. */
-static void quantiles_are_right(void **state)
+TEST(quantiles_are_right)
 {
 	static struct latencies latencies, half;
 
-	(void)state;
 	for (uint32_t i = 1; i <= 15; i++)
 		latencies_add(&latencies, i);
 	assert_true(latencies_quantile(&latencies, 0.5) == 8);
@@ -34,21 +31,10 @@ static void quantiles_are_right(void **state)
 }
 
 /* Without packets there is no latency. */
-static void nothing_has_no_latency(void **state)
+TEST(nothing_has_no_latency)
 {
 	static const struct latencies none;
 
-	(void)state;
 	assert_true(latencies_quantile(&none, 0.99) == 0);
 	assert_true(latencies_mean(&none) == 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quantiles_are_right),
-		cmocka_unit_test(nothing_has_no_latency),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -38,10 +38,9 @@ static uint32_t backend_of(struct rig *rig, const struct packet_spec *packet_spe
 }
 
 /* Every backend gets flows, and each flow one backend, whose address replaces the virtual one. */
-static void a_flow_has_one_backend(void **state)
+RIG_TEST(a_flow_has_one_backend)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
-	struct rig *rig = *state;
 	unsigned int flows[5] = {0};
 
 	make(rig, 5, "");
@@ -64,10 +63,9 @@ static void a_flow_has_one_backend(void **state)
 }
 
 /* What a backend sends has the virtual address as its source again; other sources stay. */
-static void packets_of_backends_come_from_the_virtual_address(void **state)
+RIG_TEST(packets_of_backends_come_from_the_virtual_address)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
-	struct rig *rig = *state;
 	struct packet_spec back = {.source_port = 53,
 				   .destination = CLIENT,
 				   .destination_port = 1000,
@@ -86,14 +84,12 @@ static void packets_of_backends_come_from_the_virtual_address(void **state)
 		assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->src_addr),
 				 i >= 1 && i <= 5 ? VIRTUAL : source);
 	}
-	assert_int_equal(rig_count(rig, "returned"), 5);
-	assert_int_equal(rig_count(rig, "passed"), 2);
+	assert_counts(rig, {"returned", 5}, {"passed", 2});
 }
 
 /* Packets to other addresses pass, and so does all that is not IPv4. */
-static void other_packets_pass(void **state)
+RIG_TEST(other_packets_pass)
 {
-	struct rig *rig = *state;
 	struct packet_spec other = udp;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
@@ -103,16 +99,12 @@ static void other_packets_pass(void **state)
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "passed"), 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
-	assert_int_equal(rig_count(rig, "balanced"), 0);
+	assert_counts(rig, {"passed", 1}, {"other", 1}, {"balanced", 0});
 }
 
 /* All fragments of a datagram reach one backend, with the checksum of the first one updated. */
-static void fragments_stay_together(void **state)
+RIG_TEST(fragments_stay_together)
 {
-	struct rig *rig = *state;
-
 	make(rig, 100, "");
 	for (uint16_t id = 0; id < 100; id++) {
 		struct packet_spec part = udp;
@@ -141,9 +133,8 @@ static void fragments_stay_together(void **state)
 }
 
 /* With gates packets leave unchanged by the gate of the backend that a rewriting instance uses. */
-static void gates_are_backends(void **state)
+RIG_TEST(gates_are_backends)
 {
-	struct rig *rig = *state;
 	uint32_t backends[200];
 
 	for (int gates = 0; gates < 2; gates++) {
@@ -168,9 +159,8 @@ static void gates_are_backends(void **state)
 }
 
 /* Other than IPv4 leaves by the first gate that is up; from outside all go forward. */
-static void packets_without_a_flow_have_a_gate_too(void **state)
+RIG_TEST(packets_without_a_flow_have_a_gate_too)
 {
-	struct rig *rig = *state;
 	struct packet_spec back = udp;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
@@ -186,9 +176,8 @@ static void packets_without_a_flow_have_a_gate_too(void **state)
 }
 
 /* Without a backend packets from inside are freed; those from outside still pass. */
-static void without_backends_packets_are_freed(void **state)
+RIG_TEST(without_backends_packets_are_freed)
 {
-	struct rig *rig = *state;
 	struct packet_spec back = udp;
 
 	back.from = NF_OUTSIDE;
@@ -197,8 +186,7 @@ static void without_backends_packets_are_freed(void **state)
 			make_with_gates(rig, 2, "0,1");
 		else
 			make(rig, 2, "1,0");
-		rig_offer(rig, packet_from_spec(rig, &udp), 1);
-		assert_int_equal(rig->out.n, 0);
+		rig_frees(rig, packet_from_spec(rig, &udp), 1);
 		assert_int_equal(rig_count(rig, "unserved"), 1);
 		rig_offer(rig, packet_from_spec(rig, &back), 1);
 		assert_int_equal(rig->out.n, 1);
@@ -206,18 +194,15 @@ static void without_backends_packets_are_freed(void **state)
 }
 
 /* With a table of a power of two the entry is that of the split hash, salted by the seed. */
-static void a_power_of_two_uses_the_split_hash(void **state)
+RIG_TEST(a_power_of_two_uses_the_split_hash)
 {
 	enum { TABLE = 256, BACKENDS = 5, SEED = 9 };
-	const struct nf_setting settings[] = {
-		{"backends", BACKENDS}, {"table", TABLE}, {"seed", SEED}};
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, IPPROTO_GRE};
 	const bool up[] = {true, true, true, true, true};
-	struct rig *rig = *state;
 	uint16_t table[TABLE];
 
 	assert_int_equal(maglev_fill(table, TABLE, up, BACKENDS, SEED), 0);
-	rig_make(rig, "LB", settings, RTE_DIM(settings));
+	RIG_MAKE(rig, "LB", {"backends", BACKENDS}, {"table", TABLE}, {"seed", SEED});
 	for (uint16_t flow = 0; flow < 200; flow++) {
 		struct packet_spec packet_spec = udp;
 		const bool ports = flow % 4 < 2 && flow % 8 < 4;
@@ -238,9 +223,8 @@ static void refused(const struct nf_setting *settings, unsigned int n, const cha
 }
 
 /* Settings that contradict each other are refused, with what would do. */
-static void wrong_settings_are_refused(void **state)
+TEST(wrong_settings_are_refused)
 {
-	(void)state;
 	refused((struct nf_setting[]){{"table", 65535}}, 1,
 		"LB: table 65535 is neither a prime above 8 backends nor a power of two\n"
 		"hint: 65537\n");
@@ -272,10 +256,9 @@ static void header_stays_right(struct rte_mbuf *sent)
 }
 
 /* Hostile packets are balanced, returned, passed or freed, and right checksums stay right. */
-static void hostile_packets_are_handled(void **state)
+RIG_TEST(hostile_packets_are_handled)
 {
 	const uint32_t addresses[] = {VIRTUAL, BACKEND, BACKEND + 1, CLIENT};
-	struct rig *rig = *state;
 
 	make(rig, 2, "");
 	offer_malformed(rig);
@@ -290,24 +273,124 @@ static void hostile_packets_are_handled(void **state)
 	assert_true(rig_count(rig, "balanced") > 1000);
 }
 
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_flow_has_one_backend, setup, teardown),
-		cmocka_unit_test_setup_teardown(packets_of_backends_come_from_the_virtual_address,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_stay_together, setup, teardown),
-		cmocka_unit_test_setup_teardown(gates_are_backends, setup, teardown),
-		cmocka_unit_test_setup_teardown(packets_without_a_flow_have_a_gate_too, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(without_backends_packets_are_freed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_power_of_two_uses_the_split_hash, setup,
-						teardown),
-		cmocka_unit_test(wrong_settings_are_refused),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_handled, setup, teardown),
-	};
+/* ICMP errors through a load balancer. */
 
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+static uint32_t destination_of(struct rte_mbuf *packet)
+{
+	return rte_be_to_cpu_32(ipv4_of(packet)->dst_addr);
+}
+
+/* An ICMP error that quotes the bytes of a packet from its IPv4 header on. */
+static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, uint32_t source,
+				    enum nf_side from)
+{
+	const struct packet_spec packet_spec = {
+		.source = source,
+		.destination = rte_be_to_cpu_32(ipv4_of(packet)->src_addr),
+		.protocol = IPPROTO_ICMP,
+		.payload = ipv4_of(packet),
+		.payload_length = rte_pktmbuf_data_len(packet) - sizeof(struct rte_ether_hdr),
+		.from = from,
+	};
+	struct rte_mbuf *error = packet_from_spec(rig, &packet_spec);
+	struct rte_icmp_hdr *icmp = (struct rte_icmp_hdr *)(ipv4_of(error) + 1);
+
+	icmp->icmp_type = 3;
+	icmp->icmp_cksum = 0;
+	icmp->icmp_cksum =
+		(uint16_t)~rte_raw_cksum(icmp, sizeof(*icmp) + packet_spec.payload_length);
+	return error;
+}
+
+static struct rte_ipv4_hdr *quoted_in(struct rte_mbuf *error)
+{
+	return (struct rte_ipv4_hdr *)((uint8_t *)(ipv4_of(error) + 1) +
+				       sizeof(struct rte_icmp_hdr));
+}
+
+static void assert_quote_is_right(struct rte_mbuf *error)
+{
+	struct rte_ipv4_hdr *quoted = quoted_in(error);
+
+	assert_true(checksums_right(error));
+	assert_int_equal(rte_raw_cksum(quoted, sizeof(*quoted)), 0xffff);
+	assert_int_equal(rte_ipv4_udptcp_cksum_verify(quoted, quoted + 1), 0);
+}
+
+/* An error about a backend's packet reaches that backend, which finds its address in the quote. */
+RIG_TEST(errors_reach_the_backend_of_the_quoted_flow)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
+
+	make(rig, 50, "");
+	for (uint16_t flow = 0; flow < 100; flow++) {
+		struct packet_spec to = udp, back = udp;
+		struct rte_mbuf *quoted;
+		uint32_t backend;
+
+		to.source_port = back.destination_port = flow;
+		to.protocol = back.protocol = protocols[flow % 2];
+		back.source = VIRTUAL;
+		back.destination = CLIENT;
+		back.source_port = to.destination_port;
+		rig_offer(rig, packet_from_spec(rig, &to), 1);
+		backend = destination_of(rig_sent(rig));
+		quoted = packet_from_spec(rig, &back);
+		rig_offer(rig, error_about(rig, quoted, RTE_IPV4(10, 9, 9, 9), NF_INSIDE), 1);
+		rte_pktmbuf_free(quoted);
+		assert_int_equal(destination_of(rig_sent(rig)), backend);
+		assert_int_equal(rte_be_to_cpu_32(quoted_in(rig_sent(rig))->src_addr), backend);
+		assert_quote_is_right(rig_sent(rig));
+	}
+	assert_int_equal(rig_count(rig, "errors"), 100);
+}
+
+/* An error about a client's packet quotes what the client sent: to the virtual address. */
+RIG_TEST(errors_from_outside_quote_the_virtual_address)
+{
+	const uint32_t router = RTE_IPV4(100, 64, 0, 1);
+
+	make(rig, 50, "");
+	for (int of_router = 0; of_router < 2; of_router++) {
+		struct packet_spec sent = udp;
+		struct rte_mbuf *quoted;
+
+		sent.destination = BACKEND + 7;
+		quoted = packet_from_spec(rig, &sent);
+		rig_offer(rig,
+			  error_about(rig, quoted, of_router ? router : BACKEND + 7, NF_OUTSIDE),
+			  1);
+		rte_pktmbuf_free(quoted);
+		assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->src_addr),
+				 of_router ? router : VIRTUAL);
+		assert_int_equal(rte_be_to_cpu_32(quoted_in(rig_sent(rig))->dst_addr), VIRTUAL);
+		assert_quote_is_right(rig_sent(rig));
+	}
+	assert_counts(rig, {"returned", 2}, {"errors", 2});
+}
+
+static void checksum_stays_right(struct rte_mbuf *sent)
+{
+	if (sent->hash.usr)
+		assert_header_checksum(sent);
+}
+
+/* Errors with invalid quotes are handled, and right checksums stay right. */
+RIG_TEST(mutated_errors_are_handled)
+{
+	struct packet_spec back = udp, to = udp;
+	struct rte_mbuf *quoted[2], *errors[2];
+
+	back.source = VIRTUAL;
+	back.destination = CLIENT;
+	to.destination = BACKEND + 1;
+	to.protocol = IPPROTO_TCP;
+	make(rig, 50, "");
+	quoted[0] = packet_from_spec(rig, &back);
+	quoted[1] = packet_from_spec(rig, &to);
+	errors[0] = error_about(rig, quoted[0], CLIENT, NF_INSIDE);
+	errors[1] = error_about(rig, quoted[1], BACKEND + 1, NF_OUTSIDE);
+	rte_pktmbuf_free_bulk(quoted, 2);
+	offer_mutations_of(rig, errors, 2, checksum_stays_right);
+	assert_true(rig_count(rig, "errors") > 500);
 }

@@ -109,11 +109,10 @@ static struct arrivals twice(double bytes_per_us, unsigned int size, uint32_t bu
 }
 
 /* In any second the bytes that pass are within 1 % of the rate, at any rate, size and burst. */
-static void bytes_are_within_a_percent_of_the_rate(void **state)
+RIG_TEST(bytes_are_within_a_percent_of_the_rate)
 {
 	static const double rates[] = {3, 10, 47.5, 100, 999};
 	static const uint32_t bursts[] = {1, 7, 32};
-	struct rig *rig = *state;
 	uint64_t seed = 0;
 
 	for (unsigned int rate = 0; rate < RTE_DIM(rates); rate++)
@@ -133,10 +132,9 @@ static void bytes_are_within_a_percent_of_the_rate(void **state)
 }
 
 /* The same for packets per second. */
-static void packets_are_within_a_percent_of_the_rate(void **state)
+RIG_TEST(packets_are_within_a_percent_of_the_rate)
 {
 	static const double rates[] = {1, 10.5, 200, 1000};
-	struct rig *rig = *state;
 
 	for (unsigned int rate = 0; rate < RTE_DIM(rates); rate++)
 		for (uint32_t burst = 1; burst <= 32; burst *= 4) {
@@ -153,9 +151,8 @@ static void packets_are_within_a_percent_of_the_rate(void **state)
 }
 
 /* Silences shorter than the bucket takes to fill do not matter, if enough arrives between them. */
-static void short_silences_do_not_matter(void **state)
+RIG_TEST(short_silences_do_not_matter)
 {
-	struct rig *rig = *state;
 	const struct nf_setting setting = {"rate_mbps", 100};
 
 	for (uint32_t silence_us = 500; silence_us <= 4500; silence_us += 1000) {
@@ -169,9 +166,8 @@ static void short_silences_do_not_matter(void **state)
 }
 
 /* Whatever arrives, and with any bucket: never more than the rate, the bucket and a packet. */
-static void a_second_never_exceeds_rate_and_bucket(void **state)
+RIG_TEST(a_second_never_exceeds_rate_and_bucket)
 {
-	struct rig *rig = *state;
 	uint64_t random = 7;
 
 	for (int round = 0; round < 40; round++) {
@@ -200,10 +196,9 @@ static void a_second_never_exceeds_rate_and_bucket(void **state)
 }
 
 /* Each decision is that of exact arithmetic, in bits per microsecond, over a long time. */
-static void decisions_are_exact(void **state)
+RIG_TEST(decisions_are_exact)
 {
 	static const int64_t rates[] = {1, 7, 100, 999};
-	struct rig *rig = *state;
 	uint64_t random = 3;
 
 	for (unsigned int i = 0; i < RTE_DIM(rates); i++) {
@@ -247,13 +242,9 @@ static uint32_t passed_of(struct rig *rig, uint32_t n, enum nf_side from, uint64
 }
 
 /* Sides do not share a bucket; a clock that is set back fills none. */
-static void sides_have_their_own_buckets(void **state)
+RIG_TEST(sides_have_their_own_buckets)
 {
-	const struct nf_setting settings[] = {
-		{"rate_mbps", 0}, {"rate_kpps", 1}, {"burst_packets", 3}};
-	struct rig *rig = *state;
-
-	rig_make(rig, "Limiter", settings, 3);
+	RIG_MAKE(rig, "Limiter", {"rate_mbps", 0}, {"rate_kpps", 1}, {"burst_packets", 3});
 	assert_int_equal(passed_of(rig, 10, NF_INSIDE, 1000), 3);
 	assert_int_equal(passed_of(rig, 10, NF_OUTSIDE, 1000), 3);
 	assert_int_equal(passed_of(rig, 10, NF_INSIDE, 1), 0);
@@ -262,26 +253,19 @@ static void sides_have_their_own_buckets(void **state)
 }
 
 /* A frame counts with its checksum, and may be larger than the bucket. */
-static void frames_count_with_their_checksum(void **state)
+RIG_TEST(frames_count_with_their_checksum)
 {
-	const struct nf_setting settings[] = {{"rate_mbps", 8}, {"burst_bytes", 1}};
-	struct rig *rig = *state;
-
-	rig_make(rig, "Limiter", settings, 2);
+	RIG_MAKE(rig, "Limiter", {"rate_mbps", 8}, {"burst_bytes", 1});
 	for (int i = 0; i < 100; i++)
 		rig_offer(rig, packet_of(rig, (uint8_t[60]){0}, 60), 1 + (uint64_t)i);
 	assert_int_equal(rig_count(rig, "passed"), 2); /* at 1 and 65: 8 Mbit/s is a byte per us */
-	assert_int_equal(rig_count(rig, "passed_bytes"), 128);
-	assert_int_equal(rig_count(rig, "dropped_bytes"), 98 * 64);
+	assert_counts(rig, {"passed_bytes", 128}, {"dropped_bytes", 98 * 64});
 }
 
 /* Hostile packets pass or are freed; all are counted, and without limits all pass. */
-static void hostile_packets_are_counted(void **state)
+RIG_TEST(hostile_packets_are_counted)
 {
-	const struct nf_setting none[] = {{"rate_mbps", 0}};
-	struct rig *rig = *state;
-
-	rig_make(rig, "Limiter", none, 1);
+	RIG_MAKE(rig, "Limiter", {"rate_mbps", 0});
 	offer_malformed(rig);
 	offer_hostile(rig, NULL, 0, NULL);
 	assert_true(rig_count(rig, "passed") >= HOSTILE_PACKETS);
@@ -289,23 +273,4 @@ static void hostile_packets_are_counted(void **state)
 	rig_make(rig, "Limiter", (struct nf_setting[]){{"rate_mbps", 0.001}}, 1);
 	offer_hostile(rig, NULL, 0, NULL);
 	assert_true(rig_count(rig, "dropped") > 1000);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bytes_are_within_a_percent_of_the_rate, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(packets_are_within_a_percent_of_the_rate, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(short_silences_do_not_matter, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_second_never_exceeds_rate_and_bucket, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(decisions_are_exact, setup, teardown),
-		cmocka_unit_test_setup_teardown(sides_have_their_own_buckets, setup, teardown),
-		cmocka_unit_test_setup_teardown(frames_count_with_their_checksum, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_counted, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

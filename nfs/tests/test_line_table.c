@@ -60,14 +60,13 @@ static void count(struct line_table *table, struct expected *flow, uint32_t i, u
 }
 
 /* Packets of random flows, with pauses, are counted as in a plain array; old flows leave. */
-static void agrees_with_an_array(void **state)
+TEST(agrees_with_an_array)
 {
 	struct expected flows[KEYS] = {0};
 	struct line_table table;
 	uint64_t random = 1, now_us = 1;
 	bool was_full = false;
 
-	(void)state;
 	assert_true(line_table_create(&table, MOST, TIMEOUT_US));
 	for (int i = 0; i < 100000; i++) {
 		const uint32_t key = random_below(&random, KEYS);
@@ -87,13 +86,12 @@ static void agrees_with_an_array(void **state)
 }
 
 /* Any flow can be removed, and all others are found afterwards. */
-static void removals_lose_no_other_flow(void **state)
+TEST(removals_lose_no_other_flow)
 {
 	struct expected flows[KEYS] = {0};
 	struct line_table table;
 	uint64_t random = 2;
 
-	(void)state;
 	assert_true(line_table_create(&table, KEYS, UINT64_MAX));
 	for (int i = 0; i < 20000; i++) {
 		const uint32_t key = random_below(&random, KEYS);
@@ -109,14 +107,4 @@ static void removals_lose_no_other_flow(void **state)
 		compare(&table, flows, 1);
 	}
 	line_table_destroy(&table);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_with_an_array),
-		cmocka_unit_test(removals_lose_no_other_flow),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

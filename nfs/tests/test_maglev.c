@@ -6,11 +6,10 @@
 #define SIZE 65537
 
 /* Primes are recognized, as a sieve does. */
-static void primes_are_recognized(void **state)
+TEST(primes_are_recognized)
 {
 	static bool composite[10000];
 
-	(void)state;
 	assert_false(maglev_is_prime(0));
 	assert_false(maglev_is_prime(1));
 	for (uint32_t number = 2; number < RTE_DIM(composite); number++) {
@@ -24,12 +23,11 @@ static void primes_are_recognized(void **state)
 }
 
 /* Without a backend that is up every entry says so; a table of two entries works. */
-static void smallest_tables_are_filled(void **state)
+TEST(smallest_tables_are_filled)
 {
 	const bool up[] = {true, true}, down[] = {false, false};
 	uint16_t table[2];
 
-	(void)state;
 	assert_int_equal(maglev_fill(table, 2, up, 2, 1), 0);
 	assert_int_equal(table[0] + table[1], 1);
 	assert_int_equal(maglev_fill(table, 2, down, 2, 1), 0);
@@ -38,12 +36,11 @@ static void smallest_tables_are_filled(void **state)
 }
 
 /* A table of a power of two is filled, too, with the same share for each. */
-static void powers_of_two_are_filled(void **state)
+TEST(powers_of_two_are_filled)
 {
 	static uint16_t table[65536];
 	const bool up[] = {true, false, true, true};
 
-	(void)state;
 	for (uint32_t size = 4; size <= RTE_DIM(table); size *= 2)
 		for (uint64_t seed = 0; seed < 20; seed++) {
 			uint32_t entries[4] = {0};
@@ -59,12 +56,11 @@ static void powers_of_two_are_filled(void **state)
 }
 
 /* Every backend that is up has the same share of the table. */
-static void entries_are_shared_equally(void **state)
+TEST(entries_are_shared_equally)
 {
 	static const uint32_t numbers[] = {1, 2, 3, 10, 97, 1000};
 	static uint16_t table[SIZE];
 
-	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(numbers); i++) {
 		uint32_t entries[1000] = {0};
 		bool up[1000];
@@ -82,13 +78,12 @@ static void entries_are_shared_equally(void **state)
  * When a backend leaves, its entries go to the others; of the others' entries at most one in fifty
  * moves, with 64 backends or less.
  */
-static void few_flows_move_when_a_backend_leaves(void **state)
+TEST(few_flows_move_when_a_backend_leaves)
 {
 	static const uint32_t numbers[] = {2, 3, 8, 16, 64};
 	static uint16_t before[SIZE], after[SIZE];
 	uint64_t random = 1;
 
-	(void)state;
 	for (int round = 0; round < 20; round++) {
 		const uint32_t backends = numbers[round % RTE_DIM(numbers)];
 		const uint32_t left = random_below(&random, backends);
@@ -108,17 +103,4 @@ static void few_flows_move_when_a_backend_leaves(void **state)
 			fail_msg("%u of %u entries moved with %u backends", moved, moved + stayed,
 				 backends);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(primes_are_recognized),
-		cmocka_unit_test(smallest_tables_are_filled),
-		cmocka_unit_test(powers_of_two_are_filled),
-		cmocka_unit_test(entries_are_shared_equally),
-		cmocka_unit_test(few_flows_move_when_a_backend_leaves),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

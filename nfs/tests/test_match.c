@@ -2,12 +2,7 @@
 
 #include "tests/hostile.h"
 #include "tests/refusal.h"
-
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(198, 51, 100, 7),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload_length = 8};
+#include "tests/udp.h"
 
 static void make(struct rig *rig, const char *filters, bool drop_unmatched)
 {
@@ -28,38 +23,32 @@ static int gate_of(struct rig *rig, uint8_t protocol)
 }
 
 /* The first filter that matches chooses the gate, even if others match; none: the last gate. */
-static void first_match_chooses_the_gate(void **state)
+RIG_TEST(first_match_chooses_the_gate)
 {
-	struct rig *rig = *state;
-
 	make(rig, " tcp port 53 ;host 10.0.0.1 and port 53; udp;tcp\n", false);
 	assert_int_equal(nf_branches(rig->nf), 5);
 	assert_int_equal(gate_of(rig, IPPROTO_TCP), NF_BRANCH);
 	assert_int_equal(gate_of(rig, IPPROTO_UDP), NF_BRANCH + 1);
 	assert_int_equal(gate_of(rig, IPPROTO_ICMP), NF_BRANCH + 4);
-	assert_int_equal(rig_count(rig, "matched"), 2);
-	assert_int_equal(rig_count(rig, "unmatched"), 1);
+	assert_counts(rig, {"matched", 2}, {"unmatched", 1});
 }
 
 /* With drop_unmatched a packet without a match is freed, and there is no gate for it. */
-static void unmatched_packets_are_freed_on_request(void **state)
+RIG_TEST(unmatched_packets_are_freed_on_request)
 {
-	struct rig *rig = *state;
 	struct packet_spec ping = udp;
 
 	ping.protocol = IPPROTO_ICMP;
 	make(rig, "udp; tcp", true);
 	assert_int_equal(nf_branches(rig->nf), 2);
-	rig_offer(rig, packet_from_spec(rig, &ping), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &ping), 1);
 	assert_int_equal(rig_count(rig, "unmatched"), 1);
 	assert_int_equal(gate_of(rig, IPPROTO_TCP), NF_BRANCH + 1);
 }
 
 /* One filter that drops all else is no branch: what it matches goes forward, from either side. */
-static void one_gate_is_forward(void **state)
+RIG_TEST(one_gate_is_forward)
 {
-	struct rig *rig = *state;
 	struct packet_spec from_outside = udp;
 
 	from_outside.from = NF_OUTSIDE;
@@ -71,9 +60,8 @@ static void one_gate_is_forward(void **state)
 }
 
 /* An expression looks behind a VLAN tag only after the word `vlan`. */
-static void tags_are_matched_as_tcpdump_does(void **state)
+RIG_TEST(tags_are_matched_as_tcpdump_does)
 {
-	struct rig *rig = *state;
 	struct packet_spec tagged = udp;
 
 	tagged.vlan = 7;
@@ -83,9 +71,8 @@ static void tags_are_matched_as_tcpdump_does(void **state)
 }
 
 /* As many filters as gates are possible, but not one more. */
-static void filters_are_as_many_as_gates(void **state)
+RIG_TEST(filters_are_as_many_as_gates)
 {
-	struct rig *rig = *state;
 	char many[65 * 12] = "";
 
 	for (int i = 0; i < 64; i++)
@@ -98,9 +85,8 @@ static void filters_are_as_many_as_gates(void **state)
 }
 
 /* Every wrong expression is named, with libpcap's message. */
-static void wrong_expressions_are_refused(void **state)
+TEST(wrong_expressions_are_refused)
 {
-	(void)state;
 	assert_string_equal(
 		refusal("Match",
 			(struct nf_setting[]){{"filters", .text = "tcp; udp prot 5;; udp"}}, 1),
@@ -159,11 +145,10 @@ static void leaves_where_libpcap_says(struct rte_mbuf *sent)
 }
 
 /* Packets in segments, malformed or not, match as the same bytes in one piece. */
-static void hostile_packets_match_as_in_libpcap(void **state)
+RIG_TEST(hostile_packets_match_as_in_libpcap)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(10, 200, 0, 1)};
 	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 65535);
-	struct rig *rig = *state;
 	char filters[4096] = "";
 
 	/* the last first, so that few packets match the earlier ones */
@@ -185,21 +170,4 @@ static void hostile_packets_match_as_in_libpcap(void **state)
 		n += seen[i] > 0;
 		assert_true(i + 1 < RTE_DIM(seen) || n > 15);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(first_match_chooses_the_gate, setup, teardown),
-		cmocka_unit_test_setup_teardown(unmatched_packets_are_freed_on_request, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(one_gate_is_forward, setup, teardown),
-		cmocka_unit_test_setup_teardown(tags_are_matched_as_tcpdump_does, setup, teardown),
-		cmocka_unit_test_setup_teardown(filters_are_as_many_as_gates, setup, teardown),
-		cmocka_unit_test(wrong_expressions_are_refused),
-		cmocka_unit_test_setup_teardown(hostile_packets_match_as_in_libpcap, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -1,6 +1,5 @@
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 
 #include "core/clock.h"
 #include "testbed/measure.h"

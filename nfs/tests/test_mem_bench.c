@@ -5,9 +5,8 @@
 #include "tests/support.h"
 
 /* It keeps the given rate with every pattern. */
-static void keeps_its_rate(void **state)
+TEST(keeps_its_rate)
 {
-	(void)state;
 	for (int pattern = 0; pattern <= 2; pattern++) {
 		const struct nf_setting settings[] = {
 			{"wss_mb", 0.2}, {"access_mops", 2}, {"pattern", pattern}};
@@ -20,12 +19,10 @@ static void keeps_its_rate(void **state)
 }
 
 /* Without a rate it never waits. */
-static void unlimited_rate_never_waits(void **state)
+TEST(unlimited_rate_never_waits)
 {
-	const struct nf_setting settings[] = {{"wss_mb", 1}};
-	struct bench *bench = bench_create("mem-bench", NULL, settings, 1);
+	struct bench *bench = bench_create("mem-bench", NULL, SETTINGS({"wss_mb", 1}));
 
-	(void)state;
 	assert_non_null(bench);
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(bench_step(bench), 256);
@@ -33,25 +30,13 @@ static void unlimited_rate_never_waits(void **state)
 }
 
 /* Parameters out of range are rejected. */
-static void rejects_bad_parameters(void **state)
+TEST(rejects_bad_parameters)
 {
 	const struct nf_setting size[] = {{"wss_mb", 0}}, unknown[] = {{"wss", 1}},
 				rate[] = {{"access_mops", NAN}};
 
-	(void)state;
 	assert_null(bench_create("mem-bench", NULL, size, 1));
 	assert_null(bench_create("mem-bench", NULL, unknown, 1));
 	assert_null(bench_create("mem-bench", NULL, rate, 1));
 	assert_null(bench_create("men-bench", NULL, NULL, 0));
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_its_rate),
-		cmocka_unit_test(unlimited_rate_never_waits),
-		cmocka_unit_test(rejects_bad_parameters),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

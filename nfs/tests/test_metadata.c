@@ -2,10 +2,8 @@
 #include "tests/support.h"
 
 /* A packet leaves to the side opposite to the one it came from, unless it is sent back. */
-static void gates_are_sides_as_seen_from_the_packet(void **state)
+RIG_TEST(gates_are_sides_as_seen_from_the_packet)
 {
-	struct rig *rig = *state;
-
 	for (int from = NF_INSIDE; from <= NF_OUTSIDE; from++) {
 		struct rte_mbuf *packet = packet_from_spec(rig, &(struct packet_spec){.from = from});
 
@@ -21,9 +19,8 @@ static void gates_are_sides_as_seen_from_the_packet(void **state)
 }
 
 /* What is made from a packet came from where it came from, and has headers of its own. */
-static void what_is_made_from_a_packet_inherits(void **state)
+RIG_TEST(what_is_made_from_a_packet_inherits)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = packet_from_spec(rig, &(struct packet_spec){.from = NF_OUTSIDE});
 	struct rte_mbuf *made =
 		packet_from_spec(rig, &(struct packet_spec){.protocol = IPPROTO_TCP});
@@ -39,9 +36,8 @@ static void what_is_made_from_a_packet_inherits(void **state)
 }
 
 /* Headers are parsed again when data moved, its length changed, or a function says so. */
-static void headers_are_parsed_again_after_a_change(void **state)
+RIG_TEST(headers_are_parsed_again_after_a_change)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet =
 		packet_from_spec(rig, &(struct packet_spec){.payload_length = 40, .vlan = 9});
 
@@ -55,18 +51,4 @@ static void headers_are_parsed_again_after_a_change(void **state)
 	packet_changed(packet);
 	assert_int_equal(packet_headers(packet).type, PACKET_OTHER);
 	rte_pktmbuf_free(packet);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(gates_are_sides_as_seen_from_the_packet, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(what_is_made_from_a_packet_inherits, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(headers_are_parsed_again_after_a_change, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -15,10 +15,9 @@ static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
 				       .payload_length = 18};
 
 /* Packets and bytes are counted by protocol; all pass, as they are. */
-static void protocols_are_counted(void **state)
+RIG_TEST(protocols_are_counted)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, 50, 50};
-	struct rig *rig = *state;
 	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
 	rig_make(rig, "Monitor", NULL, 0);
@@ -33,14 +32,10 @@ static void protocols_are_counted(void **state)
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "udp_packets"), 1);
-	assert_int_equal(rig_count(rig, "udp_bytes"), 14 + 4 + 20 + 8 + 18);
-	assert_int_equal(rig_count(rig, "tcp_bytes"), 14 + 20 + 20 + 18);
-	assert_int_equal(rig_count(rig, "icmp_bytes"), 14 + 20 + 8 + 18);
-	assert_int_equal(rig_count(rig, "rest_packets"), 2);
-	assert_int_equal(rig_count(rig, "rest_bytes"), 2 * (14 + 20 + 18));
-	assert_int_equal(rig_count(rig, "other"), 1);
-	assert_int_equal(rig_count(rig, "other_bytes"), 14 + 20 + 8 + 18);
+	assert_counts(rig, {"udp_packets", 1}, {"udp_bytes", 14 + 4 + 20 + 8 + 18},
+		      {"tcp_bytes", 14 + 20 + 20 + 18}, {"icmp_bytes", 14 + 20 + 8 + 18},
+		      {"rest_packets", 2}, {"rest_bytes", 2 * (14 + 20 + 18)}, {"other", 1},
+		      {"other_bytes", 14 + 20 + 8 + 18});
 }
 
 #define FLOWS 3000
@@ -87,12 +82,11 @@ static void check(const struct top_talkers *top, const uint64_t *bytes)
 }
 
 /* Whatever the order and sizes of packets, and the number of counters, the bounds hold. */
-static void counts_are_within_their_bounds(void **state)
+TEST(counts_are_within_their_bounds)
 {
 	static const uint32_t counters[] = {1, 2, 7, 64, 1000, FLOWS, 2 * FLOWS};
 	uint64_t random = 1;
 
-	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(counters); i++) {
 		uint64_t bytes[FLOWS] = {0};
 		struct top_talkers top;
@@ -112,13 +106,12 @@ static void counts_are_within_their_bounds(void **state)
 }
 
 /* With fewer flows than counters every count is exact. */
-static void few_flows_are_counted_exactly(void **state)
+TEST(few_flows_are_counted_exactly)
 {
 	uint64_t bytes[FLOWS] = {0}, random = 2;
 	const struct talker **sorted;
 	struct top_talkers top;
 
-	(void)state;
 	assert_int_equal(top_talkers_create(&top, "test", 100), 0);
 	for (uint32_t packet = 0; packet < 10000; packet++)
 		count(&top, bytes, random_below(&random, 100), packet % 100);
@@ -146,9 +139,8 @@ static const char *text_of(const char *path)
 }
 
 /* The report has the flows with the most bytes, and is there once the instance is destroyed. */
-static void top_talkers_are_reported(void **state)
+RIG_TEST(top_talkers_are_reported)
 {
-	struct rig *rig = *state;
 	char folder[] = "/tmp/monitor_XXXXXX", report[64], aside[80];
 	const struct nf_setting settings[] = {{"report", .text = report}, {"reported", 2}};
 
@@ -177,9 +169,8 @@ static void top_talkers_are_reported(void **state)
 }
 
 /* A report that cannot be written is refused at once. */
-static void unwritable_reports_are_refused(void **state)
+TEST(unwritable_reports_are_refused)
 {
-	(void)state;
 	assert_string_equal(
 		refusal("Monitor",
 			(struct nf_setting[]){{"report", .text = "/nonexistent/top.csv"}}, 1),
@@ -187,10 +178,8 @@ static void unwritable_reports_are_refused(void **state)
 }
 
 /* Hostile packets pass or are freed, with every flow replacing another one. */
-static void hostile_packets_are_counted(void **state)
+RIG_TEST(hostile_packets_are_counted)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "Monitor", (struct nf_setting[]){{"talkers", 3}}, 1);
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "malformed"), 61);
@@ -198,18 +187,4 @@ static void hostile_packets_are_counted(void **state)
 	assert_true(rig_count(rig, "replaced") > 1000);
 	assert_true(rig_count(rig, "tcp_packets") > 500);
 	assert_true(rig_count(rig, "other") > 100);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(protocols_are_counted, setup, teardown),
-		cmocka_unit_test(counts_are_within_their_bounds),
-		cmocka_unit_test(few_flows_are_counted_exactly),
-		cmocka_unit_test_setup_teardown(top_talkers_are_reported, setup, teardown),
-		cmocka_unit_test(unwritable_reports_are_refused),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_counted, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -70,11 +70,10 @@ static struct rte_mbuf *assert_alike(struct rig *rig, struct rte_mbuf *packet, u
  * Fragments of UDP, TCP and ICMP in any order, from inside, from outside and hairpinned, are
  * translated like the whole packet, and sent no longer than they came (RFC 4787, REQ-14).
  */
-static void fragments_are_translated_like_the_whole_packet(void **state)
+RIG_TEST(fragments_are_translated_like_the_whole_packet)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
 	static const uint16_t mtus[] = {100, 268, 576, 1280, 1500};
-	struct rig *rig = *state;
 	uint64_t random = 1;
 
 	for (size_t i = 0; i < 10 * RTE_DIM(protocols) * RTE_DIM(mtus); i++) {
@@ -115,9 +114,8 @@ static void fragments_are_translated_like_the_whole_packet(void **state)
 }
 
 /* An ICMP error that arrives in fragments is translated whole, with its checksum. */
-static void fragmented_errors_are_translated(void **state)
+RIG_TEST(fragmented_errors_are_translated)
 {
-	struct rig *rig = *state;
 	struct packet_spec error = {.source = server + 7,
 				    .destination = outside,
 				    .protocol = IPPROTO_ICMP,
@@ -144,9 +142,8 @@ static void fragmented_errors_are_translated(void **state)
 }
 
 /* Duplicates and a packet between its fragments do not lose a datagram; each is sent once. */
-static void duplicates_and_others_do_no_harm(void **state)
+RIG_TEST(duplicates_and_others_do_no_harm)
 {
-	struct rig *rig = *state;
 	uint64_t random = 3;
 	struct rte_mbuf *packet, *fragments[NF_BURST], *burst[NF_BURST];
 	uint16_t n, offered = 0;
@@ -161,19 +158,14 @@ static void duplicates_and_others_do_no_harm(void **state)
 	burst[offered++] = fragments[0];
 	rig_offer_burst(rig, burst, offered, 1);
 	assert_int_equal(rig->out.n, 3);
-	assert_int_equal(rig_count(rig, "duplicates"), 1);
-	assert_int_equal(rig_count(rig, "fragments"), 3);
-	assert_int_equal(rig_count(rig, "reassembled"), 1);
-	assert_int_equal(rig_count(rig, "fragments_sent"), 2);
-	assert_int_equal(rig_count(rig, "outward"), 2);
-	assert_int_equal(rig_count(rig, "started"), 1);
+	assert_counts(rig, {"duplicates", 1}, {"fragments", 3}, {"reassembled", 1},
+		      {"fragments_sent", 2}, {"outward", 2}, {"started", 1});
 	rte_pktmbuf_free(packet);
 }
 
 /* DF on the fragments, as senders that discover the path's MTU set it, is kept. */
-static void dont_fragment_of_fragments_is_kept(void **state)
+RIG_TEST(dont_fragment_of_fragments_is_kept)
 {
-	struct rig *rig = *state;
 	uint64_t random = 4;
 	struct rte_mbuf *packet, *fragments[NF_BURST];
 	uint8_t bytes[LONG_PACKET + 100];
@@ -201,12 +193,11 @@ static void dont_fragment_of_fragments_is_kept(void **state)
 }
 
 /* Congestion marks are joined; a datagram whose other fragments lack ECN is freed (RFC 3168). */
-static void congestion_marks_are_joined(void **state)
+RIG_TEST(congestion_marks_are_joined)
 {
 	static const struct {
 		uint8_t marks[2], expected; /* 0xff: freed */
 	} cases[] = {{{2, 2}, 2}, {{2, 3}, 3}, {{3, 1}, 3}, {{0, 3}, 0xff}};
-	struct rig *rig = *state;
 	uint64_t random = 6;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
@@ -229,19 +220,4 @@ static void congestion_marks_are_joined(void **state)
 		}
 		rte_pktmbuf_free(packet);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(fragments_are_translated_like_the_whole_packet,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(fragmented_errors_are_translated, setup, teardown),
-		cmocka_unit_test_setup_teardown(duplicates_and_others_do_no_harm, setup, teardown),
-		cmocka_unit_test_setup_teardown(dont_fragment_of_fragments_is_kept, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(congestion_marks_are_joined, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -2,14 +2,12 @@
 #include "tests/nat_rig.h"
 
 /* Fragments of incomplete datagrams are freed after the timeout, or when the function ends. */
-static void incomplete_datagrams_are_freed(void **state)
+RIG_TEST(incomplete_datagrams_are_freed)
 {
-	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 64}, {"pending_s", 2}};
-	struct rig *rig = *state;
 	uint64_t random = 5;
 	struct rte_mbuf *packet, *fragments[NF_BURST];
 
-	rig_make(rig, "NAT", settings, 3);
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}, {"pending_s", 2});
 	packet = long_packet(rig, &udp, 1000, &random);
 	assert_int_equal(fragments_of(rig, packet, 576, fragments), 2);
 	rig_process(rig, fragments, 1, 1);
@@ -21,14 +19,13 @@ static void incomplete_datagrams_are_freed(void **state)
 	assert_int_equal(rig_count(rig, "unassembled"), 1);
 	rig_offer_burst(rig, fragments + 1, 1, 3 * SECOND);
 	assert_int_equal(rig->out.n, 0);
-	assert_int_equal(rig_count(rig, "unassembled"), 2);
-	assert_int_equal(rig_count(rig, "started"), 0);
+	assert_counts(rig, {"unassembled", 2}, {"started", 0});
 	rte_pktmbuf_free(packet);
 	assert_int_equal(rte_mempool_in_use_count(rig->pool), 0);
 }
 
 /* Fragments that cannot be translated are not held. */
-static void useless_fragments_are_not_held(void **state)
+RIG_TEST(useless_fragments_are_not_held)
 {
 	static const struct {
 		struct packet_spec packet_spec;
@@ -44,7 +41,6 @@ static void useless_fragments_are_not_held(void **state)
 		 "unmapped"},
 		{{.fragment = 20, .payload_length = 8}, "malformed"},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		struct rte_mbuf *fragment = packet_from_spec(rig, &cases[i].packet_spec);
@@ -60,9 +56,8 @@ static void useless_fragments_are_not_held(void **state)
 }
 
 /* Without buffers for all fragments, none is sent. */
-static void without_buffers_nothing_is_sent(void **state)
+RIG_TEST(without_buffers_nothing_is_sent)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *taken[RIG_PACKETS], *fragments[NF_BURST], *packet;
 	uint64_t random = 7;
 	uint16_t n;
@@ -79,13 +74,11 @@ static void without_buffers_nothing_is_sent(void **state)
 }
 
 /* A flood of fragments does not stop datagrams of other hosts (RFC 4787, REQ-14a). */
-static void a_flood_does_not_stop_other_hosts(void **state)
+RIG_TEST(a_flood_does_not_stop_other_hosts)
 {
-	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 64}, {"pending", 64}};
-	struct rig *rig = *state;
 	uint64_t random = 8;
 
-	rig_make(rig, "NAT", settings, 3);
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}, {"pending", 64});
 	for (uint16_t id = 0; id < 100; id++) {
 		struct rte_mbuf *fragments[NF_BURST],
 			*packet = long_packet(rig, &udp, 1000, &random);
@@ -121,10 +114,9 @@ static void check_fragment(struct rte_mbuf *mbuf)
 }
 
 /* Mutated fragments of all protocols and directions leave translated, or are freed. */
-static void mutated_fragments_leave_translated(void **state)
+RIG_TEST(mutated_fragments_leave_translated)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
-	struct rig *rig = *state;
 	struct rte_mbuf *packets[NF_BURST];
 	uint64_t random = 9;
 	unsigned int n = 0;
@@ -146,18 +138,4 @@ static void mutated_fragments_leave_translated(void **state)
 	offer_mutations_of(rig, packets, n, check_fragment);
 	assert_true(rig_count(rig, "reassembled") > 500);
 	assert_true(rig_count(rig, "inward") > 100);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(incomplete_datagrams_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(useless_fragments_are_not_held, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_nothing_is_sent, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_flood_does_not_stop_other_hosts, setup, teardown),
-		cmocka_unit_test_setup_teardown(mutated_fragments_leave_translated, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -12,12 +12,11 @@ static void make_icmp(struct rte_mbuf *packet, uint8_t type, uint16_t length)
 }
 
 /* A query gets an external identifier, and its reply returns to its host (RFC 5508, REQ-1). */
-static void queries_return_to_their_host(void **state)
+RIG_TEST(queries_return_to_their_host)
 {
 	static const struct {
 		uint8_t request, reply;
 	} types[] = {{8, 0}, {13, 14}, {17, 18}};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(types); i++) {
 		struct packet_spec request = udp, reply;
@@ -44,10 +43,9 @@ static void queries_return_to_their_host(void **state)
 }
 
 /* Requests from outside, replies from inside and other types are freed. */
-static void queries_in_the_wrong_direction_are_freed(void **state)
+RIG_TEST(queries_in_the_wrong_direction_are_freed)
 {
 	static const uint8_t in[] = {8, 13, 17, 9}, out[] = {0, 14, 18, 10};
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp, back;
 	struct rte_mbuf *packet;
 
@@ -57,12 +55,10 @@ static void queries_in_the_wrong_direction_are_freed(void **state)
 	for (size_t i = 0; i < RTE_DIM(in); i++) {
 		packet = packet_from_spec(rig, &back);
 		make_icmp(packet, in[i], 16);
-		rig_offer(rig, packet, 1);
-		assert_int_equal(rig->out.n, 0);
+		rig_frees(rig, packet, 1);
 		packet = packet_from_spec(rig, &packet_spec);
 		make_icmp(packet, out[i], 16);
-		rig_offer(rig, packet, 1);
-		assert_int_equal(rig->out.n, 0);
+		rig_frees(rig, packet, 1);
 	}
 	assert_int_equal(rig_count(rig, "unsupported"), 2 * RTE_DIM(in));
 }
@@ -87,11 +83,10 @@ static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, ui
 }
 
 /* An error from outside reaches the inside host and quotes its own packet (RFC 5508). */
-static void errors_from_outside_are_translated(void **state)
+RIG_TEST(errors_from_outside_are_translated)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
 	static const uint16_t quotes[] = {28, 36, 40};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(protocols) * RTE_DIM(quotes); i++) {
 		const uint16_t quoted = quotes[i / RTE_DIM(protocols)];
@@ -119,9 +114,8 @@ static void errors_from_outside_are_translated(void **state)
 }
 
 /* An error from inside leaves with the external address and quotes the packet from outside. */
-static void errors_from_inside_are_translated(void **state)
+RIG_TEST(errors_from_inside_are_translated)
 {
-	struct rig *rig = *state;
 	struct packet_spec back;
 	struct rte_mbuf *came;
 
@@ -142,9 +136,8 @@ static void errors_from_inside_are_translated(void **state)
  * An inside host's error about a packet of another inside host to its external address is
  * hairpinned and quotes the original packet (RFC 5508, REQ-7), unless either end has no mapping.
  */
-static void errors_are_hairpinned(void **state)
+RIG_TEST(errors_are_hairpinned)
 {
-	struct rig *rig = *state;
 	struct packet_spec other = udp, packet_spec = udp;
 	struct rte_mbuf *came, *original;
 	struct ends outside_other;
@@ -170,9 +163,8 @@ static void errors_are_hairpinned(void **state)
 }
 
 /* Padding behind a short error stays unchanged. */
-static void padding_behind_errors_stays(void **state)
+RIG_TEST(padding_behind_errors_stays)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 	struct rte_mbuf *error;
 	uint8_t padding[30];
@@ -193,32 +185,27 @@ static void padding_behind_errors_stays(void **state)
 }
 
 /* Errors about unknown packets, with wrong checksums, or truncated are freed. */
-static void invalid_errors_are_freed(void **state)
+RIG_TEST(invalid_errors_are_freed)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *error;
 
 	rig_make(rig, "NAT", one_address, 2);
 	offered(rig, &udp, 1);
 	for (uint16_t quoted = 0; quoted < 28; quoted += 3) {
 		error = error_about(rig, copy_sent(rig), quoted, server, outside, NF_OUTSIDE);
-		rig_offer(rig, error, 1);
-		assert_int_equal(rig->out.n, 0);
+		rig_frees(rig, error, 1);
 		offered(rig, &udp, 1);
 	}
 	error = error_about(rig, copy_sent(rig), 28, server, outside, NF_OUTSIDE);
 	rte_pktmbuf_mtod_offset(error, uint8_t *, 42)[27] ^= 1;
-	rig_offer(rig, error, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, error, 1);
 	error = error_about(rig, packet_from_spec(rig, &udp), 28, server, outside, NF_OUTSIDE);
-	rig_offer(rig, error, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, error, 1);
 }
 
 /* An error to another address than the quoted one is freed. */
-static void errors_to_another_address_are_freed(void **state)
+RIG_TEST(errors_to_another_address_are_freed)
 {
-	struct rig *rig = *state;
 	uint32_t address;
 
 	rig_make(rig, "NAT", NULL, 0);
@@ -234,10 +221,8 @@ static void errors_to_another_address_are_freed(void **state)
 }
 
 /* Mutated errors are translated or freed. */
-static void mutated_errors_are_translated_or_freed(void **state)
+RIG_TEST(mutated_errors_are_translated_or_freed)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "NAT", one_address, 2);
 	for (int i = 0; i < 2; i++) {
 		struct packet_spec packet_spec = udp;
@@ -249,25 +234,4 @@ static void mutated_errors_are_translated_or_freed(void **state)
 		offer_mutations_of(rig, &error, 1, check_crossed);
 	}
 	assert_true(rig_count(rig, "errors") > 1000);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(queries_return_to_their_host, setup, teardown),
-		cmocka_unit_test_setup_teardown(queries_in_the_wrong_direction_are_freed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(errors_from_outside_are_translated, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(errors_from_inside_are_translated, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_are_hairpinned, setup, teardown),
-		cmocka_unit_test_setup_teardown(padding_behind_errors_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(invalid_errors_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_to_another_address_are_freed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(mutated_errors_are_translated_or_freed, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -1,9 +1,8 @@
 #include "tests/nat_rig.h"
 
 /* All endpoints of a host have one external address, and ports keep their parity. */
-static void hosts_keep_one_address_and_parity(void **state)
+RIG_TEST(hosts_keep_one_address_and_parity)
 {
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = udp;
 	uint32_t address;
 	bool used[16] = {0};
@@ -27,14 +26,12 @@ static void hosts_keep_one_address_and_parity(void **state)
 }
 
 /* No two endpoints share an external port; without a free port no mapping is made. */
-static void ports_are_not_shared(void **state)
+RIG_TEST(ports_are_not_shared)
 {
 	static bool used[65536];
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 1 << 17}};
 	struct packet_spec packet_spec = udp;
 
-	rig_make(rig, "NAT", settings, 2);
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 1 << 17});
 	for (uint32_t i = 0; i < 64512; i++) {
 		uint16_t port;
 
@@ -46,24 +43,19 @@ static void ports_are_not_shared(void **state)
 	}
 	for (uint32_t i = 1; i <= 200000; i++) { /* more than there are ports or entries */
 		packet_spec.source = host - i;
-		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
-		assert_int_equal(rig->out.n, 0);
+		rig_frees(rig, packet_from_spec(rig, &packet_spec), 1);
 	}
-	assert_int_equal(rig_count(rig, "exhausted"), 200000);
-	assert_int_equal(rig_count(rig, "full"), 0);
+	assert_counts(rig, {"exhausted", 200000}, {"full", 0});
 	packet_spec.protocol = IPPROTO_TCP; /* which has its own */
 	offered(rig, &packet_spec, 1);
 }
 
 /* A host gets so many ports of each protocol, and another one when a mapping has ended. */
-static void a_host_leaves_ports_to_others(void **state)
+RIG_TEST(a_host_leaves_ports_to_others)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {
-		{"addresses", 1}, {"host_ports", 3}, {"sessions", 64}};
 	struct packet_spec packet_spec = udp, other = udp;
 
-	rig_make(rig, "NAT", settings, 3);
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"host_ports", 3}, {"sessions", 64});
 	for (uint16_t i = 0; i < 5; i++) {
 		packet_spec.source_port = i;
 		rig_offer(rig, packet_from_spec(rig, &packet_spec), SECOND);
@@ -86,13 +78,11 @@ static void a_host_leaves_ports_to_others(void **state)
 }
 
 /* With a full table, packets of new sessions are freed and counted. */
-static void full_table_frees_new_sessions(void **state)
+RIG_TEST(full_table_frees_new_sessions)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"sessions", 16}};
 	struct packet_spec packet_spec = udp;
 
-	rig_make(rig, "NAT", settings, 1);
+	RIG_MAKE(rig, "NAT", {"sessions", 16});
 	for (uint32_t i = 0; i < 200; i++) {
 		packet_spec.destination = server + i;
 		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
@@ -102,16 +92,13 @@ static void full_table_frees_new_sessions(void **state)
 }
 
 /* Removed sessions free their ports: in turn more endpoints are served than there are ports. */
-static void removed_sessions_free_their_ports(void **state)
+RIG_TEST(removed_sessions_free_their_ports)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"addresses", 1},    {"sessions", 512},
-					      {"udp_s", 1},        {"icmp_s", 1},
-					      {"transitory_s", 1}, {"established_s", 1}};
 	struct packet_spec packet_spec = udp;
 	uint64_t now = SECOND;
 
-	rig_make(rig, "NAT", settings, RTE_DIM(settings));
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 512}, {"udp_s", 1}, {"icmp_s", 1},
+		 {"transitory_s", 1}, {"established_s", 1});
 	for (uint32_t i = 0; i < 100000; i++) {
 		packet_spec.source_port = (uint16_t)i;
 		packet_spec.source = host + i;
@@ -119,17 +106,4 @@ static void removed_sessions_free_their_ports(void **state)
 	}
 	assert_int_equal(rig_count(rig, "exhausted") + rig_count(rig, "full"), 0);
 	assert_true(rig_count(rig, "aged") > 99000);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(hosts_keep_one_address_and_parity, setup, teardown),
-		cmocka_unit_test_setup_teardown(ports_are_not_shared, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_host_leaves_ports_to_others, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_table_frees_new_sessions, setup, teardown),
-		cmocka_unit_test_setup_teardown(removed_sessions_free_their_ports, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

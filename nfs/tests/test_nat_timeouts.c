@@ -16,9 +16,8 @@ static bool passes_in(struct rig *rig, const struct packet_spec *back, uint64_t 
 }
 
 /* UDP sessions time out, and only outbound packets refresh them (RFC 4787, REQ-6). */
-static void udp_times_out_unless_refreshed_from_inside(void **state)
+RIG_TEST(udp_times_out_unless_refreshed_from_inside)
 {
-	struct rig *rig = *state;
 	uint64_t now = SECOND;
 	struct packet_spec back;
 
@@ -30,18 +29,16 @@ static void udp_times_out_unless_refreshed_from_inside(void **state)
 	assert_true(passes_in(rig, &back, now));
 	now = wait_for(rig, now, 40);
 	assert_false(passes_in(rig, &back, now));
-	assert_int_equal(rig_count(rig, "unmapped"), 1);
-	assert_int_equal(rig_count(rig, "aged"), 1);
+	assert_counts(rig, {"unmapped", 1}, {"aged", 1});
 }
 
 /*
  * A timeout holds however few packets there are: no packet came between, so no sweep either. A
  * stranger passes while any session of the inside endpoint lives.
  */
-static void nobody_reaches_a_host_after_the_timeout(void **state)
+RIG_TEST(nobody_reaches_a_host_after_the_timeout)
 {
 	static const uint32_t elsewhere = RTE_IPV4(192, 0, 2, 1);
-	struct rig *rig = *state;
 	struct packet_spec back, stranger, other = udp;
 
 	rig_make(rig, "NAT", NULL, 0);
@@ -56,12 +53,10 @@ static void nobody_reaches_a_host_after_the_timeout(void **state)
 	assert_int_equal(rig_count(rig, "aged"), 1);
 	assert_false(passes_in(rig, &stranger, 500 * SECOND));
 	assert_false(passes_in(rig, &back, 500 * SECOND));
-	assert_int_equal(rig_count(rig, "unmapped"), 2);
-	assert_int_equal(rig_count(rig, "aged"), 2);
+	assert_counts(rig, {"unmapped", 2}, {"aged", 2});
 	offered(rig, &udp, 501 * SECOND);
 	offered(rig, &udp, 801 * SECOND);
-	assert_int_equal(rig_count(rig, "started"), 4);
-	assert_int_equal(rig_count(rig, "aged"), 3);
+	assert_counts(rig, {"started", 4}, {"aged", 3});
 }
 
 static void tcp_packet(struct rig *rig, struct packet_spec *packet_spec, uint8_t flags,
@@ -95,7 +90,7 @@ static void reply_to_syn(struct rig *rig, struct packet_spec *packet_spec, struc
  * TCP times out after 4 minutes while it opens or closes, else after 2 hours and 4 minutes (RFC
  * 5382).
  */
-static void tcp_timeouts_depend_on_state(void **state)
+RIG_TEST(tcp_timeouts_depend_on_state)
 {
 	static const struct {
 		uint8_t closing[3]; /* from inside, outside, inside */
@@ -110,7 +105,6 @@ static void tcp_timeouts_depend_on_state(void **state)
 		{{RTE_TCP_RST_FLAG, 0, 0}, true, 240, false},
 		{{RTE_TCP_RST_FLAG, 0, 0}, true, 7440, true},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		uint64_t now = SECOND;
@@ -134,9 +128,8 @@ static void tcp_timeouts_depend_on_state(void **state)
 }
 
 /* A connection opened again with the same ports starts with a fresh state. */
-static void reopened_tcp_has_a_fresh_state(void **state)
+RIG_TEST(reopened_tcp_has_a_fresh_state)
 {
-	struct rig *rig = *state;
 	uint64_t now = SECOND;
 	struct packet_spec packet_spec, back = open_tcp(rig, &packet_spec, now);
 
@@ -147,18 +140,4 @@ static void reopened_tcp_has_a_fresh_state(void **state)
 	tcp_packet(rig, &back, FIN | ACK, now); /* one end only */
 	wait_for(rig, now, 400);
 	assert_int_equal(rig_count(rig, "aged"), 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(udp_times_out_unless_refreshed_from_inside, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(nobody_reaches_a_host_after_the_timeout, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(tcp_timeouts_depend_on_state, setup, teardown),
-		cmocka_unit_test_setup_teardown(reopened_tcp_has_a_fresh_state, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

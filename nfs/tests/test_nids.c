@@ -3,9 +3,8 @@
 #include "core/rules.h"
 
 /* A flow raises one alert per class, for any number of matches. */
-static void one_alert_per_flow_and_class(void **state)
+BOTH_TEST(one_alert_per_flow_and_class)
 {
-	struct rig *rig = *state;
 	const char *ssh = witness_of("ssh"), *vnc = witness_of("vnc"), *sip = witness_of("sdp");
 
 	rig_make(rig, "NIDS", NULL, 0);
@@ -15,17 +14,13 @@ static void one_alert_per_flow_and_class(void **state)
 	assert_int_equal(rig_count(rig, "alerts_remote"), 1);
 	rig_offer(rig, packet_with(rig, 1, sip), 4);
 	rig_offer(rig, packet_with(rig, 2, ssh), 5);
-	assert_int_equal(rig_count(rig, "alerts_remote"), 2);
-	assert_int_equal(rig_count(rig, "alerts_media"), 1);
-	assert_int_equal(rig_count(rig, "alerts"), 3);
-	assert_int_equal(rig_count(rig, "matches"), 5);
-	assert_int_equal(rig_count(rig, "dropped"), 0);
+	assert_counts(rig, {"alerts_remote", 2}, {"alerts_media", 1}, {"alerts", 3}, {"matches", 5},
+		      {"dropped", 0});
 }
 
 /* Matches within one burst belong to the same flow. */
-static void one_alert_within_a_burst(void **state)
+BOTH_TEST(one_alert_within_a_burst)
 {
-	struct rig *rig = *state;
 	const char *ssh = witness_of("ssh");
 	struct rte_mbuf *burst[] = {packet_with(rig, 1, ssh), packet_with(rig, 1, ssh),
 				    packet_with(rig, 2, ssh)};
@@ -36,13 +31,11 @@ static void one_alert_within_a_burst(void **state)
 }
 
 /* A removed flow raises its alerts again. */
-static void removed_flows_raise_alerts_again(void **state)
+BOTH_TEST(removed_flows_raise_alerts_again)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
 	const char *ssh = witness_of("ssh");
 
-	rig_make(rig, "NIDS", settings, 2);
+	RIG_MAKE(rig, "NIDS", {"flows", 64}, {"timeout_s", 10});
 	rig_offer(rig, packet_with(rig, 1, ssh), SECOND);
 	for (uint64_t s = 2; s < 40; s++)
 		rig_offer(rig, packet_with(rig, 2, "nothing"), s * SECOND);
@@ -51,26 +44,20 @@ static void removed_flows_raise_alerts_again(void **state)
 }
 
 /* Packets of the dropped class are freed, others pass; both raise alerts. */
-static void only_the_configured_class_is_dropped(void **state)
+BOTH_TEST(only_the_configured_class_is_dropped)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"dropped_class", 1 + RULE_REMOTE}};
-
-	rig_make(rig, "NIDS", settings, 1);
-	rig_offer(rig, packet_with(rig, 1, witness_of("ssh")), 1);
-	assert_int_equal(rig->out.n, 0);
+	RIG_MAKE(rig, "NIDS", {"dropped_class", 1 + RULE_REMOTE});
+	rig_frees(rig, packet_with(rig, 1, witness_of("ssh")), 1);
 	rig_offer(rig, packet_with(rig, 1, witness_of("tls")), 1);
 	assert_int_equal(rig->out.n, 1);
 	rig_offer(rig, packet_with(rig, 1, "nothing"), 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "dropped"), 1);
-	assert_int_equal(rig_count(rig, "alerts"), 2);
+	assert_counts(rig, {"dropped", 1}, {"alerts", 2});
 }
 
 /* A match of one class hides no other: the packet raises an alert of each, and is dropped by any. */
-static void no_class_hides_another(void **state)
+BOTH_TEST(no_class_hides_another)
 {
-	struct rig *rig = *state;
 	char text[256];
 
 	snprintf(text, sizeof(text), "%s %s", witness_of("http-request"), witness_of("magnet"));
@@ -81,39 +68,25 @@ static void no_class_hides_another(void **state)
 		rig_make(rig, "NIDS", settings, 1);
 		rig_offer(rig, packet_with(rig, 1, text), 1);
 		assert_int_equal(rig->out.n, matched ? 0 : 1);
-		assert_int_equal(rig_count(rig, "dropped"), matched);
-		assert_int_equal(rig_count(rig, "alerts_peer_to_peer"), 1);
-		assert_int_equal(rig_count(rig, "alerts_web"), 1);
-		assert_int_equal(rig_count(rig, "alerts"), 2);
+		assert_counts(rig, {"dropped", matched}, {"alerts_peer_to_peer", 1},
+			      {"alerts_web", 1}, {"alerts", 2});
 	}
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
-static void packets_keep_their_order(void **state)
+BOTH_TEST(packets_keep_their_order)
 {
-	check_order_kept(*state, "NIDS");
+	check_order_kept(rig, "NIDS");
 }
 
 /* Packets that cannot be scanned completely pass and are counted. */
-static void unscannable_packets_pass(void **state)
+BOTH_TEST(unscannable_packets_pass)
 {
-	check_segments(*state, "NIDS", true);
+	check_segments(rig, "NIDS", true);
 }
 
 /* No packet makes it crash or leak, and malformed ones are freed. */
-static void survives_any_packet(void **state)
+BOTH_TEST(survives_any_packet)
 {
-	check_survives_any_packet(*state, "NIDS");
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		BOTH(one_alert_per_flow_and_class),     BOTH(one_alert_within_a_burst),
-		BOTH(removed_flows_raise_alerts_again), BOTH(only_the_configured_class_is_dropped),
-		BOTH(no_class_hides_another),           BOTH(packets_keep_their_order),
-		BOTH(unscannable_packets_pass),         BOTH(survives_any_packet),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+	check_survives_any_packet(rig, "NIDS");
 }

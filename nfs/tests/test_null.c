@@ -1,10 +1,9 @@
 #include "tests/hostile.h"
 
 /* Every packet passes unchanged, malformed ones, too. */
-static void passes_everything(void **state)
+RIG_TEST(passes_everything)
 {
 	static const uint8_t zeros[20];
-	struct rig *rig = *state;
 
 	rig_make(rig, "Null", NULL, 0);
 	for (uint16_t length = 0; length <= sizeof(zeros); length++) {
@@ -15,13 +14,4 @@ static void passes_everything(void **state)
 		assert_int_equal(rte_pktmbuf_pkt_len(packet), length);
 	}
 	assert_int_equal(rig_count(rig, "passed"), sizeof(zeros) + 1);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(passes_everything, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -25,11 +25,10 @@ static uint64_t allowed(struct pace *pace, uint32_t quantum, double from, double
 }
 
 /* Rates from a few thousand to some hundred million per second are kept exactly. */
-static void keeps_slow_and_fast_rates(void **state)
+TEST(keeps_slow_and_fast_rates)
 {
 	static const double rates[] = {2e3, 20e3, 228e3, 4e6, 500e6};
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(rates); i++) {
 		const uint32_t quantum = rates[i] > 1e6 ? 256 : 1;
 		struct pace pace = packet_spec(rates[i]);
@@ -40,11 +39,10 @@ static void keeps_slow_and_fast_rates(void **state)
 }
 
 /* After 20 ms without a core, a window of 50 ms has at most 0.1 ms of extra work, at any rate. */
-static void long_pauses_are_not_caught_up(void **state)
+TEST(long_pauses_are_not_caught_up)
 {
 	static const double rates[] = {20e3, 228e3, 4e6};
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(rates); i++) {
 		struct pace pace = packet_spec(rates[i]);
 		uint64_t units;
@@ -57,24 +55,22 @@ static void long_pauses_are_not_caught_up(void **state)
 }
 
 /* Shorter pauses are caught up. */
-static void short_pauses_are_caught_up(void **state)
+TEST(short_pauses_are_caught_up)
 {
 	struct pace pace = packet_spec(1e6);
 	uint64_t units;
 
-	(void)state;
 	units = allowed(&pace, 1, 0, 10 * MS);
 	units += allowed(&pace, 1, 10 * MS + 0.09 * MS, 20 * MS);
 	assert_in_range(units, 19999, 20001);
 }
 
 /* The counter's frequency agrees with the kernel's clock to one in ten thousand. */
-static void frequency_agrees_with_the_kernel_clock(void **state)
+TEST(frequency_agrees_with_the_kernel_clock)
 {
 	const uint64_t tsc = rte_rdtsc(), ns = clock_ns();
 	double hz;
 
-	(void)state;
 	while (clock_ns() - ns < 100000000)
 		;
 	hz = 1e9 * (double)(rte_rdtsc() - tsc) / (double)(clock_ns() - ns);
@@ -83,24 +79,10 @@ static void frequency_agrees_with_the_kernel_clock(void **state)
 }
 
 /* Without a rate everything is allowed at once. */
-static void unlimited_rate_never_waits(void **state)
+TEST(unlimited_rate_never_waits)
 {
 	struct pace pace = pace_at(0);
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		assert_true(pace_may(&pace, 1000000));
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_slow_and_fast_rates),
-		cmocka_unit_test(long_pauses_are_not_caught_up),
-		cmocka_unit_test(short_pauses_are_caught_up),
-		cmocka_unit_test(frequency_agrees_with_the_kernel_clock),
-		cmocka_unit_test(unlimited_rate_never_waits),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

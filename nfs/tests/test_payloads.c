@@ -37,12 +37,11 @@ static double found_mtbr(const struct traffic_profile *profile, double *configur
 }
 
 /* Payloads have exactly the matches written into them: Hyperscan finds the reported rate. */
-static void hyperscan_finds_the_reported_rate(void **state)
+TEST(hyperscan_finds_the_reported_rate)
 {
 	static const double rates[] = {0, 100, 600, 1100};
 	static const uint16_t sizes[] = {64, 256, 1500};
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(rates); i++)
 		for (size_t j = 0; j < RTE_DIM(sizes); j++) {
 			const struct traffic_profile profile = {
@@ -55,23 +54,12 @@ static void hyperscan_finds_the_reported_rate(void **state)
 }
 
 /* Large packets have the requested rate, within one match over all packets. */
-static void large_packets_have_the_requested_rate(void **state)
+TEST(large_packets_have_the_requested_rate)
 {
 	const struct traffic_profile profile = {.flows = 1, .packet_size = 1500, .mtbr = 600};
 	const double one_match = 1e6 / (TRAFFIC_PACKETS * (1500.0 - 4 - 42));
 	double configured;
 
-	(void)state;
 	found_mtbr(&profile, &configured);
 	assert_float_equal(configured, 600, one_match);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hyperscan_finds_the_reported_rate),
-		cmocka_unit_test(large_packets_have_the_requested_rate),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

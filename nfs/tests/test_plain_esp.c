@@ -79,19 +79,18 @@ static void check_encrypts(struct rig *rig, const char *function, const char *ot
 	peer->destroy(state);
 }
 
-static void decrypt_understands_the_peer_of_encrypt(void **state)
+RIG_TEST(decrypt_understands_the_peer_of_encrypt)
 {
-	check_encrypts(*state, "Encrypt", "Decrypt", NULL, 0);
+	check_encrypts(rig, "Encrypt", "Decrypt", NULL, 0);
 }
 
-static void fast_encrypt_understands_its_peer(void **state)
+RIG_TEST(fast_encrypt_understands_its_peer)
 {
-	check_encrypts(*state, "FastEncrypt", "FastEncrypt", &(struct nf_setting){"decrypt", 1}, 1);
+	check_encrypts(rig, "FastEncrypt", "FastEncrypt", &(struct nf_setting){"decrypt", 1}, 1);
 }
 
-static void the_peer_of_decrypt_understands_encrypt(void **state)
+RIG_TEST(the_peer_of_decrypt_understands_encrypt)
 {
-	struct rig *rig = *state;
 	const struct peer *peer = peer_of("Decrypt");
 	void *of_peer = peer->create(1);
 	struct rte_mbuf *packets[PACKETS];
@@ -104,17 +103,4 @@ static void the_peer_of_decrypt_understands_encrypt(void **state)
 	assert_originals(rig, &out);
 	nf_out_free(&out);
 	peer->destroy(of_peer);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(decrypt_understands_the_peer_of_encrypt, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(fast_encrypt_understands_its_peer, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_peer_of_decrypt_understands_encrypt, setup,
-						teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -13,25 +13,20 @@ static struct rte_mbuf *to_port(struct rig *rig, uint16_t port, uint8_t protocol
 }
 
 /* UDP and TCP packets to the port are counted, and every packet passes. */
-static void counts_packets_to_the_port(void **state)
+RIG_TEST(counts_packets_to_the_port)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"port", 443}};
 	struct rte_mbuf *burst[] = {to_port(rig, 443, IPPROTO_TCP), to_port(rig, 443, IPPROTO_UDP),
 				    to_port(rig, 53, IPPROTO_UDP), to_port(rig, 0, IPPROTO_GRE)};
 
-	rig_make(rig, "PortCounter", settings, 1);
+	RIG_MAKE(rig, "PortCounter", {"port", 443});
 	rig_offer_burst(rig, burst, 4, 1);
 	assert_int_equal(rig->out.n, 4);
-	assert_int_equal(rig_count(rig, "matched"), 2);
-	assert_int_equal(rig_count(rig, "other"), 2);
+	assert_counts(rig, {"matched", 2}, {"other", 2});
 }
 
 /* Malformed packets are freed and counted. */
-static void frees_malformed_packets(void **state)
+RIG_TEST(frees_malformed_packets)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "PortCounter", NULL, 0);
 	offer_malformed(rig);
 	assert_int_equal(rig->out.n, 0);
@@ -39,21 +34,8 @@ static void frees_malformed_packets(void **state)
 }
 
 /* Random and mutated packets neither crash it nor leak. */
-static void survives_hostile_packets(void **state)
+RIG_TEST(survives_hostile_packets)
 {
-	struct rig *rig = *state;
-
 	rig_make(rig, "PortCounter", NULL, 0);
 	offer_hostile(rig, &udp.destination, 1, NULL);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(counts_packets_to_the_port, setup, teardown),
-		cmocka_unit_test_setup_teardown(frees_malformed_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(survives_hostile_packets, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -17,12 +17,11 @@ static bool add(struct ports *ports, const char *given, const char *expected)
 }
 
 /* A port is a PCI address with or without domain, perhaps with devargs. */
-static void accepts_pci_addresses(void **state)
+TEST(accepts_pci_addresses)
 {
 	static const char *const valid[] = {"03:00.0", "0000:03:00.1", "0000:03:00.1,dv_flow_en=2",
 					    "03:00.1,dv_flow_en=2,dv_xmeta_en=4"};
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(valid); i++) {
 		struct ports ports = {0};
 
@@ -33,7 +32,7 @@ static void accepts_pci_addresses(void **state)
 }
 
 /* Anything else is refused, with the reason. */
-static void refuses_what_is_no_address(void **state)
+TEST(refuses_what_is_no_address)
 {
 	static const char *const invalid[] = {
 		"",        "eth0", "03:00",   "03:00.8", "03:00.0x",
@@ -44,7 +43,6 @@ static void refuses_what_is_no_address(void **state)
 					      "03:00.0,dv_flow_en="};
 	struct ports ports = {0};
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(invalid); i++)
 		assert_false(add(&ports, invalid[i], "is not a PCI address"));
 	for (size_t i = 0; i < RTE_DIM(devargs); i++)
@@ -62,11 +60,10 @@ static bool complete(const struct ports *ports, const char *expected)
 }
 
 /* A card has two ports; DPDK gives the lower address, the inside port, number 0. */
-static void a_card_has_an_inside_and_an_outside_port(void **state)
+TEST(a_card_has_an_inside_and_an_outside_port)
 {
 	struct ports ports = {0};
 
-	(void)state;
 	assert_true(complete(&ports, ""));
 	assert_true(add(&ports, "03:00.0", ""));
 	assert_false(complete(&ports, "outside port is missing"));
@@ -80,12 +77,11 @@ static void a_card_has_an_inside_and_an_outside_port(void **state)
 }
 
 /* Ports that DPDK does not find are an error; those that it finds are started. */
-static void found_ports_are_started(void **state)
+TEST(found_ports_are_started)
 {
 	const struct ports none = {0}, ports = {2, {"03:00.0", "03:00.1"}};
 	struct rte_eth_link link;
 
-	(void)state;
 	assert_int_equal(ports_start(&none), 0);
 	assert_true(ports_start(&ports) < 0);
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
@@ -98,16 +94,4 @@ static void found_ports_are_started(void **state)
 	ports_stop(&ports);
 	assert_int_equal(rte_eth_link_get_nowait(0, &link), 0);
 	assert_int_equal(link.link_status, RTE_ETH_LINK_DOWN);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_pci_addresses),
-		cmocka_unit_test(refuses_what_is_no_address),
-		cmocka_unit_test(a_card_has_an_inside_and_an_outside_port),
-		cmocka_unit_test(found_ports_are_started),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -37,9 +37,8 @@ static struct rte_mbuf *again(struct rig *rig, struct rte_mbuf *packet, uint64_t
 }
 
 /* Fragments in any order, any of them several times, make the datagram, which is complete once. */
-static void any_order_with_duplicates_makes_the_datagram(void **state)
+TABLE_TEST(any_order_with_duplicates_makes_the_datagram)
 {
-	struct rig *rig = *state;
 	uint64_t random = 1;
 
 	for (int i = 0; i < 500; i++) {
@@ -75,9 +74,8 @@ static void any_order_with_duplicates_makes_the_datagram(void **state)
 }
 
 /* A duplicate of any fragment, in order, does not lose the datagram, and is counted. */
-static void duplicates_do_no_harm(void **state)
+TABLE_TEST(duplicates_do_no_harm)
 {
-	struct rig *rig = *state;
 	const uint8_t bytes[32] = "the bytes of a small datagram.";
 
 	for (uint16_t twice = 0; twice < 3; twice++) {
@@ -124,7 +122,7 @@ static bool offer_parts(struct rig *rig, const struct part *parts, size_t n,
 }
 
 /* Fragments that contradict each other are freed with all of their datagram (RFC 8200, 4.5). */
-static void contradicting_fragments_are_freed(void **state)
+TABLE_TEST(contradicting_fragments_are_freed)
 {
 	static const struct part cases[][4] = {
 		{{0, 16, MORE}, {0, 16, OTHER}},
@@ -138,7 +136,6 @@ static void contradicting_fragments_are_freed(void **state)
 		{{0, 8, MORE}, {16, 8, MORE}, {16, 8, LAST}},
 		{{8, 16, MORE}, {0, 8, LAST}},
 	};
-	struct rig *rig = *state;
 	struct reassembled whole;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
@@ -154,7 +151,7 @@ static void contradicting_fragments_are_freed(void **state)
 }
 
 /* Fragments may overlap if their bytes agree, as after a retransmission over another path. */
-static void overlaps_that_agree_make_the_datagram(void **state)
+TABLE_TEST(overlaps_that_agree_make_the_datagram)
 {
 	static const struct {
 		struct part parts[5];
@@ -167,7 +164,6 @@ static void overlaps_that_agree_make_the_datagram(void **state)
 		{{{0, 24, MORE}, {8, 8, MORE}, {16, 8, MORE}, {24, 2, LAST}}, 2},
 		{{{0, 8, MORE}, {16, 10, LAST}, {0, 24, MORE}}, 0},
 	};
-	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		struct reassembled whole;
@@ -181,12 +177,11 @@ static void overlaps_that_agree_make_the_datagram(void **state)
 }
 
 /* Fragments without bytes, of a length that leaves a hole, or beyond 64 KB are freed alone. */
-static void invalid_fragments_are_freed_alone(void **state)
+TABLE_TEST(invalid_fragments_are_freed_alone)
 {
 	static const struct {
 		uint16_t begin, n, more;
 	} cases[] = {{8, 0, LATER}, {16, 0, 0}, {8, 7, LATER}, {0, 12, LATER}, {65528, 8, 0}};
-	struct rig *rig = *state;
 	struct reassembled whole;
 	const uint8_t bytes[64] = {0};
 
@@ -201,11 +196,10 @@ static void invalid_fragments_are_freed_alone(void **state)
 }
 
 /* The datagram of the largest length is made; one that its first header makes longer is freed. */
-static void the_largest_datagram_is_made(void **state)
+TABLE_TEST(the_largest_datagram_is_made)
 {
 	enum { PART = 1480, ALL = 65515 };
 	static uint8_t bytes[ALL];
-	struct rig *rig = *state;
 	uint64_t random = 3;
 
 	fill(bytes, ALL, &random);
@@ -235,7 +229,7 @@ static void the_largest_datagram_is_made(void **state)
 }
 
 /* DF is kept if the largest fragment had it, whose length is reported; marks are joined. */
-static void flags_and_marks_of_fragments_are_kept(void **state)
+TABLE_TEST(flags_and_marks_of_fragments_are_kept)
 {
 	static const struct {
 		uint16_t df[2]; /* of fragments with 16 and 8 bytes */
@@ -250,7 +244,6 @@ static void flags_and_marks_of_fragments_are_kept(void **state)
 		{{0, 0}, {0, 3}, 0, 3, false},
 		{{0, 0}, {0, 2}, 0, 0, true},
 	};
-	struct rig *rig = *state;
 	const uint8_t bytes[24] = "of two fragments";
 
 	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
@@ -275,11 +268,10 @@ static void flags_and_marks_of_fragments_are_kept(void **state)
 }
 
 /* The headers of tiny fragments are moved to the first segment. */
-static void headers_are_in_the_first_segment(void **state)
+TABLE_TEST(headers_are_in_the_first_segment)
 {
 	enum { ALL = 5000, TINY = 240 };
 	static uint8_t bytes[ALL];
-	struct rig *rig = *state;
 	struct reassembled whole;
 	uint64_t random = 5;
 
@@ -292,27 +284,4 @@ static void headers_are_in_the_first_segment(void **state)
 	assert_true(rte_pktmbuf_data_len(whole.mbuf) >= 192);
 	assert_true(whole.mbuf->nb_segs > 1);
 	assert_whole(&whole, bytes, ALL);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(any_order_with_duplicates_makes_the_datagram,
-						setup_table, teardown_table),
-		cmocka_unit_test_setup_teardown(duplicates_do_no_harm, setup_table, teardown_table),
-		cmocka_unit_test_setup_teardown(contradicting_fragments_are_freed, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(overlaps_that_agree_make_the_datagram, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(invalid_fragments_are_freed_alone, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(the_largest_datagram_is_made, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(flags_and_marks_of_fragments_are_kept, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(headers_are_in_the_first_segment, setup_table,
-						teardown_table),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

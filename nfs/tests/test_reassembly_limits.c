@@ -1,4 +1,4 @@
-#include "core/pending.h"
+#include "core/reassembly.h"
 #include "tests/reassembly_rig.h"
 
 /* The first of two fragments, from one of many sources. */
@@ -31,10 +31,8 @@ static bool second_completes(struct rig *rig, uint32_t source, uint16_t id, uint
 }
 
 /* A datagram is complete up to its timeout, counted from its first fragment; later it is freed. */
-static void datagrams_time_out(void **state)
+TABLE_TEST(datagrams_time_out)
 {
-	struct rig *rig = *state;
-
 	offer_part(first_of(rig, 1, 1), 1);
 	offer_part(first_of(rig, 1, 1), 20 * SECOND);
 	assert_true(second_completes(rig, 1, 1, 30 * SECOND + 1));
@@ -50,9 +48,8 @@ static void datagrams_time_out(void **state)
 }
 
 /* Above the number of datagrams, the oldest one is freed, whether or not it grew since. */
-static void the_oldest_datagram_is_evicted(void **state)
+TABLE_TEST(the_oldest_datagram_is_evicted)
 {
-	struct rig *rig = *state;
 	const struct reassembly_limits limits = reassembly_limits(4, 30);
 
 	make_table(&limits);
@@ -70,9 +67,8 @@ static void the_oldest_datagram_is_evicted(void **state)
  * The buffers and bytes that are held are limited, too: a packet above a limit is freed, while
  * fragments that complete datagrams evict none.
  */
-static void buffers_and_bytes_are_limited(void **state)
+TABLE_TEST(buffers_and_bytes_are_limited)
 {
-	struct rig *rig = *state;
 	const uint64_t buffer = RTE_MBUF_DEFAULT_BUF_SIZE;
 	const struct reassembly_limits cases[] = {{100, 8, 100 * buffer, SECOND},
 						  {100, 100, 8 * buffer, SECOND}};
@@ -98,10 +94,9 @@ static void buffers_and_bytes_are_limited(void **state)
 }
 
 /* A flood of fragments from some sources does not evict the datagrams of others. */
-static void a_flood_leaves_other_sources_their_share(void **state)
+TABLE_TEST(a_flood_leaves_other_sources_their_share)
 {
 	const uint32_t flooder = SENDER, victim = SENDER + 1;
-	struct rig *rig = *state;
 	uint16_t passed = 0;
 
 	for (uint16_t round = 0; round < 64; round++) { /* with some keys both are of a class */
@@ -121,9 +116,8 @@ static void a_flood_leaves_other_sources_their_share(void **state)
 }
 
 /* The number of fragments of a datagram is limited, not that of its duplicates. */
-static void fragments_of_a_datagram_are_limited(void **state)
+TABLE_TEST(fragments_of_a_datagram_are_limited)
 {
-	struct rig *rig = *state;
 	uint8_t bytes[8 * REASSEMBLY_PIECES];
 	struct reassembled whole;
 
@@ -161,11 +155,10 @@ static uint32_t fullest_after(struct rig *rig, const uint16_t *ids, uint16_t n)
 }
 
 /* Datagrams that collide in one table do not in another, whose hash function has other keys. */
-static void chosen_datagrams_do_not_collide(void **state)
+TABLE_TEST(chosen_datagrams_do_not_collide)
 {
 	enum { CHOSEN = 64 };
 	const struct reassembly_limits limits = reassembly_limits(256, 30);
-	struct rig *rig = *state;
 	uint16_t ids[CHOSEN], n = 0;
 
 	make_table(&limits);
@@ -182,9 +175,8 @@ static void chosen_datagrams_do_not_collide(void **state)
 }
 
 /* Fragments that arrive on different sides, or differ in their datagram's key, are not joined. */
-static void keys_keep_datagrams_apart(void **state)
+TABLE_TEST(keys_keep_datagrams_apart)
 {
-	struct rig *rig = *state;
 	struct reassembled whole;
 
 	for (int field = 0; field < 6; field++) {
@@ -206,25 +198,4 @@ static void keys_keep_datagrams_apart(void **state)
 			assert_whole(&whole, "1234567812345678", 16);
 		reassembly_free_all(table);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(datagrams_time_out, setup_table, teardown_table),
-		cmocka_unit_test_setup_teardown(the_oldest_datagram_is_evicted, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(buffers_and_bytes_are_limited, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(a_flood_leaves_other_sources_their_share,
-						setup_table, teardown_table),
-		cmocka_unit_test_setup_teardown(fragments_of_a_datagram_are_limited, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(chosen_datagrams_do_not_collide, setup_table,
-						teardown_table),
-		cmocka_unit_test_setup_teardown(keys_keep_datagrams_apart, setup_table,
-						teardown_table),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

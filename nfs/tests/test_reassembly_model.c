@@ -132,10 +132,9 @@ static struct offer random_offer(uint32_t number, uint64_t *random)
 }
 
 /* Fragments of some datagrams in random order, overlapping, contradicting, timing out. */
-static void random_fragments_are_handled_like_in_the_model(void **state)
+TABLE_TEST(random_fragments_are_handled_like_in_the_model)
 {
 	const struct reassembly_limits limits = reassembly_limits(DATAGRAMS, 1);
-	struct rig *rig = *state;
 	uint64_t random = 1, now_us = 1;
 	uint32_t completed = 0;
 
@@ -170,14 +169,4 @@ static void random_fragments_are_handled_like_in_the_model(void **state)
 	}
 	assert_true(completed > 1000 && counted[REASSEMBLY_OVERLAPPING] > 1000 &&
 		    counted[REASSEMBLY_DUPLICATES] > 1000 && counted[REASSEMBLY_UNASSEMBLED] > 100);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(random_fragments_are_handled_like_in_the_model,
-						setup_table, teardown_table),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

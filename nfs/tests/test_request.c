@@ -1,3 +1,4 @@
+#include "core/capture.h"
 #include "tests/requests.h"
 
 static double setting(const struct load *load, const char *name)
@@ -6,14 +7,13 @@ static double setting(const struct load *load, const char *name)
 }
 
 /* A network function gets its traffic, and by default tables for twice the flows. */
-static void tables_have_twice_the_flows(void **state)
+TEST(tables_have_twice_the_flows)
 {
 	struct faults faults;
 	struct load load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
 				  "{\"flows\": 5000, \"packet_size\": 100, \"mtbr\": 1}}",
 				  &faults);
 
-	(void)state;
 	assert_int_equal(faults.n, 0);
 	assert_int_equal(load.traffic.flows, 5000);
 	assert_int_equal(load.traffic.packet_size, 100);
@@ -40,14 +40,13 @@ static struct load from_json_again(const struct load *load, struct faults *fault
 }
 
 /* Traffic may have flows of unequal popularity or come from a capture, also after JSON. */
-static void reads_zipf_and_captures(void **state)
+TEST(reads_zipf_and_captures)
 {
 	struct faults faults;
 	struct load load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
 				  "{\"flows\": 5000, \"packet_size\": 100, \"zipf\": 1.5}}",
 				  &faults);
 
-	(void)state;
 	assert_int_equal(faults.n, 0);
 	assert_float_equal(from_json_again(&load, &faults).traffic.zipf, 1.5, 0);
 	load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
@@ -57,7 +56,7 @@ static void reads_zipf_and_captures(void **state)
 	load = from_json_again(&load, &faults);
 	assert_int_equal(faults.n, 0);
 	assert_string_equal(load.capture, "/proc/self/exe");
-	assert_float_equal(setting(&load, "flows"), 2 * TRAFFIC_CAPTURED, 0);
+	assert_float_equal(setting(&load, "flows"), 2 * CAPTURE_MOST, 0);
 	parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
 	       "{\"capture\": \"no-such-file.pcap\"}}",
 	       &faults);
@@ -67,7 +66,7 @@ static void reads_zipf_and_captures(void **state)
 }
 
 /* A load written as JSON is read as the same load; with an unlimited rate, a bench has rate 0. */
-static void loads_survive_json(void **state)
+TEST(loads_survive_json)
 {
 	struct faults faults;
 	struct load load = parsed("{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": "
@@ -77,7 +76,6 @@ static void loads_survive_json(void **state)
 	char *text = json_dumps(same, 0);
 	struct load again = parsed(text, &faults);
 
-	(void)state;
 	assert_int_equal(faults.n, 0);
 	assert_float_equal(setting(&again, "wss_mb"), 2, 0);
 	assert_float_equal(setting(&again, "access_mops"), 30, 0);
@@ -91,11 +89,10 @@ static void loads_survive_json(void **state)
 }
 
 /* All faults are listed; those beyond the buffer are cut off. */
-static void every_fault_is_listed(void **state)
+TEST(every_fault_is_listed)
 {
 	struct faults faults;
 
-	(void)state;
 	parsed("{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": {\"x\": 1}}",
 	       &faults);
 	assert_int_equal(faults.n, 3);
@@ -108,7 +105,7 @@ static void every_fault_is_listed(void **state)
 }
 
 /* JSON of a wrong shape is rejected. */
-static void rejects_wrong_shapes(void **state)
+TEST(rejects_wrong_shapes)
 {
 	static const char *const shapes[] = {
 		"[]",
@@ -124,24 +121,10 @@ static void rejects_wrong_shapes(void **state)
 		"{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": 3}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(shapes); i++) {
 		struct faults faults;
 
 		parsed(shapes[i], &faults);
 		assert_true(faults.n > 0);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables_have_twice_the_flows),
-		cmocka_unit_test(reads_zipf_and_captures),
-		cmocka_unit_test(loads_survive_json),
-		cmocka_unit_test(every_fault_is_listed),
-		cmocka_unit_test(rejects_wrong_shapes),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -6,14 +6,13 @@
 #define MOST_ROUNDS 100
 
 /* Student's t for 4, 5, 9 and 99 degrees of freedom, by tables; more approach the normal one. */
-static void quantiles_of_students_t(void **state)
+TEST(quantiles_of_students_t)
 {
 	static const struct {
 		unsigned int freedom;
 		double t;
 	} table[] = {{1, 12.706}, {4, 2.7764}, {5, 2.5706}, {9, 2.2622}, {99, 1.9842}};
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(table); i++)
 		assert_float_equal(student_t(table[i].freedom), table[i].t, 2e-3 * table[i].t);
 	assert_float_equal(student_t(100000), NORMAL_QUANTILE, 1e-4);
@@ -21,11 +20,10 @@ static void quantiles_of_students_t(void **state)
 }
 
 /* Five readings have an error 2.776 / 1.96 times as wide as many readings would have. */
-static void few_readings_have_a_wider_error(void **state)
+TEST(few_readings_have_a_wider_error)
 {
 	struct readings readings = {0};
 
-	(void)state;
 	readings_add(&readings, 1);
 	assert_true(isinf(readings_stated_error(&readings)));
 	for (int reading = 2; reading <= 5; reading++)
@@ -35,11 +33,10 @@ static void few_readings_have_a_wider_error(void **state)
 }
 
 /* The error is that of the round means, or of all windows if that is larger. */
-static void the_larger_error_counts(void **state)
+TEST(the_larger_error_counts)
 {
 	struct rounds rounds = {0};
 
-	(void)state;
 	for (int round = 0; round < 5; round++) {
 		readings_add(&rounds.means[0], 100 + round);
 		readings_add(&rounds.windows[0], 102 + round % 2);
@@ -52,11 +49,10 @@ static void the_larger_error_counts(void **state)
 }
 
 /* A run ends after five rounds at the earliest, and only after two accurate rounds in a row. */
-static void two_accurate_rounds_in_a_row_end_a_run(void **state)
+TEST(two_accurate_rounds_in_a_row_end_a_run)
 {
 	struct ending ending = {0};
 
-	(void)state;
 	for (int round = 1; round < LEAST_ROUNDS; round++)
 		assert_false(ending_reached(&ending, 0.1, 0.5));
 	assert_false(ending_reached(&ending, 0.6, 0.5));
@@ -87,12 +83,11 @@ static bool holds_the_truth(uint64_t *random, double scatter)
 }
 
 /* Runs that end as soon as their error is small state it honestly: it holds in 95 % of them. */
-static void early_ends_keep_the_stated_error(void **state)
+TEST(early_ends_keep_the_stated_error)
 {
 	static const double scatters[] = {0.2, 0.7, 1, 1.4, 2};
 	uint64_t random = 1;
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(scatters); i++) {
 		unsigned int held = 0;
 
@@ -100,17 +95,4 @@ static void early_ends_keep_the_stated_error(void **state)
 			held += holds_the_truth(&random, scatters[i]);
 		assert_in_range(held, (unsigned int)(0.945 * RUNS), (unsigned int)(0.98 * RUNS));
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quantiles_of_students_t),
-		cmocka_unit_test(few_readings_have_a_wider_error),
-		cmocka_unit_test(the_larger_error_counts),
-		cmocka_unit_test(two_accurate_rounds_in_a_row_end_a_run),
-		cmocka_unit_test(early_ends_keep_the_stated_error),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

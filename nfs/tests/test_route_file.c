@@ -20,10 +20,8 @@ static int hop_to(struct rig *rig, uint32_t destination)
 }
 
 /* Packets take the longest matching prefix of a file, in any order; without one they have none. */
-static void the_longest_prefix_in_a_file_wins(void **state)
+FOLDER_TEST(the_longest_prefix_in_a_file_wins)
 {
-	struct rig *rig = *state;
-
 	write_file("file", "10.1.2.0/24 4 # longest\n"
 			   "10.0.0.0/8\t2\r\n"
 			   "10.1.2.9 6\n"
@@ -40,10 +38,9 @@ static void the_longest_prefix_in_a_file_wins(void **state)
 }
 
 /* The default route is 0.0.0.0/0, or any, wherever it stands. */
-static void the_default_route_is_one_of_the_file(void **state)
+FOLDER_TEST(the_default_route_is_one_of_the_file)
 {
 	static const char *const files[] = {"10.0.0.0/8 2\n0.0.0.0/0 7\n", "any 7\n10.0.0.0/8 2\n"};
-	struct rig *rig = *state;
 
 	for (int i = 0; i < 2; i++) {
 		write_file("file", files[i]);
@@ -55,9 +52,8 @@ static void the_default_route_is_one_of_the_file(void **state)
 }
 
 /* All faults are named with file and line, then how a line is written. */
-static void every_fault_has_its_line(void **state)
+FOLDER_TEST(every_fault_has_its_line)
 {
-	(void)state;
 	write_file("file", "10.0.0.0/8 1\n"
 			   "11.0.0.0/8\n"
 			   "11.0.0.0/8 1 2\n"
@@ -131,11 +127,10 @@ static int hop_by_search(const struct route *routes, uint32_t n, uint32_t addres
 }
 
 /* Generated routes that are written to a file lead packets to the same hops. */
-static void what_is_written_is_read(void **state)
+FOLDER_TEST(what_is_written_is_read)
 {
 	struct route *routes = routes_generate("test", 3000, 5, 10);
 	const uint32_t n = without_repetition(routes, 3000);
-	struct rig *rig = *state;
 	uint64_t random = 1;
 
 	write_routes(routes, n);
@@ -150,20 +145,4 @@ static void what_is_written_is_read(void **state)
 			assert_int_equal(hop_to(rig, address), hop_by_search(routes, n, address));
 	}
 	free(routes);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_longest_prefix_in_a_file_wins, setup_folder,
-						teardown_folder),
-		cmocka_unit_test_setup_teardown(the_default_route_is_one_of_the_file, setup_folder,
-						teardown_folder),
-		cmocka_unit_test_setup_teardown(every_fault_has_its_line, setup_folder,
-						teardown_folder),
-		cmocka_unit_test_setup_teardown(what_is_written_is_read, setup_folder,
-						teardown_folder),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -3,14 +3,10 @@
 #include "tests/offloading.h"
 #include "tests/refusal.h"
 
+#define FILE_TEST(test)                                                                            \
+	TEST_WITH(test, struct rig *rig, setup_engines_in_folder, teardown_folder)
+
 static const struct nf_setting of_file[] = {{"file", .text = "file"}};
-
-static int setup_engines(void **state)
-{
-	char folder[] = "/tmp/nfs_XXXXXX";
-
-	return mkdtemp(folder) && chdir(folder) == 0 ? setup_to_completion(state) : -1;
-}
 
 /* Whether a payload passes the rig's function. */
 static bool passes(struct rig *rig, const char *payload)
@@ -20,10 +16,8 @@ static bool passes(struct rig *rig, const char *payload)
 }
 
 /* An expression goes to the end of its line, with its spaces and signs of comments. */
-static void rules_of_a_file_replace_the_built_in_ones(void **state)
+FILE_TEST(rules_of_a_file_replace_the_built_in_ones)
 {
-	struct rig *rig = *state;
-
 	write_file("file", "# ours\n"
 			   "\n"
 			   "web GET /secret[0-9]\n"
@@ -39,25 +33,20 @@ static void rules_of_a_file_replace_the_built_in_ones(void **state)
 }
 
 /* Alerts are of the class in the file. */
-static void alerts_are_of_the_class_in_the_file(void **state)
+FILE_TEST(alerts_are_of_the_class_in_the_file)
 {
 	const struct nf_setting settings[] = {of_file[0], {"dropped_class", 3}};
-	struct rig *rig = *state;
 
 	write_file("file", "remote open sesame\nchat sesame.seed\n");
 	rig_make(rig, "NIDS", settings, 2);
 	assert_true(passes(rig, "open sesame"));
 	assert_false(passes(rig, "open sesame seed"));
-	assert_int_equal(rig_count(rig, "alerts_remote"), 1);
-	assert_int_equal(rig_count(rig, "alerts_chat"), 1);
-	assert_int_equal(rig_count(rig, "alerts"), 2);
-	assert_int_equal(rig_count(rig, "matches"), 3);
+	assert_counts(rig, {"alerts_remote", 1}, {"alerts_chat", 1}, {"alerts", 2}, {"matches", 3});
 }
 
 /* Functions with other rules, and without a file, are not concerned. */
-static void functions_have_rules_of_their_own(void **state)
+FILE_TEST(functions_have_rules_of_their_own)
 {
-	struct rig *rig = *state;
 	struct nf_config config = {.name = "FlowMonitor", .execution = NF_RUN_TO_COMPLETION};
 	struct nf *other;
 
@@ -96,7 +85,7 @@ static const char hint[] = "hint: CLASS EXPRESSION, as `web GET /admin[^ ]* HTTP
 			   "peer-to-peer, remote, chat, mail, media, store, web or network\n";
 
 /* Every fault is named with its line. */
-static void every_fault_of_a_file_is_named(void **state)
+FILE_TEST(every_fault_of_a_file_is_named)
 {
 	static const char *const scanning[] = {"FlowMonitor", "IPCompGateway", "NIDS",
 					       "PacketFilter"};
@@ -111,32 +100,17 @@ static void every_fault_of_a_file_is_named(void **state)
 		 "support.\n%s",
 		 hint);
 	for (unsigned int i = 0; i < RTE_DIM(scanning); i++)
-		assert_string_equal(refused(*state, scanning[i]), expected);
+		assert_string_equal(refused(rig, scanning[i]), expected);
 }
 
 /* A file without rules would let pass what was to be found. */
-static void a_file_without_rules_is_refused(void **state)
+FILE_TEST(a_file_without_rules_is_refused)
 {
 	char expected[512];
 
 	write_file("file", "# none\n");
 	snprintf(expected, sizeof(expected), "file:1: no rules\n%s", hint);
-	assert_string_equal(refused(*state, "NIDS"), expected);
+	assert_string_equal(refused(rig, "NIDS"), expected);
 	unlink("file");
-	assert_string_equal(refused(*state, "NIDS"), "NIDS: file: No such file or directory\n");
-}
-
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup_engines, teardown_folder)
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		IN_FOLDER(rules_of_a_file_replace_the_built_in_ones),
-		IN_FOLDER(alerts_are_of_the_class_in_the_file),
-		IN_FOLDER(functions_have_rules_of_their_own),
-		IN_FOLDER(every_fault_of_a_file_is_named),
-		IN_FOLDER(a_file_without_rules_is_refused),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+	assert_string_equal(refused(rig, "NIDS"), "NIDS: file: No such file or directory\n");
 }

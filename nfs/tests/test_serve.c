@@ -58,7 +58,7 @@ static json_int_t id_of(const json_t *responses, size_t i)
 #define DESCRIBE "{\"id\": 7, \"op\": \"describe\"}\n"
 
 /* A line with any bytes gets a response, and the next line is served. */
-static void every_line_gets_a_response(void **state)
+TEST(every_line_gets_a_response)
 {
 	static const char lines[] = "\0{\"id\": 1}\n"
 				    "{\"id\": 1}\0\n"
@@ -66,7 +66,6 @@ static void every_line_gets_a_response(void **state)
 				    "[\"\xc3\n" DESCRIBE " \t\r\n\n" DESCRIBE;
 	json_t *responses = responses_to(lines, sizeof(lines) - 1);
 
-	(void)state;
 	assert_int_equal(json_array_size(responses), 6);
 	for (size_t i = 0; i < 4; i++)
 		assert_string_equal(code_of(responses, i), "bad-request");
@@ -76,19 +75,17 @@ static void every_line_gets_a_response(void **state)
 }
 
 /* The last line needs no newline. */
-static void last_line_needs_no_newline(void **state)
+TEST(last_line_needs_no_newline)
 {
 	json_t *responses = responses_to(DESCRIBE, strlen(DESCRIBE) - 1);
 
-	(void)state;
 	assert_int_equal(json_array_size(responses), 1);
 	json_decref(responses);
 }
 
 /* A truncated message does not end within a UTF-8 character. */
-static void messages_end_at_whole_characters(void **state)
+TEST(messages_end_at_whole_characters)
 {
-	(void)state;
 	for (int shift = 0; shift < 4; shift++) {
 		char request[8192] =
 			"{\"id\": 3, \"op\": \"run\", \"workloads\": [{\"kind\": \"nf\", "
@@ -108,14 +105,13 @@ static void messages_end_at_whole_characters(void **state)
 }
 
 /* Workloads and benches that describe does not offer are rejected, and so are too many. */
-static void rejects_what_describe_omits(void **state)
+TEST(rejects_what_describe_omits)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
 	char request[4096] = "{\"id\": 1, \"op\": \"run\", \"workloads\": [";
 	json_t *responses;
 	const char *message;
 
-	(void)state;
 	assert_non_null(testbed);
 	testbed->options.share_client_core = true;
 	testbed->engines.clients_share_a_core = true;
@@ -136,11 +132,10 @@ static void rejects_what_describe_omits(void **state)
 }
 
 /* A request may ask for a best effort by true or false, and by nothing else. */
-static void best_effort_is_true_or_false(void **state)
+TEST(best_effort_is_true_or_false)
 {
 	static const char *const values[] = {"1", "\"yes\"", "null", "true", "false"};
 
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(values); i++) {
 		const bool valid = i >= 3;
 		char request[256];
@@ -161,13 +156,12 @@ static void best_effort_is_true_or_false(void **state)
 }
 
 /* A line that is too long is rejected, and the next one is served. */
-static void long_lines_are_rejected(void **state)
+TEST(long_lines_are_rejected)
 {
 	const size_t n = 3 * LONGEST_LINE;
 	char *text = malloc(n + sizeof(DESCRIBE));
 	json_t *responses;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, ' ', n);
 	memcpy(text + n, "\n" DESCRIBE, sizeof(DESCRIBE));
@@ -180,12 +174,11 @@ static void long_lines_are_rejected(void **state)
 }
 
 /* If a response cannot be written, serving ends. */
-static void ends_when_a_response_cannot_be_written(void **state)
+TEST(ends_when_a_response_cannot_be_written)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
 	FILE *in = tmpfile(), *out = fopen("/dev/full", "w");
 
-	(void)state;
 	assert_non_null(testbed);
 	assert_non_null(in);
 	assert_non_null(out);
@@ -206,13 +199,12 @@ static void *stop_later(void *none)
 }
 
 /* A stop ends the wait for a line, even without a signal. */
-static void a_stop_ends_the_wait(void **state)
+TEST(a_stop_ends_the_wait)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
 	pthread_t later;
 	int ends[2];
 
-	(void)state;
 	assert_non_null(testbed);
 	assert_int_equal(pipe(ends), 0);
 	testbed->stop = &stop;
@@ -223,20 +215,4 @@ static void a_stop_ends_the_wait(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	free(testbed);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_line_gets_a_response),
-		cmocka_unit_test(last_line_needs_no_newline),
-		cmocka_unit_test(messages_end_at_whole_characters),
-		cmocka_unit_test(rejects_what_describe_omits),
-		cmocka_unit_test(best_effort_is_true_or_false),
-		cmocka_unit_test(long_lines_are_rejected),
-		cmocka_unit_test(ends_when_a_response_cannot_be_written),
-		cmocka_unit_test(a_stop_ends_the_wait),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

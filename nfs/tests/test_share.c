@@ -7,9 +7,8 @@
 #define OTHER 0xc6336407u /* 198.51.100.7 */
 
 /* The hash is the one that all platforms compute; values from the definition, in Python. */
-static void the_hash_is_the_same_everywhere(void **state)
+TEST(the_hash_is_the_same_everywhere)
 {
-	(void)state;
 	assert_int_equal(split_hash_of(0, ADDRESS, OTHER, 1000 << 16 | 53, 17), 41860);
 	assert_int_equal(split_hash_of(0, ADDRESS, OTHER, 0, 1), 41353);
 	assert_int_equal(split_hash_of(1, ADDRESS, OTHER, 1000 << 16 | 53, 17), 5825);
@@ -18,9 +17,8 @@ static void the_hash_is_the_same_everywhere(void **state)
 }
 
 /* Ports count unless a packet is a fragment, the first included; other than IPv4 has 0. */
-static void fragments_and_tags_are_seen(void **state)
+RIG_TEST(fragments_and_tags_are_seen)
 {
-	struct rig *rig = *state;
 	const uint16_t fragments[] = {0, RTE_IPV4_HDR_DF_FLAG, RTE_IPV4_HDR_MF_FLAG, 5};
 	struct packet_spec packet_spec = {.source = ADDRESS,
 					  .destination = OTHER,
@@ -46,9 +44,8 @@ static void fragments_and_tags_are_seen(void **state)
 }
 
 /* Values are spread evenly, whatever the salt. */
-static void values_are_spread(void **state)
+TEST(values_are_spread)
 {
-	(void)state;
 	for (uint32_t salt = 0; salt < 20; salt++) {
 		unsigned int below = 0;
 
@@ -60,14 +57,13 @@ static void values_are_spread(void **state)
 }
 
 /* Fractions and decimals are read exactly; nothing else is. */
-static void shares_are_read(void **state)
+TEST(shares_are_read)
 {
 	static const char *const wrong[] = {"",    "0",	  "0/3", "4/3",	 "1/0",
 					    "-1/3", "1/3x", "1.5", "0.5/2", "1/",
 					    ".",   "x",	  "1e0", "0.0000000000000000001"};
 	struct share share;
 
-	(void)state;
 	assert_true(share_read("1/3", &share) && share.part == 1 && share.of == 3);
 	assert_true(share_read("0.25", &share) && share.part == 25 && share.of == 100);
 	assert_true(share_read(".5", &share) && share.part == 5 && share.of == 10);
@@ -77,7 +73,7 @@ static void shares_are_read(void **state)
 }
 
 /* Limits are floors of exact sums, in proportion, and the last one is the whole range. */
-static void limits_are_exact(void **state)
+TEST(limits_are_exact)
 {
 	const struct share thirds[] = {{1, 3}, {1, 3}, {1, 3}};
 	const struct share mixed[] = {{1, 2}, {333333333333333333, SHARE_MOST}, {1, 6}};
@@ -85,7 +81,6 @@ static void limits_are_exact(void **state)
 	struct share primes[] = {{1, SHARE_MOST - 11}, {1, SHARE_MOST - 33}};
 	uint32_t limits[3];
 
-	(void)state;
 	assert_true(share_limits(thirds, 3, SPLIT_RANGE, limits));
 	assert_int_equal(limits[0], 21845);
 	assert_int_equal(limits[1], 43690);
@@ -98,17 +93,4 @@ static void limits_are_exact(void **state)
 	assert_int_equal(limits[0], 16384);
 	assert_int_equal(limits[1], 65536);
 	assert_false(share_limits(primes, 2, SPLIT_RANGE, limits)); /* no common denominator */
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_hash_is_the_same_everywhere),
-		cmocka_unit_test_setup_teardown(fragments_and_tags_are_seen, setup, teardown),
-		cmocka_unit_test(values_are_spread),
-		cmocka_unit_test(shares_are_read),
-		cmocka_unit_test(limits_are_exact),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

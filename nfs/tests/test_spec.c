@@ -1,6 +1,5 @@
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -180,7 +179,7 @@ static const struct {
 	{GOOD "struct a {\nbit<7> b\n}\n" APPLY,
 	 "p:29: \"bit<7> b\": expected bit<BITS> NAME or varbit<BITS> NAME, in whole bytes\n"},
 	{GOOD "struct a {\nvarbit<8> b\nbit<8> c\n}\n" APPLY,
-	 "p:30: c: stands behind a varbit field, which must be the last\n"},
+	 "p:30: c: follows a varbit field, which must be the last\n"},
 	{GOOD "struct a {\nbit<8> c\n", "p:28: no } ends this block\n"},
 	{GOOD "struct a {\nbit<8> b\nbit<8> b\n}\n" APPLY, "p:28: a: has two fields b\n"},
 	{GOOD "struct to_t {\nbit<8> b\n}\n" APPLY, "p:28: to_t: is also in line 11\n"},

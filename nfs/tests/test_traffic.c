@@ -41,11 +41,10 @@ static void see_sound(struct rte_mbuf *mbuf, void *state)
 }
 
 /* Packets of every size have correct lengths and checksums. */
-static void packets_are_valid(void **state)
+TEST(packets_are_valid)
 {
 	const uint16_t sizes[] = {64, 65, 128, 1000, 1500};
 
-	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(sizes); i++) {
 		struct traffic_profile profile = default_profile;
 		struct traffic *traffic;
@@ -75,12 +74,11 @@ static void see_flow(struct rte_mbuf *mbuf, void *state)
 }
 
 /* Flows are equally popular: of 100,000 packets each of 1,000 flows has 100 +- 60. */
-static void flows_are_equally_popular(void **state)
+TEST(flows_are_equally_popular)
 {
 	struct traffic *traffic = traffic_create(&default_profile, 1);
 	struct flows flows = {0};
 
-	(void)state;
 	assert_non_null(traffic);
 	look(traffic, 100000, see_flow, &flows);
 	for (int i = 0; i < 1000; i++)
@@ -89,13 +87,12 @@ static void flows_are_equally_popular(void **state)
 }
 
 /* A sweep sends every flow once before random draws, also if most are rare. */
-static void a_sweep_sends_every_flow(void **state)
+TEST(a_sweep_sends_every_flow)
 {
 	struct traffic_profile profile = default_profile;
 	struct traffic *traffic;
 	struct flows flows = {0};
 
-	(void)state;
 	profile.zipf = 2;
 	traffic = traffic_create(&profile, 1);
 	assert_non_null(traffic);
@@ -110,13 +107,12 @@ static void a_sweep_sends_every_flow(void **state)
  * By Zipf's law with exponent 1 the first of 1,000 flows has 1/7.49 of the packets, the tenth a
  * tenth of that.
  */
-static void popularity_follows_zipf(void **state)
+TEST(popularity_follows_zipf)
 {
 	struct traffic_profile profile = default_profile;
 	struct traffic *traffic;
 	struct flows flows = {0};
 
-	(void)state;
 	profile.zipf = 1;
 	traffic = traffic_create(&profile, 1);
 	assert_non_null(traffic);
@@ -127,14 +123,13 @@ static void popularity_follows_zipf(void **state)
 }
 
 /* Of 200,000 nearly equal flows, nearly all occur. */
-static void nearly_all_of_many_flows_occur(void **state)
+TEST(nearly_all_of_many_flows_occur)
 {
 	struct traffic_profile profile = {.flows = 200000, .packet_size = 64, .zipf = 0.01};
 	struct traffic *traffic = traffic_create(&profile, 1);
 	struct flows flows = {0};
 	uint32_t met = 0;
 
-	(void)state;
 	assert_non_null(traffic);
 	look(traffic, 800000, see_flow, &flows);
 	for (uint32_t i = 0; i < profile.flows; i++)
@@ -164,21 +159,19 @@ static uint64_t sum_of(uint64_t seed)
 }
 
 /* The same seed gives the same bytes, another one different ones. */
-static void packets_depend_on_the_seed_only(void **state)
+TEST(packets_depend_on_the_seed_only)
 {
-	(void)state;
 	assert_true(sum_of(7) == sum_of(7));
 	assert_true(sum_of(7) != sum_of(8));
 }
 
 /* Packets that a function holds are not received again; traffic goes on once they are freed. */
-static void held_packets_are_not_reused(void **state)
+TEST(held_packets_are_not_reused)
 {
 	struct traffic *traffic = traffic_create(&default_profile, 1);
 	struct rte_mbuf *kept[TRAFFIC_PACKETS + 1];
 	uint16_t n = 0, got;
 
-	(void)state;
 	assert_non_null(traffic);
 	while ((got = traffic_receive(traffic, kept + n, RTE_MIN(NF_BURST, TRAFFIC_PACKETS - n))) >
 	       0)
@@ -192,7 +185,7 @@ static void held_packets_are_not_reused(void **state)
 }
 
 /* Invalid traffic profiles are rejected. */
-static void rejects_invalid_profiles(void **state)
+TEST(rejects_invalid_profiles)
 {
 	const struct traffic_profile wrong[] = {
 		{.flows = 0, .packet_size = 1500},
@@ -202,7 +195,6 @@ static void rejects_invalid_profiles(void **state)
 		{.flows = 1, .packet_size = 1500, .mtbr = -1},
 	};
 
-	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(wrong); i++)
 		assert_null(traffic_create(&wrong[i], 1));
 	assert_null(traffic_create_pcap("no-such-file.pcap"));
@@ -226,13 +218,12 @@ static void write_capture(const char *path, const uint16_t *lengths, unsigned in
 }
 
 /* A capture that ends within a packet is rejected. */
-static void truncated_captures_are_rejected(void **state)
+TEST(truncated_captures_are_rejected)
 {
 	const uint16_t lengths[] = {60, 1500};
 	char path[] = "capture-XXXXXX";
 	int file = mkstemp(path);
 
-	(void)state;
 	assert_return_code(file, 0);
 	write_capture(path, lengths, RTE_DIM(lengths));
 	assert_return_code(ftruncate(file, 1000), 0);
@@ -245,7 +236,7 @@ static void truncated_captures_are_rejected(void **state)
  * A capture repeats in order with its original bytes, though a function changed them; packets
  * larger than a buffer are skipped.
  */
-static void captures_repeat(void **state)
+TEST(captures_repeat)
 {
 	const uint16_t lengths[] = {60, 3000, 1500, 200};
 	const uint16_t expected[] = {60, 1500, 200};
@@ -254,7 +245,6 @@ static void captures_repeat(void **state)
 	struct traffic *traffic;
 	int file = mkstemp(path);
 
-	(void)state;
 	assert_return_code(file, 0);
 	close(file);
 	write_capture(path, lengths, RTE_DIM(lengths));
@@ -309,12 +299,11 @@ static void *free_one_by_one(void *argument)
 }
 
 /* No buffer is lost when functions on two cores free packets at the same time. */
-static void two_cores_may_free(void **state)
+TEST(two_cores_may_free)
 {
 	struct traffic *traffic = traffic_create(&default_profile, 1);
 	struct freeing freeing[2];
 
-	(void)state;
 	assert_non_null(traffic);
 	for (int round = 0; round < FREE_ROUNDS; round++) {
 		unsigned int ready = 0;
@@ -339,12 +328,11 @@ static void two_cores_may_free(void **state)
 }
 
 /* Payloads that a function has changed are written again, the same ones as without changes. */
-static void changed_payloads_are_renewed(void **state)
+TEST(changed_payloads_are_renewed)
 {
 	const struct traffic_profile profile = {.flows = 10, .packet_size = 256, .mtbr = 1000};
 	struct traffic *changed = traffic_create(&profile, 3), *left = traffic_create(&profile, 3);
 
-	(void)state;
 	assert_int_equal(traffic_renew(changed), 0);
 	for (unsigned int i = 0; i < 2 * TRAFFIC_PACKETS; i++) {
 		struct rte_mbuf *one, *other;
@@ -360,24 +348,4 @@ static void changed_payloads_are_renewed(void **state)
 	}
 	traffic_destroy(changed);
 	traffic_destroy(left);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets_are_valid),
-		cmocka_unit_test(flows_are_equally_popular),
-		cmocka_unit_test(a_sweep_sends_every_flow),
-		cmocka_unit_test(popularity_follows_zipf),
-		cmocka_unit_test(nearly_all_of_many_flows_occur),
-		cmocka_unit_test(packets_depend_on_the_seed_only),
-		cmocka_unit_test(held_packets_are_not_reused),
-		cmocka_unit_test(two_cores_may_free),
-		cmocka_unit_test(changed_payloads_are_renewed),
-		cmocka_unit_test(rejects_invalid_profiles),
-		cmocka_unit_test(truncated_captures_are_rejected),
-		cmocka_unit_test(captures_repeat),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -14,11 +14,9 @@ static void make(struct rig *rig, double vlan, double priority)
 	rig_make(rig, "Tunnel", settings, RTE_DIM(settings));
 }
 
-/* The tag stands behind the addresses; all other bytes are the same, from either side. */
-static void a_tag_is_put_behind_the_addresses(void **state)
+/* The tag follows the addresses; all other bytes are the same, from either side. */
+RIG_TEST(a_tag_is_put_behind_the_addresses)
 {
-	struct rig *rig = *state;
-
 	make(rig, 0x123, 5);
 	for (int from = NF_INSIDE; from <= NF_OUTSIDE; from++) {
 		struct packet_spec packet_spec = udp;
@@ -41,9 +39,8 @@ static void a_tag_is_put_behind_the_addresses(void **state)
 }
 
 /* A second tag becomes the outer one; a third is refused. */
-static void a_packet_has_two_tags_at_most(void **state)
+RIG_TEST(a_packet_has_two_tags_at_most)
 {
-	struct rig *rig = *state;
 	struct packet_spec tagged = udp;
 	struct rte_mbuf *packet;
 	const uint8_t *bytes;
@@ -56,34 +53,28 @@ static void a_packet_has_two_tags_at_most(void **state)
 	assert_memory_equal(bytes + 12, "\x81\x00\x00\x08\x81\x00\x00\x07\x08\x00", 10);
 	assert_int_equal(packet_headers(packet).l3, 22);
 	rte_mbuf_refcnt_update(packet, 1);
-	rig_offer(rig, packet, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet, 1);
 	assert_int_equal(rig_count(rig, "full"), 1);
 }
 
 /* Without room before the packet it is freed. */
-static void a_tag_needs_room(void **state)
+RIG_TEST(a_tag_needs_room)
 {
-	struct rig *rig = *state;
 	struct rte_mbuf *packet = packet_from_spec(rig, &udp);
 
 	make(rig, 1, 0);
 	memmove((char *)packet->buf_addr + 2, rte_pktmbuf_mtod(packet, char *), packet->data_len);
 	packet->data_off = 2;
-	rig_offer(rig, packet, 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet, 1);
 	assert_int_equal(rig_count(rig, "no_room"), 1);
 }
 
 /* All but what is shorter than an Ethernet header is tagged, whatever it is. */
-static void only_short_packets_are_malformed(void **state)
+RIG_TEST(only_short_packets_are_malformed)
 {
-	struct rig *rig = *state;
-
 	make(rig, 1, 0);
 	offer_malformed(rig);
-	assert_int_equal(rig_count(rig, "malformed"), 14);
-	assert_int_equal(rig_count(rig, "tagged"), 47);
+	assert_counts(rig, {"malformed", 14}, {"tagged", 47});
 }
 
 static void is_tagged(struct rte_mbuf *sent)
@@ -95,25 +86,10 @@ static void is_tagged(struct rte_mbuf *sent)
 }
 
 /* Hostile packets are tagged or freed. */
-static void hostile_packets_are_tagged(void **state)
+RIG_TEST(hostile_packets_are_tagged)
 {
-	struct rig *rig = *state;
-
 	make(rig, 1, 0);
 	offer_hostile(rig, NULL, 0, is_tagged);
 	assert_true(rig_count(rig, "tagged") > 4000);
 	assert_true(rig_count(rig, "malformed") > 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_tag_is_put_behind_the_addresses, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_packet_has_two_tags_at_most, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_tag_needs_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(only_short_packets_are_malformed, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets_are_tagged, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

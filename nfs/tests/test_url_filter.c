@@ -2,10 +2,8 @@
 #include "tests/url_rig.h"
 
 /* A domain covers itself and its subdomains, and nothing that merely ends alike. */
-static void domains_cover_subdomains(void **state)
+RIG_TEST(domains_cover_subdomains)
 {
-	struct rig *rig = *state;
-
 	url_filter_make(rig, "example.org\nads.example.com\n", NULL, 0);
 	assert_false(url_request_passes(rig, "example.org", "/"));
 	assert_false(url_request_passes(rig, "www.example.org", "/a/b?c"));
@@ -16,16 +14,12 @@ static void domains_cover_subdomains(void **state)
 	assert_true(url_request_passes(rig, "org", "/"));
 	assert_true(url_request_passes(rig, "example.org.net", "/"));
 	assert_true(url_request_passes(rig, "", "/"));
-	assert_int_equal(rig_count(rig, "blocked"), 4);
-	assert_int_equal(rig_count(rig, "passed"), 5);
-	assert_int_equal(rig_count(rig, "requests"), 9);
+	assert_counts(rig, {"blocked", 4}, {"passed", 5}, {"requests", 9});
 }
 
 /* A path covers what is below it, by whole segments, and so on subdomains. */
-static void paths_cover_what_is_below(void **state)
+RIG_TEST(paths_cover_what_is_below)
 {
-	struct rig *rig = *state;
-
 	url_filter_make(rig, "example.org/ads\nexample.org/a/b/c/\nexample.com/x\ncom/y\n", NULL,
 			0);
 	assert_false(url_request_passes(rig, "example.org", "/ads"));
@@ -44,14 +38,13 @@ static void paths_cover_what_is_below(void **state)
 }
 
 /* Other spellings of a URL are the same URL (RFC 3986, section 6.2.2). */
-static void spellings_do_not_matter(void **state)
+RIG_TEST(spellings_do_not_matter)
 {
 	static const char *const targets[] = {
 		"/ads/x",        "/%61ds/x",    "/%61%64%73/x", "/./ads/x",
 		"/a/../ads/x",   "//ads//x",    "/ads/./x/",    "/../ads/x/y",
 		"/b/.././ads/x", "/ads/x/z/..", "/ads/%78",
 	};
-	struct rig *rig = *state;
 
 	url_filter_make(rig, "Example.ORG/ads/x  # comment\n", NULL, 0);
 	for (unsigned int i = 0; i < RTE_DIM(targets); i++)
@@ -66,7 +59,7 @@ static void spellings_do_not_matter(void **state)
 }
 
 /* Requests are read as servers read them (RFC 9112). */
-static void requests_are_read_as_servers_do(void **state)
+RIG_TEST(requests_are_read_as_servers_do)
 {
 	static const char *const blocked[] = {
 		"POST / HTTP/1.0\nhost:example.org\n\n",
@@ -92,7 +85,6 @@ static void requests_are_read_as_servers_do(void **state)
 		"GET / HTTP/1.1\r\nHost: other.net\r\n\r\nHost: example.org\r\n",
 		"example.org",
 	};
-	struct rig *rig = *state;
 
 	url_filter_make(rig, "example.org", NULL, 0);
 	for (unsigned int i = 0; i < RTE_DIM(blocked); i++)
@@ -104,11 +96,10 @@ static void requests_are_read_as_servers_do(void **state)
 
 /* A request without a host in its segment is incomplete: it url_text_passes, or is blocked if so
  * set. */
-static void incomplete_requests_pass_unless_set(void **state)
+RIG_TEST(incomplete_requests_pass_unless_set)
 {
 	static const char request[] =
 		"GET /a HTTP/1.1\r\nAccept: text\r\nHost: example.org\r\n\r\n";
-	struct rig *rig = *state;
 
 	for (int block = 0; block < 2; block++) {
 		url_filter_make(rig, "example.org", "block_incomplete", block);
@@ -125,9 +116,8 @@ static void incomplete_requests_pass_unless_set(void **state)
 }
 
 /* A TLS handshake is judged by its server name; paths do not matter, since they are encrypted. */
-static void server_names_are_judged(void **state)
+RIG_TEST(server_names_are_judged)
 {
-	struct rig *rig = *state;
 	uint8_t bytes[512];
 	size_t length;
 
@@ -136,8 +126,7 @@ static void server_names_are_judged(void **state)
 	assert_false(url_bytes_pass(rig, bytes, length));
 	for (size_t cut = 1; cut < length - 6; cut++) /* the name is missing, or what follows it */
 		assert_int_equal(url_bytes_pass(rig, bytes, length - cut), cut > 4);
-	assert_int_equal(rig_count(rig, "handshakes"), 5);
-	assert_int_equal(rig_count(rig, "incomplete"), length - 6 - 5);
+	assert_counts(rig, {"handshakes", 5}, {"incomplete", length - 6 - 5});
 	assert_true(url_bytes_pass(rig, bytes, client_hello(bytes, "example.com")));
 	assert_true(url_bytes_pass(rig, bytes, client_hello(bytes, "example.net")));
 	length = client_hello(bytes, "example.org");
@@ -146,9 +135,8 @@ static void server_names_are_judged(void **state)
 }
 
 /* A server name that is no host name is none, wherever the segment ends (RFC 6066, section 3). */
-static void names_of_another_type_are_none(void **state)
+RIG_TEST(names_of_another_type_are_none)
 {
-	struct rig *rig = *state;
 	uint8_t bytes[512];
 	const size_t length = client_hello(bytes, "example.org");
 
@@ -156,40 +144,33 @@ static void names_of_another_type_are_none(void **state)
 	url_filter_make(rig, "example.org", "block_incomplete", 1);
 	for (size_t cut = 0; cut < 4 + strlen("example.org"); cut++)
 		assert_true(url_bytes_pass(rig, bytes, length - cut));
-	assert_int_equal(rig_count(rig, "incomplete"), 0);
-	assert_int_equal(rig_count(rig, "handshakes"), 0);
+	assert_counts(rig, {"incomplete", 0}, {"handshakes", 0});
 }
 
 /* An asterisk names no host: the Host field, which may come later, does (RFC 9112, 3.2.4). */
-static void an_asterisk_is_no_host(void **state)
+RIG_TEST(an_asterisk_is_no_host)
 {
-	struct rig *rig = *state;
-
 	url_filter_make(rig, "example.org", "block_incomplete", 1);
 	assert_false(url_text_passes(rig, "OPTIONS * HTTP/1.1\r\nAccept: */*\r\n"));
-	assert_int_equal(rig_count(rig, "incomplete"), 1);
-	assert_int_equal(rig_count(rig, "requests"), 0);
+	assert_counts(rig, {"incomplete", 1}, {"requests", 0});
 	assert_false(url_text_passes(rig, "OPTIONS * HTTP/1.1\r\nHost: example.org\r\n\r\n"));
 	assert_true(url_text_passes(rig, "OPTIONS * HTTP/1.1\r\nHost: other.net\r\n\r\n"));
 	assert_int_equal(rig_count(rig, "requests"), 2);
 }
 
 /* Only TCP is judged; segments of a buffer make no difference. */
-static void only_tcp_is_judged(void **state)
+RIG_TEST(only_tcp_is_judged)
 {
 	static const char request[] = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
-	struct rig *rig = *state;
 	struct packet_spec packet_spec = url_segment(request, sizeof(request) - 1);
 	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06}, ipv6[60] = {[12] = 0x86, [13] = 0xdd};
 
 	url_filter_make(rig, "example.org", NULL, 0);
 	for (uint16_t first = 54; first < 70; first++) {
-		rig_offer(rig, in_two(rig, packet_from_spec(rig, &packet_spec), first), 1);
-		assert_int_equal(rig->out.n, 0);
+		rig_frees(rig, in_two(rig, packet_from_spec(rig, &packet_spec), first), 1);
 	}
 	packet_spec.vlan = 3;
-	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
-	assert_int_equal(rig->out.n, 0);
+	rig_frees(rig, packet_from_spec(rig, &packet_spec), 1);
 	packet_spec.fragment = 10; /* a fragment that is not the first has no TCP header */
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 1);
@@ -211,10 +192,9 @@ static const struct rte_tcp_hdr *tcp_of(struct rte_mbuf *packet)
 }
 
 /* If so set, both ends of a blocked connection get a reset that they accept (RFC 9293). */
-static void blocked_connections_are_reset(void **state)
+RIG_TEST(blocked_connections_are_reset)
 {
 	static const char request[] = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
-	struct rig *rig = *state;
 
 	url_filter_make(rig, "example.org", "reset", 1);
 	for (int acknowledges = 0; acknowledges < 2; acknowledges++) {
@@ -253,9 +233,8 @@ static void blocked_connections_are_reset(void **state)
 }
 
 /* A long target has no path to compare; its domain is judged. */
-static void long_targets_are_judged_by_domain(void **state)
+RIG_TEST(long_targets_are_judged_by_domain)
 {
-	struct rig *rig = *state;
 	char text[1400] = "GET /", *at = text + strlen(text);
 
 	url_filter_make(rig, "example.org/ads\nexample.com\n", NULL, 0);
@@ -266,7 +245,7 @@ static void long_targets_are_judged_by_domain(void **state)
 }
 
 /* Mutated requests and handshakes neither crash it nor are read beyond their end. */
-static void survives_hostile_packets(void **state)
+RIG_TEST(survives_hostile_packets)
 {
 	static const char *const requests[] = {
 		"GET /%61/../b?c HTTP/1.1\r\nHost: example.org:80\r\n\r\n",
@@ -274,7 +253,6 @@ static void survives_hostile_packets(void **state)
 		"Host: d\r\nHost: e\r\n\r\nGET / HTTP/1.0\n\n",
 	};
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1)};
-	struct rig *rig = *state;
 	struct rte_mbuf *packets[RTE_DIM(requests) + 1];
 	uint8_t bytes[512];
 	struct packet_spec packet_spec = url_segment(bytes, client_hello(bytes, "example.org"));
@@ -292,25 +270,4 @@ static void survives_hostile_packets(void **state)
 	offer_mutations_of(rig, packets, RTE_DIM(packets), NULL);
 	assert_true(rig_count(rig, "blocked") > 100);
 	assert_true(rig_count(rig, "handshakes") > 100);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(domains_cover_subdomains, setup, teardown),
-		cmocka_unit_test_setup_teardown(paths_cover_what_is_below, setup, teardown),
-		cmocka_unit_test_setup_teardown(spellings_do_not_matter, setup, teardown),
-		cmocka_unit_test_setup_teardown(requests_are_read_as_servers_do, setup, teardown),
-		cmocka_unit_test_setup_teardown(incomplete_requests_pass_unless_set, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(server_names_are_judged, setup, teardown),
-		cmocka_unit_test_setup_teardown(names_of_another_type_are_none, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_asterisk_is_no_host, setup, teardown),
-		cmocka_unit_test_setup_teardown(only_tcp_is_judged, setup, teardown),
-		cmocka_unit_test_setup_teardown(blocked_connections_are_reset, setup, teardown),
-		cmocka_unit_test_setup_teardown(long_targets_are_judged_by_domain, setup, teardown),
-		cmocka_unit_test_setup_teardown(survives_hostile_packets, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

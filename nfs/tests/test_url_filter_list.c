@@ -7,7 +7,7 @@
 #include "tests/url_rig.h"
 
 /* Every fault of a list is named, and none of it is used. */
-static void faulty_lists_are_refused(void **state)
+RIG_TEST(faulty_lists_are_refused)
 {
 	static const char *const faulty[] = {
 		"*.example.org",
@@ -26,7 +26,6 @@ static void faulty_lists_are_refused(void **state)
 		"x/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.org",
 	};
-	struct rig *rig = *state;
 	const struct nf_config config = {.name = "UrlFilter", .spare = rig->spare};
 
 	for (unsigned int i = 0; i < RTE_DIM(faulty); i++) {
@@ -42,10 +41,8 @@ static void faulty_lists_are_refused(void **state)
 }
 
 /* Comments, empty lines, schemes, spaces and missing line ends are fine. */
-static void lists_are_read_generously(void **state)
+RIG_TEST(lists_are_read_generously)
 {
-	struct rig *rig = *state;
-
 	url_filter_make(rig,
 			"# comment\n\n  example.org  # more\r\nhttps://Example.COM./a/\n"
 			"#x.net\n192.0.2.7\nlast.example",
@@ -73,14 +70,13 @@ static bool entry_covers(const char *entry, const char *host, const char *path)
 }
 
 /* A table of 1,000 generated entries covers what a search through all of them covers. */
-static void tables_cover_as_a_search_does(void **state)
+RIG_TEST(tables_cover_as_a_search_does)
 {
 	enum { ENTRIES = 1000 };
 	static char entries[ENTRIES][URLS_LONGEST];
 	struct url_table *table = url_list_generate("test", ENTRIES, 5);
 	uint64_t seed = 5, random = 1, covered = 0;
 
-	(void)state;
 	assert_non_null(table);
 	for (int i = 0; i < ENTRIES; i++)
 		urls_next(&seed, entries[i]);
@@ -111,13 +107,11 @@ static void tables_cover_as_a_search_does(void **state)
 }
 
 /* The generated list of a function is that of its seed. */
-static void generated_lists_block_their_urls(void **state)
+RIG_TEST(generated_lists_block_their_urls)
 {
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"urls", 50}, {"seed", 9}};
 	uint64_t seed = 9;
 
-	rig_make(rig, "UrlFilter", settings, 2);
+	RIG_MAKE(rig, "UrlFilter", {"urls", 50}, {"seed", 9});
 	for (int i = 0; i < 50; i++) {
 		char url[URLS_LONGEST], text[MOST_TEXT];
 
@@ -128,16 +122,4 @@ static void generated_lists_block_their_urls(void **state)
 	assert_true(url_request_passes(rig, "example.org", "/"));
 	rig_make(rig, "UrlFilter", &(struct nf_setting){"urls", 0}, 1);
 	assert_true(url_request_passes(rig, "alpha-click1.com", "/"));
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(faulty_lists_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(lists_are_read_generously, setup, teardown),
-		cmocka_unit_test_setup_teardown(tables_cover_as_a_search_does, setup, teardown),
-		cmocka_unit_test_setup_teardown(generated_lists_block_their_urls, setup, teardown),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

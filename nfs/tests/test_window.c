@@ -39,22 +39,20 @@ static enum disturbance disturbance_of(const struct span *span)
 }
 
 /* If the worker had its core and all others were idle, the window counts and has a rate. */
-static void undisturbed_windows_count(void **state)
+TEST(undisturbed_windows_count)
 {
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	assert_int_equal(disturbance_of(&span), UNDISTURBED);
 	assert_float_equal(window_rate(&span.from, &span.to, 0), 10000, 1e-6);
 }
 
 /* Up to 0.5 % of a window may be lost: 0.5 ms of 100 ms. */
-static void lost_time_disturbs(void **state)
+TEST(lost_time_disturbs)
 {
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	span.to.workers[0].run_delay = MS / 2 - 1000;
 	span.to.workers[0].on_core = 100 * MS - MS / 2 + 1000;
@@ -67,11 +65,10 @@ static void lost_time_disturbs(void **state)
 }
 
 /* Time taken by the hypervisor is reported as steal. */
-static void stolen_time_disturbs(void **state)
+TEST(stolen_time_disturbs)
 {
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	span.to.cores[0].stolen = 1;
 	span.to.workers[0].on_core = 90 * MS;
@@ -79,11 +76,10 @@ static void stolen_time_disturbs(void **state)
 }
 
 /* Work on a core that shares the cache disturbs, unless it is the run's own; other cores do not. */
-static void neighbours_disturb(void **state)
+TEST(neighbours_disturb)
 {
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	span.to.cores[2].busy = 10;
 	assert_int_equal(disturbance_of(&span), UNDISTURBED);
@@ -95,11 +91,10 @@ static void neighbours_disturb(void **state)
 }
 
 /* A slow reading disturbs; a worker's lost time is measured by the time of its own reading. */
-static void slow_readings_disturb(void **state)
+TEST(slow_readings_disturb)
 {
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	span.from.reading_ns = span.to.reading_ns = 19000;
 	span.to.workers[0].at = 103 * MS;
@@ -116,12 +111,11 @@ static void slow_readings_disturb(void **state)
 }
 
 /* Disturbance is the time that others took: of the run's core, and of idle ones, in cores. */
-static void disturbance_adds_up_over_cores(void **state)
+TEST(disturbance_adds_up_over_cores)
 {
 	const double tick_ms = 1e3 / (double)sysconf(_SC_CLK_TCK);
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	assert_float_equal(window_disturbance(&span.from, &span.to, &span.co_run), 0, 1e-9);
 	span.to.workers[0].on_core = 75 * MS;
@@ -138,11 +132,10 @@ static void disturbance_adds_up_over_cores(void **state)
 }
 
 /* A workload that had a quarter of its core does four times as much per time on it. */
-static void rates_per_time_on_the_core(void **state)
+TEST(rates_per_time_on_the_core)
 {
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 0), 10000, 1e-6);
 	span.to.workers[0].on_core = 25 * MS;
@@ -154,13 +147,12 @@ static void rates_per_time_on_the_core(void **state)
 }
 
 /* A bench catches up after it waited for its core, but does no more than its rate. */
-static void rates_have_their_limit(void **state)
+TEST(rates_have_their_limit)
 {
 	static const struct bench_kind bench;
 	struct span span;
 	struct load *load = &span.co_location.loads[0];
 
-	(void)state;
 	make_quiet(&span);
 	span.to.workers[0].on_core = 25 * MS;
 	load->bench = &bench;
@@ -175,11 +167,10 @@ static void rates_have_their_limit(void **state)
 }
 
 /* The mean of 1, 2, 3, 4 is 2.5 with standard error sqrt(5/3/4); one reading has none. */
-static void standard_error_of_four_readings(void **state)
+TEST(standard_error_of_four_readings)
 {
 	struct readings readings = {0};
 
-	(void)state;
 	readings_add(&readings, 1);
 	assert_true(isinf(readings_standard_error(&readings)));
 	for (int reading = 2; reading <= 4; reading++)
@@ -189,11 +180,10 @@ static void standard_error_of_four_readings(void **state)
 }
 
 /* A window in which the core's probes took 5 % longer than in the fastest one does not count. */
-static void slow_cores_disturb(void **state)
+TEST(slow_cores_disturb)
 {
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	windows_begin(false);
 	span.to.probes[0].n = 10;
@@ -209,11 +199,10 @@ static void slow_cores_disturb(void **state)
 }
 
 /* On a shared machine rates are as at the fastest clock; a busy hyperthread disturbs. */
-static void shared_cores_are_corrected_for_their_clock(void **state)
+TEST(shared_cores_are_corrected_for_their_clock)
 {
 	struct span span;
 
-	(void)state;
 	make_quiet(&span);
 	windows_begin(false);
 	windows_begin(true);
@@ -230,23 +219,4 @@ static void shared_cores_are_corrected_for_their_clock(void **state)
 	assert_float_equal(window_slowness(&span.from, &span.to, &span.co_run, 0), 1.3, 1e-9);
 	windows_begin(false);
 	assert_float_equal(window_slowness(&span.from, &span.to, &span.co_run, 0), 1, 1e-9);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shared_cores_are_corrected_for_their_clock),
-		cmocka_unit_test(undisturbed_windows_count),
-		cmocka_unit_test(lost_time_disturbs),
-		cmocka_unit_test(stolen_time_disturbs),
-		cmocka_unit_test(neighbours_disturb),
-		cmocka_unit_test(slow_readings_disturb),
-		cmocka_unit_test(slow_cores_disturb),
-		cmocka_unit_test(disturbance_adds_up_over_cores),
-		cmocka_unit_test(rates_per_time_on_the_core),
-		cmocka_unit_test(rates_have_their_limit),
-		cmocka_unit_test(standard_error_of_four_readings),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -23,14 +23,13 @@ static struct rte_mbuf *arrived(struct rig *rig, struct rte_mbuf *packet)
 
 void decapsulate_at_other_end(struct rig *rig)
 {
-	const struct nf_setting other_end[] = {{"local", TUNNEL_REMOTE}, {"remote", TUNNEL_LOCAL}};
 	struct rte_mbuf *burst[NF_BURST];
 	const uint16_t n = (uint16_t)rig->out.n;
 
 	assert_true(n <= NF_BURST);
 	for (uint16_t i = 0; i < n; i++)
 		burst[i] = arrived(rig, rig->out.packets[i]);
-	rig_make(rig, "IPTunnel", other_end, 2);
+	RIG_MAKE(rig, "IPTunnel", {"local", TUNNEL_REMOTE}, {"remote", TUNNEL_LOCAL});
 	rig_offer_burst(rig, burst, n, 1);
 }
 

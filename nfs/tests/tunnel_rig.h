@@ -1,6 +1,5 @@
 /* Shared by the tests of IPTunnel: both ends of a tunnel, and packets in it. */
-#ifndef NFS_TESTS_TUNNEL_RIG_H
-#define NFS_TESTS_TUNNEL_RIG_H
+#pragma once
 
 #include "tests/support.h"
 
@@ -22,5 +21,3 @@ void decapsulate_at_other_end(struct rig *rig);
  */
 uint16_t tunnelled(struct rig *rig, uint16_t id, uint16_t size, struct rte_mbuf **fragments,
 		   struct rte_mbuf **original);
-
-#endif

@@ -1,6 +1,5 @@
 /* A rig for UrlFilter: its list, and segments with requests. */
-#ifndef NFS_TESTS_URL_RIG_H
-#define NFS_TESTS_URL_RIG_H
+#pragma once
 
 #include "tests/support.h"
 
@@ -24,5 +23,3 @@ bool url_request_passes(struct rig *rig, const char *host, const char *target);
 
 /* A ClientHello of TLS 1.2 with session, ciphers, another extension and a server name. */
 size_t client_hello(uint8_t *bytes, const char *name);
-
-#endif

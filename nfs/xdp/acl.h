@@ -7,8 +7,7 @@
  *
  * Fragments but the first match as if both ports were 0. Other than IPv4 passes.
  */
-#ifndef NFS_XDP_ACL_H
-#define NFS_XDP_ACL_H
+#pragma once
 
 #include "xdp/packet.h"
 
@@ -76,5 +75,3 @@ static __always_inline bool acl_destination(const struct acl_key *key, __be32 pr
 	return acl_address(key->destination, prefix, mask) &&
 	       acl_port(&key->destination_port, low, high);
 }
-
-#endif

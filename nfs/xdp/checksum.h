@@ -1,6 +1,5 @@
 /* Updates Internet checksums when words that they cover change (RFC 1624, equation 3). */
-#ifndef NFS_XDP_CHECKSUM_H
-#define NFS_XDP_CHECKSUM_H
+#pragma once
 
 #include "xdp/packet.h"
 
@@ -41,5 +40,3 @@ static __always_inline void change_l4_checksum(const struct headers *headers, __
 		udp->check = checksum ? checksum : 0xffff;
 	}
 }
-
-#endif

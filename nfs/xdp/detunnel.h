@@ -2,8 +2,7 @@
  * Detunnel: takes the outer VLAN tag off every packet, as functions/detunnel.c does: any tag, or
  * that of one VLAN only; packets without a tag pass or are dropped.
  */
-#ifndef NFS_XDP_DETUNNEL_H
-#define NFS_XDP_DETUNNEL_H
+#pragma once
 
 #include "xdp/packet.h"
 
@@ -25,5 +24,3 @@ static __always_inline bool detunnel(struct xdp_md *ctx, __u16 vlan, bool untagg
 	copy_addresses(packet + TAG_BYTES, packet);
 	return bpf_xdp_adjust_head(ctx, TAG_BYTES) == 0;
 }
-
-#endif

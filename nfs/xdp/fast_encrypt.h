@@ -5,8 +5,7 @@
  * The nonce is source and destination address, the IPv4 identification, the protocol and 0; blocks
  * count from 1. Fragments, and packets without such a payload, pass.
  */
-#ifndef NFS_XDP_FAST_ENCRYPT_H
-#define NFS_XDP_FAST_ENCRYPT_H
+#pragma once
 
 #include "xdp/checksum.h"
 
@@ -137,5 +136,3 @@ static __always_inline bool fast_encrypt(struct xdp_md *ctx, const __u32 *key, _
 	change_l4_checksum(&headers, changes);
 	return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The fields of a packet that traffic expressions look at, in host order. */
-#ifndef NFS_XDP_FIELDS_H
-#define NFS_XDP_FIELDS_H
+#pragma once
 
 #include "xdp/packet.h"
 
@@ -31,5 +30,3 @@ static __always_inline struct fields fields_of(const struct headers *headers)
 	fields.destination_port = bpf_ntohs(((const __be16 *)headers->l4)[1]);
 	return fields;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * live decremented, checksum updated. What is not IPv4, has no route, or has no time left is
  * dropped without an ICMP error. Each route becomes one comparison of constants.
  */
-#ifndef NFS_XDP_IPV4_FWD_H
-#define NFS_XDP_IPV4_FWD_H
+#pragma once
 
 #include "xdp/checksum.h"
 
@@ -55,5 +54,3 @@ static __always_inline bool ipv4_fwd(struct xdp_md *ctx, const struct ipv4_route
 	headers.ip->check = checksum_after(headers.ip->check, word_change(before, *first));
 	return true;
 }
-
-#endif

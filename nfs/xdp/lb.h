@@ -5,8 +5,7 @@
  * Only packets to `address` are balanced, or all if it is 0. Other than IPv4 passes. Fragments are
  * hashed without ports; the first, which has the UDP or TCP header, gets a new checksum there.
  */
-#ifndef NFS_XDP_LB_H
-#define NFS_XDP_LB_H
+#pragma once
 
 #include "xdp/checksum.h"
 #include "xdp/split.h"
@@ -31,5 +30,3 @@ static __always_inline bool lb(struct xdp_md *ctx, const __be32 *table, __u32 si
 		change_l4_checksum(&headers, change);
 	return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Match: passes every packet; its edges sort them by what they match. */
-#ifndef NFS_XDP_MATCH_H
-#define NFS_XDP_MATCH_H
+#pragma once
 
 #include "xdp/packet.h"
 
@@ -9,5 +8,3 @@ static __always_inline bool match(struct xdp_md *ctx)
 	(void)ctx;
 	return true;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Network service headers (RFC 8300), as core/nsh.h writes them: an outer Ethernet header with the
  * packet's addresses, a base header of MD type 2, the label, then the packet.
  */
-#ifndef NFS_XDP_NSH_H
-#define NFS_XDP_NSH_H
+#pragma once
 
 #include "xdp/packet.h"
 
@@ -55,5 +54,3 @@ static __always_inline bool nsh_push(struct xdp_md *ctx, __u32 label)
 	*(__be32 *)(packet + ETH_HLEN + 4) = bpf_htonl(label);
 	return true;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * No loop, no call: the SmartNIC takes neither (Lemur, appendix A.3).
  */
-#ifndef NFS_XDP_PACKET_H
-#define NFS_XDP_PACKET_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -163,5 +162,3 @@ static __always_inline void copy_addresses(void *to, const void *from)
 	copies[1] = second;
 	copies[2] = third;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The hash by which all platforms share packets among edges and backends: words of the flow mixed
  * by 32-bit additions, shifts and exclusive or (Jenkins's one-at-a-time, over words).
  */
-#ifndef NFS_XDP_SPLIT_H
-#define NFS_XDP_SPLIT_H
+#pragma once
 
 #include "xdp/packet.h"
 
@@ -32,5 +31,3 @@ static __always_inline __u32 split_hash(const struct headers *headers, __u32 sal
 	hash += hash << 15;
 	return hash >> 16;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Tunnel: puts a VLAN tag on every packet, as functions/tunnel.c does. A packet that has two tags
  * already is dropped.
  */
-#ifndef NFS_XDP_TUNNEL_H
-#define NFS_XDP_TUNNEL_H
+#pragma once
 
 #include "xdp/packet.h"
 
@@ -31,5 +30,3 @@ static __always_inline bool tunnel(struct xdp_md *ctx, __u16 vlan, __u8 priority
 		bpf_htonl((__u32)ETH_P_8021Q << 16 | (__u32)priority << 13 | vlan);
 	return true;
 }
-
-#endif

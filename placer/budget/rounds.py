@@ -21,10 +21,10 @@ from placer.model.catalogue import Catalogue
 from placer.model.oracle import DEFAULT_RISK
 from predictor import PREDICTORS, Models, train
 from predictor.contention.intervals import ErrorModel
-from predictor.model_folder import MANIFEST
-from predictor.training.calibrate import calibrated
+from predictor.model_folder import MANIFEST_FILE
+from predictor.training.calibrate import calibrate
 from predictor.training.measurements import measurements_of
-from predictor.training.recorded import noise_of_a_run, profiled, recorded_runs
+from predictor.training.recorded import collect_runs, noise_of_a_run, select_profiled
 from profiles import CoLocation, InputError
 from profiles.profile import Profile, read_profile
 
@@ -142,7 +142,7 @@ class MeasuringRounds:
 
 def measure(profile: Profile) -> tuple[Mapping[CoLocation, int], float]:
     """How often each co-location was run, and the relative standard deviation of a run."""
-    recorded = profiled(recorded_runs(profile), profile)
+    recorded = select_profiled(collect_runs(profile), profile)
     return {one: len(kpps) for one, kpps in recorded.items()}, noise_of_a_run(map(np.log, recorded.values()))
 
 
@@ -180,7 +180,7 @@ def retrain(models: Models, profile: Profile, predictor: str) -> Models:
         for name, model in models.models.items()
     }
     with threadpool_limits(1):  # as in training: more threads would round differently
-        nfs = calibrated(uncorrected, measurements_of(profile, lambda message: None))
+        nfs = calibrate(uncorrected, measurements_of(profile, lambda message: None))
         trained = PREDICTORS.find(predictor).train(profile, nfs, seed=models.seed, warn=lambda message: None)
     return replace(models, predictors={predictor: trained}, models=nfs)
 
@@ -240,7 +240,7 @@ def _refuse_unprofiled(arrivals: Sequence[Arrival], profile: Profile, out: Path)
 
 def _key(arrivals: Sequence[Arrival], models: Path, budget_pct: float | None) -> str:
     digest = hashlib.sha256(repr(list(arrivals)).encode())
-    digest.update((models / MANIFEST).read_bytes())
+    digest.update((models / MANIFEST_FILE).read_bytes())
     if budget_pct is not None:
         digest.update(repr(budget_pct).encode())
     return digest.hexdigest()[:16]

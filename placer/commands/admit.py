@@ -87,9 +87,9 @@ def command(
     with progress.waiting(f"admitting {len(read):,} SLOs, at most {time_limit:g} s", AFTER_S):
         admission = admit(gpu, read, MethodSetting(seed, time_limit, latencies))
     if method == PREDICTED_METHOD and latencies is not None and format == "table":
-        from placer.report.text.admission import predicted_table
+        from placer.report.text.admission import format_predicted
 
-        typer.echo(predicted_table(admission, latencies.p99_us(admission.admitted)), nl=False)
+        typer.echo(format_predicted(admission, latencies.p99_us(admission.admitted)), nl=False)
         return
     reasons = None
     if explain:

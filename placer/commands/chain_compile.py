@@ -24,7 +24,7 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
     from placer.rack.compiler.compile import compile_rack
     from placer.rack.compiler.directory import write_rack
     from placer.rack.files.plan_file import read_plan
-    from placer.report.rack.compiled_rack import compiled_report, rack_document
+    from placer.report.rack.compiled_rack import format_compiled, rack_document
 
     one_of("--format", format, PLAN_FORMATS)
     progress = Progress(quiet=quiet)
@@ -40,7 +40,7 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
     if share is not None:
         lines = {"generated": share.generated, "steering": share.steering, "written": share.written}
         document = {**document, "lines_of_code": lines}
-    report = compiled_report(document, out) + (share_text(share) if share else "")
+    report = format_compiled(document, out) + (share_text(share) if share else "")
     text = json.dumps(document) + "\n" if format == "json" else report
     typer.echo(text, nl=False)
 
@@ -60,14 +60,14 @@ def execute(
 ) -> None:
     """Run a compiled rack, emulated: one process for each switch, server and SmartNIC, joined by links."""
     from placer.progress import Progress
-    from placer.rack.compiler.execute import executed
-    from placer.report.rack.compiled_rack import executed_document, executed_report
+    from placer.rack.compiler.execute import execute_rack
+    from placer.report.rack.compiled_rack import build_execution, format_execution
 
     one_of("--format", format, PLAN_FORMATS)
     refuse_unwritable("--out", target)
     refuse_same_files({"--out": target}, {"--in": source})
     progress = Progress(quiet=quiet)
     with end_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
-        result = executed(directory, source, target)
-    document = executed_document(result)
-    typer.echo(json.dumps(document) + "\n" if format == "json" else executed_report(document), nl=False)
+        result = execute_rack(directory, source, target)
+    document = build_execution(result)
+    typer.echo(json.dumps(document) + "\n" if format == "json" else format_execution(document), nl=False)

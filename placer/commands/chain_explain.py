@@ -66,7 +66,7 @@ def explain(
     from placer.progress import Progress
     from placer.rack.place import best_plan
     from placer.rack.reasons.explain import LayoutQuestions
-    from placer.rack.reasons.infeasible import explained
+    from placer.rack.reasons.infeasible import explain_infeasible
     from placer.report.rack.layouts import explanation_report
     from placer.report.rack.plan import rack_report
 
@@ -81,7 +81,7 @@ def explain(
         plan = best_plan(read.chains, on, time_limit=time_limit, notify=late_messages(progress))
     if not plan.chains:
         with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
-            plan = explained(plan, read.chains, seconds=time_limit)
+            plan = explain_infeasible(plan, read.chains, seconds=time_limit)
         typer.echo(rack_report(plan, "optimal", format), nl=False)
         return
     questions = LayoutQuestions(plan, time_limit)
@@ -104,14 +104,14 @@ def _numbers(chains: Sequence[Chain], name: str | None) -> list[int]:
 
 def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Rack) -> dict[str, int]:
     """Sites by NF."""
-    from placer.rack.layout import SWITCH
+    from placer.rack.layout import SWITCH_SITE
     from placer.rack.layouts import possible_sites
 
     if len(numbers) > 1:
         raise InputError.of("--placement", "needs a chain", hint=f"--chain {chains[0].name}")
     chain = chains[numbers[0]]
     ids = [nf.id for nf in chain.nfs]
-    devices = {device.name: number for number, device in enumerate(rack.devices)} | {"switch": SWITCH}
+    devices = {device.name: number for number, device in enumerate(rack.devices)} | {"switch": SWITCH_SITE}
     possible = possible_sites(chain, rack)
     places: dict[str, int] = {}
     for part in text.replace(",", " ").split():
@@ -186,7 +186,7 @@ def replan(
 
     from placer.progress import Progress
     from placer.rack.files.written_twins import plan_document
-    from placer.rack.reasons.infeasible import explained
+    from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.replanning.replan import replan
     from placer.report.rack.plan import replan_report
 
@@ -209,7 +209,7 @@ def replan(
         )
     if found.enough_moves is None:
         with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
-            found = replace(found, plan=explained(found.plan, read.chains, seconds=time_limit))
+            found = replace(found, plan=explain_infeasible(found.plan, read.chains, seconds=time_limit))
     if plan is not None:
         with file_aside(plan) as aside:
             aside.write_text(json.dumps(plan_document(found.plan, read.chains)) + "\n", encoding="utf-8")

@@ -95,10 +95,10 @@ def command(
     from placer.progress import Progress
     from placer.rack.contention.run_contended import run_contended
     from placer.rack.files.written_twins import plan_document
-    from placer.rack.reasons.infeasible import explained
+    from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.run_strategy import run_strategy
-    from placer.rack.stages.stage_oracles import checked_stages
-    from placer.report.rack.plan import contended_answer, contended_report, rack_report
+    from placer.rack.stages.stage_oracles import check_stages
+    from placer.report.rack.plan import build_contended, format_contended, rack_report
 
     one_of("--format", format, PLAN_FORMATS)
     CHAIN_STRATEGIES.find(strategy)
@@ -109,7 +109,7 @@ def command(
     if certificate is not None and stages != "blocks":
         raise InputError.of("--certificate", f"holds no proof of --stages {stages}", hint="--stages blocks")
     read, on = read_chains_and_rack(chains, rack)
-    on = checked_stages(on, read.chains, stages)
+    on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, progress)
     growth = _growth(models, read, on, rack, risk, progress)
@@ -121,11 +121,11 @@ def command(
             contended = run_contended(strategy, read.chains, on, growth, time_limit=time_limit, notify=notify)
             found = contended.plan
     with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
-        found = explained(found, read.chains, seconds=time_limit)
+        found = explain_infeasible(found, read.chains, seconds=time_limit)
     contended = contended and contended.explained(found)
     if plan is not None:
         with file_aside(plan) as aside:
-            predicted = {"answer": contended_answer(contended)} if contended else {}
+            predicted = {"answer": build_contended(contended)} if contended else {}
             document = {**plan_document(found, read.chains), **predicted}
             aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
     if certificate is not None:
@@ -138,7 +138,7 @@ def command(
 
         page = page_of_rack_plan(found, strategy, chains.name, predicted=contended is not None)
         write_page(replace(page, made_by=command_line(context)), report)
-    text = contended_report(contended, strategy, format) if contended else rack_report(found, strategy, format)
+    text = format_contended(contended, strategy, format) if contended else rack_report(found, strategy, format)
     typer.echo(text, nl=False)
 
 

@@ -78,11 +78,11 @@ def command(
 
 def _comparison(files: ChainFiles, form: str) -> str:
     from placer.report.rack.predicted_chain import comparison
-    from predictor.chains.profiled_nf import compared
+    from predictor.chains.profiled_nf import compare_regressors
     from predictor.chains.settings import settings_of, without_strange
 
     errors = {
-        nf: compared(without_strange(settings_of(columns.inputs, columns.at, columns.measured)))
+        nf: compare_regressors(without_strange(settings_of(columns.inputs, columns.at, columns.measured)))
         for nf, columns in files.profiles.items()
     }
     return comparison(errors, form)

@@ -60,14 +60,22 @@ def command(
     from placer.placing import RISK_DIVISORS
     from placer.progress import Progress
     from placer.report.files import write_files
-    from placer.report.text.study import FORMATS, misses_budget
-    from placer.studies import BY, cluster_executor, execute, local_executor, read_study, summarize, tasks_of_study
-    from placer.studies.execute import RESULTS
+    from placer.report.text.study import STUDY_FORMATS, misses_budget
+    from placer.studies import (
+        GROUP_COLUMNS,
+        cluster_executor,
+        execute,
+        local_executor,
+        read_study,
+        summarize,
+        tasks_of_study,
+    )
+    from placer.studies.execute import RESULTS_FILE
 
     refuse_bad_budget(budget)
-    render = FORMATS[one_of("--format", format, FORMATS)]
+    render = STUDY_FORMATS[one_of("--format", format, STUDY_FORMATS)]
     folder = results_folder(out, study)
-    refuse_unwritable("--out", folder / RESULTS)
+    refuse_unwritable("--out", folder / RESULTS_FILE)
     refuse_unwritable("--report", report)
     refuse_unwritable_folder("--plots", plots)
     executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
@@ -84,11 +92,11 @@ def command(
 
     asked = read.budgets if budget is None else (budget,)
     results = evaluated(asked)
-    if misses_budget(summarize(results, BY)) and (budget is not None or not read.budgets):
+    if misses_budget(summarize(results, GROUP_COLUMNS)) and (budget is not None or not read.budgets):
         largest = DEFAULT_BUDGET_PCT if budget is None else budget
         results = evaluated([largest, *(largest / divisor for divisor in RISK_DIVISORS)])
-    progress.say(f"written: {folder / RESULTS}")
-    statistics = summarize(results, BY)
+    progress.say(f"written: {folder / RESULTS_FILE}")
+    statistics = summarize(results, GROUP_COLUMNS)
     text = render(statistics)
     if report is not None or plots is not None:
         from placer.report.html import page_files

@@ -73,9 +73,9 @@ def command(
     from placer.inputs.catalogue import Cards, open_catalogue
     from placer.progress import Progress
     from placer.report.files import write_files
-    from placer.report.text.diagnosis import FORMATS
+    from placer.report.text.diagnosis import DIAGNOSIS_FORMATS
 
-    render = FORMATS[one_of("--format", format, FORMATS)]
+    render = DIAGNOSIS_FORMATS[one_of("--format", format, DIAGNOSIS_FORMATS)]
     refuse_unwritable("--report", report)
     refuse_unwritable_folder("--plots", plots)
     names = [one_of("--along", name, ATTRIBUTES) for name in along or ATTRIBUTES]

@@ -59,7 +59,7 @@ def command(
     from placer.policy.rules import rule_of
     from placer.progress import Progress
     from placer.report.text.explanation import explanation_json, explanation_table, waste_json, waste_table
-    from placer.report.text.table import chosen_risk
+    from placer.report.text.table import describe_risk
     from placer.strategies.online_risk import oracles_within_budget
 
     one_of("--format", format, ("table", "json"))
@@ -71,7 +71,7 @@ def command(
         options = trace_options(ignore_columns, skip_empty_stays, progress.say)
         trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds)
         used, oracles = oracles_within_budget(catalogue, predictor, trace, chosen)
-        progress.say(chosen_risk(catalogue, used, "this trace"))
+        progress.say(describe_risk(catalogue, used, "this trace"))
         if id is None and not every:
             waste = waste_of(trace, catalogue.kinds, oracles, chosen)
             typer.echo(waste_json(waste) if format == "json" else waste_table(waste), nl=False)

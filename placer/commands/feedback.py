@@ -20,7 +20,7 @@ from placer.fleet.state.model_actions import RecordedActions
 from placer.fleet.state.saved_learning import read_learnt, read_readings, recorded_actions
 from placer.inputs.models import RECORDED_OF, RECORDED_PROFILE
 from placer.model.catalogue import Catalogue
-from placer.report.text.table import counted, text_table
+from placer.report.text.table import count_noun, text_table
 from profiles import InputError
 from profiles.profile import read_profile
 
@@ -145,7 +145,7 @@ def feedback_table(summary: FeedbackSummary) -> str:
     """Measurements, drift and versions for people."""
     frozen = ", frozen" if summary.frozen else ""
     parts = [
-        f"{counted(summary.measurements, 'reading')}, {summary.lower_bounds:,} of them lower bounds. "
+        f"{count_noun(summary.measurements, 'reading')}, {summary.lower_bounds:,} of them lower bounds. "
         f"Version {summary.model} decides{frozen}."
     ]
     if summary.drift:

@@ -226,12 +226,12 @@ def _show(fits: _Fits) -> str:
     """What people read on a terminal."""
     import shutil
 
-    from placer.report.text.fit import shown
+    from placer.report.text.fit import format_fit
 
     width, encoding = shutil.get_terminal_size().columns, sys.stdout.encoding
     curves = fits.curves or [None] * len(fits.models)
     return "\n".join(
-        shown(model, curve, width, encoding=encoding) for model, curve in zip(fits.models, curves, strict=True)
+        format_fit(model, curve, width, encoding=encoding) for model, curve in zip(fits.models, curves, strict=True)
     )
 
 
@@ -239,7 +239,7 @@ def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> 
     import numpy as np
 
     from placer.inputs.curve import read_points
-    from placer.report.text.fit import fitted_points
+    from placer.report.text.fit import format_fitted_points
 
     points = read_points(at, models[0].x, [model.setting for model in models])
     predicted, outside = np.empty(len(points.x)), np.empty(len(points.x), dtype=bool)
@@ -250,7 +250,7 @@ def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> 
         progress.say(f"{count} of {len(outside)} rows are outside what was measured: they are marked `extrapolated`")
     if count := int((~np.isfinite(predicted)).sum()):
         progress.say(f"{count} of {len(outside)} rows have no prediction: the formula has no finite value there")
-    return fitted_points(points.table, predicted, outside)
+    return format_fitted_points(points.table, predicted, outside)
 
 
 def _write(models: Sequence[FittedModel], out: Path) -> None:

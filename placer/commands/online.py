@@ -237,6 +237,6 @@ class Beginning:
 
 def announce(catalogue: Catalogue, progress: Progress, risk: float | None, arrivals: str) -> None:
     """Say the risk that was chosen, and for which arrivals."""
-    from placer.report.text.table import chosen_risk
+    from placer.report.text.table import describe_risk
 
-    progress.say(chosen_risk(catalogue, risk, arrivals))
+    progress.say(describe_risk(catalogue, risk, arrivals))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from profiler.testbeds import TESTBEDS, known_testbeds
+from profiler.testbeds import TESTBEDS, list_testbeds
 from profiles import InputError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ TestbedSpec = Annotated[
     str | None,
     typer.Option(
         autocompletion=complete_testbed,
-        help=f"The ground truth: {known_testbeds()} or none. "
+        help=f"The ground truth: {list_testbeds()} or none. "
         "By default `simulated` for models of the simulated card, `none` for others.",
         show_default=False,
     ),

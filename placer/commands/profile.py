@@ -24,9 +24,9 @@ from placer.commands.options import (
     trace_options,
 )
 from placer.report.text.table import text_table
-from profiler.chains.plan import COUNT, SIZES, ChainRequest
-from profiler.methods import known_methods
-from profiler.testbeds import known_testbeds
+from profiler.chains.plan import CHAIN_LENGTHS, ORDERS_PER_LENGTH, ChainRequest
+from profiler.methods import list_methods
+from profiler.testbeds import list_testbeds
 from profiles import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 TestbedSpec = Annotated[
-    str | None, typer.Option(autocompletion=complete_testbed, help=f"One of {known_testbeds()}.", show_default=False)
+    str | None, typer.Option(autocompletion=complete_testbed, help=f"One of {list_testbeds()}.", show_default=False)
 ]
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
 Nf = Annotated[
@@ -45,7 +45,7 @@ Nf = Annotated[
         help="An NF to profile; repeatable. By default, all NFs of the testbed that fit on its NIC.",
     ),
 ]
-MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {known_methods()}.")]
+MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {list_methods()}.")]
 Quota = Annotated[
     int | None,
     typer.Option(
@@ -100,13 +100,16 @@ Chain = Annotated[
 Chains = Annotated[
     list[str] | None,
     typer.Option(
-        help=f"Draws chains by the seed, of all NFs or of those that --nf names: {' or '.join(SIZES)}; repeatable.",
+        help=f"Draws chains by the seed, of all NFs or of those that --nf names: {' or '.join(CHAIN_LENGTHS)}; "
+        f"repeatable.",
         show_default=False,
     ),
 ]
 ChainCount = Annotated[
     int | None,
-    typer.Option(min=1, help=f"Orders that are drawn of each length.  [default: {COUNT}]", show_default=False),
+    typer.Option(
+        min=1, help=f"Orders that are drawn of each length.  [default: {ORDERS_PER_LENGTH}]", show_default=False
+    ),
 ]
 CoresOfChain = Annotated[
     int | None,
@@ -178,7 +181,7 @@ def command(
     if status or merge:
         return
     if testbed is None:
-        raise InputError.of("--testbed", "is missing", hint=f"one of {known_testbeds()}")
+        raise InputError.of("--testbed", "is missing", hint=f"one of {list_testbeds()}")
     refuse_unwritable_folder("--out", out)
     if arrivals is None:
         refuse_without_arrivals("--for", ignore_columns, skip_empty_stays)
@@ -196,7 +199,7 @@ def command(
         if nf and not chains:
             raise InputError.of("--nf", "chooses the NFs of --chains, which is missing")
         request = ChainRequest(
-            chain or (), chains or (), chain_count or COUNT, nf or (), cores_of_chain, share or (1.0,)
+            chain or (), chains or (), chain_count or ORDERS_PER_LENGTH, nf or (), cores_of_chain, share or (1.0,)
         )
         profile_chains(testbed, out, request, repeats, timeout, seed, progress)
         return
@@ -238,14 +241,14 @@ def profile_contention(
     from profiler.profiling import profile
     from profiler.testbed_stack import RetryingTestbed
     from profiler.testbeds import open_testbed
-    from profiles.gpu_tables import GPU
+    from profiles.gpu_tables import GPU_KIND
 
     with (
         end_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("profiling") as advance,
     ):
-        if card.describe().nic.kind == GPU:
+        if card.describe().nic.kind == GPU_KIND:
             if method != "adaptive":
                 raise InputError.of("--method", "is for NICs; runs on a GPU server are chosen in one way")
             profile_gpu(card, out, nfs=nfs or None, quota=quota, seed=seed, progress=advance, notify=progress.say)
@@ -269,7 +272,7 @@ def profile_chains(
     testbed: str, out: Path, request: ChainRequest, repeats: int | None, timeout: float, seed: int, progress: Progress
 ) -> None:
     """Chains of NFs, and the cycles of their NFs."""
-    from profiler.chains.plan import REPEATS
+    from profiler.chains.plan import CHAIN_REPEATS
     from profiler.chains.profiling import profile_chains as measure_chains
     from profiler.testbed_stack import RetryingTestbed
     from profiler.testbeds import open_testbed
@@ -279,7 +282,9 @@ def profile_chains(
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring chains") as advance,
     ):
-        measure_chains(card, out, request, repeats=repeats or REPEATS, seed=seed, progress=advance, notify=progress.say)
+        measure_chains(
+            card, out, request, repeats=repeats or CHAIN_REPEATS, seed=seed, progress=advance, notify=progress.say
+        )
     progress.say(f"chains written: {out}")
 
 
@@ -325,7 +330,7 @@ def profile_latency(
     testbed: str, out: Path, nfs: list[str] | None, repeats: int | None, timeout: float, seed: int, progress: Progress
 ) -> None:
     """The latency of NFs at offered rates, alone and beside others."""
-    from profiler.latency import TIMES
+    from profiler.latency import RUNS_PER_RATE
     from profiler.latency import profile_latency as measure_latency
     from profiler.testbed_stack import RetryingTestbed
     from profiler.testbeds import open_testbed
@@ -336,7 +341,7 @@ def profile_latency(
         progress.task("measuring latency") as advance,
     ):
         measure_latency(
-            card, out, nfs=nfs or None, times=repeats or TIMES, seed=seed, progress=advance, notify=progress.say
+            card, out, nfs=nfs or None, times=repeats or RUNS_PER_RATE, seed=seed, progress=advance, notify=progress.say
         )
     progress.say(f"latency written: {out}")
 

@@ -63,7 +63,7 @@ def command(
     from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of
     from placer.progress import Progress
-    from placer.report.text.table import chosen_risk
+    from placer.report.text.table import describe_risk
     from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
     from profiles import InputError
 
@@ -77,7 +77,7 @@ def command(
         saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check))
         tenants = [*saved.fleet.all_tenants(), *saved.waiting]
         used, oracles = oracles_within_budget(catalogue, predictor, typical_arrivals(catalogue, tenants), chosen)
-        progress.say(chosen_risk(catalogue, used, "arrivals like its tenants" if tenants else "typical arrivals"))
+        progress.say(describe_risk(catalogue, used, "arrivals like its tenants" if tenants else "typical arrivals"))
         engine = Engine(saved.fleet, oracles, chosen, waiting=saved.waiting)
         event = Rebalance(budget, move_cost, risk_worth)
         decision = engine.handle(event)

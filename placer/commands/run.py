@@ -128,11 +128,11 @@ def command(
     from placer.progress import Progress
     from placer.report.files import write_files
     from placer.report.text.plan import plans_csv
-    from placer.report.text.run import FORMATS
+    from placer.report.text.run import RUN_FORMATS
     from placer.run import CERTIFIED_STRATEGIES, RunRequest, run
     from profiles import InputError
 
-    render = FORMATS[one_of("--format", format, FORMATS)]
+    render = RUN_FORMATS[one_of("--format", format, RUN_FORMATS)]
     one_of("--of", of, CERTIFIED_STRATEGIES)
     if of != CERTIFIED_STRATEGIES[0] and certificate is None:
         raise InputError.of("--of", "is for --certificate")
@@ -173,13 +173,13 @@ def _with_plans_placed_again(comparison: Comparison, draws: int | None, progress
     """The comparison with what the recommended strategy does on similar traces, and on any number of NICs."""
     from placer.report.text.recommendation import (
         asked_budget,
-        recommended_plan,
+        choose_plan,
         rejects_on_limited_fleet,
         variation_of,
     )
     from placer.studies.placed_again import default_draws, place_again
 
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     variation = variation_of(comparison, chosen)
     return place_again(
         comparison,

@@ -30,11 +30,11 @@ def command(context: typer.Context, production: Path) -> None:
     from placer.inputs.catalogue import Cards
     from placer.inputs.production import read_production
     from placer.progress import Progress
-    from placer.report.text.production import FORMATS
+    from placer.report.text.production import PRODUCTION_FORMATS
 
     given: dict[str, Any] = context.params
     _refuse_options(context)
-    render = FORMATS[one_of("--format", given["format"], FORMATS)]
+    render = PRODUCTION_FORMATS[one_of("--format", given["format"], PRODUCTION_FORMATS)]
     refuse_bad_budget(given["budget"], given["risk"])
     arrivals, report, plots = given["arrivals"], given["report"], given["plots"]
     refuse_unwritable("--report", report)

@@ -126,11 +126,11 @@ def command(
 
     from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
-    from placer.fleet.service.http.server import ServerSettings, bound_to, make_writer, serve_http
+    from placer.fleet.service.http.server import ServerSettings, bind_socket, make_writer, serve_http
     from placer.fleet.service.http.webhooks import webhook_maker
     from placer.fleet.service.kubernetes.api import KubernetesApi
     from placer.fleet.service.kubernetes.extender import extender_of
-    from placer.fleet.service.opening import OnlineSettings, named_only, open_engine
+    from placer.fleet.service.opening import OnlineSettings, keep_named_kinds, open_engine
     from placer.fleet.state.open_state import is_address, open_state
     from placer.fleet.what_if import WhatIf
     from placer.inputs.catalogue import Cards, open_online
@@ -155,9 +155,9 @@ def command(
         Progress(quiet=quiet),
     )
     with ExitStack() as stack:
-        listening = stack.enter_context(bound_to(settings))
+        listening = stack.enter_context(bind_socket(settings))
         catalogue = open_online(Cards(models, fleet, testbed, risk, budget_pct=budget), stack, progress.say, predictor)
-        kinds = catalogue.kinds if kubernetes is None else named_only(catalogue.kinds)
+        kinds = catalogue.kinds if kubernetes is None else keep_named_kinds(catalogue.kinds)
         saved = stack.enter_context(open_state(state, kinds, catalogue.check))
         said = partial(announce, catalogue, progress)
         engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said, kinds)
@@ -180,7 +180,7 @@ def _make_token(name: str, scopes: str) -> None:
 
 def _tokens(path: Path | None, host: str, without: bool):  # type: ignore[no-untyped-def]
     """The tokens; without, only on the loopback address, or where that is asked for."""
-    from placer.fleet.service.http.tokens import OPEN, read_tokens
+    from placer.fleet.service.http.tokens import OPEN_TO_ALL, read_tokens
     from profiles import InputError
 
     if path is not None and without:
@@ -192,7 +192,7 @@ def _tokens(path: Path | None, host: str, without: bool):  # type: ignore[no-unt
         raise InputError.of(
             "--listen", f"{host} can be reached from other machines, and there are no --tokens", hint=hint
         )
-    return OPEN
+    return OPEN_TO_ALL
 
 
 def _address(listen: str) -> tuple[str, int]:

@@ -103,18 +103,18 @@ def command(
     """
     from placer.progress import Progress
     from placer.report.files import write_files
-    from placer.report.text.sizing import FORMATS
+    from placer.report.text.sizing import SIZING_FORMATS
     from placer.studies import cluster_executor, local_executor
-    from placer.studies.execute import RESULTS
+    from placer.studies.execute import RESULTS_FILE
     from placer.studies.sizing import Sizing, size
 
     refuse_bad_budget(budget)
     if risk is not None:
         hint = "--budgets 2,1,0.5 lists budgets that contention-aware is asked to keep"
         raise InputError.of("--risk", "is chosen by the budget", hint=hint)
-    render = FORMATS[one_of("--format", format, FORMATS)]
+    render = SIZING_FORMATS[one_of("--format", format, SIZING_FORMATS)]
     folder = results_folder(out, arrivals)
-    refuse_unwritable("--out", folder / RESULTS)
+    refuse_unwritable("--out", folder / RESULTS_FILE)
     refuse_unwritable("--report", report)
     refuse_unwritable_folder("--plots", plots)
     progress = Progress(quiet=quiet)
@@ -138,7 +138,7 @@ def command(
     )
     executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
     results = size(sizing, folder, progress, executor=executor)
-    progress.say(f"written: {folder / RESULTS}")
+    progress.say(f"written: {folder / RESULTS_FILE}")
     text = render(results, sizing)
     if report is not None or plots is not None:
         from placer.report.html import page_files

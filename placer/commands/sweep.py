@@ -16,7 +16,7 @@ from placer.report.text.table import text_table
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from predictor.fitting.points import MeasuredCurve
-from profiler.testbeds import known_testbeds
+from profiler.testbeds import list_testbeds
 
 if TYPE_CHECKING:
     from placer.inputs.sweep import SweepFile
@@ -28,7 +28,7 @@ SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep: 
 Out = Annotated[Path, typer.Option(help="The folder for measurements, fits and the report.", show_default=False)]
 TestbedSpec = Annotated[
     str | None,
-    typer.Option("--testbed", help=f"In place of that of the file: one of {known_testbeds()}.", show_default=False),
+    typer.Option("--testbed", help=f"In place of that of the file: one of {list_testbeds()}.", show_default=False),
 ]
 ShowStatus = Annotated[
     bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")

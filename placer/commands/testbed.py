@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from placer.commands.options import Timeout
-from profiler.testbeds import known_testbeds, open_testbed
+from profiler.testbeds import list_testbeds, open_testbed
 
-Spec = Annotated[str, typer.Argument(help=f"One of {known_testbeds()}.")]
+Spec = Annotated[str, typer.Argument(help=f"One of {list_testbeds()}.")]
 
 
 def command(spec: Spec = "simulated", timeout: Timeout = 60.0) -> None:

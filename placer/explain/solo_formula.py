@@ -17,7 +17,7 @@ from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from predictor.fitting.points import MeasuredCurve
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT
+from profiles.profile import KPPS_COLUMN
 
 FITTED_POINTS = 48
 """Predictions to which a formula is fitted."""
@@ -128,7 +128,7 @@ def _predict(
 
 def _of_predictions(attribute: str, x: Floats, kpps: Floats) -> FittedModel:
     noise = 1.0 + READING_NOISE * np.random.default_rng(0).standard_normal(len(x))
-    return fit(MeasuredCurve(attribute, THROUGHPUT, x, kpps * noise))
+    return fit(MeasuredCurve(attribute, KPPS_COLUMN, x, kpps * noise))
 
 
 def _turn(model: FittedModel, number: int, measured: bool, cause: str | None) -> Turn:

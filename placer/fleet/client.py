@@ -22,28 +22,20 @@ from urllib.parse import quote
 
 import httpx
 
-TRIES = 6
-"""How often a request is sent."""
-
+MAX_TRIES = 6
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 """Seconds between two tries; doubled each time, unless the service says how long."""
 
-SECONDS = 30.0
-"""Seconds to wait for an answer."""
-
-AGAIN = (429, 502, 503, 504)
-"""Statuses after which a request is sent again."""
-
+ANSWER_SECONDS = 30.0
+STATUSES_TO_RETRY = (429, 502, 503, 504)
 Answer = dict[str, Any]
 
 
 class ServiceError(Exception):
     """The service refused a request.
 
-    Attributes
-    ----------
-    status
-        The HTTP status: 409 where an event cannot happen, 412 where a NIC has changed, 422 where it makes no sense.
+    `status`: the HTTP status: 409 where an event cannot happen, 412 where a NIC has changed, 422 where it makes no
+    sense.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -54,15 +46,10 @@ class ServiceError(Exception):
 class Client:
     """A connection to a service; close it, or use it in `with`.
 
-    Parameters
-    ----------
-    address
-        As in `http://127.0.0.1:8080`.
-    token
-        A bearer token, where the service asks for one.
+    `token`: a bearer token, where the service asks for one.
     """
 
-    def __init__(self, address: str, token: str | None = None, *, seconds: float = SECONDS) -> None:
+    def __init__(self, address: str, token: str | None = None, *, seconds: float = ANSWER_SECONDS) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._http = httpx.Client(base_url=address, headers=headers, timeout=seconds)
 
@@ -79,19 +66,11 @@ class Client:
     def send(self, event: Mapping[str, Any], *, key: str | None = None, if_version: int | None = None) -> Answer:
         """Decide on an event as of `placer online`; returns its answer with the `version`.
 
-        Parameters
-        ----------
-        key
-            The idempotency key; a new one by default.
-        if_version
-            Of an arrival that names its NIC: refuse it (412) where the NIC has changed since.
+        `key`: the idempotency key; a new one by default. `if_version`: of an arrival that names its NIC: refuse it
+        (412) where the NIC has changed since.
 
-        Raises
-        ------
-        ServiceError
-            When it is refused.
-        httpx.TransportError
-            When no answer came after all tries; whether it was decided on is shown by sending it with the same key.
+        Raises ServiceError when it is refused. Raises httpx.TransportError when no answer came after all tries; whether
+        it was decided on is shown by sending it with the same key.
         """
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
         if if_version is not None:
@@ -126,7 +105,6 @@ class Client:
         return self._find(f"/v1/nics/{_quote(nic)}")
 
     def nics(self) -> Iterator[Answer]:
-        """Every NIC with its tenants."""
         cursor: str | None = "0"
         while cursor is not None:
             page = self._json("GET", "/v1/nics", params={"limit": 1000, "cursor": cursor})
@@ -137,7 +115,7 @@ class Client:
         """Every event after one with its answer, for ever: waits for the next when all are read."""
         while True:
             answer = self._request(
-                "GET", "/v1/log", params={"after": after, "wait_s": wait_s}, timeout=wait_s + SECONDS
+                "GET", "/v1/log", params={"after": after, "wait_s": wait_s}, timeout=wait_s + ANSWER_SECONDS
             )
             for line in answer.text.splitlines():
                 row = json.loads(line)
@@ -158,7 +136,7 @@ class Client:
 
     def _request(self, method: str, path: str, **options: Any) -> httpx.Response:
         pause = FIRST_PAUSE_S
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(MAX_TRIES)):
             try:
                 answer = self._http.request(method, path, **options)
             except httpx.TransportError:
@@ -167,7 +145,7 @@ class Client:
             else:
                 if answer.is_success:
                     return answer
-                if answer.status_code not in AGAIN or not left:
+                if answer.status_code not in STATUSES_TO_RETRY or not left:
                     raise ServiceError(answer.status_code, _message(answer))
                 pause = max(pause, _retry_after(answer))
             time.sleep(min(pause, LONGEST_PAUSE_S))

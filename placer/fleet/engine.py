@@ -30,7 +30,7 @@ from placer.fleet.events import (
     Where,
 )
 from placer.fleet.learning.learning import DRIFT, STATUSES, Feedback
-from placer.fleet.learning.ledger import SATURATED, ProductionReading
+from placer.fleet.learning.ledger import SATURATED_OFFER, ProductionReading
 from placer.fleet.nic_versions import NicVersions
 from placer.fleet.rebalance import Rebalancer, Repairer
 from placer.model.feasibility import below_sla, feasible, fits, misfit
@@ -51,28 +51,11 @@ REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
 class Engine:
     """Decides on the events of a fleet.
 
-    Parameters
-    ----------
-    fleet
-        The fleet, with the tenants that it has.
-    oracles
-        Per kind, predicts the throughputs.
-    rule
-        Which of several NICs takes an arrival.
-    when_full
-        One of `WHEN_FULL`.
-    waiting
-        The queue, first come first.
-    most_patterns
-        Largest number of co-locations that are predicted in advance.
-    expected
-        Tenants like those that will come, so that no arrival waits for predictions of usual co-locations.
-    feedback
-        Learns from measurements; without it they are refused.
-    events
-        The number of the last event.
-    repairs
-        Most instances that a measurement may move because they were below their SLA.
+    `when_full`: one of `WHEN_FULL`. `waiting`: the queue, first come first. `most_patterns`: largest number of
+    co-locations that are predicted in advance. `expected`: tenants like those that will come, so that no arrival waits
+    for predictions of usual co-locations. `feedback`: learns from measurements; without it they are refused. `events`:
+    the number of the last event. `repairs`: most instances that a measurement may move because they were below their
+    SLA.
     """
 
     def __init__(
@@ -115,10 +98,7 @@ class Engine:
     def handle(self, event: FleetEvent) -> Decision:
         """Decide on the event, and change the fleet accordingly.
 
-        Raises
-        ------
-        Refused
-            When the event cannot happen; nothing was changed.
+        Raises Refused when the event cannot happen; nothing was changed.
         """
         decision = self._deciders[type(event)](event)
         if not isinstance(decision, Lookup):
@@ -352,22 +332,18 @@ class Engine:
 # Measurements of production: what the engine makes of them.
 
 
-SHOWN = 5
-"""Instances that a refusal names."""
+MAX_NAMED_INSTANCES = 5
 
 
 def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Learned:
     """Compare readings with what was predicted, then learn them; `number` is that of the event.
 
-    Raises
-    ------
-    Refused
-        Where the readings are not of instances on that NIC, or nothing can be learnt of it.
+    Raises Refused where the readings are not of instances on that NIC, or nothing can be learnt of it.
     """
     nic = _nic(event, fleet, feedback)
     begun = feedback.begin(number)
     oracle = feedback.oracles[nic.kind.model]
-    expected = dict(zip(nic.co_location, feedback.expected(nic.kind.model, nic.co_location), strict=True))
+    expected = dict(zip(nic.co_location, feedback.expect(nic.kind.model, nic.co_location), strict=True))
     judged, readings = [], []
     for instance in event.instances:
         tenant = nic.tenants_by_id[instance.id]
@@ -391,9 +367,9 @@ def _nic(event: Measure, fleet: Fleet, feedback: Feedback) -> Nic:
     if nic.kind.model not in feedback.oracles:
         raise Refused(f"nothing is learnt of a {nic.kind.model}: its predictions are not those of a predictor")
     ids = [instance.id for instance in event.instances]
-    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+    if twice := sorted({identity for identity in ids if ids.count(identity) > 1}):
         raise Refused(f"measured twice in one event: {_name(twice)}")
-    if absent := [one for one in ids if one not in nic.tenants_by_id]:
+    if absent := [identity for identity in ids if identity not in nic.tenants_by_id]:
         raise Refused(f"not on {event.nic}: {_name(absent)}")
     if more := [instance.id for instance in event.instances if _impossible(instance)]:
         raise Refused(f"throughput_kpps is above offered_kpps: {_name(more)}")
@@ -401,9 +377,9 @@ def _nic(event: Measure, fleet: Fleet, feedback: Feedback) -> Nic:
 
 
 def _impossible(one: MeasuredInstance) -> bool:
-    return one.offered_kpps is not None and one.throughput_kpps > SATURATED * one.offered_kpps
+    return one.offered_kpps is not None and one.throughput_kpps > SATURATED_OFFER * one.offered_kpps
 
 
 def _name(ids: list[str]) -> str:
-    shown = ", ".join(f"'{one}'" for one in ids[:SHOWN])
-    return shown + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")
+    shown = ", ".join(f"'{identity}'" for identity in ids[:MAX_NAMED_INSTANCES])
+    return shown + (f" and {len(ids) - MAX_NAMED_INSTANCES} more" if len(ids) > MAX_NAMED_INSTANCES else "")

@@ -16,15 +16,8 @@ from profiles import Workload
 class Arrive:
     """An NF instance needs a NIC.
 
-    Parameters
-    ----------
-    tenant
-        The instance.
-    nic
-        Where it is placed, or refused; None for any NIC.
-    kind
-        Where a plan decides, the number of the kind of `nic`, which comes into use where it was not; then no SLA is
-        asked for.
+    `nic`: where it is placed, or refused; None for any NIC. `kind`: where a plan decides, the number of the kind of
+    `nic`, which comes into use where it was not; then no SLA is asked for.
     """
 
     tenant: Tenant
@@ -81,12 +74,8 @@ class Return:
 class Rebalance:
     """Tenants may be moved to end SLA violations and to empty NICs.
 
-    Parameters
-    ----------
-    budget
-        Largest number of moves.
-    move_cost, risk_worth
-        What a move costs, and what ending an expected SLA violation is worth, in units of NIC cost.
+    `budget`: largest number of moves. `move_cost`, `risk_worth`: what a move costs, and what ending an expected SLA
+    violation is worth, in units of NIC cost.
     """
 
     budget: int
@@ -135,15 +124,9 @@ class Move:
 class RebalanceMove(Move):
     """A move that improves the fleet.
 
-    Parameters
-    ----------
-    why
-        `ends a risk` (an expected SLA violation) or `empties a NIC`.
-    gain
-        For a risk, what ending it is worth, less the cost of a NIC that is opened; else the cost of the NIC that is
-        emptied, divided by the number of moves that empty it.
-    cost
-        What the move costs.
+    `why`: `ends a risk` (an expected SLA violation) or `empties a NIC`. `gain`: for a risk, what ending it is worth,
+    less the cost of a NIC that is opened; else the cost of the NIC that is emptied, divided by the number of moves that
+    empty it.
     """
 
     why: str = ""
@@ -155,20 +138,11 @@ class RebalanceMove(Move):
 class Decision:
     """What was decided on an event.
 
-    Parameters
-    ----------
-    status
-        `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change; `failed`,
-        `drained`, `draining` (some tenants fit nowhere else), `returned` or `joined` for a NIC; `rebalanced` or
-        `as-it-was`.
-    moves
-        Every instance that changed its NIC, in order.
-    at_risk
-        Instances that stay on the NIC although they are expected to violate their SLA.
-    queued, rejected
-        Instances that lost their NIC and fit on no other.
-    reasons
-        Where an arrival fits on no NIC: why, by class of NICs.
+    `status`: `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change;
+    `failed`, `drained`, `draining` (some tenants fit nowhere else), `returned` or `joined` for a NIC; `rebalanced` or
+    `as-it-was`. `moves`: every instance that changed its NIC, in order. `at_risk`: instances that stay on the NIC
+    although they are expected to violate their SLA. `queued`, `rejected`: instances that lost their NIC and fit on no
+    other. `reasons`: where an arrival fits on no NIC: why, by class of NICs.
     """
 
     status: str
@@ -180,7 +154,6 @@ class Decision:
 
     @property
     def nic(self) -> str | None:
-        """The NIC that an arrival was placed on."""
         return self.moves[0].target if self.moves else None
 
 
@@ -192,7 +165,6 @@ class Lookup(Decision):
 
     @property
     def nic(self) -> str | None:
-        """The NIC of the instance."""
         return self.found_on
 
 
@@ -200,14 +172,9 @@ class Lookup(Decision):
 class JudgedInstance:
     """A measured instance beside what was predicted of it before.
 
-    Parameters
-    ----------
-    predicted_kpps
-        The median prediction.
-    low_kpps, high_kpps
-        Between which 9 of 10 are expected; None where errors are not known.
-    below_sla
-        Whether it was below its SLA; None unless at least the throughput of its SLA was offered.
+    `predicted_kpps`: the median prediction. `low_kpps`, `high_kpps`: between which 9 of 10 are expected; None where
+    errors are not known. `below_sla`: whether it was below its SLA; None unless at least the throughput of its SLA was
+    offered.
     """
 
     id: str
@@ -224,16 +191,8 @@ class Learned(Decision):
     Its status is `noted`, `drift` (an NF changed), `canary` (a retrained model is on trial), `promoted` or
     `rolled-back`.
 
-    Parameters
-    ----------
-    model
-        The version of the models that decide from now on.
-    instances
-        What was measured beside what was predicted.
-    readings
-        What is learnt.
-    rows
-        What a state records of it besides, by name; None where a row is to be removed.
+    `model`: the version of the models that decide from now on. `instances`: what was measured beside what was
+    predicted. `rows`: what a state records of it besides, by name; None where a row is to be removed.
     """
 
     model: int = 1

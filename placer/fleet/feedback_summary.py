@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placer.fleet.learning.ledger import SATURATED
+from placer.fleet.learning.ledger import SATURATED_OFFER
 from placer.fleet.state.looking import Look
-from placer.fleet.state.saved_learning import DRIFT_ROWS, VERSION, read_learnt, with_asked
+from placer.fleet.state.saved_learning import DRIFT_ROWS, VERSION_PREFIX, read_learnt, with_asked
 
-INITIAL: Mapping[str, Any] = {
+INITIAL_SUMMARY: Mapping[str, Any] = {
     "version": 1, "status": "initial", "e_value": None, "mape_pct": None, "champion_mape_pct": None,
     "coverage_90_pct": None, "trained_at": 0,
 }  # fmt: skip
@@ -20,20 +20,9 @@ INITIAL: Mapping[str, Any] = {
 class FeedbackSummary:
     """What was learnt.
 
-    Parameters
-    ----------
-    measurements
-        Readings of instances.
-    lower_bounds
-        Of these, those that only say how much an instance can do at least.
-    model
-        The version that decides, once what was asked for has taken effect.
-    frozen
-        Whether models stay as they are.
-    drift
-        By NF and NIC model, how many times its throughput at first it has, and since which event.
-    versions
-        Of the models, in order.
+    `measurements`: readings of instances. `lower_bounds`: of these, those that only say how much an instance can do at
+    least. `model`: the version that decides, once what was asked for has taken effect. `drift`: by NF and NIC model,
+    how many times its throughput at first it has, and since which event.
     """
 
     measurements: int
@@ -45,20 +34,16 @@ class FeedbackSummary:
 
     @classmethod
     def of(cls, state: Look) -> FeedbackSummary:
-        """What a state says.
-
-        Raises
-        ------
-        InputError
-            When a row makes no sense.
-        """
+        """What a state says. Raises InputError when a row makes no sense."""
         if not state.learns:
-            return cls(0, 0, 1, False, (), (INITIAL,))
+            return cls(0, 0, 1, False, (), (INITIAL_SUMMARY,))
         learnt = read_learnt(state, state.name)
         ((measured,),) = state.execute("SELECT count(*) FROM readings")
-        saturated = f"offered_kpps IS NOT NULL AND offered_kpps >= {SATURATED} * throughput_kpps"
+        saturated = f"offered_kpps IS NOT NULL AND offered_kpps >= {SATURATED_OFFER} * throughput_kpps"
         ((capacities,),) = state.execute(f"SELECT count(*) FROM readings WHERE {saturated}")  # noqa: S608
-        known = {1: INITIAL} | {row["version"]: row for key, row in learnt.items() if key.startswith(VERSION)}
+        known = {1: INITIAL_SUMMARY} | {
+            row["version"]: row for key, row in learnt.items() if key.startswith(VERSION_PREFIX)
+        }
         model, frozen = with_asked(learnt)
         versions = [known[number] for number in sorted(known)]
         return cls(measured, measured - capacities, model, frozen, learnt.get(DRIFT_ROWS, ()), versions)

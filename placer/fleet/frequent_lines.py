@@ -10,8 +10,7 @@ from placer.fleet.events import Arrive, Decision, Depart, FleetEvent
 from placer.model.sla import Sla
 from profiles import Workload
 
-REMEMBERED = 10_000
-"""Workloads with SLAs whose text is remembered."""
+MAX_REMEMBERED_TEXTS = 10_000
 
 
 def frequent_decision(event: FleetEvent, decision: Decision) -> str | None:
@@ -41,14 +40,14 @@ def frequent_event(event: FleetEvent) -> str | None:
     """An arrival that names no NIC, or a departure; None for any other."""
     if type(event) is Arrive and event.nic is None:
         tenant = event.tenant
-        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {_wanted(tenant.workload, tenant.sla)}}}'
+        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {_format_workload(tenant.workload, tenant.sla)}}}'
     if type(event) is Depart:
         return f'{{"event": "depart", "id": {quoted(event.id)}}}'
     return None
 
 
-@lru_cache(REMEMBERED)
-def _wanted(workload: Workload, sla: Sla) -> str:
+@lru_cache(MAX_REMEMBERED_TEXTS)
+def _format_workload(workload: Workload, sla: Sla) -> str:
     """NF, traffic and SLA, between braces."""
     need = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
     return dumps({"nf": workload.nf, "traffic": workload.traffic.as_dict(), **need})[1:-1]

@@ -11,15 +11,8 @@ from placer.model.fleet import Fleet
 class NicVersions:
     """By NIC, the number of the last event that changed its tenants, their SLAs or its service.
 
-    Parameters
-    ----------
-    since
-        The last event that is not known here: NICs that did not change afterwards are of this version.
-
-    Attributes
-    ----------
-    models
-        The last event that may have changed what models answer.
+    `since`: the last event that is not known here: NICs that did not change afterwards are of this version. `models`:
+    the last event that may have changed what models answer.
     """
 
     def __init__(self, since: int = 0) -> None:
@@ -66,7 +59,6 @@ class NicVersions:
         return self._changed.get(nic_id, self.since)
 
     def note(self, number: int, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
-        """Note what an event changed."""
         if isinstance(event, Measure):
             self.models = number
         elif (named := getattr(event, "nic", None)) is not None:

@@ -43,26 +43,23 @@ from placer.model.fleet import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
 from profiles import TrafficProfile, Workload
-from profiles.validation import worded
+from profiles.validation import word_fault
 
-SHOWN = 20
+MAX_LISTED_CLASSES = 20
 """Classes of NICs whose reasons an answer lists, the largest first."""
 
 LONGEST_NAME = 256
-LARGEST = 1e12
+LARGEST_NUMBER = 1e12
 """Limits of names (characters) and numbers in an event."""
 
-REMEMBERED = 100_000
+MAX_REMEMBERED_WORKLOADS = 100_000
 """Workloads that are remembered, and SLAs: most events name one that came before."""
 
 MOST_INSTANCES = 1_000
-"""Instances of a measured NIC."""
-
 LONGEST_ERROR = 300
 """Characters of an error message; it may quote what was sent."""
 
-DECIMALS = 6
-"""Decimals of predictions (kpps) in an answer."""
+KPPS_DECIMALS = 6
 
 
 class Malformed(Refused):
@@ -89,7 +86,7 @@ def whole(value: object) -> object:
 
 Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
-Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
+Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 
 
 class _Line(BaseModel):
@@ -115,7 +112,7 @@ class Traffic(_Line):
 class _Requirement(_Line):
     traffic: Traffic | None = None
     sla_drop: Annotated[FiniteFloat, Field(ge=0, lt=1)] | None = None
-    sla_min_kpps: Annotated[FiniteFloat, Field(gt=0, le=LARGEST)] | None = None
+    sla_min_kpps: Annotated[FiniteFloat, Field(gt=0, le=LARGEST_NUMBER)] | None = None
 
     @property
     def keys(self) -> int:
@@ -129,7 +126,7 @@ class _Requirement(_Line):
         return _sla_of(self.sla_drop, self.sla_min_kpps) if given else None
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MAX_REMEMBERED_WORKLOADS)
 def _sla_of(drop: float | None, kpps: float | None) -> Sla:
     return Sla(None if drop is None else drop + 0.0, kpps)  # 0.0, which is remembered for -0.0, too
 
@@ -184,7 +181,7 @@ class RebalanceEvent(_Line):
     """At most `budget` instances are moved, to end SLA violations and to empty NICs."""
 
     event: Literal["rebalance"]
-    budget: Annotated[Whole, Field(ge=0, le=LARGEST)]
+    budget: Annotated[Whole, Field(ge=0, le=LARGEST_NUMBER)]
     move_cost: Number = Rebalance(0).move_cost
     risk_worth: Number = Rebalance(0).risk_worth
 
@@ -202,7 +199,7 @@ class MeasuredEvent(_Line):
 
     event: Literal["measured"]
     nic: Name
-    window_s: Annotated[FiniteFloat, Field(gt=0, le=LARGEST)]
+    window_s: Annotated[FiniteFloat, Field(gt=0, le=LARGEST_NUMBER)]
     instances: Annotated[tuple[Throughput, ...], Field(min_length=1, max_length=MOST_INSTANCES, strict=False)]
 
     @property
@@ -222,9 +219,7 @@ AnyEvent = Annotated[
     ArriveEvent | ChangeEvent | InstanceEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
     Field(discriminator="event"),
 ]
-"""An event as it is sent."""
-
-_LINE: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+_LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 _OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
 _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
 
@@ -232,16 +227,10 @@ _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": W
 class Reader:
     """Reads events.
 
-    Parameters
-    ----------
-    default_traffic
-        The traffic of arrivals, as far as they name none.
-    check
-        Lists what is wrong with a workload: an NF that is not profiled, traffic outside the profiled range.
-    workload_of
-        The workload of an instance in the fleet, for changes; None for an unknown one.
-    of_log
-        Whether the events are those of a log: only there may a plan have decided on an arrival.
+    `default_traffic`: the traffic of arrivals, as far as they name none. `check`: lists what is wrong with a workload:
+    an NF that is not profiled, traffic outside the profiled range. `workload_of`: the workload of an instance in the
+    fleet, for changes; None for an unknown one. `of_log`: whether the events are those of a log: only there may a plan
+    have decided on an arrival.
     """
 
     def __init__(
@@ -261,18 +250,17 @@ class Reader:
     def read(self, line: str | bytes) -> FleetEvent:
         """The event of a line.
 
-        Raises
-        ------
-        Malformed
-            When the line is not an event.
-        Refused
-            When the models do not know its NF or traffic, or it changes an instance that is not there.
+        Raises Malformed when the line is not an event. Raises Refused when the models do not know its NF or traffic, or
+        it changes an instance that is not there.
         """
         try:
-            read = _LINE.validate_json(line)
+            read = _LINE_READER.validate_json(line)
         except ValidationError as error:
             raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
-        _refuse_repeated(line, read.keys)
+        # malformed where a key is given twice: only lines with more colons than keys are read once more to see that
+        colons = line.count(b":") if isinstance(line, bytes) else line.count(":")
+        if colons > read.keys:
+            json.loads(line, object_pairs_hook=_refuse_repeated_names)
         if isinstance(read, ArriveEvent):
             if read.kind is not None and not self.of_log:
                 raise Malformed("kind: unknown key")
@@ -287,24 +275,6 @@ class Reader:
             return read.measure
         if isinstance(read, RebalanceEvent):
             return Rebalance(read.budget, read.move_cost, read.risk_worth)
-        return self._change(read)
-
-    def tenant(self, identity: str, wanted: Wanted) -> Tenant:
-        """The instance that is to be placed.
-
-        Raises
-        ------
-        Malformed
-            When it has no SLA, or two.
-        Refused
-            When the models do not know its NF or traffic.
-        """
-        sla = wanted.sla
-        if sla is None:
-            raise Malformed("no SLA: give sla_drop or sla_min_kpps")
-        return Tenant(identity, self._workload(wanted.nf, self.default_traffic, wanted.traffic), sla)
-
-    def _change(self, read: ChangeEvent) -> Change:
         before = self.workload_of(read.id)
         if before is None:
             raise Refused(f"'{read.id}' is not placed or queued")
@@ -312,6 +282,16 @@ class Reader:
             raise Malformed("changes nothing: give traffic or an SLA")
         workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
         return Change(read.id, workload, read.sla)
+
+    def tenant(self, identity: str, wanted: Wanted) -> Tenant:
+        """The instance that is to be placed.
+
+        Raises Malformed when it has no SLA, or two. Raises Refused when the models do not know its NF or traffic.
+        """
+        sla = wanted.sla
+        if sla is None:
+            raise Malformed("no SLA: give sla_drop or sla_min_kpps")
+        return Tenant(identity, self._workload(wanted.nf, self.default_traffic, wanted.traffic), sla)
 
     def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
         """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
@@ -331,7 +311,7 @@ class Reader:
         workload = Workload(nf, traffic.over(before) if traffic else before)
         if wrong := self.check(workload):
             raise Refused("; ".join(f"{column}: {message}" for column, message in wrong))
-        if len(self._known) >= REMEMBERED:
+        if len(self._known) >= MAX_REMEMBERED_WORKLOADS:
             self._known.clear()
         self._known[key] = workload
         return workload
@@ -341,7 +321,7 @@ def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
     """Everything that pydantic found, as `place: what is wrong`; places without so many of their first parts."""
     for wrong in error.errors():
         place = ".".join(map(str, wrong["loc"][skipped:]))
-        yield f"{place}: {worded(wrong)}" if place else worded(wrong)
+        yield f"{place}: {word_fault(wrong)}" if place else word_fault(wrong)
 
 
 def decision_line(event: FleetEvent, decision: Decision) -> str:
@@ -351,30 +331,34 @@ def decision_line(event: FleetEvent, decision: Decision) -> str:
 
 def any_decision(event: FleetEvent, decision: Decision) -> str:
     """As `decision_line`, for all that may be answered."""
-    answer: dict[str, Any] = {"ok": True, "event": _NAMES[type(event)], **_subject(event), "status": decision.status}
-    if isinstance(event, _PLACED):
+    answer: dict[str, Any] = {
+        "ok": True,
+        "event": _EVENT_NAMES[type(event)],
+        **_subject(event),
+        "status": decision.status,
+    }
+    if isinstance(event, _EVENTS_OF_PLACED):
         answer["nic"] = decision.nic
     if isinstance(decision, Learned):
         answer |= {"model": decision.model, "instances": [_judge(instance) for instance in decision.instances]}
     answer["moves"] = [_move(move) for move in decision.moves]
-    for key in _IDS:
+    for key in _ID_FIELDS:
         if ids := getattr(decision, key):
             answer[key] = list(ids)
     if decision.reasons:
         answer["classes"] = len(decision.reasons)
-        answer["reasons"] = [reason_dict(reason) for reason in decision.reasons[:SHOWN]]
+        answer["reasons"] = [reason_dict(reason) for reason in decision.reasons[:MAX_LISTED_CLASSES]]
     return json.dumps(answer)
 
 
 def reason_dict(reason: Reason) -> dict[str, Any]:
-    """A reason, as JSON has it."""
     nfs = [workload.nf for workload in reason.co_location]
     return {"nic_model": reason.nic_model, "company": nfs, "nics": reason.nics, "cause": reason.cause}
 
 
 def _judge(one: JudgedInstance) -> dict[str, Any]:
     known = {"predicted_kpps": one.predicted_kpps, "low_kpps": one.low_kpps, "high_kpps": one.high_kpps}
-    shown = {name: None if kpps is None else round(kpps, DECIMALS) for name, kpps in known.items()}
+    shown = {name: None if kpps is None else round(kpps, KPPS_DECIMALS) for name, kpps in known.items()}
     return {"id": one.id, **shown, "below_sla": one.below_sla}
 
 
@@ -389,18 +373,11 @@ def read_decision(line: str) -> Decision:
     """The decision that `decision_line` wrote, without its reasons."""
     answer = json.loads(line)
     moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
-    at_risk, queued, rejected = (tuple(answer.get(key, ())) for key in _IDS)
+    at_risk, queued, rejected = (tuple(answer.get(key, ())) for key in _ID_FIELDS)
     return Decision(answer["status"], moves, at_risk, queued, rejected)
 
 
-def _refuse_repeated(line: str | bytes, keys: int) -> None:
-    """Malformed where a key is given twice: only lines with more colons than keys are read once more to see that."""
-    colons = line.count(b":") if isinstance(line, bytes) else line.count(":")
-    if colons > keys:
-        json.loads(line, object_pairs_hook=_unrepeated)
-
-
-def _unrepeated(pairs: list[tuple[str, object]]) -> None:
+def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> None:
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:
@@ -420,7 +397,7 @@ def event_line(event: FleetEvent) -> str:
 
 def any_event(event: FleetEvent) -> str:
     """As `event_line`, for all that may happen."""
-    line: dict[str, Any] = {"event": _NAMES[type(event)], **_subject(event)}
+    line: dict[str, Any] = {"event": _EVENT_NAMES[type(event)], **_subject(event)}
     if isinstance(event, Measure):
         line |= {"window_s": event.window_s, "instances": [_measure(instance) for instance in event.instances]}
     if isinstance(event, Arrive):
@@ -449,11 +426,11 @@ def _measure(one: MeasuredInstance) -> dict[str, Any]:
     return {"id": one.id, "throughput_kpps": one.throughput_kpps, **offered}
 
 
-_IDS = ("at_risk", "queued", "rejected")
+_ID_FIELDS = ("at_risk", "queued", "rejected")
 
-_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Measure)
+_EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Measure)
 
-_NAMES: dict[type, str] = {
+_EVENT_NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
     Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
@@ -461,7 +438,7 @@ _NAMES: dict[type, str] = {
 
 def name_of(event: FleetEvent) -> str:
     """What the event is called in a line."""
-    return _NAMES[type(event)]
+    return _EVENT_NAMES[type(event)]
 
 
 def _subject(event: FleetEvent) -> dict[str, Any]:

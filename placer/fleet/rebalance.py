@@ -18,21 +18,11 @@ from placer.model.oracle import Oracle
 from placer.policy.selector import Selector
 from profiles import CoLocation
 
-EMPTIES, RISK = "empties a NIC", "ends a risk"
+EMPTIES_NIC, ENDS_RISK = "empties a NIC", "ends a risk"
 
 
 class Rebalancer:
-    """Moves tenants of a fleet.
-
-    Parameters
-    ----------
-    fleet
-        Is changed by the moves.
-    oracles
-        Per kind, predicts the throughputs.
-    selector
-        Picks the NIC for a tenant that moves.
-    """
+    """Moves tenants of a fleet."""
 
     def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], selector: Selector) -> None:
         self.fleet = fleet
@@ -87,7 +77,7 @@ class Rebalancer:
             gain = ended * request.risk_worth - opening
             if gain > request.move_cost:
                 target = self._move(tenant, choice)
-                return RebalanceMove(tenant.id, nic.id, target.id, RISK, gain, request.move_cost)
+                return RebalanceMove(tenant.id, nic.id, target.id, ENDS_RISK, gain, request.move_cost)
         return None
 
     def _empty(self, nic: Nic, request: Rebalance, budget: int) -> list[RebalanceMove]:
@@ -111,15 +101,14 @@ class Rebalancer:
         if not emptied:
             return []
         gain = nic.kind.cost / len(tenants)
-        return [RebalanceMove(one.id, nic.id, target.id, EMPTIES, gain, request.move_cost) for one, target in moved]
+        return [RebalanceMove(one.id, nic.id, target.id, EMPTIES_NIC, gain, request.move_cost) for one, target in moved]
 
     def _hardest_first(self, nic: Nic) -> list[Tenant]:
         """Tenants by the share of their throughput alone that they require: the highest is the hardest to place."""
         oracle = self.oracles[nic.kind.index]
         solo = {tenant.workload: oracle.solo(tenant.workload) for tenant in nic.tenants}
         return sorted(
-            nic.tenants,
-            key=lambda tenant: -tenant.sla.required_kpps(solo[tenant.workload]) / solo[tenant.workload],
+            nic.tenants, key=lambda tenant: -tenant.sla.required_kpps(solo[tenant.workload]) / solo[tenant.workload]
         )
 
     def _move(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
@@ -138,10 +127,10 @@ class Rebalancer:
 # Only the instance itself moves, never a neighbour: one that reports false readings moves nobody else.
 
 
-SEEN = 2
+READINGS_TO_MOVE = 2
 """Readings below its SLA, in the co-location that it has now, after which an instance moves."""
 
-PATIENCE = 200
+EVENTS_BETWEEN_MOVES = 200
 """Events after a move before an instance may move again; they double with each of its moves."""
 
 
@@ -164,14 +153,7 @@ class _Patience:
 class Repairer:
     """Moves instances of a fleet.
 
-    Parameters
-    ----------
-    fleet
-        Is changed by the moves.
-    selector
-        Picks the NIC for an instance that moves.
-    budget
-        Most moves per measurement.
+    `budget`: most moves per measurement.
     """
 
     def __init__(self, fleet: Fleet, selector: Selector, budget: int) -> None:
@@ -183,11 +165,11 @@ class Repairer:
 
     def moves(self, nic: Nic, judged: Sequence[JudgedInstance], event: int) -> list[Move]:
         """Count what was measured on a NIC, and make the moves that are due."""
-        due = [one.id for one in judged if self._is_below(nic, one) and self._may_move(nic, one.id, event)]
+        due = [seen.id for seen in judged if self._is_below(nic, seen) and self._may_move(nic, seen.id, event)]
         made: list[Move] = []
         for identity in due:
             if len(made) < self.budget and len(nic.tenants_by_id) > 1:
-                made += self._moved(nic, nic.tenants_by_id[identity], event)
+                made += self._move(nic, nic.tenants_by_id[identity], event)
         return made
 
     def forget(self, identity: str) -> None:
@@ -206,13 +188,13 @@ class Repairer:
         if seen is None or seen.co_location != nic.co_location:
             seen = self._seen[one.id] = _Sighting(nic.co_location)
         seen.times += 1
-        return seen.times >= SEEN
+        return seen.times >= READINGS_TO_MOVE
 
     def _may_move(self, nic: Nic, identity: str, event: int) -> bool:
         patience = self._patience.get(identity)
         return nic.service is Service.UP and (patience is None or event >= patience.until)
 
-    def _moved(self, nic: Nic, tenant: Tenant, event: int) -> list[Move]:
+    def _move(self, nic: Nic, tenant: Tenant, event: int) -> list[Move]:
         self.fleet.withdraw(nic, Service.DRAINING)
         choice = self.selector.choose(tenant)
         self.fleet.restore(nic)
@@ -224,5 +206,5 @@ class Repairer:
         self._seen.pop(tenant.id, None)
         patience = self._patience.setdefault(tenant.id, _Patience())
         patience.moves += 1
-        patience.until = event + PATIENCE * 2 ** (patience.moves - 1)
+        patience.until = event + EVENTS_BETWEEN_MOVES * 2 ** (patience.moves - 1)
         return [Move(tenant.id, nic.id, target.id)]

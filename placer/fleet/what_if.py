@@ -17,13 +17,11 @@ from placer.model.feasibility import Misfit, feasible, misfit_with
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import CoLocation, Workload
 
-REMEMBERED = 64
-"""Arrivals whose answers by NIC are remembered."""
-
+MAX_REMEMBERED_ARRIVALS = 64
 REMEMBERED_CLASSES = 100_000
 """Co-locations with an arrival whose answer is remembered."""
 
-CHECKED = 256
+MAX_CHECKED_CLASSES = 256
 """Classes of NICs that are checked for a workload that has not come yet, the fullest first."""
 
 TenantKey = tuple[Workload, float, float]
@@ -35,16 +33,8 @@ ClassKey = tuple[int, tuple[TenantKey, ...], TenantKey]
 class ExpectedPlace:
     """Where an arrival would go.
 
-    Parameters
-    ----------
-    nic
-        The NIC, by the name that it would get where it is new.
-    nic_model
-        Its model.
-    opens
-        Whether it would be put into use.
-    score
-        By the rule, the lower the better; None where the workload has not come before, and the fullest NICs are first.
+    `nic`: the NIC, by the name that it would get where it is new. `opens`: whether it would be put into use. `score`:
+    by the rule, the lower the better; None where the workload has not come before, and the fullest NICs are first.
     """
 
     nic: str
@@ -76,20 +66,23 @@ class WhatIf:
     def places(self, arrival: Tenant, count: int = 1, top: int = 1) -> list[ExpectedPlace]:
         """Where `count` arrivals would go, one after the other; or, of one, the `top` places, best first."""
         if count == 1:
-            return self._rank(arrival, top)
+            return [self._place(choice, score) for score, choice in self._choices(arrival, top)]
         return list(self._in_turn(arrival, count))
 
     def verdicts(self, arrival: Tenant) -> list[ClassVerdict]:
         """Why NICs in use or out of service do not take the arrival, by class; the most frequent of the largest."""
         fleet, sizes = self.engine.fleet, Counter[ClassOfNics]()
         example: dict[ClassOfNics, Nic] = {}
-        for nic in (*fleet.nics.values(), *(one for one in fleet.out_of_service.values() if not one.tenants_by_id)):
+        for nic in (
+            *fleet.nics.values(),
+            *(outside for outside in fleet.out_of_service.values() if not outside.tenants_by_id),
+        ):
             key = self._class_of_nic(nic)
             sizes[key] += 1
             example[key] = nic
-        self._known(arrival)
+        self._recall_answers(arrival)
         found = []
-        for key, nics in sizes.most_common(CHECKED):
+        for key, nics in sizes.most_common(MAX_CHECKED_CLASSES):
             reason = self._misfit(example[key], arrival)
             if reason is not None:
                 found.append(ClassVerdict(example[key].kind.model, example[key].co_location, nics, str(reason)))
@@ -97,7 +90,7 @@ class WhatIf:
 
     def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, Misfit | None]:
         """By NIC, why it does not take the arrival; None where it does."""
-        known = self._known(arrival)
+        known = self._recall_answers(arrival)
         fleet, versions = self.engine.fleet, self.engine.versions
         found = {}
         for nic_id in nic_ids:
@@ -125,12 +118,9 @@ class WhatIf:
             return found | self.engine.selector.scores_on(arrival, in_use)
         return found | {nic.id: float(_free_cores(nic)) for nic in in_use}
 
-    def _rank(self, arrival: Tenant, top: int) -> list[ExpectedPlace]:
-        return [self._place(choice, score) for score, choice in self._choices(arrival, top)]
-
     def _choices(self, arrival: Tenant, top: int) -> Sequence[tuple[float | None, Nic | NicKind]]:
         if self.engine.selector.has_predicted(arrival):
-            return self.engine.selector.ranked(arrival, top)
+            return self.engine.selector.rank(arrival, top)
         return self._fullest_first(arrival, top)
 
     def _in_turn(self, arrival: Tenant, count: int) -> Iterator[ExpectedPlace]:
@@ -138,11 +128,11 @@ class WhatIf:
         fleet, selector = self.engine.fleet, self.engine.selector
         opened, placed = fleet.opened, list[tuple[Tenant, Nic]]()
         ranked = selector.has_predicted(arrival) and not selector.rebuilding
-        with selector.trial() if ranked else _unobserved(fleet):
+        with selector.trial() if ranked else _pause_observer(fleet):
             try:
                 for number in range(count):
                     one = Tenant(f"\0{number}", arrival.workload, arrival.sla)
-                    choices = selector.ranked(one, 1) if ranked else self._fullest_first(one, 1)
+                    choices = selector.rank(one, 1) if ranked else self._fullest_first(one, 1)
                     if not choices:
                         break
                     score, choice = choices[0]
@@ -171,7 +161,7 @@ class WhatIf:
             free = _free_cores(nic)
             if nic.service is Service.UP and free >= needs[nic.kind.index]:
                 classes.setdefault(_class_of(nic.kind, nic.tenants, arrival), (free, nic))
-        fullest = sorted(classes.values(), key=lambda one: (one[0], one[1].number))[:CHECKED]
+        fullest = sorted(classes.values(), key=lambda one: (one[0], one[1].number))[:MAX_CHECKED_CLASSES]
         found: list[tuple[float | None, Nic | NicKind]] = []
         for kind, oracle in zip(fleet.kinds, self.engine.oracles, strict=True):
             nics = [nic for _, nic in fullest if nic.kind is kind]
@@ -182,7 +172,7 @@ class WhatIf:
                 found.append((None, kind))
         return found[:top]
 
-    def _known(self, arrival: Tenant) -> dict[str, tuple[int, Misfit | None]]:
+    def _recall_answers(self, arrival: Tenant) -> dict[str, tuple[int, Misfit | None]]:
         """Answers by NIC for arrivals like this one; forgotten when models answer otherwise."""
         if self._models != self.engine.versions.models:
             self._models = self.engine.versions.models
@@ -191,7 +181,7 @@ class WhatIf:
         key = _tenant_key(arrival)
         known = self._by_nic.setdefault(key, {})
         self._by_nic.move_to_end(key)
-        while len(self._by_nic) > REMEMBERED:
+        while len(self._by_nic) > MAX_REMEMBERED_ARRIVALS:
             self._by_nic.popitem(last=False)
         return known
 
@@ -209,7 +199,7 @@ class WhatIf:
 
 
 @contextmanager
-def _unobserved(fleet: Fleet) -> Iterator[None]:
+def _pause_observer(fleet: Fleet) -> Iterator[None]:
     """A time in which nobody follows the fleet, which is as before at its end."""
     observer, fleet.observer = fleet.observer, None
     try:
@@ -219,7 +209,7 @@ def _unobserved(fleet: Fleet) -> Iterator[None]:
 
 
 def _free_cores(nic: Nic) -> int:
-    return nic.kind.cores - nic.kind.cores_taken(one.workload for one in nic.tenants_by_id.values())
+    return nic.kind.cores - nic.kind.cores_taken(tenant.workload for tenant in nic.tenants_by_id.values())
 
 
 def _tenant_key(tenant: Tenant) -> TenantKey:

@@ -16,23 +16,17 @@ from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from math import ceil, floor
 
-from placer.gpu.compiled import NEAR
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.plan import LatencySlo
+from placer.gpu.tables import NEAR_LIMIT
 
-LOOSE = 2.0 * NEAR
+LOOSE_LIMIT = 2.0 * NEAR_LIMIT
 """By this much, relative, every limit is loosened: rounding must not make the bound too small."""
 
 
 @dataclass(frozen=True)
 class AdmissionBound:
-    """An upper bound on the number of admitted SLOs.
-
-    Parameters
-    ----------
-    reason
-        What limits the number, for people.
-    """
+    """An upper bound on the number of admitted SLOs."""
 
     count: int
     reason: str
@@ -50,27 +44,27 @@ class RelaxedSlo:
 
 def upper_bound(device: GpuDevice, slos: Sequence[LatencySlo]) -> AdmissionBound:
     """No plan admits more of these SLOs."""
-    alone = [one for slo in slos if (one := relaxed(device, slo)) is not None]
+    alone = [one for slo in slos if (one := relax_slo(device, slo)) is not None]
     executors = device.sms * device.executors_per_sm
     bounds = [
         AdmissionBound(len(alone), "the others are not kept by an empty GPU" if len(alone) < len(slos) else "all SLOs"),
         AdmissionBound(device.workers, "each SLO takes a worker"),
-        AdmissionBound(_fitting((one.executors for one in alone), executors), "executors of all SMs"),
+        AdmissionBound(_fitting((slo.executors for slo in alone), executors), "executors of all SMs"),
         AdmissionBound(_in_time(alone), "transfers in time, each once (Moore and Hodgson)"),
     ]
     if device.arbitration is Arbitration.SPORADIC:
-        shares = (one.utilisation for one in alone)
-        bounds.append(AdmissionBound(_fitting(shares, 1.0 + LOOSE), "utilisation of the bus"))
+        shares = (slo.utilisation for slo in alone)
+        bounds.append(AdmissionBound(_fitting(shares, 1.0 + LOOSE_LIMIT), "utilisation of the bus"))
     return min(bounds, key=lambda one: one.count)
 
 
-def relaxed(device: GpuDevice, slo: LatencySlo) -> RelaxedSlo | None:
+def relax_slo(device: GpuDevice, slo: LatencySlo) -> RelaxedSlo | None:
     """An SLO at its best; None where even an empty GPU does not keep it."""
     batch = _smallest(device, slo)
     if batch is None:
         return None
     nf = device.nfs[slo.nf]
-    left = slo.latency_us * (1.0 + LOOSE) - nf.pre_post_us
+    left = slo.latency_us * (1.0 + LOOSE_LIMIT) - nf.pre_post_us
     due = left - device.batching_us(batch, slo.rate_kpps) - _least_kernel(device, slo.nf, batch)
     transfer = device.transfer(slo.nf, batch)
     if transfer > due:
@@ -86,12 +80,12 @@ def _smallest(device: GpuDevice, slo: LatencySlo) -> int | None:
     capacity = device.sms * device.packets_per_executor
     if slo.batch is not None:
         longest = max(_least_kernel(device, slo.nf, slo.batch), nf.pre_post_us)
-        fits = longest <= device.period_us(slo.batch, slo.rate_kpps) * (1.0 + LOOSE)
+        fits = longest <= device.period_us(slo.batch, slo.rate_kpps) * (1.0 + LOOSE_LIMIT)
         return slo.batch if fits and slo.batch <= capacity * device.executors_per_sm else None
     per_executor, fixed = nf.kernel_us
     for used in range(1, device.executors_per_sm + 1):
         longest = max(per_executor * used + fixed, nf.pre_post_us)
-        batch = max(ceil(longest * slo.rate_kpps / 1000.0 * (1.0 - LOOSE)), (used - 1) * capacity + 1)
+        batch = max(ceil(longest * slo.rate_kpps / 1000.0 * (1.0 - LOOSE_LIMIT)), (used - 1) * capacity + 1)
         if batch <= used * capacity:
             return batch
     return None
@@ -127,10 +121,10 @@ def _in_time(jobs: Sequence[RelaxedSlo]) -> int:
     """How many transfers can be over in time, one after another."""
     kept: list[float] = []
     over = 0.0
-    for one in sorted(jobs, key=lambda one: one.due_us):
-        over += one.transfer_us
-        if over > one.due_us * (1.0 + LOOSE):
-            over += heappushpop(kept, -one.transfer_us)  # leave out the longest
+    for job in sorted(jobs, key=lambda one: one.due_us):
+        over += job.transfer_us
+        if over > job.due_us * (1.0 + LOOSE_LIMIT):
+            over += heappushpop(kept, -job.transfer_us)  # leave out the longest
         else:
-            heappush(kept, -one.transfer_us)
+            heappush(kept, -job.transfer_us)
     return len(kept)

@@ -10,7 +10,7 @@ from math import ceil, floor, inf
 
 import numpy as np
 
-from placer.gpu.compiled import NEAR, compiled
+from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Floats
 
 
@@ -47,7 +47,7 @@ def sporadic_wait(
     return float(longest_wait(transfer_us, period_us, times, periods, len(times), blocking_us, inf))
 
 
-@compiled
+@compile_kernel
 def longest_wait(transfer, period, earlier, earlier_periods, count, blocking, limit):  # type: ignore[no-untyped-def]
     """The wait of `sporadic_wait` behind the first `count` of the earlier transfers; infinite if above `limit`.
 
@@ -59,9 +59,9 @@ def longest_wait(transfer, period, earlier, earlier_periods, count, blocking, li
     for k in range(count):
         before_it += earlier[k] / earlier_periods[k]
         once += earlier[k]
-    if not before_it + transfer / period < 1.0 - NEAR or blocking > limit:
+    if not before_it + transfer / period < 1.0 - NEAR_LIMIT or blocking > limit:
         return inf
-    idle = 1.0 - before_it * (1.0 + NEAR)
+    idle = 1.0 - before_it * (1.0 + NEAR_LIMIT)
     busy = blocking + transfer + once
     longest, started, instance = 0.0, blocking, 0
     while True:
@@ -72,13 +72,13 @@ def longest_wait(transfer, period, earlier, earlier_periods, count, blocking, li
             if busy <= instance * period:
                 break
         # Earlier transfers that arrive until it starts go first.
-        started = max(started, (blocking + instance * transfer) / idle * (1.0 - 4.0 * NEAR))
+        started = max(started, (blocking + instance * transfer) / idle * (1.0 - 4.0 * NEAR_LIMIT))
         before = -1.0
         while started > before:
             before = started
             started = blocking + instance * transfer
             for k in range(count):
-                started += (floor(before / earlier_periods[k] * (1.0 + NEAR)) + 1) * earlier[k]
+                started += (floor(before / earlier_periods[k] * (1.0 + NEAR_LIMIT)) + 1) * earlier[k]
             if started - instance * period > limit:
                 return inf
         longest = max(longest, started - instance * period)
@@ -87,7 +87,7 @@ def longest_wait(transfer, period, earlier, earlier_periods, count, blocking, li
     return longest
 
 
-@compiled
+@compile_kernel
 def _busy_beyond(end, busy, transfer, period, earlier, earlier_periods, count, blocking):  # type: ignore[no-untyped-def]
     """Extend `busy`, a part of the busy period of it and the earlier ones, beyond `end` or to the whole period, us."""
     before = -1.0
@@ -99,7 +99,7 @@ def _busy_beyond(end, busy, transfer, period, earlier, earlier_periods, count, b
     return busy
 
 
-@compiled
+@compile_kernel
 def end_of(sporadic, transfer, period, at, blocking, limit):  # type: ignore[no-untyped-def]
     """When the transfer at a place of this order is over, us; infinite if above its limit."""
     over, used = 0.0, 0.0
@@ -108,12 +108,12 @@ def end_of(sporadic, transfer, period, at, blocking, limit):  # type: ignore[no-
         used += transfer[k] / period[k]
     if not sporadic:
         return over if over <= limit else inf
-    if not used < 1.0 - NEAR:
+    if not used < 1.0 - NEAR_LIMIT:
         return inf
     return longest_wait(transfer[at], period[at], transfer, period, at, blocking, limit - transfer[at]) + transfer[at]
 
 
-@compiled
+@compile_kernel
 def ends(sporadic, transfer, period, limit):  # type: ignore[no-untyped-def]
     """`end_of` each transfer in this order; where transfers recur, the largest later one blocks."""
     over, blocking = np.empty(len(transfer)), 0.0
@@ -123,7 +123,7 @@ def ends(sporadic, transfer, period, limit):  # type: ignore[no-untyped-def]
     return over
 
 
-@compiled
+@compile_kernel
 def in_time(sporadic, order, count, transfer, period, due, tries):  # type: ignore[no-untyped-def]
     """Whether the bus serves these SLOs in time; `order` is sorted into their priorities.
 
@@ -142,7 +142,7 @@ def in_time(sporadic, order, count, transfer, period, due, tries):  # type: igno
     return not sporadic or audsley(order, count, transfer, period, due, tries)
 
 
-@compiled
+@compile_kernel
 def once_in_time(order, count, transfer, due, blocks):  # type: ignore[no-untyped-def]
     """Whether transfers in the order of their deadlines are in time if each comes once, and the largest later one
     blocks where transfers recur: then it is necessary.
@@ -165,7 +165,7 @@ def once_in_time(order, count, transfer, due, blocks):  # type: ignore[no-untype
     return True
 
 
-@compiled
+@compile_kernel
 def audsley(order, count, transfer, period, due, tries):  # type: ignore[no-untyped-def]
     """Whether fixed priorities without preemption are found under which all are in time; sorts `order` into them.
 
@@ -183,15 +183,15 @@ def audsley(order, count, transfer, period, due, tries):  # type: ignore[no-unty
         times[k], periods[k] = transfer[order[k]], period[order[k]]
         utilisation += times[k] / periods[k]
         once += times[k]
-    if not utilisation < 1.0 - NEAR:
+    if not utilisation < 1.0 - NEAR_LIMIT:
         return False
     for level in range(count - 1, -1, -1):
         found = -1
         for k in range(level, max(-1, level - tries), -1):
             own, own_period, limit = times[k], periods[k], due[order[k]] - times[k]
             # The wait is at most that of a fluid bus; where this is short enough, it need not be found.
-            rest = 1.0 - (utilisation - own / own_period) * (1.0 + NEAR)
-            if blocking + once - own <= limit * rest * (1.0 - NEAR):
+            rest = 1.0 - (utilisation - own / own_period) * (1.0 + NEAR_LIMIT)
+            if blocking + once - own <= limit * rest * (1.0 - NEAR_LIMIT):
                 found = k
                 break
             times[k], periods[k] = times[level], periods[level]

@@ -8,22 +8,22 @@ from math import ceil, floor, inf, log10
 
 import numpy as np
 
-from placer.gpu.batches import MANY_LAYOUTS, SHARES, layouts
+from placer.gpu.batches import HEADROOM_SHARES, MANY_LAYOUTS, layouts
 from placer.gpu.bus import ends
-from placer.gpu.compiled import WITHIN
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.latency import LatencyParts, latency_of
 from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected
 from placer.gpu.sms import kernel_on, next_sm, note_sms, put, write_later
 from placer.gpu.tables import (
-    BEFORE,
-    CHANGED,
-    CHOSEN,
-    LATER,
-    NF,
-    NOW,
-    OWN_PERIOD,
-    TRANSFER,
+    BEFORE_ROW,
+    CHANGED_ROW,
+    CHOSEN_ROW,
+    LATER_ROW,
+    NF_ROW,
+    NOW_ROW,
+    OWN_PERIOD_ROW,
+    TRANSFER_ROW,
+    WITHIN_LIMIT,
     empty_tables,
     gpu_numbers,
     nf_times,
@@ -33,11 +33,11 @@ from profiles.arrays import Floats
 
 SM_CHOICES = 3
 """Of each layout, the SMs that are tried."""
-LONGER = (1.0, 2.0, 4.0)
+LONGER_LATENCIES = (1.0, 2.0, 4.0)
 """Factors of the latency for which larger batches are tried."""
-STEP, STEPS, HALVINGS = 1.25, 8, 8
-"""Rates that are tried: `STEPS` factors up and down, and the nearest one to more digits."""
-DIGITS = 4
+RATE_STEP, RATE_STEPS, RATE_HALVINGS = 1.25, 8, 8
+"""Rates that are tried: `RATE_STEPS` factors up and down, and the nearest one to more digits."""
+ENOUGH_DIGITS = 4
 """Significant digits of what is enough."""
 
 
@@ -73,11 +73,10 @@ class RejectionReason:
 
 
 def reasons_of(device: GpuDevice, admission: Admission) -> tuple[RejectionReason, ...]:
-    """The reason of each rejection."""
     if not admission.rejected:
         return ()
     others = _OtherSlos(device, admission)
-    return tuple(_reason(device, others, one, len(admission.admitted)) for one in admission.rejected)
+    return tuple(_reason(device, others, rejected, len(admission.admitted)) for rejected in admission.rejected)
 
 
 def _reason(device: GpuDevice, others: _OtherSlos, rejected: Rejected, admitted: int) -> RejectionReason:
@@ -90,7 +89,7 @@ def _reason(device: GpuDevice, others: _OtherSlos, rejected: Rejected, admitted:
     if full:
         changes = [EnoughChange("workers", admitted + 1)] if kept else []
     else:
-        changes = [EnoughChange("latency_us", rounded(parts.total, ceil)), *_rates(others, slo)]
+        changes = [EnoughChange("latency_us", round_digits(parts.total, ceil)), *_rates(others, slo)]
     return RejectionReason(rejected, parts, tuple(changes))
 
 
@@ -101,22 +100,22 @@ def _rates(others: _OtherSlos, slo: LatencySlo) -> Iterator[EnoughChange]:
         parts = others.least_latency(replace(slo, rate_kpps=slo.rate_kpps * factor))
         return parts is not None and parts.total <= slo.latency_us
 
-    for step in range(STEPS):
-        for base in (1.0 / STEP, STEP):
+    for step in range(RATE_STEPS):
+        for base in (1.0 / RATE_STEP, RATE_STEP):
             if kept(far := base ** (step + 1)):
                 near = base**step
-                for _ in range(HALVINGS):
+                for _ in range(RATE_HALVINGS):
                     middle = (near * far) ** 0.5
                     near, far = (near, middle) if kept(middle) else (middle, far)
-                to = rounded(slo.rate_kpps * far, ceil if far > 1.0 else floor)
+                to = round_digits(slo.rate_kpps * far, ceil if far > 1.0 else floor)
                 yield EnoughChange("rate_kpps", to if kept(to / slo.rate_kpps) else slo.rate_kpps * far)
                 return
 
 
-def rounded(value: float, direction: Callable[[float], int]) -> float:
-    """The value to `DIGITS` significant digits, by `ceil` or `floor`."""
-    unit = 10.0 ** (floor(log10(value)) + 1 - DIGITS)
-    return float(f"{direction(value / unit) * unit:.{DIGITS}g}")
+def round_digits(value: float, direction: Callable[[float], int]) -> float:
+    """The value to `ENOUGH_DIGITS` significant digits, by `ceil` or `floor`."""
+    unit = 10.0 ** (floor(log10(value)) + 1 - ENOUGH_DIGITS)
+    return float(f"{direction(value / unit) * unit:.{ENOUGH_DIGITS}g}")
 
 
 class _OtherSlos:
@@ -125,7 +124,7 @@ class _OtherSlos:
     def __init__(self, device: GpuDevice, admission: Admission) -> None:
         self.device = device
         self.gpu, self.nfs, self.numbers = gpu_numbers(device), nf_times(device), numbers_of(device)
-        self.names = {one.slo.nf for one in admission.admitted}
+        self.names = {admitted.slo.nf for admitted in admission.admitted}
         ordered = sorted(admission.admitted, key=lambda one: one.order)
         self.count = len(ordered)
         self.whole, self.times = empty_tables(self.gpu, self.count)
@@ -136,12 +135,12 @@ class _OtherSlos:
 
     def _add(self, number: int, one: Admitted, kernel_us: float) -> None:
         device, whole, times, slo = self.device, self.whole, self.times, one.slo
-        whole[NF, number] = self.numbers[slo.nf]
-        times[TRANSFER, number] = device.transfer(slo.nf, one.batch)
-        times[OWN_PERIOD, number] = device.period_us(one.batch, slo.rate_kpps)
+        whole[NF_ROW, number] = self.numbers[slo.nf]
+        times[TRANSFER_ROW, number] = device.transfer(slo.nf, one.batch)
+        times[OWN_PERIOD_ROW, number] = device.period_us(one.batch, slo.rate_kpps)
         batching_us = device.batching_us(one.batch, slo.rate_kpps)
-        times[BEFORE, number] = slo.latency_us * WITHIN - batching_us - device.nfs[slo.nf].pre_post_us
-        times[NOW, number] = kernel_us
+        times[BEFORE_ROW, number] = slo.latency_us * WITHIN_LIMIT - batching_us - device.nfs[slo.nf].pre_post_us
+        times[NOW_ROW, number] = kernel_us
         for part, share in enumerate(one.minibatches):
             put(self.gpu, self.nfs, whole, times, number, part, share.sm, device.executors(share.packets))
 
@@ -150,14 +149,14 @@ class _OtherSlos:
         found = (
             self._latency(slo, *layout, sms) for layout in self._layouts(slo) for sms in self._choices(slo, *layout)
         )
-        return min((one for one in found if one is not None), key=lambda one: one.total, default=None)
+        return min((least for least in found if least is not None), key=lambda one: one.total, default=None)
 
     def _layouts(self, slo: LatencySlo) -> list[tuple[int, int]]:
         """Batches and executors of their largest minibatches."""
         penalty = self.device.penalty(slo.nf, self.names)
-        choices = [(SHARES[0], 1.0)]
+        choices = [(HEADROOM_SHARES[0], 1.0)]
         if self.device.arbitration is Arbitration.SPORADIC:
-            choices += [(share, factor) for share in SHARES[1:] for factor in LONGER]
+            choices += [(share, factor) for share in HEADROOM_SHARES[1:] for factor in LONGER_LATENCIES]
         gpu, nf, pinned = self.gpu, self.numbers[slo.nf], slo.batch or 0
         found: dict[tuple[int, int], None] = {}
         for share, factor in choices:
@@ -189,11 +188,11 @@ class _OtherSlos:
         gpu, nf, whole, times, device = self.gpu, self.numbers[slo.nf], self.whole, self.times, self.device
         batching = device.batching_us(batch, slo.rate_kpps)
         transfer, period = device.transfer(slo.nf, batch), device.period_us(batch, slo.rate_kpps)
-        whole[CHOSEN, : len(sms)] = sms
+        whole[CHOSEN_ROW, : len(sms)] = sms
         kernel = kernel_on(gpu, self.nfs, whole, times, nf, batch, largest, len(sms))
-        changed = whole[CHANGED, : write_later(gpu, self.nfs, whole, times, nf, len(sms))]
-        dues = times[BEFORE, : self.count] - times[NOW, : self.count]
-        dues[changed] = times[BEFORE, changed] - times[LATER, changed]
+        changed = whole[CHANGED_ROW, : write_later(gpu, self.nfs, whole, times, nf, len(sms))]
+        dues = times[BEFORE_ROW, : self.count] - times[NOW_ROW, : self.count]
+        dues[changed] = times[BEFORE_ROW, changed] - times[LATER_ROW, changed]
         first, last = 0, self.count
         if self._end(transfer, period, dues, last) is None:
             return None
@@ -208,10 +207,10 @@ class _OtherSlos:
 
     def _end(self, transfer: float, period: float, dues: Floats, place: int) -> float | None:
         """When the transfer is over at this place, us; None where another one would be too late, or itself never."""
-        transfers = np.insert(self.times[TRANSFER, : self.count], place, transfer)
-        periods = np.insert(self.times[OWN_PERIOD, : self.count], place, period)
+        transfers = np.insert(self.times[TRANSFER_ROW, : self.count], place, transfer)
+        periods = np.insert(self.times[OWN_PERIOD_ROW, : self.count], place, period)
         # so near to overload, waits have no useful bound
-        if self.gpu.sporadic and sum((transfers / periods).tolist()) * WITHIN > 0.999:
+        if self.gpu.sporadic and sum((transfers / periods).tolist()) * WITHIN_LIMIT > 0.999:
             return None
         over = ends(self.gpu.sporadic, transfers, periods, np.insert(dues, place, inf)).tolist()
         return None if inf in over else over[place]

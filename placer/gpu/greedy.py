@@ -16,39 +16,40 @@ from math import inf
 
 import numpy as np
 
-from placer.gpu.batches import MANY_LAYOUTS, MEDIUM, SHARES, layouts
+from placer.gpu.batches import HEADROOM_SHARES, MANY_LAYOUTS, MEDIUM_SHARE, layouts
 from placer.gpu.bound import upper_bound
-from placer.gpu.compiled import WITHIN, compiled
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf
 from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected, SmShare
 from placer.gpu.queue import trial_in_time
 from placer.gpu.sms import add_minibatches, has_room, kernel_on, next_sm, write_later
 from placer.gpu.tables import (
-    BATCH,
-    BEFORE,
-    BETA,
+    BATCH_ROW,
+    BEFORE_ROW,
+    BETA_ROW,
     BY_DUE,
-    CHOSEN,
-    COUNTS,
-    FIXED,
-    JOB,
-    KERNEL,
-    LARGEST,
-    NF,
-    NOW,
-    ON,
-    OWN_PERIOD,
-    PER_EXECUTOR,
-    PRE_POST,
-    ROW,
+    CHOSEN_ROW,
+    COUNTS_ROW,
+    FIXED_ROW,
+    JOB_ROW,
+    KERNEL_ROW,
+    LARGEST_ROW,
+    NF_ROW,
+    NOW_ROW,
+    ON_ROW,
+    OWN_PERIOD_ROW,
+    PER_EXECUTOR_ROW,
+    PRE_POST_ROW,
+    QUEUE_ROW,
     SERIAL,
-    SHARERS,
-    SLO,
-    SLOPE,
-    TENANTS,
+    SHARERS_ROW,
+    SLO_ROW,
+    SLOPE_ROW,
+    TENANT_COUNT,
     UNORDERED,
+    WITHIN_LIMIT,
     GpuNumbers,
     SloArrays,
+    compile_kernel,
     empty_tables,
     gpu_numbers,
     nf_times,
@@ -59,7 +60,7 @@ from profiles.arrays import Floats, Ints
 
 Placed = tuple[tuple[Admitted, ...], tuple[Rejected, ...]]
 
-CAUSES = ("", "batching", "pcie", "executors", "kernel", "workers")
+CAUSE_NAMES = ("", "batching", "pcie", "executors", "kernel", "workers")
 """By number; 0 is admitted."""
 ADMITTED, BATCHING, PCIE, NO_EXECUTORS, SLOW_KERNEL, NO_WORKER = range(6)
 
@@ -67,7 +68,7 @@ TRIED_SMS = 4
 """Of each layout; beside the tenants of an SM that is less preferred, kernels take longer."""
 
 
-def answered(device: GpuDevice, slos: Sequence[LatencySlo], admit: Callable[[], Placed]) -> Admission:
+def time_admission(device: GpuDevice, slos: Sequence[LatencySlo], admit: Callable[[], Placed]) -> Admission:
     """What `admit` returns, timed, with a bound that holds for every method."""
     _load()
     begun = time.perf_counter()
@@ -103,8 +104,8 @@ def admit_greedily(
         return (), ()
     gpu = gpu_numbers(device, exclusive=exclusive, rule=rule)
     whole, causes = admit_arrays(gpu, nf_times(device), slo_arrays(device, slos))
-    rejected = tuple(Rejected(slo, CAUSES[cause]) for slo, cause in zip(slos, causes, strict=True) if cause)
-    return tuple(admitted_of(device, slos, whole)), rejected
+    rejected = tuple(Rejected(slo, CAUSE_NAMES[cause]) for slo, cause in zip(slos, causes, strict=True) if cause)
+    return tuple(list_admitted(device, slos, whole)), rejected
 
 
 def admit_arrays(gpu: GpuNumbers, nfs: Floats, slos: SloArrays) -> tuple[Ints, Ints]:
@@ -113,52 +114,58 @@ def admit_arrays(gpu: GpuNumbers, nfs: Floats, slos: SloArrays) -> tuple[Ints, I
     Of the shares of the headroom that batches may take, that with which most SLOs are admitted. It is large if the bus
     cannot take the transfers of all SLOs otherwise.
     """
-    shares: Sequence[float] = SHARES
+    shares: Sequence[float] = HEADROOM_SHARES
     if gpu.rule != SERIAL:
-        shares = SHARES[:1] if not gpu.sporadic else SHARES[1:3] if _bus_takes_all(gpu, nfs, *slos) else SHARES[3:]
+        shares = (
+            HEADROOM_SHARES[:1]
+            if not gpu.sporadic
+            else HEADROOM_SHARES[1:3]
+            if _bus_takes_all(gpu, nfs, *slos)
+            else HEADROOM_SHARES[3:]
+        )
     count = len(slos.nf)
-    allowances = np.zeros(gpu.nfs) if gpu.exclusive else nfs[BETA:, slos.nf].max(axis=1)
+    allowances = np.zeros(gpu.nfs) if gpu.exclusive else nfs[BETA_ROW:, slos.nf].max(axis=1)
     best: tuple[Ints, Ints] | None = None
     for share in shares:
         whole, times = empty_tables(gpu, min(count, gpu.workers, gpu.sms * gpu.executors))
         causes = _admit_with_share(gpu, nfs, whole, times, *slos, allowances, share)
-        if best is None or whole[COUNTS, TENANTS] > best[0][COUNTS, TENANTS]:
+        if best is None or whole[COUNTS_ROW, TENANT_COUNT] > best[0][COUNTS_ROW, TENANT_COUNT]:
             best = whole, causes
-        if best[0][COUNTS, TENANTS] == count:
+        if best[0][COUNTS_ROW, TENANT_COUNT] == count:
             break
     assert best is not None
     return best
 
 
-def admitted_of(device: GpuDevice, slos: Sequence[LatencySlo], whole: Ints) -> list[Admitted]:
+def list_admitted(device: GpuDevice, slos: Sequence[LatencySlo], whole: Ints) -> list[Admitted]:
     """The tenants, in the order of their transfers."""
-    count = int(whole[COUNTS, TENANTS])
+    count = int(whole[COUNTS_ROW, TENANT_COUNT])
     parts: list[list[tuple[int, int]]] = [[] for _ in range(count)]
-    for sm, sharers in enumerate(whole[SHARERS, : device.sms].tolist()):
+    for sm, sharers in enumerate(whole[SHARERS_ROW, : device.sms].tolist()):
         for at in range(sharers):
-            parts[whole[ON + sm, at]].append((int(whole[ON + device.sms + sm, at]), sm))
+            parts[whole[ON_ROW + sm, at]].append((int(whole[ON_ROW + device.sms + sm, at]), sm))
     found = []
-    for order, number in enumerate(whole[JOB + whole[COUNTS, ROW], :count].tolist()):
-        batch = int(whole[BATCH, number])
-        largest = int(whole[LARGEST, number]) * device.packets_per_executor
+    for order, number in enumerate(whole[JOB_ROW + whole[COUNTS_ROW, QUEUE_ROW], :count].tolist()):
+        batch = int(whole[BATCH_ROW, number])
+        largest = int(whole[LARGEST_ROW, number]) * device.packets_per_executor
         shares = tuple(SmShare(sm, min(largest, batch - at * largest)) for at, sm in sorted(parts[number]))
-        found.append(Admitted(slos[whole[SLO, number]], batch, order, shares))
+        found.append(Admitted(slos[whole[SLO_ROW, number]], batch, order, shares))
     return found
 
 
-@compiled
+@compile_kernel
 def _bus_takes_all(gpu, nfs, nf, rate, latency, pinned):  # type: ignore[no-untyped-def]
     """Whether the transfers of all SLOs take less than the whole bus, with batches that are not large."""
     used = 0.0
-    for one in range(len(nf)):
-        first = layouts(gpu, nfs, nf[one], rate[one], latency[one], pinned[one], 0.0, MEDIUM, 1)
+    for slo in range(len(nf)):
+        first = layouts(gpu, nfs, nf[slo], rate[slo], latency[slo], pinned[slo], 0.0, MEDIUM_SHARE, 1)
         if len(first):
-            _, transfer, period = times_of(nfs, nf[one], rate[one], first[0, 0])
+            _, transfer, period = times_of(nfs, nf[slo], rate[slo], first[0, 0])
             used += transfer / period
     return used < 1.0
 
 
-@compiled
+@compile_kernel
 def _admit_with_share(gpu, nfs, whole, times, nf, rate, latency, pinned, allowances, share):  # type: ignore[no-untyped-def]
     """Admit SLOs one by one, the smallest key first, with batches that take a share of the headroom.
 
@@ -172,22 +179,22 @@ def _admit_with_share(gpu, nfs, whole, times, nf, rate, latency, pinned, allowan
     count = len(nf)
     keys, causes = np.empty(count), np.empty(count, np.int64)
     batches, largest = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    for one in range(count):
-        first = layouts(gpu, nfs, nf[one], rate[one], latency[one], pinned[one], allowances[nf[one]], share, 1)
-        keys[one] = inf
+    for slo in range(count):
+        first = layouts(gpu, nfs, nf[slo], rate[slo], latency[slo], pinned[slo], allowances[nf[slo]], share, 1)
+        keys[slo] = inf
         if len(first):
-            batches[one], largest[one] = first[0, 0], first[0, 1]
-            keys[one] = _key_of(gpu, nfs, nf[one], rate[one], latency[one], batches[one], largest[one])
-    for one in np.argsort(keys, kind="mergesort"):  # stable
-        allowance = allowances[nf[one]]
-        causes[one] = place(
-            gpu, nfs, whole, times, one, nf[one], rate[one], latency[one], pinned[one], allowance, share,
-            batches[one], largest[one],
+            batches[slo], largest[slo] = first[0, 0], first[0, 1]
+            keys[slo] = _key_of(gpu, nfs, nf[slo], rate[slo], latency[slo], batches[slo], largest[slo])
+    for slo in np.argsort(keys, kind="mergesort"):  # stable
+        allowance = allowances[nf[slo]]
+        causes[slo] = place(
+            gpu, nfs, whole, times, slo, nf[slo], rate[slo], latency[slo], pinned[slo], allowance, share,
+            batches[slo], largest[slo],
         )  # fmt: skip
     return causes
 
 
-@compiled
+@compile_kernel
 def _key_of(gpu, nfs, nf, rate, latency, batch, largest):  # type: ignore[no-untyped-def]
     """What SLOs are sorted by: headroom (line 3), or where transfers recur use of the bus; `SERIAL`, of the GPU.
 
@@ -195,14 +202,14 @@ def _key_of(gpu, nfs, nf, rate, latency, batch, largest):  # type: ignore[no-unt
     """
     batching, transfer, period = times_of(nfs, nf, rate, batch)
     if gpu.rule == SERIAL:
-        return (nfs[PER_EXECUTOR, nf] * largest + nfs[KERNEL, nf]) / period
+        return (nfs[PER_EXECUTOR_ROW, nf] * largest + nfs[KERNEL_ROW, nf]) / period
     if gpu.sporadic:
         return transfer / period
-    headroom = latency - batching - nfs[PRE_POST, nf]
+    headroom = latency - batching - nfs[PRE_POST_ROW, nf]
     return -headroom if gpu.rule == UNORDERED else headroom
 
 
-@compiled
+@compile_kernel
 def place(gpu, nfs, whole, times, slo, nf, rate, latency, pinned, allowance, share, batch, largest):  # type: ignore[no-untyped-def]
     """Admit an SLO with the first layout that keeps all SLOs: 0, else the cause why none does.
 
@@ -215,7 +222,7 @@ def place(gpu, nfs, whole, times, slo, nf, rate, latency, pinned, allowance, sha
     batch, largest
         The first layout; 0 where there is none.
     """
-    if whole[COUNTS, TENANTS] >= gpu.workers:
+    if whole[COUNTS_ROW, TENANT_COUNT] >= gpu.workers:
         return NO_WORKER
     if batch == 0:
         return _without_batch(gpu, nfs, nf, rate, pinned)
@@ -232,31 +239,31 @@ def place(gpu, nfs, whole, times, slo, nf, rate, latency, pinned, allowance, sha
     return cause
 
 
-@compiled
+@compile_kernel
 def _without_batch(gpu, nfs, nf, rate, pinned):  # type: ignore[no-untyped-def]
     """The cause of an SLO whose rate the GPU cannot carry with any batch, or not with the one that is fixed."""
     if pinned == 0:
-        too_slow = nfs[SLOPE, nf] * rate >= 1000.0 and nfs[SLOPE, nf] + nfs[FIXED, nf] > 0.0
+        too_slow = nfs[SLOPE_ROW, nf] * rate >= 1000.0 and nfs[SLOPE_ROW, nf] + nfs[FIXED_ROW, nf] > 0.0
         return PCIE if too_slow else NO_EXECUTORS
     if pinned > gpu.sms * gpu.executors * gpu.packets:
         return NO_EXECUTORS
-    return NO_WORKER if nfs[PRE_POST, nf] > 1000.0 * pinned / rate * WITHIN else SLOW_KERNEL
+    return NO_WORKER if nfs[PRE_POST_ROW, nf] > 1000.0 * pinned / rate * WITHIN_LIMIT else SLOW_KERNEL
 
 
-@compiled
+@compile_kernel
 def _place_batch(gpu, nfs, whole, times, slo, nf, rate, latency, batch, largest):  # type: ignore[no-untyped-def]
     """Admit an SLO with this batch, on SMs of the least penalty on which all are in time: 0, else the cause."""
-    number = whole[COUNTS, TENANTS]
+    number = whole[COUNTS_ROW, TENANT_COUNT]
     batching, transfer, period = times_of(nfs, nf, rate, batch)
-    left = latency * WITHIN - batching - nfs[PRE_POST, nf]
-    base = nfs[PER_EXECUTOR, nf] * largest + nfs[KERNEL, nf]
+    left = latency * WITHIN_LIMIT - batching - nfs[PRE_POST_ROW, nf]
+    base = nfs[PER_EXECUTOR_ROW, nf] * largest + nfs[KERNEL_ROW, nf]
     due = left - base
     if not transfer <= due:  # an empty GPU does not keep it: the stage that takes longest
-        kernel = base + nfs[PRE_POST, nf]
+        kernel = base + nfs[PRE_POST_ROW, nf]
         return BATCHING if batching >= max(transfer, kernel) else PCIE if transfer >= kernel else SLOW_KERNEL
     # the arrival, before it is one of the tenants
-    whole[SLO, number], whole[NF, number], whole[BATCH, number] = slo, nf, batch
-    whole[LARGEST, number], times[BEFORE, number], times[OWN_PERIOD, number] = largest, left, period
+    whole[SLO_ROW, number], whole[NF_ROW, number], whole[BATCH_ROW, number] = slo, nf, batch
+    whole[LARGEST_ROW, number], times[BEFORE_ROW, number], times[OWN_PERIOD_ROW, number] = largest, left, period
     if not trial_in_time(gpu, nfs, whole, times, number, due, transfer, 0):
         return PCIE
     minibatches = -(-batch // (largest * gpu.packets))
@@ -266,7 +273,7 @@ def _place_batch(gpu, nfs, whole, times, slo, nf, rate, latency, batch, largest)
             after = next_sm(gpu, whole, times, nf, base, period, largest, after)
             if after < 0:
                 break
-            whole[CHOSEN, at] = after
+            whole[CHOSEN_ROW, at] = after
         if after < 0:
             break
         if _joins(gpu, nfs, whole, times, minibatches, tried_due, transfer):
@@ -275,25 +282,19 @@ def _place_batch(gpu, nfs, whole, times, slo, nf, rate, latency, batch, largest)
     return NO_EXECUTORS if minibatches > 1 or not has_room(gpu, whole, largest) else SLOW_KERNEL
 
 
-@compiled
+@compile_kernel
 def _joins(gpu, nfs, whole, times, minibatches, tried_due, transfer):  # type: ignore[no-untyped-def]
-    """Let the SLO behind the last tenant join on the chosen SMs if all are in time with it.
-
-    Parameters
-    ----------
-    tried_due
-        When it is due in the trial that was in time, without a delay of a tenant.
-    """
-    number = whole[COUNTS, TENANTS]
-    nf = whole[NF, number]
-    kernel = kernel_on(gpu, nfs, whole, times, nf, whole[BATCH, number], whole[LARGEST, number], minibatches)
-    due = times[BEFORE, number] - kernel
+    """Let the SLO behind the last tenant join on the chosen SMs if all are in time with it."""
+    number = whole[COUNTS_ROW, TENANT_COUNT]
+    nf = whole[NF_ROW, number]
+    kernel = kernel_on(gpu, nfs, whole, times, nf, whole[BATCH_ROW, number], whole[LARGEST_ROW, number], minibatches)
+    due = times[BEFORE_ROW, number] - kernel
     changed = write_later(gpu, nfs, whole, times, nf, minibatches)
     tried = changed == 0 and due == tried_due
     if not tried and not trial_in_time(gpu, nfs, whole, times, number, due, transfer, changed):
         return False
-    whole[COUNTS, ROW] = 1 - whole[COUNTS, ROW]
-    times[NOW, number] = kernel
-    whole[COUNTS, TENANTS] = number + 1
+    whole[COUNTS_ROW, QUEUE_ROW] = 1 - whole[COUNTS_ROW, QUEUE_ROW]
+    times[NOW_ROW, number] = kernel
+    whole[COUNTS_ROW, TENANT_COUNT] = number + 1
     add_minibatches(gpu, nfs, whole, times, minibatches, changed)
     return True

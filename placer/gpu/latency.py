@@ -10,9 +10,9 @@ from math import inf
 import numpy as np
 
 from placer.gpu.bus import one_shot_wait, sporadic_wait
-from placer.gpu.compiled import NEAR
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.plan import Admitted
+from placer.gpu.tables import NEAR_LIMIT
 from profiles.arrays import Floats
 
 
@@ -43,8 +43,8 @@ class LatencyParts:
 def latency_of(device: GpuDevice, admitted: Sequence[Admitted]) -> dict[str, LatencyParts]:
     """By id of the SLO, its latency when all of these share the GPU."""
     ordered = sorted(admitted, key=lambda one: one.order)
-    transfers = np.array([device.transfer(one.slo.nf, one.batch) for one in ordered], dtype=np.float64)
-    periods = np.array([device.period_us(one.batch, one.slo.rate_kpps) for one in ordered], dtype=np.float64)
+    transfers = np.array([device.transfer(tenant.slo.nf, tenant.batch) for tenant in ordered], dtype=np.float64)
+    periods = np.array([device.period_us(tenant.batch, tenant.slo.rate_kpps) for tenant in ordered], dtype=np.float64)
     kernels = _kernels(device, ordered)
     return {
         one.slo.id: LatencyParts(
@@ -86,7 +86,7 @@ def _kernels(device: GpuDevice, admitted: Sequence[Admitted]) -> list[float]:
 
 def at_most(time_us: float, limit_us: float) -> bool:
     """Whether a time keeps its limit."""
-    return time_us <= limit_us * (1.0 + NEAR)
+    return time_us <= limit_us * (1.0 + NEAR_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,6 @@ class GpuViolation:
 
     Parameters
     ----------
-    id
-        Of the SLO.
     cause
         One of `CAUSES`: the stage or resource to blame.
     """
@@ -107,33 +105,33 @@ class GpuViolation:
 
 def violations(device: GpuDevice, admitted: Sequence[Admitted]) -> list[GpuViolation]:
     """What a plan breaks, by SLO; empty where it keeps the model. Everything is derived anew from the plan."""
-    found = [GpuViolation(one.slo.id, "workers") for one in admitted[device.workers :]]
+    found = [GpuViolation(tenant.slo.id, "workers") for tenant in admitted[device.workers :]]
     found += _placement(device, admitted)
-    orders = Counter(one.order for one in admitted)
-    found += [GpuViolation(one.slo.id, "pcie") for one in admitted if orders[one.order] > 1]
+    orders = Counter(tenant.order for tenant in admitted)
+    found += [GpuViolation(tenant.slo.id, "pcie") for tenant in admitted if orders[tenant.order] > 1]
     parts = latency_of(device, admitted)
-    for one in admitted:
-        cause = _late(device, one, parts[one.slo.id])
+    for tenant in admitted:
+        cause = _late(device, tenant, parts[tenant.slo.id])
         if cause:
-            found.append(GpuViolation(one.slo.id, cause))
+            found.append(GpuViolation(tenant.slo.id, cause))
     return found
 
 
 def _placement(device: GpuDevice, admitted: Sequence[Admitted]) -> list[GpuViolation]:
     used: Counter[int] = Counter()
     found = []
-    for one in admitted:
-        sms = [share.sm for share in one.minibatches]
-        for share in one.minibatches:
+    for tenant in admitted:
+        sms = [share.sm for share in tenant.minibatches]
+        for share in tenant.minibatches:
             used[share.sm] += device.executors(share.packets)
         if (
             len(set(sms)) < len(sms)
             or not all(0 <= sm < device.sms for sm in sms)
-            or sum(share.packets for share in one.minibatches) != one.batch
-            or min((share.packets for share in one.minibatches), default=0) < 1
+            or sum(share.packets for share in tenant.minibatches) != tenant.batch
+            or min((share.packets for share in tenant.minibatches), default=0) < 1
             or any(used[sm] > device.executors_per_sm for sm in sms)
         ):
-            found.append(GpuViolation(one.slo.id, "executors"))
+            found.append(GpuViolation(tenant.slo.id, "executors"))
     return found
 
 

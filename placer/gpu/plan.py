@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-CAUSES = ("batching", "pcie", "executors", "kernel", "workers")
+REJECTION_CAUSES = ("batching", "pcie", "executors", "kernel", "workers")
 """Why an SLO is rejected."""
 
 
@@ -38,7 +38,7 @@ class Admitted:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A rejected SLO, with one of `CAUSES`."""
+    """A rejected SLO, with one of `REJECTION_CAUSES`."""
 
     slo: LatencySlo
     cause: str

@@ -11,88 +11,101 @@ from math import inf
 import numpy as np
 
 from placer.gpu.bus import end_of, ends, longest_wait
-from placer.gpu.compiled import NEAR, WITHIN, compiled
 from placer.gpu.tables import (
-    BATCH,
-    BEFORE,
-    CHANGED,
-    COUNTS,
-    DUE,
-    JOB,
-    KERNEL,
-    LATER,
-    NF,
-    OVER,
-    OWN_PERIOD,
-    PER_EXECUTOR,
-    PERIOD,
-    ROW,
+    BATCH_ROW,
+    BEFORE_ROW,
+    CHANGED_ROW,
+    COUNTS_ROW,
+    DUE_ROW,
+    JOB_ROW,
+    KERNEL_ROW,
+    LATER_ROW,
+    NEAR_LIMIT,
+    NF_ROW,
+    OVER_ROW,
+    OWN_PERIOD_ROW,
+    PER_EXECUTOR_ROW,
+    PERIOD_ROW,
+    QUEUE_ROW,
     SERIAL,
-    TENANTS,
-    TRANSFER,
+    TENANT_COUNT,
+    TRANSFER_ROW,
     UNORDERED,
-    USED,
+    USED_ROW,
+    WITHIN_LIMIT,
+    compile_kernel,
 )
 
-SURE = 1.0 - 1e-6
+SURE_SHARE = 1.0 - 1e-6
 """Below this share of a limit, rounding does not matter."""
 
 
-@compiled
+@compile_kernel
 def trial_in_time(gpu, nfs, whole, times, number, due, transfer, changed):  # type: ignore[no-untyped-def]
     """Whether all are in time with an arrival, and some tenants due earlier; it is in the other row then.
 
     The arrival comes behind all that are due as early. Before place `first`, everything is as it was.
     """
-    row, count, first = whole[COUNTS, ROW], whole[COUNTS, TENANTS], whole[COUNTS, TENANTS]
+    row, count, first = whole[COUNTS_ROW, QUEUE_ROW], whole[COUNTS_ROW, TENANT_COUNT], whole[COUNTS_ROW, TENANT_COUNT]
     trial = 1 - row
-    while first > 0 and times[DUE + row, first - 1] > due:
+    while first > 0 and times[DUE_ROW + row, first - 1] > due:
         first -= 1
     for at in range(count):
         to = at if at < first else at + 1
-        whole[JOB + trial, to], times[DUE + trial, to] = whole[JOB + row, at], times[DUE + row, at]
-        times[TRANSFER + trial, to], times[PERIOD + trial, to] = times[TRANSFER + row, at], times[PERIOD + row, at]
-        times[OVER + trial, at], times[USED + trial, at] = times[OVER + row, at], times[USED + row, at]
-    whole[JOB + trial, first], times[DUE + trial, first] = number, due
-    times[TRANSFER + trial, first], times[PERIOD + trial, first] = transfer, times[OWN_PERIOD, number]
+        whole[JOB_ROW + trial, to], times[DUE_ROW + trial, to] = whole[JOB_ROW + row, at], times[DUE_ROW + row, at]
+        times[TRANSFER_ROW + trial, to], times[PERIOD_ROW + trial, to] = (
+            times[TRANSFER_ROW + row, at],
+            times[PERIOD_ROW + row, at],
+        )
+        times[OVER_ROW + trial, at], times[USED_ROW + trial, at] = times[OVER_ROW + row, at], times[USED_ROW + row, at]
+    whole[JOB_ROW + trial, first], times[DUE_ROW + trial, first] = number, due
+    times[TRANSFER_ROW + trial, first], times[PERIOD_ROW + trial, first] = transfer, times[OWN_PERIOD_ROW, number]
     for k in range(changed):
-        first = min(first, _move_up(whole, times, trial, count, whole[CHANGED, k]))
-    over = times[OVER + trial, first - 1] if first > 0 else 0.0
-    used = times[USED + trial, first - 1] if first > 0 else 0.0
+        first = min(first, _move_up(whole, times, trial, count, whole[CHANGED_ROW, k]))
+    over = times[OVER_ROW + trial, first - 1] if first > 0 else 0.0
+    used = times[USED_ROW + trial, first - 1] if first > 0 else 0.0
     for at in range(first, count + 1):
-        over += times[TRANSFER + trial, at]
-        used += times[TRANSFER + trial, at] / times[PERIOD + trial, at]
-        times[OVER + trial, at], times[USED + trial, at] = over, used
+        over += times[TRANSFER_ROW + trial, at]
+        used += times[TRANSFER_ROW + trial, at] / times[PERIOD_ROW + trial, at]
+        times[OVER_ROW + trial, at], times[USED_ROW + trial, at] = over, used
     if gpu.rule == UNORDERED:
-        return _unordered_in_time(gpu, whole, times, trial, count + 1)
+        return _in_time_unordered(gpu, whole, times, trial, count + 1)
     if gpu.rule == SERIAL:
         return _serial_in_time(gpu, nfs, whole, times, trial, count + 1)
     if gpu.sporadic:
-        return used < 1.0 - NEAR and _recurring_in_time(times, trial, first, count + 1, transfer)
+        return used < 1.0 - NEAR_LIMIT and _recurring_in_time(times, trial, first, count + 1, transfer)
     for at in range(first, count + 1):  # noqa: SIM110
-        if not times[OVER + trial, at] <= times[DUE + trial, at]:
+        if not times[OVER_ROW + trial, at] <= times[DUE_ROW + trial, at]:
             return False
     return True
 
 
-@compiled
+@compile_kernel
 def _move_up(whole, times, row, at, job):  # type: ignore[no-untyped-def]
     """Give a tenant of the trial the due time that it has beside the arrival, and its place: that is returned."""
-    while whole[JOB + row, at] != job:
+    while whole[JOB_ROW + row, at] != job:
         at -= 1
-    due, transfer, period = times[BEFORE, job] - times[LATER, job], times[TRANSFER + row, at], times[PERIOD + row, at]
+    due, transfer, period = (
+        times[BEFORE_ROW, job] - times[LATER_ROW, job],
+        times[TRANSFER_ROW + row, at],
+        times[PERIOD_ROW + row, at],
+    )
     while at > 0 and (
-        times[DUE + row, at - 1] > due or (times[DUE + row, at - 1] == due and whole[JOB + row, at - 1] > job)
+        times[DUE_ROW + row, at - 1] > due
+        or (times[DUE_ROW + row, at - 1] == due and whole[JOB_ROW + row, at - 1] > job)
     ):
-        whole[JOB + row, at], times[DUE + row, at] = whole[JOB + row, at - 1], times[DUE + row, at - 1]
-        times[TRANSFER + row, at], times[PERIOD + row, at] = times[TRANSFER + row, at - 1], times[PERIOD + row, at - 1]
+        whole[JOB_ROW + row, at], times[DUE_ROW + row, at] = whole[JOB_ROW + row, at - 1], times[DUE_ROW + row, at - 1]
+        times[TRANSFER_ROW + row, at], times[PERIOD_ROW + row, at] = (
+            times[TRANSFER_ROW + row, at - 1],
+            times[PERIOD_ROW + row, at - 1],
+        )
         at -= 1
-    whole[JOB + row, at], times[DUE + row, at] = job, due
-    times[TRANSFER + row, at], times[PERIOD + row, at] = transfer, period
+    whole[JOB_ROW + row, at], times[DUE_ROW + row, at] = job, due
+    times[TRANSFER_ROW + row, at], times[PERIOD_ROW + row, at] = transfer, period
     return at
 
 
-@compiled
+@compile_kernel
 def _recurring_in_time(times, row, first, count, arrived):  # type: ignore[no-untyped-def]
     """Whether no recurring transfer ever begins after its limit.
 
@@ -100,15 +113,15 @@ def _recurring_in_time(times, row, first, count, arrived):  # type: ignore[no-un
     answer nearly always. A transfer waits at least for one of each earlier one. By the linear bound, no batch waits
     longer than burst / (1 - utilisation of the earlier ones).
     """
-    transfer, period, blocking = times[TRANSFER + row], times[PERIOD + row], 0.0
+    transfer, period, blocking = times[TRANSFER_ROW + row], times[PERIOD_ROW + row], 0.0
     for at in range(count - 1, -1, -1):  # the last is the first to be late
         if at >= first or blocking <= arrived:
-            limit = times[DUE + row, at] - transfer[at]
-            burst = blocking + times[OVER + row, at] - transfer[at]
-            idle = 1.0 - (times[USED + row, at - 1] if at > 0 else 0.0)
-            if burst > limit * (1.0 + NEAR) + NEAR:
+            limit = times[DUE_ROW + row, at] - transfer[at]
+            burst = blocking + times[OVER_ROW + row, at] - transfer[at]
+            idle = 1.0 - (times[USED_ROW + row, at - 1] if at > 0 else 0.0)
+            if burst > limit * (1.0 + NEAR_LIMIT) + NEAR_LIMIT:
                 return False
-            if burst > limit * idle * SURE:
+            if burst > limit * idle * SURE_SHARE:
                 wait = longest_wait(transfer[at], period[at], transfer, period, at, blocking, limit)
                 if wait == inf:
                     return False
@@ -116,39 +129,39 @@ def _recurring_in_time(times, row, first, count, arrived):  # type: ignore[no-un
     return True
 
 
-@compiled
-def _unordered_in_time(gpu, whole, times, row, count):  # type: ignore[no-untyped-def]
+@compile_kernel
+def _in_time_unordered(gpu, whole, times, row, count):  # type: ignore[no-untyped-def]
     """Whether each transfer is over in time behind all others, as it may be when nothing orders them."""
-    transfer, period = times[TRANSFER + row, :count].copy(), times[PERIOD + row, :count].copy()
+    transfer, period = times[TRANSFER_ROW + row, :count].copy(), times[PERIOD_ROW + row, :count].copy()
     last = count - 1
-    for one in range(last, -1, -1):
+    for place in range(last, -1, -1):
         # of the others, those behind it have moved up by one place
-        own, own_period = times[TRANSFER + row, one], times[PERIOD + row, one]
-        for at in range(one, last):
-            transfer[at], period[at] = times[TRANSFER + row, at + 1], times[PERIOD + row, at + 1]
+        own, own_period = times[TRANSFER_ROW + row, place], times[PERIOD_ROW + row, place]
+        for at in range(place, last):
+            transfer[at], period[at] = times[TRANSFER_ROW + row, at + 1], times[PERIOD_ROW + row, at + 1]
         transfer[last], period[last] = own, own_period
-        due = times[DUE + row, one]
+        due = times[DUE_ROW + row, place]
         if end_of(gpu.sporadic, transfer, period, last, 0.0, due) == inf:
             return False
     return True
 
 
-@compiled
+@compile_kernel
 def _serial_in_time(gpu, nfs, whole, times, row, count):  # type: ignore[no-untyped-def]
     """Whether each transfer and then each kernel is over in time, both in this order, with a GPU that keeps up."""
     kernel, limit, used = np.empty(count), np.empty(count), 0.0
     for at in range(count):
-        batch, nf = whole[BATCH, whole[JOB + row, at]], whole[NF, whole[JOB + row, at]]
+        batch, nf = whole[BATCH_ROW, whole[JOB_ROW + row, at]], whole[NF_ROW, whole[JOB_ROW + row, at]]
         executors = -(-batch // gpu.packets)
-        kernel[at] = nfs[PER_EXECUTOR, nf] * -(-executors // gpu.sms) + nfs[KERNEL, nf]  # on all SMs
-        limit[at] = times[DUE + row, at] + kernel[at]
-        used += kernel[at] / times[PERIOD + row, at]
-    if not used < 1.0 - NEAR:
+        kernel[at] = nfs[PER_EXECUTOR_ROW, nf] * -(-executors // gpu.sms) + nfs[KERNEL_ROW, nf]  # on all SMs
+        limit[at] = times[DUE_ROW + row, at] + kernel[at]
+        used += kernel[at] / times[PERIOD_ROW + row, at]
+    if not used < 1.0 - NEAR_LIMIT:
         return False
-    period = times[PERIOD + row, :count]
-    transfers = ends(gpu.sporadic, times[TRANSFER + row, :count], period, limit)
+    period = times[PERIOD_ROW + row, :count]
+    transfers = ends(gpu.sporadic, times[TRANSFER_ROW + row, :count], period, limit)
     kernels = ends(gpu.sporadic, kernel, period, limit)
     for at in range(count):
-        if not (transfers[at] <= times[DUE + row, at] and transfers[at] + kernels[at] <= limit[at] * WITHIN):
+        if not (transfers[at] <= times[DUE_ROW + row, at] and transfers[at] + kernels[at] <= limit[at] * WITHIN_LIMIT):
             return False
     return True

@@ -23,8 +23,6 @@ class MethodSetting:
 
     Parameters
     ----------
-    seed
-        Of methods that draw.
     time_limit_s
         Of methods that search; then they return the best they found.
     latencies

@@ -4,42 +4,43 @@ from __future__ import annotations
 
 from math import inf
 
-from placer.gpu.compiled import WITHIN, compiled
 from placer.gpu.tables import (
-    BASE,
-    BATCH,
-    BETA,
-    CHANGED,
-    CHOSEN,
-    COUNTS,
-    FREE,
-    KERNEL,
-    LARGEST,
-    LATER,
-    NF,
-    NOW,
-    ON,
-    OWN_PERIOD,
-    PER_EXECUTOR,
-    SHARERS,
-    TENANTS,
+    BASE_ROW,
+    BATCH_ROW,
+    BETA_ROW,
+    CHANGED_ROW,
+    CHOSEN_ROW,
+    COUNTS_ROW,
+    FREE_ROW,
+    KERNEL_ROW,
+    LARGEST_ROW,
+    LATER_ROW,
+    NF_ROW,
+    NOW_ROW,
+    ON_ROW,
+    OWN_PERIOD_ROW,
+    PER_EXECUTOR_ROW,
+    SHARERS_ROW,
+    TENANT_COUNT,
+    WITHIN_LIMIT,
+    compile_kernel,
 )
 
 
-@compiled
+@compile_kernel
 def next_sm(gpu, whole, times, nf, base, period, executors, after):  # type: ignore[no-untyped-def]
     """The most preferred SM behind SM `after` in the order of preference, or of all for -1; -1 where there is none.
 
     Preferred is the least penalty, then the least delay of a tenant, then the fullest, then the first.
     """
-    owns, delays = times[BASE + gpu.sms + nf], times[BASE + gpu.sms + gpu.nfs + nf]
-    free, most, room = whole[FREE], period * WITHIN, gpu.executors + 1
+    owns, delays = times[BASE_ROW + gpu.sms + nf], times[BASE_ROW + gpu.sms + gpu.nfs + nf]
+    free, most, room = whole[FREE_ROW], period * WITHIN_LIMIT, gpu.executors + 1
     best, best_own, best_delay, best_free = -1, inf, inf, room
     for sm in range(gpu.sms):
         own, delay = owns[sm], delays[sm]
         if free[sm] < executors or own > best_own or delay == inf or not base + own <= most:
             continue
-        if gpu.exclusive and whole[SHARERS, sm] > 0:
+        if gpu.exclusive and whole[SHARERS_ROW, sm] > 0:
             continue
         if own == best_own and (delay > best_delay or (delay == best_delay and free[sm] >= best_free)):
             continue
@@ -55,101 +56,101 @@ def next_sm(gpu, whole, times, nf, base, period, executors, after):  # type: ign
     return best
 
 
-@compiled
+@compile_kernel
 def has_room(gpu, whole, executors):  # type: ignore[no-untyped-def]
     """Whether any SM has so many free executors."""
-    for sm in range(gpu.sms):  # noqa: SIM110
-        if whole[FREE, sm] >= executors and not (gpu.exclusive and whole[SHARERS, sm] > 0):
+    for sm in range(gpu.sms):
+        if whole[FREE_ROW, sm] >= executors and not (gpu.exclusive and whole[SHARERS_ROW, sm] > 0):
             return True
     return False
 
 
-@compiled
+@compile_kernel
 def write_later(gpu, nfs, whole, times, nf, minibatches):  # type: ignore[no-untyped-def]
     """Write which tenants an arrival on the chosen SMs delays, and their kernels beside it; returns how many."""
     changed = 0
     for at in range(minibatches):
-        sm = whole[CHOSEN, at]
-        if times[BASE + gpu.sms + gpu.nfs + nf, sm] == 0.0:
+        sm = whole[CHOSEN_ROW, at]
+        if times[BASE_ROW + gpu.sms + gpu.nfs + nf, sm] == 0.0:
             continue
-        for place in range(whole[SHARERS, sm]):
-            one = whole[ON + sm, place]
-            kernel = times[BASE + sm, place] + nfs[BETA + whole[NF, one], nf]
-            if not kernel > times[NOW, one]:
+        for place in range(whole[SHARERS_ROW, sm]):
+            one = whole[ON_ROW + sm, place]
+            kernel = times[BASE_ROW + sm, place] + nfs[BETA_ROW + whole[NF_ROW, one], nf]
+            if not kernel > times[NOW_ROW, one]:
                 continue
             known = False
             for k in range(changed):
-                known = known or whole[CHANGED, k] == one
+                known = known or whole[CHANGED_ROW, k] == one
             if not known:
-                whole[CHANGED, changed] = one
-                times[LATER, one] = kernel
+                whole[CHANGED_ROW, changed] = one
+                times[LATER_ROW, one] = kernel
                 changed += 1
-            elif kernel > times[LATER, one]:
-                times[LATER, one] = kernel
+            elif kernel > times[LATER_ROW, one]:
+                times[LATER_ROW, one] = kernel
     return changed
 
 
-@compiled
+@compile_kernel
 def kernel_on(gpu, nfs, whole, times, nf, batch, largest, minibatches):  # type: ignore[no-untyped-def]
     """The kernel of an arrival on the chosen SMs, us: its slowest minibatch, with its sharing penalty."""
     kernel, left = 0.0, batch
     for at in range(minibatches):
         executors = min(largest, -(-left // gpu.packets))
         left -= largest * gpu.packets
-        alone = nfs[PER_EXECUTOR, nf] * executors + nfs[KERNEL, nf]
-        kernel = max(kernel, alone + times[BASE + gpu.sms + nf, whole[CHOSEN, at]])
+        alone = nfs[PER_EXECUTOR_ROW, nf] * executors + nfs[KERNEL_ROW, nf]
+        kernel = max(kernel, alone + times[BASE_ROW + gpu.sms + nf, whole[CHOSEN_ROW, at]])
     return kernel
 
 
-@compiled
+@compile_kernel
 def add_minibatches(gpu, nfs, whole, times, minibatches, changed):  # type: ignore[no-untyped-def]
     """Put the minibatches of the newest tenant on the chosen SMs, beside tenants of which some are delayed."""
-    number = whole[COUNTS, TENANTS] - 1
-    left, largest = whole[BATCH, number], whole[LARGEST, number]
+    number = whole[COUNTS_ROW, TENANT_COUNT] - 1
+    left, largest = whole[BATCH_ROW, number], whole[LARGEST_ROW, number]
     for at in range(minibatches):
         executors = min(largest, -(-left // gpu.packets))
         left -= largest * gpu.packets
-        put(gpu, nfs, whole, times, number, at, whole[CHOSEN, at], executors)
+        put(gpu, nfs, whole, times, number, at, whole[CHOSEN_ROW, at], executors)
     elsewhere = False
     for k in range(changed):
-        one = whole[CHANGED, k]
-        times[NOW, one] = times[LATER, one]
-        elsewhere = elsewhere or whole[BATCH, one] > whole[LARGEST, one] * gpu.packets
+        one = whole[CHANGED_ROW, k]
+        times[NOW_ROW, one] = times[LATER_ROW, one]
+        elsewhere = elsewhere or whole[BATCH_ROW, one] > whole[LARGEST_ROW, one] * gpu.packets
     if elsewhere:
         note_sms(gpu, nfs, whole, times)
     else:
         for at in range(minibatches):
-            note_sm(gpu, nfs, whole, times, whole[CHOSEN, at])
+            note_sm(gpu, nfs, whole, times, whole[CHOSEN_ROW, at])
 
 
-@compiled
+@compile_kernel
 def put(gpu, nfs, whole, times, number, minibatch, sm, executors):  # type: ignore[no-untyped-def]
     """Put a minibatch of a tenant on an SM."""
-    place, nf = whole[SHARERS, sm], whole[NF, number]
-    whole[ON + sm, place], whole[ON + gpu.sms + sm, place] = number, minibatch
-    times[BASE + sm, place] = nfs[PER_EXECUTOR, nf] * executors + nfs[KERNEL, nf]
-    whole[SHARERS, sm] = place + 1
-    whole[FREE, sm] -= executors
+    place, nf = whole[SHARERS_ROW, sm], whole[NF_ROW, number]
+    whole[ON_ROW + sm, place], whole[ON_ROW + gpu.sms + sm, place] = number, minibatch
+    times[BASE_ROW + sm, place] = nfs[PER_EXECUTOR_ROW, nf] * executors + nfs[KERNEL_ROW, nf]
+    whole[SHARERS_ROW, sm] = place + 1
+    whole[FREE_ROW, sm] -= executors
 
 
-@compiled
+@compile_kernel
 def note_sms(gpu, nfs, whole, times):  # type: ignore[no-untyped-def]
     """Compute anew what arrivals would find on all SMs."""
     for sm in range(gpu.sms):
         note_sm(gpu, nfs, whole, times, sm)
 
 
-@compiled
+@compile_kernel
 def note_sm(gpu, nfs, whole, times, sm):  # type: ignore[no-untyped-def]
     """Compute anew what arrivals would find on an SM."""
     for nf in range(gpu.nfs):
         own, delay = 0.0, 0.0
-        for place in range(whole[SHARERS, sm]):
-            one = whole[ON + sm, place]
-            own = max(own, nfs[BETA + nf, whole[NF, one]])
-            later = max(times[NOW, one], times[BASE + sm, place] + nfs[BETA + whole[NF, one], nf])
-            delay = max(delay, later - times[NOW, one])
-            if not later <= times[OWN_PERIOD, one] * WITHIN:
+        for place in range(whole[SHARERS_ROW, sm]):
+            one = whole[ON_ROW + sm, place]
+            own = max(own, nfs[BETA_ROW + nf, whole[NF_ROW, one]])
+            later = max(times[NOW_ROW, one], times[BASE_ROW + sm, place] + nfs[BETA_ROW + whole[NF_ROW, one], nf])
+            delay = max(delay, later - times[NOW_ROW, one])
+            if not later <= times[OWN_PERIOD_ROW, one] * WITHIN_LIMIT:
                 delay = inf
-        times[BASE + gpu.sms + nf, sm] = own
-        times[BASE + gpu.sms + gpu.nfs + nf, sm] = delay
+        times[BASE_ROW + gpu.sms + nf, sm] = own
+        times[BASE_ROW + gpu.sms + gpu.nfs + nf, sm] = delay

@@ -18,7 +18,7 @@ from placer.model.running import running_faults
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.faults import printable
-from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, marked_number_of, share_of
+from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, parse_marked_number, share_of
 from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
 
@@ -27,7 +27,7 @@ SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
 RATE_COLUMN, LATENCY_COLUMN = "rate_kpps", "sla_latency_us"
 NIC_COLUMN = "nic"
 ARRIVAL_COLUMNS = (*REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, RATE_COLUMN, LATENCY_COLUMN, "departure", NIC_COLUMN)
-NUMBER_READERS = {"flows": marked_number_of, "packet_size": marked_number_of, "sla_drop": share_of}
+NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
 SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12
 """Of rates and latencies."""
@@ -243,7 +243,7 @@ class _Rows:
         value = NUMBER_READERS.get(column, number_of)(cell)
         if value is None:
             hint = comma_hint(cell)
-            if hint and NUMBER_READERS.get(column) is marked_number_of:
+            if hint and NUMBER_READERS.get(column) is parse_marked_number:
                 hint = f"{DECIMAL_POINT}; {GROUPS_HINT}"
             self._fault(column, f"'{cell}' is not a number", hint)
         return value

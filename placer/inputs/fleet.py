@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from placer.model.fleet import NUMBERED_NIC_ID
 from profiles import Fault, InputError
 from profiles.files.toml import line_of, read_toml
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 FLEET_TABLE = "nic"
 MOST_NICS = 1_000_000_000
@@ -178,7 +178,7 @@ def _merge(nics: Sequence[NicTable]) -> list[NicTable]:
 def _fault(name: str, text: str, number: int, wrong: ErrorDetails) -> Fault:
     key = str(wrong["loc"][0]) if wrong["loc"] else FLEET_TABLE
     keys = f"; keys are {', '.join(NicTable.model_fields)}" if wrong["type"] == "extra_forbidden" else ""
-    return Fault(name, line_of(text, FLEET_TABLE, number, key), key, worded(wrong) + keys)
+    return Fault(name, line_of(text, FLEET_TABLE, number, key), key, word_fault(wrong) + keys)
 
 
 def _fault_at(name: str, text: str, number: int, key: str, message: str, hint: str | None) -> Fault:

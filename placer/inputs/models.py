@@ -15,7 +15,7 @@ import platformdirs
 
 import predictor
 from predictor import Models, load_models, train
-from predictor.model_folder import MANIFEST
+from predictor.model_folder import MANIFEST_FILE
 from predictor.regression.compiled import announce_compiling
 from profiles import InputError, TestbedDescription
 from profiles.profile import read_profile
@@ -112,7 +112,7 @@ def why_no_models(folder: Path, testbed: str | None) -> tuple[str, str] | None:
 
     `testbed` is the SPEC of the NIC's testbed, if it is known.
     """
-    if (folder / MANIFEST).is_file():
+    if (folder / MANIFEST_FILE).is_file():
         return None
     if (folder / "testbed.json").is_file():
         train = f"`placer train {shlex.quote(str(folder))} --out MODELS`"
@@ -155,5 +155,5 @@ def refuse_foreign_folder(out: Path) -> None:
     InputError
         Naming what is there.
     """
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST).exists())):
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST_FILE).exists())):
         raise InputError.of("--out", f"{out} holds other files than models", hint="name a new folder")

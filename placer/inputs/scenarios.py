@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
 from profiles.faults import suggestion
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +98,7 @@ def read_scenarios(models: Models, path: Path, *, extrapolate: bool = False) -> 
         try:
             scenario = _ScenarioLine.model_validate_json(line)
         except ValidationError as error:
-            faults += [Fault(str(path), number, _place(wrong["loc"]), worded(wrong)) for wrong in error.errors()]
+            faults += [Fault(str(path), number, _place(wrong["loc"]), word_fault(wrong)) for wrong in error.errors()]
             continue
         co_location = tuple(_workload(item, models) for item in scenario.workloads)
         faults += [Fault(str(path), number, *wrong) for wrong in _unknown_attributes(scenario)]

@@ -11,11 +11,11 @@ import numpy as np
 from placer.model.latency_oracle import FittedLatency, LatencyCurve, SteppedCurve
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.model_file import LARGEST_FILE, models_of
-from predictor.latency import FOLDER, is_trained
-from predictor.training.solo_fits import FEWEST, OWN_RUNS, SoloCurve, is_above_zero
+from predictor.latency import LATENCY_FOLDER, is_trained
+from predictor.training.solo_fits import FEWEST_TRAFFICS, OWN_RUNS, SoloCurve, is_above_zero
 from profiles import ATTRIBUTES, Fault, InputError
 from profiles.faults import suggestion
-from profiles.profile import THROUGHPUT
+from profiles.profile import KPPS_COLUMN
 from profiles.text import read_text
 
 if TYPE_CHECKING:
@@ -75,15 +75,18 @@ def _curve(models: Sequence[FittedModel], file: str, profile: Profile) -> Fitted
 def _faults(curve: FittedModel, file: str, nf: NfProfile) -> Iterator[Fault]:
     if curve.x not in ATTRIBUTES:
         yield Fault(file, None, "x", f"is '{curve.x}', not one of {', '.join(ATTRIBUTES)}")
-    if curve.y != THROUGHPUT:
-        yield Fault(file, None, "y", f"is '{curve.y}', not {THROUGHPUT}", "fit throughput in thousands of packets/s")
+    if curve.y != KPPS_COLUMN:
+        yield Fault(file, None, "y", f"is '{curve.y}', not {KPPS_COLUMN}", "fit throughput in thousands of packets/s")
     elif not is_above_zero(curve):
         yield Fault(file, None, "y", f"is not above 0 everywhere from {curve.start:g} to {curve.end:g}")
     if curve.x == MTBR and nf.uses:
         message = f"is {MTBR}, but {nf.name} uses {', '.join(nf.uses)}, whose model has the effect of matches"
         yield Fault(file, None, "x", message, "give a curve over flows or packet_size, measured at mtbr 0")
-    if len(nf.solo[list(ATTRIBUTES)].drop_duplicates()) < FEWEST:
-        message = f"the profile has {nf.name} alone at fewer than {FEWEST} different settings, too few to judge a curve"
+    if len(nf.solo[list(ATTRIBUTES)].drop_duplicates()) < FEWEST_TRAFFICS:
+        message = (
+            f"the profile has {nf.name} alone at fewer than {FEWEST_TRAFFICS} different settings, too few "
+            f"to judge a curve"
+        )
         yield Fault(SOLO_FITS_OPTION, None, None, message, "profile it again with a larger --quota")
     elif curve.x in ATTRIBUTES:
         low, high = float(nf.solo[curve.x].min()), float(nf.solo[curve.x].max())
@@ -113,7 +116,7 @@ def read_latency_curves(models: Path, nfs: tuple[str, ...]) -> dict[str, Latency
         When a file there is no fit of `p99_us` over `utilisation` from 0 to 1, or of no NF of these.
     """
     curves: dict[str, LatencyCurve] = {}
-    for file in sorted((models / FOLDER).glob("*.json")):
+    for file in sorted((models / LATENCY_FOLDER).glob("*.json")):
         if is_trained(file):
             continue
         if file.stem not in nfs:
@@ -125,7 +128,7 @@ def read_latency_curves(models: Path, nfs: tuple[str, ...]) -> dict[str, Latency
 def refuse_curves_of_users(models: Path, nfs: Sequence[str]) -> None:
     """InputError where training the latency of these NFs would replace a fitted curve in a MODELS folder."""
     for nf in nfs:
-        file = models / FOLDER / f"{nf}.json"
+        file = models / LATENCY_FOLDER / f"{nf}.json"
         if file.exists() and not is_trained(file):
             hint = f"remove it to use {nf}/latency.csv of the profile, or the other way round"
             raise InputError.of(str(file), f"is a fitted curve, and the latency of {nf} would be trained", hint=hint)

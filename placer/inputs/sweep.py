@@ -17,7 +17,7 @@ from profiler.sweeps.spec import (
 )
 from profiles import InputError
 from profiles.faults import suggestion
-from profiles.files.toml import TomlLines, locate_faults, parsed_toml, read_toml, validate_toml
+from profiles.files.toml import TomlLines, locate_faults, parse_toml, read_toml, validate_toml
 
 Name = Annotated[str, Field(strict=True, min_length=1)]
 
@@ -123,7 +123,7 @@ def _with_testbed(name: str, text: str, lines: TomlLines, testbed: str) -> str:
         rows = text.splitlines()
         rows[line - 1] = entry
         changed = "\n".join(rows) + "\n"
-    before, after = parsed_toml(text, name), parsed_toml(changed, name)
+    before, after = parse_toml(text, name), parse_toml(changed, name)
     if after != before | {"testbed": testbed}:
         raise InputError.of(name, "is not a text on one line", line=line, column="testbed")
     return changed

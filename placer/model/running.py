@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from placer.model.arrival import Arrival
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, NicKind, Tenant, number_in
-from profiles.faults import SHOWN, suggestion
+from profiles.faults import MOST_SHOWN_FAULTS, suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class NamedNics:
         if not self.by_name:
             return "give NICs names in the fleet file: names = [...]"
         found = suggestion(nic_id, self.by_name)
-        few = len(self.by_name) <= SHOWN or found.startswith("did")
+        few = len(self.by_name) <= MOST_SHOWN_FAULTS or found.startswith("did")
         return found if few else f"the fleet file has {len(self.by_name):,} names"
 
 
@@ -91,7 +91,7 @@ def running_faults(
         kind = named.kind_of(nic_id)
         if kind is None:
             unknown += 1
-            hint = named.like(nic_id) if unknown <= SHOWN else None
+            hint = named.like(nic_id) if unknown <= MOST_SHOWN_FAULTS else None
             yield arrival, f"'{nic_id}' is no NIC of the fleet", hint
             continue
         if nic_id not in on_nic and nic_id not in named.by_name:

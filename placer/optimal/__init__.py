@@ -51,29 +51,17 @@ def optimal_plan(
     With few workloads it is proven. With more than all co-locations can be queried for, it is the best plan found, with
     a bound that is mostly the one from cores, as nothing is known of co-locations that were not queried.
 
-    Parameters
-    ----------
-    tenants
-        The tenants to place, all present at once.
-    kinds
-        The kinds of NIC in the fleet, numbered by their `index`.
-    oracles
-        By kind, the throughputs in a co-location. They need not be monotone: a departure may slow down other tenants.
-        Where one returns different throughputs for equal workloads, the lowest counts for all of them.
-    time_limit
-        Seconds of search after which the best plan so far is returned with its bound. Queries of oracles count only
-        with too many workloads.
-    solver
-        The integer solver: one of `SOLVERS`, `pulp` (its own choice) or `pulp:NAME`.
-    start
-        A plan that is returned if it has no SLA violation and the search finds no better one.
-    departure_safe
-        Whether only plans count in which no tenant needs a neighbour to meet its SLA; bounds are of such plans then.
-        Ignored with too many workloads to query all co-locations.
-    progress
-        Called with the number of co-locations queried so far, and of all to query.
-    running
-        NICs on which other tenants already run and stay; they are in use whatever is placed.
+    `kinds`: the kinds of NIC in the fleet, numbered by their `index`.
+    `oracles`: by kind, the throughputs in a co-location. They need not be monotone: a departure may slow down other
+        tenants. Where one returns different throughputs for equal workloads, the lowest counts for all of them.
+    `time_limit`: seconds of search after which the best plan so far is returned with its bound. Queries of oracles
+        count only with too many workloads.
+    `solver`: the integer solver: one of `SOLVERS`, `pulp` (its own choice) or `pulp:NAME`.
+    `start`: a plan that is returned if it has no SLA violation and the search finds no better one.
+    `departure_safe`: whether only plans count in which no tenant needs a neighbour to meet its SLA; bounds are of such
+        plans then. Ignored with too many workloads to query all co-locations.
+    `progress`: called with the number of co-locations queried so far, and of all to query.
+    `running`: NICs on which other tenants already run and stay; they are in use whatever is placed.
     """
     began = time.monotonic()
     timed = {id(oracle): TimedOracle(oracle, progress) for oracle in oracles}
@@ -101,7 +89,7 @@ def optimal_plan(
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
     found = merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds))
     return replace(
-        beside.restored(found) if running else found,
+        beside.restore(found) if running else found,
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
     )

@@ -20,30 +20,18 @@ from profiles.shown import Shown
 class BoundedPlan(Shown):
     """A plan for a trace, and how far from the best possible plan it can be.
 
-    Parameters
-    ----------
-    plan
-        Has no SLA violation by the oracles that it was made with.
-    nics, cost
-        Of the plan, at the peak.
-    lower_bound
-        No plan without SLA violations that places as many arrivals costs less; at unit cost a whole number of NICs.
-    nics_lower_bound
-        No such plan uses fewer NICs.
-    proven
-        Whether no plan places more arrivals, and none that places as many costs less.
-    seconds
-        Time of the search, without queries of oracles.
-    oracle_seconds
-        Time of these queries.
-    scope
-        Which plans the bound covers, in words.
-    same_arrivals
-        Whether the bound covers only plans that place the same arrivals, not all that place as many.
-    duals
-        Prices that prove a bound over all co-locations; None where there are none.
-    shortfall
-        What the fleet lacks where arrivals are rejected; None where all are placed.
+    `plan`: has no SLA violation by the oracles that it was made with.
+    `nics`, `cost`: of the plan, at the peak.
+    `lower_bound`: no plan without SLA violations that places as many arrivals costs less; at unit cost a whole number
+        of NICs.
+    `nics_lower_bound`: no such plan uses fewer NICs.
+    `proven`: whether no plan places more arrivals, and none that places as many costs less.
+    `seconds`: time of the search, without queries of oracles.
+    `oracle_seconds`: time of these queries.
+    `scope`: which plans the bound covers, in words.
+    `same_arrivals`: whether the bound covers only plans that place the same arrivals, not all that place as many.
+    `duals`: prices that prove a bound over all co-locations; None where there are none.
+    `shortfall`: what the fleet lacks where arrivals are rejected; None where all are placed.
     """
 
     plan: Plan
@@ -59,7 +47,7 @@ class BoundedPlan(Shown):
     duals: Duals | None = None
     shortfall: Shortfall | None = None
 
-    def bounded_by(self, optimistic: BoundedPlan, undecided: int) -> BoundedPlan:
+    def take_bounds(self, optimistic: BoundedPlan, undecided: int) -> BoundedPlan:
         """This plan under the bounds of one that may use co-locations of GPUs for which the test is undecided."""
         fewer = optimistic.plan.rejected < self.plan.rejected
         bound = 0.0 if fewer else min(self.lower_bound, optimistic.lower_bound)
@@ -73,13 +61,13 @@ class BoundedPlan(Shown):
             scope=f"{self.scope}; {undecided:,} admission test{'s' * (undecided != 1)} undecided",
         )
 
-    def improved_by(self, plan: Plan, kinds: Sequence[NicKind]) -> BoundedPlan:
+    def choose_better(self, plan: Plan, kinds: Sequence[NicKind]) -> BoundedPlan:
         """The better of this and another plan without SLA violations, under the same bound."""
         cost = float(exact_peak_cost(plan, kinds))
         if (plan.rejected, cost, buys(plan, kinds)) >= (self.plan.rejected, self.cost, buys(self.plan, kinds)):
             return self
         if self.same_arrivals and ids_of_rejected(plan) != ids_of_rejected(self.plan):
-            return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).improved_by(plan, kinds)
+            return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).choose_better(plan, kinds)
         return replace(
             self,
             plan=replace(plan, strategy=OPTIMAL, predictor=None),

@@ -20,21 +20,19 @@ from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.cores_bound import cores_duals
 from profiles import InputError
 
-VERSION = 1
-DECIMALS = 12
+CERTIFICATE_VERSION = 1
+PRICE_DECIMALS = 12
 """Prices are rounded to this many: those of tenants down, those of NICs up."""
 
-SECONDS = 60.0
+PRICE_SECONDS = 60.0
 """Time for the prices of the bound from cores."""
 
 
 def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | None = None) -> None:
     """Refuse a trace whose optimum cannot be certified.
 
-    Raises
-    ------
-    InputError
-        When the trace has departures, promises latencies or has instances that already run, or the fleet has GPUs.
+    Raises InputError when the trace has departures, promises latencies or has instances that already run, or the fleet
+    has GPUs.
     """
     gpus = catalogue is not None and catalogue.gpus
     if gpus or any(promised_us(arrival.workload) < inf for arrival in arrivals):
@@ -62,19 +60,19 @@ def certificate(
     over = "co-locations"
     duals = optimum.duals
     if duals is None:
-        over, duals = "cores", cores_duals([arrival.tenant for arrival in arrivals], catalogue.kinds, SECONDS)
+        over, duals = "cores", cores_duals([arrival.tenant for arrival in arrivals], catalogue.kinds, PRICE_SECONDS)
     by_tenant = duals.by_tenant() if duals else {}
-    prices = {arrival.id: rounded(by_tenant.get(arrival.id, 0.0), floor) for arrival in arrivals}
-    of_kinds = [rounded(price, ceil) for price in (duals.of_kinds if duals else [0.0] * len(catalogue.kinds))]
+    prices = {arrival.id: round_price(by_tenant.get(arrival.id, 0.0), floor) for arrival in arrivals}
+    of_kinds = [round_price(price, ceil) for price in (duals.of_kinds if duals else [0.0] * len(catalogue.kinds))]
     return {
-        "certificate": VERSION,
+        "certificate": CERTIFICATE_VERSION,
         "predictor": predictor,
         "risk": None if predictor is None else catalogue.risk,
         "fleet": [kind_entry(kind, spec) for kind, spec in zip(catalogue.kinds, catalogue.specs, strict=True)],
         "tenants": [tenant_entry(arrival) for arrival in arrivals],
         "plan": {"cost": optimum.cost, "nics": nic_entries(optimum.plan), "left_out": left_out},
         "bound": {
-            "lower_bound": float(_bound(list(prices.values()), of_kinds, len(left_out), catalogue.kinds)),
+            "lower_bound": float(_prove_bound(list(prices.values()), of_kinds, len(left_out), catalogue.kinds)),
             "searched": optimum.lower_bound,
             "over": over,
             "prices": _by_class(arrivals, prices),
@@ -83,7 +81,7 @@ def certificate(
     }
 
 
-def _bound(
+def _prove_bound(
     prices: Sequence[Fraction], of_kinds: Sequence[Fraction], left_out: int, kinds: Sequence[NicKind]
 ) -> Fraction:
     """What the prices prove, as a possible cost: their sum, less the highest of tenants left out, less limited NICs."""
@@ -101,9 +99,9 @@ def possible_cost(proven: Fraction, kinds: Sequence[NicKind]) -> Fraction:
     return max(Fraction(0), ceil(proven / unit) * unit) if unit else Fraction(0)
 
 
-def rounded(price: float, to_whole: Any) -> Fraction:
+def round_price(price: float, to_whole: Any) -> Fraction:
     """The price with few decimals, as the number that the JSON file will hold."""
-    return Fraction(repr(float(Fraction(to_whole(Fraction(price) * 10**DECIMALS), 10**DECIMALS))))
+    return Fraction(repr(float(Fraction(to_whole(Fraction(price) * 10**PRICE_DECIMALS), 10**PRICE_DECIMALS))))
 
 
 def kind_entry(kind: NicKind, spec: str) -> dict[str, Any]:

@@ -28,10 +28,8 @@ from placer.optimal.incumbent import Incumbent
 from placer.optimal.program import costs_in_units
 from profiles.arrays import Floats, Ints
 
-BATCH = 64
-"""Co-locations of one query."""
-
-BATCHES = 16
+QUERY_SIZE = 64
+MAX_QUERIES = 16
 """Queries after which the worker gives up for this round."""
 
 
@@ -42,16 +40,8 @@ ON_GPU = 16
 class CoLocationPricer:
     """The worker: one row per class of tenants with the same workload and the same SLA.
 
-    Parameters
-    ----------
-    classes
-        A tenant of each row.
-    kinds
-        The kinds of NIC in the fleet.
-    oracles
-        By kind, the throughputs in a co-location; repeated queries cost nothing.
-    costs
-        By kind, the cost of a NIC in whole units.
+    `classes`: a tenant of each row. `oracles`: by kind, the throughputs in a co-location; repeated queries cost
+    nothing. `costs`: by kind, the cost of a NIC in whole units.
     """
 
     def __init__(
@@ -81,12 +71,12 @@ class CoLocationPricer:
         kind, oracle, cost = self.kinds[number], self.oracles[number], float(self.costs[number])
         by_worth = _co_locations_by_worth(_copies(self.classes, kind, prices, needed), kind.cores, cost + WORTH_MORE)
         limit = cost
-        for queried in range(BATCHES + 1):
-            batch = list(islice(by_worth, BATCH))
+        for queried in range(MAX_QUERIES + 1):
+            batch = list(islice(by_worth, QUERY_SIZE))
             if not batch:
                 return [], cost
             limit = batch[0][0]
-            if queried == BATCHES or time.monotonic() >= deadline:
+            if queried == MAX_QUERIES or time.monotonic() >= deadline:
                 break
             able = feasible(kind, oracle, [[self.classes[row] for row in rows] for _, rows in batch])
             found = [
@@ -108,7 +98,7 @@ class CoLocationPricer:
         found: list[tuple[float, Column]] = []
         while waiting and -waiting[0][0] > cost + WORTH_MORE and len(found) < ON_GPU:
             limit = limit if found else -waiting[0][0]
-            if asked >= BATCH * BATCHES or time.monotonic() >= deadline:
+            if asked >= QUERY_SIZE * MAX_QUERIES or time.monotonic() >= deadline:
                 return found, limit
             _, rows, place, free, worth = heapq.heappop(waiting)
             if place == len(copies):

@@ -41,11 +41,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from placer.optimal.program import ROUNDING, IntegerProgram
+from placer.optimal.program import BOUND_ROUNDING, IntegerProgram
 from placer.optimal.solvers import relaxation
 from profiles.arrays import Floats, Ints
 
-PENALTY = 1_000
+LEFT_OUT_PENALTY = 1_000
 """Cost of an instance that no NIC carries, as a multiple of the most expensive NIC."""
 
 WORTH_MORE = 1e-6
@@ -63,12 +63,8 @@ class Column(NamedTuple):
 class PricedColumns:
     """What the worker found.
 
-    Parameters
-    ----------
-    columns
-        Feasible columns that are worth more than they cost, best first.
-    most
-        By kind, a bound on the worth of every column, listed or not; infinite where there is none.
+    `columns`: feasible columns that are worth more than they cost, best first. `most`: by kind, a bound on the worth of
+    every column, listed or not; infinite where there is none.
     """
 
     columns: list[Column]
@@ -86,16 +82,9 @@ class Worker(Protocol):
 class Task:
     """The rows to be carried, and the NICs for them.
 
-    Parameters
-    ----------
-    needed
-        How many instances of each row are to be carried.
-    costs
-        Cost of a NIC of each kind, whole numbers.
-    counts
-        NICs of each kind that there are.
-    exactly
-        Whether no row may be carried more often than needed, because a part of a feasible column may be infeasible.
+    `needed`: how many instances of each row are to be carried. `costs`: cost of a NIC of each kind, whole numbers.
+    `counts`: NICs of each kind that there are. `exactly`: whether no row may be carried more often than needed, because
+    a part of a feasible column may be infeasible.
     """
 
     needed: Ints
@@ -145,20 +134,8 @@ def generate(
 ) -> GeneratedColumns:
     """Add columns until none improves the relaxed leader, the bound is `enough`, or the deadline.
 
-    Parameters
-    ----------
-    task
-        The rows to be carried.
-    columns
-        To begin with; those that the task admits are kept.
-    worker
-        Finds others.
-    enough
-        The cost of the best known plan: with a bound that high the generation ends.
-    deadline
-        Of `time.monotonic`.
-    at_least
-        A bound that is known already.
+    `columns`: to begin with; those that the task admits are kept. `enough`: the cost of the best known plan: with a
+    bound that high the generation ends. `deadline`: of `time.monotonic`. `at_least`: a bound that is known already.
     """
     known = dict.fromkeys(column for column in columns if task.admits(column))
     bound = at_least
@@ -205,7 +182,7 @@ def dive(
 
 def _take(task: Task, generated: GeneratedColumns) -> list[Column]:
     """Columns to fix: all whole parts of the relaxed leader, or one of the largest fraction."""
-    whole = np.floor(generated.values + ROUNDING).astype(np.int64)
+    whole = np.floor(generated.values + BOUND_ROUNDING).astype(np.int64)
     if not whole.any():
         whole[int(np.argmax(generated.values))] = 1
     taken = []
@@ -229,7 +206,7 @@ def leader(task: Task, columns: Sequence[Column]) -> IntegerProgram:
     used = sparse.hstack([sparse.csr_array(-used), sparse.csr_array((len(task.costs), rows), dtype=np.int64)])
     parts = [holds, -holds, used] if task.exactly else [holds, used]
     least = [task.needed, -task.needed, -task.counts] if task.exactly else [task.needed, -task.counts]
-    high = PENALTY * max(int(task.costs.max(initial=0)), 1)
+    high = LEFT_OUT_PENALTY * max(int(task.costs.max(initial=0)), 1)
     return IntegerProgram(
         matrix=sparse.csr_array(sparse.vstack(parts)),
         least=np.concatenate(least),
@@ -246,4 +223,4 @@ def _row_prices(task: Task, duals: Floats) -> Floats:
 
 
 def _round_up(bound: float) -> int:
-    return math.ceil(bound - ROUNDING)
+    return math.ceil(bound - BOUND_ROUNDING)

@@ -21,7 +21,7 @@ from placer.model.running import running_nics, settle_running
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.program import exact_cost
 
-MOMENTS = 8
+TIME_PARTS = 8
 """One moment gets at most the time divided by this number."""
 
 
@@ -54,16 +54,9 @@ def bound_over_time(
 
     The NICs on which instances already run are in use at one moment, before the first arrival.
 
-    Parameters
-    ----------
-    fullest
-        The static optimum of the fullest moment.
-    enough
-        The cost of the best plan: with a bound that high, no other moment is examined.
-    seconds
-        Seconds after which no other moment is examined.
-    solver
-        As of `optimal_plan`.
+    `fullest`: the static optimum of the fullest moment. `enough`: the cost of the best plan: with a bound that high, no
+    other moment is examined. `seconds`: seconds after which no other moment is examined. `solver`: as of
+    `optimal_plan`.
     """
     deadline = time.monotonic() + seconds
     moments = peaks(arrivals, kinds)
@@ -73,7 +66,7 @@ def bound_over_time(
     for moment in moments[1:]:
         if time.monotonic() >= deadline or max(at_first, *map(_cost_bound, found)) >= enough - 1e-9:
             break
-        found.append(_static_optimum(arrivals, moment, kinds, oracles, time_limit=seconds / MOMENTS, solver=solver))
+        found.append(_static_optimum(arrivals, moment, kinds, oracles, time_limit=seconds / TIME_PARTS, solver=solver))
     return BoundOverTime(
         lower_bound=max(at_first, *map(_cost_bound, found)),
         nics_lower_bound=max(len(running), *(0 if optimum.unplaced else optimum.nics_lower_bound for optimum in found)),
@@ -166,8 +159,7 @@ class _NicOverTime:
         self.arrivals: list[Arrival] = []
 
     def co_locations_with(self, arrival: Arrival) -> Iterator[list[Arrival]]:
-        """The co-locations of the NIC during the stay of one more arrival, as lists of arrivals."""
-        neighbours = [one for one in self.arrivals if _overlap(one, arrival)]
+        neighbours = [other for other in self.arrivals if _overlap(other, arrival)]
         changes = {
             arrival.begins,
             *(neighbour.begins for neighbour in neighbours),
@@ -175,7 +167,7 @@ class _NicOverTime:
         }
         for moment in sorted(changes):
             if _is_present(arrival, moment):
-                yield [one for one in [*neighbours, arrival] if _is_present(one, moment)]
+                yield [other for other in [*neighbours, arrival] if _is_present(other, moment)]
 
     def free_cores(self, arrival: Arrival) -> int:
         """The cores that are free throughout the stay of one more arrival."""

@@ -23,14 +23,8 @@ from profiles.shown import Shown
 class Duals(Shown):
     """Prices that are safe against rounding: lowered until no pattern is worth more than it costs.
 
-    Parameters
-    ----------
-    groups
-        The tenants.
-    of_groups
-        By group, the price of each of its tenants, in the order of `TenantGroup.tenants`.
-    of_kinds
-        By NIC kind, the price of one NIC on top of its cost; 0 where there is no limit.
+    `of_groups`: by group, the price of each of its tenants, in the order of `TenantGroup.tenants`. `of_kinds`: by NIC
+    kind, the price of one NIC on top of its cost; 0 where there is no limit.
     """
 
     groups: tuple[TenantGroup, ...]
@@ -46,7 +40,7 @@ class Duals(Shown):
         }
 
 
-SAFETY = 1e-9
+PRICE_SAFETY = 1e-9
 """Share by which prices are lowered, and NIC prices raised, so that sums in exact arithmetic keep their limits."""
 
 
@@ -70,10 +64,12 @@ def duals_of(
     unit = float(costs_in_units(kinds)[1])
     unlimited = np.array([kind.count is None for kind in kinds])[patterns.kind]
     too_high = unlimited & (worth > cost)
-    share = float(np.min(cost[too_high] / worth[too_high], initial=1.0)) * (1 - SAFETY)
+    share = float(np.min(cost[too_high] / worth[too_high], initial=1.0)) * (1 - PRICE_SAFETY)
     over = worth * share - cost
     of_kinds = [
-        0.0 if kind.count is None else float(np.max(over[patterns.kind == number], initial=0.0)) * unit * (1 + SAFETY)
+        0.0
+        if kind.count is None
+        else float(np.max(over[patterns.kind == number], initial=0.0)) * unit * (1 + PRICE_SAFETY)
         for number, kind in enumerate(kinds)
     ]
     of_groups = [np.zeros(len(group.tenants)) for group in groups]

@@ -13,7 +13,7 @@ from placer.model.oracle import Oracle
 from placer.optimal.optimum import Optimum
 from placer.optimal.program import exact_cost
 
-TRIED = 32
+MAX_TRIED_TENANTS = 32
 """Tenants among which the first plan looks for the next one to put on a NIC."""
 
 NicAssignment = tuple[int, tuple[Tenant, ...]]
@@ -28,14 +28,13 @@ class Incumbent:
     unplaced: tuple[Tenant, ...]
 
     def cost(self, kinds: Sequence[NicKind]) -> Fraction:
-        """Cost of its NICs."""
         return sum((exact_cost(kinds[kind]) for kind, _ in self.nics), start=Fraction(0))
 
 
 def first_incumbent(
     tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle], deadline: float
 ) -> Incumbent:
-    """NICs filled one after another, cheapest kind first, each with tenants that fit among the next `TRIED` waiting.
+    """NICs filled one after another, cheapest kind first, each with those that fit of the next `MAX_TRIED_TENANTS`.
 
     After the deadline, every tenant gets a NIC of its own.
     """
@@ -56,15 +55,15 @@ def first_incumbent(
                 nics.append((number, tuple(carried)))
                 used += 1
             else:
-                skipped += waiting[:TRIED]
-                waiting = waiting[TRIED:]
+                skipped += waiting[:MAX_TRIED_TENANTS]
+                waiting = waiting[MAX_TRIED_TENANTS:]
         waiting = skipped + waiting
     return Incumbent(tuple(nics), tuple(waiting))
 
 
 def _fitting(carried: Sequence[Tenant], waiting: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> Iterator[Tenant]:
     """Of the next tenants waiting, those that can share a NIC with the tenants that it carries."""
-    tried = waiting[:TRIED]
+    tried = waiting[:MAX_TRIED_TENANTS]
     able = feasible(kind, oracle, [(*carried, tenant) for tenant in tried])
     return (tenant for tenant, fits in zip(tried, able, strict=True) if fits)
 

@@ -17,12 +17,10 @@ from scipy.optimize import linprog
 from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns
 from profiles.arrays import Floats, Ints
 
-WIDTHS = (300, 30_000)
+BEAM_WIDTHS = (300, 30_000)
 """Sets of one size kept at most: few in the first attempt, more where that finds nothing."""
 
 MOST_COLUMNS = 40
-"""Sets returned at most."""
-
 LEAST_WEIGHT = 1e-9
 """Weight of an item of no size, so that price per weight is a number."""
 
@@ -39,17 +37,11 @@ class _Sets:
 class KnapsackPricer:
     """The worker for one kind of bin, of cost 1.
 
-    Parameters
-    ----------
-    capacities
-        Of the bin, shape (dimensions,).
-    sizes
-        Of every item, none below zero, shape (items, dimensions).
-    widths
-        Sets of one size that are kept at most, from the first attempt to the last.
+    `capacities`: of the bin, shape (dimensions,). `sizes`: of every item, none below zero, shape (items, dimensions).
+    `widths`: sets of one size that are kept at most, from the first attempt to the last.
     """
 
-    def __init__(self, capacities: Ints, sizes: Ints, widths: tuple[int, ...] = WIDTHS) -> None:
+    def __init__(self, capacities: Ints, sizes: Ints, widths: tuple[int, ...] = BEAM_WIDTHS) -> None:
         self.capacities = capacities
         self.sizes = sizes
         self.widths = widths
@@ -86,7 +78,7 @@ class _SetSearch:
         bound = self._most_to_add(0, layer.room)
         found: list[tuple[float, tuple[int, ...]]] = []
         while len(layer.worth):
-            grown = self._grown(layer, deadline)
+            grown = self._grow(layer, deadline)
             if grown is None:
                 most = max(most, float(bound.max()))
                 break
@@ -106,7 +98,7 @@ class _SetSearch:
             most = max(most, found[0][0])
         return [members for _, members in found[:MOST_COLUMNS]], most
 
-    def _grown(self, layer: _Sets, deadline: float) -> tuple[_Sets, Floats] | None:
+    def _grow(self, layer: _Sets, deadline: float) -> tuple[_Sets, Floats] | None:
         """Sets with one more item that may become worth more than a bin, and a bound on the worth of each.
 
         None after the deadline.

@@ -14,23 +14,18 @@ from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
 from placer.model.running import RunningNic
 from placer.optimal.duals import Duals
 from placer.optimal.optimum import Optimum
-from placer.optimal.program import ROUNDING, exact_cost
+from placer.optimal.program import BOUND_ROUNDING, exact_cost
 from profiles import CoLocation, Workload
 
 NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]
-"""The NICs of a plan: the kind of each, and its tenants."""
 
 
 @dataclass(frozen=True, eq=False)
 class MergedKinds:
     """NIC kinds after merging.
 
-    Parameters
-    ----------
-    kinds, oracles
-        The merged kinds, numbered by their `index`, and the oracle of each.
-    members
-        By merged kind, the kinds of the fleet that it stands for.
+    `kinds`, `oracles`: the merged kinds, numbered by their `index`, and the oracle of each. `members`: by merged kind,
+    the kinds of the fleet that it stands for.
     """
 
     kinds: tuple[NicKind, ...]
@@ -51,7 +46,6 @@ class MergedKinds:
         )
 
     def merge(self, nics: NicPlan) -> NicPlan:
-        """The NICs of a plan, each of its merged kind."""
         return [(self.kinds[self.number_of(kind)], tenants) for kind, tenants in nics]
 
     def number_of(self, kind: NicKind) -> int:
@@ -133,11 +127,11 @@ class BesideRunning(Oracle):
         whole = [co_location_of((*self._workloads, *further)) for further in co_locations]
         lowest = map(lowest_by_workload, whole, self.oracle.throughput(whole))
         return [
-            [kpps[workload] if self._kept(kpps) else 0.0 for workload in further]
+            [kpps[workload] if self._keeps_slas(kpps) else 0.0 for workload in further]
             for further, kpps in zip(co_locations, lowest, strict=True)
         ]
 
-    def _kept(self, kpps: dict[Workload, float]) -> bool:
+    def _keeps_slas(self, kpps: dict[Workload, float]) -> bool:
         """Whether all that already run keep their SLAs at these throughputs."""
         return all(tenant.sla.is_met(kpps[tenant.workload], self.solo(tenant.workload)) for tenant in self.tenants)
 
@@ -149,14 +143,8 @@ class BesideRunning(Oracle):
 class KindsBesideRunning:
     """The kinds of a fleet, less the NICs on which instances already run, and a kind for each class of those.
 
-    Parameters
-    ----------
-    kinds, oracles
-        The fleet's kinds, then the others; and the oracle of each.
-    fleet
-        The fleet's kinds as they are.
-    classes
-        By further kind, its NICs.
+    `kinds`, `oracles`: the fleet's kinds, then the others; and the oracle of each. `fleet`: the fleet's kinds as they
+    are. `classes`: by further kind, its NICs.
     """
 
     kinds: tuple[NicKind, ...]
@@ -188,7 +176,7 @@ class KindsBesideRunning:
         """The indices of the further kinds."""
         return frozenset(range(len(self.fleet), len(self.kinds)))
 
-    def restored(self, optimum: Optimum) -> Optimum:
+    def restore(self, optimum: Optimum) -> Optimum:
         """The plan and its bounds with all that already runs, in terms of the fleet's kinds."""
         waiting = [list(nics) for nics in self.classes]
         nics = []
@@ -203,7 +191,7 @@ class KindsBesideRunning:
         given = sum(map(exact_cost, in_use), start=Fraction(0))
         bound = given + Fraction(repr(optimum.lower_bound))
         highest = max(map(exact_cost, self.fleet))
-        fewest = ceil(bound / highest - Fraction(ROUNDING)) if highest else 0
+        fewest = ceil(bound / highest - Fraction(BOUND_ROUNDING)) if highest else 0
         return replace(
             optimum,
             nics=nics,

@@ -35,8 +35,6 @@ CarriedNic = tuple[int, tuple[int, ...]]
 """A NIC in use: the number of its kind, and the classes of its tenants, ascending."""
 
 State = tuple[CarriedNic, ...]
-"""The NICs in use, ascending."""
-
 PlanValue = tuple[int, Fraction, int]
 """Arrivals rejected, cost, and NICs to buy where some are owned; the lower the better."""
 
@@ -78,14 +76,8 @@ def search_moments(
 
     Of plans that cost the same it is one with fewest NICs to buy, where some are owned.
 
-    Parameters
-    ----------
-    better_than
-        Plans that are no better are not looked at.
-    deadline
-        Of `time.monotonic`.
-    fewest_nics
-        Whether to minimise the peak number of NICs of all kinds together instead of the cost.
+    `better_than`: plans that are no better are not looked at. `deadline`: of `time.monotonic`. `fewest_nics`: whether
+    to minimise the peak number of NICs of all kinds together instead of the cost.
     """
     merged = MergedKinds.of(kinds, oracles)
     running = running_nics(arrivals, kinds)
@@ -189,8 +181,8 @@ class _MomentSearch:
         known = layer.get(state, [])
         for step in steps:
             self.steps += 1
-            if not any(_dominates(one, step) for one in known):
-                known = [*(one for one in known if not _dominates(step, one)), step]
+            if not any(_dominates(other, step) for other in known):
+                known = [*(other for other in known if not _dominates(step, other)), step]
         if self.steps > MOST_STEPS or time.monotonic() >= self.deadline:
             raise _GaveUp
         if known:

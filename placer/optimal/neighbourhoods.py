@@ -34,19 +34,15 @@ from placer.optimal.patterns import co_locations_on, co_locations_within, group_
 from placer.optimal.program import costs_in_units, exact_cost
 
 WITH_FREE_CORES = 2
-ANY = 2
+ANY_NICS = 2
 """NICs whose tenants are placed again at once: preferably with free cores, and any others."""
 
-EJECTIONS = 400
-"""Ejections after which the attempt to empty a NIC ends."""
-
+MAX_EJECTIONS = 400
 MOST_ON_GPU = 3_000
 """With more co-locations on a kind of GPU, the chosen NICs are left as they are."""
 
 PROGRAM_SECONDS = 2.0
-"""Time limit of one pattern program."""
-
-SHARE = 0.5
+COLUMNS_AFTER_SHARE = 0.5
 """Share of the time after which columns are generated, for half of the remaining time."""
 
 
@@ -66,8 +62,8 @@ def neighbourhood_plan(
     """
     incumbent = start or first_incumbent(tenants, kinds, oracles, deadline)
     search = _NeighbourhoodSearch(kinds, oracles, solver, deadline, in_use)
-    while not search.ended(incumbent):
-        incumbent = search.improved(incumbent)
+    while not search.is_over(incumbent):
+        incumbent = search.improve(incumbent)
     cost, bound = incumbent.cost(kinds), search.bound(incumbent)
     return Optimum(
         nics=[(kinds[kind], on_nic) for kind, on_nic in incumbent.nics],
@@ -75,7 +71,7 @@ def neighbourhood_plan(
         cost=float(cost),
         lower_bound=float(min(cost, bound)),
         nics_lower_bound=search.nics_bound(incumbent),
-        proven=search.proven(incumbent),
+        proven=search.is_proven(incumbent),
     )
 
 
@@ -83,12 +79,7 @@ class _NeighbourhoodSearch:
     """The bounds and the remaining time while an incumbent is improved."""
 
     def __init__(
-        self,
-        kinds: Sequence[NicKind],
-        oracles: Sequence[Oracle],
-        solver: str,
-        deadline: float,
-        in_use: Collection[int],
+        self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], solver: str, deadline: float, in_use: Collection[int]
     ) -> None:
         self.kinds = kinds
         self.in_use = in_use
@@ -100,11 +91,10 @@ class _NeighbourhoodSearch:
         self.ejections = EjectionSearch(kinds, oracles, self.chance)
         self.by_cores: dict[int, tuple[int, int]] = {}
         self.generated: Fraction | None = None
-        self.generating_at = time.monotonic() + SHARE * self.remaining
+        self.generating_at = time.monotonic() + COLUMNS_AFTER_SHARE * self.remaining
 
     @property
     def remaining(self) -> float:
-        """Remaining seconds."""
         return self.deadline - time.monotonic()
 
     def bound(self, incumbent: Incumbent) -> Fraction:
@@ -118,22 +108,21 @@ class _NeighbourhoodSearch:
         highest = max(costs)
         return max(fewest, math.ceil(self._generate(incumbent) / highest)) if highest else fewest
 
-    def proven(self, incumbent: Incumbent) -> bool:
+    def is_proven(self, incumbent: Incumbent) -> bool:
         """Whether the incumbent places every tenant, and its cost is the bound."""
         return not incumbent.unplaced and incumbent.cost(self.kinds) <= self.bound(incumbent)
 
-    def ended(self, incumbent: Incumbent) -> bool:
-        """Whether the time is over, or the incumbent proven."""
-        return self.proven(incumbent) or self.remaining <= 0
+    def is_over(self, incumbent: Incumbent) -> bool:
+        return self.is_proven(incumbent) or self.remaining <= 0
 
-    def improved(self, incumbent: Incumbent) -> Incumbent:
+    def improve(self, incumbent: Incumbent) -> Incumbent:
         """The incumbent after one more step, no worse: a NIC emptied, or a few placed again, or once by columns."""
         if self.generated is None and time.monotonic() >= self.generating_at:
             until = time.monotonic() + self.remaining / 2
             incumbent, self.generated = generate_plan(incumbent, self.kinds, self.oracles, deadline=until)
             return incumbent
         until = self.deadline if self.generated is not None else self.generating_at
-        emptied = self.ejections.with_one_nic_fewer(incumbent, steps=EJECTIONS, deadline=until)
+        emptied = self.ejections.with_one_nic_fewer(incumbent, steps=MAX_EJECTIONS, deadline=until)
         return emptied or _improve(incumbent, self.kinds, self.oracles, self.chance, self.solver, self.in_use)
 
     def _cores(self, incumbent: Incumbent) -> tuple[int, int]:
@@ -163,7 +152,7 @@ def _improve(
     everywhere = range(len(incumbent.nics))
     with_free_cores = sorted(everywhere, key=lambda i: -free(incumbent.nics[i]) * chance.random())[:WITH_FREE_CORES]
     others = sorted(set(everywhere) - set(with_free_cores))
-    chosen = {*with_free_cores, *chance.sample(others, min(len(others), ANY))}
+    chosen = {*with_free_cores, *chance.sample(others, min(len(others), ANY_NICS))}
     kept = [nic for i, nic in enumerate(incumbent.nics) if i not in chosen]
     emptied = [nic for i, nic in enumerate(incumbent.nics) if i in chosen]
     added = chance.sample(incumbent.unplaced, min(len(incumbent.unplaced), 2))
@@ -173,7 +162,7 @@ def _improve(
         for number, kind in enumerate(kinds)
     ]
     if in_use:  # of NICs that are in use anyway, and carry no further tenants, a few are enough at once
-        looked_at = {*(used for used, _ in emptied), *chance.sample(sorted(in_use), min(len(in_use), ANY))}
+        looked_at = {*(used for used, _ in emptied), *chance.sample(sorted(in_use), min(len(in_use), ANY_NICS))}
         still_free = [
             replace(kind, count=0) if number in in_use and number not in looked_at else kind
             for number, kind in enumerate(still_free)
@@ -215,10 +204,10 @@ def _improve(
 # Operations Research Letters 37(5), 2009. https://doi.org/10.1016/j.orl.2009.04.006
 
 
-BATCH = 64
+QUERY_SIZE = 64
 """Co-locations of one query, those first that eject the tenants easiest to place."""
 
-SWAPS = 16
+MAX_SWAPS = 16
 """Pairs of NICs that may swap tenants after an ejection."""
 
 Tenants = tuple[Tenant, ...]
@@ -230,14 +219,7 @@ Move = tuple[int, Tenant | None]
 class EjectionSearch:
     """Empties one NIC after another, and counts how often each tenant is hard to place.
 
-    Parameters
-    ----------
-    kinds
-        The kinds of NIC in the fleet.
-    oracles
-        By kind, the throughputs in a co-location; repeated queries cost nothing.
-    chance
-        Source of randomness.
+    `oracles`: by kind, the throughputs in a co-location; repeated queries cost nothing.
     """
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], chance: random.Random) -> None:
@@ -267,7 +249,7 @@ class EjectionSearch:
                 return None
             number, ejected = move
             kind, on_nic = nics[number]
-            nics[number] = kind, (*(one for one in on_nic if one is not ejected), tenant)
+            nics[number] = kind, (*(member for member in on_nic if member is not ejected), tenant)
             if ejected is not None:
                 pool.append(ejected)
                 self._swap_at_random(nics)
@@ -291,8 +273,8 @@ class EjectionSearch:
         ]
         self.chance.shuffle(ejections)
         ejections.sort(key=self._difficulty)
-        for first in range(0, len(ejections), BATCH):
-            if found := self._feasible(tenant, ejections[first : first + BATCH], nics):
+        for first in range(0, len(ejections), QUERY_SIZE):
+            if found := self._feasible(tenant, ejections[first : first + QUERY_SIZE], nics):
                 return min(found, key=self._difficulty)
         return None
 
@@ -301,7 +283,7 @@ class EjectionSearch:
         able: list[Move] = []
         for kind, oracle in zip(self.kinds, self.oracles, strict=True):
             on_kind = [(number, ejected) for number, ejected in moves if nics[number][0] == kind.index]
-            groups = [(*(one for one in nics[number][1] if one is not out), tenant) for number, out in on_kind]
+            groups = [(*(member for member in nics[number][1] if member is not out), tenant) for number, out in on_kind]
             able += [move for move, fits in zip(on_kind, feasible(kind, oracle, groups), strict=True) if fits]
         return able
 
@@ -310,7 +292,7 @@ class EjectionSearch:
         for kind, oracle in zip(self.kinds, self.oracles, strict=True):
             numbers = [number for number, (used, _) in enumerate(nics) if used == kind.index]
             self.chance.shuffle(numbers)
-            pairs = list(zip(numbers[::2], numbers[1::2], strict=False))[:SWAPS]
+            pairs = list(zip(numbers[::2], numbers[1::2], strict=False))[:MAX_SWAPS]
             swapped = [self._swap(nics[one][1], nics[other][1]) for one, other in pairs]
             able = feasible(kind, oracle, [group for both in swapped for group in both])
             for at, (pair, groups) in enumerate(zip(pairs, swapped, strict=True)):
@@ -320,10 +302,7 @@ class EjectionSearch:
 
     def _swap(self, one: Tenants, other: Tenants) -> tuple[Tenants, Tenants]:
         first, second = self.chance.randrange(len(one)), self.chance.randrange(len(other))
-        return (
-            (*one[:first], *one[first + 1 :], other[second]),
-            (*other[:second], *other[second + 1 :], one[first]),
-        )
+        return ((*one[:first], *one[first + 1 :], other[second]), (*other[:second], *other[second + 1 :], one[first]))
 
     def _difficulty(self, move: Move) -> int:
         return 0 if move[1] is None else self.difficulty[move[1].id]

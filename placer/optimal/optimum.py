@@ -17,28 +17,17 @@ from profiles import CoLocation
 class Optimum:
     """A plan in which every SLA is met, and lower bounds on all such plans that place as many tenants.
 
-    Parameters
-    ----------
-    nics
-        NICs in use: the kind of each, and its tenants.
-    unplaced
-        Tenants without a NIC: their SLA cannot be met, or the fleet has too few NICs.
-    cost
-        Sum of the costs of `nics`.
-    lower_bound
-        No plan that places as many tenants costs less; at unit cost a whole number of NICs.
-    nics_lower_bound
-        No such plan uses fewer NICs, whatever its cost.
-    proven
-        Whether no plan places more tenants, and none that places as many costs less.
-    duals
-        Prices that prove this bound, or the lower one of the relaxation; None where not all co-locations were queried.
-    departure_safe
-        Whether every SLA is known to be met by any part of a NIC's tenants, too, before arrivals and after departures.
-    seconds
-        Time of the search, without queries of oracles.
-    oracle_seconds
-        Time of these queries.
+    `nics`: NICs in use: the kind of each, and its tenants.
+    `unplaced`: tenants without a NIC: their SLA cannot be met, or the fleet has too few NICs.
+    `lower_bound`: no plan that places as many tenants costs less; at unit cost a whole number of NICs.
+    `nics_lower_bound`: no such plan uses fewer NICs, whatever its cost.
+    `proven`: whether no plan places more tenants, and none that places as many costs less.
+    `duals`: prices that prove this bound, or the lower one of the relaxation; None where not all co-locations were
+        queried.
+    `departure_safe`: whether every SLA is known to be met by any part of a NIC's tenants, too, before arrivals and
+        after departures.
+    `seconds`: time of the search, without queries of oracles.
+    `oracle_seconds`: time of these queries.
     """
 
     nics: list[tuple[NicKind, tuple[Tenant, ...]]]
@@ -56,8 +45,7 @@ class Optimum:
 # An oracle that measures the seconds that its queries take.
 
 
-BATCH = 256
-"""Co-locations of one query where progress is shown."""
+QUERY_SIZE = 256
 
 
 class TimedOracle(Oracle):
@@ -71,12 +59,12 @@ class TimedOracle(Oracle):
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         began = time.monotonic()
-        if self.progress is None or len(co_locations) <= BATCH:
+        if self.progress is None or len(co_locations) <= QUERY_SIZE:
             answers = self.oracle.throughput(co_locations)
         else:
             answers = []
-            for first in range(0, len(co_locations), BATCH):
-                answers += self.oracle.throughput(co_locations[first : first + BATCH])
+            for first in range(0, len(co_locations), QUERY_SIZE):
+                answers += self.oracle.throughput(co_locations[first : first + QUERY_SIZE])
                 self.progress(len(answers), len(co_locations))
         self.seconds += time.monotonic() - began
         return answers

@@ -35,9 +35,7 @@ MOST_SETS = 3_000_000
 """More sets than this are never listed."""
 
 LARGEST_FILE = 100_000_000
-LARGEST = 2**40
-"""Numbers up to this add up without overflow."""
-
+LARGEST_NUMBER = 2**40
 MOST_ITEMS = 100_000
 
 
@@ -45,12 +43,7 @@ MOST_ITEMS = 100_000
 class Packing:
     """Items to pack.
 
-    Parameters
-    ----------
-    capacities
-        Of every bin, shape (dimensions,).
-    sizes
-        Of every item, shape (items, dimensions).
+    `capacities`: of every bin, shape (dimensions,). `sizes`: of every item, shape (items, dimensions).
     """
 
     capacities: Ints
@@ -79,33 +72,30 @@ class Packed:
 def read_vbp(path: Path) -> Packing:
     """The instance in a `.vbp` file: dimensions, capacities, number of items, then sizes and quantity of every item.
 
-    Raises
-    ------
-    InputError
-        If the file is no such file, or an item fits no bin.
+    Raises InputError if the file is no such file, or an item fits no bin.
     """
     try:
         numbers = [int(word) for word in read_text(path, LARGEST_FILE).split()]
     except ValueError as error:
-        raise _refused(path, "is not a .vbp file: it holds whole numbers only") from error
-    if max(map(abs, numbers), default=0) > LARGEST:
-        raise _refused(path, f"{max(numbers, key=abs)} is too large a number")
+        raise _refuse(path, "is not a .vbp file: it holds whole numbers only") from error
+    if max(map(abs, numbers), default=0) > LARGEST_NUMBER:
+        raise _refuse(path, f"{max(numbers, key=abs)} is too large a number")
     dimensions = numbers[0] if numbers else 0
     if dimensions < 1 or len(numbers) < dimensions + 2 or min(numbers[: dimensions + 2]) < 0:
-        raise _refused(path, "expected dimensions, capacities and the number of items, none of them negative")
+        raise _refuse(path, "expected dimensions, capacities and the number of items, none of them negative")
     capacities = np.array(numbers[1 : dimensions + 1], dtype=np.int64)
     rows = numbers[dimensions + 2 :]
     items = numbers[dimensions + 1]
     if len(rows) != items * (dimensions + 1):
-        raise _refused(path, f"expected {items} items of {dimensions} sizes and a quantity, got {len(rows)} numbers")
+        raise _refuse(path, f"expected {items} items of {dimensions} sizes and a quantity, got {len(rows)} numbers")
     table = np.array(rows, dtype=np.int64).reshape(items, dimensions + 1)
     if np.any(table[:, -1:] < 0):
-        raise _refused(path, "a quantity is negative")
+        raise _refuse(path, "a quantity is negative")
     if table[:, -1].sum() > MOST_ITEMS:
-        raise _refused(path, f"{table[:, -1].sum():,} items are more than {MOST_ITEMS:,}")
+        raise _refuse(path, f"{table[:, -1].sum():,} items are more than {MOST_ITEMS:,}")
     too_large = np.flatnonzero(np.any(table[:, :-1] > capacities, axis=1))
     if len(too_large):
-        raise _refused(path, f"item {too_large[0]} is larger than a bin")
+        raise _refuse(path, f"item {too_large[0]} is larger than a bin")
     return Packing(capacities, np.repeat(table[:, :-1], table[:, -1], axis=0))
 
 
@@ -122,7 +112,13 @@ def pack(packing: Packing, *, time_limit: float = 60.0, solver: str = "cp-sat") 
         if sets is None and not packed.proven:
             sets = _patterns(packing, MOST_SETS, deadline)
         if sets is not None:
-            packed = _by_listing(packing, packed, sets, solver, deadline)
+            # the best bins from all sets, or the best found until the deadline, and the higher bound
+            program, start = _program(sets, packed.assignment, packing)
+            solution = solve(program, start, solver=solver, deadline=deadline)
+            chosen = sets[np.repeat(np.arange(len(sets)), solution.values)]
+            packed = replace(
+                packed, assignment=_each_item_once(chosen.tolist()), lower_bound=max(packed.lower_bound, solution.bound)
+            )
     return replace(packed, seconds=time.monotonic() - began)
 
 
@@ -137,16 +133,6 @@ def _by_generation(packing: Packing, packed: Packed, deadline: float) -> Packed:
     packed = replace(packed, lower_bound=generated.bound)
     plan, _ = dive(task, generated.columns, worker, below=bins, deadline=deadline)
     return replace(packed, assignment=_each_item_once([column.rows for column in plan])) if plan else packed
-
-
-def _by_listing(packing: Packing, packed: Packed, sets: Ints, solver: str, deadline: float) -> Packed:
-    """The best bins from all sets, or the best found until the deadline, and the higher bound."""
-    program, start = _program(sets, packed.assignment, packing)
-    solution = solve(program, start, solver=solver, deadline=deadline)
-    chosen = sets[np.repeat(np.arange(len(sets)), solution.values)]
-    return replace(
-        packed, assignment=_each_item_once(chosen.tolist()), lower_bound=max(packed.lower_bound, solution.bound)
-    )
 
 
 def _patterns(packing: Packing, most: int, deadline: float) -> Ints | None:
@@ -228,7 +214,7 @@ def _each_item_once(chosen: Iterable[Iterable[int]]) -> list[list[int]]:
     return [members for members in bins if members]
 
 
-def _refused(path: Path, message: str) -> InputError:
+def _refuse(path: Path, message: str) -> InputError:
     return InputError.of(str(path), message)
 
 
@@ -274,21 +260,14 @@ def _in_one_dimension(capacity: int, sizes: Ints) -> int:
 # full bins are passed over at once.
 
 
-BLOCK = 128
-"""Bins of one block."""
+BLOCK_SIZE = 128
 
 
 def first_fit_decreasing(capacities: Ints, sizes: Ints, deadline: float) -> list[list[int]]:
     """Items, largest share of the total first, each in the first bin that has room for it.
 
-    Parameters
-    ----------
-    capacities
-        Of every bin, shape (dimensions,).
-    sizes
-        Of every item, none above the capacities, shape (items, dimensions).
-    deadline
-        Of `time.monotonic`; after it, an item goes into the last bin or into a new one.
+    `capacities`: of every bin, shape (dimensions,). `sizes`: of every item, none above the capacities, shape (items,
+    dimensions). `deadline`: of `time.monotonic`; after it, an item goes into the last bin or into a new one.
     """
     share = sizes / np.maximum(sizes.sum(axis=0), 1)
     largest_first = np.argsort(-share.sum(axis=1), kind="stable").tolist()
@@ -322,20 +301,19 @@ class _Rooms:
     """The room left in every bin, and the largest room in every block of bins; bins not yet in use are empty."""
 
     def __init__(self, capacities: Ints, bins: int) -> None:
-        blocks = -(-bins // BLOCK)
-        self.room = np.tile(capacities, (blocks * BLOCK, 1))
+        blocks = -(-bins // BLOCK_SIZE)
+        self.room = np.tile(capacities, (blocks * BLOCK_SIZE, 1))
         self.largest = np.tile(capacities, (blocks, 1))
 
     def first_with(self, size: Ints) -> int:
-        """The first bin that has room for the size."""
         for block in np.flatnonzero(np.all(self.largest >= size, axis=1)).tolist():
-            fitting = np.flatnonzero(np.all(self.room[block * BLOCK : (block + 1) * BLOCK] >= size, axis=1))
+            fitting = np.flatnonzero(np.all(self.room[block * BLOCK_SIZE : (block + 1) * BLOCK_SIZE] >= size, axis=1))
             if len(fitting):
-                return block * BLOCK + int(fitting[0])
+                return block * BLOCK_SIZE + int(fitting[0])
         raise AssertionError("An item is larger than a bin.")
 
     def take(self, number: int, size: Ints) -> None:
         """Put an item of the size into the bin."""
         self.room[number] -= size
-        block = number // BLOCK
-        self.largest[block] = self.room[block * BLOCK : (block + 1) * BLOCK].max(axis=0)
+        block = number // BLOCK_SIZE
+        self.largest[block] = self.room[block * BLOCK_SIZE : (block + 1) * BLOCK_SIZE].max(axis=0)

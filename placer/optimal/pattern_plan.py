@@ -154,7 +154,7 @@ def _nics_of(nic_of_slot: Ints, pattern_of: Ints, patterns: Patterns, group: int
 # Owned NICs: of the solutions of the pattern program that cost the same, one for which fewest NICs must be bought.
 
 
-SECONDS = 5.0
+CHOICE_SECONDS = 5.0
 """Most seconds of this search: it chooses among plans of one cost."""
 
 
@@ -194,5 +194,5 @@ def with_owned_first(
         patterns=program.patterns + len(for_sale),
     )
     start = np.insert(values, program.patterns, bought)
-    found = solve(buying, start, solver=solver, deadline=min(deadline, time.monotonic() + SECONDS)).values
+    found = solve(buying, start, solver=solver, deadline=min(deadline, time.monotonic() + CHOICE_SECONDS)).values
     return np.delete(found, np.arange(program.patterns, buying.patterns))

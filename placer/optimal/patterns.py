@@ -34,16 +34,9 @@ class Patterns:
     pattern hold only when every slot is taken. Strict patterns are needed because an oracle need not be monotone: where
     a tenant departs, the throughput of the others may fall.
 
-    Parameters
-    ----------
-    kind
-        Number of the NIC kind, shape (patterns,).
-    slots
-        Slots offered to each group, shape (patterns, groups).
-    levels
-        Level of those slots (`TenantGroup.levels`), shape (patterns, groups); 0 where there are none.
-    strict
-        Whether all slots must be taken, shape (patterns,).
+    `kind`: number of the NIC kind, shape (patterns,). `slots`: slots offered to each group, shape (patterns, groups).
+    `levels`: level of those slots (`TenantGroup.levels`), shape (patterns, groups); 0 where there are none. `strict`:
+    whether all slots must be taken, shape (patterns,).
     """
 
     kind: Ints
@@ -55,7 +48,6 @@ class Patterns:
         return len(self.kind)
 
     def take(self, which: npt.NDArray[np.bool_] | Ints) -> Patterns:
-        """Some of the patterns."""
         return Patterns(self.kind[which], self.slots[which], self.levels[which], self.strict[which])
 
 
@@ -102,7 +94,7 @@ def co_locations_on(kind: NicKind, groups: Sequence[TenantGroup], oracle: Oracle
         larger = [(*members, i) for members in level for (i,) in alone if i >= members[-1]]
         if len(larger) > ASKED_PER_CO_LOCATION * most:
             return [*found, *larger]
-        level = _admit([one for one in larger if _is_candidate(one, kind, groups, found)], groups, oracle)
+        level = _admit([pattern for pattern in larger if _is_candidate(pattern, kind, groups, found)], groups, oracle)
     return list(found)
 
 
@@ -210,15 +202,8 @@ class TenantGroup(Shown):
     The *level* of a slot is the number of tenants, the least demanding first, whose SLA it meets. Levels compare slots
     of different NIC kinds, and two throughputs between which no tenant's requirement lies have the same level.
 
-    Parameters
-    ----------
-    workload
-        The workload of all of them.
-    tenants
-        The least demanding first.
-    required
-        By NIC kind, the throughput (kpps) that each of `tenants` requires there, ascending; None where the kind cannot
-        run the workload.
+    `tenants`: the least demanding first. `required`: by NIC kind, the throughput (kpps) that each of `tenants` requires
+    there, ascending; None where the kind cannot run the workload.
     """
 
     workload: Workload

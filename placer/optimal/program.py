@@ -17,7 +17,7 @@ from placer.model.fleet import NicKind
 from placer.optimal.patterns import Patterns, TenantGroup
 from profiles.arrays import Floats, Ints
 
-ROUNDING = 1e-6
+BOUND_ROUNDING = 1e-6
 """A bound this little above a whole number is not rounded up past it."""
 
 LARGEST_COST = 10**6
@@ -43,14 +43,8 @@ class IntegerProgram:
     all of them no more than the tenants placed. A matching that saturates the tenants and another that saturates the
     strict slots make one that does both (Mendelsohn and Dulmage, 1958). Limited kinds add a row each.
 
-    Parameters
-    ----------
-    matrix, least, cost, upper
-        As above; all whole numbers.
-    patterns
-        How many of the variables are patterns; the others are tenants left out.
-    rows
-        What the first rows require; limits come after them.
+    `matrix`, `least`, `cost`, `upper`: as above; all whole numbers. `patterns`: how many of the variables are patterns;
+    the others are tenants left out. `rows`: what the first rows require; limits come after them.
     """
 
     matrix: sparse.csr_array
@@ -72,7 +66,6 @@ class IntegerProgram:
         return replace(self, cost=self.left_out)
 
     def leaving_out_at_most(self, tenants: int) -> IntegerProgram:
-        """The same program with a limit on the tenants left out."""
         row = sparse.csr_array(-self.left_out[None, :])
         return replace(
             self,
@@ -82,7 +75,6 @@ class IntegerProgram:
         )
 
     def costing_at_most(self, cost: int) -> IntegerProgram:
-        """The same program with a limit on its cost."""
         return replace(
             self,
             matrix=sparse.csr_array(sparse.vstack([self.matrix, sparse.csr_array(-self.cost[None, :])])),
@@ -113,7 +105,6 @@ class IntegerProgram:
 
 
 def program_of(patterns: Patterns, groups: Sequence[TenantGroup], kinds: Sequence[NicKind]) -> IntegerProgram:
-    """The pattern program of these patterns."""
     rows = _RowBuilder()
     for i, group in enumerate(groups):
         tenants, out = len(group.tenants), np.array([len(patterns) + i])
@@ -198,14 +189,8 @@ def exact_cost(kind: NicKind) -> Fraction:
 class WeakDuality:
     """The bound that row prices prove, exact or not: prices below zero count as zero, and rounding lowers the bound.
 
-    Parameters
-    ----------
-    value
-        A lower bound on the program's cost, not rounded.
-    reduced
-        What one more of each variable adds to that bound.
-    prices
-        The row prices that prove it, none below zero.
+    `value`: a lower bound on the program's cost, not rounded. `reduced`: what one more of each variable adds to that
+    bound. `prices`: the row prices that prove it, none below zero.
     """
 
     value: float
@@ -232,7 +217,7 @@ class WeakDuality:
     @property
     def _error(self) -> float:
         """An upper limit of the rounding error of the value."""
-        return ROUNDING * max(1.0, abs(self.value) * 1e-6)
+        return BOUND_ROUNDING * max(1.0, abs(self.value) * 1e-6)
 
     @property
     def bound(self) -> int:
@@ -242,5 +227,7 @@ class WeakDuality:
     def limits(self, program: IntegerProgram, cost: int) -> Ints:
         """How often each variable can be used at most by a solution that costs no more than `cost`."""
         room = max(cost - self.value, 0.0) + self._error
-        most = np.divide(room, self.reduced, out=np.full_like(self.reduced, np.inf), where=self.reduced > ROUNDING)
-        return np.minimum(program.upper, np.floor(np.minimum(most, program.upper) + ROUNDING)).astype(np.int64)
+        most = np.divide(
+            room, self.reduced, out=np.full_like(self.reduced, np.inf), where=self.reduced > BOUND_ROUNDING
+        )
+        return np.minimum(program.upper, np.floor(np.minimum(most, program.upper) + BOUND_ROUNDING)).astype(np.int64)

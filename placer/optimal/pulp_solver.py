@@ -10,17 +10,14 @@ from placer.optimal.program import IntegerProgram
 from profiles import InputError
 from profiles.arrays import Ints
 
-PREFIX = "pulp"
+PULP_PREFIX = "pulp"
 """The solver `pulp` is PuLP's own choice, `pulp:NAME` the one that PuLP calls NAME."""
 
 
 def refuse_unknown(solver: str) -> None:
     """Refuse a solver that PuLP does not have.
 
-    Raises
-    ------
-    InputError
-        When PuLP is not installed, or it does not find the solver.
+    Raises InputError when PuLP is not installed, or it does not find the solver.
     """
     known = _pulp().listSolvers(onlyAvailable=True)
     name = _name(solver) or next(iter(known), "")

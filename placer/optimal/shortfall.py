@@ -15,30 +15,19 @@ from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import co_locations_on, group_tenants, slots_and_levels
 
-SHOWN = 20
-"""Ids that a sentence lists at most."""
+MAX_LISTED_IDS = 20
 
 
 @dataclass(frozen=True)
 class Shortfall:
     """Why a plan rejects arrivals.
 
-    Parameters
-    ----------
-    left_out
-        Ids of the rejected arrivals.
-    proven
-        Whether it is proven that no plan rejects fewer.
-    everything
-        Whether no arrival is placed at all.
-    to_add
-        NICs, by model, with which every arrival is placed whose SLA any NIC can meet; None where that is not known.
-    to_add_proven
-        Whether it is proven that fewer NICs are not enough.
-    unsatisfiable
-        Ids of rejected arrivals whose SLA no NIC of the fleet meets, with any neighbours and any number of NICs.
-    reason
-        For an arrival whose SLA is not even met alone: the throughput it requires and the one it gets, in words.
+    `left_out`: ids of the rejected arrivals. `proven`: whether it is proven that no plan rejects fewer. `everything`:
+    whether no arrival is placed at all. `to_add`: NICs, by model, with which every arrival is placed whose SLA any NIC
+    can meet; None where that is not known. `to_add_proven`: whether it is proven that fewer NICs are not enough.
+    `unsatisfiable`: ids of rejected arrivals whose SLA no NIC of the fleet meets, with any neighbours and any number of
+    NICs. `reason`: for an arrival whose SLA is not even met alone: the throughput it requires and the one it gets, in
+    words.
     """
 
     left_out: tuple[str, ...]
@@ -50,13 +39,12 @@ class Shortfall:
     reason: str = ""
 
     def sentence(self) -> str:
-        """The shortfall in words."""
-        text = f"{self._reject()}: {listed(self.left_out)}."
+        text = f"{self._reject()}: {list_ids(self.left_out)}."
         if self.to_add:
             fewer = "" if self.to_add_proven else " (fewer may be enough)"
             text += f" NICs to add{fewer}: {', '.join(f'{count} {model}' for model, count in self.to_add.items())}."
         if self.unsatisfiable:
-            text += f" No NIC meets the SLA of {listed(self.unsatisfiable)}."
+            text += f" No NIC meets the SLA of {list_ids(self.unsatisfiable)}."
         return text + (f" {self.reason}." if self.reason else "")
 
     def _reject(self) -> str:
@@ -143,6 +131,6 @@ def _reason(tenant: Tenant, kinds: Sequence[NicKind], oracles: Sequence[Oracle])
     return f"{tenant.id} requires {required:g} kpps, and {nf} gets {max(alone):g} kpps alone on a NIC"
 
 
-def listed(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
-    return ", ".join(ids[:SHOWN]) + more
+def list_ids(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - MAX_LISTED_IDS:,} more" if len(ids) > MAX_LISTED_IDS else ""
+    return ", ".join(ids[:MAX_LISTED_IDS]) + more

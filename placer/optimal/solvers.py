@@ -25,10 +25,10 @@ SOLVERS = {
 PULP_BRIEFLY = 5.0
 """Seconds of a brief search through PuLP, whose solvers have no common measure of effort."""
 
-BRIEFLY = {"cp-sat": " max_deterministic_time:4", "highs": "\nmip_max_nodes=500"}
+BRIEF_SETTINGS = {"cp-sat": " max_deterministic_time:4", "highs": "\nmip_max_nodes=500"}
 """Settings for a brief search: an effort that is the same on every machine, unlike a number of seconds."""
 
-SIFTED = 8_000
+SIFTED_VARIABLES = 8_000
 """A relaxation with more variables than this is solved over a part of them at a time."""
 
 LEAST_IMPROVEMENT = 1e-7
@@ -62,8 +62,8 @@ def relaxation(program: IntegerProgram, seconds: float, start: Ints | None = Non
     began = time.monotonic()
     number = len(program.cost)
     active = np.arange(number)
-    if start is not None and number > SIFTED:
-        evenly = np.linspace(0, number - 1, SIFTED // 4).astype(np.int64)
+    if start is not None and number > SIFTED_VARIABLES:
+        evenly = np.linspace(0, number - 1, SIFTED_VARIABLES // 4).astype(np.int64)
         active = np.union1d(np.flatnonzero(start), np.append(evenly, np.arange(program.patterns, number)))
     best = WeakDuality.of(program, np.zeros(len(program.least)))
     while True:
@@ -75,7 +75,7 @@ def relaxation(program: IntegerProgram, seconds: float, start: Ints | None = Non
         duals = np.array(solver.dual_values())
         best = max(best, WeakDuality.of(program, duals), key=lambda proof: proof.value)
         reduced = program.cost - program.matrix.T @ np.maximum(duals, 0.0)
-        wanted = np.argsort(reduced, kind="stable")[: SIFTED // 4]
+        wanted = np.argsort(reduced, kind="stable")[: SIFTED_VARIABLES // 4]
         wanted = np.setdiff1d(wanted[reduced[wanted] < -LEAST_IMPROVEMENT], active)
         if not len(wanted):
             values = np.zeros(number)
@@ -89,19 +89,11 @@ def solve_integers(
 ) -> IntegerSolution:
     """The program's best whole numbers between `lower` and `upper`.
 
-    Parameters
-    ----------
-    start
-        A solution to start from, which need not be feasible; HiGHS ignores it.
-    solver
-        One of `SOLVERS`, `pulp`, or `pulp:NAME`.
-    seconds
-        Time limit.
-    briefly
-        Whether to give up after a few seconds' effort.
+    `start`: a solution to start from, which need not be feasible; HiGHS ignores it. `solver`: one of `SOLVERS`, `pulp`,
+    or `pulp:NAME`. `seconds`: time limit. `briefly`: whether to give up after a few seconds' effort.
     """
     free = np.flatnonzero(upper > 0)
-    if solver.startswith(pulp_solver.PREFIX):
+    if solver.startswith(pulp_solver.PULP_PREFIX):
         return _through_pulp(program, free, lower, upper, solver, min(seconds, PULP_BRIEFLY) if briefly else seconds)
     name, settings = SOLVERS[solver]
     model = _model(program.only(free), lower[free], upper[free])
@@ -109,7 +101,7 @@ def solve_integers(
         model.set_var_integrality(position, True)
         if name == "sat":  # HiGHS crashes on a start within OR-Tools 9.15
             model.add_hint(position, float(start[variable]))
-    answer = _solve(name, settings + BRIEFLY[solver] * briefly, model, seconds)
+    answer = _solve(name, settings + BRIEF_SETTINGS[solver] * briefly, model, seconds)
     if answer.status() == ortools.SolveStatus.INFEASIBLE:
         return IntegerSolution(None, complete=True)
     if answer.status() not in (ortools.SolveStatus.OPTIMAL, ortools.SolveStatus.FEASIBLE):
@@ -122,14 +114,8 @@ def solve_integers(
 
 
 def refuse_unknown(solver: str) -> None:
-    """Refuse an integer solver that there is not.
-
-    Raises
-    ------
-    InputError
-        When the solver is unknown.
-    """
-    if solver.startswith(pulp_solver.PREFIX):
+    """Refuse an integer solver that there is not. Raises InputError when the solver is unknown."""
+    if solver.startswith(pulp_solver.PULP_PREFIX):
         pulp_solver.refuse_unknown(solver)
     elif solver not in SOLVERS:
         hint = f"solvers are {', '.join(SOLVERS)}, pulp or pulp:NAME"
@@ -174,16 +160,16 @@ def _solve(name: str, settings: str, model: ortools.ModelBuilderHelper, seconds:
 # The search for a proven solution of the pattern program.
 
 
-NEARLY = 1e-6
+NEARLY_WHOLE = 1e-6
 """A variable of the relaxation this close to a whole number is one."""
 
-SLACKS = (0, 1)
+BRIEF_SLACKS = (0, 1)
 """How far below the relaxation's whole part each variable may go in brief searches."""
 
-FEW = (2_000, 20_000)
+FIRST_VARIABLES = (2_000, 20_000)
 """Where there are more variables, as many as these of lowest reduced cost are tried first."""
 
-SHARE = 0.5
+AT_BOUND_SHARE = 0.5
 """Share of the remaining time for the search at the bound; the rest is for a search above it."""
 
 
@@ -214,16 +200,16 @@ def solve(program: IntegerProgram, start: Ints, *, solver: str, deadline: float)
     best = Solution(start, int(start @ program.cost), relaxed.proof.bound, relaxed.proof)
     if relaxed.values is None:
         return best
-    best = _better(program, best, np.ceil(relaxed.values - NEARLY).astype(np.int64))
-    whole = np.floor(relaxed.values + NEARLY).astype(np.int64)
+    best = _better(program, best, np.ceil(relaxed.values - NEARLY_WHOLE).astype(np.int64))
+    whole = np.floor(relaxed.values + NEARLY_WHOLE).astype(np.int64)
     none_fixed = np.zeros_like(whole)
     target, above = best.bound - 1, 0
     while not best.proven and best.bound > target:
         target, above = best.bound + above, 2 * above or _least_cost(program) - 1
-        for few in FEW:
+        for few in FIRST_VARIABLES:
             if few < len(whole):
                 best = _attempt(program, relaxed, best, target, none_fixed, solver, deadline, few=few)
-        for slack in SLACKS:
+        for slack in BRIEF_SLACKS:
             best = _attempt(program, relaxed, best, target, np.maximum(whole - slack, 0), solver, deadline)
         best = _attempt(program, relaxed, best, target, none_fixed, solver, deadline)
     return _attempt(program, relaxed, best, best.cost - 1, none_fixed, solver, deadline)
@@ -260,7 +246,7 @@ def _attempt(
         upper,
         start=best.values,
         solver=solver,
-        seconds=remaining if last and whole else SHARE * remaining,
+        seconds=remaining if last and whole else AT_BOUND_SHARE * remaining,
         briefly=not whole,
     )
     if found.values is not None:

@@ -55,7 +55,7 @@ def find_optimum(
     if not undecided:
         return found
     optimistic = solve([oracle.optimistic_twin() if isinstance(oracle, GpuOracle) else oracle for oracle in oracles])
-    return found.bounded_by(optimistic, undecided)
+    return found.take_bounds(optimistic, undecided)
 
 
 def _find(

@@ -22,19 +22,17 @@ from placer.model.fleet import Nic, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sharded import ShardedDict
 from placer.policy.class_slots import NO_CLASS, ClassSlots
-from placer.policy.forecast import LEVELS, SAMPLES, SAMPLES_AT_ONCE, PriceForecast, core_shares
+from placer.policy.forecast import ARRIVAL_SAMPLES, SAMPLES_AT_ONCE, SLA_LEVELS, PriceForecast, core_shares
 from placer.policy.lowered import BlockedJoins, LoweredPatterns, ReachablePatterns, goes_on
-from placer.policy.pattern_table import NONE, Pattern, PatternTable
+from placer.policy.pattern_table import NO_PATTERN, Pattern, PatternTable
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import MOST_MOVES, Rule
 
-UNOPENED = 0
-"""The slot of a NIC that is not open yet."""
-
-PIVOTS = 32
+UNOPENED_SLOT = 0
+PIVOTS_PER_ARRIVAL = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
 
-COMPARED = 2_000
+COMPARED_PATTERNS = 2_000
 """Patterns that are compared per arrival while classes are scored anew; each takes some 50 nanoseconds."""
 
 
@@ -56,15 +54,7 @@ class ClassMember:
 
 
 class ClassIndex:
-    """The classes of all NICs of one kind.
-
-    Parameters
-    ----------
-    table
-        The useful co-locations of the kind.
-    rule
-        How classes are compared.
-    """
+    """The classes of all NICs of one kind."""
 
     def __init__(self, table: PatternTable, rule: Rule) -> None:
         self.table = table
@@ -77,7 +67,7 @@ class ClassIndex:
         self._joined = table.joined.tolist()
         self._solo = table.solo.tolist()
         self._floor = table.floor.tolist()
-        self._full = (table.joined == NONE).all(axis=1).tolist()
+        self._full = (table.joined == NO_PATTERN).all(axis=1).tolist()
         patterns, width = len(table.counts), len(table.workloads)
         self._population = [0] * patterns
         self._free = table.free.tolist()
@@ -107,13 +97,12 @@ class ClassIndex:
     def settle(self) -> None:
         """Go on with the renewal of prices."""
         if self._forecast is not None:
-            prices = self._forecast.advance(PIVOTS)
+            prices = self._forecast.advance(PIVOTS_PER_ARRIVAL)
             if prices is not None:
                 self._slots.reprice(prices)
-            self._slots.advance(COMPARED)
+            self._slots.advance(COMPARED_PATTERNS)
 
     def follow(self, oracle: Oracle) -> None:
-        """Check what is found by this oracle from now on."""
         self._oracle = oracle
         self._lowered.follow(oracle)
 
@@ -130,19 +119,18 @@ class ClassIndex:
                 self._classify(member)
 
     def has(self, nic: Nic) -> bool:
-        """Whether the NIC is here."""
         return self._members.get(nic.number) is not None
 
     def renew(self, *, at_once: bool = False) -> None:
         """Begin to renew prices, or complete that."""
         if self._forecast is not None:
-            self._forecast.renew(SAMPLES_AT_ONCE if at_once else SAMPLES)
+            self._forecast.renew(SAMPLES_AT_ONCE if at_once else ARRIVAL_SAMPLES)
             while at_once and self._forecast.renewing:
-                prices = self._forecast.advance(PIVOTS)
+                prices = self._forecast.advance(PIVOTS_PER_ARRIVAL)
                 if prices is not None:
                     self._slots.reprice(prices)
             if at_once:
-                self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
+                self._slots.advance(len(self._slots) * (len(self.table.counts) + SLA_LEVELS))
 
     def close_with(self, arrivals: int) -> bool:
         """Take prices for so many last arrivals, given the open NICs; False where these are too many."""
@@ -152,7 +140,7 @@ class ClassIndex:
         prices = self._forecast.closing(arrivals, classes)
         if prices is not None:
             self._slots.reprice(prices)
-            self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
+            self._slots.advance(len(self._slots) * (len(self.table.counts) + SLA_LEVELS))
         return True
 
     def begin_trial(self) -> None:
@@ -161,7 +149,6 @@ class ClassIndex:
         self._blocked.begin_trial()
 
     def end_trial(self) -> None:
-        """All is as it was."""
         for nic in self._blocked.end_trial():
             member = self._members.get(nic)
             if member is not None:
@@ -174,29 +161,26 @@ class ClassIndex:
         return not self.table.kind.hosts(tenant.workload) if need is None else need[1] >= self._floor[need[0]]
 
     def enter(self, nic: Nic) -> None:
-        """Add the NIC with all its tenants."""
         member = ClassMember(nic)
         for tenant in nic.tenants_by_id.values():
             self._add(member, tenant)
         self._classify(member)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that was placed on the NIC."""
         member = self._members.get(nic.number)
         if member is None:
             self.enter(nic)
             return
-        self._blocked.changed(nic.number)
+        self._blocked.mark_changed(nic.number)
         self._add(member, tenant)
         self._classify(member)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that left the NIC."""
         member = self._members[nic.number]
-        self._blocked.changed(nic.number)
+        self._blocked.mark_changed(nic.number)
         column, _ = member.needs.pop(tenant.id)
-        if member.pattern == NONE:
-            member.pattern = self.table.number_of.get(member.columns, NONE)
+        if member.pattern == NO_PATTERN:
+            member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
         else:
             member.pattern = self.table.part_of[member.pattern, column]
         self._classify(member)
@@ -205,7 +189,7 @@ class ClassIndex:
         """Remove the NIC: it takes no more arrivals."""
         member = self._members.get(nic.number)
         if member is not None:
-            self._blocked.changed(nic.number)
+            self._blocked.mark_changed(nic.number)
             self._remove(member)
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
@@ -219,7 +203,7 @@ class ClassIndex:
             found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
 
-    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+    def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
         """Scores and NICs that take the tenant, one of each class, best first."""
         need = self._need(tenant)
         if need is None:
@@ -240,7 +224,6 @@ class ClassIndex:
         return found
 
     def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
-        """The score of the tenant on each of these NICs; infinite where it is not known."""
         need = self._need(tenant)
         return [math.inf] * len(nics) if need is None else self._slots.scores_of((nic.number for nic in nics), *need)
 
@@ -249,14 +232,12 @@ class ClassIndex:
         return None
 
     def opening_score(self, tenant: Tenant) -> float | None:
-        """The score of a new NIC; None when the SLA of the tenant would not be met there."""
         need = self._need(tenant)
         if need is None or need[1] > self._solo[need[0]]:
             return None
-        return self._slots.score(*need, UNOPENED)
+        return self._slots.score(*need, UNOPENED_SLOT)
 
     def tally(self, tenant: Tenant) -> Tally:
-        """How many NICs would take the tenant, and how many have too few cores."""
         table, column = self.table, self.table.columns.get(tenant.workload)
         total = sum(self._with_free) + self._outside.total()
         if column is None:
@@ -297,7 +278,7 @@ class ClassIndex:
     def _fits_now(self, member: ClassMember, tenant: Tenant, need: tuple[int, float]) -> bool:
         """Whether every SLA is met on a NIC with one more instance, by the answers of now."""
         lowered, joined = self._lowered, self._join_now(member, need[0])
-        if joined == NONE:
+        if joined == NO_PATTERN:
             return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
         if joined not in lowered.doubted:
             return True
@@ -308,7 +289,7 @@ class ClassIndex:
 
     def _join_now(self, member: ClassMember, column: int) -> int:
         """The pattern that a NIC becomes with one more instance; NONE where that has to be asked for."""
-        return NONE if self._lowered.all or member.pattern == NONE else self._joined[member.pattern][column]
+        return NO_PATTERN if self._lowered.all or member.pattern == NO_PATTERN else self._joined[member.pattern][column]
 
     def _keeps_own(self, member: ClassMember, number: int) -> bool:
         """Whether the SLA of every tenant of a NIC is met in another pattern, by the answers of now."""
@@ -324,7 +305,7 @@ class ClassIndex:
     def _block(self, member: ClassMember, column: int) -> bool:
         """Put a NIC whose own tenants keep it from one more instance into another class; False where they do not."""
         joined = self._join_now(member, column)
-        if joined == NONE or self._keeps_own(member, joined):
+        if joined == NO_PATTERN or self._keeps_own(member, joined):
             return False
         self._blocked.add(member.nic.number, joined)
         self._classify(member)
@@ -349,8 +330,8 @@ class ClassIndex:
         need = self._need(tenant)
         assert need is not None
         member.needs[tenant.id] = need
-        if member.pattern == NONE:
-            member.pattern = self.table.number_of.get(member.columns, NONE)
+        if member.pattern == NO_PATTERN:
+            member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
         else:
             member.pattern = self._joined[member.pattern][need[0]]
 
@@ -361,7 +342,7 @@ class ClassIndex:
             self._remove(member)
             return
         slot = NO_CLASS
-        if pattern != NONE and not self._full[pattern]:
+        if pattern != NO_PATTERN and not self._full[pattern]:
             strictest: dict[int, float] = {}
             for column, kpps in member.needs.values():
                 if kpps > strictest.get(column, 0.0):
@@ -372,7 +353,7 @@ class ClassIndex:
             if goes_on(flags):
                 slot = self._slots.slot_of((pattern, flags))
         self._members[member.nic.number] = member
-        self._count(member, member.columns if pattern == NONE else pattern)
+        self._count(member, member.columns if pattern == NO_PATTERN else pattern)
         self._slots.move(member.nic.number, slot)
 
     def _remove(self, member: ClassMember) -> None:

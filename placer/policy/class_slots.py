@@ -15,33 +15,21 @@ import numpy as np
 
 from placer.model.sharded import ShardedDict
 from placer.policy.dual_simplex import OpenClass
-from placer.policy.forecast import LEVELS, Prices
-from placer.policy.kernels import INFEASIBLE, NO_NIC, JoinScores, best_class, score_joins
+from placer.policy.forecast import SLA_LEVELS, Prices
+from placer.policy.kernels import INFEASIBLE_SCORE, NO_NIC, JoinScores, best_class, score_joins
 from placer.policy.pattern_table import PatternTable
 from placer.policy.rules import Rule
 
 NO_CLASS = -1
 """The slot of NICs that no arrival can join."""
 
-KEPT = 1_024
-"""Number of classes without NICs whose scores are kept."""
-
+MAX_KEPT_CLASSES = 1_024
 ClassKey = tuple[int, bytes]
 """A class: its pattern, and the flags of the patterns above that are reachable."""
 
 
 class ClassSlots:
-    """Scores by class, and the NICs of each class.
-
-    Parameters
-    ----------
-    table
-        All patterns of the kind.
-    rule
-        How classes are compared.
-    prices
-        What each instance is worth.
-    """
+    """Scores by class, and the NICs of each class."""
 
     def __init__(self, table: PatternTable, rule: Rule, prices: Prices) -> None:
         self.table = table
@@ -49,10 +37,10 @@ class ClassSlots:
         self._bounds = prices.levels.tolist()
         self._before, self._after = rule.before * table.kind.cost, rule.after * table.kind.cost
         width = len(table.workloads)
-        self._scores = np.full((width * LEVELS, KEPT), INFEASIBLE, dtype=np.float32)
-        self._kpps = np.full((width, KEPT), -1.0)
-        self._lowest = np.full(KEPT, NO_NIC, dtype=np.int64)
-        self._sizes = np.zeros(KEPT, dtype=np.int64)
+        self._scores = np.full((width * SLA_LEVELS, MAX_KEPT_CLASSES), INFEASIBLE_SCORE, dtype=np.float32)
+        self._kpps = np.full((width, MAX_KEPT_CLASSES), -1.0)
+        self._lowest = np.full(MAX_KEPT_CLASSES, NO_NIC, dtype=np.int64)
+        self._sizes = np.zeros(MAX_KEPT_CLASSES, dtype=np.int64)
         self._numbers: list[LowestNumbers] = []
         self._keys: list[ClassKey] = []
         self._slots: dict[ClassKey, int] = {}
@@ -144,7 +132,7 @@ class ClassSlots:
         """The scores of an arrival on the NICs of these numbers; infinite where no arrival can join one."""
         slots = [self._slot_of_nic.get(number) for number in numbers]
         scores = self._scores[self._row(column, required)]
-        return [float(INFEASIBLE if slot is None else scores[slot]) for slot in slots]
+        return [float(INFEASIBLE_SCORE if slot is None else scores[slot]) for slot in slots]
 
     def nics_that_fit(self, column: int, required: float) -> int:
         """How many NICs give an arrival what it requires (kpps)."""
@@ -177,11 +165,11 @@ class ClassSlots:
         """Score classes anew until this many patterns were compared, or all are done."""
         while self._stale and patterns > 0:
             slot = next(iter(self._stale))
-            patterns -= len(self._keys[slot][1]) + LEVELS
+            patterns -= len(self._keys[slot][1]) + SLA_LEVELS
             self._score(slot)
 
     def _row(self, column: int, required: float) -> int:
-        return column * LEVELS + max(bisect_right(self._bounds[column], required) - 1, 0)
+        return column * SLA_LEVELS + max(bisect_right(self._bounds[column], required) - 1, 0)
 
     def _score(self, slot: int) -> None:
         self._stale.pop(slot, None)
@@ -199,14 +187,14 @@ class ClassSlots:
         """A slot for a new class: one that was given up, the one without NICs for longest, or a new one."""
         if self._vacant:
             return self._vacant.pop()
-        if len(self._empty) > KEPT and self._trial is None:
+        if len(self._empty) > MAX_KEPT_CLASSES and self._trial is None:
             slot = next(iter(self._empty))
             del self._empty[slot]
             self._give_up(slot)
             return slot
         slot = len(self._keys)
         if slot == len(self._lowest):
-            self._scores = np.concatenate([self._scores, np.full_like(self._scores, INFEASIBLE)], axis=1)
+            self._scores = np.concatenate([self._scores, np.full_like(self._scores, INFEASIBLE_SCORE)], axis=1)
             self._kpps = np.concatenate([self._kpps, np.full_like(self._kpps, -1.0)], axis=1)
             self._lowest = np.concatenate([self._lowest, np.full_like(self._lowest, NO_NIC)])
             self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
@@ -218,11 +206,10 @@ class ClassSlots:
 # A set of NIC numbers that gives its lowest member, with a bounded effort per change.
 
 
-SLACK = 256
+HEAP_SLACK = 256
 """Numbers of NICs that left and are still in the heap, beyond as many as are present."""
 
-CLEARED = 8
-"""Numbers that are cleared per change while the heap is renewed."""
+CLEARED_PER_CHANGE = 8
 
 
 class SlotOfNic(Protocol):
@@ -233,15 +220,7 @@ class SlotOfNic(Protocol):
 
 
 class LowestNumbers:
-    """The NICs of one class. Who left stays in the heap until it comes to the top, or the heap is renewed in steps.
-
-    Parameters
-    ----------
-    slot
-        The class.
-    slot_of_nic
-        The class of every NIC.
-    """
+    """The NICs of one class. Who left stays in the heap until it comes to the top, or the heap is renewed in steps."""
 
     __slots__ = ("_heap", "_inside", "_old", "size", "slot", "slot_of_nic")
 
@@ -263,9 +242,9 @@ class LowestNumbers:
         if number not in self._inside:
             self._inside.add(number)
             heapq.heappush(self._heap, number)
-        if not self._old and len(self._heap) > 2 * self.size + SLACK:
+        if not self._old and len(self._heap) > 2 * self.size + HEAP_SLACK:
             self._heap, self._old = [], self._heap
-        for _ in range(min(CLEARED, len(self._old))):
+        for _ in range(min(CLEARED_PER_CHANGE, len(self._old))):
             last = self._old.pop()  # what remains is a heap
             if self.slot_of_nic.get(last) == self.slot:
                 heapq.heappush(self._heap, last)

@@ -25,27 +25,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placer.policy.kernels import Ints, compiled
+from placer.policy.kernels import Ints, compile_kernel
 from profiles.arrays import Floats
 
-PERTURBATION = 1e-4
+COST_PERTURBATION = 1e-4
 """Costs of patterns differ by at most this share of a NIC, so that ties do not make the method go in circles."""
 
-TOLERANCE = 1e-7
+ZERO_TOLERANCE = 1e-7
 """What is below it is taken for 0 in pivots and in numbers of NICs."""
 
 
 class OpenClass(NamedTuple):
     """NICs that hold one pattern and can become the same patterns.
 
-    Parameters
-    ----------
-    pattern
-        Its number.
-    reachable
-        Numbers of the patterns that they can become, itself left out.
-    nics
-        How many there are.
+    `reachable`: numbers of the patterns that they can become, itself left out. `nics`: how many there are.
     """
 
     pattern: int
@@ -56,20 +49,10 @@ class OpenClass(NamedTuple):
 class SimplexState(NamedTuple):
     """A basis of the program; its rows are workloads and levels, then classes of open NICs.
 
-    Parameters
-    ----------
-    basic
-        The column in each row of the basis: patterns, moves of open NICs, then the surplus of each row.
-    sums
-        The inverse of the basis, summed over the levels of each workload up to each level, shape (rows, rows).
-    used
-        The value of each basic column: NICs, or surplus slots.
-    price
-        The price of a slot by the level that it meets, in NICs.
-    reduced
-        The reduced cost of each column.
-    norm
-        Squared lengths of the rows of `sums`.
+    `basic`: the column in each row of the basis: patterns, moves of open NICs, then the surplus of each row. `sums`:
+    the inverse of the basis, summed over the levels of each workload up to each level, shape (rows, rows). `used`: the
+    value of each basic column: NICs, or surplus slots. `price`: the price of a slot by the level that it meets, in
+    NICs. `norm`: squared lengths of the rows of `sums`.
     """
 
     basic: NDArray[np.int64]
@@ -83,12 +66,7 @@ class SimplexState(NamedTuple):
 class PatternProgram:
     """The program over all patterns of a table.
 
-    Parameters
-    ----------
-    counts, members
-        As in `PatternTable`.
-    levels
-        Number of SLA levels per workload.
+    `counts`, `members`: as in `PatternTable`. `levels`: number of SLA levels per workload.
     """
 
     def __init__(self, counts: Ints, members: Ints, levels: int) -> None:
@@ -100,7 +78,7 @@ class PatternProgram:
         self._levels = levels
         random = np.random.default_rng(len(counts))
         self._surplus = np.kron(-np.eye(self._workloads), np.triu(np.ones((levels, levels))))
-        self._cost = 1.0 + PERTURBATION * random.random(len(counts))
+        self._cost = 1.0 + COST_PERTURBATION * random.random(len(counts))
 
     def restart(self, level: Ints, classes: Sequence[OpenClass] = ()) -> None:
         """Take the basis of surplus alone, whose prices are 0.
@@ -148,11 +126,11 @@ class PatternProgram:
     @staticmethod
     def _free_moves(count: int) -> Floats:
         """The costs of as many moves of open NICs: none, but for the perturbation."""
-        cost: Floats = PERTURBATION * np.random.default_rng(count).random(count)
+        cost: Floats = COST_PERTURBATION * np.random.default_rng(count).random(count)
         return cost
 
 
-@compiled
+@compile_kernel
 def multiply(matrix, vector, product):  # type: ignore[no-untyped-def]
     """Write `matrix @ vector` into `product`, added up in the same order on every processor.
 
@@ -165,7 +143,7 @@ def multiply(matrix, vector, product):  # type: ignore[no-untyped-def]
         product[row] = total
 
 
-@compiled
+@compile_kernel
 def make_pivots(slot, offered, levels, summed, state, steps):  # type: ignore[no-untyped-def]
     """Make up to `steps` pivots; returns how many were left at an optimal basis, -1 where there is none yet.
 
@@ -178,7 +156,7 @@ def make_pivots(slot, offered, levels, summed, state, steps):  # type: ignore[no
     for step in range(steps):
         leaving, steepest = -1, 0.0
         for row in range(rows):
-            if used[row] < -TOLERANCE and used[row] * used[row] > steepest * norm[row]:
+            if used[row] < -ZERO_TOLERANCE and used[row] * used[row] > steepest * norm[row]:
                 leaving, steepest = row, used[row] * used[row] / norm[row]
         if leaving < 0:
             return steps - step
@@ -186,7 +164,7 @@ def make_pivots(slot, offered, levels, summed, state, steps):  # type: ignore[no
         write_entries(slot, offered, pivot_row, levels, summed, entry)
         entering, least = -1, np.inf
         for number in range(len(reduced)):
-            if entry[number] < -TOLERANCE and max(reduced[number], 0.0) < least * -entry[number]:
+            if entry[number] < -ZERO_TOLERANCE and max(reduced[number], 0.0) < least * -entry[number]:
                 entering, least = number, max(reduced[number], 0.0) / -entry[number]
         if entering < 0:
             return steps - step
@@ -205,7 +183,7 @@ def make_pivots(slot, offered, levels, summed, state, steps):  # type: ignore[no
     return -1
 
 
-@compiled
+@compile_kernel
 def write_columns(program, became, before, of_class, slot, offered):  # type: ignore[no-untyped-def]
     """Write which slots each column offers, and how many: a pattern, or what it adds to another that a class has."""
     members, amount, counts, level, levels, rows = program
@@ -223,7 +201,7 @@ def write_columns(program, became, before, of_class, slot, offered):  # type: ig
             offered[at, number] = -1.0 if of_class[number] >= 0 else 0.0
 
 
-@compiled
+@compile_kernel
 def write_entries(slot, offered, row, levels, summed, entry):  # type: ignore[no-untyped-def]
     """Write the element of a row of the program in each column: of the slots that it offers, then of each surplus."""
     # one entry of all columns after another: the sum of a column waits for every addition
@@ -241,13 +219,13 @@ def write_entries(slot, offered, row, levels, summed, entry):  # type: ignore[no
             surplus[at] = -(row[at] - row[at - 1])
 
 
-@compiled
+@compile_kernel
 def difference(row, at, levels, summed):  # type: ignore[no-untyped-def]
     """The element of a row of which the first `summed` ones were summed over the levels of each workload."""
     return row[at] - row[at - 1] if at < summed and at % levels else row[at]
 
 
-@compiled
+@compile_kernel
 def change_basis(leaving, column, sums, used, norm):  # type: ignore[no-untyped-def]
     """Let a column enter the basis in row `leaving`; `column` is the inverse of the basis times that column."""
     pivot = column[leaving]
@@ -275,4 +253,4 @@ def change_basis(leaving, column, sums, used, norm):  # type: ignore[no-untyped-
             fourth += changed[at + 3] * changed[at + 3]
         for at in range(len(used) - len(used) % 4, len(used)):
             first += changed[at] * changed[at]
-        norm[row] = max(first + second + third + fourth, TOLERANCE)
+        norm[row] = max(first + second + third + fourth, ZERO_TOLERANCE)

@@ -28,7 +28,7 @@ AT_ONCE = 64
 ASKED_AT_ONCE = 16
 """Co-locations that an oracle is asked for in one step: one that has learnt much corrects each of them."""
 
-ALL = 1 << 30
+ALL_PATTERNS = 1 << 30
 
 Pattern = tuple[int, ...]
 """The columns of a co-location, ascending."""
@@ -44,25 +44,10 @@ class TooManyPatterns(Exception):
 class Enumeration:
     """Numbers the useful co-locations of `workloads`, smallest first.
 
-    Parameters
-    ----------
-    kind, workloads, oracle, accepted_drop, most
-        As of a `PatternTable`.
-    before
-        A table's enumeration of the same kind and oracle.
-
-    Attributes
-    ----------
-    known
-        All answers in advance.
-    now
-        Of patterns of which the oracle answers otherwise now, these answers.
-    lowest
-        Throughput of each workload in each useful pattern, by its number.
-    free
-        Cores that are left in each.
-    number_of, part_of, columns, solo, floor, revision
-        As of a `PatternTable`.
+    `kind`, `workloads`, `oracle`, `accepted_drop`, `most`: as of a `PatternTable`. `before`: a table's enumeration of
+    the same kind and oracle. `known`: all answers in advance. `now`: of patterns of which the oracle answers otherwise
+    now, these answers. `lowest`: throughput of each workload in each useful pattern, by its number. `free`: cores that
+    are left in each. `number_of`, `part_of`, `columns`, `solo`, `floor`, `revision`: as of a `PatternTable`.
     """
 
     def __init__(
@@ -103,15 +88,12 @@ class Enumeration:
         """Whether the oracle would answer now what this one did."""
         return self.oracle is oracle and self.revision == oracle.revision
 
-    def completed(self) -> Enumeration:
+    def complete(self) -> Enumeration:
         """All at once.
 
-        Raises
-        ------
-        TooManyPatterns
-            When there are more than `most`, or too many would have to be asked for.
+        Raises TooManyPatterns when there are more than `most`, or too many would have to be asked for.
         """
-        for _ in self.steps(ALL):
+        for _ in self.steps(ALL_PATTERNS):
             pass
         return self
 
@@ -128,7 +110,7 @@ class Enumeration:
             if queried > QUERIED_PER_PATTERN * self.most:
                 raise TooManyPatterns
             missing = [pattern for pattern in candidates if pattern not in self.known]
-            asked = at_once if at_once == ALL else ASKED_AT_ONCE
+            asked = at_once if at_once == ALL_PATTERNS else ASKED_AT_ONCE
             for at in range(0, len(missing), asked):
                 self._ask(missing[at : at + asked])
                 yield
@@ -142,7 +124,6 @@ class Enumeration:
                 raise TooManyPatterns
 
     def co_location(self, pattern: Pattern) -> CoLocation:
-        """The workloads of a pattern."""
         return co_location_of(self.workloads[column] for column in pattern)
 
     def _is_useful(self, pattern: Pattern, smaller: Sequence[tuple[int, int]], floor: Sequence[float]) -> bool:

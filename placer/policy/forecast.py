@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from placer.policy.dual_simplex import OpenClass, PatternProgram
-from placer.policy.kernels import Ints, compiled
+from placer.policy.kernels import Ints, compile_kernel
 from placer.policy.pattern_table import PatternTable
 from placer.policy.rules import samples
 from predictor.regression.significant import significant
 from profiles.arrays import Floats
 
-SAMPLES = 24
+ARRIVAL_SAMPLES = 24
 """Number of samples of arrivals over which prices are averaged."""
 
 SAMPLES_AT_ONCE = 6
@@ -40,42 +40,35 @@ ARRIVALS_AHEAD = 240
 CLOSING_PIVOTS = 5_000
 """Pivots after which prices for the last arrivals are taken as they are."""
 
-REMEMBERED = 2_048
-"""Number of recent arrivals from which future ones are forecast."""
-
-POOLED = 256
+MAX_REMEMBERED_ARRIVALS = 2_048
+POOLED_ARRIVALS = 256
 """Number of recent arrivals from which the SLAs of rare workloads are forecast."""
 
-QUANTILES = 64
+SLA_QUANTILES = 64
 """SLAs of all workloads together are smoothed to so many."""
 
-CELLS = 8
+SLA_CELLS = 8
 """Classes of SLAs by which it is seen whether workloads have SLAs of their own."""
 
-PRICED = 8
+PRICED_LEVELS = 8
 """Number of SLA levels per workload that have a price of their own."""
 
-REFINED = 6
+FINER_LEVELS = 6
 """Number of finer levels in each, by which arrivals are sorted when classes are scored."""
 
 ASKED_AGAIN = 256
 """Closings whose levels are kept: those of two plans for 500 arrivals."""
 
-LEVELS = PRICED * REFINED
+SLA_LEVELS = PRICED_LEVELS * FINER_LEVELS
 """Number of levels into which SLAs of arrivals are sorted when classes are scored. Feasibility is always exact."""
 
 
 class Prices(NamedTuple):
     """What instances are worth.
 
-    Parameters
-    ----------
-    worth
-        In each pattern, in NICs, shape (patterns, workloads).
-    levels
-        Per workload the throughputs (kpps) that divide SLAs into levels, loosest first, shape (workloads, LEVELS).
-    level
-        The strictest level that a workload meets in each pattern, -1 where none, shape (patterns, workloads).
+    `worth`: in each pattern, in NICs, shape (patterns, workloads). `levels`: per workload the throughputs (kpps) that
+    divide SLAs into levels, loosest first, shape (workloads, SLA_LEVELS). `level`: the strictest level that a workload
+    meets in each pattern, -1 where none, shape (patterns, workloads).
     """
 
     worth: Floats
@@ -84,46 +77,39 @@ class Prices(NamedTuple):
 
 
 class PriceForecast:
-    """Prices of the slots of one kind of NIC, renewed in small steps.
-
-    Parameters
-    ----------
-    table
-        All patterns of the kind.
-    """
+    """Prices of the slots of one kind of NIC, renewed in small steps."""
 
     def __init__(self, table: PatternTable) -> None:
         self.table = table
-        self._program = PatternProgram(table.counts, table.members, PRICED)
-        self._columns = np.zeros(REMEMBERED, dtype=np.intp)
-        self._shares = np.zeros(REMEMBERED)
+        self._program = PatternProgram(table.counts, table.members, PRICED_LEVELS)
+        self._columns = np.zeros(MAX_REMEMBERED_ARRIVALS, dtype=np.intp)
+        self._shares = np.zeros(MAX_REMEMBERED_ARRIVALS)
         self._seen = 0
         self._solo_kpps, self._solo = table.solo, table.solo.tolist()
         self._missing = self._samples = 0
         self._renewals = 0
-        self._prices: Floats = np.zeros((len(table.workloads), PRICED))
+        self._prices: Floats = np.zeros((len(table.workloads), PRICED_LEVELS))
 
     @property
     def renewing(self) -> bool:
-        """Whether prices are being renewed."""
         return self._missing > 0
 
     def observe(self, column: int, required: float) -> None:
         """Count an arrival that requires so much throughput (kpps), unless that is not met even alone."""
         if required <= self._solo[column]:
-            at = self._seen % REMEMBERED
+            at = self._seen % MAX_REMEMBERED_ARRIVALS
             self._columns[at], self._shares[at] = column, required / self._solo[column]
             self._seen += 1
 
-    def renew(self, samples: int = SAMPLES) -> None:
+    def renew(self, samples: int = ARRIVAL_SAMPLES) -> None:
         """Begin to compute new prices, from the arrivals until now, averaged over so many samples."""
         if self._seen:
             self._levels, self._probability = self._smooth()
             self._level = level_of(self.table, self._levels)
             self._renewals += 1
             self._random = np.random.default_rng(self._renewals)
-            self._program.restart(self._level // REFINED)
-            self._prices = np.zeros((len(self._solo), PRICED))
+            self._program.restart(self._level // FINER_LEVELS)
+            self._prices = np.zeros((len(self._solo), PRICED_LEVELS))
             self._missing = self._samples = samples
             self._draw()
 
@@ -150,7 +136,7 @@ class PriceForecast:
         self._missing = 0
         levels, probability = self._smooth()
         self._level = level_of(self.table, levels)
-        self._program.restart(self._level // REFINED, classes)
+        self._program.restart(self._level // FINER_LEVELS, classes)
         random = np.random.default_rng(arrivals)
         drawn = random.multinomial(arrivals, probability.ravel(), size=samples(arrivals))
         prices = np.zeros(probability.shape)
@@ -162,7 +148,7 @@ class PriceForecast:
 
     def _draw(self) -> None:
         """Ask for slots for another sample of arrivals."""
-        drawn = self._random.multinomial(ARRIVALS_AHEAD, self._probability.ravel()).reshape(-1, PRICED)
+        drawn = self._random.multinomial(ARRIVALS_AHEAD, self._probability.ravel()).reshape(-1, PRICED_LEVELS)
         self._program.demand(drawn.astype(np.float64))
 
     def _smooth(self) -> tuple[Floats, Floats]:
@@ -171,7 +157,7 @@ class PriceForecast:
 
     def _worth_of(self, prices: Floats) -> Floats:
         """The price of the slot of each workload in each pattern, 0 where there is none."""
-        level = self._level // REFINED
+        level = self._level // FINER_LEVELS
         slots = np.take_along_axis(prices.T, np.maximum(level, 0).astype(np.intp), axis=0)
         worth: Floats = np.where((self.table.counts > 0) & (level >= 0), slots, 0.0)
         return worth
@@ -179,36 +165,32 @@ class PriceForecast:
 
 @lru_cache(maxsize=ASKED_AGAIN)
 def levels_of(columns: bytes, shares: bytes, seen: int, solo: bytes) -> tuple[Floats, Floats]:
-    """Levels of SLAs, and the probability of an arrival by workload and priced level, shape (workloads, PRICED).
+    """Levels of SLAs, and the probability of an arrival by workload and priced level, shape (workloads, PRICED_LEVELS).
 
     A trace that is placed at several risks asks for the same each time.
 
-    Parameters
-    ----------
-    columns, shares
-        Of the arrivals that are remembered, as arrays of bytes: workload, and required share of throughput alone.
-    seen
-        How many arrivals came.
-    solo
-        Throughput alone of each workload (kpps), too.
+    `columns`, `shares`: of the arrivals that are remembered, as arrays of bytes: workload, and required share of
+    throughput alone. `seen`: how many arrivals came. `solo`: throughput alone of each workload (kpps), too.
     """
     column, share, kpps = np.frombuffer(columns, np.intp), np.frombuffer(shares), np.frombuffer(solo)
-    newest = (seen - 1 - np.arange(min(seen, POOLED))) % REMEMBERED
-    pooled = np.quantile(share[newest], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    newest = (seen - 1 - np.arange(min(seen, POOLED_ARRIVALS))) % MAX_REMEMBERED_ARRIVALS
+    pooled = np.quantile(share[newest], (np.arange(SLA_QUANTILES) + 0.5) / SLA_QUANTILES)
     likely, pooled_weight = alike(column, share, pooled, len(kpps))
-    merged = np.empty((2, len(kpps), len(share) + QUANTILES))
+    merged = np.empty((2, len(kpps), len(share) + SLA_QUANTILES))
     sizes, order = np.empty(len(kpps), dtype=np.int64), np.argsort(share, kind="stable")
-    merge_shares(column[order], share[order], pooled, pooled_weight / QUANTILES, merged[0], merged[1], sizes)
+    merge_shares(column[order], share[order], pooled, pooled_weight / SLA_QUANTILES, merged[0], merged[1], sizes)
     total = np.array([weight[:size].sum() for weight, size in zip(merged[1], sizes.tolist(), strict=True)])
-    levels, probability = np.empty((len(kpps), LEVELS)), np.empty((len(kpps), PRICED))
+    levels, probability = np.empty((len(kpps), SLA_LEVELS)), np.empty((len(kpps), PRICED_LEVELS))
     write_levels(merged[0], merged[1], sizes, total, kpps.copy(), likely, levels, probability)
     return levels, probability
 
 
 def alike(columns: NDArray[np.intp], shares: Floats, pooled: Floats, width: int) -> tuple[Floats, float]:
     """The probability of an arrival of each workload, and how many arrivals of one the SLAs of all are worth."""
-    cells = columns * CELLS + np.searchsorted(pooled[QUANTILES // CELLS :: QUANTILES // CELLS], shares)
-    counts = np.bincount(cells, minlength=width * CELLS).reshape(-1, CELLS).astype(np.float64)
+    cells = columns * SLA_CELLS + np.searchsorted(
+        pooled[SLA_QUANTILES // SLA_CELLS :: SLA_QUANTILES // SLA_CELLS], shares
+    )
+    counts = np.bincount(cells, minlength=width * SLA_CELLS).reshape(-1, SLA_CELLS).astype(np.float64)
     of_workload = counts.sum(axis=1)
     (likely,), _ = smooth(of_workload[None, :], np.full(len(counts), 1.0 / len(counts)))
     together = counts.sum(axis=0) + 0.5
@@ -216,7 +198,7 @@ def alike(columns: NDArray[np.intp], shares: Floats, pooled: Floats, width: int)
     return likely, weight
 
 
-@compiled
+@compile_kernel
 def merge_shares(columns, shares, pooled, each, share, weight, sizes):  # type: ignore[no-untyped-def]
     """Write per column its own shares of `shares` and those pooled of all, ascending, and what each weighs.
 
@@ -237,7 +219,7 @@ def merge_shares(columns, shares, pooled, each, share, weight, sizes):  # type: 
         sizes[column] = size
 
 
-@compiled
+@compile_kernel
 def write_levels(share, weight, sizes, total, solo, likely, levels, probability):  # type: ignore[no-untyped-def]
     """Write levels that divide the weight of each column evenly, and its probability by the priced ones.
 
@@ -275,7 +257,7 @@ def level_of(table: PatternTable, levels: Floats) -> Ints:
 def core_shares(table: PatternTable) -> Prices:
     """Every instance is worth the share of a NIC's cores that it takes."""
     cores = np.array([table.kind.cores_of[workload.nf] / table.kind.cores for workload in table.workloads])
-    levels = np.linspace(table.floor, table.solo, LEVELS, axis=1)
+    levels = np.linspace(table.floor, table.solo, SLA_LEVELS, axis=1)
     return Prices(np.where(table.counts > 0, cores, 0.0), levels, level_of(table, levels))
 
 
@@ -287,22 +269,18 @@ def core_shares(table: PatternTable) -> Prices:
 # where they differ, what was counted does.
 
 
-CONCENTRATIONS = 2.0 ** np.arange(-1, 11)
+PRIOR_CONCENTRATIONS = 2.0 ** np.arange(-1, 11)
 """Arrivals that an expectation may be worth, per cell of a group."""
 
 
 def smooth(counts: Floats, expected: Floats) -> tuple[Floats, float]:
     """Probabilities of the cells of each group, shape (groups, cells), and how many arrivals the expectation is worth.
 
-    Parameters
-    ----------
-    counts
-        Arrivals by group and cell, shape (groups, cells).
-    expected
-        Probabilities of the cells that are expected of every group, shape (cells,).
+    `counts`: arrivals by group and cell, shape (groups, cells). `expected`: probabilities of the cells that are
+    expected of every group, shape (cells,).
     """
     cells, total = counts.shape[1], counts.sum(axis=1)
-    concentration = CONCENTRATIONS * cells
+    concentration = PRIOR_CONCENTRATIONS * cells
     prior = concentration[:, None] * expected
     likelihood = (gammaln(concentration)[:, None] - gammaln(concentration[:, None] + total)).sum(axis=1) + (
         gammaln(prior[:, None, :] + counts) - gammaln(prior)[:, None, :]

@@ -17,27 +17,18 @@ from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 from profiles import CoLocation
 
-ASKED = 24
-"""Different GPUs that are asked before a new one is opened."""
-
+MAX_ASKED_GPUS = 24
 LAST_RESORT = 1_024
 """Different GPUs that are asked before an arrival is rejected."""
 
-FULLER = 0.01
+FULLER_WEIGHT = 0.01
 """Weight by which fuller GPUs are preferred where the rule has no preference."""
 
 
 class GpuIndex:
     """The GPUs of one kind in use, by how full they are.
 
-    Parameters
-    ----------
-    kind
-        The kind.
-    oracle
-        What the admission test says.
-    rule
-        How GPUs are compared. Free capacity is what is left of the scarcest resource.
+    `rule`: how GPUs are compared. Free capacity is what is left of the scarcest resource.
     """
 
     def __init__(self, kind: NicKind, oracle: GpuOracle, rule: Rule) -> None:
@@ -68,7 +59,6 @@ class GpuIndex:
         """Nothing is remembered."""
 
     def has(self, nic: Nic) -> bool:
-        """Whether the NIC is here."""
         return nic.number in self._nics
 
     def begin_trial(self) -> None:
@@ -94,11 +84,9 @@ class GpuIndex:
                 taken[name] = taken.get(name, 0.0) + share
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that was placed on the GPU."""
         self.enter(nic)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that left the GPU."""
         if nic.tenants_by_id:
             self.enter(nic)
         else:
@@ -111,9 +99,9 @@ class GpuIndex:
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The GPU that the rule prefers among the few that are asked, with its score; None when none admits it."""
-        return self._first_of(tenant, ASKED)
+        return self._first_of(tenant, MAX_ASKED_GPUS)
 
-    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+    def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
         """Empty: what is found here by asking would be learnt."""
         return []
 
@@ -158,7 +146,7 @@ class GpuIndex:
         asked: set[CoLocation] = set()
         for score, number in scored:
             nic = self._nics[number]
-            joined = co_location_of((*(one.workload for one in nic.tenants_by_id.values()), tenant.workload))
+            joined = co_location_of((*(member.workload for member in nic.tenants_by_id.values()), tenant.workload))
             if joined in asked:
                 continue
             if self._keeps(tenant, joined):
@@ -179,5 +167,5 @@ class GpuIndex:
         """What the rule makes of a GPU whose resources are taken to these shares."""
         now = 1.0 - max(taken.values(), default=0.0)
         then = 1.0 - max(taken.get(name, 0.0) + share for name, share in arriving.items())
-        after = self.rule.after + (FULLER if self.rule.forecasts else 0.0)
+        after = self.rule.after + (FULLER_WEIGHT if self.rule.forecasts else 0.0)
         return (self.rule.before * now + after * then) * self.kind.cost

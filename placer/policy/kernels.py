@@ -20,28 +20,22 @@ NO_NIC = np.iinfo(np.int64).max
 NICS_AT_ONCE = 1_024
 """NICs whose scores are computed before they are looked at."""
 
-INFEASIBLE = np.float32(np.inf)
-"""The score of a class that an arrival cannot join."""
-
+INFEASIBLE_SCORE = np.float32(np.inf)
 Kernel = Callable[..., Any]
 
 
 class JoinScores(NamedTuple):
     """What each arrival would find in each class of NICs.
 
-    Parameters
-    ----------
-    scores
-        By workload and SLA level, then class; shape (workloads * levels, classes). The lowest is the best.
-    kpps
-        Throughput that an arrival would get, -1 where it cannot join; shape (workloads, classes).
+    `scores`: by workload and SLA level, then class; shape (workloads * levels, classes). The lowest is the best.
+    `kpps`: throughput that an arrival would get, -1 where it cannot join; shape (workloads, classes).
     """
 
     scores: NDArray[np.float32]
     kpps: Floats
 
 
-def compiled(kernel: Kernel) -> Kernel:
+def compile_kernel(kernel: Kernel) -> Kernel:
     """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process."""
     try:
         return cast("Kernel", njit(cache=True)(kernel))
@@ -49,7 +43,7 @@ def compiled(kernel: Kernel) -> Kernel:
         return cast("Kernel", njit()(kernel))
 
 
-@compiled
+@compile_kernel
 def mark_reachable(pattern, above, members, kpps, required, reachable):  # type: ignore[no-untyped-def]
     """Mark in `reachable` the patterns of `above` in which every tenant of `pattern` gets what it requires (kpps)."""
     for place in range(len(above)):
@@ -64,7 +58,7 @@ def mark_reachable(pattern, above, members, kpps, required, reachable):  # type:
         reachable[place] = meets
 
 
-@compiled
+@compile_kernel
 def added_worth(pattern, above, counts, members, worth):  # type: ignore[no-untyped-def]
     """What the instances are worth that `above` has beyond `pattern`, in the slots of `above`."""
     total = 0.0
@@ -76,7 +70,7 @@ def added_worth(pattern, above, counts, members, worth):  # type: ignore[no-unty
     return total
 
 
-@compiled
+@compile_kernel
 def free_capacity_value(pattern, above, reachable, counts, members, level, worth, then):  # type: ignore[no-untyped-def]
     """The value of the free capacity of a NIC with this pattern: what the best pattern adds that it can become.
 
@@ -106,7 +100,7 @@ def free_capacity_value(pattern, above, reachable, counts, members, level, worth
     return now
 
 
-@compiled
+@compile_kernel
 def score_joins(pattern, above, reachable, counts, members, level, joined, kpps, worth, before, after, into, slot):  # type: ignore[no-untyped-def]
     """Write into column `slot` of `into` the score and the throughput of every possible arrival.
 
@@ -128,7 +122,7 @@ def score_joins(pattern, above, reachable, counts, members, level, joined, kpps,
             into.scores[column * levels + step, slot] = round(score * 1e6) / 1e6
 
 
-@compiled
+@compile_kernel
 def best_class(scores, row, kpps, column, lowest_nic, classes, required):  # type: ignore[no-untyped-def]
     """The class with the lowest score in which the arrival gets what it requires (kpps); -1 where there is none.
 
@@ -144,7 +138,7 @@ def best_class(scores, row, kpps, column, lowest_nic, classes, required):  # typ
     return at
 
 
-@compiled
+@compile_kernel
 def preferred_nics(number, free, margin, left, own, accepted, least_slack, cores, weights, most):  # type: ignore[no-untyped-def]
     """Up to `most` places of NICs with enough cores, best first by estimated score.
 
@@ -179,7 +173,7 @@ def preferred_nics(number, free, margin, left, own, accepted, least_slack, cores
     return places[:found]
 
 
-@compiled
+@compile_kernel
 def write_scores(free, margin, left, own, accepted, least_slack, cores, weights, scores):  # type: ignore[no-untyped-def]
     """Write the score of each place as `preferred_nics` describes it, infinite where the arrival does not fit.
 
@@ -194,7 +188,7 @@ def write_scores(free, margin, left, own, accepted, least_slack, cores, weights,
         scores[at] = score if (free[at] >= cores) & (slack >= least_slack) else np.inf
 
 
-@compiled
+@compile_kernel
 def write_margins(loss, nfs, margins, left, own):  # type: ignore[no-untyped-def]
     """Write what an arrival of each NF would leave of the smallest margin of these NFs, and what it would lose itself.
 
@@ -206,7 +200,7 @@ def write_margins(loss, nfs, margins, left, own):  # type: ignore[no-untyped-def
             own[arriving] -= loss[arriving, nfs[at]]
 
 
-@compiled
+@compile_kernel
 def learn_losses(loss, nfs, logs, rate, least):  # type: ignore[no-untyped-def]
     """Correct `loss` by a share `rate` of the error in the logarithm of the throughput share of each of these NFs."""
     neighbours = np.zeros(len(loss))

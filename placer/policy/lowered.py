@@ -13,34 +13,20 @@ import numpy as np
 
 from placer.model.oracle import Oracle
 from placer.policy.kernels import mark_reachable
-from placer.policy.pattern_table import NONE, Pattern, PatternTable
+from placer.policy.pattern_table import NO_PATTERN, Pattern, PatternTable
 from profiles import CoLocation, Workload
 
-SAME = 1e-9
-"""A throughput that is lower by less is the same."""
-
+SAME_THROUGHPUT = 1e-9
 NO_PATTERNS: Set[int] = frozenset()
 
 
 class LoweredPatterns:
     """The patterns of a table whose throughputs fell.
 
-    Parameters
-    ----------
-    table
-        The table.
-
-    Attributes
-    ----------
-    all
-        Whether any pattern may have fallen, because the oracle is another one or all its answers changed.
-    doubted
-        The patterns of which a throughput fell, or one alone rose, to which SLAs may be relative.
-    solo
-        Per column, throughput (kpps) alone now.
-    most
-        Per column, how many times what the table says an SLA requires now, at most: a relative SLA follows the
-        throughput alone.
+    `all`: whether any pattern may have fallen, because the oracle is another one or all its answers changed. `doubted`:
+    the patterns of which a throughput fell, or one alone rose, to which SLAs may be relative. `solo`: per column,
+    throughput (kpps) alone now. `most`: per column, how many times what the table says an SLA requires now, at most: a
+    relative SLA follows the throughput alone.
     """
 
     def __init__(self, table: PatternTable) -> None:
@@ -86,7 +72,6 @@ class LoweredPatterns:
         return eased
 
     def pattern(self, number: int) -> Pattern:
-        """The columns of a pattern."""
         return self._patterns[number]
 
     @property
@@ -105,7 +90,7 @@ class LoweredPatterns:
     def _ask(self, columns: Mapping[int, Set[int]]) -> None:
         """Get what answers for columns of patterns, where that was not asked for before."""
         new = [(number, column) for number in sorted(columns) for column in sorted(columns[number])]
-        new = [one for one in new if one not in self._asked]
+        new = [pair for pair in new if pair not in self._asked]
         if new:
             workloads, co_location = self.table.workloads, self.table.co_location
             asked = [(workloads[column], co_location(self._patterns[number])) for number, column in new]
@@ -134,7 +119,9 @@ class LoweredPatterns:
             self.solo[column] = known[column]
             self.most[column] = max(known[column] / float(before[column]), 1.0) if before[column] > 0 else 1.0
             _keep(self._rose, column, self.most[column] > 1.0)
-        _keep(self._fell, number, any(value < before[column] * (1.0 - SAME) for column, value in known.items()))
+        _keep(
+            self._fell, number, any(value < before[column] * (1.0 - SAME_THROUGHPUT) for column, value in known.items())
+        )
 
     def _near(self, changed: Iterable[tuple[Workload, CoLocation]]) -> Iterator[tuple[int, int]]:
         """Patterns with a workload beside these competitors, one more, one fewer, or another one, and its column."""
@@ -152,7 +139,7 @@ class LoweredPatterns:
                 if number is not None:
                     yield number, own
                     row = self.table.joined[number]
-                    yield from ((joined, own) for joined in row[row != NONE].tolist())
+                    yield from ((joined, own) for joined in row[row != NO_PATTERN].tolist())
 
 
 def _keep(numbers: set[int], number: int, present: bool) -> None:
@@ -200,7 +187,7 @@ class BlockedJoins:
             if not numbers[key]:
                 del numbers[key]
 
-    def changed(self, nic: int) -> None:
+    def mark_changed(self, nic: int) -> None:
         """The NIC has other tenants now, for which nothing is known; in a trial, it will have the former ones again."""
         if self._in_trial is None:
             for pattern in tuple(self.of(nic)):
@@ -221,9 +208,7 @@ class BlockedJoins:
 # What NICs can become: the patterns above theirs in which every tenant still gets what it requires.
 
 
-REACHABLE = b"\x01"
-"""The flag of a pattern that a NIC can become."""
-
+REACHABLE_FLAG = b"\x01"
 REMEMBERED_BYTES = 8_000_000
 """Memory for flags that are remembered: most NICs have tenants and requirements that another had before."""
 
@@ -232,13 +217,7 @@ KEY_BYTES = 300
 
 
 class ReachablePatterns:
-    """Flags of the patterns above a pattern, itself first.
-
-    Parameters
-    ----------
-    table
-        The patterns.
-    """
+    """Flags of the patterns above a pattern, itself first."""
 
     def __init__(self, table: PatternTable) -> None:
         self._table = table
@@ -280,4 +259,4 @@ class ReachablePatterns:
 
 def goes_on(flags: bytes) -> bool:
     """Whether a NIC can become anything else than it is."""
-    return flags.find(REACHABLE, 1) > 0
+    return flags.find(REACHABLE_FLAG, 1) > 0

@@ -64,7 +64,7 @@ class NicIndex(Protocol):
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers, with its score (lower is better); None when none is found."""
 
-    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+    def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
         """Scores and NICs that take the tenant, at most one of each class, best first; nothing is learnt by it."""
 
     def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
@@ -96,9 +96,9 @@ def best_of(indexes: Iterable[NicIndex], tenant: Tenant) -> tuple[float, Nic] | 
     return best
 
 
-def ranked_of(indexes: Iterable[NicIndex], tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
+def rank_over(indexes: Iterable[NicIndex], tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
     """Scores and NICs that take the tenant, best first, at most so many of each index."""
-    found: list[tuple[float, Nic | NicKind]] = [one for index in indexes for one in index.ranked(tenant, most)]
+    found: list[tuple[float, Nic | NicKind]] = [scored for index in indexes for scored in index.rank(tenant, most)]
     return sorted(found, key=lambda one: one[0])
 
 

@@ -18,58 +18,29 @@ from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
 MOST_PATTERNS = 4_000
-"""The largest number of co-locations that a table holds."""
-
-NONE = -1
+NO_PATTERN = -1
 
 
 class PatternTable:
     """The useful co-locations of `workloads` on NICs of `kind`; pattern 0 is the empty NIC.
 
-    Parameters
-    ----------
-    kind
-        The kind of NIC.
-    workloads
-        All workloads; those that the kind does not host are left out.
-    oracle
-        Predicts the throughputs.
-    accepted_drop
-        Largest throughput drop, as a fraction, that an instance of a workload accepts; it runs alone at the given kpps.
-    most
-        Largest number of patterns.
-    before
-        A table of the same kind and oracle, whose answers are used again where it has no other workloads.
+    `workloads`: all workloads; those that the kind does not host are left out.
+    `accepted_drop`: largest throughput drop, as a fraction, that an instance of a workload accepts; it runs alone at
+        the given kpps.
+    `most`: largest number of patterns.
+    `before`: a table of the same kind and oracle, whose answers are used again where it has no other workloads.
+    `revision`: that of the oracle when its answers were taken.
+    `part_of`: the pattern without one instance, by the pattern and the column of the instance.
+    `counts`: instances of each workload, shape (patterns, workloads).
+    `members`: columns of the distinct workloads, then -1, shape (patterns, most members).
+    `kpps`: throughput of each workload in advance, 0 where the pattern does not contain it; shape of `counts`.
+    `now`: of patterns in which a throughput is another one now, that of each column (kpps), by the number of the
+        pattern.
+    `solo`, `floor`: throughput of each workload alone in advance, and the least that an instance accepts (kpps).
+    `free`: cores that are left, shape (patterns,).
+    `joined`: the pattern with one more instance of a workload, -1 where there is none; shape of `counts`.
 
-    Attributes
-    ----------
-    revision
-        That of the oracle when its answers were taken.
-    columns
-        Column of each workload.
-    number_of
-        Number of each pattern.
-    part_of
-        The pattern without one instance, by the pattern and the column of the instance.
-    counts
-        Instances of each workload, shape (patterns, workloads).
-    members
-        Columns of the distinct workloads, then -1, shape (patterns, most members).
-    kpps
-        Throughput of each workload in advance, 0 where the pattern does not contain it; shape of `counts`.
-    now
-        Of patterns in which a throughput is another one now, that of each column (kpps), by the number of the pattern.
-    solo, floor
-        Throughput of each workload alone in advance, and the least that an instance accepts (kpps).
-    free
-        Cores that are left, shape (patterns,).
-    joined
-        The pattern with one more instance of a workload, -1 where there is none; shape of `counts`.
-
-    Raises
-    ------
-    TooManyPatterns
-        When there are more than `most`, or too many would have to be asked for.
+    Raises TooManyPatterns when there are more than `most`, or too many would have to be asked for.
     """
 
     def __init__(
@@ -82,11 +53,10 @@ class PatternTable:
         before: PatternTable | None = None,
     ) -> None:
         enumeration = Enumeration(kind, workloads, oracle, accepted_drop, most, before.enumeration if before else None)
-        self._fill(enumeration.completed())
+        self._fill(enumeration.complete())
 
     @classmethod
     def of(cls, enumeration: Enumeration) -> PatternTable:
-        """The table of a completed enumeration."""
         made = cls.__new__(cls)
         made._fill(enumeration)
         return made
@@ -103,7 +73,7 @@ class PatternTable:
         self.number_of = enumeration.number_of
         self.part_of = enumeration.part_of
         self.counts = _counts(list(self.number_of), len(self.workloads))
-        self.joined: Ints = np.full(self.counts.shape, NONE, dtype=np.int32)
+        self.joined: Ints = np.full(self.counts.shape, NO_PATTERN, dtype=np.int32)
         if self.part_of:
             larger, column = np.array(list(self.part_of)).T
             self.joined[list(self.part_of.values()), column] = larger
@@ -126,7 +96,6 @@ class PatternTable:
         return self._above[pattern]
 
     def co_location(self, pattern: Pattern) -> CoLocation:
-        """The workloads of a pattern."""
         return self.enumeration.co_location(pattern)
 
     def cores_taken(self, pattern: Pattern) -> int:
@@ -155,7 +124,7 @@ def _counts(patterns: Sequence[Pattern], width: int) -> Ints:
 def _members(counts: Ints) -> Ints:
     """The columns that each pattern has, ascending, then -1."""
     has = (counts > 0).sum(axis=1)
-    members = np.full((len(counts), int(has.max(initial=0)) + 1), NONE, dtype=np.int32)
+    members = np.full((len(counts), int(has.max(initial=0)) + 1), NO_PATTERN, dtype=np.int32)
     number, column = np.nonzero(counts)
     members[number, np.arange(len(number)) - np.repeat(np.cumsum(has) - has, has)] = column
     return members

@@ -21,7 +21,6 @@ from placer.policy.sampled_index import SampledIndex
 from profiles import Workload
 
 NICS_AT_ONCE = 64
-"""NICs that are added in one step."""
 
 
 def index_of(kind: NicKind, oracle: Oracle, rule: Rule, table: PatternTable | None) -> NicIndex:
@@ -34,19 +33,9 @@ def index_of(kind: NicKind, oracle: Oracle, rule: Rule, table: PatternTable | No
 class Rebuild:
     """New indexes of all kinds, in the making.
 
-    Parameters
-    ----------
-    fleet, oracles, rule
-        As of the selector.
-    workloads, accepted_drop, most
-        As of the tables; co-locations are sampled where `most` is 0.
-    recent
-        Arrivals by which slots are priced.
-
-    Attributes
-    ----------
-    indexes, tables
-        Complete once `advance` has returned True.
+    `fleet`, `oracles`, `rule`: as of the selector. `workloads`, `accepted_drop`, `most`: as of the tables; co-locations
+    are sampled where `most` is 0. `recent`: arrivals by which slots are priced. `indexes`, `tables`: complete once
+    `advance` has returned True.
     """
 
     def __init__(
@@ -71,22 +60,14 @@ class Rebuild:
         self._steps = self._all_steps()
 
     def advance(self) -> bool:
-        """Make a step; True when there is none left.
-
-        Raises
-        ------
-        TooManyPatterns
-            When there are more than `most`.
-        """
+        """Make a step; True when there is none left. Raises TooManyPatterns when there are more than `most`."""
         return next(self._steps, True) is True
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that was placed on the NIC."""
         if self.indexes:
             self.indexes[nic.kind.index].joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that left the NIC."""
         if self.indexes and self.indexes[nic.kind.index].has(nic):
             self.indexes[nic.kind.index].left(nic, tenant)
 
@@ -114,7 +95,13 @@ class Rebuild:
         made = zip(self.fleet.kinds, self.oracles, self.tables, strict=True)
         self.indexes = [index_of(kind, oracle, self.rule, table) for kind, oracle, table in made]
         yield False
-        yield from self._entered()
+        # add the NICs, those opened meanwhile included
+        for at, nic in enumerate(tuple(self.fleet.nics.values())):
+            own = self.fleet.pool.owns(nic.number)
+            if own and self.fleet.nics.get(nic.id) is nic and nic.service is Service.UP:
+                self._enter(nic)
+            if not (at + 1) % NICS_AT_ONCE:
+                yield False
         for index in self.indexes:
             for tenant in self._recent:
                 index.observe(tenant)
@@ -122,15 +109,6 @@ class Rebuild:
             yield False
             while index.renewing:
                 index.settle()
-                yield False
-
-    def _entered(self) -> Iterator[bool]:
-        """Add the NICs, those opened meanwhile included."""
-        for at, nic in enumerate(tuple(self.fleet.nics.values())):
-            own = self.fleet.pool.owns(nic.number)
-            if own and self.fleet.nics.get(nic.id) is nic and nic.service is Service.UP:
-                self._enter(nic)
-            if not (at + 1) % NICS_AT_ONCE:
                 yield False
 
     def _enter(self, nic: Nic) -> None:

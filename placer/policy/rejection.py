@@ -30,16 +30,8 @@ class Cause(StrEnum):
 class Reason:
     """Why one class of NICs does not take an arrival.
 
-    Parameters
-    ----------
-    nic_model
-        Their model.
-    co_location
-        What runs on each; empty where the class has various co-locations.
-    nics
-        How many there are; 0 for a NIC that would have to be opened.
-    cause
-        What keeps the arrival off.
+    `co_location`: what runs on each; empty where the class has various co-locations. `nics`: how many there are; 0 for
+    a NIC that would have to be opened.
     """
 
     nic_model: str

@@ -17,18 +17,10 @@ from profiles import InputError
 class Rule:
     """How NICs are compared: the lowest score takes the arrival; among equals, the NIC that was opened first.
 
-    Parameters
-    ----------
-    name
-        On the command line.
-    before, after
-        Weights in the score of the value of free capacity without and with the arrival.
-    forecasts
-        Whether an instance is worth the price of its slot to future arrivals, which are like the recent ones; all NICs
-        are equal while there is too little to go by. Else it is worth the cores that it takes.
-    opening_cost
-        What opening a NIC costs beyond the value that it loses, in units of NIC cost; None opens a NIC only when no
-        NIC in use fits.
+    `before`, `after`: weights in the score of the value of free capacity without and with the arrival. `forecasts`:
+    whether an instance is worth the price of its slot to future arrivals, which are like the recent ones; all NICs are
+    equal while there is too little to go by. Else it is worth the cores that it takes. `opening_cost`: what opening a
+    NIC costs beyond the value that it loses, in units of NIC cost; None opens a NIC only when no NIC in use fits.
     """
 
     name: str
@@ -42,29 +34,21 @@ LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, forecasts=True, opening_cost=0.06)
 """The NIC that loses least capacity for expected arrivals."""
 
 FIRST_FIT = Rule("first-fit", 0.0, 0.0)
-"""The NIC that was opened first."""
-
 BEST_FIT = Rule("best-fit", 0.0, 1.0)
 """The NIC with the least usable capacity left: cores that could still be used without violating an SLA."""
 
 WORST_FIT = Rule("worst-fit", 0.0, -1.0)
 """The NIC with the most usable capacity left."""
 
-RULES = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, WORST_FIT)}
+RULES_BY_NAME = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, WORST_FIT)}
 """By name, the default first."""
 
 
 def rule_of(name: str) -> Rule:
-    """The rule of that name.
-
-    Raises
-    ------
-    InputError
-        When there is none.
-    """
-    if name not in RULES:
-        raise InputError.of("--rule", f"'{name}' is not a rule", hint=f"it is one of {', '.join(RULES)}")
-    return RULES[name]
+    """The rule of that name. Raises InputError when there is none."""
+    if name not in RULES_BY_NAME:
+        raise InputError.of("--rule", f"'{name}' is not a rule", hint=f"it is one of {', '.join(RULES_BY_NAME)}")
+    return RULES_BY_NAME[name]
 
 
 # The end of a trace of known length: when its last arrivals are priced, given the NICs that are open.
@@ -81,10 +65,10 @@ def rule_of(name: str) -> Rule:
 # How many arrivals a trace has is known to those who have it; which ones come is not used.
 
 
-CLOSING = 1_000
+CLOSING_ARRIVALS = 1_000
 """Arrivals before the end from which open NICs count."""
 
-LAST = 120
+LAST_ARRIVALS = 120
 """Arrivals before the end from which prices change fast, and are computed more often and of more samples."""
 
 MOST_MOVES = 20_000
@@ -98,9 +82,9 @@ def length_of(arrivals: Sequence[Arrival]) -> int | None:
 
 def is_due(left: int) -> bool:
     """Whether prices are computed anew when so many arrivals are left."""
-    return left % (8 if left > LAST else 4) == 0
+    return left % (8 if left > LAST_ARRIVALS else 4) == 0
 
 
 def samples(left: int) -> int:
     """Of how many samples of the arrivals that are left prices are averaged."""
-    return 4 if left > LAST else 10
+    return 4 if left > LAST_ARRIVALS else 10

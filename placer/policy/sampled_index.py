@@ -23,22 +23,22 @@ from placer.policy.rules import Rule
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
-BATCHES = (6, 18)
+NICS_PER_BATCH = (6, 18)
 """NICs checked first, and those checked when none of them fits, before a new one is opened."""
 
 LAST_RESORT = 1_024
 """NICs checked before an arrival is rejected."""
 
-LEARNED = 4
+LEARNED_PREDICTIONS = 4
 """Predictions of a batch from which interference is learned."""
 
 LEAST_SLACK = -0.1
 """Estimated margins below this are not worth a prediction, unless the arrival would be rejected."""
 
-FULLER = 0.01
+FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
 
-NOBODY = 10.0
+EMPTY_MARGIN = 10.0
 """The margin of a NIC without tenants, in logarithms of throughput."""
 
 FIRST_SIZE = 256
@@ -46,7 +46,7 @@ FIRST_SIZE = 256
 
 def margin_of(kpps: float, required: float) -> float:
     """How far a throughput is above the required one, in logarithms."""
-    return math.log(max(kpps, 1e-9) / required) if required > 0 else NOBODY
+    return math.log(max(kpps, 1e-9) / required) if required > 0 else EMPTY_MARGIN
 
 
 class SampledTenant(NamedTuple):
@@ -70,7 +70,6 @@ class SampledNic:
         self.co_location: CoLocation = ()
 
     def co_location_with(self, workload: Workload) -> CoLocation:
-        """The co-location with one workload more."""
         at = bisect(self.co_location, workload)
         return (*self.co_location[:at], workload, *self.co_location[at:])
 
@@ -82,14 +81,8 @@ class SampledNic:
 class SampledIndex:
     """NICs of one kind by free cores and by the estimated margins of their tenants above their SLAs.
 
-    Parameters
-    ----------
-    kind
-        The kind.
-    oracle
-        Predicts the throughputs.
-    rule
-        How NICs are compared. The value of free capacity is the number of NFs that still fit, by cores and by margin.
+    `rule`: how NICs are compared. The value of free capacity is the number of NFs that still fit, by cores and by
+    margin.
     """
 
     def __init__(self, kind: NicKind, oracle: Oracle, rule: Rule) -> None:
@@ -131,7 +124,6 @@ class SampledIndex:
         """Nothing is remembered."""
 
     def has(self, nic: Nic) -> bool:
-        """Whether the NIC is here."""
         return nic.number in self._nics
 
     def begin_trial(self) -> None:
@@ -196,9 +188,9 @@ class SampledIndex:
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers among the few that are checked, with its score; None when none fits."""
-        return self._best_of(tenant, BATCHES, LEAST_SLACK)
+        return self._best_of(tenant, NICS_PER_BATCH, LEAST_SLACK)
 
-    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+    def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
         """Empty: what is found here by asking would be learnt."""
         return []
 
@@ -244,14 +236,14 @@ class SampledIndex:
         )  # fmt: skip
         first = 0
         for size in batches:
-            scored = self._scored(places[first : first + size].tolist(), tenant)
+            scored = self._score_places(places[first : first + size].tolist(), tenant)
             first += size
             if scored:
                 score, number = min(scored)
                 return score, self._nics[number].nic
         return None
 
-    def _scored(self, places: Sequence[int], tenant: Tenant) -> list[tuple[float, int]]:
+    def _score_places(self, places: Sequence[int], tenant: Tenant) -> list[tuple[float, int]]:
         """The scores of the NICs on which every SLA is met, with their numbers."""
         if not places:
             return []
@@ -260,7 +252,7 @@ class SampledIndex:
         # the throughput alone of the arrival is asked for together with the NICs
         answers = self.oracle.throughput([*co_locations, (tenant.workload,)])[:-1]
         arriving, nf = self._sample(tenant), self._nf(tenant.workload)
-        for sampled, co_location, answer in zip(candidates[:LEARNED], co_locations, answers, strict=False):
+        for sampled, co_location, answer in zip(candidates[:LEARNED_PREDICTIONS], co_locations, answers, strict=False):
             self._learn([*sampled.tenants.values(), arriving], co_location, answer)
         scored, weights = [], self._weights()
         for sampled, co_location, answer in zip(candidates, co_locations, answers, strict=True):
@@ -294,7 +286,7 @@ class SampledIndex:
 
     def _weights(self) -> tuple[float, float, float, float]:
         """NFs per free core, NFs per margin, and the weights of their number before and after an arrival."""
-        after = self.rule.after + (FULLER if self.rule.forecasts else 0.0)
+        after = self.rule.after + (FULLER_WEIGHT if self.rule.forecasts else 0.0)
         return 1.0 / self._mean_cores, 1.0 / float(self.interference.loss.mean()), self.rule.before, after
 
     def _nf(self, workload: Workload) -> int:
@@ -315,8 +307,8 @@ class SampledIndex:
         margins = [tenant.margin for tenant in tenants]
         self._number[place] = sampled.nic.number
         self._free[place] = self.kind.cores - self.kind.cores_taken(sampled.co_location)
-        self._margin[place] = min(margins, default=NOBODY)
-        self._left[:, place], self._own[:, place] = NOBODY, 0.0
+        self._margin[place] = min(margins, default=EMPTY_MARGIN)
+        self._left[:, place], self._own[:, place] = EMPTY_MARGIN, 0.0
         nfs = np.array([self._nf(tenant.workload) for tenant in tenants], dtype=np.int64)
         write_margins(self.interference.loss, nfs, np.array(margins), self._left[:, place], self._own[:, place])
 
@@ -330,11 +322,11 @@ class SampledIndex:
             return self._vacant.pop()
         if self._used == len(self._number):
             self._number, self._free = (
-                np.concatenate([one, np.full_like(one, -1)]) for one in (self._number, self._free)
+                np.concatenate([array, np.full_like(array, -1)]) for array in (self._number, self._free)
             )
             self._margin = np.concatenate([self._margin, np.zeros_like(self._margin)])
             self._left, self._own = (
-                np.concatenate([one, np.zeros_like(one)], axis=1) for one in (self._left, self._own)
+                np.concatenate([array, np.zeros_like(array)], axis=1) for array in (self._left, self._own)
             )
         self._used += 1
         return self._used - 1
@@ -350,7 +342,7 @@ class SampledIndex:
 FIRST_LOSS = 0.05
 """Loss per neighbour before anything is known, in logarithms of throughput."""
 
-RATE = 0.1
+LEARNING_RATE = 0.1
 """Share of an error that is corrected at once."""
 
 LEAST_LOSS = 1e-3
@@ -359,17 +351,7 @@ LEAST_LOSS = 1e-3
 class Interference:
     """What each NF loses next to each other one, in logarithms of throughput.
 
-    Parameters
-    ----------
-    kind
-        The kind of NIC, with the NFs that it hosts.
-
-    Attributes
-    ----------
-    number_of
-        Number of each NF.
-    loss
-        Loss of the NF in the row per neighbour in the column.
+    `loss`: loss of the NF in the row per neighbour in the column.
     """
 
     def __init__(self, kind: NicKind) -> None:
@@ -378,4 +360,4 @@ class Interference:
 
     def learn(self, nfs: Sequence[int], logs: Sequence[float]) -> None:
         """Correct the losses by the logarithm of the throughput share of each NF of one co-location."""
-        learn_losses(self.loss, np.array(nfs), np.array(logs), RATE, LEAST_LOSS)
+        learn_losses(self.loss, np.array(nfs), np.array(logs), LEARNING_RATE, LEAST_LOSS)

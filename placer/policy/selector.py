@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
-from placer.policy.forecast import REMEMBERED
-from placer.policy.nic_index import NicIndex, best_of, last_resort_of, ranked_of, reasons_of
+from placer.policy.forecast import MAX_REMEMBERED_ARRIVALS
+from placer.policy.nic_index import NicIndex, best_of, last_resort_of, rank_over, reasons_of
 from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TooManyPatterns
 from placer.policy.rebuild import Rebuild, index_of
 from placer.policy.rejection import Cause, Reason, Tally
-from placer.policy.rules import CLOSING, LOOK_AHEAD, Rule, is_due
+from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
 from profiles import Workload
 
 FORECAST_FROM = 5
 """Smallest number of arrivals from which future ones are forecast; before, all NICs score the same."""
 
-FEW = 8
+FEW_WORKLOADS = 8
 """Up to so many workloads, all co-locations are predicted in advance, even if every workload came only once."""
 
 RENEWED_AFTER = 25
@@ -34,7 +34,7 @@ TURNOVER_WEIGHT = 10.0
 """How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
 rule's opening cost, where as many leave as arrive."""
 
-STEPS = 3
+REBUILD_STEPS = 3
 """Steps of a rebuild per event; each takes 1 to 2 ms."""
 
 RENEWED_GROWTH = 0.25
@@ -44,27 +44,11 @@ RENEWED_GROWTH = 0.25
 class Selector:
     """Watches a fleet, and picks for an arrival the NIC that the rule prefers among those on which every SLA is met.
 
-    Parameters
-    ----------
-    fleet
-        The fleet, with the tenants that it has.
-    oracles
-        Per kind, predicts the throughputs.
-    rule
-        Which of several NICs.
-    most_patterns
-        Largest number of useful co-locations that are predicted in advance.
-    arrivals
-        How many arrivals come in all; None where that is not known.
-    expected
-        Tenants like those that will come: their co-locations are predicted before the first arrival.
-
-    Attributes
-    ----------
-    indexes, others
-        Own NICs; those of other agents, once one was needed.
-    everywhere
-        Whether NICs of other agents are compared with own ones. Else they are asked only before an arrival is rejected.
+    `most_patterns`: largest number of useful co-locations that are predicted in advance. `arrivals`: how many arrivals
+    come in all; None where that is not known. `expected`: tenants like those that will come: their co-locations are
+    predicted before the first arrival. `indexes`, `others`: own NICs; those of other agents, once one was needed.
+    `everywhere`: whether NICs of other agents are compared with own ones. Else they are asked only before an arrival is
+    rejected.
     """
 
     def __init__(
@@ -93,7 +77,7 @@ class Selector:
         self._loosest = LoosestSlas()
         self._sampled = False
         self._rebuild: Rebuild | None = None
-        self._recent: deque[Tenant] = deque(maxlen=REMEMBERED)
+        self._recent: deque[Tenant] = deque(maxlen=MAX_REMEMBERED_ARRIVALS)
         fleet.observer = self
         present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
         self._recent.extend(present)
@@ -124,7 +108,7 @@ class Selector:
         """Whether all that a decision on the tenant needs is predicted in advance, so that asking changes nothing."""
         return bool(self.indexes) and not self._sampled and not self._is_new(tenant)
 
-    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
+    def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
         """Scores and NICs, or kinds of which to open one, that take the tenant, best first and one of each class.
 
         The first is the one that `choose` returns; of a tenant that `has_predicted`.
@@ -133,10 +117,10 @@ class Selector:
             return self._rank(tenant, most)
 
     def _rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
-        found = ranked_of(self._compare(), tenant, most)
+        found = rank_over(self._compare(), tenant, most)
         new = self._cheapest_new(tenant)
         if new is None and not found:
-            found = ranked_of(self._others(), tenant, most)
+            found = rank_over(self._others(), tenant, most)
         if new is not None:
             found.append((math.inf, new[1]))
             if self.choose(tenant) is new[1]:
@@ -225,7 +209,7 @@ class Selector:
         if self._rebuild is None:
             return
         try:
-            done = any(self._rebuild.advance() for _ in range(STEPS))
+            done = any(self._rebuild.advance() for _ in range(REBUILD_STEPS))
         except TooManyPatterns:
             self._rebuild = self._new_rebuild(0)
             return
@@ -236,7 +220,6 @@ class Selector:
             self.refresh()
 
     def tally(self, tenant: Tenant) -> Tally:
-        """How many NICs would take the tenant, and how many have too few cores."""
         if self._is_new(tenant):
             self._include(tenant)
         return sum((index.tally(tenant) for index in (*self.indexes, *self._others())), Tally(0, 0, 0))
@@ -255,7 +238,6 @@ class Selector:
         return found
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that was placed on the NIC."""
         own = self.fleet.pool.owns(nic.number)
         indexes = self.indexes if own else self.others
         if nic.service is not Service.UP or indexes is None:
@@ -268,7 +250,6 @@ class Selector:
             self._rebuild.joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """Follow a tenant that left the NIC."""
         if self._closing():
             self._renew_at = self._arrivals
         self.departures += 1
@@ -378,7 +359,7 @@ class Selector:
         if self._length is None or self.departures or len(self.fleet.kinds) > 1 or self._arrivals < FORECAST_FROM:
             return 0
         left = self._length - self._arrivals + 1
-        return left if 0 < left <= CLOSING else 0
+        return left if 0 < left <= CLOSING_ARRIVALS else 0
 
     def _opening_cost(self) -> float:
         """What opening a NIC costs beyond the value that it loses, in units of its cost."""
@@ -445,7 +426,7 @@ class Selector:
 
     def _predict_all(self) -> bool:
         """Build class indexes for all workloads; False where they are too many, or hardly one came twice."""
-        different = len(self._workloads) > max(FEW, len({workload.nf for workload in self._workloads}))
+        different = len(self._workloads) > max(FEW_WORKLOADS, len({workload.nf for workload in self._workloads}))
         if different and 2 * len(self._workloads) > self._arrivals:
             return False
         try:

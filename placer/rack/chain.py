@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-BITS = 8
+BYTE_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,6 @@ class ChainNf:
         Unique in its chain.
     nf
         The kind of NF, as the rack names it.
-    parameters
-        Of the NF, such as the number of its rules.
     """
 
     id: str
@@ -35,8 +33,6 @@ class ChainEdge:
 
     Parameters
     ----------
-    tail, head
-        From which NF to which.
     share
         Of the packets that leave the tail.
     match
@@ -72,12 +68,8 @@ class Chain:
 
     Parameters
     ----------
-    name
-        Unique among the chains.
     packet_size
         Of its packets, bytes.
-    slo
-        Its service level objective.
     nfs, edges
         The graph: one entry, no cycle, no parallel edges; the shares that leave an NF add up to 1. Packets leave the
         chain at NFs without edges out.
@@ -133,7 +125,7 @@ class Chain:
 
     @property
     def packet_bits(self) -> int:
-        return BITS * self.packet_size
+        return BYTE_BITS * self.packet_size
 
     def edges_from(self, at: int) -> Sequence[ChainEdge]:
         """The edges by which packets leave an NF."""

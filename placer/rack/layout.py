@@ -13,7 +13,7 @@ from functools import cached_property
 from placer.rack.chain import Chain
 from placer.rack.rack import Device, Rack
 
-SWITCH = -1
+SWITCH_SITE = -1
 """The site of an NF on the switch; other sites are indices of `Rack.devices`."""
 
 
@@ -23,8 +23,6 @@ class Subgroup:
 
     Parameters
     ----------
-    device
-        The index of the device.
     nfs
         Indices in the chain, ascending.
     cycles
@@ -61,14 +59,14 @@ class Layout:
     @cached_property
     def on_switch(self) -> tuple[int, ...]:
         """The NFs on the switch."""
-        return tuple(at for at, site in enumerate(self.sites) if site == SWITCH)
+        return tuple(at for at, site in enumerate(self.sites) if site == SWITCH_SITE)
 
     @cached_property
     def subgroups(self) -> tuple[Subgroup, ...]:
         """Connected NFs on the same device."""
         groups: dict[int, list[int]] = {}
         for at, label in enumerate(self._labels()):
-            if self.sites[at] != SWITCH:
+            if self.sites[at] != SWITCH_SITE:
                 groups.setdefault(label, []).append(at)
         return tuple(self._subgroup(nfs) for nfs in groups.values())
 
@@ -106,22 +104,22 @@ class Layout:
         for source, target, share in self._moves():
             if source != target:
                 for server, direction in ((target, "in"), (source, "out")):
-                    if server != SWITCH:
+                    if server != SWITCH_SITE:
                         shares[server, direction] = shares.get((server, direction), Fraction(0)) + share
         return shares
 
     def _moves(self) -> Iterator[tuple[int, int, Fraction]]:
         """From which side to which, and the share of packets: edges, the way in and the ways out."""
         chain = self.chain
-        yield SWITCH, self._side(chain.entry), Fraction(1)
+        yield SWITCH_SITE, self._side(chain.entry), Fraction(1)
         for edge in chain.edges:
             yield self._side(edge.tail), self._side(edge.head), chain.reach[edge.tail] * edge.share
         for at in chain.exits:
-            yield self._side(at), SWITCH, chain.reach[at]
+            yield self._side(at), SWITCH_SITE, chain.reach[at]
 
     def _side(self, at: int) -> int:
         """The server on whose side of the NIC an NF is; SWITCH: the side of the switch and of the world."""
-        return SWITCH if self.sites[at] == SWITCH else self.rack.devices[self.sites[at]].server
+        return SWITCH_SITE if self.sites[at] == SWITCH_SITE else self.rack.devices[self.sites[at]].server
 
     @cached_property
     def latency_us(self) -> Fraction:
@@ -133,19 +131,19 @@ class Layout:
                 at_end[edge.tail] + crossing * self._changes(self._side(edge.tail), self._side(at))
                 for edge in chain.edges_into(at)
             ]
-            arrived = max(before) if before else crossing * self._changes(SWITCH, self._side(at))
+            arrived = max(before) if before else crossing * self._changes(SWITCH_SITE, self._side(at))
             at_end[at] = arrived + self._time(at)
-        return max(at_end[at] + crossing * self._changes(self._side(at), SWITCH) for at in chain.exits)
+        return max(at_end[at] + crossing * self._changes(self._side(at), SWITCH_SITE) for at in chain.exits)
 
     @staticmethod
     def _changes(one: int, other: int) -> int:
         """Side changes between two sides: from server to server, packets pass the switch."""
         if one == other:
             return 0
-        return 1 if SWITCH in (one, other) else 2
+        return 1 if SWITCH_SITE in (one, other) else 2
 
     def _time(self, at: int) -> Fraction:
-        if self.sites[at] == SWITCH:
+        if self.sites[at] == SWITCH_SITE:
             return Fraction(0)
         device = self.rack.devices[self.sites[at]]
         cost = self.rack.cost_on(self.chain.nfs[at].nf, device)

@@ -10,15 +10,15 @@ from math import prod
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.rack import Rack, SwitchKind
 from profiles import InputError
 from profiles.arrays import Bools, Floats, Ints
 
 MOST_LAYOUTS = 4_000_000
-PART = 1 << 14
+PART_LAYOUTS = 1 << 14
 """Layouts of one part, some tenths of a second."""
-TOLERANCE = 1e-9
+CAP_TOLERANCE = 1e-9
 """Relative, of every comparison with a limit (CONTRACTS 9)."""
 
 
@@ -54,7 +54,7 @@ class Layouts:
 
     def on_switch(self) -> Bools:
         """Per NF whether it is on the switch; shape (layouts, NFs)."""
-        on_switch: Bools = self.sites == SWITCH
+        on_switch: Bools = self.sites == SWITCH_SITE
         return on_switch
 
 
@@ -74,8 +74,8 @@ def layouts_in_parts(chain: Chain, rack: Rack) -> Iterator[Layouts]:
     """As all_layouts, a part at a time: for who may have to stop early."""
     sites = possible_sites(chain, rack)
     number = _number(chain, sites)
-    for begin in range(0, number, PART):
-        yield layouts_at(chain, rack, _assignments(sites, begin, min(begin + PART, number)))
+    for begin in range(0, number, PART_LAYOUTS):
+        yield layouts_at(chain, rack, _assignments(sites, begin, min(begin + PART_LAYOUTS, number)))
 
 
 def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
@@ -86,12 +86,12 @@ def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
     sites
         Per layout and NF a device that can run the NF, or SWITCH; shape (layouts, NFs).
     """
-    side_of = np.array([*(device.server for device in rack.devices), SWITCH])
+    side_of = np.array([*(device.server for device in rack.devices), SWITCH_SITE])
     sides = side_of[sites]
     latency = _latencies(chain, rack, sites, sides)
     limit = chain.slo.d_max_us
     if limit is not None:
-        kept = latency <= float(limit) * (1 + TOLERANCE)
+        kept = latency <= float(limit) * (1 + CAP_TOLERANCE)
         sites, sides, latency = sites[kept], sides[kept], latency[kept]
     if rack.switch.kind is SwitchKind.OPENFLOW:
         kept = _in_table_order(chain, rack, sites)
@@ -99,15 +99,9 @@ def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
     return _compute(chain, rack, sites, sides, latency)
 
 
-def given_layouts(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
-    """Some layouts of a chain, whether or not they keep its latency.
-
-    Parameters
-    ----------
-    sites
-        As in Layouts.
-    """
-    side_of = np.array([*(device.server for device in rack.devices), SWITCH])
+def lay_out_sites(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
+    """Some layouts of a chain, whether or not they keep its latency."""
+    side_of = np.array([*(device.server for device in rack.devices), SWITCH_SITE])
     sides = side_of[sites]
     return _compute(chain, rack, sites, sides, _latencies(chain, rack, sites, sides))
 
@@ -122,7 +116,7 @@ def possible_sites(chain: Chain, rack: Rack) -> list[list[int]]:
     """Per NF the devices that can run it, and SWITCH if the switch can."""
     return [
         [number for number, device in enumerate(rack.devices) if device.cores and rack.cost_on(nf.nf, device)]
-        + [SWITCH] * (rack.costs[nf.nf].switch_blocks is not None)
+        + [SWITCH_SITE] * (rack.costs[nf.nf].switch_blocks is not None)
         for nf in chain.nfs
     ]
 
@@ -147,7 +141,7 @@ def _assignments(sites: Sequence[Sequence[int]], begin: int, end: int) -> Ints:
 
 def _changes(one: Ints | int, other: Ints | int) -> Ints:
     """Side changes between two sides."""
-    through_switch = (np.asarray(one) != SWITCH) & (np.asarray(other) != SWITCH)
+    through_switch = (np.asarray(one) != SWITCH_SITE) & (np.asarray(other) != SWITCH_SITE)
     return np.where(np.asarray(one) == other, 0, np.where(through_switch, 2, 1))
 
 
@@ -156,11 +150,11 @@ def _latencies(chain: Chain, rack: Rack, sites: Ints, sides: Ints) -> Floats:
     at_end = np.zeros(sites.shape)
     for at in chain.order:
         times = [_time(chain, rack, at, site) for site in range(len(rack.devices))]
-        arrived = crossing * _changes(SWITCH, sides[:, at]) if at == chain.entry else np.zeros(len(sites))
+        arrived = crossing * _changes(SWITCH_SITE, sides[:, at]) if at == chain.entry else np.zeros(len(sites))
         for edge in chain.edges_into(at):
             arrived = np.maximum(arrived, at_end[:, edge.tail] + crossing * _changes(sides[:, edge.tail], sides[:, at]))
         at_end[:, at] = arrived + np.array([*times, 0.0])[sites[:, at]]
-    ends = [at_end[:, at] + crossing * _changes(sides[:, at], SWITCH) for at in chain.exits]
+    ends = [at_end[:, at] + crossing * _changes(sides[:, at], SWITCH_SITE) for at in chain.exits]
     return np.asarray(np.max(ends, axis=0))
 
 
@@ -175,11 +169,11 @@ def _in_table_order(chain: Chain, rack: Rack, sites: Ints) -> Bools:
     kept = np.ones(len(sites), dtype=bool)
     for at, nf in enumerate(chain.nfs):
         if nf.nf not in place:
-            kept &= sites[:, at] != SWITCH
+            kept &= sites[:, at] != SWITCH_SITE
     for edge in chain.edges:
         tail, head = (place.get(chain.nfs[at].nf, -1) for at in (edge.tail, edge.head))
         if tail >= head:
-            kept &= (sites[:, edge.tail] != SWITCH) | (sites[:, edge.head] != SWITCH)
+            kept &= (sites[:, edge.tail] != SWITCH_SITE) | (sites[:, edge.head] != SWITCH_SITE)
     return kept
 
 
@@ -214,13 +208,13 @@ def _cycles(chain: Chain, rack: Rack, sites: Ints, groups: Ints) -> tuple[Floats
         replicable[rows, groups[:, at]] &= may[sites[:, at]]
     cycles += float(rack.overheads.subgroup_cycles) * entered
     replicas = np.where(replicable, cycles + float(rack.overheads.replica_cycles) * entered, np.nan)
-    first = (groups == np.arange(nfs)) & (sites != SWITCH)
+    first = (groups == np.arange(nfs)) & (sites != SWITCH_SITE)
     return np.where(first, cycles, np.nan), np.where(first, replicas, np.nan)
 
 
 def _nic_shares(chain: Chain, rack: Rack, sides: Ints) -> Floats:
     shares = np.zeros((len(sides), len(rack.servers) + 1, 2))  # the last server stands for the switch
-    rows, switch = np.arange(len(sides)), np.full(len(sides), SWITCH)
+    rows, switch = np.arange(len(sides)), np.full(len(sides), SWITCH_SITE)
     moves = [(switch, sides[:, chain.entry], 1.0)]
     moves += [
         (sides[:, edge.tail], sides[:, edge.head], float(chain.reach[edge.tail] * edge.share)) for edge in chain.edges

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH
-from placer.rack.layouts import TOLERANCE, Layouts, all_layouts
+from placer.rack.layout import SWITCH_SITE
+from placer.rack.layouts import CAP_TOLERANCE, Layouts, all_layouts
 from placer.rack.rack import Rack
 from profiles.arrays import Bools, Floats, Ints
 
@@ -29,8 +29,6 @@ class Options:
 
     Parameters
     ----------
-    layouts
-        All layouts that keep the latency.
     layout
         Per option the row in `layouts`; shape (options,).
     group_cores
@@ -66,7 +64,6 @@ class Options:
         return self.layouts.on_switch()[self.layout]
 
     def at(self, rows: Ints) -> Options:
-        """Some of the options."""
         return Options(self.layouts, self.layout[rows], self.group_cores[rows], self.cores[rows], self.rate[rows])
 
 
@@ -81,19 +78,19 @@ def options_of(chain: Chain, rack: Rack) -> Options:
 def options_at(layouts: Layouts, rack: Rack) -> Options:
     """The undominated options among some layouts."""
     options = _allocations(layouts, rack)
-    return options.at(undominated_rows(options, rack))
+    return options.at(find_undominated_rows(options, rack))
 
 
-def undominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options:
+def drop_dominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options:
     """As `options_at`, where a larger cost of a layout is a need, too; shape (layouts,)."""
     options = _allocations(layouts, rack)
     needs = np.hstack([_needs(options, rack), costs[options.layout, None]])
-    return options.at(undominated(options.rate, needs))
+    return options.at(find_undominated(options.rate, needs))
 
 
-def undominated_rows(options: Options, rack: Rack) -> Ints:
+def find_undominated_rows(options: Options, rack: Rack) -> Ints:
     """The rows of options that no other one dominates."""
-    return undominated(options.rate, _needs(options, rack))
+    return find_undominated(options.rate, _needs(options, rack))
 
 
 def _needs(options: Options, rack: Rack) -> Floats:
@@ -102,7 +99,7 @@ def _needs(options: Options, rack: Rack) -> Floats:
     return np.hstack([options.cores, options.nic_shares, tables])
 
 
-def undominated(gain: Floats, needs: NDArray[np.generic]) -> Ints:
+def find_undominated(gain: Floats, needs: NDArray[np.generic]) -> Ints:
     """The rows to which no other row has at least the gain and at most all needs; of equal rows the first.
 
     Parameters
@@ -118,21 +115,21 @@ def undominated(gain: Floats, needs: NDArray[np.generic]) -> Ints:
     kept: list[Ints] = []
     for begin in range(0, len(order), AT_ONCE):
         rows = order[begin : begin + AT_ONCE]
-        rows = rows[~_dominated(gain[rows], needed[rows], kept_gain, kept_needs)]
-        rows = rows[~_dominated_inside(gain[rows], needed[rows])]
+        rows = rows[~_find_dominated(gain[rows], needed[rows], kept_gain, kept_needs)]
+        rows = rows[~_find_dominated_inside(gain[rows], needed[rows])]
         kept.append(rows)
         kept_gain, kept_needs = np.append(kept_gain, gain[rows]), np.vstack([kept_needs, needed[rows]])
     return np.sort(np.concatenate(kept)) if kept else np.empty(0, np.int64)
 
 
-def _dominated(gain: Floats, needs: Floats, by_gain: Floats, by_needs: Floats) -> Bools:
+def _find_dominated(gain: Floats, needs: Floats, by_gain: Floats, by_needs: Floats) -> Bools:
     dominated = np.zeros(len(gain), dtype=bool)
     for one_gain, one_needs in zip(by_gain, by_needs, strict=True):
         dominated |= (gain <= one_gain) & (needs >= one_needs).all(axis=1)
     return dominated
 
 
-def _dominated_inside(gain: Floats, needs: Floats) -> Bools:
+def _find_dominated_inside(gain: Floats, needs: Floats) -> Bools:
     """The rows are sorted, so only an earlier one dominates a later one, or is its equal."""
     dominated = np.zeros(len(gain), dtype=bool)
     for at in range(len(gain)):
@@ -189,7 +186,7 @@ def allocations(
         rate = np.minimum(_rate_of(group_cores, once[rows], each[rows]), largest)
         found.append((rows, group_cores, cores, rate))
         more = rate < largest
-        rows, rate = rows[more], rate[more] * (1 + 4 * TOLERANCE)  # beyond what is equal within the tolerance
+        rows, rate = rows[more], rate[more] * (1 + 4 * CAP_TOLERANCE)  # beyond what is equal within the tolerance
     layout, group_cores, cores, rate = (np.concatenate(part) for part in zip(*found, strict=True))
     return Options(layouts, layout, group_cores, cores, rate)
 
@@ -198,9 +195,9 @@ def _cores_for(rate: Floats, once: Floats, each: Floats, cycles: Floats) -> Ints
     """The fewest cores per subgroup for a rate; 0 where there is no subgroup, -1 where no number is enough."""
     wanted = rate[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        several = np.maximum(np.ceil(wanted / each * (1 - TOLERANCE)), 2)
+        several = np.maximum(np.ceil(wanted / each * (1 - CAP_TOLERANCE)), 2)
     several = np.where(np.isfinite(several), several, -1)
-    needed = np.where(wanted <= once * (1 + TOLERANCE), 1, np.where(each > 0, several, -1))
+    needed = np.where(wanted <= once * (1 + CAP_TOLERANCE), 1, np.where(each > 0, several, -1))
     cores: Ints = np.where(np.isnan(cycles), 0, needed).astype(np.int64)
     return cores
 
@@ -214,5 +211,5 @@ def _rate_of(group_cores: Ints, once: Floats, each: Floats) -> Floats:
 
 def _by_device(group_cores: Ints, sites: Ints, devices: int) -> Ints:
     cores = np.zeros((len(sites), devices + 1), dtype=np.int64)
-    np.add.at(cores, (np.arange(len(sites))[:, None], np.where(sites == SWITCH, devices, sites)), group_cores)
+    np.add.at(cores, (np.arange(len(sites))[:, None], np.where(sites == SWITCH_SITE, devices, sites)), group_cores)
     return cores[:, :-1]

@@ -11,7 +11,7 @@ from math import prod
 from placer.rack.chain import Chain
 from placer.rack.layouts import possible_sites
 from placer.rack.options import Options, options_of
-from placer.rack.plan import ChainPlan, RackPlan, Status, placed, refined_rates
+from placer.rack.plan import ChainPlan, RackPlan, Status, place_chain, refine_rates
 from placer.rack.rack import Rack
 from placer.rack.search.branch_and_bound import Found, Search
 from placer.rack.search.fleet_bound import same_but_for_names
@@ -37,8 +37,6 @@ def best_plan(
     ----------
     time_limit
         Seconds for the search; after them the plan is `feasible`, with the bound that was reached.
-    notify
-        Called with messages on progress.
     """
     if len(rack.servers) <= FEW_SERVERS:
         return exact_plan(chains, rack, time_limit=time_limit)
@@ -88,8 +86,12 @@ def plan_found(
     if found.chosen is None:
         status = Status.UNKNOWN if found.bound > float("-inf") else Status.INFEASIBLE
         return RackPlan(rack, status, bound_mbps=found.bound if status is Status.UNKNOWN else None, seconds=seconds)
-    rough = [placed(chain, one, row, rack, 0.0) for chain, one, row in zip(chains, options, found.chosen, strict=True)]
-    rates = refined_rates([one.layout for one in rough], [_cap(one) for one in rough], found.rates)
+    rough = [
+        place_chain(chain, one, row, rack, 0.0) for chain, one, row in zip(chains, options, found.chosen, strict=True)
+    ]
+    rates = refine_rates(
+        [chain_plan.layout for chain_plan in rough], [_cap(chain_plan) for chain_plan in rough], found.rates
+    )
     placed_chains = tuple(ChainPlan(one.layout, rate, one.cores) for one, rate in zip(rough, rates, strict=True))
     plan = RackPlan(rack, Status.OPTIMAL if found.proven else Status.FEASIBLE, placed_chains, found.bound, seconds)
     return RackPlan(rack, plan.status, placed_chains, max(found.bound, plan.marginal_mbps), seconds)

@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH, Layout, Subgroup
+from placer.rack.layout import SWITCH_SITE, Layout, Subgroup
 from placer.rack.options import Options
 from placer.rack.rack import Rack
 from profiles.arrays import Floats
 
-NEAR = (1e-6, 1e-9)
+NEAR_EQUAL = (1e-6, 1e-9)
 """Relative, what is taken for equal in a solver's solution; the first one that gives rates within all limits."""
 
 
@@ -80,7 +80,7 @@ class ChainPlan:
     def site_name(self, at: int) -> str:
         """The device of an NF, or `switch`."""
         site = self.layout.sites[at]
-        return "switch" if site == SWITCH else self.layout.rack.devices[site].name
+        return "switch" if site == SWITCH_SITE else self.layout.rack.devices[site].name
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class RackPlan:
         return max(self.bound_mbps - self.marginal_mbps, 0.0) / self.bound_mbps if self.bound_mbps > 0 else 0.0
 
 
-def placed(chain: Chain, options: Options, row: int, rack: Rack, rate_mbps: float) -> ChainPlan:
+def place_chain(chain: Chain, options: Options, row: int, rack: Rack, rate_mbps: float) -> ChainPlan:
     """An option of a chain, or of one that is equal but for its names, as a placed chain."""
     sites = tuple(int(site) for site in options.layouts.sites[options.layout[row]])
     layout = Layout(chain, rack, sites)
@@ -160,7 +160,7 @@ def _chain(one: ChainPlan) -> dict[str, object]:
     }
 
 
-def refined_rates(layouts: Sequence[Layout], caps: Sequence[Fraction], rates: Floats) -> list[float]:
+def refine_rates(layouts: Sequence[Layout], caps: Sequence[Fraction], rates: Floats) -> list[float]:
     """Rates near those of a solver that keep every limit exactly.
 
     A vertex of the linear program is where as many limits of NICs hold with equality as rates lie between their least
@@ -173,7 +173,7 @@ def refined_rates(layouts: Sequence[Layout], caps: Sequence[Fraction], rates: Fl
     shares = shares.reshape(len(names), len(layouts))
     rack = layouts[0].rack
     limits = np.array([float(rack.servers[server].nic_mbps) for server, _ in names])
-    for near in NEAR:
+    for near in NEAR_EQUAL:
         refined = _at_vertex(rates, least, largest, shares, limits, near)
         if (shares @ refined <= limits * (1 + 1e-12)).all():
             return [float(rate) for rate in refined]

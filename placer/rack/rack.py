@@ -13,7 +13,7 @@ from profiles.chain import NfStage
 # A match-action table of a switch program, and the memory of a stage that tables take.
 
 
-OWN = "meta."
+OWN_PREFIX = "meta."
 """Begins the names of fields that belong to one NF alone; all other fields are those of the packet."""
 
 
@@ -63,8 +63,8 @@ class StageMemory:
         return max(-(-entries // self.entries), 1)
 
 
-TCAM = StageMemory(24, 44, 512)
-SRAM = StageMemory(80, 80, 2000)
+TCAM_MEMORY = StageMemory(24, 44, 512)
+SRAM_MEMORY = StageMemory(80, 80, 2000)
 
 
 class SwitchKind(StrEnum):
@@ -97,8 +97,8 @@ class Switch:
     blocks_per_stage: int = 1
     kind: SwitchKind = SwitchKind.PISA
     table_order: tuple[str, ...] = ()
-    tcam: StageMemory = TCAM
-    sram: StageMemory = SRAM
+    tcam: StageMemory = TCAM_MEMORY
+    sram: StageMemory = SRAM_MEMORY
 
     @property
     def usable_stages(self) -> int | None:
@@ -163,8 +163,6 @@ class NfCosts:
     ----------
     server, smartnic
         On their cores.
-    switch_blocks
-        Of table memory, in one stage.
     switch_tables
         Of the NF, in the order in which packets meet them; None: those of the library.
     """

@@ -12,7 +12,7 @@ from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.strategies import CHAIN_STRATEGIES, Notify
 
-EQUAL = 1e-9
+EQUAL_MARGINALS = 1e-9
 """Relative: a marginal throughput this near its bound is optimal."""
 
 
@@ -32,8 +32,6 @@ def run_strategy(
         Of the strategy. Where it gives no bound, that of `optimal` is taken.
     time_limit
         Seconds for the strategy, and again for the bound.
-    notify
-        Called with messages on progress.
 
     Raises
     ------
@@ -50,12 +48,11 @@ def run_strategy(
 
 
 def _bound(plan: RackPlan, best: RackPlan) -> RackPlan:
-    """A plan with the bound of the best one."""
     if not plan.chains:
         return replace(plan, status=Status.INFEASIBLE if best.status is Status.INFEASIBLE else Status.UNKNOWN,
                        bound_mbps=best.bound_mbps)  # fmt: skip
     if best.bound_mbps is None:
         return plan
     bound = max(best.bound_mbps, plan.marginal_mbps)
-    proven = bound <= plan.marginal_mbps + EQUAL * max(plan.marginal_mbps, 1.0)
+    proven = bound <= plan.marginal_mbps + EQUAL_MARGINALS * max(plan.marginal_mbps, 1.0)
     return replace(plan, bound_mbps=bound, status=Status.OPTIMAL if proven else Status.FEASIBLE)

@@ -13,7 +13,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan
-from placer.policy.rules import LOOK_AHEAD, RULES, Rule, length_of
+from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME, Rule, length_of
 from placer.policy.selector import Selector
 from placer.progress import Advance
 from placer.strategies.budget import (
@@ -50,7 +50,7 @@ class ContentionAware(OnlineStrategy):
 
     name = "contention-aware"
     needs_predictor = True
-    variants = MappingProxyType({name: {"rule": rule} for name, rule in RULES.items()})
+    variants = MappingProxyType({name: {"rule": rule} for name, rule in RULES_BY_NAME.items()})
 
     def __init__(
         self,

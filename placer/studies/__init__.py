@@ -2,11 +2,11 @@
 
 from placer.studies.execute import cluster_executor, execute, local_executor
 from placer.studies.run_task import RunTask, run_task, tasks_of_study
-from placer.studies.statistics import BY, summarize
+from placer.studies.statistics import GROUP_COLUMNS, summarize
 from placer.studies.study import Study, TraceSpec, read_study
 
 __all__ = [
-    "BY",
+    "GROUP_COLUMNS",
     "RunTask",
     "Study",
     "TraceSpec",

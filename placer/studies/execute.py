@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-PROGRAM = ("placer", "predictor", "profiler", "profiles", "traces")
-PARTS, RESULTS = "parts", "results.parquet"
+PROGRAM_PACKAGES = ("placer", "predictor", "profiler", "profiles", "traces")
+PARTS_FOLDER, RESULTS_FILE = "parts", "results.parquet"
 
-NUMBERS = (
+NUMBER_COLUMNS = (
     "draw", "budget_pct", "risk", "cost", "violations_pct", "expected_violations_pct", "wastage_pct", "violated",
 )  # fmt: skip
 """Columns that are numbers even where a part of the study has no values."""
@@ -44,27 +44,15 @@ def execute(
 ) -> pd.DataFrame:
     """The rows of all tasks, in their order; also written to `out/results.parquet`.
 
-    Parameters
-    ----------
-    tasks
-        What to run.
-    out
-        The folder of the study; tasks whose results it holds are not run again.
-    executor
-        Runs the tasks; by default this process, one after another.
-    advance
-        Called with the number of finished tasks and of all.
+    `out`: the folder of the study; tasks whose results it holds are not run again. `executor`: runs the tasks; by
+    default this process, one after another. `advance`: called with the number of finished tasks and of all.
 
-    Raises
-    ------
-    InputError, TestbedError, InvalidPlan
-        From the first task that fails; finished results are kept.
-    OSError
-        When a result cannot be written, for example on a full disk.
+    Raises InputError, TestbedError, InvalidPlan from the first task that fails; finished results are kept. Raises
+    OSError when a result cannot be written, for example on a full disk.
     """
     import pandas as pd  # only where a study is run: `placer run` loads this room, too
 
-    parts = [out / PARTS / f"{fingerprint(task)}.parquet" for task in tasks]
+    parts = [out / PARTS_FOLDER / f"{fingerprint(task)}.parquet" for task in tasks]
     missing = {part: task for part, task in zip(parts, tasks, strict=True) if not part.exists()}
     done = len(tasks) - len(missing)
     advance(done, len(tasks))
@@ -73,8 +61,8 @@ def execute(
         _write(pd.DataFrame(rows), Path(part))
         done += 1
         advance(done, len(tasks))
-    results = pd.concat([_typed(pd.read_parquet(part)) for part in parts], ignore_index=True)
-    _write(results, out / RESULTS)
+    results = pd.concat([_set_types(pd.read_parquet(part)) for part in parts], ignore_index=True)
+    _write(results, out / RESULTS_FILE)
     return results
 
 
@@ -84,8 +72,8 @@ def fingerprint(task: RunTask) -> str:
     return hashlib.sha256(repr((task, files, _program())).encode()).hexdigest()[:24]
 
 
-def _typed(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.astype({name: float for name in NUMBERS if name in rows})
+def _set_types(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.astype({name: float for name in NUMBER_COLUMNS if name in rows})
 
 
 def _write(rows: pd.DataFrame, path: Path) -> None:
@@ -95,7 +83,7 @@ def _write(rows: pd.DataFrame, path: Path) -> None:
 
 @cache
 def _program() -> str:
-    return "".join(_digest(Path(str(import_module(name).__file__)).parent) for name in PROGRAM)
+    return "".join(_digest(Path(str(import_module(name).__file__)).parent) for name in PROGRAM_PACKAGES)
 
 
 def _digest(root: Path) -> str:
@@ -110,8 +98,6 @@ def _digest(root: Path) -> str:
 
 
 NamedTask = tuple[str, RunTask]
-"""A task with the name of its results."""
-
 NamedRows = tuple[str, list[Row]]
 
 Executor = Callable[[Sequence[NamedTask]], Iterator[NamedRows]]
@@ -119,13 +105,7 @@ Executor = Callable[[Sequence[NamedTask]], Iterator[NamedRows]]
 
 
 def local_executor(jobs: int) -> Executor:
-    """Runs `jobs` tasks at a time on this machine; -1 means one per core.
-
-    Raises
-    ------
-    InputError
-        When `jobs` is 0.
-    """
+    """Runs `jobs` tasks at a time on this machine; -1 means one per core. Raises InputError when `jobs` is 0."""
     if jobs == 0:
         raise InputError.of("--jobs", "0 runs at a time can finish no study", hint="-1 is one per core")
     return partial(_with_joblib, jobs=jobs)
@@ -134,22 +114,16 @@ def local_executor(jobs: int) -> Executor:
 def cluster_executor(name: str, address: str | None = None) -> Executor:
     """Runs tasks on a cluster of `dask` or `ray`, each an optional extra.
 
-    Parameters
-    ----------
-    name
-        The cluster software.
-    address
-        Address of a running cluster, as its client takes it; None starts one on this machine. Workers need this program
-        and the files that the study names.
+    `address`: address of a running cluster, as its client takes it; None starts one on this machine. Workers need this
+    program and the files that the study names.
 
-    Raises
-    ------
-    InputError
-        When the name is unknown or its extra not installed.
+    Raises InputError when the name is unknown or its extra not installed.
     """
-    if name not in CLUSTERS:
-        raise InputError.of("--parallel", f"'{name}' is no cluster software", hint=f"one of {', '.join(CLUSTERS)}")
-    package, executor = CLUSTERS[name]
+    if name not in CLUSTER_EXECUTORS:
+        raise InputError.of(
+            "--parallel", f"'{name}' is no cluster software", hint=f"one of {', '.join(CLUSTER_EXECUTORS)}"
+        )
+    package, executor = CLUSTER_EXECUTORS[name]
     if find_spec(package) is None:
         raise InputError.of("--parallel", f"{package} is not installed", hint=f"pip install 'nf-placer[{name}]'")
     return partial(executor, address=address)
@@ -188,5 +162,5 @@ def _run(named: NamedTask) -> NamedRows:
     return name, run_task(task)
 
 
-CLUSTERS = {"dask": ("distributed", _with_dask), "ray": ("ray", _with_ray)}
+CLUSTER_EXECUTORS = {"dask": ("distributed", _with_dask), "ray": ("ray", _with_ray)}
 """By name, the package and the executor of a cluster."""

@@ -13,9 +13,7 @@ from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
-TRAFFIC = ("flows", "packet_size")
-"""Traffic attributes that grow."""
-
+GROWING_TRAFFIC = ("flows", "packet_size")
 LARGEST_DROP = 0.999
 
 
@@ -23,14 +21,8 @@ LARGEST_DROP = 0.999
 class Growth:
     """Factors of today's trace.
 
-    Parameters
-    ----------
-    arrivals
-        Number of arrivals in the same time.
-    sla
-        Allowed drop; below 1 is tighter. SLAs in kpps do not change.
-    flows, packet_size
-        Traffic of every arrival, limited to the profiled range.
+    `arrivals`: number of arrivals in the same time. `sla`: allowed drop; below 1 is tighter. SLAs in kpps do not
+    change. `flows`, `packet_size`: traffic of every arrival, limited to the profiled range.
     """
 
     arrivals: float = 1.0
@@ -40,10 +32,7 @@ class Growth:
 
 
 def grow(
-    arrivals: Sequence[Arrival],
-    growth: Growth,
-    attributes: Mapping[str, tuple[float, float]],
-    rng: random.Random,
+    arrivals: Sequence[Arrival], growth: Growth, attributes: Mapping[str, tuple[float, float]], rng: random.Random
 ) -> list[Arrival]:
     """Arrivals drawn from the trace with replacement, each with the time and the stay of its original.
 
@@ -56,7 +45,8 @@ def grow(
     drawn = [*running, *((rng.randrange(len(arrivals)), None) for _ in range(more))]
     drawn.sort(key=lambda one: one[0])
     return [
-        _grown(arrivals[index], number, nic, growth, attributes) for number, (index, nic) in enumerate(drawn, start=1)
+        _grow_arrival(arrivals[index], number, nic, growth, attributes)
+        for number, (index, nic) in enumerate(drawn, start=1)
     ]
 
 
@@ -74,7 +64,7 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
             arrival.sla.max_drop,
             arrival.sla.min_kpps,
             arrival.departure,
-            *(_offered(arrival.workload) if offered else ()),
+            *(_find_offer(arrival.workload) if offered else ()),
         )
         traffic = [repr(value) for value in arrival.workload.traffic.as_dict().values()]
         numbers = ("" if cell is None else repr(cell) for cell in cells)
@@ -83,17 +73,21 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     return text.getvalue()
 
 
-def _offered(workload: Workload) -> tuple[float | None, float | None]:
+def _find_offer(workload: Workload) -> tuple[float | None, float | None]:
     """The rate and the promised latency; None for none."""
     if not isinstance(workload, OfferedWorkload):
         return None, None
     return workload.rate_kpps, workload.latency_us if workload.promises_latency else None
 
 
-def _grown(
+def _grow_arrival(
     arrival: Arrival, number: int, nic: str | None, growth: Growth, attributes: Mapping[str, tuple[float, float]]
 ) -> Arrival:
-    traffic = _heavier(arrival.workload.traffic, growth, attributes)
+    values = arrival.workload.traffic.as_dict()
+    for name in GROWING_TRAFFIC:
+        low, high = attributes.get(name, (values[name], values[name]))
+        values[name] = min(max(values[name] * getattr(growth, name), low), high)
+    traffic = TrafficProfile.from_mapping(values)
     return replace(
         arrival,
         id=f"{arrival.id}~{number}",
@@ -105,11 +99,3 @@ def _grown(
 
 def _tighter(sla: Sla, factor: float) -> Sla:
     return sla if sla.max_drop is None else Sla(max_drop=min(sla.max_drop * factor, LARGEST_DROP))
-
-
-def _heavier(traffic: TrafficProfile, growth: Growth, attributes: Mapping[str, tuple[float, float]]) -> TrafficProfile:
-    values = traffic.as_dict()
-    for name in TRAFFIC:
-        low, high = attributes.get(name, (values[name], values[name]))
-        values[name] = min(max(values[name] * getattr(growth, name), low), high)
-    return TrafficProfile.from_mapping(values)

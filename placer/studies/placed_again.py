@@ -23,20 +23,18 @@ from profiler.testbed import Testbed
 from profiler.testbeds import open_testbed
 from profiles import InputError
 
-DRAWS = 3
-"""Traces that are drawn unless another number is asked for."""
-
+DEFAULT_DRAWS = 3
 MOST_ARRIVALS, MOST_WORKLOADS = 10_000, 100
 """Of traces with more arrivals or more different workloads none is drawn by default: that would take minutes."""
 
-SIMULATED = "simulated"
+SIMULATED_TESTBED = "simulated"
 """The SPEC of testbeds that answer at once. On no other is a drawn trace evaluated: each could be a run in a lab."""
 
 
 def default_draws(arrivals: Sequence[Arrival]) -> int:
     """How many traces are drawn unless another number is asked for."""
     few = len(arrivals) <= MOST_ARRIVALS and len({arrival.workload for arrival in arrivals}) <= MOST_WORKLOADS
-    return DRAWS if few else 0
+    return DEFAULT_DRAWS if few else 0
 
 
 def place_again(
@@ -53,18 +51,9 @@ def place_again(
 
     A plan that was made by measuring is not made again: it would need its runs again.
 
-    Parameters
-    ----------
-    comparison
-        A run.
-    strategy, predictor, budget_pct
-        What the recommended plan was made with; without a budget, what the run was made with.
-    rejects
-        Whether the recommended plan rejects arrivals.
-    draws
-        How many traces to draw, by the seed of the run.
-    progress
-        Where progress goes.
+    `strategy`, `predictor`, `budget_pct`: what the recommended plan was made with; without a budget, what the run was
+    made with. `rejects`: whether the recommended plan rejects arrivals. `draws`: how many traces to draw, by the seed
+    of the run.
     """
     try:
         named = find_strategy(strategy)
@@ -115,7 +104,7 @@ class _Again:
 
 def _reopen(catalogue: Catalogue, stack: ExitStack) -> tuple[Testbed | None, ...]:
     """Per kind its testbed, open until `stack` closes, where all are simulated; else none."""
-    if not all(spec.partition(":")[0] == SIMULATED for spec in catalogue.specs):
+    if not all(spec.partition(":")[0] == SIMULATED_TESTBED for spec in catalogue.specs):
         return (None,) * len(catalogue.kinds)
     opened = {spec: stack.enter_context(open_testbed(spec)) for spec in dict.fromkeys(catalogue.specs)}
     return tuple(opened[spec] for spec in catalogue.specs)

@@ -20,7 +20,7 @@ from placer.progress import Progress
 from placer.run import Comparison, Evaluations, RunRequest, choose_predictors, run, run_online, strategy_names
 from placer.strategies import find_strategy
 from placer.studies.growth import arrivals_csv
-from placer.studies.study import UNLIMITED, Study, TraceSpec
+from placer.studies.study import UNLIMITED_FLEET, Study, TraceSpec
 from profiles import InputError
 from profiles.faults import suggestion
 from traces.arrivals import Recipe, generate
@@ -36,20 +36,9 @@ Row = dict[str, Value]
 class RunTask:
     """One run of a study.
 
-    Parameters
-    ----------
-    labels
-        Columns of the results that identify the run.
-    trace
-        The arrivals as CSV text, because a task may run on another machine.
-    cards
-        The NICs, their models, the ground truth, and the budget of SLA violations or the risk.
-    strategies, predictors
-        Names; empty means all.
-    time_limit
-        Seconds for the optimum.
-    with_optimum
-        Whether wastage is needed; without it the optimum is computed only if it is among the strategies.
+    `trace`: the arrivals as CSV text, because a task may run on another machine. `cards`: the NICs, their models, the
+    ground truth, and the budget of SLA violations or the risk. `strategies`, `predictors`: names; empty means all.
+    `with_optimum`: whether wastage is needed; without it the optimum is computed only if it is among the strategies.
     """
 
     labels: Mapping[str, Value]
@@ -64,10 +53,7 @@ class RunTask:
 def run_task(task: RunTask) -> list[Row]:
     """A row per strategy and predictor: the labels, then results. Times are left out, because they vary.
 
-    Raises
-    ------
-    InputError, TestbedError, InvalidPlan
-        As `run`.
+    Raises InputError, TestbedError, InvalidPlan as `run`.
     """
     request = RunRequest(
         arrivals=io.StringIO(task.trace, newline=""),
@@ -157,10 +143,7 @@ def _against_optimum(evaluations: Evaluations, one: Evaluation) -> Row:
 def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT_OPTIONS) -> list[RunTask]:
     """Every run of the study, ordered by fleet, trace, draw, and budget or risk; all input is read and checked first.
 
-    Raises
-    ------
-    InputError
-        When a name, a trace, a fleet or the models are refused.
+    Raises InputError when a name, a trace, a fleet or the models are refused.
     """
     strategies = strategy_names(study.strategies)
     refuse_same_names("fleets", [Path(fleet) for fleet in study.fleets])
@@ -179,8 +162,7 @@ def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT_OPTION
 
 
 def fleet_name(fleet: Path | None) -> str:
-    """Name of a fleet in results."""
-    return fleet.stem if fleet else UNLIMITED
+    return fleet.stem if fleet else UNLIMITED_FLEET
 
 
 def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:
@@ -188,11 +170,6 @@ def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:
     names = [fleet_name(fleet) for fleet in fleets]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InputError.of(option, f"two fleets are called {twice}", hint="results name a fleet after its file")
-
-
-def seed_of(seed: int, label: str, draw: int) -> int:
-    """The seed of one draw of one trace."""
-    return random.Random(f"{seed}/{label}/{draw}").getrandbits(32)
 
 
 def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOptions) -> Iterator[str]:
@@ -217,7 +194,7 @@ def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOpti
             traffic=trace.traffic,
             attributes=dict(described.attributes) if described else None,
             mean_stay_s=trace.mean_stay_s,
-            seed=seed_of(seed, trace.label, draw),
+            seed=random.Random(f"{seed}/{trace.label}/{draw}").getrandbits(32),
         )
         yield "".join(generate(recipe))
 

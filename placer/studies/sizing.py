@@ -25,50 +25,33 @@ from placer.run import choose_predictors, strategy_names
 from placer.studies.execute import Executor, execute
 from placer.studies.growth import Growth, arrivals_csv, grow
 from placer.studies.run_task import TO_BUY, RunTask, Value, fleet_name, refuse_same_names, variants
-from placer.studies.statistics import HIGH, summarize
+from placer.studies.statistics import HIGH_QUANTILE, summarize
 from profiles import InputError
 
-TODAY = "today"
+TODAY_AXIS = "today"
 """The axis of the unchanged trace; the other axes are the fields of `Growth`."""
 
-OPTION = ("fleet", "strategy", "predictor", "budget_pct", "risk")
-"""Columns of what a planner can choose."""
-
-POINT = ("axis", "factor")
+OPTION_COLUMNS = ("fleet", "strategy", "predictor", "budget_pct", "risk")
+POINT_COLUMNS = ("axis", "factor")
 
 Point = tuple[str, float, Growth]
-"""Axis, factor and growth."""
 
 
 @dataclass(frozen=True)
 class Sizing:
     """A question about next year's fleet.
 
-    Parameters
-    ----------
-    arrivals
-        Path of today's trace.
-    next_year
-        The arrivals to buy for, as a factor of today's.
-    growth
-        Factors of the curve over arrivals.
-    sla, flows, packet_size
-        Factors of the other curves, all at next year's arrivals; empty draws none.
-    budget_pct
-        Allowed SLA violations, % of the instances.
-    strategies, predictors, budgets, fleets
-        The options; fleets as of a study. Budgets are what contention-aware is asked to keep, at most `budget_pct`;
-        empty means `budget_pct`, and smaller ones where it misses that.
-    draws
-        How many traces are drawn for every point.
-    seed
-        Seed of all draws.
-    models, testbed
-        As of `Cards`.
-    time_limit
-        Seconds for the optimum where it is among the strategies.
-    trace_options
-        What is skipped in today's trace.
+    `arrivals`: path of today's trace.
+    `next_year`: the arrivals to buy for, as a factor of today's.
+    `growth`: factors of the curve over arrivals.
+    `sla`, `flows`, `packet_size`: factors of the other curves, all at next year's arrivals; empty draws none.
+    `budget_pct`: allowed SLA violations, % of the instances.
+    `strategies`, `predictors`, `budgets`, `fleets`: the options; fleets as of a study. Budgets are what
+        contention-aware is asked to keep, at most `budget_pct`; empty means `budget_pct`, and smaller ones where it
+        misses that.
+    `draws`: how many traces are drawn for every point.
+    `models`, `testbed`: as of `Cards`.
+    `time_limit`: seconds for the optimum where it is among the strategies.
     """
 
     arrivals: str
@@ -94,27 +77,17 @@ class Sizing:
 class Recommendation:
     """What to buy.
 
-    Parameters
-    ----------
-    option
-        Fleet, strategy, predictor, and the budget that it was asked to keep, by column name.
-    today
-        NICs that the option needs for today's trace.
-    nics, low, high
-        NICs that it needs next year: the median, and the range of at least four draws in five.
-    violations_pct
-        SLA violations next year, % of the instances, mean of all draws; None without a ground truth.
-    rejected
-        Arrivals rejected next year, at most in nine draws in ten.
-    within_budget
-        Whether it keeps the budget and rejects no arrival; False where no option does.
-    expected_violations_pct
-        SLA violations to expect next year, as a mean; None where not known.
-    without_margin
-        NICs that the same strategy needs next year by its median prediction, `high`; None where it has no margin.
-    to_buy
-        By model, NICs that it needs next year beyond those that the fleet says are owned, in at least nine draws of
-        ten; None where the fleet does not say.
+    `option`: fleet, strategy, predictor, and the budget that it was asked to keep, by column name.
+    `today`: NICs that the option needs for today's trace.
+    `nics`, `low`, `high`: NICs that it needs next year: the median, and the range of at least four draws in five.
+    `violations_pct`: SLA violations next year, % of the instances, mean of all draws; None without a ground truth.
+    `rejected`: arrivals rejected next year, at most in nine draws in ten.
+    `within_budget`: whether it keeps the budget and rejects no arrival; False where no option does.
+    `expected_violations_pct`: SLA violations to expect next year, as a mean; None where not known.
+    `without_margin`: NICs that the same strategy needs next year by its median prediction, `high`; None where it has no
+        margin.
+    `to_buy`: by model, NICs that it needs next year beyond those that the fleet says are owned, in at least nine draws
+        of ten; None where the fleet does not say.
     """
 
     option: dict[str, Value]
@@ -146,10 +119,7 @@ class Recommendation:
 def size(sizing: Sizing, out: Path, progress: Progress, *, executor: Executor | None = None) -> pd.DataFrame:
     """The rows of every run; `out` keeps them, and runs whose results it holds are not repeated.
 
-    Raises
-    ------
-    InputError
-        When a name, the trace, a fleet or the models are refused.
+    Raises InputError when a name, the trace, a fleet or the models are refused.
     """
     tasks = option_tasks(sizing, progress.say)
     with progress.task("options") as advance:
@@ -169,7 +139,7 @@ def option_tasks(sizing: Sizing, say: Say, smaller: Sequence[float] = ()) -> lis
     tasks: list[RunTask] = []
     for cards, catalogue in _catalogues(sizing, say):
         predictors = tuple(choose_predictors(sizing.predictors, catalogue))
-        for labels, text in _traces(sizing, cards, catalogue, [_today(), _next_year(sizing)]):
+        for labels, text in _traces(sizing, cards, catalogue, [(TODAY_AXIS, 1.0, Growth()), _next_year(sizing)]):
             task = RunTask(labels, text, cards, strategies, predictors, sizing.time_limit, with_optimum=False)
             budgets = sizing.budgets or (sizing.budget_pct, *smaller)
             every = list(variants(task, catalogue, budgets=budgets, risks=() if smaller else (MEDIAN_RISK,)))
@@ -185,7 +155,7 @@ def curve_tasks(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[RunTask
     for cards, catalogue in _catalogues(sizing, say):
         of_fleet = best[best["fleet"] == fleet_name(cards.fleet)]
         for labels, text in _traces(sizing, cards, catalogue, points):
-            for option in of_fleet[list(OPTION)].to_dict("records"):
+            for option in of_fleet[list(OPTION_COLUMNS)].to_dict("records"):
                 predictor = sizing.predictors[0] if pd.isna(option["predictor"]) else option["predictor"]
                 task = RunTask(
                     labels, text, cards, (option["strategy"],), (predictor,), sizing.time_limit, with_optimum=False
@@ -211,7 +181,7 @@ def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
     best = _best(options[~options["without_margin"]])
     violations, expected = best["violations_mean_pct"], best["expected_violations_pct"]
     return Recommendation(
-        option={name: None if pd.isna(best[name]) else best[name] for name in (*OPTION, "chosen_risk")},
+        option={name: None if pd.isna(best[name]) else best[name] for name in (*OPTION_COLUMNS, "chosen_risk")},
         today=int(best["today"]),
         nics=int(best["nics"]),
         low=int(best["nics_low"]),
@@ -232,10 +202,10 @@ def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
 
     Plans by the median prediction, `without_margin`, are not for choice; they show what the budget costs.
     """
-    statistics = summarize(results, (*POINT, *OPTION))
+    statistics = summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS))
     then = statistics[(statistics["axis"] == "arrivals") & (statistics["factor"] == sizing.next_year)]
-    now = statistics[statistics["axis"] == TODAY].set_index(list(OPTION))["nics"].rename("today")
-    table = then.merge(now, left_on=list(OPTION), right_index=True)
+    now = statistics[statistics["axis"] == TODAY_AXIS].set_index(list(OPTION_COLUMNS))["nics"].rename("today")
+    table = then.merge(now, left_on=list(OPTION_COLUMNS), right_index=True)
     # without a ground truth the expected SLA violations count; where neither is known, no budget is known to be kept
     violations = table["violations_mean_pct"].fillna(table["expected_violations_pct"])
     few = violations <= sizing.budget_pct
@@ -284,12 +254,8 @@ def _to_buy(results: pd.DataFrame, sizing: Sizing, option: pd.Series[Any]) -> di
         if name in rows:
             rows = rows[rows[name].isna() if pd.isna(option[name]) else rows[name] == option[name]]
     bought = rows.filter(like=TO_BUY).dropna(axis="columns", how="all")
-    high = bought.quantile(HIGH, interpolation="higher").astype(int).to_dict()
+    high = bought.quantile(HIGH_QUANTILE, interpolation="higher").astype(int).to_dict()
     return {str(name).removeprefix(TO_BUY): int(count) for name, count in high.items()} or None
-
-
-def _today() -> Point:
-    return TODAY, 1.0, Growth()
 
 
 def _next_year(sizing: Sizing) -> Point:
@@ -317,9 +283,9 @@ def _traces(
     )
     _refuse_too_many(len(trace) * sum(growth.arrivals for _, _, growth in points_of(sizing)) * sizing.draws)
     for axis, factor, growth in points:
-        for number in range(1 if axis == TODAY else sizing.draws):
+        for number in range(1 if axis == TODAY_AXIS else sizing.draws):
             rng = random.Random(f"{sizing.seed}/{number}")
-            drawn = trace if axis == TODAY else grow(trace, growth, attributes, rng)
+            drawn = trace if axis == TODAY_AXIS else grow(trace, growth, attributes, rng)
             yield (
                 {"axis": axis, "factor": factor, "draw": number, "fleet": fleet_name(cards.fleet)},
                 arrivals_csv(drawn),

@@ -10,16 +10,16 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-LOW, HIGH = 0.1, 0.9
+LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
 """Quantiles between which at least four draws in five lie."""
 
-BY = ("trace", "fleet", "strategy", "predictor", "budget_pct", "risk")
+GROUP_COLUMNS = ("trace", "fleet", "strategy", "predictor", "budget_pct", "risk")
 """Columns that identify the rows of a study; what differs within a group are its draws."""
 
-COUNTS = ("nics", "rejected")
-FIGURES = ("nics", "wastage_pct", "violations_pct", "rejected", "cost")
+COUNT_COLUMNS = ("nics", "rejected")
+FIGURE_COLUMNS = ("nics", "wastage_pct", "violations_pct", "rejected", "cost")
 
-MIDDLE = {figure: figure for figure in FIGURES} | {"violations_pct": "violations_mean_pct"}
+MIDDLE_COLUMNS = {figure: figure for figure in FIGURE_COLUMNS} | {"violations_pct": "violations_mean_pct"}
 """Column of the middle of a figure: its median, but the mean of SLA violations, because a median hides rare ones."""
 
 
@@ -40,21 +40,24 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     -------
     table
         Columns `by`, of which `risk` holds only given ones, `draws`, and `FIGURE`, `FIGURE_low`, `FIGURE_high` of
-        `FIGURES`; at most a tenth of the draws is below low, and at most a tenth above high. The median of counts is
+        `FIGURE_COLUMNS`; at most a tenth of the draws is below low, and a tenth above high. The median of counts is
         the upper one, so that it is enough for half of the draws. `violations_mean_pct` and `expected_violations_pct`
         are means over the draws, `chosen_risk` is the median of the risks that were used, and `keeps_budget` whether
         the mean of SLA violations is at most `budget_pct`; None where either is unknown. `truth` is the ground truth,
         where results have it.
     """
-    results = _with_all_columns(results)
+    # a copy with the columns of budgets, which results of earlier versions lack; `used_risk` is chosen or given
+    missing = {name: np.nan for name in ("budget_pct", "risk", "expected_violations_pct") if name not in results}
+    copy = results.assign(**missing)
+    results = copy.assign(used_risk=copy["risk"].astype(float), budget_pct=copy["budget_pct"].astype(float))
     results["risk"] = results["used_risk"].where(results["budget_pct"].isna())
     groups = results.groupby(list(by), sort=False, dropna=False)
     table = groups.size().rename("draws").to_frame()
-    for figure in FIGURES:
+    for figure in FIGURE_COLUMNS:
         of = groups[figure]
-        table[figure] = of.quantile(0.5, interpolation="higher") if figure in COUNTS else of.median()
-        table[f"{figure}_low"] = of.quantile(LOW, interpolation="lower")
-        table[f"{figure}_high"] = of.quantile(HIGH, interpolation="higher")
+        table[figure] = of.quantile(0.5, interpolation="higher") if figure in COUNT_COLUMNS else of.median()
+        table[f"{figure}_low"] = of.quantile(LOW_QUANTILE, interpolation="lower")
+        table[f"{figure}_high"] = of.quantile(HIGH_QUANTILE, interpolation="higher")
     table["violations_mean_pct"] = groups["violations_pct"].mean()
     table["expected_violations_pct"] = groups["expected_violations_pct"].mean()
     table["chosen_risk"] = groups["used_risk"].median()
@@ -64,13 +67,6 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     if "truth" in results:
         table["truth"] = groups["truth"].agg(lambda truths: ", ".join(dict.fromkeys(truths)))
     return table.reset_index().sort_values(list(by), key=_sort_key, kind="stable", ignore_index=True)
-
-
-def _with_all_columns(results: pd.DataFrame) -> pd.DataFrame:
-    """A copy with the columns of budgets, which results of earlier versions lack; `used_risk` is chosen or given."""
-    missing = {name: np.nan for name in ("budget_pct", "risk", "expected_violations_pct") if name not in results}
-    copy = results.assign(**missing)
-    return copy.assign(used_risk=copy["risk"].astype(float), budget_pct=copy["budget_pct"].astype(float))
 
 
 def _sort_key(values: pd.Series[Any]) -> pd.Series[Any]:

@@ -11,9 +11,9 @@ from placer.inputs.arrivals import MOST_ARRIVALS
 from profiles.files.toml import read_toml, validate_toml
 from traces.arrivals import TABLE_2_NFS, TRAFFICS
 
-TABLE = "trace"
+TRACE_TABLE = "trace"
 
-UNLIMITED = "unlimited"
+UNLIMITED_FLEET = "unlimited"
 """Name in results of a fleet of unlimited NICs."""
 
 MOST_DRAWS = 100_000
@@ -34,16 +34,8 @@ class _Table(BaseModel):
 class TraceSpec(_Table):
     """One `[[trace]]` table: a file, or a recipe by which `draws` traces are generated.
 
-    Parameters
-    ----------
-    name
-        Name in results; by default the file, or traffic and count of the recipe.
-    file
-        Arrivals (CSV).
-    count, nfs, sla, traffic, mean_stay_s
-        As of `placer generate`.
-    draws
-        How many traces are generated.
+    `name`: name in results; by default the file, or traffic and count of the recipe. `count`, `nfs`, `sla`, `traffic`,
+    `mean_stay_s`: as of `placer generate`.
     """
 
     name: str | None = None
@@ -75,21 +67,9 @@ class TraceSpec(_Table):
 class Study(_Table):
     """A study as its file describes it.
 
-    Parameters
-    ----------
-    seed
-        Seed of all draws.
-    strategies, predictors
-        Names; empty means all.
-    budgets, risks
-        Budgets of SLA violations (%), or else risks, of the strategies that use a predictor; empty means the default
-        budget.
-    fleets
-        Fleet files; empty means unlimited NICs.
-    models, testbed, time_limit
-        As of `placer run`.
-    trace
-        The traces.
+    `strategies`, `predictors`: names; empty means all. `budgets`, `risks`: budgets of SLA violations (%), or else
+    risks, of the strategies that use a predictor; empty means the default budget. `fleets`: fleet files; empty means
+    unlimited NICs. `models`, `testbed`, `time_limit`: as of `placer run`.
     """
 
     seed: Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)] = 0
@@ -123,17 +103,14 @@ class Study(_Table):
 def read_study(path: Path) -> Study:
     """The study in a file; the files that it names are relative to it.
 
-    Raises
-    ------
-    InputError
-        With every fault of the file.
+    Raises InputError with every fault of the file.
     """
     text, document = read_toml(path)
     study = validate_toml(Study, str(path), text, document)
     fleets = tuple(str(path.parent / fleet) for fleet in study.fleets)
     traces = tuple(
-        one.model_copy(update={"file": str(path.parent / one.file), "name": one.label}) if one.file else one
-        for one in study.trace
+        spec.model_copy(update={"file": str(path.parent / spec.file), "name": spec.label}) if spec.file else spec
+        for spec in study.trace
     )
     models = str(path.parent / study.models) if study.models else None
     return study.model_copy(update={"fleets": fleets, "trace": traces, "models": models})

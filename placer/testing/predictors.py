@@ -15,12 +15,12 @@ from predictor import Models, Predictor, load_models, train
 from profiles import InputError, TrafficProfile, Workload
 from profiles.profile import Profile, read_profile
 
-RECORDED = "bluefield-2-simulated"
-NFS = ("FlowMonitor", "NAT")
+RECORDED_PROFILE = "bluefield-2-simulated"
+RECORDED_NFS = ("FlowMonitor", "NAT")
 MOST_ERROR = 1e-9
 """Relative difference that the order of an addition may make."""
 
-EXECUTABLE = {".pkl", ".pickle", ".joblib", ".py", ".pyc", ".so", ".dill"}
+EXECUTABLE_SUFFIXES = {".pkl", ".pickle", ".joblib", ".py", ".pyc", ".so", ".dill"}
 
 
 def check_predictor(name: str, profile: Profile | None = None) -> None:
@@ -53,16 +53,16 @@ def check_predictor(name: str, profile: Profile | None = None) -> None:
 
 
 def _record() -> Profile:
-    with as_file(files("traces") / RECORDED) as folder:
+    with as_file(files("traces") / RECORDED_PROFILE) as folder:
         profile = read_profile(folder)
-    return replace(profile, nfs={name: profile.nfs[name] for name in NFS})
+    return replace(profile, nfs={name: profile.nfs[name] for name in RECORDED_NFS})
 
 
 def _co_locations(models: Models) -> list[tuple[Workload, ...]]:
     """Every NF alone, every pair, and one of each, at default traffic."""
     alone = [Workload(nf, models.default_traffic) for nf in models.nfs]
     pairs = [(one, other) for place, one in enumerate(alone) for other in alone[place:]]
-    return [*((one,) for one in alone), *pairs, tuple(alone)]
+    return [*((workload,) for workload in alone), *pairs, tuple(alone)]
 
 
 def _check_answers(predictor: Predictor, co_locations: Sequence[tuple[Workload, ...]]) -> None:
@@ -99,7 +99,7 @@ def _check_saved(models: Models, name: str, co_locations: Sequence[tuple[Workloa
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "models"
         models.save(home)
-        found = [path.name for path in home.rglob("*") if path.suffix in EXECUTABLE]
+        found = [path.name for path in home.rglob("*") if path.suffix in EXECUTABLE_SUFFIXES]
         assert not found, f"loading could execute {found}: save numbers and text only"
         loaded = load_models(home).predictors[name]
         pairs = zip(loaded.throughput(co_locations), models.predictors[name].throughput(co_locations), strict=True)

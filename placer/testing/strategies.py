@@ -19,11 +19,11 @@ from profiles import CoLocation, TrafficProfile, Workload
 # A toy world that can be checked by hand: NFs a to d, whose contention is a table that fits on a page.
 
 
-SOLO = {"a": 100.0, "b": 200.0, "c": 400.0, "d": 800.0}
-CORES = {"a": 1, "b": 2, "c": 2, "d": 3}
-PRESSURE = {"a": 0.02, "b": 0.05, "c": 0.08, "d": 0.03}
-SENSITIVITY = {"a": 1.0, "b": 0.5, "c": 2.0, "d": 1.0}
-TRAFFIC = TrafficProfile(1000, 1500, 0)
+SOLO_KPPS = {"a": 100.0, "b": 200.0, "c": 400.0, "d": 800.0}
+CORES_BY_NF = {"a": 1, "b": 2, "c": 2, "d": 3}
+NF_PRESSURE = {"a": 0.02, "b": 0.05, "c": 0.08, "d": 0.03}
+NF_SENSITIVITY = {"a": 1.0, "b": 0.5, "c": 2.0, "d": 1.0}
+TOY_TRAFFIC = TrafficProfile(1000, 1500, 0)
 
 
 class ToyOracle(Oracle):
@@ -38,10 +38,12 @@ class ToyOracle(Oracle):
         self.queries += len(co_locations)
         answers = []
         for co_location in co_locations:
-            total = sum(PRESSURE[workload.nf] for workload in co_location)
-            drops = [SENSITIVITY[workload.nf] * (total - PRESSURE[workload.nf]) for workload in co_location]
+            total = sum(NF_PRESSURE[workload.nf] for workload in co_location)
+            drops = [NF_SENSITIVITY[workload.nf] * (total - NF_PRESSURE[workload.nf]) for workload in co_location]
             shares = [max(0.01, 1 - drop) for drop in drops]
-            answers.append([self.speed * SOLO[one.nf] * share for one, share in zip(co_location, shares, strict=True)])
+            answers.append(
+                [self.speed * SOLO_KPPS[one.nf] * share for one, share in zip(co_location, shares, strict=True)]
+            )
         return answers
 
 
@@ -55,12 +57,14 @@ class ToyCatalogue(Catalogue):
         return tuple(ToyOracle() for _ in self.kinds)
 
     def shares(self, kind: NicKind, workload: Workload) -> dict[str, float]:
-        return {"cores": CORES[workload.nf] / kind.cores, "cache": 3 * PRESSURE[workload.nf]}
+        return {"cores": CORES_BY_NF[workload.nf] / kind.cores, "cache": 3 * NF_PRESSURE[workload.nf]}
 
 
 def catalogue(*kinds: tuple[int | None, float]) -> ToyCatalogue:
     """A catalogue of 8-core NICs, one kind per (count, cost); one kind without limit for none."""
-    made = [NicKind(i, f"toy-{i}", 8, CORES, count, cost) for i, (count, cost) in enumerate(kinds or [(None, 1.0)])]
+    made = [
+        NicKind(i, f"toy-{i}", 8, CORES_BY_NF, count, cost) for i, (count, cost) in enumerate(kinds or [(None, 1.0)])
+    ]
     return ToyCatalogue(tuple(made), (), ())
 
 
@@ -68,13 +72,13 @@ def arrival(
     identity: str, time: float, nf: str, drop: float = 0.1, departure: float | None = None, nic: str | None = None
 ) -> Arrival:
     """An arrival at toy traffic, which already runs where there is a NIC."""
-    return Arrival(identity, time, Workload(nf, TRAFFIC), Sla(max_drop=drop), departure, nic)
+    return Arrival(identity, time, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop), departure, nic)
 
 
-TRACES = 8
-PREDICTOR = "toy"
+TRACE_COUNT = 8
+TOY_PREDICTOR = "toy"
 
-FLEETS = {
+TOY_FLEETS = {
     "NICs without limit": catalogue(),
     "two NICs": catalogue((2, 1.0)),
     "one NIC that costs less, others without limit": catalogue((1, 0.5), (None, 1.0)),
@@ -95,17 +99,19 @@ def check_strategy(strategy: type[Strategy], *, seed: int = 0) -> None:
         With the first fact that does not hold, the fleet and the number of the trace.
     """
     assert isinstance(getattr(strategy, "name", None), str) and strategy.name, f"{strategy.__name__} has no name"
-    for fleet, nics in FLEETS.items():
-        used = strategy(nics, PREDICTOR)
+    for fleet, nics in TOY_FLEETS.items():
+        used = strategy(nics, TOY_PREDICTOR)
         for number, trace in enumerate(_traces(seed)):
             place = f"{strategy.name}, fleet of {fleet}, trace {number}"
-            plan = strategy(nics, PREDICTOR).place(trace)
+            plan = strategy(nics, TOY_PREDICTOR).place(trace)
             _check_constraints(plan, trace, nics, place)
-            assert _decisions(strategy(nics, PREDICTOR).place(trace)) == _decisions(plan), f"{place}: plans differ"
+            assert _decisions(strategy(nics, TOY_PREDICTOR).place(trace)) == _decisions(plan), f"{place}: plans differ"
             assert _decisions(used.place(trace)) == _decisions(plan), f"{place}: an earlier trace changes the plan"
     _check_hosting(strategy)
     _check_running(strategy)
-    assert not strategy(catalogue(), PREDICTOR).place([]).placements, f"{strategy.name}: an empty trace has placements"
+    assert not strategy(catalogue(), TOY_PREDICTOR).place([]).placements, (
+        f"{strategy.name}: an empty trace has placements"
+    )
 
 
 def _check_constraints(plan: Plan, trace: Sequence[Arrival], nics: ToyCatalogue, place: str) -> None:
@@ -118,9 +124,9 @@ def _check_constraints(plan: Plan, trace: Sequence[Arrival], nics: ToyCatalogue,
 def _check_hosting(strategy: type[Strategy]) -> None:
     """The cheaper kind does not run NF d, so d goes to the other."""
     nics = catalogue((None, 0.5), (None, 1.0))
-    without_d = replace(nics.kinds[0], cores_of={nf: cores for nf, cores in CORES.items() if nf != "d"})
+    without_d = replace(nics.kinds[0], cores_of={nf: cores for nf, cores in CORES_BY_NF.items() if nf != "d"})
     nics = replace(nics, kinds=(without_d, nics.kinds[1]))
-    for placement in strategy(nics, PREDICTOR).place([arrival("1", 0, "a"), arrival("2", 1, "d")]).placements:
+    for placement in strategy(nics, TOY_PREDICTOR).place([arrival("1", 0, "a"), arrival("2", 1, "d")]).placements:
         kind = placement.kind
         assert kind is None or kind.hosts(placement.arrival.workload), (
             f"{strategy.name} places {placement.arrival.workload.nf} on a NIC that does not run it"
@@ -131,7 +137,7 @@ def _check_running(strategy: type[Strategy]) -> None:
     """Three instances already run on one of two NICs, which has two cores left."""
     nics = catalogue((2, 1.0))
     trace = [arrival(str(number), number, "b", 0.5, nic="n" if number % 2 else None) for number in range(6)]
-    _check_constraints(strategy(nics, PREDICTOR).place(trace), trace, nics, f"{strategy.name}, instances that run")
+    _check_constraints(strategy(nics, TOY_PREDICTOR).place(trace), trace, nics, f"{strategy.name}, instances that run")
 
 
 def _decisions(plan: Plan) -> list[tuple[str, str | None]]:
@@ -141,7 +147,7 @@ def _decisions(plan: Plan) -> list[tuple[str, str | None]]:
 def _traces(seed: int) -> Iterator[list[Arrival]]:
     """Random traces, some of whose instances leave, often at the moment when another arrives."""
     draw = random.Random(seed)
-    for _ in range(TRACES):
+    for _ in range(TRACE_COUNT):
         times = sorted(draw.randrange(12) for _ in range(draw.randrange(1, 16)))
         yield [
             arrival(

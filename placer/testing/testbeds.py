@@ -19,7 +19,7 @@ from profiles import (
     Workload,
 )
 
-SEED = 7
+TESTBED_SEED = 7
 GPU_KPPS, GPU_BATCH = 100.0, 32
 """What is offered to each NF of a GPU, and its batch."""
 
@@ -112,19 +112,15 @@ def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Wo
 def _pair(described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]) -> list[Load] | None:
     """Two NFs that fit the NIC together, if there are any."""
     cores = {nf.name: nf.cores for nf in described.nfs}
+    # whether two workloads can run together: two of one order cannot
     pairs = (
         (nf, other)
         for nf in nfs
         for other in nfs
-        if _apart(nf, other) and cores[nf.nf] + cores[other.nf] <= described.nic.cores
+        if (nf is not other or isinstance(nf, Workload)) and cores[nf.nf] + cores[other.nf] <= described.nic.cores
     )
     pair = next(pairs, None)
     return None if pair is None else [*pair]
-
-
-def _apart(one: Workload | PacedWorkload, other: Workload | PacedWorkload) -> bool:
-    """Whether two workloads can run together: two of one order cannot."""
-    return one is not other or isinstance(one, Workload)
 
 
 def _check_refusal(testbed: Testbed, refused: Load, known: Workload | PacedWorkload, what: str) -> None:
@@ -156,5 +152,5 @@ def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: Sequence
 def _check_repeatable(testbed: Testbed, nf: Workload | PacedWorkload) -> None:
     exact = [testbed.run([nf], noise=False).measurements for _ in range(2)]
     assert exact[0] == exact[1], "noise-free answers differ"
-    seeded = [testbed.run([nf], seed=SEED).measurements for _ in range(2)]
+    seeded = [testbed.run([nf], seed=TESTBED_SEED).measurements for _ in range(2)]
     assert seeded[0] == seeded[1], "answers of one seed differ"

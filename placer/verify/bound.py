@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import groupby
 from math import ceil, gcd, lcm
 
-from placer.verify.certificate_file import CO_LOCATIONS, CORES, Certificate, Kind, TenantClass
+from placer.verify.certificate_file import CO_LOCATIONS, CORES_KEY, Certificate, Kind, TenantClass
 from placer.verify.source import Query, co_locations_on, lowest_of, solo_of
 from profiles import Workload
 
@@ -24,13 +24,13 @@ def bound_faults(certificate: Certificate, query: Query) -> Iterator[str]:
     if faults := price_faults(certificate):
         yield from faults
         return
-    yield from claim_faults(certificate, _proven(certificate))
+    yield from claim_faults(certificate, _prove_bound(certificate))
     for number, kind in enumerate(certificate.kinds):
         allowed = kind.cost + certificate.nic_prices[number]
         if certificate.over == CO_LOCATIONS:
-            yield from _overpriced(certificate, number, allowed, query)
+            yield from _find_overpriced(certificate, number, allowed, query)
         else:
-            yield from overpriced_within_cores(certificate, number, allowed)
+            yield from find_overpriced_within_cores(certificate, number, allowed)
 
 
 def price_faults(certificate: Certificate) -> list[str]:
@@ -51,11 +51,11 @@ def claim_faults(certificate: Certificate, proven: Fraction) -> Iterator[str]:
         yield f"bound: the prices prove {float(proven):g}, not {float(certificate.lower_bound):g}"
     if float(certificate.lower_bound) > float(certificate.cost):
         yield f"bound: {float(certificate.lower_bound):g} is above the cost of the plan, {float(certificate.cost):g}"
-    if certificate.over not in (CO_LOCATIONS, CORES):
-        yield f"bound: '{certificate.over}' is neither over {CO_LOCATIONS} nor over {CORES}"
+    if certificate.over not in (CO_LOCATIONS, CORES_KEY):
+        yield f"bound: '{certificate.over}' is neither over {CO_LOCATIONS} nor over {CORES_KEY}"
 
 
-def _proven(certificate: Certificate) -> Fraction:
+def _prove_bound(certificate: Certificate) -> Fraction:
     """What the prices prove: their sum, less the highest for tenants left out, less the prices of limited NICs."""
     worth = sorted((certificate.prices[tenant] for tenant in certificate.tenants.values()), reverse=True)
     proven = sum(worth, start=Fraction(0))
@@ -72,7 +72,7 @@ def possible_cost(certificate: Certificate, proven: Fraction) -> Fraction:
     return max(Fraction(0), ceil(proven / unit) * unit) if unit else Fraction(0)
 
 
-def _overpriced(certificate: Certificate, number: int, allowed: Fraction, query: Query) -> Iterator[str]:
+def _find_overpriced(certificate: Certificate, number: int, allowed: Fraction, query: Query) -> Iterator[str]:
     """The first co-location that meets its SLAs and is worth more than allowed."""
     kind = certificate.kinds[number]
     classes: dict[Workload, list[tuple[Fraction, TenantClass, int]]] = {}
@@ -109,7 +109,7 @@ def _highest_worth(satisfied: Sequence[tuple[Fraction, int]], members: int) -> F
     return None if members else worth
 
 
-def overpriced_within_cores(certificate: Certificate, number: int, allowed: Fraction) -> Iterator[str]:
+def find_overpriced_within_cores(certificate: Certificate, number: int, allowed: Fraction) -> Iterator[str]:
     """Tenants that fit the cores and are worth more than allowed."""
     worth = _most_worth_within_cores(certificate, certificate.kinds[number])
     if worth > allowed:
@@ -120,7 +120,7 @@ def _most_worth_within_cores(certificate: Certificate, kind: Kind) -> Fraction:
     """The most that tenants that fit the cores can be worth together, whatever their throughput."""
     most = [Fraction(0)] * (kind.cores + 1)
     for tenant, instances in Counter(certificate.tenants.values()).items():
-        cores = kind.taken([tenant.workload])
+        cores = kind.count_cores([tenant.workload])
         for _ in range(min(instances, kind.cores // cores if cores else instances)):
             for free in range(kind.cores, cores - 1, -1):
                 most[free] = max(most[free], most[free - cores] + certificate.prices[tenant])

@@ -4,8 +4,8 @@ What a tenant is worth to a NIC is its price, less the price of a violation time
 SLA there. If no tenants that a NIC can carry are worth more than it costs, then no plan within the budget costs less
 than all prices, less the price of a violation times the violations that the budget allows.
 
-Probabilities are floating-point numbers that predictors compute in batches. So tenants may be worth a share `SLACK`
-more than their NIC costs, and the bound is lowered by that share. All other sums are exact.
+Probabilities are floating-point numbers that predictors compute in batches. So tenants may be worth a share
+`WORTH_SLACK` more than their NIC costs, and the bound is lowered by that share. All other sums are exact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placer.verify.bound import claim_faults, overpriced_within_cores, possible_cost, price_faults
+from placer.verify.bound import claim_faults, find_overpriced_within_cores, possible_cost, price_faults
 from placer.verify.certificate_file import CO_LOCATIONS, Budget, Certificate, TenantClass
 from placer.verify.plan import placement_faults
 from placer.verify.source import co_locations_on
@@ -27,12 +27,12 @@ from predictor import Predictor
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
-SLACK = Fraction(1, 10**6)
-ROUNDING = 1e-9
+WORTH_SLACK = Fraction(1, 10**6)
+LIMIT_ROUNDING = 1e-9
 """The share by which a probability may be above its limit."""
 AT_ONCE = 500
 """Co-locations whose probabilities are asked for together."""
-SELECTED, REPEATED = 0.5, 0.7
+SELECTED_RESERVE, REPEATED_RESERVE = 0.5, 0.7
 """The reserve (docs/models.md): per violation that is expected, and per standard deviation of repeated ones."""
 
 
@@ -44,7 +44,7 @@ def budget_faults(certificate: Certificate, budget: Budget, errors: Sequence[Pre
         yield from faults
         return
     yield from claim_faults(
-        certificate, possible_cost(certificate, proven(certificate, budget, len(certificate.left_out)))
+        certificate, possible_cost(certificate, prove_bound(certificate, budget, len(certificate.left_out)))
     )
     if budget.violation_price < 0:
         yield "bound: the price of a violation is below zero"
@@ -52,9 +52,9 @@ def budget_faults(certificate: Certificate, budget: Budget, errors: Sequence[Pre
     for number, kind in enumerate(certificate.kinds):
         allowed = kind.cost + certificate.nic_prices[number]
         if certificate.over == CO_LOCATIONS:
-            yield from _overpriced(certificate, budget, number, allowed, errors[number])
+            yield from _find_overpriced(certificate, budget, number, allowed, errors[number])
         else:
-            yield from overpriced_within_cores(certificate, number, allowed)
+            yield from find_overpriced_within_cores(certificate, number, allowed)
 
 
 class Case(NamedTuple):
@@ -77,7 +77,7 @@ def _violation_faults(certificate: Certificate, budget: Budget, errors: Sequence
                 if tenant not in highest or chance > highest[tenant][0]:
                     highest[tenant] = chance, Case(number, co_location, workload)
         for tenant, chance in zip(tenants, chances, strict=True):
-            if chance > budget.limit * (1.0 + ROUNDING):
+            if chance > budget.limit * (1.0 + LIMIT_ROUNDING):
                 yield f"plan: {tenant} violates its SLA with a probability of {chance:.3g}, above {budget.limit:g}"
         for chance, case in highest.values():
             likeliest[case].append(chance)
@@ -85,12 +85,12 @@ def _violation_faults(certificate: Certificate, budget: Budget, errors: Sequence
     sums = [(sum(chances), sum(chance**2 for chance in chances)) for chances in likeliest.values()]
     expected = share * sum(total for total, _ in sums)
     repeated = share * sqrt(sum(max(total**3 / squares - total**2, 0.0) for total, squares in sums if squares))
-    reserve = SELECTED * expected + REPEATED * repeated
+    reserve = SELECTED_RESERVE * expected + REPEATED_RESERVE * repeated
     if _differ(budget.expected_pct, expected):
         yield f"plan: {expected:.6g} % of tenants are expected to violate their SLA, not {budget.expected_pct:.6g} %"
     if _differ(budget.reserve_pct, reserve):
         yield f"plan: the reserve is {reserve:.6g} %, not {budget.reserve_pct:.6g} %"
-    if expected + reserve > float(budget.pct) * (1.0 + float(SLACK)):
+    if expected + reserve > float(budget.pct) * (1.0 + float(WORTH_SLACK)):
         yield f"plan: {expected:.6g} % and a reserve of {reserve:.6g} % exceed the budget of {float(budget.pct):g} %"
 
 
@@ -105,23 +105,23 @@ def _as_it_fills(
 
 def _chances(errors: Predictor, co_location: CoLocation, tenants: Sequence[TenantClass]) -> list[float]:
     solo = errors.solo(co_location).tolist()
-    required = [tenant.required(alone) for tenant, alone in zip(tenants, solo, strict=True)]
+    required = [tenant.least_kpps(alone) for tenant, alone in zip(tenants, solo, strict=True)]
     (answer,) = errors.shortfall([co_location], [required])
     return [float(chance) for chance in answer]
 
 
 def _differ(claimed: float, computed: float) -> bool:
-    return abs(claimed - computed) > float(SLACK) * computed + ROUNDING
+    return abs(claimed - computed) > float(WORTH_SLACK) * computed + LIMIT_ROUNDING
 
 
-def proven(certificate: Certificate, budget: Budget, left_out: int) -> Fraction:
+def prove_bound(certificate: Certificate, budget: Budget, left_out: int) -> Fraction:
     """What the prices prove of plans that leave out at most so many tenants."""
     price = budget.violation_price * budget.pct / 100
     worth = sorted(certificate.prices[tenant] - price for tenant in certificate.tenants.values())
     highest = worth[len(worth) - left_out :] if left_out else []
-    total = sum(worth, start=Fraction(0)) - sum((max(one, Fraction(0)) for one in highest), start=Fraction(0))
+    total = sum(worth, start=Fraction(0)) - sum((max(price, Fraction(0)) for price in highest), start=Fraction(0))
     if certificate.over == CO_LOCATIONS:
-        total /= 1 + SLACK
+        total /= 1 + WORTH_SLACK
     return total - sum(
         price * (kind.limit or 0) for kind, price in zip(certificate.kinds, certificate.nic_prices, strict=True)
     )
@@ -136,14 +136,14 @@ def places_most(certificate: Certificate, budget: Budget) -> bool:
     limited = [kind.cost * kind.limit for kind in certificate.kinds if kind.limit is not None]
     if len(limited) == len(certificate.kinds):
         dearest = min(dearest, sum(limited, start=Fraction(0)))
-    return proven(certificate, budget, fewer) > dearest
+    return prove_bound(certificate, budget, fewer) > dearest
 
 
-def _overpriced(
+def _find_overpriced(
     certificate: Certificate, budget: Budget, number: int, allowed: Fraction, errors: Predictor
 ) -> Iterator[str]:
     """The first co-location whose tenants can be worth more than allowed."""
-    most = float(allowed * (1 + SLACK))
+    most = float(allowed * (1 + WORTH_SLACK))
     for co_location, worth in _worths(certificate, budget, number, errors):
         if worth > most:
             names = " + ".join(workload.nf for workload in co_location)
@@ -166,12 +166,12 @@ def _worths(
     kind = certificate.kinds[number]
     classes: dict[Workload, list[tuple[TenantClass, int]]] = defaultdict(list)
     for tenant, instances in Counter(certificate.tenants.values()).items():
-        if kind.taken([tenant.workload]) <= kind.cores:
+        if kind.count_cores([tenant.workload]) <= kind.cores:
             classes[tenant.workload].append((tenant, instances))
     workloads = sorted(classes)
     known = {
         workload: _OfWorkload(
-            np.array([tenant.required(alone) for tenant, _ in classes[workload]]),
+            np.array([tenant.least_kpps(alone) for tenant, _ in classes[workload]]),
             np.array([float(certificate.prices[tenant]) for tenant, _ in classes[workload]]),
             np.array([instances for _, instances in classes[workload]]),
         )
@@ -180,10 +180,12 @@ def _worths(
     co_locations = list(
         co_locations_on(kind, {workload: int(known[workload].instances.sum()) for workload in workloads})
     )
-    of_violations, limit = float(budget.violation_price), budget.limit * (1.0 + ROUNDING)
+    of_violations, limit = float(budget.violation_price), budget.limit * (1.0 + LIMIT_ROUNDING)
     for start in range(0, len(co_locations), AT_ONCE):
         part = co_locations[start : start + AT_ONCE]
-        answers = errors.shortfalls(part, [[known[workload].required for workload in one] for one in part])
+        answers = errors.shortfalls(
+            part, [[known[workload].required for workload in co_location] for co_location in part]
+        )
         for co_location, answer in zip(part, answers, strict=True):
             chances: dict[Workload, Floats] = {}
             for workload, chance in zip(co_location, answer, strict=True):  # of equal workloads the least likely

@@ -16,7 +16,7 @@ from profiles.text import read_text
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-VERSION = 1
+CERTIFICATE_VERSION = 1
 RELATIVE_SLACK = 1e-9
 """A throughput this share below the SLA still meets it."""
 
@@ -26,14 +26,12 @@ LARGEST_EXPONENT = 100
 OPTIMAL, PLANNED = "optimal", "planned"
 """What a certificate is of."""
 
-LIKELIEST = 0.5
+LIKELIEST_VIOLATION = 0.5
 """No tenant of a plan with a budget may have a larger probability of a violation."""
 
 CO_LOCATIONS = "co-locations"
-CORES = "cores"
-OLDER = {"companies": CO_LOCATIONS}
-"""Words of certificates written earlier."""
-
+CORES_KEY = "cores"
+OLDER_KEYS = {"companies": CO_LOCATIONS}
 LARGEST_FILE = 1_000_000_000
 
 
@@ -44,26 +42,24 @@ class TenantClass(NamedTuple):
     drop: float | None
     kpps: float | None
 
-    def required(self, solo: float) -> float:
+    def least_kpps(self, solo: float) -> float:
         """The least throughput (kpps) that meets the SLA where running alone gives `solo`."""
         least = self.kpps if self.kpps is not None else (1.0 - (self.drop or 0.0)) * solo
         return least * (1.0 - RELATIVE_SLACK)
 
     def is_met(self, throughput: float, solo: float) -> bool:
         """Whether the throughput (kpps) meets the SLA where running alone gives `solo`."""
-        return throughput >= self.required(solo)
+        return throughput >= self.least_kpps(solo)
 
 
 class Kind(NamedTuple):
-    """A kind of NIC."""
-
     model: str
     cores: int
     cores_of: Mapping[str, int]
     limit: int | None
     cost: Fraction
 
-    def taken(self, co_location: Sequence[Workload]) -> int:
+    def count_cores(self, co_location: Sequence[Workload]) -> int:
         """Cores that the co-location takes; more than there are where an NF is unknown."""
         return sum(self.cores_of.get(workload.nf, self.cores + 1) for workload in co_location)
 
@@ -103,21 +99,16 @@ class Certificate(NamedTuple):
 def read_certificate(path: Path) -> Certificate:
     """The certificate in a file.
 
-    Raises
-    ------
-    InputError
-        When the file is no certificate: something is missing, of the wrong type, given twice, or no number.
+    Raises InputError when the file is no certificate: something is missing, of the wrong type, given twice, or no
+    number.
     """
     try:
         document = json.loads(
-            read_text(path, LARGEST_FILE),
-            parse_float=Decimal,
-            parse_constant=_no_number,
-            object_pairs_hook=_unique,
+            read_text(path, LARGEST_FILE), parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_unique
         )
-        if document["certificate"] != VERSION:
+        if document["certificate"] != CERTIFICATE_VERSION:
             raise InputError.of(
-                str(path), f"is of version {document['certificate']}, not {VERSION}", column="certificate"
+                str(path), f"is of version {document['certificate']}, not {CERTIFICATE_VERSION}", column="certificate"
             )
         return _certificate(document)
     except json.JSONDecodeError as error:
@@ -142,8 +133,8 @@ def _certificate(document: Mapping[str, Any]) -> Certificate:
         nics=[(_whole(nic["kind"]), _texts(nic["tenants"])) for nic in plan["nics"]],
         left_out=_texts(plan["left_out"]),
         lower_bound=_number(bound["lower_bound"]),
-        over=OLDER.get(over, over),
-        prices=_unique([(_class(one), _number(one["price"])) for one in bound["prices"]]),
+        over=OLDER_KEYS.get(over, over),
+        prices=_unique([(_class(price), _number(price["price"])) for price in bound["prices"]]),
         nic_prices=[_number(price) for price in bound["nic_prices"]],
         predictor=None if document.get("predictor") is None else _text(document["predictor"]),
         risk=risk,
@@ -159,7 +150,7 @@ def _budget(document: Mapping[str, Any], risk: float | None) -> Budget:
         raise ValueError("a budget is above 0 and at most 100")
     return Budget(
         pct,
-        LIKELIEST if given is not None or risk is None else risk,
+        LIKELIEST_VIOLATION if given is not None or risk is None else risk,
         {_text(tenant["id"]): float(_number(tenant["time"])) for tenant in document["tenants"]},
         float(_number(plan["expected_violations_pct"])),
         float(_number(plan["reserve_pct"])),
@@ -212,7 +203,7 @@ def _text(value: object) -> str:
 def _texts(value: object) -> list[str]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} is no list")
-    return [_text(one) for one in value]
+    return [_text(item) for item in value]
 
 
 def _unique(pairs: Sequence[tuple[Key, Value]]) -> dict[Key, Value]:

@@ -42,7 +42,7 @@ def placement_faults(certificate: Certificate) -> Iterator[str]:
     for number, tenants in certificate.nics:
         kind = certificate.kinds[number]
         co_location = sorted(certificate.tenants[name].workload for name in tenants if name in certificate.tenants)
-        if kind.taken(co_location) > kind.cores:
+        if kind.count_cores(co_location) > kind.cores:
             yield f"plan: {' + '.join(workload.nf for workload in co_location)} take more than {kind.cores} cores"
 
 
@@ -88,7 +88,7 @@ def _sla_violations(certificate: Certificate, number: int, query: Query) -> Iter
     fitting = [
         co_location
         for co_location in dict.fromkeys(co_locations)
-        if co_location and kind.taken(co_location) <= kind.cores
+        if co_location and kind.count_cores(co_location) <= kind.cores
     ]
     throughputs = lowest_of(number, fitting, query)
     solo = solo_of(number, {workload for co_location in throughputs for workload in co_location}, query)
@@ -138,7 +138,7 @@ def _fits_unused_nic(certificate: Certificate, number: int, left_out: set[Tenant
     used = sum(of == number for of, _ in certificate.nics)
     if kind.limit is not None and used >= kind.limit:
         return False
-    fitting = [tenant for tenant in left_out if kind.taken([tenant.workload]) <= kind.cores]
+    fitting = [tenant for tenant in left_out if kind.count_cores([tenant.workload]) <= kind.cores]
     solo = solo_of(number, {tenant.workload for tenant in fitting}, query)
     return any(tenant.is_met(solo[tenant.workload], solo[tenant.workload]) for tenant in fitting)
 
@@ -153,7 +153,7 @@ def _unsatisfiable(certificate: Certificate, number: int, left_out: set[TenantCl
     workloads = {tenant.workload for tenant in left_out}
     with_left_out = [co_location for co_location in co_locations if workloads.intersection(co_location)]
     throughputs = lowest_of(number, with_left_out, query)
-    solo = solo_of(number, {workload for workload in workloads if kind.taken([workload]) <= kind.cores}, query)
+    solo = solo_of(number, {workload for workload in workloads if kind.count_cores([workload]) <= kind.cores}, query)
     return not any(
         tenant.is_met(lowest[tenant.workload], solo[tenant.workload])
         for lowest in throughputs.values()

@@ -15,22 +15,8 @@ from profiles import CoLocation, InputError, TrafficProfile, Workload
 class ThroughputSource:
     """Throughputs on one kind of NIC.
 
-    Parameters
-    ----------
-    name
-        In words.
-    model, cores
-        Of the NIC; None where they are not known.
-    cores_of
-        Cores that each NF takes.
-    traffic
-        Traffic of arrivals in a trace that gives none.
-    query
-        The throughputs (kpps) in co-locations.
-    check
-        Refuses workloads that are not known.
-    errors
-        The predictor, which says how likely throughputs fall short; None for a testbed.
+    `model`, `cores`: of the NIC; None where they are not known. `traffic`: traffic of arrivals in a trace that gives
+    none. `errors`: the predictor, which says how likely throughputs fall short; None for a testbed.
     """
 
     name: str
@@ -57,13 +43,7 @@ def testbed_source(testbed: Testbed) -> ThroughputSource:
 
 
 def predictor_source(models: Models, predictor: str, risk: float | None) -> ThroughputSource:
-    """A predictor, at the risk that the optimum was made with.
-
-    Raises
-    ------
-    InputError
-        When the models do not have it.
-    """
+    """A predictor, at the risk that the optimum was made with. Raises InputError when the models do not have it."""
     if predictor not in models.predictors:
         raise InputError.of("--models", f"these models have no {predictor}, with which the certificate was made")
 
@@ -115,7 +95,10 @@ def co_locations_on(kind: Kind, instances_of: Mapping[Workload, int]) -> Iterato
     def grow(co_location: CoLocation, first: int) -> Iterator[CoLocation]:
         for place in range(first, len(workloads)):
             larger = (*co_location, workloads[place])
-            if larger.count(workloads[place]) <= instances_of[workloads[place]] and kind.taken(larger) <= kind.cores:
+            if (
+                larger.count(workloads[place]) <= instances_of[workloads[place]]
+                and kind.count_cores(larger) <= kind.cores
+            ):
                 yield larger
                 yield from grow(larger, place)
 

@@ -20,18 +20,18 @@ from predictor.chains.placed_chain import (
     SoftWeakestLink,
     weakest_link,
 )
-from predictor.chains.process import ITERATIONS
+from predictor.chains.process import TUNING_STEPS
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.settings import ENOUGH, Settings, settings_of
+from predictor.chains.settings import ENOUGH_REPEATS, Settings, settings_of
 from profiles.arrays import Floats
 
-POWERS = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
+SOFT_POWERS = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
 """Of the soft weakest links that measured runs are compared with."""
 SOURCE_SHARES = (0.0, 0.25, 0.5, 0.75)
 """Of the cheapest NF's cost, that are tried for a source that was not measured."""
 COMPARED_ON = 200
 """Measured settings on which rules are compared; with more, these are drawn at random."""
-ROUGHLY, TRIED = 6, 2
+ROUGH_ITERATIONS, RULES_FITTED_FULLY = 6, 2
 """Iterations with which all rules are compared, and how many of them are then fitted completely."""
 CLEARLY_BETTER = 1.0
 """By how much the logarithm of its likelihood must exceed that of the first rule for another one to be chosen."""
@@ -39,7 +39,7 @@ FEW_RUNS = 8
 """With so few measured runs, the error of what was learnt from them doubles its expected variance."""
 LARGEST_RATIO = 9.0
 """Of a left-out run's squared error and its expectation; what is larger counts as an outlier."""
-CHANCE_ALONE, CHANCE = 1e-4, 0.15
+CHANCE_ALONE, CHANCE_OF_CHAIN = 1e-4, 0.15
 """How probable it may be that a correction looks better than none by chance: for an NF that is measured alone, as it
 was profiled, and for a chain, of which no rule is exact."""
 
@@ -74,7 +74,7 @@ def fit_chain(
     """
     measured_alone = [profile.settings for profile in profiles.values()]
     noise = float(np.median([settings.spread for settings in measured_alone]))
-    outliers = sum(one.left_out for one in measured_alone) / sum(one.measurements for one in measured_alone)
+    outliers = sum(nf.left_out for nf in measured_alone) / sum(nf.measurements for nf in measured_alone)
     known = cores_are_known and len(chain.stages) > 1
     rules = _by_core(chain.cores, source) if known else _rules(len(chain.stages), source)
     model = ChainModel(profiles, chain, higher_is_better, rules[0], None, None, noise, outliers, source)
@@ -90,7 +90,7 @@ def _rules(stages: int, source: str | None) -> Sequence[CompositionRule]:
     if stages == 1:
         return [weakest_link(1)]
     together = (tuple(range(stages)),)
-    return [weakest_link(stages), *_by_core(together, source), *map(SoftWeakestLink, POWERS)]
+    return [weakest_link(stages), *_by_core(together, source), *map(SoftWeakestLink, SOFT_POWERS)]
 
 
 def _by_core(cores: Cores, source: str | None) -> list[CompositionRule]:
@@ -109,17 +109,17 @@ class _Fitting:
         some = np.sort(np.random.default_rng(0).permutation(len(self.runs))[:COMPARED_ON])
         rule = _Fitting(self.model, self.runs.at(some)).most_likely(rules) if len(rules) > 1 else rules[0]
         stages = self._stages()
-        correction = self._corrected(rule, stages, ITERATIONS)
+        correction = self._corrected(rule, stages, TUNING_STEPS)
         uncorrected = np.log(self.runs.value) - self.model.uncorrected(stages, rules[0])
         return self._with(rule, correction, uncorrected[correction.kept])
 
     def most_likely(self, rules: Sequence[CompositionRule]) -> CompositionRule:
         """The rule that fits the runs best together with its correction."""
         stages = self._stages()
-        rough = [self._corrected(rule, stages, ROUGHLY).process.likelihood for rule in rules]
+        rough = [self._corrected(rule, stages, ROUGH_ITERATIONS).process.likelihood for rule in rules]
         rough[0] += CLEARLY_BETTER
-        tried: set[int] = {0, *np.argsort(rough)[-TRIED:].tolist()}
-        likely = {at: self._corrected(rules[at], stages, ITERATIONS).process.likelihood for at in tried}
+        tried: set[int] = {0, *np.argsort(rough)[-RULES_FITTED_FULLY:].tolist()}
+        likely = {at: self._corrected(rules[at], stages, TUNING_STEPS).process.likelihood for at in tried}
         likely[0] += CLEARLY_BETTER
         return rules[max(likely, key=likely.__getitem__)]
 
@@ -128,14 +128,14 @@ class _Fitting:
 
     def _corrected(self, rule: CompositionRule, stages: StageCosts, iterations: int) -> Correction:
         factor = np.log(self.runs.value) - self.model.uncorrected(stages, rule)
-        doubtful = np.array([len(one) < ENOUGH for one in self.runs.repeats])
+        doubtful = np.array([len(repeat) < ENOUGH_REPEATS for repeat in self.runs.repeats])
         features = features_of(stages, self.model.chain.shares)
         variance = self._noise**2 / self.runs.count
         return Correction.fit(features, factor, variance, doubtful, iterations=iterations)
 
     @property
     def _noise(self) -> float:
-        repeated = any(len(one) > 1 for one in self.runs.repeats)
+        repeated = any(len(repeat) > 1 for repeat in self.runs.repeats)
         return self.runs.spread if repeated else self.model.noise
 
     def _with(self, rule: CompositionRule, correction: Correction, uncorrected: Floats) -> ChainModel:
@@ -154,4 +154,4 @@ class _Fitting:
     def _useful(self, gain: Floats) -> bool:
         """Whether left-out runs are predicted better with the correction; `gain` is by how much, shape (runs,)."""
         alone = len(self.model.chain.stages) == 1
-        return improves(gain, CHANCE_ALONE if alone else CHANCE) if len(gain) > 1 else not alone
+        return improves(gain, CHANCE_ALONE if alone else CHANCE_OF_CHAIN) if len(gain) > 1 else not alone

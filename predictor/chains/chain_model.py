@@ -14,87 +14,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.chains.placed_chain import ChainStage, CompositionRule, PlacedChain
-from predictor.chains.process import ITERATIONS, Assumptions, SmoothProcess, Typical
+from predictor.chains.process import TUNING_STEPS, Assumptions, SmoothProcess, Typical
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.settings import NORMAL, Settings
+from predictor.chains.settings import DEVIATION_OF_MAD, Settings
 from profiles.arrays import Floats
 
 UNKNOWN_WORSE, UNKNOWN_BETTER = 0.35, 0.12
 """Relative standard deviation of what the weakest link predicts without any measured run of the chain, in the direction
 of worse and of better performance. Assumed: a chain is more often worse (van Rossem et al., section 5.3)."""
-WEAK = 4.0
+COST_POWER = 4.0
 """Power of a stage's relative cost in features: stages that cost much less than the weakest hardly matter."""
 HIGHEST_LEVEL = 0.998
 """Of the interval without outliers that together with them has the coverage that was asked for."""
-COVERAGE = 0.9
+INTERVAL_COVERAGE = 0.9
 
 
 @dataclass(frozen=True)
 class ChainPredictions:
-    """What is predicted of a chain, one row per configuration and workload.
-
-    Parameters
-    ----------
-    predicted
-        The measure, in the unit of the profiles.
-    low, high
-        Ends of the interval in which a measurement lies with the probability that was asked for.
-    weakest
-        The NF that costs most.
-    extrapolated
-        Whether a stage is outside its profile.
-    """
+    """What is predicted of a chain, one row per configuration and workload."""
 
     predicted: Floats
+    """The measure, in the unit of the profiles."""
     low: Floats
     high: Floats
+    """Ends of the interval in which a measurement lies with the probability that was asked for."""
     weakest: list[str]
+    """The NF that costs most."""
     extrapolated: NDArray[np.bool_]
+    """Whether a stage is outside its profile."""
 
 
 @dataclass(frozen=True)
 class ChainModel:
-    """A fitted model of one chain.
-
-    Parameters
-    ----------
-    profiles
-        By NF.
-    chain
-        The stages on their cores.
-    higher_is_better
-        Whether the measure is a throughput; else it is a response time.
-    rule
-        How the costs of stages compose.
-    correction
-        By measured runs; None without, or where they show no need.
-    runs
-        Distinct measured settings of the chain.
-    noise
-        Relative standard deviation of a single measurement that is no outlier.
-    outliers
-        Share of measurements that are outliers.
-    source
-        The profile of an NF that does nothing; None where there is none.
-    widening
-        By how much intervals are wider than the errors that the model expects, from left-out runs.
-    misfit
-        Relative standard deviation of what an uncorrected model leaves over, without noise.
-    """
+    """A fitted model of one chain."""
 
     profiles: Mapping[str, ProfiledNf]
     chain: PlacedChain
+    """The stages on their cores."""
     higher_is_better: bool
+    """Whether the measure is a throughput; else it is a response time."""
     rule: CompositionRule
+    """How the costs of stages compose."""
     correction: Correction | None
+    """By measured runs; None without, or where they show no need."""
     runs: Settings | None
+    """Distinct measured settings of the chain."""
     noise: float
+    """Relative standard deviation of a single measurement that is no outlier."""
     outliers: float
+    """Share of measurements that are outliers."""
     source: str | None = None
+    """The profile of an NF that does nothing; None where there is none."""
     widening: float = 1.0
+    """By how much intervals are wider than the errors that the model expects, from left-out runs."""
     misfit: float = 0.0
+    """Relative standard deviation of what an uncorrected model leaves over, without noise."""
 
-    def predict(self, columns: Columns, *, coverage: float = COVERAGE) -> ChainPredictions:
+    def predict(self, columns: Columns, *, coverage: float = INTERVAL_COVERAGE) -> ChainPredictions:
         """What the chain reaches at each row of `columns`, with intervals of this coverage for single measurements."""
         from scipy.stats import norm
 
@@ -153,7 +129,7 @@ def features_of(stages: StageCosts, shares: Floats) -> Floats:
     """
     reached = stages.costs * shares
     largest = reached.max(axis=1, keepdims=True)
-    several = (reached / largest) ** WEAK if reached.shape[1] > 1 else np.empty((len(reached), 0))
+    several = (reached / largest) ** COST_POWER if reached.shape[1] > 1 else np.empty((len(reached), 0))
     return np.column_stack([stages.inputs, several, np.log(largest)])
 
 
@@ -175,27 +151,18 @@ def column_of(nf: str, name: str, columns: Mapping[str, object]) -> str | None:
 
 @dataclass(frozen=True)
 class StageCosts:
-    """What the stages of chains cost, one row per chain.
-
-    Parameters
-    ----------
-    costs
-        One over the throughput, or the response time, of each stage alone. Shape (N, stages).
-    errors
-        Relative standard deviation of the error of each. Shape (N, stages).
-    inputs
-        The distinct inputs of all stages as shares of their profiled ranges. Shape (N, inputs).
-    extrapolated
-        Whether a stage is outside its profile. Shape (N,).
-    source
-        What the traffic source costs; 0 where it was not measured. Shape (N,).
-    """
+    """What the stages of chains cost, one row per chain."""
 
     costs: Floats
+    """One over the throughput, or the response time, of each stage alone. Shape (N, stages)."""
     errors: Floats
+    """Relative standard deviation of the error of each. Shape (N, stages)."""
     inputs: Floats
+    """The distinct inputs of all stages as shares of their profiled ranges. Shape (N, inputs)."""
     extrapolated: NDArray[np.bool_]
+    """Whether a stage is outside its profile. Shape (N,)."""
     source: Floats
+    """What the traffic source costs; 0 where it was not measured. Shape (N,)."""
 
 
 def stage_costs(
@@ -269,7 +236,7 @@ def _inputs_of(profile: ProfiledNf, stage: ChainStage, columns: Columns) -> Floa
 # The factor is learnt in logarithms by a process that assumes little: without evidence, it stays at 1.
 
 
-ASSUMED = Assumptions(
+CHAIN_ERROR_PRIOR = Assumptions(
     constant=Typical(0.3, 0.0),
     slope=Typical(0.05, 1.0),
     amplitude=Typical(0.05, 1.0),
@@ -278,25 +245,19 @@ ASSUMED = Assumptions(
 )
 """A chain is off by a constant factor of typically 0.3, and by little that depends on its setting."""
 
-FAR, FAR_FACTOR = 4.5, 2.2
+FAR_DEVIATIONS, FAR_FACTOR = 4.5, 2.2
 """How far (standard deviations, and as a factor) a run is from the others to be left out."""
-ROUNDS = 3
+OUTLIER_ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Correction:
-    """A factor as a function of features.
-
-    Parameters
-    ----------
-    process
-        The factor's natural logarithm.
-    kept
-        Which runs it learnt from; the others are outliers. Shape (runs,).
-    """
+    """A factor as a function of features."""
 
     process: SmoothProcess
+    """The factor's natural logarithm."""
     kept: NDArray[np.bool_]
+    """Which runs it learnt from; the others are outliers. Shape (runs,)."""
 
     @classmethod
     def fit(
@@ -305,9 +266,9 @@ class Correction:
         factor: Floats,
         variance: Floats,
         doubtful: NDArray[np.bool_],
-        assumed: Assumptions = ASSUMED,
+        assumed: Assumptions = CHAIN_ERROR_PRIOR,
         *,
-        iterations: int = ITERATIONS,
+        iterations: int = TUNING_STEPS,
     ) -> Correction:
         """The correction by some runs.
 
@@ -327,12 +288,12 @@ class Correction:
             Of the search for the most likely parameters.
         """
         centre = float(np.median(factor))
-        unit = max(NORMAL * float(np.median(np.abs(factor - centre))), float(np.sqrt(np.median(variance))))
-        kept = ~doubtful | (np.abs(factor - centre) <= max(FAR * unit, np.log(FAR_FACTOR)))
-        for _ in range(ROUNDS):
+        unit = max(DEVIATION_OF_MAD * float(np.median(np.abs(factor - centre))), float(np.sqrt(np.median(variance))))
+        kept = ~doubtful | (np.abs(factor - centre) <= max(FAR_DEVIATIONS * unit, np.log(FAR_FACTOR)))
+        for _ in range(OUTLIER_ROUNDS):
             process = SmoothProcess.fit(features[kept], factor[kept], variance[kept], assumed, iterations=iterations)
             error, deviation = _errors(process, features, factor, variance, kept)
-            far = (np.abs(error) > np.maximum(FAR * deviation, np.log(FAR_FACTOR))) & doubtful
+            far = (np.abs(error) > np.maximum(FAR_DEVIATIONS * deviation, np.log(FAR_FACTOR))) & doubtful
             if (kept == ~far).all():
                 break
             kept = ~far

@@ -14,39 +14,26 @@ from profiles.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class StageEffect:
-    """What an NF does to the traffic of the stages behind it.
-
-    Parameters
-    ----------
-    passes
-        The share of its packets that it passes on; an access control list drops some.
-    bytes_factor, bytes_added
-        A packet of size b leaves with size b * factor + added: compression has a factor below 1, a tunnel adds bytes.
-    """
+    """What an NF does to the traffic of the stages behind it."""
 
     passes: float = 1.0
+    """The share of its packets that it passes on; an access control list drops some."""
     bytes_factor: float = 1.0
     bytes_added: float = 0.0
+    """A packet of size b leaves with size b * factor + added: compression has a factor below 1, a tunnel adds bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainStage:
-    """One NF of a chain.
-
-    Parameters
-    ----------
-    nf
-        The name of its profile.
-    share
-        Packets that reach it, as a share of those that enter the chain: its visit ratio.
-    bytes_factor, bytes_added
-        A packet that enters the chain with size b reaches it with size b * factor + added.
-    """
+    """One NF of a chain."""
 
     nf: str
+    """The name of its profile."""
     share: float = 1.0
+    """Packets that reach it, as a share of those that enter the chain: its visit ratio."""
     bytes_factor: float = 1.0
     bytes_added: float = 0.0
+    """A packet that enters the chain with size b reaches it with size b * factor + added."""
 
     def size(self, entering: NDArray[np.float64]) -> NDArray[np.float64]:
         """The size of packets that reach it, by their size when they enter the chain."""
@@ -62,21 +49,14 @@ class ChainStage:
 
 @dataclass(frozen=True, slots=True)
 class PlacedChain:
-    """Stages in the order of the packets, on cores.
-
-    Parameters
-    ----------
-    stages
-        The first receives what enters the chain.
-    cores
-        Per core the indices of its stages; the cores hand packets over by rings.
-    core_times
-        Per core the share of its time that it spends on the chain; empty for all of it on each.
-    """
+    """Stages in the order of the packets, on cores."""
 
     stages: tuple[ChainStage, ...]
+    """The first receives what enters the chain."""
     cores: Cores
+    """Per core the indices of its stages; the cores hand packets over by rings."""
     core_times: tuple[float, ...] = ()
+    """Per core the share of its time that it spends on the chain; empty for all of it on each."""
 
     @classmethod
     def of(
@@ -169,24 +149,17 @@ class CostsByCore(CompositionRule):
 
     With one core, 1/T = t0 + sum_i s_i (1/T_i - t0). With a core for each stage, it is the weakest link (van Rossem et
     al., equation 4): receiving from the ring before a core costs what receiving from the source does.
-
-    Parameters
-    ----------
-    cores
-        Per core the indices of its stages.
-    source_share
-        Where the source was not measured: its cost as a share of that of the cheapest stage.
-    core_times
-        Per core the share of its time that it spends on the chain; empty for all of it on each.
-    rings
-        Per stage, what receiving a packet from another core in front of it costs beyond receiving it from the source,
-        and what sending it to another core behind it costs; empty where it was not measured.
     """
 
     cores: Cores
+    """Per core the indices of its stages."""
     source_share: float = 0.0
+    """Where the source was not measured: its cost as a share of that of the cheapest stage."""
     core_times: tuple[float, ...] = ()
+    """Per core the share of its time that it spends on the chain; empty for all of it on each."""
     rings: tuple[tuple[float, float], ...] = ()
+    """Per stage, what receiving a packet from another core in front of it costs beyond receiving it from the source,
+    and what sending it to another core behind it costs; empty where it was not measured."""
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -228,15 +201,10 @@ class CostsByCore(CompositionRule):
 
 @dataclass(frozen=True)
 class SoftWeakestLink(CompositionRule):
-    """Stages that are about equally slow slow one another down: (sum cost^power)^(1/power).
-
-    Parameters
-    ----------
-    power
-        1 adds all costs, infinity is the weakest link.
-    """
+    """Stages that are about equally slow slow one another down: (sum cost^power)^(1/power)."""
 
     power: float
+    """1 adds all costs, infinity is the weakest link."""
     name = "soft-weakest-link"
 
     def cost(self, stages: Floats, shares: Floats, source: Floats) -> Floats:

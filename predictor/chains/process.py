@@ -23,13 +23,13 @@ ROOT5 = 5**0.5
 TUNED_ON = 150
 """Measurements on which lengths and amplitudes are tuned; more hardly change them."""
 SOLVED_AT_ONCE = 1000
-NEAREST = 64
+NEAREST_MEASUREMENTS = 64
 """With more measurements than `SOLVED_AT_ONCE`, a prediction uses this many of the nearest."""
-ITERATIONS = 60
-WIDEST = 8.0
+TUNING_STEPS = 60
+MOST_PRIOR_SPREADS = 8.0
 """Parameters stay within this many of their prior's spreads."""
 LEAST_VARIANCE = 1e-8
-SAME = 1e-18
+SAME_POINT_DISTANCE = 1e-18
 """Squared distance, in lengths, below which two points are the same one."""
 
 
@@ -43,28 +43,19 @@ class Typical:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is assumed of a process.
-
-    Parameters
-    ----------
-    constant
-        Standard deviation of the function's level.
-    slope
-        Standard deviation of the trend along each input's range.
-    amplitude
-        Standard deviation of the smooth deviation from the trend.
-    length
-        The length in which the deviation changes, as a share of an input's range.
-    nugget
-        Standard deviation of what a point has of its own: it recurs when the point is measured again, but its
-        neighbours do not show it.
-    """
+    """What is assumed of a process."""
 
     constant: Typical
+    """Standard deviation of the function's level."""
     slope: Typical
+    """Standard deviation of the trend along each input's range."""
     amplitude: Typical
+    """Standard deviation of the smooth deviation from the trend."""
     length: Typical
+    """The length in which the deviation changes, as a share of an input's range."""
     nugget: Typical
+    """Standard deviation of what a point has of its own: it recurs when the point is measured again, but its neighbours
+    do not show it."""
 
     def ordered(self, inputs: int) -> list[Typical]:
         """The parameters in the order in which they are tuned."""
@@ -73,37 +64,28 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class SmoothProcess:
-    """A function of several inputs, known at some points with noise.
-
-    Parameters
-    ----------
-    points
-        Where it was measured, each input as a share of its range. Shape (points, inputs).
-    outputs
-        What was measured, shape (points,).
-    variance
-        Variance of the noise of each, shape (points,).
-    parameters
-        Standard deviations of level, trend, deviation and nugget, then the length of each input.
-    likelihood
-        Logarithm of the density of the outputs, with the parameters' prior.
-    """
+    """A function of several inputs, known at some points with noise."""
 
     points: Floats
+    """Where it was measured, each input as a share of its range. Shape (points, inputs)."""
     outputs: Floats
+    """What was measured, shape (points,)."""
     variance: Floats
+    """Variance of the noise of each, shape (points,)."""
     parameters: Floats
+    """Standard deviations of level, trend, deviation and nugget, then the length of each input."""
     likelihood: float = 0.0
+    """Logarithm of the density of the outputs, with the parameters' prior."""
 
     @classmethod
     def fit(
-        cls, points: Floats, outputs: Floats, variance: Floats, assumed: Assumptions, *, iterations: int = ITERATIONS
+        cls, points: Floats, outputs: Floats, variance: Floats, assumed: Assumptions, *, iterations: int = TUNING_STEPS
     ) -> SmoothProcess:
         """The process with the most likely parameters; fewer iterations find less likely ones."""
         # at random, since every n-th point of a grid may be one value of an input
         some = np.sort(np.random.default_rng(0).permutation(len(points))[:TUNED_ON])
         typical = assumed.ordered(points.shape[1])
-        parameters, likelihood = _tuned(points[some], outputs[some], variance[some], typical, iterations)
+        parameters, likelihood = _tune(points[some], outputs[some], variance[some], typical, iterations)
         return cls(points, outputs, variance, parameters, likelihood)
 
     def with_measurements(self, points: Floats, outputs: Floats, variance: Floats) -> SmoothProcess:
@@ -133,7 +115,8 @@ class SmoothProcess:
         Rasmussen & Williams, section 5.4.2. The standard deviation contains the noise of the output.
         """
         if len(self.points) > SOLVED_AT_ONCE:
-            return self._left_out_by_nearest()
+            values, errors = self._by_nearest(self.points, skip=1)
+            return self.outputs - values, np.sqrt(errors**2 + self._noise(self.variance))
         from scipy.linalg import cho_solve
 
         inverse = cho_solve(self._factor, np.eye(len(self.points)))
@@ -161,11 +144,11 @@ class SmoothProcess:
     def _covariance(self, left: Floats, right: Floats) -> Floats:
         constant, slope, amplitude, nugget = self.parameters[:4]
         lengths = self.parameters[4:]
-        squared = _squared(left / lengths, right / lengths)
+        squared = _square_distances(left / lengths, right / lengths)
         distance = ROOT5 * np.sqrt(squared)
         smooth = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
         covariance: Floats = constant**2 + slope**2 * (left @ right.T) + amplitude**2 * smooth
-        covariance += nugget**2 * (squared < SAME)
+        covariance += nugget**2 * (squared < SAME_POINT_DISTANCE)
         return covariance
 
     def _own_variance(self, inputs: Floats) -> Floats:
@@ -177,7 +160,7 @@ class SmoothProcess:
         from scipy.spatial import cKDTree
 
         lengths = self.parameters[4:]
-        near = np.asarray(cKDTree(self.points / lengths).query(inputs / lengths, NEAREST + skip)[1])
+        near = np.asarray(cKDTree(self.points / lengths).query(inputs / lengths, NEAREST_MEASUREMENTS + skip)[1])
         values, errors = np.empty(len(inputs)), np.empty(len(inputs))
         for row, chosen in enumerate(near[:, skip:]):
             local = self.with_measurements(self.points[chosen], self.outputs[chosen], self.variance[chosen])
@@ -185,12 +168,8 @@ class SmoothProcess:
             values[row], errors[row] = value[0], error[0]
         return values, errors
 
-    def _left_out_by_nearest(self) -> tuple[Floats, Floats]:
-        values, errors = self._by_nearest(self.points, skip=1)
-        return self.outputs - values, np.sqrt(errors**2 + self._noise(self.variance))
 
-
-def _squared(left: Floats, right: Floats) -> Floats:
+def _square_distances(left: Floats, right: Floats) -> Floats:
     """Squared distances, shape (len(left), len(right))."""
     squared = np.zeros((len(left), len(right)))
     for here, there in zip(left.T, right.T, strict=True):
@@ -198,16 +177,16 @@ def _squared(left: Floats, right: Floats) -> Floats:
     return squared
 
 
-def _tuned(
+def _tune(
     points: Floats, outputs: Floats, variance: Floats, typical: Sequence[Typical], iterations: int
 ) -> tuple[Floats, float]:
     """The most likely parameters, and the logarithm of their likelihood with their prior."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize
 
-    start = np.log([one.value for one in typical])
-    free = np.array([one.spread > 0 for one in typical])
-    spread = np.array([one.spread for one in typical])[free]
+    start = np.log([parameter.value for parameter in typical])
+    free = np.array([parameter.spread > 0 for parameter in typical])
+    spread = np.array([parameter.spread for parameter in typical])[free]
     apart = [np.subtract.outer(column, column) ** 2 for column in points.T]
     products = points @ points.T
     count = len(points)
@@ -237,7 +216,9 @@ def _tuned(
         away = (free_logarithms - start[free]) / spread
         return float(value + 0.5 * (away**2).sum()), gradient[free] + away / spread
 
-    bounds = list(zip(start[free] - WIDEST * spread, start[free] + WIDEST * spread, strict=True))
+    bounds = list(
+        zip(start[free] - MOST_PRIOR_SPREADS * spread, start[free] + MOST_PRIOR_SPREADS * spread, strict=True)
+    )
     found = minimize(cost, start[free], jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": iterations})
     parameters = start.copy()
     parameters[free] = found.x

@@ -10,43 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.chains.regressor import REGRESSORS, Regressor
-from predictor.chains.settings import NORMAL, InputScale, Settings, settings_of, without_strange
+from predictor.chains.settings import DEVIATION_OF_MAD, InputScale, Settings, settings_of, without_strange
 from profiles.arrays import Floats
 
-FOLLOWS = "smooth"
+DEFAULT_REGRESSOR = "smooth"
 """The regressor of profiles with too few settings to compare any."""
 UNKNOWN_ERROR = 0.1
 """Relative standard deviation of a prediction between settings when there are too few to measure it."""
-NEAR, NEAR_ENOUGH = 2.0, 0.02
+NEAR_DEVIATIONS, NEAR_ENOUGH = 2.0, 0.02
 """How near to the measured values a regressor must come at the median: in standard deviations of their noise, or
 relative."""
-BEYOND = 2.0
+EXTRAPOLATION_FACTOR = 2.0
 """How many times larger errors are assumed outside of the measured range."""
 
 
 @dataclass(frozen=True)
 class ProfiledNf:
-    """A fitted profile.
-
-    Parameters
-    ----------
-    name
-        Of the NF.
-    settings
-        What was measured.
-    regressor
-        The name of the fitted regressor.
-    fitted
-        The function.
-    compared
-        The errors of the regressors that were compared, empty when one was given.
-    """
+    """A fitted profile."""
 
     name: str
     settings: Settings
+    """What was measured."""
     regressor: str
+    """The name of the fitted regressor."""
     fitted: Regressor
+    """The function."""
     compared: tuple[RegressorError, ...] = ()
+    """The errors of the regressors that were compared, empty when one was given."""
 
     @classmethod
     def fit(
@@ -75,9 +65,9 @@ class ProfiledNf:
         settings = without_strange(settings_of(inputs, measured_at, measured))
         errors = _errors(settings, regressor)
         if regressor is not None or not errors:
-            chosen = regressor or FOLLOWS
+            chosen = regressor or DEFAULT_REGRESSOR
             return cls(name, settings, chosen, REGRESSORS.find(chosen)().fit(settings), tuple(errors))
-        chosen, fitted = _chosen(settings, errors)
+        chosen, fitted = _choose_regressor(settings, errors)
         return cls(name, settings, chosen, fitted, tuple(errors))
 
     def predict(self, inputs: Floats) -> Floats:
@@ -87,7 +77,9 @@ class ProfiledNf:
     def error(self, inputs: Floats) -> Floats:
         """Relative standard deviation of the error of `predict`, without the noise of a measurement, shape (N,)."""
         error = np.where(self._measured_at(inputs), self._error_at_settings, self._error_between)
-        return np.asarray(np.where(self.extrapolated(inputs), np.maximum(BEYOND * error, UNKNOWN_ERROR), error))
+        return np.asarray(
+            np.where(self.extrapolated(inputs), np.maximum(EXTRAPOLATION_FACTOR * error, UNKNOWN_ERROR), error)
+        )
 
     def extrapolated(self, inputs: Floats) -> NDArray[np.bool_]:
         """Whether any input is outside its measured range, shape (N,)."""
@@ -106,7 +98,7 @@ class ProfiledNf:
 
     @cached_property
     def _error_between(self) -> float:
-        found = next((one for one in self.compared if one.regressor == self.regressor), None)
+        found = next((regressor for regressor in self.compared if regressor.regressor == self.regressor), None)
         if found is None:
             return max(UNKNOWN_ERROR, self._error_at_settings)
         errors = found.errors[np.isfinite(found.errors)]
@@ -118,26 +110,26 @@ class ProfiledNf:
 
 
 def _errors(settings: Settings, regressor: str | None) -> list[RegressorError]:
-    if len(settings) < FEWEST:
+    if len(settings) < FEWEST_SETTINGS:
         return []
     names: Iterable[str] | None = None if regressor is None else [regressor]
-    return compared(settings, names, race=regressor is None)
+    return compare_regressors(settings, names, race=regressor is None)
 
 
-def _chosen(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, Regressor]:
+def _choose_regressor(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, Regressor]:
     """The regressor with the smallest left-out error among those that come near what was measured.
 
     A polynomial may be best between few settings, because of the ends that it continues, and yet miss all of them.
     """
     left, best = list(errors), None
-    while any(one.complete for one in left):
+    while any(error.complete for error in left):
         name = best_of(left).regressor
         fitted = REGRESSORS.find(name)().fit(settings)
         best = best or (name, fitted)
         misfit = np.median(np.abs(np.log(settings.value) - fitted.predict(settings.inputs)))
-        if misfit <= max(NEAR * float(np.sqrt(np.median(settings.variance))), NEAR_ENOUGH):
+        if misfit <= max(NEAR_DEVIATIONS * float(np.sqrt(np.median(settings.variance))), NEAR_ENOUGH):
             return name, fitted
-        left = [one for one in left if one.regressor != name]
+        left = [error for error in left if error.regressor != name]
     assert best is not None
     return best
 
@@ -146,14 +138,14 @@ def _robust(errors: Floats) -> float:
     """Standard deviation by the median, and at least half of the root mean square."""
     if not len(errors):
         return 0.0
-    return max(NORMAL * float(np.median(np.abs(errors))), float(np.sqrt((errors**2).mean())) / 2)
+    return max(DEVIATION_OF_MAD * float(np.median(np.abs(errors))), float(np.sqrt((errors**2).mean())) / 2)
 
 
 # The choice of a regressor: the one that predicts settings it did not learn from best.
 
 
-FOLDS = 5
-FEWEST = 5
+CROSS_VALIDATION_FOLDS = 5
+FEWEST_SETTINGS = 5
 """Settings below which nothing is compared."""
 LEARNT_FROM = 400
 """Settings of a comparison; with more, these are drawn at random."""
@@ -161,30 +153,22 @@ LARGEST_ERROR = float(np.log(7.0))
 """Errors count up to this factor, so that one far extrapolation does not decide."""
 FAR_BEHIND = 1.5
 """A regressor whose error on the first fold is this many times the smallest is not tried on the others."""
-CLOSE = 1.02
+CLOSE_ERROR_FACTOR = 1.02
 """The first regressor in order is chosen when its error is at most this many times the smallest."""
 
 
 @dataclass(frozen=True)
 class RegressorError:
-    """How well one regressor predicts settings that it did not learn from.
-
-    Parameters
-    ----------
-    regressor
-        Its name.
-    errors
-        Natural logarithm of the value over the predicted one, per setting; NaN for settings that were not predicted.
-    mape_pct
-        Mean absolute error, % of the value.
-    rmse
-        Root mean squared error, in the unit of the measure.
-    """
+    """How well one regressor predicts settings that it did not learn from."""
 
     regressor: str
+    """Its name."""
     errors: Floats
+    """Natural logarithm of the value over the predicted one, per setting; NaN for settings that were not predicted."""
     mape_pct: float
+    """Mean absolute error, % of the value."""
     rmse: float
+    """Root mean squared error, in the unit of the measure."""
 
     @property
     def size(self) -> float:
@@ -197,7 +181,7 @@ class RegressorError:
         return bool(np.isfinite(self.errors).sum() >= min(len(self.errors), LEARNT_FROM))
 
 
-def compared(
+def compare_regressors(
     settings: Settings, names: Iterable[str] | None = None, *, race: bool = False, seed: int = 0
 ) -> list[RegressorError]:
     """Each regressor's error by cross-validation, in the order of the registry.
@@ -216,7 +200,7 @@ def compared(
         Of the folds.
     """
     order = np.random.default_rng(seed).permutation(len(settings))[:LEARNT_FROM]
-    count = min(FOLDS, len(order))
+    count = min(CROSS_VALIDATION_FOLDS, len(order))
     folds = [order[start::count] for start in range(count)]
     names = list(REGRESSORS if names is None else names)
     errors = {name: np.full(len(settings), np.nan) for name in names}
@@ -243,7 +227,7 @@ def _error_of(name: str, settings: Settings, errors: Floats) -> RegressorError:
 
 
 def best_of(errors: Sequence[RegressorError]) -> RegressorError:
-    """The first of those tried on every fold whose error is as small as the smallest, within `CLOSE`."""
-    complete = [one for one in errors if one.complete]
-    least = min(one.size for one in complete)
-    return next(one for one in complete if one.size <= CLOSE * least + 1e-12)
+    """The first of those tried on every fold whose error is as small as the smallest, within `CLOSE_ERROR_FACTOR`."""
+    complete = [error for error in errors if error.complete]
+    least = min(error.size for error in complete)
+    return next(error for error in complete if error.size <= CLOSE_ERROR_FACTOR * least + 1e-12)

@@ -22,32 +22,24 @@ Allocation = Mapping[str, float]
 MOST_COMBINATIONS = 1_000_000
 """Allocations that are compared where NFs cannot be allocated one by one."""
 AT_ONCE = 5000
-ROUNDING = 1e-9
+TARGET_ROUNDING = 1e-9
 """Relative difference to the target that counts as none."""
-LIMITING = 0.9
+LIMITING_SHARE = 0.9
 """An NF limits the chain when its cost is at least this share of the largest (algorithm 1: 90 % of its CPU is used)."""
 
 
 @dataclass(frozen=True)
 class ScalingTarget:
-    """What a chain must reach.
-
-    Parameters
-    ----------
-    measure
-        The least throughput, or the longest response time.
-    workload
-        Values of the columns that are not allocated.
-    resource
-        The profile column that is allocated: `cpu`.
-    safe
-        Whether the interval's worse end must meet the target, not only the prediction.
-    """
+    """What a chain must reach."""
 
     measure: float
+    """The least throughput, or the longest response time."""
     workload: Mapping[str, float]
+    """Values of the columns that are not allocated."""
     resource: str = "cpu"
+    """The profile column that is allocated: `cpu`."""
     safe: bool = False
+    """Whether the interval's worse end must meet the target, not only the prediction."""
 
     def met(self, model: ChainModel, predicted: ChainPredictions) -> NDArray[np.bool_]:
         """Whether each prediction meets it, shape (N,)."""
@@ -58,24 +50,18 @@ class ScalingTarget:
     def met_by(self, measure: Floats, *, higher_is_better: bool) -> NDArray[np.bool_]:
         """Whether each value of the measure meets it, shape (N,)."""
         if higher_is_better:
-            return np.asarray(measure >= self.measure * (1 - ROUNDING))
-        return np.asarray(measure <= self.measure * (1 + ROUNDING))
+            return np.asarray(measure >= self.measure * (1 - TARGET_ROUNDING))
+        return np.asarray(measure <= self.measure * (1 + TARGET_ROUNDING))
 
 
 @dataclass(frozen=True)
 class ScalingResult:
-    """An allocation, and what it took to find it.
-
-    Parameters
-    ----------
-    allocation
-        By NF; None when no allocation meets the target.
-    tried
-        The allocations that the chain was run with, in order; empty when it was not run.
-    """
+    """An allocation, and what it took to find it."""
 
     allocation: Allocation | None
+    """By NF; None when no allocation meets the target."""
     tried: tuple[Allocation, ...] = ()
+    """The allocations that the chain was run with, in order; empty when it was not run."""
 
     @property
     def total(self) -> float:
@@ -109,12 +95,12 @@ def smallest_allocation(
     if model.correction is None and model.rule.name == "weakest-link" and not target.safe:
         least = {nf: _least_sufficient(model, target, choices, nf) for nf in choices}
         return ScalingResult({nf: one for nf, one in least.items() if one is not None} if all(
-            one is not None for one in least.values()) else None)  # fmt: skip
-    count = int(np.prod([len(one) for one in choices.values()]))
+            amount is not None for amount in least.values()) else None)  # fmt: skip
+    count = int(np.prod([len(amount_range) for amount_range in choices.values()]))
     if count > MOST_COMBINATIONS:
         raise ValueError(f"{count:,} combinations of amounts are more than {MOST_COMBINATIONS:,}")
     for rows in _by_total(list(choices.values())):
-        predicted = predicted_for(model, target, dict(zip(choices, rows.T, strict=True)))
+        predicted = predict_allocations(model, target, dict(zip(choices, rows.T, strict=True)))
         met = target.met(model, predicted)
         if met.any():
             totals = np.where(met, rows.sum(axis=1), np.inf)
@@ -151,8 +137,8 @@ def greedy_allocation(
         allocation = {nf: float(amounts[nf][at]) for nf, at in level.items()}
         tried.append(allocation)
         columns = {nf: np.array([amount]) for nf, amount in allocation.items()}
-        predicted = predicted_for(model, target, columns)
-        if _met(model, target, predicted, allocation, run):
+        predicted = predict_allocations(model, target, columns)
+        if _verify_target(model, target, predicted, allocation, run):
             return ScalingResult(allocation, tuple(tried))
         growing = [
             nf for nf in _limiting(model, columns_for(model, target, columns)) if level[nf] + 1 < len(amounts[nf])
@@ -163,7 +149,9 @@ def greedy_allocation(
             level[nf] += 1
 
 
-def predicted_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[str, Floats]) -> ChainPredictions:
+def predict_allocations(
+    model: ChainModel, target: ScalingTarget, allocations: Mapping[str, Floats]
+) -> ChainPredictions:
     """What the chain reaches with amounts by NF, each of shape (N,)."""
     return model.predict(columns_for(model, target, allocations))
 
@@ -175,7 +163,7 @@ def columns_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[s
     return columns | {f"{nf}.{target.resource}": np.asarray(amount) for nf, amount in allocations.items()}
 
 
-def _met(
+def _verify_target(
     model: ChainModel,
     target: ScalingTarget,
     predicted: ChainPredictions,
@@ -190,7 +178,7 @@ def _met(
 def _limiting(model: ChainModel, columns: Mapping[str, Floats]) -> list[str]:
     """The NFs that limit the chain."""
     reached = (model.stage_costs(columns).costs * model.chain.shares)[0]
-    limits = reached >= LIMITING * reached.max()
+    limits = reached >= LIMITING_SHARE * reached.max()
     return list(dict.fromkeys(stage.nf for stage, limit in zip(model.chain.stages, limits, strict=True) if limit))
 
 

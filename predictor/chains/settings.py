@@ -15,26 +15,26 @@ from numpy.typing import NDArray
 from predictor.chains.process import Assumptions, SmoothProcess, Typical
 from profiles.arrays import Floats
 
-NORMAL = 1.4826
+DEVIATION_OF_MAD = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
-OUTLYING = 4.0
+OUTLYING_DEVIATIONS = 4.0
 """Standard deviations from the other repeats beyond which a repeat does not count."""
-ENOUGH = 3
+ENOUGH_REPEATS = 3
 """Repeats that show which one of them is an outlier."""
 LEAST_SPREAD, ASSUMED_SPREAD = 1e-3, 0.05
 """Smallest relative standard deviation of a measurement, and the one without any repeats."""
 ASSUMED_REPEATS = 2
 """Weight of the assumption, in repeats."""
-STRANGE, STRANGE_FACTOR = 5.0, 1.6
+STRANGE_DEVIATIONS, STRANGE_FACTOR = 5.0, 1.6
 """How far (standard deviations, and as a factor) a setting must be from what its neighbours predict to be left out."""
 FEWEST_NEIGHBOURS = 6
 MOST_SUSPECTS = 0.3
 """Share of the settings that are judged by the others at a time."""
-ROUNDS = 4
+OUTLIER_ROUNDS = 4
 MOST_LEFT_OUT = 0.15
 """Share of the settings: if more are strange, the neighbours are no guide."""
 
-NEIGHBOURS = Assumptions(
+NEIGHBOURS_PRIOR = Assumptions(
     constant=Typical(10.0, 0.0),
     slope=Typical(2.0, 0.0),
     amplitude=Typical(0.5, 1.0),
@@ -45,30 +45,20 @@ NEIGHBOURS = Assumptions(
 
 @dataclass(frozen=True)
 class Settings:
-    """The distinct settings that were measured.
-
-    Parameters
-    ----------
-    names
-        Of the inputs.
-    inputs
-        Shape (settings, inputs).
-    value
-        What was measured at each, robust against outliers. Shape (settings,).
-    count
-        How many measurements that is, without outliers. Shape (settings,).
-    spread
-        Relative standard deviation of a single measurement, without outliers.
-    repeats
-        Natural logarithm of every measurement, by setting, outliers included.
-    """
+    """The distinct settings that were measured."""
 
     names: tuple[str, ...]
+    """Of the inputs."""
     inputs: Floats
+    """Shape (settings, inputs)."""
     value: Floats
+    """What was measured at each, robust against outliers. Shape (settings,)."""
     count: Floats
+    """How many measurements that is, without outliers. Shape (settings,)."""
     spread: float
+    """Relative standard deviation of a single measurement, without outliers."""
     repeats: tuple[Floats, ...] = ()
+    """Natural logarithm of every measurement, by setting, outliers included."""
 
     def __len__(self) -> int:
         return len(self.value)
@@ -95,16 +85,8 @@ class Settings:
 
 
 def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Settings:
-    """The settings of single measurements.
-
-    Parameters
-    ----------
-    names
-        Of the inputs.
-    inputs
-        Shape (measurements, inputs).
-    measured
-        Above 0, shape (measurements,).
+    """The settings of single measurements. `names`: of the inputs. `inputs`: shape (measurements, inputs). `measured`:
+    above 0, shape (measurements,).
     """
     if inputs.shape[1] == 0:  # numpy finds no rows where there are no columns
         distinct, of_row = inputs[:1], np.zeros(len(inputs), dtype=np.intp)
@@ -115,19 +97,20 @@ def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Set
     ends = np.searchsorted(of_row.reshape(-1)[order], np.arange(1, len(distinct)))
     repeats = tuple(logarithm[rows] for rows in np.split(order, ends))
     spread = _spread(repeats)
-    kept = [_without_outliers(one, spread) for one in repeats]
-    centre = np.array([_centre(one) for one in kept])
-    return Settings(names, distinct, np.exp(centre), np.array([float(len(one)) for one in kept]), spread, repeats)
+    kept = [_without_outliers(repeat, spread) for repeat in repeats]
+    # Half median, half mean of what is left: the mean has less noise, the median minds outliers less.
+    centre = np.array([(float(np.median(values) + np.mean(values)) / 2) for values in kept])
+    return Settings(names, distinct, np.exp(centre), np.array([float(len(values)) for values in kept]), spread, repeats)
 
 
 def without_strange(settings: Settings) -> Settings:
     """Without outliers of settings with too few repeats to show them, by what neighbouring settings predict."""
-    doubtful = np.array([len(one) < ENOUGH for one in settings.repeats])
+    doubtful = np.array([len(repeat) < ENOUGH_REPEATS for repeat in settings.repeats])
     if not doubtful.any() or len(settings) < FEWEST_NEIGHBOURS:
         return settings
     points = InputScale.of(settings.inputs)(settings.inputs)
     corrected, kept = settings, np.arange(len(settings))
-    for _ in range(ROUNDS):
+    for _ in range(OUTLIER_ROUNDS):
         error, strange = _strange(points[kept], corrected, doubtful[kept])
         if not strange.any():
             break
@@ -138,24 +121,22 @@ def without_strange(settings: Settings) -> Settings:
 
 def _spread(repeats: Sequence[Floats]) -> float:
     """Relative standard deviation of a measurement, by repeats."""
-    apart = [np.abs(one - np.median(one)) * np.sqrt(len(one) / (len(one) - 1)) for one in repeats if len(one) > 1]
+    apart = [np.abs(run - np.median(run)) * np.sqrt(len(run) / (len(run) - 1)) for run in repeats if len(run) > 1]
     if not apart:
         return ASSUMED_SPREAD
-    measured, count = NORMAL * float(np.median(np.concatenate(apart))), sum(len(one) - 1 for one in apart)
+    measured, count = (
+        DEVIATION_OF_MAD * float(np.median(np.concatenate(apart))),
+        sum(len(values) - 1 for values in apart),
+    )
     variance = (count * measured**2 + ASSUMED_REPEATS * ASSUMED_SPREAD**2) / (count + ASSUMED_REPEATS)
     return max(float(np.sqrt(variance)), LEAST_SPREAD)
 
 
 def _without_outliers(repeats: Floats, spread: float) -> Floats:
-    if len(repeats) < ENOUGH:
+    if len(repeats) < ENOUGH_REPEATS:
         return repeats
-    kept = repeats[np.abs(repeats - np.median(repeats)) <= OUTLYING * spread]
+    kept = repeats[np.abs(repeats - np.median(repeats)) <= OUTLYING_DEVIATIONS * spread]
     return kept if len(kept) else repeats
-
-
-def _centre(repeats: Floats) -> float:
-    """Half median, half mean of what is left: the mean has less noise, the median minds outliers less."""
-    return float(np.median(repeats) + np.mean(repeats)) / 2
 
 
 def _strange(points: Floats, settings: Settings, doubtful: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
@@ -164,18 +145,18 @@ def _strange(points: Floats, settings: Settings, doubtful: NDArray[np.bool_]) ->
     An outlier spoils what its neighbours predict, too: all suspects are judged by those who are none.
     """
     values = np.log(settings.value) - np.median(np.log(settings.value))
-    fitted = SmoothProcess.fit(points, values, settings.variance, NEIGHBOURS)
+    fitted = SmoothProcess.fit(points, values, settings.variance, NEIGHBOURS_PRIOR)
     error = fitted.left_out()[0]
     suspect = doubtful & (np.abs(error) > np.log(STRANGE_FACTOR))
     some = np.argsort(-np.abs(error))[: max(1, int(MOST_SUSPECTS * len(settings)))]
     suspect &= np.isin(np.arange(len(settings)), some)
     if not suspect.any():
         return error, suspect
-    others = SmoothProcess.fit(points[~suspect], values[~suspect], settings.variance[~suspect], NEIGHBOURS)
+    others = SmoothProcess.fit(points[~suspect], values[~suspect], settings.variance[~suspect], NEIGHBOURS_PRIOR)
     predicted, deviation = others(points[suspect])
     error[suspect] = values[suspect] - predicted
     expected = np.sqrt(deviation**2 + settings.variance[suspect])
-    suspect[suspect] = np.abs(error[suspect]) > np.maximum(STRANGE * expected, np.log(STRANGE_FACTOR))
+    suspect[suspect] = np.abs(error[suspect]) > np.maximum(STRANGE_DEVIATIONS * expected, np.log(STRANGE_FACTOR))
     return error, suspect
 
 
@@ -193,25 +174,19 @@ def _nearest_repeats(settings: Settings, predicted: Floats, strange: NDArray[np.
 # Inputs on a common scale.
 
 
-WIDE = 4.0
+WIDE_RANGE_FACTOR = 4.0
 """Largest over smallest value of an input from which its logarithm is used."""
 
 
 @dataclass(frozen=True)
 class InputScale:
-    """Inputs as shares of their measured range, from 0 to 1; those of wide range by their logarithms.
-
-    Parameters
-    ----------
-    low, high
-        Of each input as measured. Shape (inputs,).
-    offset
-        What is added before the logarithm; NaN where the input itself is used. Shape (inputs,).
-    """
+    """Inputs as shares of their measured range, from 0 to 1; those of wide range by their logarithms."""
 
     low: Floats
     high: Floats
+    """Of each input as measured. Shape (inputs,)."""
     offset: Floats
+    """What is added before the logarithm; NaN where the input itself is used. Shape (inputs,)."""
 
     @classmethod
     def of(cls, inputs: Floats) -> InputScale:
@@ -220,7 +195,7 @@ class InputScale:
         positive = np.where(inputs > 0, inputs, np.inf).min(axis=0)
         offset = np.full(len(low), np.nan)
         for at, (smallest, largest, least) in enumerate(zip(low, high, positive, strict=True)):
-            if smallest >= 0 and np.isfinite(least) and largest / least >= WIDE:
+            if smallest >= 0 and np.isfinite(least) and largest / least >= WIDE_RANGE_FACTOR:
                 offset[at] = 0.0 if smallest > 0 else least
         return cls(low, high, offset)
 

@@ -11,26 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
-TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
-HEADERS = 100.0
+SERVICE_TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
+HEADER_BYTES = 100.0
 """About the most header bytes in a packet; nothing matches in headers."""
 
 
 @dataclass(frozen=True)
 class ServiceTime:
-    """Time on the accelerator that one packet takes: linear in its matches and size (Tomur, equation 5).
-
-    Parameters
-    ----------
-    coefficients
-        Per name in `TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times the
-        bytes of the packet beyond `HEADERS`. A missing term is zero.
-    """
+    """Time on the accelerator that one packet takes: linear in its matches and size (Tomur, equation 5)."""
 
     coefficients: tuple[tuple[str, float], ...]
+    """Per name in `SERVICE_TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times the
+    bytes of the packet beyond `HEADER_BYTES`. A missing term is zero."""
 
     def __call__(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
         """Service time (ms) at each row of `traffic`, shape (N, 3); never negative."""
@@ -57,9 +52,9 @@ def term_values(term: str, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
         case "matches":
             values = traffic[:, 1] * traffic[:, 2]
         case "payload_matches":
-            values = np.maximum(traffic[:, 1] - HEADERS, 0.0) * traffic[:, 2]
+            values = np.maximum(traffic[:, 1] - HEADER_BYTES, 0.0) * traffic[:, 2]
         case _:
-            raise ValueError(f"service time term '{term}' not understood, one of {', '.join(TERMS)}")
+            raise ValueError(f"service time term '{term}' not understood, one of {', '.join(SERVICE_TERMS)}")
     return values
 
 
@@ -77,18 +72,9 @@ def time_next_to_bench(own_ms: Floats, queues: float, service_ms: Floats, rate_k
 
     Saturating competitors are served once per turn: t_i + S / n_i (Tomur, equation 2). A competitor that offers less
     takes its share of the accelerator's time, which slows the NF linearly: t_i / (1 - rate * S) (Tomur, equation 8),
-    until it saturates as well.
-
-    Parameters
-    ----------
-    own_ms
-        The NF's own service time, shape (N,).
-    queues
-        Its number of queues.
-    service_ms
-        The competitors' sum of n_j^2 / T_j,solo, 0 for none, shape (N,).
-    rate_kpps
-        Their offered rate; NaN when they saturate, shape (N,).
+    until it saturates as well. `own_ms`: the NF's own service time, shape (N,). `queues`: its number of queues.
+    `service_ms`: the competitors' sum of n_j^2 / T_j,solo, 0 for none, shape (N,). `rate_kpps`: their offered rate; NaN
+    when they saturate, shape (N,).
     """
     saturated = own_ms + service_ms / queues
     spare = 1.0 - np.where(np.isnan(rate_kpps), 1.0, rate_kpps * service_ms)
@@ -120,7 +106,7 @@ def limits(service_ms: Floats, queues: Floats, demand_kpps: Floats) -> Floats:
     return kpps
 
 
-@compiled
+@compile_kernel
 def write_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write `limits` of one co-location, shape (members,)."""
     members = len(queues)
@@ -152,7 +138,7 @@ def write_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-unty
         kpps[member] = queues[member] * rate
 
 
-@compiled
+@compile_kernel
 def _write_all_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
     for row in range(len(queues)):
         write_limits(service_ms[row], queues[row], demand_kpps[row], kpps[row])

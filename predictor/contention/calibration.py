@@ -19,33 +19,26 @@ from profiles.arrays import Floats
 from profiles.shown import Shown
 
 LEAST_ROWS = 5
-NOISE = 0.1
+CORRECTION_NOISE = 0.1
 """Typical share of the errors that is measurement noise."""
-NEAR = 0.5
-SURE = 1.5
+NEAR_LENGTH = 0.5
+SURE_ERRORS = 1.5
 """Standard errors of the mean gain below which a correction is not applied at all."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of predictions, on which their errors depend; one row per prediction.
-
-    Parameters
-    ----------
-    traffic
-        Shape (N, 3).
-    kept
-        Predicted share of solo throughput, shape (N,).
-    pressure
-        Per accelerator, the competitors' service demand in units of the NF's own service time, shape (N, accelerators).
-    neighbours
-        Which NFs share the NIC, as `NeighbourInputs` describes them, one row each; NaN where only sums are known.
-    """
+    """The conditions of predictions, on which their errors depend; one row per prediction."""
 
     traffic: Floats
+    """Shape (N, 3)."""
     kept: Floats
+    """Predicted share of solo throughput, shape (N,)."""
     pressure: Floats
+    """Per accelerator, the competitors' service demand in units of the NF's own service time, shape (N, accelerators).
+    """
     neighbours: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """Which NFs share the NIC, as `NeighbourInputs` describes them, one row each; NaN where only sums are known."""
 
     @classmethod
     def of(
@@ -86,18 +79,12 @@ class Conditions:
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Shown):
-    """A correction of the logarithm of throughput.
-
-    Parameters
-    ----------
-    correction
-        Zero away from what was measured.
-    errors
-        Of each measured row when it is left out of training: measured over predicted, logarithm, shape (N,).
-    """
+    """A correction of the logarithm of throughput."""
 
     correction: GaussianProcess
+    """Zero away from what was measured."""
     errors: Floats
+    """Of each measured row when it is left out of training: measured over predicted, logarithm, shape (N,)."""
 
     @classmethod
     def fit(cls, conditions: Conditions, error: Floats, co_location: NDArray[np.intp]) -> Calibration | None:
@@ -108,9 +95,9 @@ class Calibration(Shown):
         """
         if len(error) < LEAST_ROWS:
             return None
-        correction = GaussianProcess.fit(conditions.inputs(), error[:, None], anchored=True, noise=NOISE)
+        correction = GaussianProcess.fit(conditions.inputs(), error[:, None], anchored=True, noise=CORRECTION_NOISE)
         left = correction.left_out(error[:, None], co_location)[:, 0]
-        share = _trusted(error**2 - left**2)
+        share = _shrink(error**2 - left**2)
         if not share:
             return None
         trusted = replace(correction, weights=share * correction.weights)
@@ -126,7 +113,7 @@ class Calibration(Shown):
 
     def applies(self, conditions: Conditions) -> NDArray[np.bool_]:
         """Whether a prediction is near a measured row, shape (N,)."""
-        near: NDArray[np.bool_] = self.correction.nearness(conditions.inputs()) >= NEAR
+        near: NDArray[np.bool_] = self.correction.nearness(conditions.inputs()) >= NEAR_LENGTH
         return near
 
     def as_arrays(self) -> dict[str, Floats]:
@@ -141,10 +128,10 @@ class Calibration(Shown):
         return cls(GaussianProcess.from_arrays(correction), arrays["errors"])
 
 
-def _trusted(gains: Floats) -> float:
+def _shrink(gains: Floats) -> float:
     """How much of a correction to apply, given its gain on each row left out, between 0 and 1.
 
     Few rows, or few of many that gain, leave the mean gain uncertain; a certain gain is applied in full.
     """
     mean, deviation = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    return max(1.0 - (SURE * deviation / mean) ** 2, 0.0) if mean > 0 else 0.0
+    return max(1.0 - (SURE_ERRORS * deviation / mean) ** 2, 0.0) if mean > 0 else 0.0

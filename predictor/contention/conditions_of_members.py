@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 
-from predictor.regression.compiled import compiled, copy_into, fill
+from predictor.regression.compiled import compile_kernel, copy_into, fill
 from profiles import ATTRIBUTES
 
-WIDTH = len(ATTRIBUTES)
-DISTANCES = 3
-FAR = 0.3
+ATTRIBUTE_COUNT = len(ATTRIBUTES)
+DISTANCE_COUNT = 3
+FAR_CONDITION = 0.3
 """Distance from default traffic, as a share of the ranges on a logarithmic scale, from which it counts as far."""
-NEGLIGIBLE, TYPICAL = 0.01, 0.05
+NEGLIGIBLE_SHARE, TYPICAL_SHARE = 0.01, 0.05
 """Drops (as a fraction) that are negligible, and that are typical."""
 USUAL_COMPETITORS = 3.0
-LEAST, MOST = 1e-4, 1.0
+LEAST_SHARE, MOST_SHARE = 1e-4, 1.0
 """Smallest and largest plausible spread of the logarithm."""
 
 
-@compiled
+@compile_kernel
 def write_pressure(table, member, place, columns, pressure):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write, per accelerator of the member, the competitors' service demand in units of its own service time.
 
@@ -36,7 +36,7 @@ def write_pressure(table, member, place, columns, pressure):  # type: ignore[no-
         pressure[at] /= max(table.service[row, column], 1e-12)
 
 
-@compiled
+@compile_kernel
 def write_neighbours(nf, deviation, nfs, member, place, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write which NFs share the NIC of the member, as `NeighbourInputs` describes them."""
     fill(inputs, 0.0)
@@ -44,12 +44,12 @@ def write_neighbours(nf, deviation, nfs, member, place, inputs):  # type: ignore
         if other != place and member[other] >= 0:
             row = member[other]
             inputs[nf[row]] += 1.0
-            for at in range(WIDTH):
-                inputs[nfs + WIDTH * nf[row] + at] += deviation[row, at]
-    copy_into(inputs[nfs * (1 + WIDTH) :], deviation[member[place]])
+            for at in range(ATTRIBUTE_COUNT):
+                inputs[nfs + ATTRIBUTE_COUNT * nf[row] + at] += deviation[row, at]
+    copy_into(inputs[nfs * (1 + ATTRIBUTE_COUNT) :], deviation[member[place]])
 
 
-@compiled
+@compile_kernel
 def write_inputs(traffic, kept, pressure, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the conditions of one prediction as coordinates."""
     inputs[0] = math.log(max(traffic[0], 1.0))
@@ -60,48 +60,48 @@ def write_inputs(traffic, kept, pressure, inputs):  # type: ignore[no-untyped-de
         inputs[4 + at] = math.log1p(pressure[at])
 
 
-@compiled
+@compile_kernel
 def write_distance(deviation, kept, competitors, distance):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write what the spread of one prediction grows with."""
     away = 0.0
-    for at in range(WIDTH):
+    for at in range(ATTRIBUTE_COUNT):
         away += deviation[at] ** 2
-    distance[0] = min(math.sqrt(away) / FAR, 1.0)
-    distance[1] = math.log((NEGLIGIBLE + max(1.0 - kept, 0.0)) / TYPICAL)
+    distance[0] = min(math.sqrt(away) / FAR_CONDITION, 1.0)
+    distance[1] = math.log((NEGLIGIBLE_SHARE + max(1.0 - kept, 0.0)) / TYPICAL_SHARE)
     distance[2] = math.log(max(competitors, 1.0) / USUAL_COMPETITORS)
 
 
-@compiled
+@compile_kernel
 def spread_at(usual, growth, distance):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The spread of a prediction at that distance."""
     logarithm = math.log(usual)
-    for at in range(DISTANCES):
+    for at in range(DISTANCE_COUNT):
         logarithm += growth[at] * distance[at]
-    return math.exp(min(max(logarithm, math.log(LEAST)), math.log(MOST)))
+    return math.exp(min(max(logarithm, math.log(LEAST_SHARE)), math.log(MOST_SHARE)))
 
 
-@compiled
+@compile_kernel
 def write_all_inputs(traffic, kept, pressure, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the coordinates of each prediction."""
     for row in range(len(kept)):
         write_inputs(traffic[row], kept[row], pressure[row], inputs[row])
 
 
-@compiled
+@compile_kernel
 def write_all_distances(deviation, kept, competitors, distance):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the distance of each prediction."""
     for row in range(len(kept)):
         write_distance(deviation[row], kept[row], competitors[row], distance[row])
 
 
-@compiled
+@compile_kernel
 def write_all_spreads(usual, growth, distance, spread):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the spread of each prediction."""
     for row in range(len(spread)):
         spread[row] = spread_at(usual, growth, distance[row])
 
 
-@compiled
+@compile_kernel
 def write_all_pressures(table, member, where, columns, pressure):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the pressure on each of the positions `where`, shape (N, 2): co-location, member."""
     for row in range(len(where)):
@@ -109,7 +109,7 @@ def write_all_pressures(table, member, where, columns, pressure):  # type: ignor
         write_pressure(table, _present(member[at]), place, columns, pressure[row])
 
 
-@compiled
+@compile_kernel
 def write_all_neighbours(nf, deviation, nfs, member, where, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the neighbours of each of the positions `where`, shape (N, 2): co-location, member."""
     for row in range(len(where)):
@@ -117,7 +117,7 @@ def write_all_neighbours(nf, deviation, nfs, member, where, inputs):  # type: ig
         write_neighbours(nf, deviation, nfs, member[at], place, inputs[row])
 
 
-@compiled
+@compile_kernel
 def _present(member):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The members, without the places at the end that are empty."""
     size = len(member)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.conditions_of_members import (
-    DISTANCES,
-    WIDTH,
+    ATTRIBUTE_COUNT,
+    DISTANCE_COUNT,
     spread_at,
     write_distance,
     write_inputs,
@@ -21,17 +21,17 @@ from predictor.contention.conditions_of_members import (
 from predictor.contention.neighbours import (
     SIDE_BY_SIDE,
     NeighbourModels,
-    expected_error,
+    expect_error,
     neighbour_models,
     write_deviations,
 )
 from predictor.contention.nf_model import NfModel
-from predictor.regression.compiled import compiled, dot
+from predictor.regression.compiled import compile_kernel, dot
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import Processes, write_similarity
 from profiles.arrays import Floats
 
-UNSEEN = 4.0
+UNSEEN_FACTOR = 4.0
 """How much larger the spread is per competitor beyond the most that were measured, as a multiple.
 
 What each further competitor costs was not seen there: on a testbed measured up to six NFs per NIC, throughput was 5 %
@@ -40,51 +40,34 @@ below predictions with seven and 13 % with eight, where the spread was 1 and 2 %
 
 
 class Corrections(NamedTuple):
-    """What corrects predictions, and how far they err, per NF.
-
-    Parameters
-    ----------
-    calibrated, by_neighbours
-        Whether there is a `Calibration`, and a `NeighbourCorrection`, shape (NFs,).
-    calibration, neighbours
-        Those.
-    accelerators
-        Columns of the NF's accelerators in the table, -1 at the end, shape (NFs, accelerators).
-    usual, growth
-        Of the `ErrorModel`, shapes (NFs,) and (NFs, 3).
-    most
-        `NeighbourCorrection.most_competitors`, infinite where there is none, shape (NFs,).
-    """
+    """What corrects predictions, and how far they err, per NF."""
 
     calibrated: NDArray[np.bool_]
     by_neighbours: NDArray[np.bool_]
+    """Whether there is a `Calibration`, and a `NeighbourCorrection`, shape (NFs,)."""
     calibration: Processes
     neighbours: NeighbourModels
+    """Those."""
     accelerators: NDArray[np.int64]
+    """Columns of the NF's accelerators in the table, -1 at the end, shape (NFs, accelerators)."""
     usual: Floats
     growth: Floats
+    """Of the `ErrorModel`, shapes (NFs,) and (NFs, 3)."""
     most: Floats
+    """`NeighbourCorrection.most_competitors`, infinite where there is none, shape (NFs,)."""
 
 
 class Corrected(NamedTuple):
-    """Predictions of members, in arrays of one shape.
-
-    Parameters
-    ----------
-    throughput
-        Corrected by measured runs.
-    near
-        How near measured co-runs are that corrected it, 0 to 1.
-    left
-        The share of the usual spread that measured co-locations leave.
-    spread
-        What is left, of the logarithm.
-    """
+    """Predictions of members, in arrays of one shape."""
 
     throughput: Floats
+    """Corrected by measured runs."""
     near: Floats
+    """How near measured co-runs are that corrected it, 0 to 1."""
     left: Floats
+    """The share of the usual spread that measured co-locations leave."""
     spread: Floats
+    """What is left, of the logarithm."""
 
     @classmethod
     def of(cls, throughput: Floats) -> Corrected:
@@ -103,18 +86,18 @@ def corrections_of(models: Sequence[NfModel], accelerators: Sequence[str], *, no
     neighbours = [None if none else model.neighbours for model in models]
     nothing = GaussianProcess.none(4)
     return Corrections(
-        calibrated=np.array([one is not None for one in calibrations], dtype=np.bool_),
-        by_neighbours=np.array([one is not None for one in neighbours], dtype=np.bool_),
-        calibration=side_by_side([one.correction if one else nothing for one in calibrations]),
+        calibrated=np.array([calibration is not None for calibration in calibrations], dtype=np.bool_),
+        by_neighbours=np.array([neighbour is not None for neighbour in neighbours], dtype=np.bool_),
+        calibration=side_by_side([calibration.correction if calibration else nothing for calibration in calibrations]),
         neighbours=neighbour_models(neighbours),
         accelerators=columns,
         usual=np.array([model.error_model.usual for model in models]),
         growth=np.array([model.error_model.growth for model in models]),
-        most=np.array([one.most_competitors if one else np.inf for one in neighbours]),
+        most=np.array([neighbour.most_competitors if neighbour else np.inf for neighbour in neighbours]),
     )
 
 
-@compiled
+@compile_kernel
 def correct(table, corrections, member, sizes, where, equilibrium, solo, certainty, corrected):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write into `corrected` what it describes, at the positions `where`, shape (N, 2): co-location, member.
 
@@ -142,7 +125,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
                 at, place = where[position]
                 if sizes[at] > 1 and corrections.by_neighbours[nf]:
                     left = deviation[position - start]
-                    left *= 1.0 + UNSEEN * max(sizes[at] - 1.0 - corrections.most[nf], 0.0)
+                    left *= 1.0 + UNSEEN_FACTOR * max(sizes[at] - 1.0 - corrections.most[nf], 0.0)
                     # an SLA is relative to the throughput alone, so its error counts, too
                     alone = table.alone_spread[member[at, place]] / usual[position - start]
                     corrected.left[at, place] = math.hypot(left, alone)
@@ -150,7 +133,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
         start = end
 
 
-@compiled
+@compile_kernel
 def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, solo, corrected, at):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the throughput of the member at `place` of `rows`, and how near measured co-runs are that corrected it.
 
@@ -158,7 +141,7 @@ def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, so
     written into the last of `arrays`.
     """
     (pressure, inputs, similar, near), row, logarithm, own = arrays, rows[place], 0.0, 0.0
-    nf, kept, distance = table.nf[row], equilibrium / solo, np.empty(DISTANCES)
+    nf, kept, distance = table.nf[row], equilibrium / solo, np.empty(DISTANCE_COUNT)
     write_distance(table.deviation[row], kept, len(rows) - 1.0, distance)
     usual = spread_at(corrections.usual[nf], corrections.growth[nf], distance)
     if len(rows) > 1 and corrections.calibrated[nf]:
@@ -171,9 +154,9 @@ def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, so
             corrected.near[at, place] = max(corrected.near[at, place], similar[point])
     if len(rows) > 1 and corrections.by_neighbours[nf]:
         nfs = len(corrections.usual)
-        neighbours = np.empty(nfs * (1 + WIDTH) + WIDTH)
+        neighbours = np.empty(nfs * (1 + ATTRIBUTE_COUNT) + ATTRIBUTE_COUNT)
         write_neighbours(table.nf, table.deviation, nfs, rows, place, neighbours)
-        error, own = expected_error(corrections.neighbours, nf, neighbours, near)
+        error, own = expect_error(corrections.neighbours, nf, neighbours, near)
         logarithm += error * usual
     corrected.throughput[at, place] = min(equilibrium * math.exp(logarithm), solo)
     return usual, own

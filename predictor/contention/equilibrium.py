@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from predictor.contention.accelerators import write_limits
 from predictor.contention.calibration import Conditions
 from predictor.contention.conditions_of_members import write_all_pressures
-from predictor.contention.execution import ADDED_WAITS, SLOWEST_STAGE, Composition, composed, drop_on_accelerator
+from predictor.contention.execution import ADDED_WAITS, SLOWEST_STAGE, Composition, compose, drop_on_accelerator
 from predictor.contention.memory import WORKING_SET, MemoryModels, memory_models, write_logarithms
 from predictor.contention.neighbours import NeighbourInputs
 from predictor.contention.workload_table import CoLocationBatch, WorkloadTable
-from predictor.regression.compiled import compiled, copy_into, fill, scale
+from predictor.regression.compiled import compile_kernel, copy_into, fill, scale
 from profiles import Workload
 from profiles.arrays import Floats
 
@@ -31,37 +31,22 @@ Positions = tuple[NDArray[np.intp], ...]
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Per co-location and member, in kpps.
-
-    Parameters
-    ----------
-    batch
-        The co-locations.
-    throughput, solo
-        Shape (co-locations, members).
-    drops
-        On memory, then on each accelerator, each as if it alone were contended. Shape (co-locations, members,
-        resources).
-    bound
-        What the cores reach, then what each accelerator allows; inf where it is not used. Shape as `drops`.
-    """
+    """Per co-location and member, in kpps."""
 
     batch: CoLocationBatch
     throughput: Floats
     solo: Floats
+    """Shape (co-locations, members)."""
     drops: Floats
+    """On memory, then on each accelerator, each as if it alone were contended. Shape (co-locations, members,
+    resources)."""
     bound: Floats
+    """What the cores reach, then what each accelerator allows; inf where it is not used. Shape as `drops`."""
 
 
 class EquilibriumModel:
-    """Finds the equilibrium of co-locations.
-
-    Parameters
-    ----------
-    table
-        The workloads' solo behaviour.
-    composition
-        For all NFs; each NF's own pattern when None.
+    """Finds the equilibrium of co-locations. `table`: the workloads' solo behaviour. `composition`: for all NFs; each
+    NF's own pattern when None.
     """
 
     def __init__(self, table: WorkloadTable, composition: Composition | None = None) -> None:
@@ -86,7 +71,7 @@ class EquilibriumModel:
         positions = np.nonzero(batch.contended)
         for name, rows in table.by_nf(batch.member[positions]):
             model, where = table.models[name], tuple(axis[rows] for axis in positions)
-            columns = np.array([table.accelerators.index(one) for one in model.accelerators], dtype=np.int64)
+            columns = np.array([table.accelerators.index(engine) for engine in model.accelerators], dtype=np.int64)
             pressure = np.empty((len(where[0]), len(columns)))
             write_all_pressures(table.columns, batch.member, np.column_stack(where), columns, pressure)
             kept = equilibrium.throughput[where] / equilibrium.solo[where]
@@ -101,13 +86,13 @@ class EquilibriumModel:
 # The equilibrium of co-locations in compiled code, one co-location after the other.
 
 
-SETTLED = 1e-6
+SETTLED_CHANGE = 1e-6
 MOST_ROUNDS = 20
 BY_PATTERN = -1
 """The number of no composition: each NF's own."""
 
 
-@compiled
+@compile_kernel
 def settle(table, models, composition, member, sizes, throughput, solo, drops, bound):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write what `Equilibrium` describes into arrays of its shapes, which hold what it describes of absent members.
 
@@ -127,7 +112,7 @@ def settle(table, models, composition, member, sizes, throughput, solo, drops, b
             alone = solo[at, place] = rates[place] = table.modelled_solo[row]
             if size > 1:
                 lost[place, 0] = max(alone - cores, 0.0)
-                rates[place] = composed(_composition_of(table, composition, row), alone, lost[place])
+                rates[place] = compose(_composition_of(table, composition, row), alone, lost[place])
         if size > 1:
             _share_accelerators(table, composition, rows, solo[at], rates, lost, limits)
         for place in range(size):
@@ -144,7 +129,7 @@ def settle(table, models, composition, member, sizes, throughput, solo, drops, b
             scale(limits[place], factor)
 
 
-@compiled
+@compile_kernel
 def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Settle the throughput of every member, its drop on each accelerator, and what each allows.
 
@@ -171,15 +156,15 @@ def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  #
                 limits[place, 1 + at] = allowed[at, place]
                 lost[place, 1 + at] = drop_on_accelerator(staged, solo[place], service[at, place], allowed[at, place])
             before = rates[place]
-            after = composed(_composition_of(table, composition, rows[place]), solo[place], lost[place])
+            after = compose(_composition_of(table, composition, rows[place]), solo[place], lost[place])
             changed, fastest = max(changed, abs(after - before)), max(fastest, after)
             # half steps: of two NFs that wait for each other, neither jumps ahead
             rates[place] = after if turn == 0 else (after + before) / 2.0
-        if changed <= SETTLED * fastest:
+        if changed <= SETTLED_CHANGE * fastest:
             return
 
 
-@compiled
+@compile_kernel
 def _write_demand(table, rows, limits, rates, at, demand):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the demand of each member for accelerator `at` (kpps).
 
@@ -194,7 +179,7 @@ def _write_demand(table, rows, limits, rates, at, demand):  # type: ignore[no-un
                     demand[place] = min(demand[place], limits[place, stage])
 
 
-@compiled
+@compile_kernel
 def _composition_of(table, composition, row):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     if composition != BY_PATTERN:
         return composition
@@ -215,7 +200,7 @@ MOST_COMPETITORS = 7
 """With more competitors only all of them together are looked at: subsets are too many."""
 
 
-@compiled
+@compile_kernel
 def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the lowest share of each of the members of one co-location."""
     if len(member) < 2:
@@ -244,7 +229,7 @@ def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyp
         shares[place] = math.exp(min(lowest, 0.0))
 
 
-@compiled
+@compile_kernel
 def _write_sums(own, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the summed counters of every subset of the competitors of one member, or of all where subsets are many.
 

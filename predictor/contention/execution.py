@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from predictor.contention.accelerators import AcceleratorUse, time_next_to_bench
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
 
@@ -77,9 +77,9 @@ class Execution:
 Pattern = Literal["pipeline", "run-to-completion"]
 PIPELINE: Pattern = "pipeline"
 RUN_TO_COMPLETION: Pattern = "run-to-completion"
-PATTERNS: tuple[Pattern, ...] = (PIPELINE, RUN_TO_COMPLETION)
+EXECUTION_PATTERNS: tuple[Pattern, ...] = (PIPELINE, RUN_TO_COMPLETION)
 
-SLOWEST_STAGE, ADDED_WAITS, SUMMED = range(3)
+SLOWEST_STAGE, ADDED_WAITS, SUMMED_DROPS = range(3)
 """How compiled code numbers the compositions."""
 
 
@@ -87,7 +87,7 @@ SLOWEST_STAGE, ADDED_WAITS, SUMMED = range(3)
 class Composition:
     """A function of solo throughput and the drop on each resource alone to throughput.
 
-    `number` is one of `SLOWEST_STAGE`, `ADDED_WAITS` and `SUMMED`.
+    `number` is one of `SLOWEST_STAGE`, `ADDED_WAITS` and `SUMMED_DROPS`.
     """
 
     number: int
@@ -102,14 +102,14 @@ class Composition:
 COMPOSITIONS: dict[str, Composition] = {
     PIPELINE: Composition(SLOWEST_STAGE),
     RUN_TO_COMPLETION: Composition(ADDED_WAITS),
-    "sum": Composition(SUMMED),
+    "sum": Composition(SUMMED_DROPS),
     "min": Composition(SLOWEST_STAGE),
 }
 """By name. The strawman `min`, the lowest of the single-resource predictions, equals the composition of a pipeline."""
 
 
-@compiled
-def composed(composition, solo, drops):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+@compile_kernel
+def compose(composition, solo, drops):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Throughput that these drops leave of `solo`.
 
     In a pipeline the slowest stage decides: T = T_solo - max(dT_k) (Tomur, equations 3 and 7). In run to completion
@@ -132,10 +132,10 @@ def composed(composition, solo, drops):  # type: ignore[no-untyped-def]  # pragm
     return max(solo - total, 0.0)
 
 
-@compiled
+@compile_kernel
 def _write_composed(composition, solo, drops, throughput):  # type: ignore[no-untyped-def]  # pragma: no cover
     for row in range(len(solo)):
-        throughput[row] = composed(composition, solo[row], drops[row])
+        throughput[row] = compose(composition, solo[row], drops[row])
 
 
 def drops_on_accelerators(pattern: Pattern, rate: Floats, service_ms: Floats, limited: Floats) -> Floats:
@@ -156,7 +156,7 @@ def drops_on_accelerators(pattern: Pattern, rate: Floats, service_ms: Floats, li
     return drops
 
 
-@compiled
+@compile_kernel
 def drop_on_accelerator(staged, rate, service_ms, limited):  # type: ignore[no-untyped-def]  # pragma: no cover
     """The drop from `rate` of one NF on one accelerator.
 
@@ -169,7 +169,7 @@ def drop_on_accelerator(staged, rate, service_ms, limited):  # type: ignore[no-u
     return rate - 1.0 / (1.0 / rate + wait)
 
 
-@compiled
+@compile_kernel
 def _write_drops(staged, rate, service_ms, limited, drops):  # type: ignore[no-untyped-def]  # pragma: no cover
     for row in range(drops.shape[0]):
         for at in range(drops.shape[1]):

@@ -14,7 +14,7 @@ throughputs of fresh co-locations at random traffic, and 87, 93 and 97 % at defa
 error, so that the rest cannot be estimated that small.
 
 N errors support quantiles down to 1 / (N + 1). Below, Student's t distribution extends them: its tail is heavier than
-a normal one, as that of the errors. Measurements that are typically more than `ABSURD`
+a normal one, as that of the errors. Measurements that are typically more than `ABSURD_QUANTILE`
 times off are refused in training, so extrapolation stops there.
 """
 
@@ -28,42 +28,35 @@ import numpy as np
 
 from predictor.contention.calibration import Conditions
 from predictor.contention.conditions_of_members import (
-    DISTANCES,
-    MOST,
+    DISTANCE_COUNT,
+    LEAST_SHARE,
+    MOST_SHARE,
     USUAL_COMPETITORS,
     write_all_distances,
     write_all_spreads,
 )
-from predictor.contention.conditions_of_members import LEAST as LEAST
 from predictor.regression.significant import significant
 from profiles import ATTRIBUTES
 from profiles.arrays import Floats
 
-UNKNOWN = 0.1
+UNKNOWN_ERROR = 0.1
 """Spread of the logarithm that is assumed where no error is known."""
-FREEDOM = 4.5
+DEGREES_OF_FREEDOM = 4.5
 """Degrees of freedom of Student's t distribution that errors follow closely enough to estimate their spread."""
-ABSURD = 3.0
+ABSURD_QUANTILE = 3.0
 """The factor by which neither typical measurements nor extrapolated quantiles may be off."""
 
 
 @dataclass(frozen=True)
 class HeldOutErrors:
-    """Errors of one NF on runs that were left out of training, one entry per run.
-
-    Parameters
-    ----------
-    logarithm
-        Measured over predicted, shape (N,).
-    distance
-        As `TrafficScale.distance` returns it, shape (N, 3).
-    noise
-        Variance of the measurement, 0 where it is not known, shape (N,).
-    """
+    """Errors of one NF on runs that were left out of training, one entry per run."""
 
     logarithm: Floats
+    """Measured over predicted, shape (N,)."""
     distance: Floats
+    """As `TrafficScale.distance` returns it, shape (N, 3)."""
     noise: Floats
+    """Variance of the measurement, 0 where it is not known, shape (N,)."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +79,7 @@ class TrafficScale:
 
     def distance(self, conditions: Conditions) -> Floats:
         """What the spread grows with: distance from default traffic, 0 to 1, drop, and competitors, shape (N, 3)."""
-        distance = np.empty((len(conditions.kept), DISTANCES))
+        distance = np.empty((len(conditions.kept), DISTANCE_COUNT))
         deviation, competitors = self.deviation(conditions.traffic), conditions.competitors(USUAL_COMPETITORS)
         write_all_distances(deviation, conditions.kept, competitors, distance)
         return distance
@@ -100,33 +93,24 @@ def _coordinates(traffic: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ErrorModel:
-    """How far predictions of one NF err in co-locations.
-
-    Parameters
-    ----------
-    scale
-        What distance is measured from.
-    usual
-        The spread (of the logarithm) at default traffic and a typical drop.
-    growth
-        The logarithm of how many times as large it is, per unit of distance. Shape (3,).
-    standard
-        Errors divided by their spread, ascending, shape (M,).
-    weight
-        How much each of them counts, shape (M,).
-    """
+    """How far predictions of one NF err in co-locations."""
 
     scale: TrafficScale
+    """What distance is measured from."""
     usual: float
+    """The spread (of the logarithm) at default traffic and a typical drop."""
     growth: Floats
+    """The logarithm of how many times as large it is, per unit of distance. Shape (3,)."""
     standard: Floats
+    """Errors divided by their spread, ascending, shape (M,)."""
     weight: Floats
+    """How much each of them counts, shape (M,)."""
 
     @classmethod
     def even(cls, scale: TrafficScale, errors: Floats) -> ErrorModel:
         """Of errors, shape (N,), that are taken to be as large everywhere."""
-        usual = float(np.clip(np.sqrt((errors**2).mean()), LEAST, MOST)) if len(errors) else UNKNOWN
-        return cls(scale, usual, np.zeros(DISTANCES), np.sort(errors) / usual, np.ones(len(errors)))
+        usual = float(np.clip(np.sqrt((errors**2).mean()), LEAST_SHARE, MOST_SHARE)) if len(errors) else UNKNOWN_ERROR
+        return cls(scale, usual, np.zeros(DISTANCE_COUNT), np.sort(errors) / usual, np.ones(len(errors)))
 
     @classmethod
     def unknown(cls) -> ErrorModel:
@@ -180,7 +164,7 @@ class ErrorModel:
         from scipy.special import stdtr
 
         standard = np.log(np.maximum(factor, 1e-12)) / spread
-        tail: Floats = stdtr(FREEDOM, standard / np.sqrt((FREEDOM - 2) / FREEDOM))
+        tail: Floats = stdtr(DEGREES_OF_FREEDOM, standard / np.sqrt((DEGREES_OF_FREEDOM - 2) / DEGREES_OF_FREEDOM))
         if not len(self.standard):
             return tail
         measured = np.interp(standard, self.standard, self._cumulative)
@@ -192,8 +176,12 @@ class ErrorModel:
 
         smallest = float(self.standard[0]) if len(self.standard) else 0.0
         measured = np.exp(min(smallest, 0.0) * spread)
-        tail = np.exp(np.sqrt((FREEDOM - 2) / FREEDOM) * stdtrit(FREEDOM, min(risk, 0.5)) * spread)
-        factors: Floats = np.minimum(np.maximum(tail, 1.0 / ABSURD), measured)
+        tail = np.exp(
+            np.sqrt((DEGREES_OF_FREEDOM - 2) / DEGREES_OF_FREEDOM)
+            * stdtrit(DEGREES_OF_FREEDOM, min(risk, 0.5))
+            * spread
+        )
+        factors: Floats = np.minimum(np.maximum(tail, 1.0 / ABSURD_QUANTILE), measured)
         return factors
 
     def as_arrays(self) -> dict[str, Floats]:
@@ -211,7 +199,7 @@ class ErrorModel:
     def from_arrays(cls, arrays: Mapping[str, Floats]) -> ErrorModel:
         """The model that `as_arrays` returned."""
         scale = TrafficScale(arrays["default"], arrays["width"])
-        growth = np.pad(arrays["growth"], (0, DISTANCES - len(arrays["growth"])))  # format 4 has the first two
+        growth = np.pad(arrays["growth"], (0, DISTANCE_COUNT - len(arrays["growth"])))  # format 4 has the first two
         return cls(scale, float(arrays["usual"][0]), growth, arrays["standard"], arrays["weight"])
 
 
@@ -223,5 +211,5 @@ def _shares(weight: Floats) -> Floats:
 
 def spread_of(logarithm: Floats) -> Floats:
     """The spread of that logarithm, within what is plausible."""
-    spread: Floats = np.exp(np.clip(logarithm, np.log(LEAST), np.log(MOST)))
+    spread: Floats = np.exp(np.clip(logarithm, np.log(LEAST_SHARE), np.log(MOST_SHARE)))
     return spread

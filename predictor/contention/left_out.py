@@ -23,23 +23,16 @@ from profiles.arrays import Floats
 
 @dataclass(frozen=True)
 class LeftOutCoLocation:
-    """A measured co-location, per member in the order of its workloads.
-
-    Parameters
-    ----------
-    measured, predicted
-        Throughput (kpps): as measured, and as predicted without that, shape (members,).
-    spread, noise
-        Standard deviations of the logarithm: of throughput around `predicted`, and of `measured` around throughput.
-    errors
-        The error model of each member.
-    """
+    """A measured co-location, per member in the order of its workloads."""
 
     measured: Floats
     predicted: Floats
+    """Throughput (kpps): as measured, and as predicted without that, shape (members,)."""
     spread: Floats
     noise: Floats
+    """Standard deviations of the logarithm: of throughput around `predicted`, and of `measured` around throughput."""
     errors: tuple[ErrorModel, ...]
+    """The error model of each member."""
 
     def throughput(self, risk: float) -> list[float]:
         """Throughput (kpps) that a share `risk` of members is expected to fall short of."""
@@ -55,13 +48,13 @@ def throughputs(co_locations: Sequence[LeftOutCoLocation], risk: float) -> list[
     if not co_locations:
         return []
     spread, predicted = (
-        np.concatenate([getattr(one, name) for one in co_locations]) for name in ("spread", "predicted")
+        np.concatenate([getattr(co_location, name) for co_location in co_locations]) for name in ("spread", "predicted")
     )
     factors = np.empty(len(spread))
-    for model, rows in _by_model([model for one in co_locations for model in one.errors]):
+    for model, rows in _by_model([model for co_location in co_locations for model in co_location.errors]):
         factors[rows] = model.lower(spread[rows], risk)
     values = iter((predicted * np.minimum(factors, 1.0)).tolist())
-    return [list(islice(values, len(one.errors))) for one in co_locations]
+    return [list(islice(values, len(co_location.errors))) for co_location in co_locations]
 
 
 def shortfalls(members: Sequence[tuple[LeftOutCoLocation, int, float]]) -> list[tuple[float, float]]:
@@ -80,29 +73,22 @@ def shortfalls(members: Sequence[tuple[LeftOutCoLocation, int, float]]) -> list[
 
 def _by_model(errors: Sequence[ErrorModel]) -> Iterator[tuple[ErrorModel, NDArray[np.intp]]]:
     """Each error model, and where it is."""
-    numbers = np.array([id(one) for one in errors])
+    numbers = np.array([id(error) for error in errors])
     for number, first in dict(zip(numbers.tolist(), errors, strict=True)).items():
         yield first, np.flatnonzero(numbers == number)
 
 
 @dataclass(frozen=True)
 class LeftOutRow:
-    """One NF in a measured co-location, in usual spreads.
-
-    Parameters
-    ----------
-    error
-        Measured over predicted, logarithm.
-    left
-        What of it others do not lead to expect.
-    deviation, noise
-        Standard deviations: of throughput, and of the measurement.
-    """
+    """One NF in a measured co-location, in usual spreads."""
 
     error: float
+    """Measured over predicted, logarithm."""
     left: float
+    """What of it others do not lead to expect."""
     deviation: float
     noise: float
+    """Standard deviations: of throughput, and of the measurement."""
 
 
 def rows_left_out(models: Mapping[str, NfModel], default: TrafficProfile) -> dict[CoLocation, dict[str, LeftOutRow]]:
@@ -124,5 +110,5 @@ def rows_left_out(models: Mapping[str, NfModel], default: TrafficProfile) -> dic
             others = [name for name, count in zip(correction.names, instances, strict=True) for _ in range(count)]
             co_location = tuple(map(workloads.__getitem__, sorted([nf, *others])))
             found.setdefault(co_location, {})[nf] = LeftOutRow(*row)
-    complete = {key: rows for key, rows in found.items() if len(key) > 1 and {one.nf for one in key} <= rows.keys()}
-    return {key: complete[key] for key in sorted(complete, key=lambda key: [one.nf for one in key])}
+    complete = {key: rows for key, rows in found.items() if len(key) > 1 and {load.nf for load in key} <= rows.keys()}
+    return {key: complete[key] for key in sorted(complete, key=lambda key: [workload.nf for workload in key])}

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.boosting import Forests, Trees, boost, forests_of, write_sums
-from predictor.regression.compiled import compiled, copy_into, fill
+from predictor.regression.compiled import compile_kernel, copy_into, fill
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import Processes, add_squared, value_at
 from predictor.regression.significant import significant
@@ -40,26 +40,19 @@ from profiles import COUNTERS
 from profiles.arrays import Floats
 from profiles.shown import Shown
 
-ENOUGH = 10
+ENOUGH_RUNS = 10
 
 
 @dataclass(frozen=True)
 class MemoryRuns:
-    """Runs under memory contention, one row each.
-
-    Parameters
-    ----------
-    counters
-        The competitors', summed, shape (N, 7).
-    traffic
-        Shape (N, 3).
-    own_wss
-        The NF's own working set alone (MB), shape (N,); zero where it is not known.
-    """
+    """Runs under memory contention, one row each."""
 
     counters: Floats
+    """The competitors', summed, shape (N, 7)."""
     traffic: Floats
+    """Shape (N, 3)."""
     own_wss: Floats
+    """The NF's own working set alone (MB), shape (N,); zero where it is not known."""
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> MemoryRuns:
         return MemoryRuns(self.counters[rows], self.traffic[rows], self.own_wss[rows])
@@ -70,7 +63,7 @@ class MemoryRuns:
 
     def contention(self) -> Floats:
         """Inputs of the trend, shape (N, 6)."""
-        inputs = np.empty((len(self.counters), INPUTS))
+        inputs = np.empty((len(self.counters), INPUT_COUNT))
         write_inputs_of_all(*self.contiguous(), inputs)
         return significant(inputs, of=1.0)
 
@@ -81,45 +74,31 @@ class MemoryRuns:
     def contiguous(self) -> tuple[Floats, Floats, Floats]:
         """Counters, traffic and working set as compiled code reads them."""
         counters, traffic, own_wss = (
-            np.ascontiguousarray(one, dtype=np.float64) for one in (self.counters, self.traffic, self.own_wss)
+            np.ascontiguousarray(array, dtype=np.float64) for array in (self.counters, self.traffic, self.own_wss)
         )
         return counters, traffic, own_wss
 
 
 @dataclass(frozen=True, repr=False)
 class MemoryModel(Shown):
-    """The logarithm of throughput under memory contention, relative to what it was trained with.
-
-    Parameters
-    ----------
-    trend
-        For contention that NFs can exert; constant beyond.
-    most_accesses
-        Cache accesses per second that NFs can exert.
-    within, beyond
-        Trees for contention within that range and beyond it, added to the trend.
-    errors
-        Of runs within that range, when left out of training: measured over predicted, logarithm, shape (M,).
-    """
+    """The logarithm of throughput under memory contention, relative to what it was trained with."""
 
     trend: GaussianProcess
+    """For contention that NFs can exert; constant beyond."""
     most_accesses: float
+    """Cache accesses per second that NFs can exert."""
     within: Trees
     beyond: Trees
+    """Trees for contention within that range and beyond it, added to the trend."""
     errors: Floats
+    """Of runs within that range, when left out of training: measured over predicted, logarithm, shape (M,)."""
 
     @classmethod
     def fit(cls, runs: MemoryRuns, logarithm: Floats, *, most_accesses: float = np.inf, seed: int = 0) -> MemoryModel:
-        """Learn `logarithm`, shape (N,), from `runs`.
-
-        Parameters
-        ----------
-        most_accesses
-            Cache accesses per second that competing NFs can exert.
-        seed
-            Seeds the boosting.
+        """Learn `logarithm`, shape (N,), from `runs`. `most_accesses`: cache accesses per second that competing NFs can
+        exert. `seed`: seeds the boosting.
         """
-        if (runs.accesses() <= most_accesses).sum() < ENOUGH:
+        if (runs.accesses() <= most_accesses).sum() < ENOUGH_RUNS:
             most_accesses = np.inf
         settings = np.unique(runs.traffic, axis=0, return_inverse=True)[1].ravel().astype(np.intp)
         inputs, features, near = runs.contention(), runs.features(), runs.accesses() <= most_accesses
@@ -192,21 +171,21 @@ def memory_models(models: Sequence[MemoryModel]) -> MemoryModels:
 
 def access_rate(counters: Floats) -> Floats:
     """Cache accesses per second of rows of counters, shape (N, 7)."""
-    return counters[:, READS] + counters[:, WRITES]
+    return counters[:, READS_COUNTER] + counters[:, WRITES_COUNTER]
 
 
 # The memory model as compiled code evaluates it: for the runs of one NF, row by row.
 
 
-READS, WRITES, WORKING_SET = (COUNTERS.index(name) for name in ("l2crd", "l2cwr", "wss"))
+READS_COUNTER, WRITES_COUNTER, WORKING_SET = (COUNTERS.index(name) for name in ("l2crd", "l2cwr", "wss"))
 ACCESS_UNIT = 1e6
 WORKING_SET_UNIT = 0.3
 """Accesses per second and MB below which contention is negligible: the scales are linear below, logarithmic above."""
-FADED = 1.5
+FADED_FACTOR = 1.5
 """Multiple of `most_accesses` from which only the trees beyond count; they fade in from there."""
-FULL, SPILLED_UNIT = 3.0, 0.05
+FULL_CACHE, SPILLED_UNIT = 3.0, 0.05
 """MB of which half does not fit into the cache, and the share that does not fit below which it is negligible."""
-INPUTS, OF_COMPETITORS = 6, 2
+INPUT_COUNT, OF_COMPETITORS = 6, 2
 """Inputs of the trend, and those of them that belong to the competitors."""
 ROWS_AT_ONCE = 256
 
@@ -220,16 +199,16 @@ class MemoryModels(NamedTuple):
     most_accesses: Floats
 
 
-@compiled
+@compile_kernel
 def write_inputs_of_competitors(counters, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write those inputs of the trend for one run that belong to the competitors."""
     working_set = counters[WORKING_SET]
-    inputs[0] = math.log1p((counters[READS] + counters[WRITES]) / ACCESS_UNIT)
+    inputs[0] = math.log1p((counters[READS_COUNTER] + counters[WRITES_COUNTER]) / ACCESS_UNIT)
     # beyond the size of the cache, a larger working set slows others hardly more
-    inputs[1] = math.log1p(working_set / (working_set + FULL) / SPILLED_UNIT)
+    inputs[1] = math.log1p(working_set / (working_set + FULL_CACHE) / SPILLED_UNIT)
 
 
-@compiled
+@compile_kernel
 def write_own_inputs(traffic, own_wss, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write those inputs of the trend for one run that belong to the NF itself."""
     inputs[2] = math.log1p(own_wss / WORKING_SET_UNIT)
@@ -238,7 +217,7 @@ def write_own_inputs(traffic, own_wss, inputs):  # type: ignore[no-untyped-def] 
     inputs[5] = traffic[2]
 
 
-@compiled
+@compile_kernel
 def write_inputs_of_all(counters, traffic, own_wss, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the inputs of the trend for each run, shape (N, 6)."""
     for row in range(len(inputs)):
@@ -246,10 +225,10 @@ def write_inputs_of_all(counters, traffic, own_wss, inputs):  # type: ignore[no-
         write_own_inputs(traffic[row], own_wss[row], inputs[row])
 
 
-@compiled
+@compile_kernel
 def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the logarithm that one model predicts for each run, shapes (N, 7), (N, 3), (N,) and (N,)."""
-    count, inputs = models.trend.size[which], np.empty(INPUTS)
+    count, inputs = models.trend.size[which], np.empty(INPUT_COUNT)
     own_squared, squared = np.empty(count), np.empty(count)
     known = -1
     for start in range(0, len(logarithm), ROWS_AT_ONCE):
@@ -262,15 +241,15 @@ def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # t
             if known < 0 or own_wss[row] != own_wss[known] or _differ(traffic[row], traffic[known]):
                 write_own_inputs(traffic[row], own_wss[row], inputs)
                 fill(own_squared, 0.0)
-                add_squared(models.trend, which, inputs, OF_COMPETITORS, INPUTS, own_squared)
+                add_squared(models.trend, which, inputs, OF_COMPETITORS, INPUT_COUNT, own_squared)
                 known = row
             write_inputs_of_competitors(counters[row], inputs)
             copy_into(squared, own_squared)
             add_squared(models.trend, which, inputs, 0, OF_COMPETITORS, squared)
             logarithm[row] = value_at(models.trend, which, squared)
-            accesses = max(counters[row, READS] + counters[row, WRITES], 1.0)
+            accesses = max(counters[row, READS_COUNTER] + counters[row, WRITES_COUNTER], 1.0)
             excess = math.log(accesses) - math.log(models.most_accesses[which])
-            share = beyond[row - start] = min(max(excess / math.log(FADED), 0.0), 1.0)
+            share = beyond[row - start] = min(max(excess / math.log(FADED_FACTOR), 0.0), 1.0)
             least, most = min(least, share), max(most, share)
             # trees compare single-precision values
             for column in range(counters.shape[1]):
@@ -287,7 +266,7 @@ def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # t
                 logarithm[row] += beyond[row - start] * added[row - start]
 
 
-@compiled
+@compile_kernel
 def _differ(one, other):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     differ = False
     for at in range(len(one)):

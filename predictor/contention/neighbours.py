@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.conditions_of_members import WIDTH, write_all_neighbours
-from predictor.regression.compiled import compiled, copy_into, dot, fill, padded, reducing
+from predictor.contention.conditions_of_members import ATTRIBUTE_COUNT, write_all_neighbours
+from predictor.regression.compiled import compile_kernel, copy_into, dot, fill, pad, reducing
 from predictor.regression.processes import ROOT5 as ROOT5
-from predictor.regression.processes import factorise, matern, matern_exactly, solve, squared_distances
+from predictor.regression.processes import factorise, matern, matern_exactly, solve, square_distances
 from profiles import ATTRIBUTES
 from profiles.arrays import Floats
 from profiles.shown import Shown
@@ -35,49 +35,33 @@ LEAST_NOISE = 1e-4
 
 
 class SolvedErrors(NamedTuple):
-    """What a correction computes of its rows, once: in training, which keeps it, or when models without it are loaded.
-
-    Parameters
-    ----------
-    weights
-        The inverse of the covariance of what was measured, times `errors`, shape (N,).
-    inverse_factor
-        Of that covariance, as `factorise` returns it, shape (N * (N + 1) / 2,).
-    """
+    """What a correction computes of its rows, once: in training, or when models without it are loaded."""
 
     weights: Floats
+    """The inverse of the covariance of what was measured, times `errors`, shape (N,)."""
     inverse_factor: Floats
+    """Of that covariance, as `factorise` returns it, shape (N * (N + 1) / 2,)."""
 
 
 @dataclass(frozen=True, repr=False)
 class NeighbourCorrection(Shown):
-    """The correction of one NF's predictions.
-
-    Parameters
-    ----------
-    names
-        The NFs whose instances are counted.
-    lengths
-        Per column of the inputs, how far apart co-locations are whose errors hardly resemble each other, shape
-        (4 * NFs + 3,).
-    smooth, own
-        Variance of what resembles other co-locations, and of the own deviation of a co-location with two competitors,
-        in squared spreads.
-    inputs
-        Of the measured co-locations, as `inputs_of` returns them, shape (N, 4 * NFs + 3).
-    errors
-        Measured over predicted, logarithm divided by the usual spread, shape (N,).
-    noise
-        Variance of each of `errors`, shape (N,).
-    """
+    """The correction of one NF's predictions."""
 
     names: tuple[str, ...]
+    """The NFs whose instances are counted."""
     lengths: Floats
+    """Per column of the inputs, how far apart co-locations are whose errors hardly resemble each other, shape (4 * NFs
+    + 3,)."""
     smooth: float
     own: float
+    """Variance of what resembles other co-locations, and of the own deviation of a co-location with two competitors, in
+    squared spreads."""
     inputs: Floats
+    """Of the measured co-locations, as `inputs_of` returns them, shape (N, 4 * NFs + 3)."""
     errors: Floats
+    """Measured over predicted, logarithm divided by the usual spread, shape (N,)."""
     noise: Floats
+    """Variance of each of `errors`, shape (N,)."""
 
     def __call__(self, inputs: Floats) -> tuple[Floats, Floats]:
         """The expected error at each row of `inputs`, and its standard deviation, both in usual spreads, shape (N,)."""
@@ -101,7 +85,7 @@ class NeighbourCorrection(Shown):
             blocks = np.linalg.inv(columns @ columns.transpose(0, 2, 1))
             error[rows] = (blocks @ weights[rows][:, :, None])[:, :, 0]
             variance[rows] = blocks.diagonal(axis1=1, axis2=2)
-        return error, np.maximum(variance - self.noise, SAME)
+        return error, np.maximum(variance - self.noise, SAME_DISTANCE)
 
     @cached_property
     def most_competitors(self) -> float:
@@ -113,9 +97,9 @@ class NeighbourCorrection(Shown):
     def solved(self) -> SolvedErrors:
         """What is known of the covariance of what was measured."""
         points = self.inputs / self.lengths
-        squared = squared_distances(points, points)
+        squared = square_distances(points, points)
         covariance = self.smooth * matern_exactly(squared)
-        covariance += self.own * loneliness(self.inputs) * (squared < SAME**2)
+        covariance += self.own * loneliness(self.inputs) * (squared < SAME_DISTANCE**2)
         covariance[np.diag_indices(len(covariance))] += np.maximum(self.noise, LEAST_NOISE)
         inverse_factor = factorise(covariance)
         return SolvedErrors(solve(inverse_factor, self.errors), inverse_factor)
@@ -167,14 +151,14 @@ def competitors(inputs: Floats) -> Floats:
 
 def points_of(corrections: Sequence[NeighbourCorrection | None]) -> NeighbourPoints:
     """Where errors were measured, as compiled code reads it; nowhere where there is no correction."""
-    width = max((one.inputs.shape[1] for one in corrections if one), default=0)
-    scaled = [(one.inputs / one.lengths).T if one else np.zeros((width, 0)) for one in corrections]
+    width = max((correction.inputs.shape[1] for correction in corrections if correction), default=0)
+    scaled = [(model.inputs / model.lengths).T if model else np.zeros((width, 0)) for model in corrections]
     return NeighbourPoints(
-        smooth=np.array([one.smooth if one else 0.0 for one in corrections]),
-        own=np.array([one.own if one else 0.0 for one in corrections]),
-        lengths=padded([one.lengths if one else np.ones(width) for one in corrections]),
-        points=padded(scaled),
-        norms=padded([(points**2).sum(axis=0) for points in scaled]),
+        smooth=np.array([correction.smooth if correction else 0.0 for correction in corrections]),
+        own=np.array([correction.own if correction else 0.0 for correction in corrections]),
+        lengths=pad([correction.lengths if correction else np.ones(width) for correction in corrections]),
+        points=pad(scaled),
+        norms=pad([(points**2).sum(axis=0) for points in scaled]),
         size=np.array([points.shape[1] for points in scaled], dtype=np.int64),
     )
 
@@ -183,32 +167,25 @@ def neighbour_models(corrections: Sequence[NeighbourCorrection | None]) -> Neigh
     """The corrections as compiled code reads them; none where there is no correction."""
     return NeighbourModels(
         points_of(corrections),
-        weights=padded([one.solved.weights if one else np.zeros(0) for one in corrections]),
-        inverse_factor=padded([one.solved.inverse_factor if one else np.zeros(0) for one in corrections]),
+        weights=pad([correction.solved.weights if correction else np.zeros(0) for correction in corrections]),
+        inverse_factor=pad([model.solved.inverse_factor if model else np.zeros(0) for model in corrections]),
     )
 
 
 @dataclass(frozen=True)
 class NeighbourInputs:
-    """Turns the members of co-locations into inputs of the corrections.
-
-    Parameters
-    ----------
-    nf
-        Number of each workload's NF, shape (workloads,).
-    deviation
-        Of each workload's traffic from default, as a share of the profiled range, shape (workloads, 3).
-    nfs
-        How many NFs there are.
-    """
+    """Turns the members of co-locations into inputs of the corrections."""
 
     nf: NDArray[np.intp]
+    """Number of each workload's NF, shape (workloads,)."""
     deviation: Floats
+    """Of each workload's traffic from default, as a share of the profiled range, shape (workloads, 3)."""
     nfs: int
+    """How many NFs there are."""
 
     def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Floats:
         """One row per position (co-location, place) of the workloads `member`, -1 where there is none."""
-        inputs = np.empty((len(positions[0]), self.nfs * (1 + WIDTH) + WIDTH))
+        inputs = np.empty((len(positions[0]), self.nfs * (1 + ATTRIBUTE_COUNT) + ATTRIBUTE_COUNT))
         write_all_neighbours(self.nf, self.deviation, self.nfs, member, np.column_stack(positions), inputs)
         return inputs
 
@@ -216,62 +193,46 @@ class NeighbourInputs:
 # Corrections by measured co-locations in compiled code: the expected error of one prediction, and its uncertainty.
 
 
-SAME = 1e-9
+SAME_DISTANCE = 1e-9
 """Distance below which two rows are the same co-location."""
 SIDE_BY_SIDE = 4
 """Errors whose deviations are computed at the same time."""
 
 
 class NeighbourPoints(NamedTuple):
-    """Where the errors of NFs were measured, one NF after the other.
-
-    Parameters
-    ----------
-    smooth, own
-        As of `NeighbourCorrection`, shape (NFs,).
-    lengths
-        Shape (NFs, columns).
-    points
-        Its inputs divided by their lengths, transposed, shape (NFs, columns, N).
-    norms
-        The sum of their squares, shape (NFs, N).
-    size
-        How many each NF has, shape (NFs,).
-    """
+    """Where the errors of NFs were measured, one NF after the other."""
 
     smooth: Floats
     own: Floats
+    """As of `NeighbourCorrection`, shape (NFs,)."""
     lengths: Floats
+    """Shape (NFs, columns)."""
     points: Floats
+    """Its inputs divided by their lengths, transposed, shape (NFs, columns, N)."""
     norms: Floats
+    """The sum of their squares, shape (NFs, N)."""
     size: NDArray[np.int64]
+    """How many each NF has, shape (NFs,)."""
 
 
 class NeighbourModels(NamedTuple):
-    """Corrections of NFs, one after the other: what follows from their errors, by point.
-
-    Parameters
-    ----------
-    at
-        Where the errors were measured.
-    weights
-        Shape (NFs, N).
-    inverse_factor
-        The inverse of the Cholesky factor of the covariance of what was measured, row by row as `factorise` returns it,
-        shape (NFs, N * (N + 1) / 2).
-    """
+    """Corrections of NFs, one after the other: what follows from their errors, by point."""
 
     at: NeighbourPoints
+    """Where the errors were measured."""
     weights: Floats
+    """Shape (NFs, N)."""
     inverse_factor: Floats
+    """The inverse of the Cholesky factor of the covariance of what was measured, row by row as `factorise` returns it,
+    shape (NFs, N * (N + 1) / 2)."""
 
 
-@compiled
+@compile_kernel
 def write_covariance(at, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the covariance of the error at the inputs `row` with each measured one; return its own variance."""
     size, width = at.size[which], len(row)
     points, competitors, squared = at.points[which], 0.0, 0.0
-    for nf in range((width - WIDTH) // (1 + WIDTH)):
+    for nf in range((width - ATTRIBUTE_COUNT) // (1 + ATTRIBUTE_COUNT)):
         competitors += row[nf]
     own = at.own[which] * (2.0 / max(competitors, 1.0)) ** 2
     copy_into(near[:size], at.norms[which])
@@ -284,24 +245,24 @@ def write_covariance(at, which, row, near):  # type: ignore[no-untyped-def]  # p
     for point in range(size):
         near[point] += squared
         # differences of large sums round: what is nearly zero is computed again, term by term
-        if near[point] < SAME * 1e3:
+        if near[point] < SAME_DISTANCE * 1e3:
             near[point] = 0.0
             for column in range(width):
                 near[point] += (row[column] / at.lengths[which, column] - points[column, point]) ** 2
     for point in range(size):
-        same = own if near[point] < SAME**2 else 0.0
+        same = own if near[point] < SAME_DISTANCE**2 else 0.0
         near[point] = at.smooth[which] * matern(near[point]) + same
     return own
 
 
-@compiled
-def expected_error(models, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+@compile_kernel
+def expect_error(models, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The expected error at the inputs `row`, in usual spreads, and its own variance; `near` is overwritten."""
     own = write_covariance(models.at, which, row, near)
     return dot(near, models.weights[which], models.at.size[which]), own
 
 
-@compiled
+@compile_kernel
 def write_deviations(models, which, near, own, deviation):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write standard deviations of `SIDE_BY_SIDE` errors of one NF, in usual spreads.
 
@@ -310,7 +271,7 @@ def write_deviations(models, which, near, own, deviation):  # type: ignore[no-un
     fill(deviation, 0.0)
     add_explained(models.inverse_factor[which], models.at.size[which], near, deviation)
     for at in range(len(deviation)):
-        deviation[at] = math.sqrt(max(models.at.smooth[which] + own[at] - deviation[at], SAME))
+        deviation[at] = math.sqrt(max(models.at.smooth[which] + own[at] - deviation[at], SAME_DISTANCE))
 
 
 @reducing
@@ -336,7 +297,7 @@ def add_explained(factor, size, near, explained):  # type: ignore[no-untyped-def
         start += point + 1
 
 
-@compiled
+@compile_kernel
 def write_errors(models, rows, mean, deviation):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the only NF's expected error at each of `rows`, and its standard deviation."""
     near, own = np.zeros((SIDE_BY_SIDE, models.weights.shape[1])), np.zeros(SIDE_BY_SIDE)
@@ -344,6 +305,6 @@ def write_errors(models, rows, mean, deviation):  # type: ignore[no-untyped-def]
     for start in range(0, len(rows), SIDE_BY_SIDE):
         count = min(SIDE_BY_SIDE, len(rows) - start)
         for at in range(count):
-            mean[start + at], own[at] = expected_error(models, 0, rows[start + at], near[at])
+            mean[start + at], own[at] = expect_error(models, 0, rows[start + at], near[at])
         write_deviations(models, 0, near, own, together)
         copy_into(deviation[start : start + count], together)

@@ -21,48 +21,31 @@ from profiles.shown import Shown
 
 @dataclass(frozen=True, repr=False)
 class NfModel(Shown):
-    """The model of one NF.
-
-    Parameters
-    ----------
-    name
-        The NF.
-    cores
-        Dedicated cores; None when the profile does not state them.
-    execution
-        Pattern, queues and service times.
-    solo
-        Alone on the NIC; None when the profile holds no solo runs.
-    memory
-        Under memory contention. With `solo`, the logarithm of the ratio to it; else of the throughput (kpps).
-    measured
-        Per traffic attribute, the range that was measured.
-    evidence
-        Mean absolute percentage error next to benches under each execution pattern that was tried.
-    evidence_in_co_location
-        The same of all NFs in measured co-locations, where benches did not distinguish the patterns.
-    calibration
-        Correction by measured co-runs; None when there are none, or they do not help.
-    alone
-        Factors on throughput where it was measured alone; None where noise is not known.
-    neighbours
-        Correction by measured co-locations of which the members are known; None where too few were measured.
-    error_model
-        How far predictions err.
-    """
+    """The model of one NF."""
 
     name: str
     cores: int | None
+    """Dedicated cores; None when the profile does not state them."""
     execution: Execution
+    """Pattern, queues and service times."""
     solo: SoloModel | None
+    """Alone on the NIC; None when the profile holds no solo runs."""
     memory: MemoryModel
+    """Under memory contention. With `solo`, the logarithm of the ratio to it; else of the throughput (kpps)."""
     measured: Mapping[str, tuple[float, float]]
+    """Per traffic attribute, the range that was measured."""
     evidence: Mapping[str, float] = field(default_factory=dict)
+    """Mean absolute percentage error next to benches under each execution pattern that was tried."""
     evidence_in_co_location: Mapping[str, float] = field(default_factory=dict)
+    """The same of all NFs in measured co-locations, where benches did not distinguish the patterns."""
     calibration: Calibration | None = None
+    """Correction by measured co-runs; None when there are none, or they do not help."""
     alone: MeasuredAlone | None = None
+    """Factors on throughput where it was measured alone; None where noise is not known."""
     neighbours: NeighbourCorrection | None = None
+    """Correction by measured co-locations of which the members are known; None where too few were measured."""
     error_model: ErrorModel = field(default_factory=ErrorModel.unknown)
+    """How far predictions err."""
 
     @cached_property
     def accelerators(self) -> tuple[str, ...]:
@@ -113,16 +96,9 @@ class NfModel(Shown):
         competitor_kpps: Floats,
         composition: Composition | None = None,
     ) -> Floats:
-        """Throughput under contention of which only the sums are known, shape (N,).
-
-        Parameters
-        ----------
-        counters
-            The competitors', shape (N, 7).
-        traffic, competitor_ms, competitor_kpps
-            As `Execution.drops` takes them.
-        composition
-            How drops on single resources are composed; by the NF's pattern when None.
+        """Throughput under contention of which only the sums are known, shape (N,). `counters`: the competitors', shape
+        (N, 7). `traffic`, `competitor_ms`, `competitor_kpps`: as `Execution.drops` takes them. `composition`: how
+        drops on single resources are composed; by the NF's pattern when None.
         """
         solo = self.solo_kpps(traffic)
         drops = self.drops(counters, traffic, competitor_ms, competitor_kpps)

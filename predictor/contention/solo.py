@@ -24,8 +24,8 @@ from profiles.shown import Shown
 # "Input Warping for Bayesian Optimization of Non-stationary Functions", ICML 2014).
 
 
-TINY = 1e-6
-STRETCH = 10.0
+TINY_DIFFERENCE = 1e-6
+MOST_STRETCH = 10.0
 """Factor on the curve's logarithm as an input: changes of 0.5 % count, as an input of smaller range would be noise."""
 
 
@@ -50,21 +50,14 @@ class SoloCurve(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class SoloThroughput(Shown):
-    """Throughput alone with the least accelerator work.
-
-    Parameters
-    ----------
-    attributes
-        Positions of the traffic attributes on which it depends.
-    process
-        Its logarithm; with a curve, of the ratio to the curve.
-    curve
-        Along one of these attributes; None for the process alone.
-    """
+    """Throughput alone with the least accelerator work."""
 
     attributes: tuple[int, ...]
+    """Positions of the traffic attributes on which it depends."""
     process: GaussianProcess
+    """Its logarithm; with a curve, of the ratio to the curve."""
     curve: SoloCurve | None = None
+    """Along one of these attributes; None for the process alone."""
 
     @classmethod
     def fit(
@@ -97,7 +90,7 @@ class SoloThroughput(Shown):
 
 def traffic_axes(traffic: Floats) -> Floats:
     """Inputs: flows and packet size on a logarithmic scale, matches on a linear one."""
-    return np.column_stack([np.log(np.maximum(traffic[:, :2], TINY)), traffic[:, 2]])
+    return np.column_stack([np.log(np.maximum(traffic[:, :2], TINY_DIFFERENCE)), traffic[:, 2]])
 
 
 def _inputs(attributes: tuple[int, ...], traffic: Floats, curve: SoloCurve | None) -> tuple[Floats, Floats]:
@@ -107,49 +100,34 @@ def _inputs(attributes: tuple[int, ...], traffic: Floats, curve: SoloCurve | Non
         return axes, np.zeros(len(traffic))
     along = np.clip(traffic[:, ATTRIBUTES.index(curve.x)], curve.start, curve.end)
     mean = np.log(curve.predict(along))
-    return np.column_stack([axes, STRETCH * mean]), mean
+    return np.column_stack([axes, MOST_STRETCH * mean]), mean
 
 
 @dataclass(frozen=True)
 class SoloFit:
-    """A curve that was fitted to measured throughput alone, and what it was worth to the solo model.
-
-    Parameters
-    ----------
-    curve
-        The formula.
-    settings
-        Different traffic at which the NF was measured alone; each was left out once.
-    error_pct, error_without_pct
-        Mean absolute percentage error there of a solo model with the curve, and of one without.
-    serves
-        Whether the error is surely smaller, so that the solo model has the curve.
-    """
+    """A curve that was fitted to measured throughput alone, and what it was worth to the solo model."""
 
     curve: SoloCurve
+    """The formula."""
     settings: int
+    """Different traffic at which the NF was measured alone; each was left out once."""
     error_pct: float
     error_without_pct: float
+    """Mean absolute percentage error there of a solo model with the curve, and of one without."""
     serves: bool
+    """Whether the error is surely smaller, so that the solo model has the curve."""
 
 
 @dataclass(frozen=True, repr=False)
 class SoloModel(Shown):
-    """Throughput and counters of an NF alone, as functions of its traffic.
-
-    Parameters
-    ----------
-    throughput
-        With the least accelerator work.
-    counters
-        Logarithm of the seven counters; over all traffic attributes.
-    fit_of_runs
-        A curve that was fitted to runs of the NF alone, whether or not `throughput` has it; None when there is none.
-    """
+    """Throughput and counters of an NF alone, as functions of its traffic."""
 
     throughput: SoloThroughput
+    """With the least accelerator work."""
     counters: GaussianProcess
+    """Logarithm of the seven counters; over all traffic attributes."""
     fit_of_runs: SoloFit | None = None
+    """A curve that was fitted to runs of the NF alone, whether or not `throughput` has it; None when there is none."""
 
     @classmethod
     def fit(
@@ -166,7 +144,7 @@ class SoloModel(Shown):
         """
         return cls(
             SoloThroughput.fit(attributes, traffic, throughput),
-            GaussianProcess.fit(traffic_axes(counters_at), np.log(np.maximum(counters, TINY))),
+            GaussianProcess.fit(traffic_axes(counters_at), np.log(np.maximum(counters, TINY_DIFFERENCE))),
         )
 
     def kpps(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -176,7 +154,7 @@ class SoloModel(Shown):
     def own_counters(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
         """Its seven counters at each row of `traffic`, shape (N, 7)."""
         readings: NDArray[np.float64] = np.exp(self.counters(traffic_axes(traffic)))
-        return np.where(readings <= 2 * TINY, 0.0, readings)
+        return np.where(readings <= 2 * TINY_DIFFERENCE, 0.0, readings)
 
     def working_set(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
         """Its working set (MB) at each row of `traffic`, shape (N,)."""
@@ -203,28 +181,21 @@ class SoloModel(Shown):
 # counts, each weighed against the model by the noise of the one and the misfit of the other.
 
 
-DECIMALS = 9
-MISFIT = 0.005
+POSITION_DECIMALS = 9
+NEGLIGIBLE_MISFIT = 0.005
 """Least misfit of a smooth model (standard deviation of the logarithm) that is taken for possible."""
 
 
 @dataclass(frozen=True, repr=False)
 class MeasuredAlone(Shown):
-    """Factors on the solo throughput of one NF at the traffic at which it was measured.
-
-    Parameters
-    ----------
-    traffic
-        Shape (N, 3), all rows different.
-    logarithm
-        Of the factor there, shape (N,).
-    spread
-        Standard deviation of what remains unknown of the logarithm, shape (N,).
-    """
+    """Factors on the solo throughput of one NF at the traffic at which it was measured."""
 
     traffic: Floats
+    """Shape (N, 3), all rows different."""
     logarithm: Floats
+    """Of the factor there, shape (N,)."""
     spread: Floats
+    """Standard deviation of what remains unknown of the logarithm, shape (N,)."""
 
     @classmethod
     def fit(cls, traffic: Floats, errors: Floats) -> MeasuredAlone | None:
@@ -239,7 +210,7 @@ class MeasuredAlone(Shown):
         if not freedom:
             return None
         noise = float(((errors - mean[setting]) ** 2).sum() / freedom)
-        misfit = max(float((mean**2).mean()) - float((noise / times).mean()), MISFIT**2)
+        misfit = max(float((mean**2).mean()) - float((noise / times).mean()), NEGLIGIBLE_MISFIT**2)
         trusted = misfit / (misfit + noise / times)
         return cls(distinct, trusted * mean, np.sqrt(trusted * noise / times))
 
@@ -269,4 +240,4 @@ class MeasuredAlone(Shown):
 
 
 def _keys(traffic: Floats) -> list[tuple[float, ...]]:
-    return [tuple(row) for row in np.round(traffic, DECIMALS).tolist()]
+    return [tuple(row) for row in np.round(traffic, POSITION_DECIMALS).tolist()]

@@ -79,13 +79,7 @@ class WorkloadTable:
         self.service = np.zeros((0, len(self.accelerators)))
 
     def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
-        """The row of each workload.
-
-        Raises
-        ------
-        InputError
-            When an NF is not modelled.
-        """
+        """The row of each workload. Raises `InputError` when an NF is not modelled."""
         return self._index.numbers(workloads)
 
     def solo_of(self, workloads: Sequence[Workload]) -> Floats:
@@ -113,12 +107,8 @@ class WorkloadTable:
             yield self.names[at], self.nf[rows] == at
 
     def competitors(self, member: NDArray[np.intp]) -> Floats:
-        """The summed counters of each member's competitors, shape (co-locations, members, 7).
-
-        Raises
-        ------
-        InputError
-            When a competitor was not measured alone, so that its counters are not known.
+        """The summed counters of each member's competitors, shape (co-locations, members, 7). Raises `InputError` when
+        a competitor was not measured alone, so that its counters are not known.
         """
         occupied = member >= 0
         own = (
@@ -131,12 +121,8 @@ class WorkloadTable:
         return total
 
     def refuse_unknown_contention(self, rows: NDArray[np.intp]) -> None:
-        """Refuse workloads that have competitors, of NFs that were not measured alone.
-
-        Raises
-        ------
-        InputError
-            When there is one, so that the contention that it exerts is not known.
+        """Refuse workloads that have competitors, of NFs that were not measured alone. Raises `InputError` when there
+        is one, so that the contention that it exerts is not known.
         """
         if not self._measured_alone and np.isnan(self.counters[rows]).any():
             missing = next(name for name, model in self.models.items() if not model.solo)
@@ -188,26 +174,19 @@ class WorkloadTable:
 # Co-locations as arrays: one row per co-location, one column per member.
 
 
-EMPTY = -1
+EMPTY_PLACE = -1
 
 
 @dataclass(frozen=True)
 class CoLocationBatch:
-    """Co-locations of at most `members` workloads, one row each.
-
-    Parameters
-    ----------
-    member
-        Number of each workload in the `WorkloadIndex`; -1 where there is none. Shape (co-locations, members).
-    order
-        Position of each member in its co-location as it was given. Shape (co-locations, members).
-    sizes
-        Workloads per co-location.
-    """
+    """Co-locations of at most `members` workloads, one row each."""
 
     member: NDArray[np.intp]
+    """Number of each workload in the `WorkloadIndex`; -1 where there is none. Shape (co-locations, members)."""
     order: NDArray[np.intp]
+    """Position of each member in its co-location as it was given. Shape (co-locations, members)."""
     sizes: NDArray[np.intp]
+    """Workloads per co-location."""
 
     @cached_property
     def occupied(self) -> NDArray[np.bool_]:
@@ -229,12 +208,8 @@ class CoLocationBatch:
 
 
 class WorkloadIndex:
-    """Numbers distinct workloads in the order in which they first occur.
-
-    Parameters
-    ----------
-    add
-        Called with the workloads that get the next numbers; when it raises, they get none.
+    """Numbers distinct workloads in the order in which they first occur. `add`: called with the workloads that get the
+    next numbers; when it raises, they get none.
     """
 
     def __init__(self, add: Callable[[Sequence[Workload]], None]) -> None:
@@ -268,19 +243,19 @@ class WorkloadIndex:
         """
         numbers = self.numbers([workload for co_location in co_locations for workload in co_location])
         sizes = np.array([len(co_location) for co_location in co_locations], dtype=np.intp)
-        given = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY, dtype=np.intp)
+        given = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY_PLACE, dtype=np.intp)
         given[np.arange(given.shape[1]) < sizes[:, None]] = numbers
         distinct = sorted(set(numbers.tolist()), key=self._keys.__getitem__)
         rank = np.empty(len(self) + 1, dtype=np.intp)
-        rank[[*distinct, EMPTY]] = np.arange(len(distinct) + 1)
+        rank[[*distinct, EMPTY_PLACE]] = np.arange(len(distinct) + 1)
         order = np.argsort(rank[given], axis=1, kind="stable")
         return CoLocationBatch(np.take_along_axis(given, order, axis=1), order, sizes)
 
     def _number(self, workload: Workload, by_identity: dict[int, int]) -> int:
         number = by_identity.get(id(workload))
         if number is None:
-            number = self._numbers.get(workload, EMPTY)
-            if number == EMPTY:
+            number = self._numbers.get(workload, EMPTY_PLACE)
+            if number == EMPTY_PLACE:
                 number = self._numbers[workload] = len(self._workloads)
                 self._workloads.append(workload)
                 self._keys.append((workload.nf, *workload.traffic.as_tuple()))

@@ -16,20 +16,20 @@ from predictor.fitting.points import FitPoints, MeasuredCurve
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.splits import CurveSplits, NoisePrior
 from predictor.fitting.structure import (
-    MARGIN,
+    BEND_MARGIN,
     PER_GAP,
     Structured,
     apart_squares,
     bend_places,
     bend_squares,
-    found_structure,
+    find_structure,
     noise_differs,
     sound_fit,
 )
-from predictor.fitting.tum import found_tum_structure
+from predictor.fitting.tum import find_tum_structure
 from profiles.arrays import Floats
 
-SELECTIONS: dict[str, Selection] = {"bic": found_structure, "tum": found_tum_structure}
+SELECTIONS: dict[str, Selection] = {"bic": find_structure, "tum": find_tum_structure}
 
 
 def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
@@ -54,10 +54,10 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
     curve = replace(curve, x=curve.x[order], y=curve.y[order])
     points = FitPoints.of(curve)
     medians = coarse(points)
-    found = _found(medians, SELECTIONS[select])
+    found = _find_structure(medians, SELECTIONS[select])
     if noise_differs(medians, found.structured):  # a change of noise alone is no breakpoint
         equal = replace(medians, scale=found.structured.deviation * np.sqrt(medians.rows))
-        again = _found(equal, SELECTIONS[select])
+        again = _find_structure(equal, SELECTIONS[select])
         if len(again.structured.split.starts) < len(found.structured.split.starts):
             found, medians = again, equal
     structured = found.structured
@@ -65,7 +65,7 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
         place_interval(medians, found.tables, found.splits.prior, structured, number)
         for number in range(len(structured.fit.joints))
     ]
-    fitted = with_exact_zeros(fitted_to_all(points, medians, structured.fit), float(np.abs(curve.y).max()))
+    fitted = with_exact_zeros(refit_to_all(points, medians, structured.fit), float(np.abs(curve.y).max()))
     segments = _segments(curve, points, fitted)
     predicted = fitted.predict(points, curve.x)
     left_out = left_out_smape_pct(curve, medians, structured.split.families, SELECTIONS[select])
@@ -92,7 +92,7 @@ class _Found:
     structured: Structured
 
 
-def _found(points: FitPoints, selection: Selection) -> _Found:
+def _find_structure(points: FitPoints, selection: Selection) -> _Found:
     tables = residual_tables(points, FAMILIES)
     return _Found(tables, *selection(points, tables))
 
@@ -123,18 +123,18 @@ def _breakpoints(points: FitPoints, fitted: JointFit, intervals: Sequence[tuple[
 # Curves of many points: medians of neighbours show the structure, then all points are fitted.
 
 
-MOST, TOGETHER = 300, 3
+MOST_POINTS, PARALLEL_FITS = 300, 3
 """Points among which all splits are tried, and fewest neighbours of which there is one median."""
 
 
 def coarse(points: FitPoints) -> FitPoints:
-    """At most `MOST` points: medians of about equally many neighbours. Fewer points stay as they are.
+    """At most `MOST_POINTS` points: medians of about equally many neighbours. Fewer points stay as they are.
 
     A median, unlike a mean, is nearly never between the two levels of a jump.
     """
-    if len(points) <= MOST:
+    if len(points) <= MOST_POINTS:
         return points
-    groups = np.array_split(np.arange(len(points)), min(MOST, len(points) // TOGETHER))
+    groups = np.array_split(np.arange(len(points)), min(MOST_POINTS, len(points) // PARALLEL_FITS))
     axis = points.on_axis(points.x)
     places = np.array([np.median(axis[group]) for group in groups])
     y = np.array([np.median(points.y[group]) for group in groups])
@@ -144,7 +144,7 @@ def coarse(points: FitPoints) -> FitPoints:
     return FitPoints(points.off_axis(places), y, even, within, scale, points.logarithmic, points.rounded_to)
 
 
-def fitted_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> JointFit:
+def refit_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> JointFit:
     """The fit of medians, fitted to all points: jumps are placed between two of them."""
     if len(medians) == len(points):
         return fit
@@ -181,10 +181,10 @@ def _jump(points: FitPoints, medians: FitPoints, fit: JointFit, number: int) -> 
 Selection = Callable[[FitPoints, Mapping[str, Floats]], tuple[CurveSplits, Structured]]
 """Chooses splits and a structure for points, from tables of residual sums of squares by family."""
 
-FOLDS = 5
-FEWEST = 8
+CROSS_VALIDATION_FOLDS = 5
+FEWEST_POINTS = 8
 """Distinct x from which points are left out."""
-ALWAYS = ("constant", "linear")
+FAMILIES_ALWAYS_TRIED = ("constant", "linear")
 """Families that are tried beside those of the model."""
 
 
@@ -196,15 +196,15 @@ def left_out_smape_pct(
     Number and places of the segments are found again each time, among the families of the model. The ends are never
     left out, since nothing is extrapolated.
     """
-    if len(points) < FEWEST:
+    if len(points) < FEWEST_POINTS:
         return None
-    known = tuple(dict.fromkeys((*families, *ALWAYS)))
+    known = tuple(dict.fromkeys((*families, *FAMILIES_ALWAYS_TRIED)))
     place = np.arange(len(points))
     axis = points.on_axis(points.x)
     nearest = np.searchsorted((axis[:-1] + axis[1:]) / 2, points.on_axis(curve.x))
     predicted = np.full(len(curve.x), np.nan)
-    for fold in range(FOLDS):
-        left_out = (place % FOLDS == fold) & (place > 0) & (place < len(points) - 1)
+    for fold in range(CROSS_VALIDATION_FOLDS):
+        left_out = (place % CROSS_VALIDATION_FOLDS == fold) & (place > 0) & (place < len(points) - 1)
         rest, rows = points.part(~left_out), left_out[nearest]
         structured = selection(rest, residual_tables(rest, known))[1]
         exact = with_exact_zeros(structured.fit, float(np.abs(curve.y).max()))
@@ -216,7 +216,7 @@ def left_out_smape_pct(
 # The noise of a curve: the error of its points against the true curve.
 
 
-ENOUGH = 10
+ENOUGH_POINTS = 10
 """Repeats, beyond the first of each x, from which noise is estimated from them alone."""
 
 
@@ -228,7 +228,7 @@ def noise_pct(curve: MeasuredCurve, predicted: Floats, segments: tuple[CurveSegm
     """
     x, place = np.unique(curve.x, return_inverse=True)
     rows = np.bincount(place)
-    if len(curve.x) - len(x) >= ENOUGH:
+    if len(curve.x) - len(x) >= ENOUGH_POINTS:
         mean = np.bincount(place, curve.y) / rows
         repeated = rows[place] > 1
         inflated = np.sqrt(rows / np.maximum(rows - 1, 1))[place]
@@ -253,7 +253,7 @@ def _mean_pct(errors: Floats) -> float:
 # Where a breakpoint probably is: the density of its place, as a jump and as a bend.
 
 
-COVERAGE = 0.9
+INTERVAL_COVERAGE = 0.9
 
 
 def place_interval(
@@ -268,21 +268,7 @@ def place_interval(
     first, end = starts[number], starts[number + 2]
     edges = points.on_axis(points.x[first:end])
     cells = np.repeat(np.diff(edges) / PER_GAP, PER_GAP)
-    jump = np.repeat(_jump_costs(tables, prior, structured, number, first, end), PER_GAP)
-    bend = np.full(len(cells), np.inf)
-    inner = slice((MARGIN - 1) * PER_GAP, len(cells) - (MARGIN - 1) * PER_GAP)
-    bend[inner] = _bend_costs(points, structured, number, first, end)
-    least = min(jump.min(), bend.min())
-    density = cells * (np.exp(-0.5 * (jump - least)) + np.exp(-0.5 * (bend - least)))
-    low, high = _quantiles(np.r_[edges[0], edges[0] + np.cumsum(cells)], density)
-    at = structured.fit.joints[number].place
-    return min(low, at), max(high, at)
-
-
-def _jump_costs(
-    tables: Mapping[str, Floats], prior: NoisePrior, structured: Structured, number: int, first: int, end: int
-) -> Floats:
-    """Of a jump in each gap between points from `first` to before `end`, less that of the best."""
+    # Of a jump in each gap between points from `first` to before `end`, less that of the best.
     left, right = structured.split.families[number : number + 2]
     gaps = np.arange(first + 1, end)
     costs = np.full(len(gaps), np.inf)
@@ -291,13 +277,21 @@ def _jump_costs(
     of = gaps[enough]
     costs[enough] = prior.cost(tables[left][first, of - 1], of - first, sizes[0])
     costs[enough] += prior.cost(tables[right][of, end - 1], end - of, sizes[1])
-    return np.asarray(costs - costs.min())
+    jump = np.repeat(np.asarray(costs - costs.min()), PER_GAP)
+    bend = np.full(len(cells), np.inf)
+    inner = slice((BEND_MARGIN - 1) * PER_GAP, len(cells) - (BEND_MARGIN - 1) * PER_GAP)
+    bend[inner] = _bend_costs(points, structured, number, first, end)
+    least = min(jump.min(), bend.min())
+    density = cells * (np.exp(-0.5 * (jump - least)) + np.exp(-0.5 * (bend - least)))
+    low, high = _quantiles(np.r_[edges[0], edges[0] + np.cumsum(cells)], density)
+    at = structured.fit.joints[number].place
+    return min(low, at), max(high, at)
 
 
 def _bend_costs(points: FitPoints, structured: Structured, number: int, first: int, end: int) -> Floats:
     """Of a bend at each place that is tried, less that of the best jump."""
     left, right = structured.alone[number : number + 2]
-    places = bend_places(points, first, end, MARGIN)
+    places = bend_places(points, first, end, BEND_MARGIN)
     squares = bend_squares(points, structured.deviation, left, right, first, end, places)
     return np.asarray(squares - apart_squares(points, structured, number) - np.log(len(points)))
 
@@ -305,5 +299,5 @@ def _bend_costs(points: FitPoints, structured: Structured, number: int, first: i
 def _quantiles(edges: Floats, density: Floats) -> tuple[float, float]:
     """The middle 90 % of what is spread evenly within each cell."""
     total = np.r_[0.0, np.cumsum(density)]
-    low, high = np.interp([(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], total / total[-1], edges)
+    low, high = np.interp([(1 - INTERVAL_COVERAGE) / 2, (1 + INTERVAL_COVERAGE) / 2], total / total[-1], edges)
     return float(low), float(high)

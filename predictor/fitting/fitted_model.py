@@ -11,36 +11,27 @@ from numpy.typing import NDArray
 from predictor.fitting.family import FAMILIES, values
 from profiles.arrays import Floats
 
-DIGITS = (4, 6, 9, 12, 15, 17)
+DIGITS_TRIED = (4, 6, 9, 12, 15, 17)
 """Significant digits that are tried for the numbers of a formula."""
-READABLE = 1e-4
+READABLE_ERROR = 1e-4
 """A formula is shown with as many digits as keep its values within this share of the model's."""
 
 
 @dataclass(frozen=True)
 class CurveSegment:
-    """One formula, for start <= x < end.
-
-    Parameters
-    ----------
-    start, end
-        In the unit of x.
-    family
-        A name of `FAMILIES`.
-    parameters
-        In the order of the formula.
-    points
-        How many rows were fitted, repeats counted.
-    smape_pct
-        Symmetric mean absolute percentage error of these points, 0 to 100.
-    """
+    """One formula, for start <= x < end."""
 
     start: float
     end: float
+    """In the unit of x."""
     family: str
+    """A name of `FAMILIES`."""
     parameters: tuple[float, ...]
+    """In the order of the formula."""
     points: int
+    """How many rows were fitted, repeats counted."""
     smape_pct: float
+    """Symmetric mean absolute percentage error of these points, 0 to 100."""
 
     def predict(self, x: Floats) -> Floats:
         """The formula's values at x, in the unit of y."""
@@ -54,8 +45,8 @@ class CurveSegment:
         """The parameters as text, with as many digits as the values need."""
         at = np.linspace(self.start, self.end, 50)
         exact = self.predict(at)
-        near = READABLE * np.abs(exact).max()
-        for digits in DIGITS:
+        near = READABLE_ERROR * np.abs(exact).max()
+        for digits in DIGITS_TRIED:
             numbers = [f"{number:.{digits}g}" for number in self.parameters]
             if np.all(np.abs(values(self.family, [float(n) for n in numbers], at) - exact) <= near):
                 break
@@ -64,58 +55,39 @@ class CurveSegment:
 
 @dataclass(frozen=True)
 class CurveBreak:
-    """Where one segment ends and the next begins.
-
-    Parameters
-    ----------
-    at
-        The next segment's start.
-    low, high
-        Interval that contains the true place with a probability of 90 %.
-    jump
-        By how much the value changes there, in the unit of y; 0 where only the slope changes.
-    """
+    """Where one segment ends and the next begins."""
 
     at: float
+    """The next segment's start."""
     low: float
     high: float
+    """Interval that contains the true place with a probability of 90 %."""
     jump: float
+    """By how much the value changes there, in the unit of y; 0 where only the slope changes."""
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A readable model of one measured curve.
-
-    Parameters
-    ----------
-    x, y
-        Names of the columns.
-    points
-        How many rows were fitted, repeats counted.
-    segments, breakpoints
-        By rising x; there is one breakpoint less.
-    smape_pct
-        Error of the fit.
-    left_out_smape_pct
-        Error at points that were left out of the fit; None where there were too few.
-    noise_pct
-        Estimated error of the points themselves: their sMAPE against the true curve.
-    seconds
-        Time of solving.
-    setting
-        Values of other columns for which it holds.
-    """
+    """A readable model of one measured curve."""
 
     x: str
     y: str
+    """Names of the columns."""
     points: int
+    """How many rows were fitted, repeats counted."""
     segments: tuple[CurveSegment, ...]
     breakpoints: tuple[CurveBreak, ...]
+    """By rising x; there is one breakpoint less."""
     smape_pct: float
+    """Error of the fit."""
     left_out_smape_pct: float | None
+    """Error at points that were left out of the fit; None where there were too few."""
     noise_pct: float
+    """Estimated error of the points themselves: their sMAPE against the true curve."""
     seconds: float
+    """Time of solving."""
     setting: Mapping[str, float] = field(default_factory=dict)
+    """Values of other columns for which it holds."""
 
     @property
     def start(self) -> float:

@@ -44,14 +44,14 @@ def facts(model: FittedModel) -> list[str]:
 
 def comment_text(name: str) -> str:
     """A user's text inside a comment of any language: nothing that could end the comment or continue its line."""
-    shown = "".join(one if one.isalnum() or one in SHOWN_IN_COMMENTS else "_" for one in name)
+    shown = "".join(character if character.isalnum() or character in SHOWN_IN_COMMENTS else "_" for character in name)
     return shown if len(shown) <= LONGEST_IN_COMMENTS else f"{shown[:LONGEST_IN_COMMENTS]}..."
 
 
 # Names of columns as identifiers of a programming language.
 
 
-LONGEST = 60
+LONGEST_NAME = 60
 
 
 def identifier(text: str, avoided: Collection[str], empty: str = "x") -> str:
@@ -67,7 +67,7 @@ def identifier(text: str, avoided: Collection[str], empty: str = "x") -> str:
         What stands for a text without letters and digits.
     """
     letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    name = re.sub(r"[^0-9A-Za-z]+", "_", letters).strip("_")[:LONGEST].rstrip("_") or empty
+    name = re.sub(r"[^0-9A-Za-z]+", "_", letters).strip("_")[:LONGEST_NAME].rstrip("_") or empty
     if name[0].isdigit():
         name = f"{empty}_{name}"
     while name in avoided:
@@ -79,19 +79,19 @@ def function_names(models: Sequence[FittedModel], avoided: Collection[str]) -> l
     """Names for the functions of models, all different: of y, and of the setting, as in `cycles_packet_size_64`."""
     names: list[str] = []
     for model in models:
-        setting = "".join(f" {name} {_spelled(value)}" for name, value in model.setting.items())
+        setting = "".join(f" {name} {_spell_number(value)}" for name, value in model.setting.items())
         names.append(identifier(model.y + setting, {*avoided, *names}, "y"))
     return names
 
 
-def _spelled(value: float) -> str:
+def _spell_number(value: float) -> str:
     return f"{value:.12g}".replace("-", "minus ").replace(".", " point ").replace("+", "")
 
 
 # The formula of a segment as a sympy expression, from the family's own definition, and as code.
 
 
-DIGITS = 17
+DOUBLE_DIGITS = 17
 """Decimal digits that hold every double exactly enough to give it back."""
 
 
@@ -107,7 +107,7 @@ def expression(segment: CurveSegment, x: str, parameters: Sequence[float] | None
     parameters
         Others to use instead.
     """
-    numbers = [sympy.Float(float(one), DIGITS) for one in parameters or segment.parameters]
+    numbers = [sympy.Float(float(number), DOUBLE_DIGITS) for number in parameters or segment.parameters]
     return sympy.sympify(FAMILIES[segment.family].value(numbers, sympy.Symbol(x, real=True), sympy))
 
 
@@ -120,7 +120,7 @@ class DoublePrinter:
 
 def branches(model: FittedModel, x: str, printer: Any) -> Iterator[tuple[str, str | None]]:
     """The formula of each segment as code, and the breakpoint before which it holds; None for the last segment."""
-    ends = [*(double(one.at) for one in model.breakpoints), None]
+    ends = [*(double(curve_break.at) for curve_break in model.breakpoints), None]
     for segment, end in zip(model.segments, ends, strict=True):
         yield printer.doprint(expression(segment, x)), end
 

@@ -18,24 +18,24 @@ from predictor.fitting.fitted_model import FittedModel
 from profiles import InputError
 from profiles.arrays import Floats
 
-BOUND = 0.01
+DEFAULT_ERROR_BOUND = 0.01
 """Relative error that is allowed if there are few enough ranges for it."""
 MOST_RANGES = 1_023
-GROWTH = 1.25
+SPAN_GROWTH = 1.25
 """By which the bound grows, until there are few enough ranges."""
 
 ROUNDING_SHARE = 0.02
 """Rounding to whole values may take this share of the bound."""
-WIDEST = 63
+WIDEST_BITS = 63
 SMALLEST_SHARE = 1e-9
 """If values change sign, or come closer to 0 than this share of the largest, errors near 0 cannot be relative..."""
 FLOOR_SHARE = 1e-3
 """...to the values, and are relative to this share of the largest."""
 
 AT_ONCE = 64
-ENUMERATED = 10_000_000
-CHUNK = 1_000_000
-SAMPLES = 200
+MOST_ENUMERATED = 10_000_000
+ENUMERATION_CHUNK = 1_000_000
+RANGE_SAMPLES = 200
 """Places per range that the mean error is taken from where not every whole number is looked at."""
 
 
@@ -50,34 +50,24 @@ class TableRange:
 
 @dataclass(frozen=True)
 class IntegerTable:
-    """A table that stands for a model.
-
-    Parameters
-    ----------
-    ranges
-        By rising x, without gaps.
-    fraction_bits
-        A value stands for value / 2^fraction_bits.
-    bound
-        The relative error within which each range was made.
-    largest_error, mean_error
-        Relative to the model's value at a whole number x, or to `floor` where that is larger.
-    floor
-        In the unit of y; 0 where every error is relative to the model's value.
-    enumerated
-        Whether `mean_error` is of every whole number, else of evenly spaced ones of each range.
-    """
+    """A table that stands for a model."""
 
     ranges: tuple[TableRange, ...]
+    """By rising x, without gaps."""
     fraction_bits: int
+    """A value stands for value / 2^fraction_bits."""
     bound: float
+    """The relative error within which each range was made."""
     largest_error: float
     mean_error: float
+    """Relative to the model's value at a whole number x, or to `floor` where that is larger."""
     floor: float
+    """In the unit of y; 0 where every error is relative to the model's value."""
     enumerated: bool
+    """Whether `mean_error` is of every whole number, else of evenly spaced ones of each range."""
 
 
-def integer_table(model: FittedModel, bound: float = BOUND, most: int = MOST_RANGES) -> IntegerTable:
+def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: int = MOST_RANGES) -> IntegerTable:
     """The table of fewest ranges within a relative error.
 
     Parameters
@@ -97,21 +87,17 @@ def integer_table(model: FittedModel, bound: float = BOUND, most: int = MOST_RAN
     """
     pieces = monotone_pieces(model)
     ends = np.array([value for piece in pieces for value in (piece.at(piece.first), piece.at(piece.last))])
-    is_relative = _is_relative(ends)
+    # Whether values are far enough from 0 for relative errors.
+    sizes = np.abs(ends)
+    is_relative = bool(sizes.min() > SMALLEST_SHARE * sizes.max() and (ends.min() > 0 or ends.max() < 0))
     floor = float(np.abs(ends).min() if is_relative else FLOOR_SHARE * np.abs(ends).max())
     bits = max(0, math.ceil(-math.log2(2 * ROUNDING_SHARE * bound * floor))) if floor else 0
-    if float(np.abs(ends).max()) * 2.0**bits >= 2.0**WIDEST:
+    if float(np.abs(ends).max()) * 2.0**bits >= 2.0**WIDEST_BITS:
         raise InputError.of("--code", "the values are too large, or too different, for whole numbers of 64 bits")
     while (ranges := _ranges(pieces, bound, floor, bits, most)) is None:
-        bound = min(1.0, bound * GROWTH)
+        bound = min(1.0, bound * SPAN_GROWTH)
     largest, mean, enumerated = _errors(model, pieces, ranges, floor, bits)
     return IntegerTable(tuple(ranges), bits, bound, largest, mean, 0.0 if is_relative else floor, enumerated)
-
-
-def _is_relative(values: Floats) -> bool:
-    """Whether values are far enough from 0 for relative errors."""
-    sizes = np.abs(values)
-    return bool(sizes.min() > SMALLEST_SHARE * sizes.max() and (values.min() > 0 or values.max() < 0))
 
 
 @dataclass
@@ -142,7 +128,7 @@ class _Span:
 
     def value(self) -> int:
         """The whole value of least error."""
-        sizes = [max(abs(one), self.floor) for one in (self.least, self.largest)]
+        sizes = [max(abs(bound), self.floor) for bound in (self.least, self.largest)]
         even = (self.least * sizes[1] + self.largest * sizes[0]) / sum(sizes) if sum(sizes) else 0.0
         low, high = self.limits(np.array([self.least]))
         return int(min(max(round(even * self.scale), int(low[0])), int(high[0])))
@@ -155,7 +141,7 @@ def _ranges(pieces: list[MonotonePiece], bound: float, floor: float, bits: int, 
     for piece in pieces:
         at = piece.first
         while at <= piece.last:
-            reached = _reached(piece, at, span)
+            reached = _extend_range(piece, at, span)
             at = reached + 1
             if at <= piece.last:
                 ranges.append(TableRange(begin, reached, span.value()))
@@ -165,7 +151,7 @@ def _ranges(pieces: list[MonotonePiece], bound: float, floor: float, bits: int, 
     return [*ranges, TableRange(begin, pieces[-1].last, span.value())]
 
 
-def _reached(piece: MonotonePiece, first: int, span: _Span) -> int:
+def _extend_range(piece: MonotonePiece, first: int, span: _Span) -> int:
     """Extend a range by a piece, from `first`; the last whole number that it takes, `first - 1` if it takes none."""
     beginning = np.array([piece.at(first)])
     refuse_not_finite(beginning)
@@ -196,8 +182,8 @@ def _errors(
 ) -> tuple[float, float, bool]:
     """The largest error, the mean error, and whether these are of every whole number."""
     first, last = ranges[0].first, ranges[-1].last
-    starts = np.array([one.first for one in ranges], dtype=float)
-    values = np.array([one.value for one in ranges]) / 2.0**bits
+    starts = np.array([span.first for span in ranges], dtype=float)
+    values = np.array([span.value for span in ranges]) / 2.0**bits
 
     def errors(x: Floats) -> Floats:
         exact = model.predict(x)
@@ -205,17 +191,17 @@ def _errors(
         difference = np.abs(values[np.searchsorted(starts, x, side="right") - 1] - exact)
         return np.divide(difference, size, out=np.zeros_like(size), where=size > 0)
 
-    if last - first < ENUMERATED:
+    if last - first < MOST_ENUMERATED:
         largest = total = 0.0
-        for begin in range(first, last + 1, CHUNK):
-            found = errors(np.arange(begin, min(begin + CHUNK, last + 1), dtype=float))
+        for begin in range(first, last + 1, ENUMERATION_CHUNK):
+            found = errors(np.arange(begin, min(begin + ENUMERATION_CHUNK, last + 1), dtype=float))
             largest, total = max(largest, float(found.max())), total + float(found.sum())
         return largest, total / (last - first + 1), True
-    edges = {edge for one in pieces for edge in (one.first, one.last)}
-    edges |= {edge for one in ranges for edge in (one.first, one.last)}
+    edges = {edge for piece in pieces for edge in (piece.first, piece.last)}
+    edges |= {edge for span in ranges for edge in (span.first, span.last)}
     largest = float(errors(np.array(sorted(edges), dtype=float)).max())
-    means = [float(errors(np.rint(np.linspace(one.first, one.last, SAMPLES))).mean()) for one in ranges]
-    lengths = [one.last - one.first + 1 for one in ranges]
+    means = [float(errors(np.rint(np.linspace(span.first, span.last, RANGE_SAMPLES))).mean()) for span in ranges]
+    lengths = [span.last - span.first + 1 for span in ranges]
     return largest, float(np.average(means, weights=lengths)), False
 
 
@@ -225,9 +211,9 @@ def _errors(
 LARGEST_X = 2**53
 LOOKED_AT = 4097
 """Places of a segment, evenly and geometrically spaced, between which it is assumed to turn at most once."""
-FLAT = 1e-12
+FLAT_SLOPE = 1e-12
 """A smaller relative difference is rounding, and no turn."""
-CANDIDATES = 64
+CUT_CANDIDATES = 64
 """Places at a time of the search for a turn."""
 
 
@@ -252,16 +238,6 @@ def monotone_pieces(model: FittedModel) -> list[MonotonePiece]:
     InputError
         When the model's range holds no whole number, one below 0 or one above 2^53, or when a value is not finite.
     """
-    return list(_pieces(model, *_domain(model)))
-
-
-def refuse_not_finite(values: Floats) -> None:
-    """InputError for values that are not finite."""
-    if not np.isfinite(values).all():
-        raise InputError.of("--code", "the model has no finite value at a whole number of its range")
-
-
-def _domain(model: FittedModel) -> tuple[int, int]:
     if model.start < 0 or model.end > LARGEST_X:
         message = (
             f"the model is of x from {model.start:g} to {model.end:g}; a table matches whole numbers from 0 to 2^53"
@@ -271,7 +247,13 @@ def _domain(model: FittedModel) -> tuple[int, int]:
     if first > last:
         raise InputError.of("--code", f"there is no whole number from {model.start:g} to {model.end:g}",
                             hint="fit x in a smaller unit")  # fmt: skip
-    return first, last
+    return list(_pieces(model, *(first, last)))
+
+
+def refuse_not_finite(values: Floats) -> None:
+    """InputError for values that are not finite."""
+    if not np.isfinite(values).all():
+        raise InputError.of("--code", "the model has no finite value at a whole number of its range")
 
 
 def _pieces(model: FittedModel, first: int, last: int) -> Iterator[MonotonePiece]:
@@ -293,7 +275,10 @@ def _turns(function: Callable[[Floats], Floats], first: int, last: int) -> list[
     x = first + np.unique(np.concatenate([np.rint(steps), np.rint(geometric)]))
     values = function(x)
     refuse_not_finite(values)
-    direction = _directions(values)
+    # Whether values rise (1), fall (-1), or neither but for rounding (0).
+    change = np.diff(values)
+    small = FLAT_SLOPE * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
+    direction = np.where(np.abs(change) <= small, 0, np.sign(change)).astype(np.int8)
     turns = []
     before = 0
     for at in np.flatnonzero(direction):
@@ -303,18 +288,11 @@ def _turns(function: Callable[[Floats], Floats], first: int, last: int) -> list[
     return sorted({turn for turn in turns if first <= turn < last})
 
 
-def _directions(values: Floats) -> NDArray[np.int8]:
-    """Whether values rise (1), fall (-1), or neither but for rounding (0)."""
-    change = np.diff(values)
-    small = FLAT * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
-    return np.where(np.abs(change) <= small, 0, np.sign(change)).astype(np.int8)
-
-
 def _extreme(function: Callable[[Floats], Floats], low: int, high: int, rising: int, first: int) -> int:
     """The whole number of a range at which a function is largest (`rising` 1) or smallest (-1), by golden section."""
     low = max(low, first)
-    while high - low > CANDIDATES:
-        x = np.unique(np.rint(np.linspace(low, high, CANDIDATES)))
+    while high - low > CUT_CANDIDATES:
+        x = np.unique(np.rint(np.linspace(low, high, CUT_CANDIDATES)))
         best = int(np.argmax(rising * function(x)))
         low, high = int(x[max(best - 1, 0)]), int(x[min(best + 1, len(x) - 1)])
     x = np.arange(low, high + 1, dtype=float)

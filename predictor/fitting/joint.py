@@ -9,48 +9,35 @@ from functools import cached_property
 import numpy as np
 
 from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import STEP, LocalCurve
+from predictor.fitting.residuals import DERIVATIVE_STEP, LocalCurve
 from profiles.arrays import Floats
 
-ROUNDING = 1e-12
+VALUE_ROUNDING = 1e-12
 """Of a value, as a share of the largest."""
-FAR = 1e6
+FAR_COST = 1e6
 """A residual, in standard deviations, of what is not defined."""
 
 
 @dataclass(frozen=True)
 class Joint:
-    """Where two segments meet.
-
-    Parameters
-    ----------
-    place
-        On the axis.
-    is_bend
-        Whether the value is the same on both sides; its place is then fitted, too.
-    """
+    """Where two segments meet."""
 
     place: float
+    """On the axis."""
     is_bend: bool
+    """Whether the value is the same on both sides; its place is then fitted, too."""
 
 
 @dataclass(frozen=True)
 class JointFit:
-    """Curves of all segments, and where they meet.
-
-    Parameters
-    ----------
-    curves
-        Of the segments.
-    joints
-        Between them.
-    squares
-        Sum of squared residuals, in standard deviations.
-    """
+    """Curves of all segments, and where they meet."""
 
     curves: tuple[LocalCurve, ...]
+    """Of the segments."""
     joints: tuple[Joint, ...]
+    """Between them."""
     squares: float
+    """Sum of squared residuals, in standard deviations."""
 
     @property
     def size(self) -> int:
@@ -59,20 +46,20 @@ class JointFit:
 
     def predict(self, points: FitPoints, x: Floats) -> Floats:
         """Values at x."""
-        return _predicted(points, self.curves, [joint.place for joint in self.joints], x)
+        return _predict(points, self.curves, [joint.place for joint in self.joints], x)
 
 
 def with_exact_zeros(fit: JointFit, largest: float) -> JointFit:
     """The fit, in which a constant that is zero but for rounding is zero; `largest` is the largest |y|."""
-    near = ROUNDING * largest
+    near = VALUE_ROUNDING * largest
     curves = [
-        replace(one, numbers=(0.0,)) if one.name == "constant" and abs(one.numbers[0]) < near else one
-        for one in fit.curves
+        replace(curve, numbers=(0.0,)) if curve.name == "constant" and abs(curve.numbers[0]) < near else curve
+        for curve in fit.curves
     ]
     return replace(fit, curves=tuple(curves))
 
 
-def _predicted(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Floats) -> Floats:
+def _predict(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Floats) -> Floats:
     which = np.searchsorted(places, points.on_axis(x), side="right")
     with np.errstate(all="ignore"):
         return np.asarray(np.select([which == k for k in range(len(curves))], [curve(x) for curve in curves]))
@@ -81,16 +68,8 @@ def _predicted(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence
 def fit_together(
     points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Floats
 ) -> JointFit:
-    """Least squares of all curves at once.
-
-    Parameters
-    ----------
-    points
-        To fit.
-    curves, joints
-        Where to begin; places of jumps stay.
-    deviation
-        Standard deviation of each point, shape (points,).
+    """Least squares of all curves at once. `points`: to fit. `curves` and `joints`: where to begin; places of jumps
+    stay. `deviation`: standard deviation of each point, shape (points,).
     """
     problem = _Problem(points, tuple(curves), tuple(joints), deviation)
     begin = problem.packed()
@@ -173,10 +152,12 @@ class _Problem:
     def residuals(self, vector: Floats) -> Floats:
         """In standard deviations."""
         curves, places = self.unpacked(vector)
-        predicted = _predicted(self.points, curves, places, self.points.x)
+        predicted = _predict(self.points, curves, places, self.points.x)
         with np.errstate(all="ignore"):
             scaled = (self.points.y - predicted) / self.deviation
-        return np.asarray(np.clip(np.nan_to_num(scaled, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR))
+        return np.asarray(
+            np.clip(np.nan_to_num(scaled, nan=FAR_COST, posinf=FAR_COST, neginf=-FAR_COST), -FAR_COST, FAR_COST)
+        )
 
     def slopes(self, vector: Floats) -> Floats:
         """Derivatives of the residuals, shape (points, parameters)."""
@@ -187,32 +168,28 @@ class _Problem:
         with np.errstate(all="ignore"):
             last: _Slopes | None = None
             for k, curve in enumerate(curves):
-                last = self._slopes_of(k, curve, len(vector), last, places)
+                # How the curve of segment k depends on the vector.
+                parameters = len(vector)
+                bend = bool(k) and self.joints[k - 1].is_bend
+                units = np.r_[self._units[k], 1.0][: curve.family.size]
+                own = np.zeros((curve.family.size, parameters))
+                at = sum(earlier.family.size for earlier in self.curves[:k]) - sum(
+                    joint.is_bend for joint in self.joints[: max(k - 1, 0)]
+                )
+                numbers = np.arange(int(bend), curve.family.size)
+                own[numbers, at + numbers - bend] = units[bend:]
+                if bend:
+                    assert last is not None
+                    end = self.points.off_axis(np.array([places[k - 1]]))
+                    by_own = curve.linearised(end)[1][0]
+                    first = last(end)[0] - by_own @ own
+                    place = parameters - sum(joint.is_bend for joint in self.joints[k - 1 :])
+                    first[place] += _turn(self.points, last.curve, curve, places[k - 1]) * self._length
+                    own[0] = first / by_own[0]
+                last = _Slopes(curve, own)
                 table[which == k] = last(self.points.x[which == k])
             table /= -self.deviation[:, None]
         return np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0)
-
-    def _slopes_of(
-        self, k: int, curve: LocalCurve, parameters: int, last: _Slopes | None, places: Sequence[float]
-    ) -> _Slopes:
-        """How the curve of segment k depends on the vector."""
-        bend = bool(k) and self.joints[k - 1].is_bend
-        units = np.r_[self._units[k], 1.0][: curve.family.size]
-        own = np.zeros((curve.family.size, parameters))
-        at = sum(one.family.size for one in self.curves[:k]) - sum(
-            joint.is_bend for joint in self.joints[: max(k - 1, 0)]
-        )
-        numbers = np.arange(int(bend), curve.family.size)
-        own[numbers, at + numbers - bend] = units[bend:]
-        if bend:
-            assert last is not None
-            end = self.points.off_axis(np.array([places[k - 1]]))
-            by_own = curve.linearised(end)[1][0]
-            first = last(end)[0] - by_own @ own
-            place = parameters - sum(joint.is_bend for joint in self.joints[k - 1 :])
-            first[place] += _turn(self.points, last.curve, curve, places[k - 1]) * self._length
-            own[0] = first / by_own[0]
-        return _Slopes(curve, own)
 
 
 @dataclass(frozen=True)
@@ -229,7 +206,7 @@ class _Slopes:
 
 def _turn(points: FitPoints, left: LocalCurve, right: LocalCurve, place: float) -> float:
     """By how much the left curve is steeper than the right one, along the axis."""
-    step = STEP * float(points.on_axis(points.x[-1]) - points.on_axis(points.x[0]))
+    step = DERIVATIVE_STEP * float(points.on_axis(points.x[-1]) - points.on_axis(points.x[0]))
     x = points.off_axis(np.array([place - step, place + step]))
     return float(np.diff(left(x))[0] - np.diff(right(x))[0]) / (2 * step)
 
@@ -239,44 +216,36 @@ def _turn(points: FitPoints, left: LocalCurve, right: LocalCurve, place: float) 
 # SciPy has it, too, but takes longer to import than a curve takes to fit.
 
 
-ROUNDS = 40
+SOLVER_ROUNDS = 40
 """Most steps that are tried."""
-CLOSE = 1e-7
+CLOSE_STEP = 1e-7
 """Relative change of the sum of squares at which it has settled."""
-DAMPING, LESS, MORE, MOST = 1e-3, 0.2, 5.0, 1e10
+FIRST_DAMPING, DAMPING_DECREASE, DAMPING_INCREASE, MOST_DAMPING = 1e-3, 0.2, 5.0, 1e10
 """Of the first step, factors after a step that helps and one that does not, and where to give up."""
 
 
 def least_squares(residuals: Callable[[Floats], Floats], slopes: Callable[[Floats], Floats], begin: Floats) -> Floats:
-    """The parameters of the least sum of squared residuals near `begin`, shape of `begin`.
-
-    Parameters
-    ----------
-    residuals
-        At parameters, shape (points,); finite.
-    slopes
-        Their derivatives, shape (points, parameters).
-    begin
-        Where to begin.
+    """The parameters of the least sum of squared residuals near `begin`, shape of `begin`. `residuals`: at parameters,
+    shape (points,); finite. `slopes`: their derivatives, shape (points, parameters). `begin`: where to begin.
     """
     at, rest = begin, residuals(begin)
-    squares, table, damping = float(rest @ rest), slopes(begin), DAMPING
+    squares, table, damping = float(rest @ rest), slopes(begin), FIRST_DAMPING
     unit = np.zeros(len(begin))
-    for _ in range(ROUNDS):
+    for _ in range(SOLVER_ROUNDS):
         unit = np.maximum(unit, np.linalg.norm(table, axis=0))
         trial = at - _step(table, rest, np.where(unit > 0, unit, 1.0), damping)
         rest_there = residuals(trial)
         squares_there = float(rest_there @ rest_there)
         if not squares_there < squares:
-            damping *= MORE
-            if damping > MOST:
+            damping *= DAMPING_INCREASE
+            if damping > MOST_DAMPING:
                 break
             continue
-        settled = squares - squares_there <= CLOSE * squares
+        settled = squares - squares_there <= CLOSE_STEP * squares
         at, rest, squares = trial, rest_there, squares_there
         if settled:
             break
-        table, damping = slopes(at), damping * LESS
+        table, damping = slopes(at), damping * DAMPING_DECREASE
     return at
 
 

@@ -18,10 +18,10 @@ from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
 from profiles import Fault, InputError
 from profiles.faults import printable
-from profiles.files.json import parsed_json
+from profiles.files.json import parse_json
 from profiles.validation import faults_of
 
-VERSION = 1
+MODEL_VERSION = 1
 LARGEST_FILE = 100_000_000
 MOST_SEGMENTS = 10_000
 LONGEST_NAME = 1_000
@@ -41,9 +41,9 @@ def models_text(models: Sequence[FittedModel]) -> str:
     """One model without setting as its JSON object; several as a table of fits. Ends with a line end."""
     first = models[0]
     if len(models) == 1 and not first.setting:
-        return _lines({"fit": VERSION, **model_document(first)})
+        return _lines({"fit": MODEL_VERSION, **model_document(first)})
     fits = [{**model_document(model), "setting": _setting(model)} for model in models]
-    return _lines({"fit": VERSION, "x": first.x, "y": first.y, "settings": list(first.setting), "fits": fits})
+    return _lines({"fit": MODEL_VERSION, "x": first.x, "y": first.y, "settings": list(first.setting), "fits": fits})
 
 
 def model_document(model: FittedModel) -> dict[str, Any]:
@@ -56,8 +56,8 @@ def model_document(model: FittedModel) -> dict[str, Any]:
         "to": _number(model.end),
         "segments": [_segment(segment, model.x) for segment in model.segments],
         "breakpoints": [
-            {"at": _number(one.at), "low": _number(one.low), "high": _number(one.high), "jump": _number(one.jump)}
-            for one in model.breakpoints
+            {"at": _number(bend.at), "low": _number(bend.low), "high": _number(bend.high), "jump": _number(bend.jump)}
+            for bend in model.breakpoints
         ],
         "smape_pct": _number(model.smape_pct),
         "left_out_smape_pct": None if model.left_out_smape_pct is None else _number(model.left_out_smape_pct),
@@ -95,7 +95,7 @@ def _lines(document: Mapping[str, Any]) -> str:
     for key, value in document.items():
         text = json.dumps(value, allow_nan=False)
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            text = "[\n  " + ",\n  ".join(json.dumps(one, allow_nan=False) for one in value) + "\n ]"
+            text = "[\n  " + ",\n  ".join(json.dumps(item, allow_nan=False) for item in value) + "\n ]"
         shown.append(f" {json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(shown) + "\n}\n"
 
@@ -163,12 +163,16 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
     InputError
         With every fault.
     """
-    document = parsed_json(text, file)
+    document = parse_json(text, file)
     if not isinstance(document, dict):
         raise InputError.of(file, "is no fitted model: it must be a JSON object")
     table = "fits" in document
-    if document.get("fit") != VERSION or isinstance(document.get("fit"), bool):
-        found = f"is {document['fit']!r}, not {VERSION}" if "fit" in document else "is missing: this is no fitted model"
+    if document.get("fit") != MODEL_VERSION or isinstance(document.get("fit"), bool):
+        found = (
+            f"is {document['fit']!r}, not {MODEL_VERSION}"
+            if "fit" in document
+            else "is missing: this is no fitted model"
+        )
         raise InputError.of(file, printable(found)[:200], column="fit", hint="`placer fit DATA.csv --out MODEL.json`")
     try:
         read = _Table.model_validate(document) if table else _OneModel.model_validate(document)
@@ -180,7 +184,7 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
         faults += _table_faults(read, file)
     if faults:
         raise InputError(faults)
-    return tuple(_model(one) for one in parts)
+    return tuple(_model(part) for part in parts)
 
 
 def _faults(read: _Model, file: str, place: str) -> list[Fault]:
@@ -245,8 +249,8 @@ def _model(read: _Model) -> FittedModel:
         read.x,
         read.y,
         read.points,
-        tuple(_curve_segment(one) for one in read.segments),
-        tuple(CurveBreak(one.at, one.low, one.high, one.jump) for one in read.breakpoints),
+        tuple(_curve_segment(segment) for segment in read.segments),
+        tuple(CurveBreak(bend.at, bend.low, bend.high, bend.jump) for bend in read.breakpoints),
         read.smape_pct,
         read.left_out_smape_pct,
         read.noise_pct,

@@ -10,47 +10,38 @@ from numpy.typing import NDArray
 
 from profiles.arrays import Floats
 
-OUTLYING, FAR_OFF = 8.0, 1e3
+OUTLYING_DEVIATIONS, FAR_OFF = 8.0, 1e3
 """A single point so many times as far off as those around it hardly counts: its noise is taken to be so much larger."""
-RESOLVED = 1e-5
+RESOLVED_CHANGE = 1e-5
 """Noise below this share of y is like none: a bend of exact data is known no better."""
-DECIMALS = 9
+POINT_DECIMALS = 9
 """Most decimals of what counts as rounded."""
-WINDOW = 5
+NOISE_WINDOW = 5
 """Points whose median is taken for how large y is."""
-LARGEST = 700.0
+LARGEST_LOGARITHM = 700.0
 """The largest logarithm of x."""
-MARGIN = 10.0
+RANGE_MARGIN = 10.0
 """Noise is taken to be absolute where that makes the differences so much more likely (natural logarithm)."""
 
 
 @dataclass(frozen=True)
 class FitPoints:
-    """Distinct x of a curve.
-
-    Parameters
-    ----------
-    x, y
-        Rising, and the mean of what was measured there. Shape (points,).
-    rows
-        Repeats of each. Shape (points,).
-    within
-        Sum of squares of the repeats about their mean. Shape (points,).
-    scale
-        Standard deviation of the noise of a row, up to a factor: |y| where noise is relative, else 1. Shape (points,).
-    logarithmic
-        Whether x is spread evenly on a logarithmic axis rather than on a linear one.
-    rounded_to
-        The step to which y was rounded as a decimal number; 0 where it has all digits.
-    """
+    """Distinct x of a curve."""
 
     x: Floats
     y: Floats
+    """Rising, and the mean of what was measured there. Shape (points,)."""
     rows: Floats
+    """Repeats of each. Shape (points,)."""
     within: Floats
+    """Sum of squares of the repeats about their mean. Shape (points,)."""
     scale: Floats
+    """Standard deviation of the noise of a row, up to a factor: |y| where noise is relative, else 1. Shape (points,).
+    """
     logarithmic: bool
+    """Whether x is spread evenly on a logarithmic axis rather than on a linear one."""
     rounded_to: float = 0.0
+    """The step to which y was rounded as a decimal number; 0 where it has all digits."""
 
     @classmethod
     def of(cls, curve: MeasuredCurve) -> FitPoints:
@@ -60,7 +51,7 @@ class FitPoints:
         y = np.asarray(np.bincount(place, curve.y) / rows)
         within = np.asarray(np.bincount(place, (curve.y - y[place]) ** 2), dtype=np.float64)
         scale = np.where(_is_outlier(x, y), FAR_OFF, 1.0) * _scale(x, y)
-        return cls(x, y, rows, within, scale, _is_logarithmic(x), _rounded_to(curve.y))
+        return cls(x, y, rows, within, scale, _is_logarithmic(x), _rounding_unit(curve.y))
 
     def __len__(self) -> int:
         return len(self.x)
@@ -83,7 +74,7 @@ class FitPoints:
 
     def off_axis(self, place: Floats | float) -> Floats:
         """x at places on the axis."""
-        return np.exp(np.minimum(place, LARGEST)) if self.logarithmic else np.asarray(place, dtype=float)
+        return np.exp(np.minimum(place, LARGEST_LOGARITHM)) if self.logarithmic else np.asarray(place, dtype=float)
 
     def noise_of_repeats(self) -> tuple[float, int]:
         """Variance of a row by repeats, in units of `scale` squared, and its degrees of freedom."""
@@ -96,7 +87,7 @@ class FitPoints:
 
     def resolved_noise(self) -> float:
         """The least variance that can be distinguished from none, in the same unit."""
-        return max((RESOLVED * float(np.median(np.abs(self.y) / self.scale))) ** 2, 1e-24)
+        return max((RESOLVED_CHANGE * float(np.median(np.abs(self.y) / self.scale))) ** 2, 1e-24)
 
     def noise_of_neighbours(self) -> float:
         """Variance of a row by how much each point differs from the line through its neighbours, in the same unit."""
@@ -107,32 +98,35 @@ class FitPoints:
 
 def _scale(x: Floats, y: Floats) -> Floats:
     """|y|, smoothed, where that explains the noise better than a constant does."""
-    size = _running_median(np.abs(y))
-    if np.any(y <= 0) or np.any(size <= 0) or len(x) < WINDOW:
+    values = np.abs(y)
+    half = NOISE_WINDOW // 2
+    padded = np.pad(values, half, mode="edge")
+    size = np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, NOISE_WINDOW), axis=1))
+    if np.any(y <= 0) or np.any(size <= 0) or len(x) < NOISE_WINDOW:
         return np.ones_like(y) if np.any(y <= 0) else size
     difference = np.abs(_off_neighbours(x, y)[0])
     relative = np.log(np.mean(difference / size[1:-1])) + np.log(size[1:-1]).mean() if difference.any() else 0.0
     absolute = np.log(np.mean(difference)) if difference.any() else 0.0
-    return np.ones_like(y) if len(difference) * (relative - absolute) > MARGIN else size
+    return np.ones_like(y) if len(difference) * (relative - absolute) > RANGE_MARGIN else size
 
 
 def _is_outlier(x: Floats, y: Floats) -> NDArray[np.bool_]:
     """Which points are far from the line through their neighbours, while those are near a line without them."""
     outlier = np.zeros(len(x), dtype=bool)
-    if len(x) < 2 * WINDOW:
+    if len(x) < 2 * NOISE_WINDOW:
         return outlier
     off = np.abs(_off_neighbours(x, y)[0])
     typical = float(np.median(off))
-    for at in np.flatnonzero(off > OUTLYING * typical) + 1:
+    for at in np.flatnonzero(off > OUTLYING_DEVIATIONS * typical) + 1:
         if 3 <= at < len(x) - 3:
             around = np.array([at - 3, at - 2, at - 1, at + 1, at + 2, at + 3])
             beside = np.abs(_off_neighbours(x[around], y[around])[0]).max()
-            outlier[at] = off[at - 1] > OUTLYING * max(beside, typical)
+            outlier[at] = off[at - 1] > OUTLYING_DEVIATIONS * max(beside, typical)
     return outlier
 
 
-def _rounded_to(y: Floats) -> float:
-    for decimals in range(DECIMALS):
+def _rounding_unit(y: Floats) -> float:
+    for decimals in range(POINT_DECIMALS):
         step = 10.0**-decimals
         if np.all(np.abs(y / step - np.round(y / step)) <= 1e-9 * np.maximum(np.abs(y / step), 1.0)):
             return step
@@ -144,12 +138,6 @@ def _off_neighbours(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     left, right = np.diff(x)[:-1], np.diff(x)[1:]
     share = right / (left + right)
     return y[1:-1] - share * y[:-2] - (1 - share) * y[2:], 1 + share**2 + (1 - share) ** 2
-
-
-def _running_median(values: Floats) -> Floats:
-    half = WINDOW // 2
-    padded = np.pad(values, half, mode="edge")
-    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), axis=1))
 
 
 def _is_logarithmic(x: Floats) -> bool:
@@ -164,20 +152,13 @@ def _is_logarithmic(x: Floats) -> bool:
 
 @dataclass(frozen=True)
 class MeasuredCurve:
-    """Rows as measured, in any order; an x that occurs more than once was repeated.
-
-    Parameters
-    ----------
-    x_name, y_name
-        Names of the columns.
-    x, y
-        Finite numbers, shape (rows,).
-    setting
-        Values of other columns, which all rows have in common.
-    """
+    """Rows as measured, in any order; an x that occurs more than once was repeated."""
 
     x_name: str
     y_name: str
+    """Names of the columns."""
     x: NDArray[np.float64]
     y: NDArray[np.float64]
+    """Finite numbers, shape (rows,)."""
     setting: Mapping[str, float] = field(default_factory=dict)
+    """Values of other columns, which all rows have in common."""

@@ -17,9 +17,9 @@ from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.points import FitPoints
 from profiles.arrays import Floats
 
-SHORTEST, SHORTEST_OF_FEW, FEW = 5, 4, 20
+SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 5, 4, 20
 """Fewest points of a segment, also where there are few points in all."""
-TINY = 1e-13
+TINY_RESIDUAL = 1e-13
 """What is left of a sum of squares below this share of it is rounding."""
 
 
@@ -42,7 +42,7 @@ def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, 
         tables |= {name: by_terms[FAMILIES[name].terms - 1] for name in names}
     if longer:
         terms = max(FAMILIES[name].terms for largest in longer for name in nested[largest])
-        for largest, table in zip(longer, _decomposed(points, longer, terms), strict=True):
+        for largest, table in zip(longer, _decompose(points, longer, terms), strict=True):
             for name in nested[largest]:
                 sound = FAMILIES[name].is_sound(points.x[:, None], points.x)
                 tables[name] = np.where(sound, table[FAMILIES[name].terms - 1], np.inf)
@@ -51,7 +51,7 @@ def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, 
 
 def shortest_segment(points: int) -> int:
     """Fewest distinct x of a segment, of so many in all."""
-    return min(points, SHORTEST if points >= FEW else SHORTEST_OF_FEW)
+    return min(points, SHORTEST_SEGMENT if points >= FEW_POINTS else SHORTEST_OF_FEW)
 
 
 def _is_defined(family: Family, points: FitPoints) -> bool:
@@ -85,22 +85,18 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
         begun = _first_points(points.x, family, rate)
         column = family.local_columns(points.x, points.x[:begun, None], span, rate)[1]
         column = np.broadcast_to(column, (begun, count))
-        column = np.where(later[:begun], column - _at_start(column), 0.0)
+        # The column's value at each first point, as a column of its own.
+        column = np.where(later[:begun], column - np.diagonal(column)[:, None], 0.0)
         weighted = weights * column
         sums = np.cumsum(weighted, axis=1)
         spread = np.cumsum(weighted * column, axis=1) - sums**2 / total[:begun]
         product = np.cumsum(weighted * centred, axis=1) - sums * of_target[:begun] / total[:begun]
         with np.errstate(invalid="ignore", divide="ignore"):
             left = squares[:begun] - np.where(spread > 0, product**2 / spread, 0.0)
-            least = TINY * squares[:begun]
+            least = TINY_RESIDUAL * squares[:begun]
         left[~family.is_sound(points.x[:begun, None], points.x, rate)] = np.inf
         best[:begun] = np.fmin(best[:begun], np.maximum(left, least))
     return squares, np.where(later, best, np.inf)
-
-
-def _at_start(column: Floats) -> Floats:
-    """The column's value at each first point, as a column of its own."""
-    return np.diagonal(column)[:, None]
 
 
 def _first_points(x: Floats, family: Family, rate: float) -> int:
@@ -112,7 +108,7 @@ def _first_points(x: Floats, family: Family, rate: float) -> int:
     return int(np.flatnonzero(defined).max(initial=-1)) + 1 + reach if defined.any() else 0
 
 
-def _decomposed(points: FitPoints, names: Sequence[str], terms: int) -> list[Floats]:
+def _decompose(points: FitPoints, names: Sequence[str], terms: int) -> list[Floats]:
     """The tables of longer families for 1 to `terms` columns, shape (terms, first point, last point) each."""
     count, span = len(points), float(points.x[-1] - points.x[0])
     families = [FAMILIES[name] for name in names]
@@ -168,9 +164,6 @@ class _Growing:
             turned, value = cosine * right + sine * value, cosine * value - sine * right
             self._right[k, :begun] = turned
         self._rest[:begun] += value**2
-        return self._by_terms(begun)
-
-    def _by_terms(self, begun: int) -> Floats:
         squares = self._right[::-1, :begun] ** 2
         sums = np.cumsum(np.concatenate([self._rest[None, :begun], squares[:-1]]), axis=0)[::-1]
         return np.asarray(np.where(np.isnan(sums), np.inf, sums))
@@ -179,31 +172,23 @@ class _Growing:
 # The curve of one segment, by parameters that are sound near it, and its fit to the segment's points alone.
 
 
-STEP = 1e-4
+DERIVATIVE_STEP = 1e-4
 """Of a derivative, as a share of the span."""
 
 
 @dataclass(frozen=True)
 class LocalCurve:
-    """A member of a family, by parameters that are sound near its segment.
-
-    Parameters
-    ----------
-    name
-        Of its family.
-    start, span
-        What `local_columns` refer to.
-    numbers
-        Factors of the columns.
-    rate
-        Where the family has one.
-    """
+    """A member of a family, by parameters that are sound near its segment."""
 
     name: str
+    """Of its family."""
     start: float
     span: float
+    """What `local_columns` refer to."""
     numbers: tuple[float, ...]
+    """Factors of the columns."""
     rate: float
+    """Where the family has one."""
 
     @property
     def family(self) -> Family:
@@ -224,9 +209,9 @@ class LocalCurve:
         columns = self.family.local_columns(x, self.start, self.span, self.rate)
         slopes = [np.broadcast_to(column, x.shape) for column in columns]
         if self.family.has_rate:
-            step = STEP / self.span
+            step = DERIVATIVE_STEP / self.span
             moved = [replace(self, rate=self.rate + sign * step).sum(x) for sign in (1, -1)]
-            slopes.append((moved[0] - moved[1]) / (2 * STEP))
+            slopes.append((moved[0] - moved[1]) / (2 * DERIVATIVE_STEP))
         table = np.stack(slopes, axis=1)
         values = table[:, : len(columns)] @ np.array(self.numbers)
         if not self.family.reciprocal:
@@ -239,7 +224,7 @@ class LocalCurve:
         return self.family.plain(self.numbers, self.start, self.span, self.rate)
 
 
-def fitted_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurve:
+def fit_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurve:
     """The best member over some points, by linear least squares at the best rate of a fine grid."""
     one, x = FAMILIES[family], points.x[first:end]
     target, weights = (values[first:end] for values in as_fitted(FAMILIES[family], points))

@@ -14,32 +14,25 @@ from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import shortest_segment
 from profiles.arrays import Floats
 
-AHEAD = 4
+SEGMENTS_AHEAD = 4
 """Numbers of segments that are tried beyond the best."""
-ROUNDS = 6
+NOISE_ROUNDS = 6
 """Of splitting and estimating the noise again."""
-SETTLED = 1e-3
-ENOUGH = 5
+SETTLED_NOISE = 1e-3
+ENOUGH_FREEDOM = 5
 """Degrees of freedom from which the noise of repeats counts."""
 
 
 @dataclass(frozen=True)
 class CurveSplit:
-    """Runs of neighbouring points, each with its family.
-
-    Parameters
-    ----------
-    starts
-        Numbers of the first points of the segments; the first is 0.
-    families
-        Of each segment.
-    cost
-        Minus twice the logarithm of the evidence, breakpoints included.
-    """
+    """Runs of neighbouring points, each with its family."""
 
     starts: tuple[int, ...]
+    """Numbers of the first points of the segments; the first is 0."""
     families: tuple[str, ...]
+    """Of each segment."""
     cost: float
+    """Minus twice the logarithm of the evidence, breakpoints included."""
 
     def ends(self, count: int) -> tuple[int, ...]:
         """Numbers behind the last points of the segments, of `count` points."""
@@ -63,14 +56,14 @@ class CurveSplits:
 def best_splits(points: FitPoints, tables: Mapping[str, Floats]) -> CurveSplits:
     """The best splits, with the typical noise estimated from the best of them."""
     repeats, known = points.noise_of_repeats()
-    floor = max(repeats if known >= ENOUGH else 0.0, points.noise_of_rounding(), points.resolved_noise())
+    floor = max(repeats if known >= ENOUGH_FREEDOM else 0.0, points.noise_of_rounding(), points.resolved_noise())
     prior = NoisePrior(max(points.noise_of_neighbours(), floor))
     shortest = shortest_segment(len(points))
-    for _ in range(ROUNDS):
+    for _ in range(NOISE_ROUNDS):
         evidence = segment_evidence(tables, prior, shortest)
         splits = CurveSplits(_by_count(evidence), evidence, prior)
         variance = max(_typical_variance(splits.best, tables, len(points), prior), floor)
-        if abs(variance / prior.variance - 1) < SETTLED:
+        if abs(variance / prior.variance - 1) < SETTLED_NOISE:
             break
         prior = NoisePrior(variance)
     return splits
@@ -86,7 +79,7 @@ def _typical_variance(split: CurveSplit, tables: Mapping[str, Floats], count: in
     for _ in range(50 if left.any() else 0):
         last, shares = variance, (prior.freedom + left) / (prior.freedom + squares / variance)
         variance = max(float((shares * squares).sum() / left.sum()), 1e-24)
-        if abs(variance / last - 1) < SETTLED:
+        if abs(variance / last - 1) < SETTLED_NOISE:
             break
     return variance
 
@@ -104,16 +97,16 @@ def _by_count(evidence: SegmentEvidence) -> tuple[CurveSplit, ...]:
         least = through.min(axis=0)
         if not np.isfinite(least[-1]):
             break
-        starts = _traced(choices, count)
+        starts = _trace_choices(choices, count)
         families = tuple(evidence.family(a, b - 1) for a, b in zip(starts, (*starts[1:], count), strict=True))
         splits.append(CurveSplit(starts, families, float(least[-1] + number * BREAK_COST * np.log(count))))
         best = number if splits[number].cost < splits[best].cost else best
-        if number - best >= AHEAD:
+        if number - best >= SEGMENTS_AHEAD:
             break
     return tuple(splits)
 
 
-def _traced(choices: list[NDArray[np.intp]], count: int) -> tuple[int, ...]:
+def _trace_choices(choices: list[NDArray[np.intp]], count: int) -> tuple[int, ...]:
     starts, last = [], count - 1
     for choice in reversed(choices):
         starts.append(int(choice[last]))
@@ -131,7 +124,7 @@ def _traced(choices: list[NDArray[np.intp]], count: int) -> tuple[int, ...]:
 
 BREAK_COST = 3.0
 """Of a breakpoint, in logarithms of the number of points."""
-FREEDOM = 6.0
+PRIOR_FREEDOM = 6.0
 """Degrees of freedom of the prior of a segment's noise: it is within a factor of two of what is typical, or nearly."""
 RARE_COST = 4.0
 """Of families that are one over another, or of degree three and more: they are needed rarely."""
@@ -142,13 +135,13 @@ class NoisePrior:
     """What is known of the noise of a segment: its typical variance, in units of the scale squared, and how sure."""
 
     variance: float
-    freedom: float = FREEDOM
+    freedom: float = PRIOR_FREEDOM
 
     def cost(self, squares: Floats, points: NDArray[np.intp], size: int) -> Floats:
         """Minus twice the logarithm of the evidence of segments of so many points, without the cost of parameters."""
         left = np.maximum(np.arange(int(points.max(initial=0)) + 1.0) - size, 0.0)
         half = (self.freedom + left) / 2
-        gamma = np.array([math.lgamma(one) for one in half.tolist()]) - math.lgamma(self.freedom / 2)
+        gamma = np.array([math.lgamma(place) for place in half.tolist()]) - math.lgamma(self.freedom / 2)
         constant = left * np.log(self.variance * self.freedom / 2) - 2 * gamma
         fit = 2 * half[points] * np.log1p(squares / (self.freedom * self.variance))
         return np.asarray(fit + constant[points])
@@ -160,21 +153,14 @@ class NoisePrior:
 
 @dataclass(frozen=True)
 class SegmentEvidence:
-    """The best family of every run of neighbouring points.
-
-    Parameters
-    ----------
-    cost
-        Minus twice the logarithm of the evidence, parameters included, shape (first point, last point).
-    names
-        The families.
-    best
-        Number of the best family, shape (first point, last point).
-    """
+    """The best family of every run of neighbouring points."""
 
     cost: Floats
+    """Minus twice the logarithm of the evidence, parameters included, shape (first point, last point)."""
     names: tuple[str, ...]
+    """The families."""
     best: NDArray[np.intp]
+    """Number of the best family, shape (first point, last point)."""
 
     def family(self, first: int, last: int) -> str:
         """The best family from the first point to the last."""

@@ -10,50 +10,41 @@ import numpy as np
 from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit, fit_together
 from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import LocalCurve, fitted_alone
+from predictor.fitting.residuals import LocalCurve, fit_alone
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from profiles.arrays import Floats
 
-TRIED = 4
+SPLITS_TRIED = 4
 """Splits, the best of each number of segments, that are fitted with bends."""
 LAST_RESORT = ("constant", "linear")
 """Families that never leave their points far."""
-LOOKED_AT, BEYOND = 50, 3.0
+LOOKED_AT, RANGE_BEYOND = 50, 3.0
 """Places of a segment where its curve must be defined, and how far, in ranges of its points, it may be beyond them."""
-NARROWED, TRIED_NEAR = 7, 9
+NARROWING_ROUNDS, TRIED_NEAR = 7, 9
 """How often the place of a bend is searched more finely, and places that are tried each time."""
-UNLIKE = 2.0
+UNLIKE_NOISE_RATIO = 2.0
 """Ratio of the noise of two segments from which the split is looked at again with equal noise."""
-MARGIN = 2
+BEND_MARGIN = 2
 """Fewest points between a bend and the next breakpoint."""
 
 
 @dataclass(frozen=True)
 class Structured:
-    """A split, fitted with bends and jumps.
-
-    Parameters
-    ----------
-    split
-        Runs of points, and their families.
-    alone
-        The curve of each segment, fitted to its points alone.
-    fit
-        The curves fitted together, and where they meet.
-    deviation
-        Standard deviation of each point, shape (points,).
-    cost
-        As of a split; each bend saves a parameter.
-    """
+    """A split, fitted with bends and jumps."""
 
     split: CurveSplit
+    """Runs of points, and their families."""
     alone: tuple[LocalCurve, ...]
+    """The curve of each segment, fitted to its points alone."""
     fit: JointFit
+    """The curves fitted together, and where they meet."""
     deviation: Floats
+    """Standard deviation of each point, shape (points,)."""
     cost: float
+    """As of a split; each bend saves a parameter."""
 
 
-def found_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
+def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The structure that explains the points best, among the families of the tables of residual sums of squares.
 
     Where every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried.
@@ -73,19 +64,19 @@ def _is_plain(family: Family) -> bool:
 
 def _best_structure(points: FitPoints, splits: CurveSplits) -> Structured:
     """Of the best splits; one is not looked at where bends cannot make it the best."""
-    first, *others = sorted(splits.by_count, key=lambda one: one.cost)[:TRIED]
-    best = structured(points, first, splits.prior)
+    first, *others = sorted(splits.by_count, key=lambda one: one.cost)[:SPLITS_TRIED]
+    best = bend_split(points, first, splits.prior)
     for split in others:
         saved = (len(split.starts) - 1) * float(np.log(len(points)))
         if split.cost - saved < best.cost:
-            best = min(best, structured(points, split, splits.prior), key=lambda one: one.cost)
+            best = min(best, bend_split(points, split, splits.prior), key=lambda one: one.cost)
     return best
 
 
-def structured(points: FitPoints, split: CurveSplit, prior: NoisePrior) -> Structured:
+def bend_split(points: FitPoints, split: CurveSplit, prior: NoisePrior) -> Structured:
     """One split, with a bend wherever a jump does not explain the points better by more than its parameter costs."""
     runs = list(zip(split.starts, split.ends(len(points)), strict=True))
-    curves = [fitted_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True)]
+    curves = [fit_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True)]
     deviation = _deviation(points, curves, runs, prior)
     axis = points.on_axis(points.x)
     jumps = [Joint(float(axis[first - 1] + axis[first]) / 2, False) for first in split.starts[1:]]
@@ -112,7 +103,7 @@ def _is_defined(points: FitPoints, fit: JointFit) -> bool:
             values = curve(x)
         if not np.isfinite(values).all() or (curve.family.reciprocal and sums.min() <= 0 <= sums.max()):
             return False
-        beyond = BEYOND * float(np.ptp(y)) + np.finfo(float).eps * float(np.abs(y).max())
+        beyond = RANGE_BEYOND * float(np.ptp(y)) + np.finfo(float).eps * float(np.abs(y).max())
         if values.min() < y.min() - beyond or values.max() > y.max() + beyond:
             return False
     return bool(np.isfinite(fit.squares))
@@ -122,7 +113,7 @@ def noise_differs(points: FitPoints, structured: Structured) -> bool:
     """Whether neighbouring segments have noise so unlike that they may differ in nothing else."""
     noise = structured.deviation * np.sqrt(points.rows) / points.scale
     by_segment = noise[list(structured.split.starts)]
-    return bool(np.any(np.abs(np.diff(np.log(by_segment))) > np.log(UNLIKE)))
+    return bool(np.any(np.abs(np.diff(np.log(by_segment))) > np.log(UNLIKE_NOISE_RATIO)))
 
 
 def apart_squares(points: FitPoints, structured: Structured, number: int) -> float:
@@ -157,7 +148,7 @@ def _joint(
     """The jump, or a bend at its best place."""
     (first, middle), (_, end) = runs[number : number + 2]
     left, right = curves[number : number + 2]
-    places = bend_places(points, first, end, MARGIN)
+    places = bend_places(points, first, end, BEND_MARGIN)
     squares = bend_squares(points, deviation, left, right, first, end, places)
     if not len(squares) or not np.isfinite(squares).any():
         return jump
@@ -165,7 +156,7 @@ def _joint(
     place, least = float(places[best]), float(squares[best])
     apart = _squares(points, deviation, left, first, middle) + _squares(points, deviation, right, middle, end)
     width = float(np.diff(places).max(initial=0.0))
-    for _ in range(NARROWED):  # where noise is small, a bend a little aside looks like a jump
+    for _ in range(NARROWING_ROUNDS):  # where noise is small, a bend a little aside looks like a jump
         if least - apart < np.log(len(points)):
             return Joint(place, True)
         near = np.linspace(place - width, place + width, TRIED_NEAR)
@@ -176,15 +167,11 @@ def _joint(
 
 
 def sound_fit(
-    points: FitPoints,
-    curves: Sequence[LocalCurve],
-    joints: Sequence[Joint],
-    jumps: Sequence[Joint],
-    deviation: Floats,
+    points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], jumps: Sequence[Joint], deviation: Floats
 ) -> JointFit:
     """The joint fit; where a bend runs away, or leaves a segment without points, it is fitted as the jump."""
     axis = points.on_axis(points.x)
-    least = np.array([max(MARGIN, curve.family.size) for curve in curves])
+    least = np.array([max(BEND_MARGIN, curve.family.size) for curve in curves])
     while True:
         fit = fit_together(points, curves, joints, deviation)
         places = [axis[0], *(joint.place for joint in fit.joints), axis[-1]]
@@ -208,7 +195,7 @@ def sound_fit(
 
 PER_GAP = 3
 """Places of a bend that are tried between two points."""
-RIDGE = 1e-11
+RIDGE_SHARE = 1e-11
 
 
 def bend_places(points: FitPoints, first: int, end: int, margin: int) -> Floats:
@@ -255,6 +242,6 @@ def _least_squares(tables: Floats, rests: Floats) -> Floats:
         return np.empty(0)
     unit = np.sqrt((tables**2).sum(axis=1, keepdims=True))
     scaled = tables / np.where(unit > 0, unit, 1.0)
-    normal = np.swapaxes(scaled, 1, 2) @ scaled + RIDGE * np.eye(scaled.shape[2])
+    normal = np.swapaxes(scaled, 1, 2) @ scaled + RIDGE_SHARE * np.eye(scaled.shape[2])
     numbers = np.linalg.solve(normal, np.swapaxes(scaled, 1, 2) @ rests[..., None])
     return np.asarray(((rests - (scaled @ numbers)[..., 0]) ** 2).sum(axis=1))

@@ -15,8 +15,8 @@ segments, more of them only where the data look like a split. The slides leave m
   the best: of what is within kappa of it, the fewest parameters; of equally many, the smallest error.
 - The simplest of several numbers of segments has the fewest parameters in all, a breakpoint counted as one.
 - Points weigh by one over the square of their noise in least squares, and by their repeats in sMAPE.
-- Local derivatives are those of parabolas through `WINDOW` points, along the axis, of y in units of its noise; a
-  segment may start near what they mark, within half a window.
+- Local derivatives are those of parabolas through `DERIVATIVE_WINDOW` points, along the axis, of y in units of its
+  noise; a segment may start near what they mark, within half a window.
 """
 
 from __future__ import annotations
@@ -31,26 +31,25 @@ from numpy.typing import NDArray
 from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit
 from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import LocalCurve, as_fitted, fitted_alone, shortest_segment
+from predictor.fitting.residuals import LocalCurve, as_fitted, fit_alone, shortest_segment
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from predictor.fitting.structure import Structured
 from profiles.arrays import Floats
 
 Numbers = NDArray[np.intp]
 
-GAMMA = 1e-3
+LEAST_TERM_SHARE = 1e-3
 """Least share of a term in a segment."""
-KAPPA = 0.8
+MARGIN_KAPPA = 0.8
 """The margin, as a share of the noise's sMAPE."""
 LEAST_KAPPA = 1e-3
 """The margin of data without noise, %."""
-EXHAUSTIVE = 3
+EXHAUSTIVE_SEGMENTS = 3
 """Most segments whose splits are all tried."""
-EXTREMA = 16
+MOST_EXTREMA = 16
 """How many extrema of the second derivative may begin a segment (the paper's l)."""
-MOST = 9
-"""Most segments."""
-WINDOW = 5
+MOST_SEGMENTS = 9
+DERIVATIVE_WINDOW = 5
 """Points of a local derivative."""
 LOOKED_AT = 50
 """Places of a segment where its curve must be defined."""
@@ -58,7 +57,7 @@ MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))
 """Mean absolute value, in standard deviations."""
 
 
-def found_tum_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
+def find_tum_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The segments with the default margin; the splits by evidence give the noise that it is a share of."""
     splits = best_splits(points, tables)
     return splits, tum_structure(points, tables, splits.prior)
@@ -70,7 +69,7 @@ def tum_structure(
     prior: NoisePrior,
     *,
     kappa: float | None = None,
-    gamma: float = GAMMA,
+    gamma: float = LEAST_TERM_SHARE,
 ) -> Structured:
     """The segments; all breakpoints are jumps, halfway between two points.
 
@@ -92,7 +91,18 @@ def tum_structure(
     for name, squares in tables.items():
         errors[name][~np.isfinite(squares)] = np.inf
     while True:
-        chosen = _structured(points, _chosen_split(points, errors, margin), prior, gamma)
+        # The split whose cost is the sum of the errors of its segments, weighted by their points.
+        names = tuple(errors)
+        sizes = np.array([FAMILIES[name].size for name in names])
+        of_runs, best = choose_families(np.stack(list(errors.values())), sizes, margin)
+        total = np.cumsum(points.rows)
+        cost = of_runs * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
+        few = _splits(cost, range(len(points)), EXHAUSTIVE_SEGMENTS)
+        splits = [*few, *_splits(cost, split_candidates(points), MOST_SEGMENTS)[EXHAUSTIVE_SEGMENTS:]]
+        starts = _simplest(splits, cost, sizes[best], margin)
+        ends = (*starts[1:], len(points))
+        families = tuple(names[best[first, end - 1]] for first, end in zip(starts, ends, strict=True))
+        chosen = _place_breaks(points, CurveSplit(starts, families, _total(cost, starts)), prior, gamma)
         unsound = _unsound(points, chosen)
         if not unsound:
             return chosen
@@ -105,20 +115,12 @@ def noise_margin(points: FitPoints, prior: NoisePrior) -> float:
     with np.errstate(divide="ignore"):
         deviation = np.sqrt(prior.variance / points.rows) * points.scale / np.abs(points.y)
     noise = 50.0 * MEAN_OF_NORMAL * float(np.average(np.minimum(deviation, 1.0), weights=points.rows))
-    return max(KAPPA * noise, LEAST_KAPPA)
+    return max(MARGIN_KAPPA * noise, LEAST_KAPPA)
 
 
-def chosen_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
-    """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis.
-
-    Parameters
-    ----------
-    errors
-        In %, shape (families, ...).
-    sizes
-        Numbers of parameters, shape (families,).
-    kappa
-        In %.
+def choose_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
+    """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis. `errors`: in
+    %, shape (families, ...). `sizes`: numbers of parameters, shape (families,). `kappa`: in %.
     """
     shaped = sizes.reshape(-1, *[1] * (errors.ndim - 1))
     near = errors <= errors.min(axis=0) + kappa
@@ -127,47 +129,28 @@ def chosen_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Float
     return np.take_along_axis(errors, best[None], axis=0)[0], best
 
 
-def _chosen_split(points: FitPoints, errors: Mapping[str, Floats], kappa: float) -> CurveSplit:
-    """The split whose cost is the sum of the errors of its segments, weighted by their points."""
-    names = tuple(errors)
-    sizes = np.array([FAMILIES[name].size for name in names])
-    of_runs, best = chosen_families(np.stack(list(errors.values())), sizes, kappa)
-    total = np.cumsum(points.rows)
-    cost = of_runs * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
-    few = _splits(cost, range(len(points)), EXHAUSTIVE)
-    splits = [*few, *_splits(cost, split_candidates(points), MOST)[EXHAUSTIVE:]]
-    starts = _simplest(splits, cost, sizes[best], kappa)
-    ends = (*starts[1:], len(points))
-    families = tuple(names[best[first, end - 1]] for first, end in zip(starts, ends, strict=True))
-    return CurveSplit(starts, families, _total(cost, starts))
-
-
 def split_candidates(points: FitPoints) -> list[int]:
     """Numbers of points at which a segment may start, where there are more than three segments; 0 is the first."""
     count = len(points)
-    if count < WINDOW + 2:
+    if count < DERIVATIVE_WINDOW + 2:
         return list(range(count))
-    slope, second = _derivatives(points)
+    # First and second, in the middle of each window; shape (points - WINDOW + 1,).
+    windows = np.lib.stride_tricks.sliding_window_view
+    axis = windows(points.on_axis(points.x), DERIVATIVE_WINDOW)
+    y = windows(points.y, DERIVATIVE_WINDOW) / points.scale[DERIVATIVE_WINDOW // 2 : -(DERIVATIVE_WINDOW // 2), None]
+    length = (axis[:, -1:] - axis[:, :1]) / 2
+    share = (axis - axis[:, DERIVATIVE_WINDOW // 2, None]) / length
+    table = np.stack([np.ones_like(share), share, share**2], axis=2)
+    numbers = np.linalg.solve(np.swapaxes(table, 1, 2) @ table, np.swapaxes(table, 1, 2) @ y[..., None])[..., 0]
+    slope, second = numbers[:, 1] / length[:, 0], 2 * numbers[:, 2] / length[:, 0] ** 2
     size = np.abs(second)
     peaks = 1 + np.flatnonzero((size[1:-1] >= size[:-2]) & (size[1:-1] >= size[2:]))
-    largest = peaks[np.argsort(-size[peaks], kind="stable")[:EXTREMA]]
+    largest = peaks[np.argsort(-size[peaks], kind="stable")[:MOST_EXTREMA]]
     turns = np.flatnonzero(slope[:-1] * slope[1:] < 0)
     near = {0}
     for place in (*largest, *turns):
-        near |= set(range(int(place), int(place) + WINDOW))
+        near |= set(range(int(place), int(place) + DERIVATIVE_WINDOW))
     return sorted(near)
-
-
-def _derivatives(points: FitPoints) -> tuple[Floats, Floats]:
-    """First and second, in the middle of each window; shape (points - WINDOW + 1,)."""
-    windows = np.lib.stride_tricks.sliding_window_view
-    axis = windows(points.on_axis(points.x), WINDOW)
-    y = windows(points.y, WINDOW) / points.scale[WINDOW // 2 : -(WINDOW // 2), None]
-    length = (axis[:, -1:] - axis[:, :1]) / 2
-    share = (axis - axis[:, WINDOW // 2, None]) / length
-    table = np.stack([np.ones_like(share), share, share**2], axis=2)
-    numbers = np.linalg.solve(np.swapaxes(table, 1, 2) @ table, np.swapaxes(table, 1, 2) @ y[..., None])[..., 0]
-    return numbers[:, 1] / length[:, 0], 2 * numbers[:, 2] / length[:, 0] ** 2
 
 
 def _splits(cost: Floats, allowed: Sequence[int], most: int) -> list[tuple[int, ...]]:
@@ -198,7 +181,7 @@ def _simplest(splits: Sequence[tuple[int, ...]], cost: Floats, sizes: Numbers, k
     """The split of fewest parameters within kappa of the best."""
     total = np.array([_total(cost, starts) for starts in splits])
     parameters = np.array([int(_total(sizes, starts)) + len(starts) - 1 for starts in splits])
-    return splits[int(chosen_families(total, parameters, kappa)[1])]
+    return splits[int(choose_families(total, parameters, kappa)[1])]
 
 
 def _total(table: NDArray[np.generic], starts: Sequence[int]) -> float:
@@ -206,10 +189,10 @@ def _total(table: NDArray[np.generic], starts: Sequence[int]) -> float:
     return float(sum(table[first, end - 1] for first, end in zip(starts, (*starts[1:], len(table)), strict=True)))
 
 
-def _structured(points: FitPoints, split: CurveSplit, prior: NoisePrior, gamma: float) -> Structured:
+def _place_breaks(points: FitPoints, split: CurveSplit, prior: NoisePrior, gamma: float) -> Structured:
     runs = list(zip(split.starts, split.ends(len(points)), strict=True))
-    alone = tuple(fitted_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True))
-    curves = tuple(_enlarged(points, curve, *run, gamma) for curve, run in zip(alone, runs, strict=True))
+    alone = tuple(fit_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True))
+    curves = tuple(_enlarge_parameters(points, curve, *run, gamma) for curve, run in zip(alone, runs, strict=True))
     axis = points.on_axis(points.x)
     joints = tuple(Joint(float(axis[start - 1] + axis[start]) / 2, False) for start in split.starts[1:])
     deviation = points.scale / np.sqrt(points.rows)
@@ -222,7 +205,7 @@ def _structured(points: FitPoints, split: CurveSplit, prior: NoisePrior, gamma: 
     return Structured(split, alone, replace(left, squares=squares), deviation, split.cost)
 
 
-def _enlarged(points: FitPoints, curve: LocalCurve, first: int, end: int, gamma: float) -> LocalCurve:
+def _enlarge_parameters(points: FitPoints, curve: LocalCurve, first: int, end: int, gamma: float) -> LocalCurve:
     """The curve with no small parameters."""
     x = points.x[first:end]
     columns = curve.family.local_columns(x, curve.start, curve.span, curve.rate)
@@ -254,9 +237,9 @@ def _unsound(points: FitPoints, chosen: Structured) -> list[tuple[str, int, int]
 # of its rates, the best by squares counts.
 
 
-ZERO = 1e-12
+ZERO_TERM_SHARE = 1e-12
 """A smaller share of a term is rounding."""
-RIDGE = 1e-13
+RIDGE_SHARE = 1e-13
 
 
 def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict[str, Floats]:
@@ -276,7 +259,7 @@ def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict
         rest = points.part(np.arange(count) >= first)
         for names in nested.values():
             for name, of_runs in zip(
-                names, _from_first(rest, [FAMILIES[one] for one in names], span, gamma), strict=True
+                names, _from_first(rest, [FAMILIES[name] for name in names], span, gamma), strict=True
             ):
                 least = max(shortest, FAMILIES[name].size + 1)
                 errors[name][first, first + least - 1 :] = of_runs[least - 1 :]
@@ -284,22 +267,13 @@ def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict
 
 
 def at_least(numbers: Floats, ranges: Floats, size: Floats | float, gamma: float) -> Floats:
-    """Parameters whose terms have at least a share gamma of the size, with their sign; zero remains.
-
-    Parameters
-    ----------
-    numbers
-        Factors of columns, shape (..., columns).
-    ranges
-        Of the columns, the same shape.
-    size
-        Of what is fitted, shape (...).
-    gamma
-        The share.
+    """Parameters whose terms have at least a share gamma of the size, with their sign; zero remains. `numbers`: factors
+    of columns, shape (..., columns). `ranges`: of the columns, the same shape. `size`: of what is fitted, shape (...).
+    `gamma`: the share.
     """
     with np.errstate(all="ignore"):
         unit = np.asarray(size)[..., None] / ranges
-        small = (np.abs(numbers) < gamma * unit) & (np.abs(numbers) > ZERO * unit) & np.isfinite(unit)
+        small = (np.abs(numbers) < gamma * unit) & (np.abs(numbers) > ZERO_TERM_SHARE * unit) & np.isfinite(unit)
         return np.asarray(np.where(small, np.sign(numbers) * gamma * unit, numbers))
 
 
@@ -347,7 +321,7 @@ def _least_squares(columns: Floats, target: Floats, weights: Floats, terms: Sequ
     right, unit = (right / unit).T, unit.T
     factors = np.zeros((len(terms), *right.shape))
     for numbers, k in zip(factors, terms, strict=True):
-        system = products[:, :k, :k] + RIDGE * np.eye(k)
+        system = products[:, :k, :k] + RIDGE_SHARE * np.eye(k)
         numbers[:, :k] = np.linalg.solve(system, right[:, :k, None])[..., 0] / unit[:, :k]
     return factors
 

@@ -20,52 +20,41 @@ if TYPE_CHECKING:
     from scipy.interpolate import RectBivariateSpline
 
 
-INPUTS = ("batch", "rate_kpps", *ATTRIBUTES)
-NOISE = 0.2
+BATCHING_INPUTS = ("batch", "rate_kpps", *ATTRIBUTES)
+TYPICAL_NOISE = 0.2
 """Typical variance of measurement noise as a share of what is fitted: waits of bursty packets vary from run to run."""
 FEWEST_PACKETS = 16
 """Waits for smaller batches depend on the worker as much as on bursts."""
-UNDISTURBED = (0.75, 1.25)
+STEADY_RATIOS = (0.75, 1.25)
 """Mean wait over that of a stationary stream; outside, the worker was late."""
 LINES_GBPS = (np.inf, *np.geomspace(400, 2, 48).tolist())
 """Speeds of the line that are tried; infinite: packets of a burst arrive at once."""
-ENOUGH = 4
+ENOUGH_RUNS = 4
 
 
 @dataclass(frozen=True)
 class BatchingModel:
-    """How packets arrive.
-
-    Parameters
-    ----------
-    size
-        Logarithm of the packets of a burst, over the logarithms of the traffic.
-    us_per_byte
-        Distance of the packets of a burst over their size.
-    low, high
-        Range of each of `INPUTS` as measured.
-    """
+    """How packets arrive."""
 
     size: GaussianProcess
+    """Logarithm of the packets of a burst, over the logarithms of the traffic."""
     us_per_byte: float
+    """Distance of the packets of a burst over their size."""
     low: Floats
     high: Floats
+    """Range of each of `BATCHING_INPUTS` as measured."""
 
     @classmethod
     def fit(cls, inputs: Floats, mean: Floats, p99: Floats) -> BatchingModel:
         """Fit to measured means and p99s (us); a p99 that is NaN was not measured.
 
-        Without any, packets are taken to arrive at random (a Poisson stream).
-
-        Parameters
-        ----------
-        inputs
-            Shape (N, len(INPUTS)); batches of more than one packet.
+        Without any, packets are taken to arrive at random (a Poisson stream). `inputs`: shape (N, len(INPUTS)); batches
+        of more than one packet.
         """
         batch, rate = inputs[:, 0], inputs[:, 1]
         late = mean / mean_wait_us(batch, rate)
-        usable = np.isfinite(p99) & (batch >= FEWEST_PACKETS) & (UNDISTURBED[0] < late) & (late < UNDISTURBED[1])
-        if usable.sum() < ENOUGH:
+        usable = np.isfinite(p99) & (batch >= FEWEST_PACKETS) & (STEADY_RATIOS[0] < late) & (late < STEADY_RATIOS[1])
+        if usable.sum() < ENOUGH_RUNS:
             usable = np.isfinite(p99)
         low, high = inputs.min(axis=0), inputs.max(axis=0)
         if not usable.any():
@@ -76,7 +65,7 @@ class BatchingModel:
         at = _coordinates(inputs[usable, 2:])
         us_per_byte = _line(at, rate[usable], inputs[usable, 3], found)
         sizes = np.log(_sizes(found, rate[usable], inputs[usable, 3], us_per_byte))
-        return cls(GaussianProcess.fit(at, sizes[:, None], noise=NOISE), us_per_byte, low, high)
+        return cls(GaussianProcess.fit(at, sizes[:, None], noise=TYPICAL_NOISE), us_per_byte, low, high)
 
     def bursts(self, traffic: TrafficProfile) -> Bursts:
         """How packets of this traffic arrive."""
@@ -87,7 +76,7 @@ class BatchingModel:
         """Which of one row of inputs are outside what was measured, in words; a batch of one packet never is."""
         return [
             f"{name} {value:g} is outside the measured {low:g} to {high:g}"
-            for name, value, low, high in zip(INPUTS, inputs, self.low, self.high, strict=True)
+            for name, value, low, high in zip(BATCHING_INPUTS, inputs, self.low, self.high, strict=True)
             if not (low <= value or (name == "batch" and value == 1)) or value > high
         ]
 
@@ -116,7 +105,7 @@ def _coordinates(traffic: Floats) -> Floats:
 
 def _sizes(dispersions: Floats, rate: Floats, packet_size: Floats, us_per_byte: float) -> Floats:
     """Packets of a burst that have these dispersions."""
-    left = 1.0 - np.minimum(rate / 1000.0 * us_per_byte * packet_size, FULLEST)
+    left = 1.0 - np.minimum(rate / 1000.0 * us_per_byte * packet_size, FULLEST_LINE)
     found: Floats = np.maximum((dispersions / left**2 + 1.0) / 2.0, 1.0)
     return found
 
@@ -129,7 +118,7 @@ def _line(at: Floats, rate: Floats, packet_size: Floats, dispersions: Floats) ->
     best, least = 0.0, np.inf
     for gbps in LINES_GBPS:
         us_per_byte = 8e-3 / gbps
-        if (rate / 1000.0 * us_per_byte * packet_size).max() > FULLEST:
+        if (rate / 1000.0 * us_per_byte * packet_size).max() > FULLEST_LINE:
             break
         sizes = np.log(_sizes(dispersions, rate, packet_size, us_per_byte))
         rest = sizes - columns @ np.linalg.lstsq(columns, sizes, rcond=None)[0]
@@ -145,28 +134,28 @@ def _line(at: Floats, rate: Floats, packet_size: Floats, dispersions: Floats) ->
 # mixture over its positions in the batch.
 
 
-QUANTILE = 0.99
-DISPERSIONS = (1e-3, 1e3)
-GRID = 31
+TAIL_QUANTILE = 0.99
+DISPERSION_RANGE = (1e-3, 1e3)
+DISPERSION_COUNT = 31
 """Dispersions of the table of quantiles."""
-BATCHES = (2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384, 65536)
+TABLE_BATCHES = (2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384, 65536)
 """Batches of the table of quantiles."""
-POSITIONS = 64
+PACKET_POSITIONS = 64
 """Positions of packets in a batch that stand for all of a larger one."""
-STEPS = 32
+SOLVER_STEPS = 32
 
 
 def p99_gaps(batch: Floats, dispersion: Floats) -> Floats:
     """The p99 of the wait for batches of these sizes, in mean gaps, interpolated; 0 for a batch of one packet."""
-    bounded = np.clip(np.log(dispersion), *np.log(DISPERSIONS))
-    smooth = np.exp(_table()(np.log(np.clip(batch, BATCHES[0], BATCHES[-1])), bounded, grid=False))
+    bounded = np.clip(np.log(dispersion), *np.log(DISPERSION_RANGE))
+    smooth = np.exp(_table()(np.log(np.clip(batch, TABLE_BATCHES[0], TABLE_BATCHES[-1])), bounded, grid=False))
     found: Floats = np.where(batch < 2, 0.0, smooth * (batch - 1))
     return found
 
 
 def dispersion_of(batch: int, gaps: float) -> float:
     """The dispersion at which the p99 of the wait, in mean gaps, is as measured; the nearest where there is none."""
-    grid = np.geomspace(*DISPERSIONS, 4 * GRID)
+    grid = np.geomspace(*DISPERSION_RANGE, 4 * DISPERSION_COUNT)
     p99s = p99_gaps(np.full(len(grid), float(batch)), grid)
     highest = int(np.argmax(p99s))
     rising = np.maximum.accumulate(p99s[: highest + 1])
@@ -178,15 +167,15 @@ def exact_p99_gaps(batch: int, dispersion: float) -> float:
     from scipy.special import gammainc
 
     gaps = np.arange(batch, dtype=np.float64)
-    if batch > POSITIONS:
-        gaps = (np.arange(POSITIONS) + 0.5) / POSITIONS * (batch - 1)
+    if batch > PACKET_POSITIONS:
+        gaps = (np.arange(PACKET_POSITIONS) + 0.5) / PACKET_POSITIONS * (batch - 1)
     shapes = gaps[gaps > 0] / dispersion
     at_once = int((gaps == 0).sum())
     low, high = 0.0, (batch - 1) * (1.0 + 20.0 * np.sqrt(dispersion / (batch - 1))) + 40.0 * dispersion
-    for _ in range(STEPS):
+    for _ in range(SOLVER_STEPS):
         middle = 0.5 * (low + high)
         below = (gammainc(shapes, middle / dispersion).sum() + at_once) / len(gaps)
-        low, high = (middle, high) if below < QUANTILE else (low, middle)
+        low, high = (middle, high) if below < TAIL_QUANTILE else (low, middle)
     return float(0.5 * (low + high))
 
 
@@ -195,9 +184,12 @@ def _table() -> RectBivariateSpline:
     """Logarithm of the p99 over the gaps of a whole batch, over the logarithms of batch and dispersion."""
     from scipy.interpolate import RectBivariateSpline
 
-    dispersions = np.geomspace(*DISPERSIONS, GRID)
-    values = [[exact_p99_gaps(batch, one) / (batch - 1) for one in dispersions.tolist()] for batch in BATCHES]
-    return RectBivariateSpline(np.log(BATCHES), np.log(dispersions), np.log(np.maximum(values, 1e-6)), kx=3, ky=3)
+    dispersions = np.geomspace(*DISPERSION_RANGE, DISPERSION_COUNT)
+    values = [
+        [exact_p99_gaps(batch, dispersion) / (batch - 1) for dispersion in dispersions.tolist()]
+        for batch in TABLE_BATCHES
+    ]
+    return RectBivariateSpline(np.log(TABLE_BATCHES), np.log(dispersions), np.log(np.maximum(values, 1e-6)), kx=3, ky=3)
 
 
 # How packets arrive, and how long they wait until their batch is complete.
@@ -209,7 +201,7 @@ def _table() -> RectBivariateSpline:
 # (Sriram & Whitt, Characterizing superposition arrival processes, 1986).
 
 
-FULLEST = 0.95
+FULLEST_LINE = 0.95
 """The share of the line that a stream takes at most."""
 
 
@@ -221,23 +213,17 @@ def mean_wait_us(batch: Floats, rate_kpps: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Bursts:
-    """A stream of packets.
-
-    Parameters
-    ----------
-    size
-        Mean packets of a burst, at least 1.
-    distance_us
-        Between the packets of a burst.
-    """
+    """A stream of packets."""
 
     size: float
+    """Mean packets of a burst, at least 1."""
     distance_us: float = 0.0
+    """Between the packets of a burst."""
 
     def batches(self, batch: int, rate_kpps: float, count: int, rng: Generator) -> BatchArrivals:
         """That many batches at a mean rate; the first begins at a random time."""
         gap = 1000.0 / rate_kpps
-        distance = min(self.distance_us, FULLEST * gap)
+        distance = min(self.distance_us, FULLEST_LINE * gap)
         pause = self.size * (gap - distance)
         pauses = rng.binomial(batch, 1.0 / self.size, count)
         paused = np.where(pauses > 0, rng.gamma(np.maximum(pauses, 1), pause), 0.0)
@@ -249,24 +235,16 @@ class Bursts:
 
 @dataclass(frozen=True)
 class BatchArrivals:
-    """Batches as they become complete.
-
-    Parameters
-    ----------
-    batch
-        Packets of each.
-    distance_us
-        Between packets of a burst.
-    pauses
-        Pauses between bursts in each batch, shape (batches,).
-    paused_us
-        How long they are together, shape (batches,).
-    """
+    """Batches as they become complete."""
 
     batch: int
+    """Packets of each."""
     distance_us: float
+    """Between packets of a burst."""
     pauses: NDArray[np.int64]
+    """Pauses between bursts in each batch, shape (batches,)."""
     paused_us: Floats
+    """How long they are together, shape (batches,)."""
 
     @property
     def periods_us(self) -> Floats:

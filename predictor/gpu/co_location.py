@@ -9,9 +9,9 @@ from predictor.gpu.sharing import KernelShare, Sharer
 from predictor.gpu.tandem import BatchDemand
 from profiles import PacedWorkload
 
-FULL = 1.0
+FULL_UTILISATION = 1.0
 """The share of its time from which a resource is overloaded."""
-TAILS = ("pre_post", "transfer", "kernel", "returned")
+TAIL_STAGES = ("pre_post", "transfer", "kernel", "returned")
 
 
 def demands(
@@ -25,17 +25,17 @@ def overload(loads: Sequence[PacedWorkload], taken: Sequence[BatchDemand]) -> li
     """Which resources are needed for more than all of the time, in words; empty where none is."""
     found = []
     for name, stage in (("bus to the GPU", "transfer"), ("bus back", "returned")):
-        share = sum(getattr(one, stage) / one.period_us for one in taken)
-        if share >= FULL:
+        share = sum(getattr(value, stage) / value.period_us for value in taken)
+        if share >= FULL_UTILISATION:
             found.append(f"the {name} is needed for {share:.2f} of the time")
     for load, one in zip(loads, taken, strict=True):
         always = one.kernel.time([True] * len(loads))
         for name, time in (("worker", one.pre_post + one.receive), ("kernel", one.kernel.longest_us)):
-            if time >= FULL * one.period_us:
+            if time >= FULL_UTILISATION * one.period_us:
                 found.append(
                     f"the {name} of {load.label} takes {time:.4g} us, batches come every {one.period_us:.4g} us"
                 )
-        if one.kernel.longest_us < FULL * one.period_us <= always:
+        if one.kernel.longest_us < FULL_UTILISATION * one.period_us <= always:
             found.append(
                 f"the kernel of {load.label} takes {always:.4g} us beside its sharers, batches come every "
                 f"{one.period_us:.4g} us"
@@ -50,9 +50,9 @@ def _demand(
     gpu = load.gpu
     assert gpu is not None
     whole = rows(load.traffic, [gpu.batch])
-    parts = rows(load.traffic, [one.packets for one in gpu.minibatches])
+    parts = rows(load.traffic, [minibatch.packets for minibatch in gpu.minibatches])
     means = {name: float(nf.stage(name).mean(whole)[0]) for name in ("pre_post", "transfer", "returned")}
-    tails = {name: float(nf.stage(name).tail_ratio(parts if name == "kernel" else whole).max()) for name in TAILS}
+    tails = {name: float(nf.stage(name).tail_ratio(parts if name == "kernel" else whole).max()) for name in TAIL_STAGES}
     return BatchDemand(
         batch=gpu.batch,
         rate_kpps=load.rate_kpps,
@@ -76,11 +76,11 @@ def _slowdowns(
     found = []
     for mine in gpu.minibatches:
         group = {
-            other: Sharer(load.nf, _executors(one.packets, per_executor))
+            other: Sharer(load.nf, _executors(minibatch.packets, per_executor))
             for other, load in enumerate(loads)
             if other != at and load.gpu
-            for one in load.gpu.minibatches
-            if one.sm == mine.sm
+            for minibatch in load.gpu.minibatches
+            if minibatch.sm == mine.sm
         }
         own = _executors(mine.packets, per_executor)
         parts = nf.sharing.parts(own, list(group.values())) if nf.sharing and group else [0.0] * len(group)

@@ -23,9 +23,9 @@ from profiles.arrays import Floats
 
 Device = dict[str, Any]
 
-BATCHES, RATES, DRAWN = 16, 4, 500
+BATCHES_HELD, RATES_HELD, DRAWN_BATCHES = 16, 4, 500
 """Batch sizes and rates at which the latency is held against the models, and batches that are drawn for each."""
-COVERAGE = 0.9
+INTERVAL_COVERAGE = 0.9
 """Of the interval whose upper end is the latency."""
 WITHOUT_ERRORS = 1.05
 """The upper end over the prediction where no co-location was measured."""
@@ -35,24 +35,16 @@ LONGEST_US = 5000.0
 
 @dataclass(frozen=True)
 class DeviceEntry:
-    """An NF as a device lists it.
-
-    Parameters
-    ----------
-    nf
-        The modelled NF.
-    traffic
-        Of its packets.
-    rates_kpps
-        The rates between which its latency must be conservative.
-    longest_us
-        Latencies beyond need not be right: the largest that is promised.
-    """
+    """An NF as a device lists it."""
 
     nf: str
+    """The modelled NF."""
     traffic: TrafficProfile
+    """Of its packets."""
     rates_kpps: tuple[float, float]
+    """The rates between which its latency must be conservative."""
     longest_us: float = LONGEST_US
+    """Latencies beyond need not be right: the largest that is promised."""
 
 
 def device_of(
@@ -65,7 +57,7 @@ def device_of(
     """The DEVICE of `GpuModels.device`, with these NFs."""
     nic = testbed.nic
     assert nic.executors_per_sm and nic.packets_per_executor
-    high = errors.interval("p99", 1.0, 0.0, COVERAGE)
+    high = errors.interval("p99", 1.0, 0.0, INTERVAL_COVERAGE)
     margin = high[1] if high else WITHOUT_ERRORS
     lines = _Lines(models, worker, nic.executors_per_sm, nic.packets_per_executor, margin)
     classes = _classes(models, entries)
@@ -113,19 +105,14 @@ def _classes(models: Mapping[str, GpuNfModel], entries: Mapping[str, DeviceEntry
 
 @dataclass(frozen=True)
 class _Lines:
-    """Straight lines of a device.
-
-    Parameters
-    ----------
-    margin
-        By which factor each time is above its prediction.
-    """
+    """Straight lines of a device."""
 
     models: Mapping[str, GpuNfModel]
     worker: WorkerModel
     executors: int
     per_executor: int
     margin: float
+    """By which factor each time is above its prediction."""
 
     def transfers(
         self, entries: Mapping[str, DeviceEntry], classes: Mapping[str, str]
@@ -135,7 +122,7 @@ class _Lines:
         for of_class in dict.fromkeys(classes.values()):
             members = [entry for name, entry in entries.items() if classes[name] == of_class]
             batches = self._batches(members[0])
-            slowest = np.max([self._times(one, "transfer", batches) for one in members], axis=0)
+            slowest = np.max([self._times(member, "transfer", batches) for member in members], axis=0)
             found[of_class] = line_above(batches, slowest)
         return found
 
@@ -149,7 +136,7 @@ class _Lines:
         batches = self._batches(entry)
         own = self._times(entry, "pre_post", batches) + self._times(entry, "returned", batches)
         needed = [float(own.min())]
-        for rate in np.unique(np.geomspace(*entry.rates_kpps, RATES)).tolist():
+        for rate in np.unique(np.geomspace(*entry.rates_kpps, RATES_HELD)).tolist():
             for batch in batches.tolist():
                 p99 = self._p99_alone(entry, int(batch), rate)
                 if p99 is not None and p99 <= entry.longest_us:
@@ -168,7 +155,7 @@ class _Lines:
         taken = demands(self.models, self.per_executor, [load], self.worker.receive_us)
         if overload([load], taken):
             return None
-        return self.margin * sample(taken, window=self.worker.window, batches=DRAWN)[0].p99
+        return self.margin * sample(taken, window=self.worker.window, batches=DRAWN_BATCHES)[0].p99
 
     def penalties(self, entry: DeviceEntry, entries: Mapping[str, DeviceEntry]) -> dict[str, float]:
         """What each other NF adds at most: it, or several that together are no larger, has the rest of the SM."""
@@ -191,4 +178,4 @@ class _Lines:
         return value
 
     def _batches(self, entry: DeviceEntry) -> Floats:
-        return np.unique(np.round(np.geomspace(1, self.models[entry.nf].transfer.high[0], BATCHES)))
+        return np.unique(np.round(np.geomspace(1, self.models[entry.nf].transfer.high[0], BATCHES_HELD)))

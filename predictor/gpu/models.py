@@ -14,36 +14,26 @@ from predictor.gpu.prediction import GpuPrediction, LatencyErrors, Overload
 from predictor.gpu.tandem import sample
 from profiles import InputError, PacedWorkload, TestbedDescription, TrafficProfile
 from profiles.faults import suggestion
-from profiles.gpu_tables import STAGES
+from profiles.gpu_tables import STAGE_NAMES
 
 Fault = tuple[str, str]
-COVERAGE = 0.9
-WAITS = ("transfer_wait", "kernel_wait")
+INTERVAL_COVERAGE = 0.9
+WAIT_STAGES = ("transfer_wait", "kernel_wait")
 
 
 @dataclass(frozen=True)
 class GpuModels:
-    """Everything that was learnt of one GPU server.
-
-    Parameters
-    ----------
-    testbed
-        Its description.
-    models
-        Of each NF, by name.
-    worker
-        How workers serve their NFs.
-    errors
-        Of whole co-locations that trained no model.
-    seed
-        The seed of training.
-    """
+    """Everything that was learnt of one GPU server."""
 
     testbed: TestbedDescription
     models: Mapping[str, GpuNfModel]
+    """Of each NF, by name."""
     worker: WorkerModel = field(default_factory=WorkerModel)
+    """How workers serve their NFs."""
     errors: LatencyErrors = field(default_factory=LatencyErrors.none)
+    """Of whole co-locations that trained no model."""
     seed: int = 0
+    """The seed of training."""
 
     @property
     def nfs(self) -> tuple[str, ...]:
@@ -78,25 +68,12 @@ class GpuModels:
         return [] if extrapolate else [("gpu", fault) for fault in self.models[load.nf].faults(load)]
 
     def predict(
-        self, loads: Sequence[PacedWorkload], *, coverage: float = COVERAGE, extrapolate: bool = False
+        self, loads: Sequence[PacedWorkload], *, coverage: float = INTERVAL_COVERAGE, extrapolate: bool = False
     ) -> list[GpuPrediction]:
-        """The latency of each load of a co-location.
-
-        Parameters
-        ----------
-        loads
-            NFs that share the server.
-        coverage
-            The probability with which an interval holds the measured latency.
-        extrapolate
-            Also predict beyond what was measured; such predictions are marked.
-
-        Raises
-        ------
-        InputError
-            When an NF or a setting is not modelled.
-        Overload
-            When a resource is needed for more than all of the time.
+        """The latency of each load of a co-location. `loads`: NFs that share the server. `coverage`: the probability
+        with which an interval holds the measured latency. `extrapolate`: also predict beyond what was measured; such
+        predictions are marked. Raises `InputError` when an NF or a setting is not modelled. Raises `Overload` when a
+        resource is needed for more than all of the time.
         """
         faults = [fault for load in loads for fault in self.check(load, extrapolate=extrapolate)]
         if faults:
@@ -106,8 +83,8 @@ class GpuModels:
             raise Overload(causes)
         found = []
         for load, one in zip(loads, sample(taken, window=self.worker.window), strict=True):
-            stages = dict(zip(STAGES, one.stages, strict=True))
-            share = sum(stages[name] for name in WAITS) / one.mean
+            stages = dict(zip(STAGE_NAMES, one.stages, strict=True))
+            share = sum(stages[name] for name in WAIT_STAGES) / one.mean
             found.append(
                 GpuPrediction(
                     one.mean,
@@ -130,16 +107,9 @@ class GpuModels:
     ) -> Device:
         """The server as `placer admit --device` describes it; its latency is a conservative p99.
 
-        The fewer rates and latencies it must be right for, the less conservative it is.
-
-        Parameters
-        ----------
-        traffic
-            Of each NF; the default traffic where it is not given.
-        rates_kpps
-            The lowest and the highest rate of each NF; where not given, the upper half of those measured.
-        longest_us
-            The largest latency that is promised.
+        The fewer rates and latencies it must be right for, the less conservative it is. `traffic`: of each NF; the
+        default traffic where it is not given. `rates_kpps`: the lowest and the highest rate of each NF; where not
+        given, the upper half of those measured. `longest_us`: the largest latency that is promised.
         """
         entries = {}
         for name, model in self.models.items():
@@ -150,11 +120,7 @@ class GpuModels:
 
     def device_with(self, entries: Mapping[str, DeviceEntry]) -> Device:
         """As `device`, with an NF per entry, such as one per SLO: then each is right for its own rate and latency.
-
-        Raises
-        ------
-        InputError
-            When an NF is not modelled.
+        Raises `InputError` when an NF is not modelled.
         """
         for name in sorted({entry.nf for entry in entries.values()} - set(self.models)):
             raise InputError.of("models", f"no model of {name}", hint=suggestion(name, self.nfs))
@@ -170,11 +136,7 @@ class GpuModels:
 
 
 def load_gpu_models(directory: Path) -> GpuModels:
-    """The models in `directory`.
-
-    Raises
-    ------
-    InputError
-        When it holds no models of a GPU server, or models that do not fit this version.
+    """The models in `directory`. Raises `InputError` when it holds no models of a GPU server, or models that do not fit
+    this version.
     """
     return GpuModels(*store.load_gpu(directory))

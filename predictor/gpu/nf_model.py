@@ -18,32 +18,21 @@ STAGE_MODELS = ("pre_post", "transfer", "returned", "kernel")
 
 @dataclass(frozen=True)
 class GpuNfModel:
-    """The stages of one NF.
-
-    Parameters
-    ----------
-    name
-        The NF.
-    moves
-        What of each packet it moves to the GPU: `header`, `payload` or `both`; its class of transfers.
-    batching
-        The wait for a batch.
-    pre_post, transfer, returned
-        Over the packets of the batch.
-    kernel
-        Over the packets of a minibatch, with an SM for itself.
-    sharing
-        How others on its SM slow its kernel; None where that was not measured.
-    """
+    """The stages of one NF."""
 
     name: str
     moves: str
+    """What of each packet it moves to the GPU: `header`, `payload` or `both`; its class of transfers."""
     batching: BatchingModel
+    """The wait for a batch."""
     pre_post: StageTime
     transfer: StageTime
     returned: StageTime
+    """Over the packets of the batch."""
     kernel: StageTime
+    """Over the packets of a minibatch, with an SM for itself."""
     sharing: SharingModel | None
+    """How others on its SM slow its kernel; None where that was not measured."""
 
     def stage(self, name: str) -> StageTime:
         """One of `STAGE_MODELS`."""
@@ -54,10 +43,10 @@ class GpuNfModel:
         """Which values of a load are outside what was measured, in words."""
         assert load.gpu is not None
         (waiting,), (whole,) = batching_rows([load]), rows(load.traffic, [load.gpu.batch])
-        parts = rows(load.traffic, [one.packets for one in load.gpu.minibatches])
+        parts = rows(load.traffic, [minibatch.packets for minibatch in load.gpu.minibatches])
         found = [*self.batching.outside(waiting), *self.transfer.outside(whole)]
         found += [fault for part in parts for fault in self.kernel.outside(part)]
-        return list(dict.fromkeys(one.replace("count", "batch") for one in found))
+        return list(dict.fromkeys(error.replace("count", "batch") for error in found))
 
 
 def rows(traffic: TrafficProfile, packets: list[int]) -> Floats:
@@ -67,35 +56,29 @@ def rows(traffic: TrafficProfile, packets: list[int]) -> Floats:
 
 def batching_rows(loads: list[PacedWorkload]) -> Floats:
     """Inputs of a `BatchingModel`, a row per load."""
-    found = [(one.gpu.batch, one.rate_kpps, *one.traffic.as_tuple()) for one in loads if one.gpu]
+    found = [(load.gpu.batch, load.rate_kpps, *load.traffic.as_tuple()) for load in loads if load.gpu]
     return np.array(found, dtype=np.float64)
 
 
 # How the workers of a GPU server serve their NFs: what a testbed does not say, found from NFs alone.
 
 
-WINDOWS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 1_000_000)
+WINDOWS_TRIED = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 1_000_000)
 """Numbers of batches on their way that are tried."""
 RECEIVE_US = (0.0, 0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
 """Times per packet that are tried."""
-BETTER = 0.98
+BETTER_ERROR_FACTOR = 0.98
 """A value is taken instead of the simplest one if the error becomes smaller by this factor."""
 
 
 @dataclass(frozen=True)
 class WorkerModel:
-    """A worker.
+    """A worker."""
 
-    Parameters
-    ----------
-    window
-        The most batches that it has sent and not yet seen back.
-    receive_us
-        What it does per packet besides pre- and post-processing, such as taking it from the NIC.
-    """
-
-    window: int = WINDOWS[-1]
+    window: int = WINDOWS_TRIED[-1]
+    """The most batches that it has sent and not yet seen back."""
     receive_us: float = 0.0
+    """What it does per packet besides pre- and post-processing, such as taking it from the NIC."""
 
     @classmethod
     def fit(cls, error: Callable[[WorkerModel], float]) -> WorkerModel:
@@ -104,12 +87,12 @@ class WorkerModel:
         least = error(best)
         for _ in range(2):
             for candidates in (
-                [cls(window, best.receive_us) for window in WINDOWS],
+                [cls(window, best.receive_us) for window in WINDOWS_TRIED],
                 [cls(best.window, receive_us) for receive_us in RECEIVE_US],
             ):
-                for one in candidates:
-                    if one != best and (found := error(one)) < BETTER * least:
-                        best, least = one, found
+                for candidate in candidates:
+                    if candidate != best and (found := error(candidate)) < BETTER_ERROR_FACTOR * least:
+                        best, least = candidate, found
         return best
 
     def as_dict(self) -> dict[str, float]:

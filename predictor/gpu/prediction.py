@@ -15,27 +15,19 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class GpuPrediction:
-    """The latency of the packets of one NF, us.
-
-    Parameters
-    ----------
-    mean_us, p50_us, p99_us
-        From end to end.
-    mean_interval_us, p99_interval_us
-        Ends of the prediction intervals; None where too few co-locations were measured.
-    stages_us
-        Means of the stages, by their names in the protocol.
-    extrapolated
-        Whether a value lies outside what was measured.
-    """
+    """The latency of the packets of one NF, us."""
 
     mean_us: float
     p50_us: float
     p99_us: float
+    """From end to end."""
     mean_interval_us: Interval | None
     p99_interval_us: Interval | None
+    """Ends of the prediction intervals; None where too few co-locations were measured."""
     stages_us: Mapping[str, float]
+    """Means of the stages, by their names in the protocol."""
     extrapolated: bool = False
+    """Whether a value lies outside what was measured."""
 
     @property
     def low_us(self) -> float | None:
@@ -49,12 +41,8 @@ class GpuPrediction:
 
 
 class Overload(Exception):
-    """A co-location that the server does not carry: its latency grows without end.
-
-    Parameters
-    ----------
-    causes
-        Each overloaded resource, in words.
+    """A co-location that the server does not carry: its latency grows without end. `causes`: each overloaded resource,
+    in words.
     """
 
     def __init__(self, causes: list[str]) -> None:
@@ -68,9 +56,9 @@ class Overload(Exception):
 # co-locations (split conformal prediction, Lei et al. 2018).
 
 
-ENOUGH = 20
+ENOUGH_LATENCIES = 20
 """Measured latencies without which there are no intervals."""
-BANDS = 3
+INTERVAL_BANDS = 3
 """Intervals are of the same width among predictions whose share of waiting for others is similar."""
 
 LEAST_DISTANCE = 0.05
@@ -79,27 +67,20 @@ LEAST_DISTANCE = 0.05
 
 @dataclass(frozen=True)
 class LatencyErrors:
-    """Errors of left-out latencies.
-
-    Parameters
-    ----------
-    shares
-        Of each latency, the share of it that was predicted for what other NFs cause, shape (N,).
-    mean, p99
-        Logarithm of the measured over the predicted, shape (N,).
-    tails
-        Of each latency, the predicted p99 over the predicted mean, shape (N,); empty in models that do not have it.
-    """
+    """Errors of left-out latencies."""
 
     shares: Floats
+    """Of each latency, the share of it that was predicted for what other NFs cause, shape (N,)."""
     mean: Floats
     p99: Floats
+    """Logarithm of the measured over the predicted, shape (N,)."""
     tails: Floats = field(default_factory=lambda: np.zeros(0))
+    """Of each latency, the predicted p99 over the predicted mean, shape (N,); empty in models that do not have it."""
 
     def interval(self, what: str, predicted: float, share: float, coverage: float) -> tuple[float, float] | None:
         """The interval that holds a measured `mean` or `p99` with this probability; None if too little was measured."""
         errors = getattr(self, what)
-        if len(errors) < ENOUGH:
+        if len(errors) < ENOUGH_LATENCIES:
             return None
         near = errors[self._near(share)]
         # the rank of split conformal prediction: one more than measured
@@ -114,7 +95,7 @@ class LatencyErrors:
         """
         errors, order = getattr(self, what), np.argsort(self.shares, kind="stable")
         # the nearest of sorted shares are a window, which begins where both of its ends are equally far
-        most = min(max(ENOUGH, len(order) // BANDS), len(order))
+        most = min(max(ENOUGH_LATENCIES, len(order) // INTERVAL_BANDS), len(order))
         ascending = self.shares[order]
         starts = np.searchsorted(ascending[:-most] + ascending[most:], 2 * shares) if most < len(order) else 0 * shares
         rank = min(int(np.ceil((most + 1) * (1.0 - risk))), most) - 1
@@ -127,7 +108,7 @@ class LatencyErrors:
         The error of a p99 grows with how far above the mean it is: p99s of heavy tails rest on few packets. So errors
         count in units of that distance (normalized conformal prediction, Papadopoulos et al. 2002).
         """
-        if len(self.tails) < ENOUGH:
+        if len(self.tails) < ENOUGH_LATENCIES:
             return None
         scores = self.p99 / _distance(self.tails)
         rank = min(np.ceil((len(scores) + 1) * kept) / len(scores), 1.0)
@@ -141,7 +122,7 @@ class LatencyErrors:
 
     def _near(self, share: float) -> NDArray[np.intp]:
         """The errors of about as large a share."""
-        most = max(ENOUGH, len(self.shares) // BANDS)
+        most = max(ENOUGH_LATENCIES, len(self.shares) // INTERVAL_BANDS)
         found: NDArray[np.intp] = np.argsort(np.abs(self.shares - share), kind="stable")[:most]
         return found
 

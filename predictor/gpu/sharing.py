@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from predictor.regression.gaussian_process import GaussianProcess
 from profiles.arrays import Floats
 
-ENOUGH = 12
-NOISE = 0.05
+ENOUGH_MEASUREMENTS = 12
+TYPICAL_NOISE = 0.05
 
 
 @dataclass(frozen=True)
@@ -30,51 +30,34 @@ class Sharer:
 
 @dataclass(frozen=True)
 class SharingModel:
-    """The slowdown of one NF's kernel.
-
-    Parameters
-    ----------
-    nfs
-        The NFs that it was measured with.
-    law
-        Slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),).
-    correction
-        Logarithm of measured over the law's time.
-    most_sharers
-        Of the measured groups.
-    left_out_pct
-        Error of each measured kernel as predicted without it, %; positive where it takes longer.
-    """
+    """The slowdown of one NF's kernel."""
 
     nfs: tuple[str, ...]
+    """The NFs that it was measured with."""
     law: Floats
+    """Slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),)."""
     correction: GaussianProcess
+    """Logarithm of measured over the law's time."""
     most_sharers: int
+    """Of the measured groups."""
     left_out_pct: Floats
+    """Error of each measured kernel as predicted without it, %; positive where it takes longer."""
 
     @classmethod
     def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> SharingModel:
-        """Fit to measured groups.
-
-        Parameters
-        ----------
-        own
-            The executors of the NF itself, shape (N,).
-        groups
-            The sharers of each.
-        ratio
-            Time of the kernel over its time alone, shape (N,).
+        """Fit to measured groups. `own`: the executors of the NF itself, shape (N,). `groups`: the sharers of each.
+        `ratio`: time of the kernel over its time alone, shape (N,).
         """
         from scipy.optimize import nnls
 
-        nfs = tuple(sorted({one.nf for group in groups for one in group}))
+        nfs = tuple(sorted({member.nf for group in groups for member in group}))
         loads = _loads(nfs, groups)
         law: Floats = nnls(loads, np.maximum(ratio - 1.0, 0.0))[0]
         at = _coordinates(own, loads)
         rest = np.log(ratio / (1.0 + loads @ law))[:, None]
         correction, left = GaussianProcess.none(at.shape[1]), rest
-        if len(rest) >= ENOUGH:
-            correction = GaussianProcess.fit(at, rest, anchored=True, noise=NOISE)
+        if len(rest) >= ENOUGH_MEASUREMENTS:
+            correction = GaussianProcess.fit(at, rest, anchored=True, noise=TYPICAL_NOISE)
             left = correction.left_out(rest)
         most = max(len(group) for group in groups)
         return cls(nfs, law, correction, most, 100 * np.expm1(left[:, 0]))
@@ -84,16 +67,16 @@ class SharingModel:
         if not group:
             return 0.0
         loads = _loads(self.nfs, [group])
-        unknown = sum(one.executors * one.busy for one in group if one.nf not in self.nfs)
+        unknown = sum(member.executors * member.busy for member in group if member.nf not in self.nfs)
         loads[0, int(np.argmax(self.law))] += unknown
         smooth = float(np.exp(self.correction(_coordinates(np.array([own]), loads))[0, 0]))
         return max((1.0 + float(loads[0] @ self.law)) * smooth - 1.0, 0.0)
 
     def parts(self, own: float, group: Sequence[Sharer]) -> list[float]:
         """What each sharer adds, so that all together add up to `slowdown`; each alone otherwise decides its share."""
-        alone = [self.slowdown(own, [one]) for one in group]
+        alone = [self.slowdown(own, [member]) for member in group]
         total, together = sum(alone), self.slowdown(own, group)
-        return [together * one / total for one in alone] if total > 0 else [together / len(group)] * len(group)
+        return [together * time / total for time in alone] if total > 0 else [together / len(group)] * len(group)
 
     @property
     def error_pct(self) -> float:
@@ -124,9 +107,9 @@ def _loads(nfs: Sequence[str], groups: Sequence[Sequence[Sharer]]) -> Floats:
     """Busy executors of each of `nfs` in each group, shape (groups, nfs)."""
     loads = np.zeros((len(groups), len(nfs)))
     for row, group in enumerate(groups):
-        for one in group:
-            if one.nf in nfs:
-                loads[row, nfs.index(one.nf)] += one.executors * one.busy
+        for member in group:
+            if member.nf in nfs:
+                loads[row, nfs.index(member.nf)] += member.executors * member.busy
     return loads
 
 
@@ -139,18 +122,12 @@ def _coordinates(own: Floats, loads: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class KernelShare:
-    """The kernel of one NF.
-
-    Parameters
-    ----------
-    alone_us
-        Time of each of its minibatches with its SM for itself.
-    slowdowns
-        For each minibatch, by index of another NF: by which share it takes longer while that one's kernel runs.
-    """
+    """The kernel of one NF."""
 
     alone_us: tuple[float, ...]
+    """Time of each of its minibatches with its SM for itself."""
     slowdowns: tuple[dict[int, float], ...] = field(default=())
+    """For each minibatch, by index of another NF: by which share it takes longer while that one's kernel runs."""
 
     @property
     def longest_us(self) -> float:
@@ -169,8 +146,8 @@ class KernelShare:
 
 def as_arrays(shares: Sequence[KernelShare]) -> tuple[NDArray[np.int64], Floats, Floats]:
     """Where the minibatches of each NF begin, each one's time alone, and its slowdowns by NF (`tandem`)."""
-    parts = np.cumsum([0, *(len(one.alone_us) for one in shares)])
-    alone = np.concatenate([one.alone_us for one in shares])
+    parts = np.cumsum([0, *(len(share.alone_us) for share in shares)])
+    alone = np.concatenate([share.alone_us for share in shares])
     slowdowns = np.zeros((len(alone), len(shares)))
     for at, share in enumerate(shares):
         for part, slower in enumerate(share.slowdowns):

@@ -15,53 +15,36 @@ from profiles.traffic import ATTRIBUTES
 
 LEAST_US = 1e-3
 """Below the resolution of any clock: a stage that takes no time is taken for this."""
-ENOUGH = 8
+ENOUGH_MEASUREMENTS = 8
 """Measurements from which a smooth correction is fitted."""
-NOISE = 0.05
+TYPICAL_NOISE = 0.05
 """Typical variance of measurement noise as a share of the correction's."""
 
 
 @dataclass(frozen=True)
 class StageTime:
-    """Mean and p99 of one stage over batch and traffic.
-
-    Parameters
-    ----------
-    law
-        Its kind.
-    per_executor
-        Packets per executor.
-    coefficients
-        Of the law's terms, us. Shape (terms,).
-    correction
-        Logarithm of measured over the law's time.
-    tail
-        Logarithm of p99 over mean.
-    low, high
-        Range of each input as measured, shape (len(INPUTS),).
-    left_out_pct
-        Absolute error of each measured mean as predicted without it, %.
-    """
+    """Mean and p99 of one stage over batch and traffic."""
 
     law: Law
+    """Its kind."""
     per_executor: int
+    """Packets per executor."""
     coefficients: Floats
+    """Of the law's terms, us. Shape (terms,)."""
     correction: GaussianProcess
+    """Logarithm of measured over the law's time."""
     tail: GaussianProcess
+    """Logarithm of p99 over mean."""
     low: Floats
     high: Floats
+    """Range of each input as measured, shape (len(INPUTS),)."""
     left_out_pct: Floats
+    """Absolute error of each measured mean as predicted without it, %."""
 
     @classmethod
     def fit(cls, law: Law, per_executor: int, inputs: Floats, mean: Floats, p99: Floats) -> StageTime:
-        """Fit to measured means and p99s (us); a p99 that is NaN was not measured.
-
-        Parameters
-        ----------
-        inputs
-            Shape (N, len(INPUTS)).
-        mean, p99
-            Shape (N,).
+        """Fit to measured means and p99s (us); a p99 that is NaN was not measured. `inputs`: shape (N, len(INPUTS)).
+        `mean` and `p99`: shape (N,).
         """
         mean = np.maximum(mean, LEAST_US)
         coefficients = _line(terms(law, inputs, per_executor), mean)
@@ -71,14 +54,14 @@ class StageTime:
         settings = _settings(inputs)
         correction = GaussianProcess.none(at.shape[1])
         left = rest
-        if len(np.unique(settings)) >= ENOUGH:
-            correction = GaussianProcess.fit(at, rest, settings, anchored=True, noise=NOISE)
+        if len(np.unique(settings)) >= ENOUGH_MEASUREMENTS:
+            correction = GaussianProcess.fit(at, rest, settings, anchored=True, noise=TYPICAL_NOISE)
             left = correction.left_out(rest, settings)
         known = np.isfinite(p99)
         ratio = np.log(np.maximum(p99[known], mean[known]) / mean[known])[:, None]
         tail = GaussianProcess.none(at.shape[1])
         if known.any():
-            tail = GaussianProcess.fit(at[known], ratio, settings[known], noise=NOISE)
+            tail = GaussianProcess.fit(at[known], ratio, settings[known], noise=TYPICAL_NOISE)
         error = 100 * np.abs(np.expm1(left[:, 0]))
         return cls(law, per_executor, coefficients, correction, tail, inputs.min(axis=0), inputs.max(axis=0), error)
 
@@ -98,7 +81,7 @@ class StageTime:
         """Which of one row of inputs are outside what was measured, in words."""
         return [
             f"{name} {value:g} is outside the measured {low:g} to {high:g}"
-            for name, value, low, high in zip(INPUTS, inputs, self.low, self.high, strict=True)
+            for name, value, low, high in zip(STAGE_INPUTS, inputs, self.low, self.high, strict=True)
             if not low <= value <= high
         ]
 
@@ -157,9 +140,9 @@ def _settings(inputs: Floats) -> NDArray[np.intp]:
 # the slope also depends on the traffic, and a smooth correction (`stage_time`) follows whatever the line does not.
 
 
-INPUTS = ("count", *ATTRIBUTES)
+STAGE_INPUTS = ("count", *ATTRIBUTES)
 """Columns of the inputs of every stage: packets of the batch (of the minibatch for kernels), then the traffic."""
-KB = 1e-3
+KB_PER_BYTE = 1e-3
 """Sizes in terms are in units of 1,000 bytes, so that coefficients are of one order."""
 
 
@@ -183,9 +166,18 @@ def terms(law: Law, inputs: Floats, per_executor: int) -> Floats:
     count, _, size, mtbr = inputs.T
     ones = np.ones(len(inputs))
     if law is Law.TRANSFER:
-        return np.column_stack([ones, count, count * size * KB])
+        return np.column_stack([ones, count, count * size * KB_PER_BYTE])
     used = executors(count, per_executor)
-    return np.column_stack([ones, used, size * KB, used * size * KB, count * KB, used * size * mtbr * KB * KB])
+    return np.column_stack(
+        [
+            ones,
+            used,
+            size * KB_PER_BYTE,
+            used * size * KB_PER_BYTE,
+            count * KB_PER_BYTE,
+            used * size * mtbr * KB_PER_BYTE * KB_PER_BYTE,
+        ]
+    )
 
 
 def coordinates(law: Law, inputs: Floats, per_executor: int) -> Floats:

@@ -12,7 +12,7 @@ from predictor.gpu.prediction import LatencyErrors
 from predictor.gpu.sharing import SharingModel
 from predictor.gpu.stage_time import StageTime
 from predictor.model_folder import (
-    MANIFEST,
+    MANIFEST_FILE,
     TRAIN_AGAIN,
     check_files,
     read_arrays,
@@ -23,7 +23,7 @@ from predictor.model_folder import (
 from profiles import InputError, TestbedDescription
 from profiles.profile import write_json
 
-KIND, FORMAT = "gpu-latency", 1
+MODEL_KIND, GPU_MODEL_FORMAT = "gpu-latency", 1
 
 LoadedGpuModels = tuple[TestbedDescription, dict[str, GpuNfModel], WorkerModel, LatencyErrors, int]
 
@@ -31,7 +31,7 @@ LoadedGpuModels = tuple[TestbedDescription, dict[str, GpuNfModel], WorkerModel, 
 def holds_gpu_models(directory: Path) -> bool:
     """Whether the models in a folder are those of a GPU server."""
     try:
-        return bool(json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["kind"] == KIND)
+        return bool(json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["kind"] == MODEL_KIND)
     except (OSError, ValueError, TypeError, KeyError):
         return False
 
@@ -45,7 +45,13 @@ def save_gpu(
     seed: int,
 ) -> None:
     """Write everything aside, then rename; other files in the folder stay."""
-    manifest = {"kind": KIND, "format": FORMAT, "seed": seed, "nfs": list(models), "worker": worker.as_dict()}
+    manifest = {
+        "kind": MODEL_KIND,
+        "format": GPU_MODEL_FORMAT,
+        "seed": seed,
+        "nfs": list(models),
+        "worker": worker.as_dict(),
+    }
     with replace_models(directory, manifest) as aside:
         for name, model in models.items():
             _save_nf(model, aside / name)
@@ -56,10 +62,10 @@ def save_gpu(
 def load_gpu(directory: Path) -> LoadedGpuModels:
     """Everything that `save_gpu` wrote, or InputError."""
     manifest = read_manifest(directory)
-    if manifest.get("kind") != KIND:
+    if manifest.get("kind") != MODEL_KIND:
         hint = "train a profile of a GPU server: `placer train PROFILE --out MODELS`"
         raise InputError.of(str(directory), "holds throughput models, not models of a GPU server", hint=hint)
-    check_files(directory, manifest, (FORMAT,))
+    check_files(directory, manifest, (GPU_MODEL_FORMAT,))
     try:
         testbed = TestbedDescription.model_validate_json((directory / "testbed.json").read_bytes())
         models = {name: _load_nf(directory / name, name) for name in manifest["nfs"]}

@@ -17,17 +17,17 @@ from numpy.random import Generator
 
 from predictor.gpu.batching import Bursts
 from predictor.gpu.sharing import KernelShare, as_arrays
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
-BATCHES = 1500
+SLOWEST_NF_BATCHES = 1500
 """Batches of the slowest NF that are drawn."""
 MOST_BATCHES = 60_000
 """Of all NFs together; then fewer of each."""
 FEWEST_BATCHES = 200
 WARM_UP = 0.05
 """Share of the batches that fill the queues first and are not counted."""
-PACKETS, FEWEST_PACKETS, MOST_PACKETS = 12, 3, 24_000
+PACKETS_PER_BATCH, FEWEST_PACKETS, MOST_PACKETS = 12, 3, 24_000
 """Packets that are drawn of each batch: at most, at least, and about at most in all."""
 TAIL_Z = 2.3263478740408408
 """The 99th percentile of the normal distribution."""
@@ -37,34 +37,24 @@ PRE_SHARE = 0.5
 
 @dataclass(frozen=True)
 class BatchDemand:
-    """What the batches of one NF take, us.
-
-    Parameters
-    ----------
-    batch, rate_kpps, bursts
-        How its batches come: packets, offered rate, bursts of packets.
-    order
-        Its turn on the bus; smaller first.
-    pre_post, transfer, returned
-        Mean time of each.
-    kernel
-        Its minibatches.
-    tails
-        p99 over mean of pre/post, transfer, kernel and return.
-    receive
-        What the worker does besides for each batch, such as taking packets from the NIC.
-    """
+    """What the batches of one NF take, us."""
 
     batch: int
     rate_kpps: float
     bursts: Bursts
+    """How its batches come: packets, offered rate, bursts of packets."""
     order: float
+    """Its turn on the bus; smaller first."""
     pre_post: float
     transfer: float
     returned: float
+    """Mean time of each."""
     kernel: KernelShare
+    """Its minibatches."""
     tails: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    """p99 over mean of pre/post, transfer, kernel and return."""
     receive: float = 0.0
+    """What the worker does besides for each batch, such as taking packets from the NIC."""
 
     @property
     def period_us(self) -> float:
@@ -83,15 +73,9 @@ class SampledLatency:
     stages: tuple[float, ...]
 
 
-def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = BATCHES) -> list[SampledLatency]:
-    """The latency of each NF of a co-location; no resource may be overloaded.
-
-    Parameters
-    ----------
-    window
-        The most batches of an NF on their way.
-    batches
-        That are drawn of the slowest NF.
+def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = SLOWEST_NF_BATCHES) -> list[SampledLatency]:
+    """The latency of each NF of a co-location; no resource may be overloaded. `window`: the most batches of an NF on
+    their way. `batches`: that are drawn of the slowest NF.
     """
     counts = _counts(demands, batches)
     rng = [np.random.default_rng([17, at]) for at in range(len(demands))]
@@ -99,12 +83,12 @@ def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = BATCHE
         one.bursts.batches(one.batch, one.rate_kpps, count, draw)
         for one, count, draw in zip(demands, counts, rng, strict=True)
     ]
-    ends = [np.cumsum(one.periods_us) for one in gaps]
+    ends = [np.cumsum(gap.periods_us) for gap in gaps]
     taken = [_times(one, count, draw) for one, count, draw in zip(demands, counts, rng, strict=True)]
     first = np.cumsum([0, *counts])
     at = np.zeros((8, first[-1]))
     orders, rest = (
-        np.array([getattr(one, name) for one in demands], dtype=np.float64) for name in ("order", "receive")
+        np.array([getattr(demand, name) for demand in demands], dtype=np.float64) for name in ("order", "receive")
     )
     serve(
         first,
@@ -113,7 +97,7 @@ def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = BATCHE
         np.concatenate(ends),
         np.concatenate(taken, axis=1),
         rest,
-        *as_arrays([one.kernel for one in demands]),
+        *as_arrays([demand.kernel for demand in demands]),
         at,
     )
     result = []
@@ -121,27 +105,27 @@ def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = BATCHE
         skip = int(WARM_UP * counts[nf])
         mine = at[:, first[nf] + skip : first[nf + 1]]
         end = ends[nf][skip:]
-        packets_each = max(FEWEST_PACKETS, min(PACKETS, MOST_PACKETS // counts[nf]))
+        packets_each = max(FEWEST_PACKETS, min(PACKETS_PER_BATCH, MOST_PACKETS // counts[nf]))
         waits = gaps[nf].waits_us(skip, packets_each, rng[nf])
         stages = (
-            float(waits.mean() + (mine[TAKEN] - end).mean()),
-            float((mine[ON_WORKER] - mine[TAKEN] + mine[DONE] - mine[RETURNED]).mean()),
+            float(waits.mean() + (mine[BATCH_TAKEN] - end).mean()),
+            float((mine[ON_WORKER] - mine[BATCH_TAKEN] + mine[BATCH_DONE] - mine[BATCH_RETURNED]).mean()),
             float((mine[ON_BUS] - mine[ON_WORKER]).mean()),
             float((mine[ON_CARD] - mine[ON_BUS]).mean()),
-            float((mine[KERNEL] - mine[ON_CARD]).mean()),
-            float((mine[KERNEL_END] - mine[KERNEL]).mean()),
-            float((mine[RETURNED] - mine[KERNEL_END]).mean()),
+            float((mine[KERNEL_BEGIN] - mine[ON_CARD]).mean()),
+            float((mine[KERNEL_END] - mine[KERNEL_BEGIN]).mean()),
+            float((mine[BATCH_RETURNED] - mine[KERNEL_END]).mean()),
         )
-        packets = waits + (mine[DONE] - end)[:, None]
+        packets = waits + (mine[BATCH_DONE] - end)[:, None]
         p50, p99 = np.quantile(packets, [0.5, 0.99]).tolist()
-        batching = float(np.quantile(waits + (mine[TAKEN] - end)[:, None], 0.99))
+        batching = float(np.quantile(waits + (mine[BATCH_TAKEN] - end)[:, None], 0.99))
         result.append(SampledLatency(float(packets.mean()), p50, p99, batching, stages))
     return result
 
 
 def _counts(demands: Sequence[BatchDemand], batches: int) -> list[int]:
     """Batches of each NF in the same time."""
-    periods = np.array([one.period_us for one in demands])
+    periods = np.array([demand.period_us for demand in demands])
     horizon = batches * periods.max()
     horizon *= min(1.0, MOST_BATCHES / (horizon / periods).sum())
     return [max(FEWEST_BATCHES, int(count)) for count in horizon / periods]
@@ -165,16 +149,16 @@ def _times(demand: BatchDemand, count: int, rng: Generator) -> Floats:
 # the order in which they come. The batches of an NF never overtake each other.
 
 
-TAKEN, ON_WORKER, ON_BUS, ON_CARD, KERNEL, KERNEL_END, RETURNED, DONE = range(8)
+BATCH_TAKEN, ON_WORKER, ON_BUS, ON_CARD, KERNEL_BEGIN, KERNEL_END, BATCH_RETURNED, BATCH_DONE = range(8)
 """Rows of the result: when the worker takes a batch, is done before the GPU, when the batch gets the bus, is on the
 card, when its kernel begins and ends, when the batch is back, and when the worker is done with it."""
-IDLE, PRE, REST, POST = range(4)
+WORKER_IDLE, WORKER_PRE, WORKER_REST, WORKER_POST = range(4)
 """What a worker does."""
-END = 1e-6
+ENDED_SHARE = 1e-6
 """A kernel of which a smaller share is left has ended: times are rounded."""
 
 
-@compiled
+@compile_kernel
 def time_beside(nf, part_of, alone, slowdowns, running):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The time of the kernel of one NF, its longest minibatch, while these NFs' kernels run."""
     longest = 0.0
@@ -187,7 +171,7 @@ def time_beside(nf, part_of, alone, slowdowns, running):  # type: ignore[no-unty
     return longest
 
 
-@compiled
+@compile_kernel
 def next_on_bus(now, first, orders, head, asked, times):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The NF whose batch gets a free bus: the smallest order, then who asked first; -1 where none waits."""
     best = -1
@@ -201,7 +185,7 @@ def next_on_bus(now, first, orders, head, asked, times):  # type: ignore[no-unty
     return best
 
 
-@compiled
+@compile_kernel
 def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, at):  # type: ignore[no-untyped-def]  # noqa: C901  # pragma: no cover - compiled
     """Serve every batch, from event to event.
 
@@ -241,17 +225,17 @@ def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, 
     while True:
         # 1. begin all that can begin now
         for nf in range(count):
-            if doing[nf] == IDLE:
+            if doing[nf] == WORKER_IDLE:
                 if finished[nf] < seen[nf]:
-                    doing[nf] = POST
+                    doing[nf] = WORKER_POST
                     free[nf] = now + taken[4, finished[nf]]
                 elif started[nf] < first[nf + 1] and ready[started[nf]] <= now and started[nf] - finished[nf] < window:
-                    doing[nf] = PRE
-                    at[TAKEN, started[nf]] = now
+                    doing[nf] = WORKER_PRE
+                    at[BATCH_TAKEN, started[nf]] = now
                     free[nf] = now + taken[0, started[nf]]
             if not running[nf] and run[nf] < arrived[nf]:
                 running[nf], left[nf] = True, 1.0
-                at[KERNEL, run[nf]] = now
+                at[KERNEL_BEGIN, run[nf]] = now
         if on_bus < 0:
             on_bus = next_on_bus(now, first, orders, sent, asked, at[ON_WORKER])
             if on_bus >= 0:
@@ -267,7 +251,7 @@ def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, 
                 rate[nf] = 1.0 / (time_beside(nf, part_of, alone, slowdowns, running) * taken[2, run[nf]])
         time = min(bus_free, back_free)
         for nf in range(count):
-            if doing[nf] != IDLE:
+            if doing[nf] != WORKER_IDLE:
                 time = min(time, free[nf])
             elif started[nf] < first[nf + 1] and started[nf] - finished[nf] < window:
                 time = min(time, ready[started[nf]])
@@ -281,19 +265,19 @@ def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, 
         now = max(now, time)
         # 3. end what ends then
         for nf in range(count):
-            if doing[nf] != IDLE and free[nf] <= now:
-                if doing[nf] == PRE:
+            if doing[nf] != WORKER_IDLE and free[nf] <= now:
+                if doing[nf] == WORKER_PRE:
                     at[ON_WORKER, started[nf]] = now
                     started[nf] += 1
                     asked[nf] += 1
-                    doing[nf], free[nf] = REST, now + rest[nf]
-                elif doing[nf] == POST:
-                    at[DONE, finished[nf]] = now
+                    doing[nf], free[nf] = WORKER_REST, now + rest[nf]
+                elif doing[nf] == WORKER_POST:
+                    at[BATCH_DONE, finished[nf]] = now
                     finished[nf] += 1
-                    doing[nf] = IDLE
-                if doing[nf] == REST and free[nf] <= now:
-                    doing[nf] = IDLE
-            if running[nf] and left[nf] <= END:
+                    doing[nf] = WORKER_IDLE
+                if doing[nf] == WORKER_REST and free[nf] <= now:
+                    doing[nf] = WORKER_IDLE
+            if running[nf] and left[nf] <= ENDED_SHARE:
                 running[nf] = False
                 at[KERNEL_END, run[nf]] = now
                 run[nf] += 1
@@ -304,7 +288,7 @@ def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, 
             arrived[on_bus] += 1
             on_bus, bus_free = -1, np.inf
         if back_free <= now:
-            at[RETURNED, back[on_way_back]] = now
+            at[BATCH_RETURNED, back[on_way_back]] = now
             back[on_way_back] += 1
             seen[on_way_back] += 1
             on_way_back, back_free = -1, np.inf

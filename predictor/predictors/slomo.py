@@ -24,7 +24,7 @@ from predictor.regression.significant import significant
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import Workload
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT
+from profiles.profile import KPPS_COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,24 +32,17 @@ if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
 
 
-REACH = 0.2
+EXTRAPOLATION_REACH = 0.2
 """Relative change of the flow count over which the extrapolation holds."""
-ENOUGH = 40
-STAGES, SEEDS = 100, 3
+ENOUGH_RUNS = 40
+BOOSTING_STAGES, BOOSTING_SEEDS = 100, 3
 
 
 @PREDICTORS.register("slomo")
 class SlomoPredictor(Predictor):
-    """Gradient boosting on the competitors' counters at default traffic.
-
-    Parameters
-    ----------
-    nfs
-        The NF models, from which solo throughput is taken.
-    default
-        The traffic of training, as an array of shape (3,).
-    memory
-        Per NF, the logarithm of throughput (kpps) at that traffic.
+    """Gradient boosting on the competitors' counters at default traffic. `nfs`: the NF models, from which solo
+    throughput is taken. `default`: the traffic of training, as an array of shape (3,). `memory`: per NF, the logarithm
+    of throughput (kpps) at that traffic.
     """
 
     supports_risk: ClassVar[bool] = False
@@ -67,10 +60,10 @@ class SlomoPredictor(Predictor):
             rows, exact = _near(profile.nfs[name], default)
             if exact < len(rows):
                 warn(f"{name}: {exact} runs next to mem-bench at default traffic; SLOMO uses the nearest {len(rows)}")
-            logarithm = np.log(rows[THROUGHPUT].to_numpy(dtype=np.float64))
+            logarithm = np.log(rows[KPPS_COLUMN].to_numpy(dtype=np.float64))
             if model.solo:
                 logarithm += np.log(model.base_kpps(default[None, :]) / model.base_kpps(traffic_of(rows)))
-            memory[name] = _boosted(counters_of(rows), significant(logarithm, of=1.0), seed)
+            memory[name] = _boost(counters_of(rows), significant(logarithm, of=1.0), seed)
         return cls(nfs, default, memory)
 
     def save(self, folder: Path) -> None:
@@ -126,7 +119,9 @@ class SlomoPredictor(Predictor):
         """Throughput at default traffic, scaled by solo throughput within the reach of the extrapolation."""
         model, default = self._nfs[nf], np.tile(self._default, (len(traffic), 1))
         reached = default.copy()
-        reached[:, 0] = np.clip(traffic[:, 0], default[:, 0] * (1 - REACH), default[:, 0] * (1 + REACH))
+        reached[:, 0] = np.clip(
+            traffic[:, 0], default[:, 0] * (1 - EXTRAPOLATION_REACH), default[:, 0] * (1 + EXTRAPOLATION_REACH)
+        )
         alone = model.solo_kpps(default)
         scaled: Floats = (
             np.minimum(np.exp(self._memory[nf].predict(counters)), alone) * model.solo_kpps(reached) / alone
@@ -139,9 +134,14 @@ def _near(nf: NfProfile, default: Floats) -> tuple[pd.DataFrame, int]:
     wanted, rows = np.log(np.maximum(default[:2], 1.0)), np.log(np.maximum(traffic_of(nf.memory)[:, :2], 1.0))
     away = np.abs(rows - wanted).sum(axis=1)
     exact = int((away < 1e-6).sum())
-    nearest = np.argsort(away, kind="stable")[: max(exact, ENOUGH)]
+    nearest = np.argsort(away, kind="stable")[: max(exact, ENOUGH_RUNS)]
     return nf.memory.iloc[nearest], exact
 
 
-def _boosted(counters: Floats, logarithm: Floats, seed: int) -> Trees:
-    return Trees.of([fit_stages(counters, logarithm, STAGES, seed=seed * SEEDS + offset) for offset in range(SEEDS)])
+def _boost(counters: Floats, logarithm: Floats, seed: int) -> Trees:
+    return Trees.of(
+        [
+            fit_stages(counters, logarithm, BOOSTING_STAGES, seed=seed * BOOSTING_SEEDS + offset)
+            for offset in range(BOOSTING_SEEDS)
+        ]
+    )

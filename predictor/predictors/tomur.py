@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.calibration import NEAR, Conditions
+from predictor.contention.calibration import NEAR_LENGTH, Conditions
 from predictor.contention.correcting import Corrected, Corrections, correct, corrections_of
 from predictor.contention.equilibrium import Equilibrium, EquilibriumModel
 from predictor.contention.execution import COMPOSITIONS
 from predictor.contention.left_out import LeftOutCoLocation, rows_left_out
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
-from predictor.registry import ALONE, PREDICTORS, Prediction, Predictor, Warn
+from predictor.registry import PREDICTORS, SOLO_ERROR, Prediction, Predictor, Warn
 from predictor.tables import contention_of, counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.arrays import Floats
@@ -33,23 +33,17 @@ if TYPE_CHECKING:
 
 MEASURED_NEAR = 0.7
 """Share of the usual spread below which measured co-locations count as correcting a prediction."""
-SOLVED = 100_000
+MOST_SOLVED = 100_000
 """Co-locations whose throughputs are kept for the next question."""
-NOTICEABLE = 0.005
+NOTICEABLE_DROP = 0.005
 """Share of throughput from which a drop makes its resource the bottleneck."""
 
 
 @PREDICTORS.register("tomur")
 class TomurPredictor(Predictor):
-    """Multi-resource prediction from the NF models alone.
-
-    Parameters
-    ----------
-    nfs
-        The NF models.
-    composition
-        A name in `COMPOSITIONS` for all NFs, such as the strawmen `sum` and `min`; each NF's own pattern when None,
-        which alone is corrected by measured co-runs.
+    """Multi-resource prediction from the NF models alone. `nfs`: the NF models. `composition`: a name in `COMPOSITIONS`
+    for all NFs, such as the strawmen `sum` and `min`; each NF's own pattern when None, which alone is corrected by
+    measured co-runs.
     """
 
     def __init__(self, nfs: Mapping[str, NfModel], *, composition: str | None = None) -> None:
@@ -133,7 +127,7 @@ class TomurPredictor(Predictor):
     def alone_spread(self, workloads: Sequence[Workload]) -> Floats:
         rows = self._table.rows(workloads)
         known: Floats = self._table.alone_spread[rows]
-        return np.where(known > 0, known, ALONE)
+        return np.where(known > 0, known, SOLO_ERROR)
 
     def left_out(self, default: TrafficProfile) -> Mapping[CoLocation, LeftOutCoLocation]:
         """Measured co-locations at default traffic, each as predicted from the others."""
@@ -148,8 +142,8 @@ class TomurPredictor(Predictor):
         uncorrected = TomurPredictor({name: replace(model, neighbours=None) for name, model in self._nfs.items()})
         estimates = uncorrected._estimates(list(by_co_location))
         kpps, spread = np.concatenate(estimates).T
-        alone = self.solo([one for key in by_co_location for one in key])
-        rows = [of_nf[one.nf] for key, of_nf in by_co_location.items() for one in key]
+        alone = self.solo([workload for key in by_co_location for workload in key])
+        rows = [of_nf[workload.nf] for key, of_nf in by_co_location.items() for workload in key]
         error, left, deviation, noise = np.array([(row.error, row.left, row.deviation, row.noise) for row in rows]).T
         measured = kpps * np.exp(spread * error)
         predicted = np.minimum(kpps * np.exp(spread * (error - left)), alone)
@@ -165,7 +159,7 @@ class TomurPredictor(Predictor):
         Placement asks for the same co-locations at several risks, so what was solved is kept.
         """
         keys = [tuple(co_location) for co_location in co_locations]
-        if len(self._solved) > SOLVED:
+        if len(self._solved) > MOST_SOLVED:
             self._solved.clear()
         if missing := [key for key in dict.fromkeys(keys) if key not in self._solved]:
             equilibrium = self._model.solve(missing)
@@ -180,7 +174,7 @@ class TomurPredictor(Predictor):
         equilibrium = self._model.solve(co_locations)
         batch = equilibrium.batch
         corrected = self._corrected(equilibrium, batch.occupied, certainty=True)
-        calibrated = (corrected.near >= NEAR) | (corrected.left < MEASURED_NEAR)
+        calibrated = (corrected.near >= NEAR_LENGTH) | (corrected.left < MEASURED_NEAR)
         low, high = np.ones(calibrated.shape), np.ones(calibrated.shape)
         positions = np.nonzero(batch.occupied)
         for name, rows in self._table.by_nf(batch.member[positions]):
@@ -210,9 +204,9 @@ class TomurPredictor(Predictor):
                 throughput,
                 alone,
                 (lost := dict(zip(names, row, strict=True))),
-                max(lost, key=lambda name: lost[name]) if max(row) > NOTICEABLE * alone else "cpu",
-                low_kpps=_known(throughput * below),
-                high_kpps=_known(throughput * above),
+                max(lost, key=lambda name: lost[name]) if max(row) > NOTICEABLE_DROP * alone else "cpu",
+                low_kpps=_none_if_nan(throughput * below),
+                high_kpps=_none_if_nan(throughput * above),
                 extrapolated=model.is_extrapolated(TrafficProfile(*attributes)),
                 calibrated=applied,
             )
@@ -277,8 +271,8 @@ class TomurPredictor(Predictor):
             solo,
             {name: drops[name] for name in uses},
             _bottleneck(solo, {name: drops[name] for name in uses}, {name: bound[name] for name in uses}),
-            low_kpps=_known(kpps * low),
-            high_kpps=_known(kpps * high),
+            low_kpps=_none_if_nan(kpps * low),
+            high_kpps=_none_if_nan(kpps * high),
             extrapolated=model.is_extrapolated(workload.traffic),
             calibrated=bool(calibrated),
         )
@@ -292,7 +286,7 @@ def _flat(estimates: Sequence[Floats], co_locations: Sequence[Sequence[Workload]
 
 def _split(values: Floats, estimates: Sequence[Floats]) -> list[Floats]:
     """The values of each co-location."""
-    ends = np.cumsum([len(one) for one in estimates], dtype=np.intp).tolist()
+    ends = np.cumsum([len(estimate) for estimate in estimates], dtype=np.intp).tolist()
     return [values[end - len(one) : end] for end, one in zip(ends, estimates, strict=True)]
 
 
@@ -304,14 +298,14 @@ def _by_nf(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
         yield name, np.flatnonzero(numbers == number)
 
 
-def _known(kpps: float) -> float | None:
+def _none_if_nan(kpps: float) -> float | None:
     return None if math.isnan(kpps) else kpps
 
 
 def _bottleneck(solo: float, drops: Mapping[str, float], bound: Mapping[str, float]) -> str:
     """The resource with the largest drop; where no drop is noticeable, the stage that is slowest alone."""
     worst = max(drops, key=lambda name: drops[name])
-    if drops[worst] > NOTICEABLE * solo:
+    if drops[worst] > NOTICEABLE_DROP * solo:
         return worst
     slowest = min(bound, key=lambda name: bound[name])
     return "cpu" if slowest == "memory" else slowest

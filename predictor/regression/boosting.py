@@ -13,67 +13,50 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import compiled, fill, padded
+from predictor.regression.compiled import compile_kernel, fill, pad
 from profiles.arrays import Floats
 from profiles.shown import Shown
 
 Rows = NDArray[np.intp]
 
-STAGES = 80
-SUBSAMPLE, LEAST_IN_LEAF = 0.7, 2
-SEEDS = 3
-FOLDS = 4
-ENOUGH = 10
+BOOSTING_STAGES = 80
+SUBSAMPLE_SHARE, LEAST_IN_LEAF = 0.7, 2
+ENSEMBLE_SEEDS = 3
+CROSS_VALIDATION_FOLDS = 4
+ENOUGH_RUNS = 10
 """Runs below which there are no trees."""
 
 
 @dataclass(frozen=True)
 class Boosted:
-    """Trees that correct another model.
-
-    Parameters
-    ----------
-    trees
-        The mean of ensembles that differ in their random subsamples.
-    stages
-        Trees per ensemble; 0 where boosting did not help.
-    unseen
-        Their contribution to each row when its setting is left out of training, shape (N,).
-    """
+    """Trees that correct another model."""
 
     trees: Trees
+    """The mean of ensembles that differ in their random subsamples."""
     stages: int
+    """Trees per ensemble; 0 where boosting did not help."""
     unseen: Floats
+    """Their contribution to each row when its setting is left out of training, shape (N,)."""
 
 
 def boost(
     features: Floats, left: Floats, settings: Rows, seed: int, *, left_by: Callable[[Rows], Floats] | None = None
 ) -> Boosted:
-    """Learn the residuals of another model.
-
-    Parameters
-    ----------
-    features, left
-        Shapes (N, features) and (N,).
-    settings
-        Equal numbers for runs of one setting, shape (N,).
-    seed
-        Seeds folds and subsamples.
-    left_by
-        Residuals of every row when the other model learns from some rows only, shape (N,); None where it does not
-        learn from these rows at all.
+    """Learn the residuals of another model. `features` and `left`: shapes (N, features) and (N,). `settings`: equal
+    numbers for runs of one setting, shape (N,). `seed`: seeds folds and subsamples. `left_by`: residuals of every row
+    when the other model learns from some rows only, shape (N,); None where it does not learn from these rows at all.
     """
-    missed, added = np.empty((len(left), STAGES + 1)), np.zeros((len(left), STAGES + 1))
-    folds = list(_folds(settings, seed)) if len(left) >= ENOUGH else []
+    missed, added = np.empty((len(left), BOOSTING_STAGES + 1)), np.zeros((len(left), BOOSTING_STAGES + 1))
+    folds = list(_folds(settings, seed)) if len(left) >= ENOUGH_RUNS else []
     for kept, out in folds:
         target = left if left_by is None else left_by(kept)
-        fitted = _fit(features[kept], target[kept], STAGES, seed)
+        fitted = _fit(features[kept], target[kept], BOOSTING_STAGES, seed)
         added[out, 1:] = np.column_stack(list(fitted.predictions(features[out])))
         missed[out] = target[out, None] - added[out]
     stages = _best(missed**2, settings) if folds else 0
     if not stages:
         return Boosted(Trees.none(features.shape[1]), 0, added[:, 0])
-    models = [_fit(features, left, stages, seed * SEEDS + offset) for offset in range(SEEDS)]
+    models = [_fit(features, left, stages, seed * ENSEMBLE_SEEDS + offset) for offset in range(ENSEMBLE_SEEDS)]
     return Boosted(Trees.of(models), stages, added[:, stages])
 
 
@@ -89,13 +72,13 @@ def _best(squared: Floats, settings: Rows) -> int:
 
 
 def _fit(features: Floats, target: Floats, stages: int, seed: int) -> Stages:
-    return fit_stages(features, target, stages, seed=seed, subsample=SUBSAMPLE, min_samples_leaf=LEAST_IN_LEAF)
+    return fit_stages(features, target, stages, seed=seed, subsample=SUBSAMPLE_SHARE, min_samples_leaf=LEAST_IN_LEAF)
 
 
 def _folds(settings: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:
     """Rows to learn from and rows left out, each setting as a whole."""
     _, setting = np.unique(settings, return_inverse=True)
-    fold = np.random.default_rng(seed).permutation(np.arange(setting.max() + 1) % FOLDS)[setting]
+    fold = np.random.default_rng(seed).permutation(np.arange(setting.max() + 1) % CROSS_VALIDATION_FOLDS)[setting]
     for at in np.unique(fold):
         if (fold != at).any():
             yield np.flatnonzero(fold != at), np.flatnonzero(fold == at)
@@ -108,52 +91,36 @@ def _folds(settings: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:
 # bit.
 
 
-RATE = 0.1
+LEARNING_RATE = 0.1
 """The share of each tree that is added."""
-DEPTH = 3
+TREE_DEPTH = 3
 
 
 @dataclass(frozen=True)
 class Stages:
-    """Trees to add up.
-
-    Parameters
-    ----------
-    base
-        The prediction before any tree.
-    trees
-        scikit-learn's `tree_` of each stage.
-    features
-        How many features a row has.
-    """
+    """Trees to add up."""
 
     base: float
+    """The prediction before any tree."""
     trees: Sequence[Any]
+    """scikit-learn's `tree_` of each stage."""
     features: int
+    """How many features a row has."""
 
     def predictions(self, features: Floats) -> Iterator[Floats]:
         """The prediction for each row, shape (N,), after each stage."""
         rows, predicted = np.asarray(features, dtype=np.float32), np.full(len(features), self.base)
         for tree in self.trees:
-            predicted = predicted + _added(tree, rows)
+            predicted = predicted + _sum_leaves(tree, rows)
             yield predicted
 
 
 def fit_stages(
     features: Floats, target: Floats, stages: int, *, seed: int, subsample: float = 1.0, min_samples_leaf: int = 1
 ) -> Stages:
-    """Learn `target`, shape (N,), from `features`, shape (N, features).
-
-    Parameters
-    ----------
-    stages
-        How many trees.
-    seed
-        Seeds subsamples, and the order in which features of equal gain are looked at.
-    subsample
-        The share of the rows that each tree learns from.
-    min_samples_leaf
-        The fewest rows of a leaf.
+    """Learn `target`, shape (N,), from `features`, shape (N, features). `stages`: how many trees. `seed`: seeds
+    subsamples, and the order in which features of equal gain are looked at. `subsample`: the share of the rows that
+    each tree learns from. `min_samples_leaf`: the fewest rows of a leaf.
     """
     import sklearn
     from sklearn.tree import DecisionTreeRegressor
@@ -166,15 +133,15 @@ def fit_stages(
             left, kept = target - predicted, np.arange(count)
             if subsample < 1.0:
                 kept = _sample(random.uniform(size=count), max(1, int(subsample * count)))
-            model = DecisionTreeRegressor(max_depth=DEPTH, min_samples_leaf=min_samples_leaf, random_state=random)
+            model = DecisionTreeRegressor(max_depth=TREE_DEPTH, min_samples_leaf=min_samples_leaf, random_state=random)
             tree = model.fit(rows[kept], left[kept], check_input=False).tree_
-            predicted += _added(tree, rows)
+            predicted += _sum_leaves(tree, rows)
             trees.append(tree)
     return Stages(base, trees, rows.shape[1])
 
 
-def _added(tree: Any, rows: NDArray[np.float32]) -> Floats:
-    added: Floats = RATE * tree.value[:, 0, 0].take(tree.apply(rows))
+def _sum_leaves(tree: Any, rows: NDArray[np.float32]) -> Floats:
+    added: Floats = LEARNING_RATE * tree.value[:, 0, 0].take(tree.apply(rows))
     return added
 
 
@@ -194,7 +161,7 @@ def _sample(draws: Floats, size: int) -> NDArray[np.intp]:
 # of comparisons for every row, which the compiler turns into vector instructions over blocks of rows.
 
 
-NODES, LEAVES = 2**DEPTH - 1, 2**DEPTH
+TREE_NODES, TREE_LEAVES = 2**TREE_DEPTH - 1, 2**TREE_DEPTH
 ROWS_AT_ONCE = 256
 
 
@@ -203,26 +170,18 @@ class Trees(Shown):
     """An ensemble of trees no deeper than three.
 
     The children of node k are 2k + 1, taken when the node's feature is at most its threshold, and 2k + 2.
-
-    Parameters
-    ----------
-    base
-        The prediction before any tree.
-    tested
-        Feature per tree and inner node. Shape (trees, 7).
-    thresholds
-        Likewise; inf where the tree is shallower. Shape (trees, 7).
-    leaves
-        Value per tree and leaf, from left to right. Shape (trees, 8).
-    features
-        How many features a row has.
     """
 
     base: float
+    """The prediction before any tree."""
     tested: NDArray[np.int64]
+    """Feature per tree and inner node. Shape (trees, 7)."""
     thresholds: Floats
+    """Likewise; inf where the tree is shallower. Shape (trees, 7)."""
     leaves: Floats
+    """Value per tree and leaf, from left to right. Shape (trees, 8)."""
     features: int
+    """How many features a row has."""
 
     @classmethod
     def of(cls, models: Sequence[Stages]) -> Trees:
@@ -230,20 +189,20 @@ class Trees(Shown):
         fitted = [tree for model in models for tree in model.trees]
         trees = cls(
             float(np.mean([model.base for model in models])),
-            np.zeros((len(fitted), NODES), dtype=np.int64),
-            np.full((len(fitted), NODES), np.inf),
-            np.zeros((len(fitted), LEAVES)),
+            np.zeros((len(fitted), TREE_NODES), dtype=np.int64),
+            np.full((len(fitted), TREE_NODES), np.inf),
+            np.zeros((len(fitted), TREE_LEAVES)),
             models[0].features,
         )
         for index, tree in enumerate(fitted):
-            trees._lay_out(index, tree, RATE / len(models))
+            trees._lay_out(index, tree, LEARNING_RATE / len(models))
         return trees
 
     @classmethod
     def none(cls, features: int) -> Trees:
         """No trees: zero everywhere."""
-        tested = np.zeros((0, NODES), dtype=np.int64)
-        return cls(0.0, tested, np.zeros((0, NODES)), np.zeros((0, LEAVES)), features)
+        tested = np.zeros((0, TREE_NODES), dtype=np.int64)
+        return cls(0.0, tested, np.zeros((0, TREE_NODES)), np.zeros((0, TREE_LEAVES)), features)
 
     def predict(self, rows: Floats) -> Floats:
         """The prediction for each of `rows`, shape (N, features); equal to scikit-learn's to rounding."""
@@ -266,17 +225,13 @@ class Trees(Shown):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Floats]) -> Trees:
-        """The ensemble that `as_arrays` returned.
-
-        Raises
-        ------
-        ValueError
-            When the arrays do not make trees over that many features.
+        """The ensemble that `as_arrays` returned. Raises `ValueError` when the arrays do not make trees over that many
+        features.
         """
         tested, features = arrays["tested"].astype(np.int64), int(arrays["features"][0])
         thresholds, leaves = (np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("thresholds", "leaves"))
         shapes = (tested.shape[1:], thresholds.shape, leaves.shape)
-        if shapes != ((NODES,), tested.shape, (len(tested), LEAVES)):
+        if shapes != ((TREE_NODES,), tested.shape, (len(tested), TREE_LEAVES)):
             raise ValueError(f"arrays of shape {tested.shape}, {thresholds.shape} and {leaves.shape} do not form trees")
         # compiled code checks no bounds
         if ((tested < 0) | (tested >= features)).any():
@@ -285,14 +240,14 @@ class Trees(Shown):
 
     def _lay_out(self, index: int, tree: Any, weight: float) -> None:
         """Write a fitted tree into row `index`; a leaf above the lowest level fills all places below it."""
-        if tree.max_depth > DEPTH:
-            raise ValueError(f"a tree of depth {tree.max_depth}, at most {DEPTH} can be evaluated")
+        if tree.max_depth > TREE_DEPTH:
+            raise ValueError(f"a tree of depth {tree.max_depth}, at most {TREE_DEPTH} can be evaluated")
         below = [(0, 0)]
         while below:
             node, place = below.pop()
             inner = tree.children_left[node] >= 0
-            if place >= NODES:
-                self.leaves[index, place - NODES] = weight * tree.value[node, 0, 0]
+            if place >= TREE_NODES:
+                self.leaves[index, place - TREE_NODES] = weight * tree.value[node, 0, 0]
                 continue
             if inner:
                 self.tested[index, place] = tree.feature[node]
@@ -317,15 +272,15 @@ class Forests(NamedTuple):
 def forests_of(ensembles: Sequence[Trees]) -> Forests:
     """The ensembles as compiled code reads them."""
     return Forests(
-        base=np.array([one.base for one in ensembles]),
-        tested=padded([one.tested for one in ensembles]),
-        thresholds=padded([one.thresholds for one in ensembles]),
-        leaves=padded([one.leaves for one in ensembles]),
-        size=np.array([len(one.leaves) for one in ensembles], dtype=np.int64),
+        base=np.array([ensemble.base for ensemble in ensembles]),
+        tested=pad([ensemble.tested for ensemble in ensembles]),
+        thresholds=pad([ensemble.thresholds for ensemble in ensembles]),
+        leaves=pad([ensemble.leaves for ensemble in ensembles]),
+        size=np.array([len(ensemble.leaves) for ensemble in ensembles], dtype=np.int64),
     )
 
 
-@compiled
+@compile_kernel
 def add_leaves(columns, tested, thresholds, leaves, total):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Add to `total`, shape (N,), the leaf of every tree that each of `columns`, shape (features, N), falls into."""
     for start in range(0, len(total), ROWS_AT_ONCE):
@@ -355,7 +310,7 @@ def add_leaves(columns, tested, thresholds, leaves, total):  # type: ignore[no-u
                 block[row] += right if x0[row] > t0 else left
 
 
-@compiled
+@compile_kernel
 def write_sums(forests, which, columns, total):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `total` the prediction of one ensemble for each of `columns`, shape (features, N)."""
     fill(total, forests.base[which])

@@ -19,38 +19,38 @@ from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
 
-FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
+KERNEL_FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
 """Where kernels are."""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 """The natural logarithm of 2 in two parts, so that multiples of it subtract without rounding."""
-ROUNDS = 1.5 * 2**52
+ROUNDING_SUMMAND = 1.5 * 2**52
 """Adding and subtracting it rounds to an integer, which then is in the lowest bits."""
-LEAST = -708.0
+LEAST_EXPONENT = -708.0
 """The exponent of about the smallest normal number."""
 
 
-def compiled(kernel: Kernel) -> Kernel:
+def compile_kernel(kernel: Kernel) -> Kernel:
     """The kernel as machine code; where nothing may be written it is compiled anew in every process."""
-    return _compiled(kernel, {"contract"})
+    return _compile(kernel, {"contract"})
 
 
 def reducing(kernel: Kernel) -> Kernel:
     """As `compiled`; sums are added in any order, so that they become vector instructions."""
-    return _compiled(kernel, {"contract", "reassoc"})
+    return _compile(kernel, {"contract", "reassoc"})
 
 
 def exact(kernel: Kernel) -> Kernel:
     """As `compiled`; every operation is rounded by itself and in the order written, so to the same bits everywhere."""
-    return _compiled(kernel, set())
+    return _compile(kernel, set())
 
 
-def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
-    return cached(njit(error_model="numpy", fastmath=fastmath)(kernel), FOLDERS)
+def _compile(kernel: Kernel, fastmath: set[str]) -> Kernel:
+    return cache_kernel(njit(error_model="numpy", fastmath=fastmath)(kernel), KERNEL_FOLDERS)
 
 
-def cached(made: Any, folders: tuple[Path, ...]) -> Kernel:
+def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
     """A kernel that Numba has made, kept on disk until a file of the folders changes, which hold all that it calls.
 
     Numba alone looks at the file of the kernel, although kernels of other files are compiled into it. Where nothing may
@@ -103,7 +103,7 @@ def _sources(folders: tuple[Path, ...]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def padded(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def pad(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """The arrays one after the other along a new first axis, each padded with zeros to the largest.
 
     There is at least one, and all have as many axes.
@@ -114,16 +114,16 @@ def padded(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return together
 
 
-@compiled
+@compile_kernel
 def exponential(exponent):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """e to the power of a number that is not positive, to an error of 2e-16.
 
     The C library's function is called number by number; this one becomes vector instructions: e^x = 2^n e^r, where n is
     an integer and e^r, with r between -0.35 and 0.35, its Taylor series.
     """
-    exponent = max(exponent, LEAST)
-    shifted = exponent * LOG2_E + ROUNDS
-    times = shifted - ROUNDS
+    exponent = max(exponent, LEAST_EXPONENT)
+    shifted = exponent * LOG2_E + ROUNDING_SUMMAND
+    times = shifted - ROUNDING_SUMMAND
     rest = (exponent - times * LN2_HIGH) - times * LN2_LOW
     series = 1.0 / 6227020800.0
     series = series * rest + 1.0 / 479001600.0
@@ -146,21 +146,21 @@ def exponential(exponent):  # type: ignore[no-untyped-def]  # pragma: no cover -
 # Numba compiles an expression on arrays for seconds, with the text of every error it might raise; loops take none
 
 
-@compiled
+@compile_kernel
 def fill(array, value):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Set every number of a one-dimensional array."""
     for at in range(len(array)):
         array[at] = value
 
 
-@compiled
+@compile_kernel
 def copy_into(array, values):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Set the numbers of a one-dimensional array to those of another."""
     for at in range(len(array)):
         array[at] = values[at]
 
 
-@compiled
+@compile_kernel
 def scale(array, factor):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Multiply every number of a one-dimensional array."""
     for at in range(len(array)):

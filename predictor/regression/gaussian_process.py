@@ -16,58 +16,48 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import padded
-from predictor.regression.processes import ROOT5, Processes, squared_distances, write_nearness, write_values
+from predictor.regression.compiled import pad
+from predictor.regression.processes import ROOT5, Processes, square_distances, write_nearness, write_values
 from predictor.regression.significant import PARAMETER_BITS, significant
 from profiles.arrays import Floats
 from profiles.shown import Shown
 
-ENOUGH = 4
-FLAT = 0.05
+ENOUGH_MEASUREMENTS = 4
+FLAT_RANGE = 0.05
 """A range of an input below which it is noise; inputs are logarithms, or far wider."""
-STILL = 1e-9
+STILL_SPREAD = 1e-9
 """A spread of an output below which it is constant; outputs are logarithms."""
 TUNED_ON = 300
-LENGTH, LENGTHS, LENGTH_SPREAD = 1.0, (0.03, 30.0), 1.5
+TYPICAL_LENGTH, LENGTH_BOUNDS, LENGTH_SPREAD = 1.0, (0.03, 30.0), 1.5
 """Typical length in which functions change, as a share of the measured range; its bounds; its spread (natural log)."""
-NOISE, NOISES, NOISE_SPREAD = 1e-2, (1e-6, 1.0), 5.0
+TYPICAL_NOISE, NOISE_BOUNDS, NOISE_SPREAD = 1e-2, (1e-6, 1.0), 5.0
 """Typical noise variance as a share of the function's; its bounds; its spread (natural log)."""
-SHARED, SHARED_SPREAD = 1e-3, 2.0
+SHARED_VARIANCE, SHARED_SPREAD = 1e-3, 2.0
 """Typical variance that measurements of one setting share, and its spread (natural log)."""
-ITERATIONS = 60
-ARRAYS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
+TUNING_STEPS = 60
+ARRAY_FIELDS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
 
 
 @dataclass(frozen=True, repr=False)
 class GaussianProcess(Shown):
-    """One or several smooth functions of the same inputs.
-
-    Parameters
-    ----------
-    low, high
-        Range of each input as measured. Shape (inputs,).
-    scale
-        Per input, one over the length in which the functions change; 0 when they do not. Shape (inputs,).
-    noise
-        Variance per measurement and per setting, relative to the functions'. Shape (2,).
-    points
-        Where they were measured, divided by length. Shape (points, inputs).
-    weights
-        Shape (points, outputs).
-    mean
-        Where nothing was measured near. Shape (outputs,).
-    anchored
-        Whether functions return to zero away from what was measured; else they are constant beyond the measured range.
-    """
+    """One or several smooth functions of the same inputs."""
 
     low: Floats
     high: Floats
+    """Range of each input as measured. Shape (inputs,)."""
     scale: Floats
+    """Per input, one over the length in which the functions change; 0 when they do not. Shape (inputs,)."""
     noise: Floats
+    """Variance per measurement and per setting, relative to the functions'. Shape (2,)."""
     points: Floats
+    """Where they were measured, divided by length. Shape (points, inputs)."""
     weights: Floats
+    """Shape (points, outputs)."""
     mean: Floats
+    """Where nothing was measured near. Shape (outputs,)."""
     anchored: bool = False
+    """Whether functions return to zero away from what was measured; else they are constant beyond the measured range.
+    """
 
     @classmethod
     def fit(
@@ -77,28 +67,19 @@ class GaussianProcess(Shown):
         settings: NDArray[np.intp] | None = None,
         *,
         anchored: bool = False,
-        noise: float = NOISE,
+        noise: float = TYPICAL_NOISE,
     ) -> GaussianProcess:
-        """Fit functions to noisy measurements.
-
-        Parameters
-        ----------
-        inputs, outputs
-            Shapes (N, inputs) and (N, outputs).
-        settings
-            Equal numbers for measurements at one setting, shape (N,).
-        anchored
-            As the attribute.
-        noise
-            Typical variance of the noise as a share of the functions'.
+        """Fit functions to noisy measurements. `inputs` and `outputs`: shapes (N, inputs) and (N, outputs). `settings`:
+        equal numbers for measurements at one setting, shape (N,). `anchored`: as the attribute. `noise`: typical
+        variance of the noise as a share of the functions'.
         """
         inputs, outputs = significant(inputs, of=1.0), significant(outputs, of=1.0)
         low, high = inputs.min(axis=0), inputs.max(axis=0)
         centre = np.zeros(outputs.shape[1]) if anchored else outputs.mean(axis=0)
-        varying, spread = high - low > FLAT, np.sqrt(((outputs - centre) ** 2).mean(axis=0))
+        varying, spread = high - low > FLAT_RANGE, np.sqrt(((outputs - centre) ** 2).mean(axis=0))
         empty = cls(low, high, np.zeros(len(low)), np.zeros(2), inputs[:0], outputs[:0], centre, anchored)
-        moving = spread > STILL
-        if len(inputs) < ENOUGH or not varying.any() or not moving.any():
+        moving = spread > STILL_SPREAD
+        if len(inputs) < ENOUGH_MEASUREMENTS or not varying.any() or not moving.any():
             return empty
         unit, every = np.where(varying, high - low, 1.0), -(-len(inputs) // TUNED_ON)
         same = _same(settings, len(inputs))
@@ -109,7 +90,7 @@ class GaussianProcess(Shown):
             noise,
         )
         # the effect of an input that did not vary is unknown: an anchored function fades along it
-        scale = np.full(len(low), 1.0 / LENGTH if anchored else 0.0)
+        scale = np.full(len(low), 1.0 / TYPICAL_LENGTH if anchored else 0.0)
         scale[varying] = 1.0 / (lengths * unit[varying])
         tuned = replace(empty, scale=scale, noise=noises, points=(inputs - low) * scale)
         return tuned.refitted(inputs, outputs, settings)
@@ -150,7 +131,10 @@ class GaussianProcess(Shown):
         return nearness
 
     def _covariance(self, settings: NDArray[np.intp] | None) -> Floats:
-        covariance = _matern(squared_distances(self.points, self.points))
+        # Matérn covariance of smoothness 5/2 at squared distances.
+        squared = square_distances(self.points, self.points)
+        distance = ROOT5 * np.sqrt(np.maximum(squared, 0.0))
+        covariance: Floats = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
         same = _same(settings, len(self.points))
         if same is not None:
             covariance += self.noise[1] * same
@@ -169,7 +153,7 @@ class GaussianProcess(Shown):
 
     def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""
-        return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in ARRAYS}
+        return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in ARRAY_FIELDS}
 
     @classmethod
     def none(cls, inputs: int) -> GaussianProcess:
@@ -180,21 +164,21 @@ class GaussianProcess(Shown):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Floats]) -> GaussianProcess:
         """The functions that `as_arrays` returned."""
-        low, high, scale, noise, points, weights, mean, anchored = (arrays[name] for name in ARRAYS)
+        low, high, scale, noise, points, weights, mean, anchored = (arrays[name] for name in ARRAY_FIELDS)
         return cls(low, high, scale, noise, points, weights, mean, bool(anchored))
 
 
 def side_by_side(processes: Sequence[GaussianProcess]) -> Processes:
     """The processes as compiled code reads them."""
     return Processes(
-        low=padded([one.low for one in processes]),
-        high=padded([one.high for one in processes]),
-        scale=padded([one.scale for one in processes]),
-        points=padded([one.points.T for one in processes]),
-        weights=padded([one.weights.T for one in processes]),
-        mean=padded([one.mean for one in processes]),
-        anchored=np.array([one.anchored for one in processes], dtype=np.bool_),
-        size=np.array([len(one.points) for one in processes], dtype=np.int64),
+        low=pad([process.low for process in processes]),
+        high=pad([process.high for process in processes]),
+        scale=pad([process.scale for process in processes]),
+        points=pad([process.points.T for process in processes]),
+        weights=pad([process.weights.T for process in processes]),
+        mean=pad([process.mean for process in processes]),
+        anchored=np.array([process.anchored for process in processes], dtype=np.bool_),
+        size=np.array([len(process.points) for process in processes], dtype=np.int64),
     )
 
 
@@ -204,13 +188,6 @@ def _same(settings: NDArray[np.intp] | None, count: int) -> Floats | None:
         return None
     same: Floats = (settings[:, None] == settings[None, :]).astype(np.float64)
     return same
-
-
-def _matern(squared: Floats) -> Floats:
-    """Matérn covariance of smoothness 5/2 at squared distances."""
-    distance = ROOT5 * np.sqrt(np.maximum(squared, 0.0))
-    covariance: Floats = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
-    return covariance
 
 
 def _tune(inputs: Floats, outputs: Floats, same: Floats | None, noise: float) -> tuple[Floats, Floats]:
@@ -247,9 +224,9 @@ def _tune(inputs: Floats, outputs: Floats, same: Floats | None, noise: float) ->
         return float(value + 0.5 * (away**2).sum()), np.array(gradient) + away / spread
 
     noises = 1 if same is None else 2
-    typical = np.log([LENGTH] * width + [noise, SHARED][:noises])
+    typical = np.log([TYPICAL_LENGTH] * width + [noise, SHARED_VARIANCE][:noises])
     spread = np.array([LENGTH_SPREAD] * width + [NOISE_SPREAD, SHARED_SPREAD][:noises])
-    bounds = [tuple(np.log(LENGTHS))] * width + [tuple(np.log(NOISES))] * noises
-    found = minimize(cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
+    bounds = [tuple(np.log(LENGTH_BOUNDS))] * width + [tuple(np.log(NOISE_BOUNDS))] * noises
+    found = minimize(cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": TUNING_STEPS}).x
     likely = significant(np.exp(found), PARAMETER_BITS)
     return likely[:width], np.append(likely[width:], 0.0)[:2]

@@ -8,51 +8,51 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import LEAST, LN2_HIGH, LN2_LOW, LOG2_E, compiled, dot, exact, exponential, fill
+from predictor.regression.compiled import (
+    LEAST_EXPONENT,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2_E,
+    compile_kernel,
+    dot,
+    exact,
+    exponential,
+    fill,
+)
 from profiles.arrays import Floats
 
 ROOT5 = 5**0.5
-THIRD = 1 / 3
+ONE_THIRD = 1 / 3
 
 
 class Processes(NamedTuple):
-    """Gaussian processes, each padded with zeros to the largest; the attributes of `GaussianProcess`, transposed.
-
-    Parameters
-    ----------
-    low, high, scale
-        Shape (processes, inputs).
-    points
-        Shape (processes, inputs, points).
-    weights
-        Shape (processes, outputs, points).
-    mean
-        Shape (processes, outputs).
-    anchored
-        Shape (processes,).
-    size
-        How many points each has, shape (processes,).
-    """
+    """Gaussian processes, each padded with zeros to the largest; the attributes of `GaussianProcess`, transposed."""
 
     low: Floats
     high: Floats
     scale: Floats
+    """Shape (processes, inputs)."""
     points: Floats
+    """Shape (processes, inputs, points)."""
     weights: Floats
+    """Shape (processes, outputs, points)."""
     mean: Floats
+    """Shape (processes, outputs)."""
     anchored: NDArray[np.bool_]
+    """Shape (processes,)."""
     size: NDArray[np.int64]
+    """How many points each has, shape (processes,)."""
 
 
-@compiled
+@compile_kernel
 def matern(squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Matérn covariance of smoothness 5/2 at a squared distance."""
     distance = ROOT5 * math.sqrt(squared)
     # a division would take as long as the root
-    return (1.0 + distance * (1.0 + distance * THIRD)) * exponential(-distance)
+    return (1.0 + distance * (1.0 + distance * ONE_THIRD)) * exponential(-distance)
 
 
-@compiled
+@compile_kernel
 def add_squared(processes, which, row, first, end, squared):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Add the squared distances of the inputs `row` to each point of one process, along some columns."""
     count = processes.size[which]
@@ -69,7 +69,7 @@ def add_squared(processes, which, row, first, end, squared):  # type: ignore[no-
             squared[point] += apart * apart
 
 
-@compiled
+@compile_kernel
 def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `near` how similar the inputs `row` are to each point of one process; return how many points."""
     count = processes.size[which]
@@ -80,7 +80,7 @@ def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-de
     return count
 
 
-@compiled
+@compile_kernel
 def value_at(processes, which, squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The first output of one process at these squared distances to its points, which are overwritten."""
     count = processes.size[which]
@@ -89,7 +89,7 @@ def value_at(processes, which, squared):  # type: ignore[no-untyped-def]  # prag
     return processes.mean[which, 0] + dot(squared, processes.weights[which, 0], count)
 
 
-@compiled
+@compile_kernel
 def write_values(processes, rows, values):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `values`, shape (N, outputs), the outputs of the only process at each of `rows`."""
     near = np.empty(processes.points.shape[2])
@@ -99,7 +99,7 @@ def write_values(processes, rows, values):  # type: ignore[no-untyped-def]  # pr
             values[row, output] = processes.mean[0, output] + dot(near, processes.weights[0, output], count)
 
 
-@compiled
+@compile_kernel
 def write_nearness(processes, rows, nearness):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `nearness` the similarity of each of `rows` to the most similar point of the only process."""
     near = np.empty(processes.points.shape[2])
@@ -116,11 +116,11 @@ def write_nearness(processes, rows, nearness):  # type: ignore[no-untyped-def]  
 # operation is one that rounds correctly, and sums are added in the order written.
 
 
-TERMS = 13
+TAYLOR_TERMS = 13
 """Terms of the Taylor series of e^x for x between -0.35 and 0.35."""
 
 
-def squared_distances(left: Floats, right: Floats) -> Floats:
+def square_distances(left: Floats, right: Floats) -> Floats:
     """Squared distances between rows, shape (len(left), len(right))."""
     squared = np.zeros((len(left), len(right)))
     for here, there in zip(left.T, right.T, strict=True):
@@ -132,11 +132,11 @@ def squared_distances(left: Floats, right: Floats) -> Floats:
 def matern_exactly(squared: Floats) -> Floats:
     """Matérn covariance of smoothness 5/2 at squared distances; at most 2e-16 from that of `processes.matern`."""
     distance = ROOT5 * np.sqrt(squared)
-    exponent = np.maximum(-distance, LEAST)
+    exponent = np.maximum(-distance, LEAST_EXPONENT)
     times = np.rint(exponent * LOG2_E)
     rest = (exponent - times * LN2_HIGH) - times * LN2_LOW
     series = np.ones_like(rest)
-    for term in range(TERMS, 0, -1):
+    for term in range(TAYLOR_TERMS, 0, -1):
         series = series * rest / term + 1.0
     covariance: Floats = (1 + distance * (1 + distance / 3)) * np.ldexp(series, times.astype(np.int32))
     return covariance

@@ -22,17 +22,10 @@ PARAMETER_BITS = 10
 def significant(values: ArrayLike, bits: int = VALUE_BITS, *, of: ArrayLike | None = None) -> NDArray[np.float64]:
     """The values, rounded to that many binary digits.
 
-    Every operation here is exact, so that equal values stay equal on every processor.
-
-    Parameters
-    ----------
-    values
-        Any shape; what is infinite or not a number stays so.
-    bits
-        How many digits.
-    of
-        The magnitude whose digits are counted, as a shape that `values` can be divided by; each value's own by default.
-        Sums of values are as exact as their largest, and differences near zero have no digits of their own.
+    Every operation here is exact, so that equal values stay equal on every processor. `values`: any shape; what is
+    infinite or not a number stays so. `bits`: how many digits. `of`: the magnitude whose digits are counted, as a shape
+    that `values` can be divided by; each value's own by default. Sums of values are as exact as their largest, and
+    differences near zero have no digits of their own.
     """
     numbers = np.asarray(values, dtype=np.float64)
     step = np.ldexp(1.0, np.frexp(numbers if of is None else of)[1] - bits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from predictor.contention.nf_model import NfModel
-from predictor.training.calibrate import calibrated
+from predictor.training.calibrate import calibrate
 from predictor.training.co_runs import choose
 from predictor.training.measurements import Measurements, bench_services, measurements_of, most_accesses
 from predictor.training.nf import plausible_models
@@ -21,34 +21,17 @@ __all__ = ["measurements_of", "train_nf_models"]
 def train_nf_models(
     measured: Measurements, *, seed: int, progress: Callable[[str], None], solo_fits: Mapping[str, SoloCurve]
 ) -> dict[str, NfModel]:
-    """The model of every NF, by name, sorted.
-
-    Parameters
-    ----------
-    measured
-        The measurements of a profile.
-    seed
-        Seeds everything random.
-    progress
-        Called with the name of the NF before its training.
-    solo_fits
-        By NF, a curve of its throughput alone, or `OWN_RUNS`.
-
-    Raises
-    ------
-    InputError
-        When measured co-locations contradict the other runs beyond belief.
+    """The model of every NF, by name, sorted. `measured`: the measurements of a profile. `seed`: seeds everything
+    random. `progress`: called with the name of the NF before its training. `solo_fits`: by NF, a curve of its
+    throughput alone, or `OWN_RUNS`. Raises `InputError` when measured co-locations contradict the other runs beyond
+    belief.
     """
     services = bench_services(measured.benches)
     plausible = {}
     for name, nf in measured.nfs.items():
         progress(name)
         plausible[name] = plausible_models(
-            nf,
-            services,
-            most_accesses=most_accesses(measured, name, seed),
-            seed=seed,
-            solo_fit=solo_fits.get(name),
+            nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed, solo_fit=solo_fits.get(name)
         )
     chosen = choose(plausible, measured.co_locations)
-    return calibrated(chosen, measured)
+    return calibrate(chosen, measured)

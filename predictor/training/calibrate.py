@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from predictor.contention.calibration import Calibration
-from predictor.contention.intervals import FREEDOM, LEAST, ErrorModel, HeldOutErrors, TrafficScale, spread_of
+from predictor.contention.conditions_of_members import LEAST_SHARE
+from predictor.contention.intervals import DEGREES_OF_FREEDOM, ErrorModel, HeldOutErrors, TrafficScale, spread_of
 from predictor.contention.neighbours import LEAST_NOISE, ROOT5, NeighbourCorrection, loneliness
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import MeasuredAlone
 from predictor.regression.significant import PARAMETER_BITS, significant
-from predictor.training.co_runs import ComparedRuns, compared_next_to_benches, compared_with
+from predictor.training.co_runs import ComparedRuns, compare_next_to_benches, compare_with
 from predictor.training.measurements import Measurements
 from profiles import ATTRIBUTES
 from profiles.arrays import Floats
 
-ENOUGH = 20
+ENOUGH_RUNS = 20
 """Runs in real co-locations from which on errors are estimated from these alone."""
 
 
-def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
+def calibrate(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
     """The models with corrections, where real co-locations were measured and they help, and with error models.
 
     First a correction by the conditions of predictions, which helps everywhere; then, in units of the spread that is
@@ -42,15 +43,15 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
     models = {
         name: replace(model, error_model=ErrorModel.even(scales[name], np.zeros(0))) for name, model in models.items()
     }
-    models = {name: replace(model, alone=_measured_alone(model, measured)) for name, model in models.items()}
-    compared, of_benches = compared_with(measured, models), compared_next_to_benches(measured, models)
+    models = {name: replace(model, alone=_find_measured_alone(model, measured)) for name, model in models.items()}
+    compared, of_benches = compare_with(measured, models), compare_next_to_benches(measured, models)
     calibrations: dict[str, Calibration | None] = {}
     held_out: dict[str, HeldOutErrors] = {}
     error_models: dict[str, ErrorModel] = {}
     for name, model in models.items():
         rows = compared.get(name)
         calibrations[name] = Calibration.fit(rows.conditions, rows.error, rows.co_location) if rows else None
-        if rows and len(rows.error) >= ENOUGH:
+        if rows and len(rows.error) >= ENOUGH_RUNS:
             distance = scales[name].distance(rows.conditions)
             held_out[name] = HeldOutErrors(_left(calibrations[name], rows), distance, rows.noise)
             continue
@@ -62,24 +63,22 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
     for name, errors_of in fitted.items():
         rows, calibration = compared[name], calibrations[name]
         named, spread = rows.conditions.named, errors_of.at(rows.conditions)
-        kept = _kept(calibration, rows)
+        # The error of each row that the calibration, which was fitted to it, leaves.
+        kept = rows.error - np.log(calibration(rows.conditions)) if calibration else rows.error
         standard, noise = (kept / spread)[named], (rows.noise / spread**2)[named]
         if found := fit_neighbours(tuple(models), rows.conditions.neighbours[named], standard, noise):
             neighbours[name] = found
             optimism[name] = ((_left(calibration, rows) - kept) / spread)[named]
-    error_models |= restandardised(fitted, neighbours, optimism)
+    error_models |= restandardise(fitted, neighbours, optimism)
     return {
         name: replace(
-            model,
-            calibration=calibrations[name],
-            neighbours=neighbours.get(name),
-            error_model=error_models[name],
+            model, calibration=calibrations[name], neighbours=neighbours.get(name), error_model=error_models[name]
         )
         for name, model in models.items()
     }
 
 
-def _measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlone | None:
+def _find_measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlone | None:
     of_nf = measured.nfs[model.name].alone
     further = [(one.traffic.as_tuple(), runs) for one, runs in measured.alone.items() if one.nf == model.name]
     traffic = np.concatenate([of_nf.traffic, *(np.tile(at, (len(runs), 1)) for at, runs in further)])
@@ -87,11 +86,6 @@ def _measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlone | N
     if not len(traffic):
         return None
     return MeasuredAlone.fit(traffic, significant(np.log(kpps / model.modelled_solo_kpps(traffic)), of=1.0))
-
-
-def _kept(calibration: Calibration | None, rows: ComparedRuns) -> Floats:
-    """The error of each row that the calibration, which was fitted to it, leaves."""
-    return rows.error - np.log(calibration(rows.conditions)) if calibration else rows.error
 
 
 def _left(calibration: Calibration | None, rows: ComparedRuns) -> Floats:
@@ -102,8 +96,8 @@ def _left(calibration: Calibration | None, rows: ComparedRuns) -> Floats:
 # Fit of error models: the spread of each NF's errors, estimated of all NFs together.
 
 
-ROUNDS = 3
-APART, SLOPES_APART, SLOPE = 0.5, 0.3, 1.0
+CALIBRATION_ROUNDS = 3
+SPREAD_PRIOR, SLOPE_SPREAD_PRIOR, SLOPE_PRIOR = 0.5, 0.3, 1.0
 """Prior standard deviations (logarithms): of the spread and its growth between NFs, and of its growth."""
 
 
@@ -123,7 +117,7 @@ def fit_error_models(errors: Mapping[str, HeldOutErrors], scales: Mapping[str, T
     )
     usual, growth = _most_likely(nf, len(names), logarithm, distance, noise)
     # a spread below the uncertainty of the noise itself cannot be distinguished from zero
-    usual = np.maximum(usual, 0.25 * np.log(max(2 * float((noise**2).mean()) / len(noise), LEAST**4)))
+    usual = np.maximum(usual, 0.25 * np.log(max(2 * float((noise**2).mean()) / len(noise), LEAST_SHARE**4)))
     spread = significant(np.exp(usual))
     variance = spread_of(usual[nf] + (growth[nf] * distance).sum(axis=1)) ** 2
     standard = significant(logarithm / np.sqrt(variance + noise), of=1.0)
@@ -145,9 +139,9 @@ def _most_likely(
     """
     squared, width = logarithm**2, distance.shape[1]
     terms = np.column_stack([np.ones(len(distance)), distance])
-    apart = np.array([APART, *[SLOPES_APART] * width])
-    common = np.array([np.inf, *[SLOPE] * width])
-    freedom = np.full(len(squared), FREEDOM)
+    apart = np.array([SPREAD_PRIOR, *[SLOPE_SPREAD_PRIOR] * width])
+    common = np.array([np.inf, *[SLOPE_PRIOR] * width])
+    freedom = np.full(len(squared), DEGREES_OF_FREEDOM)
 
     def unpack(vector: Floats) -> tuple[Floats, Floats]:
         shared, *own = vector.reshape(count + 1, width + 1)
@@ -169,17 +163,17 @@ def _most_likely(
         return float(value), np.concatenate([by_nf.sum(axis=0) + shared / common**2, (by_nf + own / apart**2).ravel()])
 
     likely = np.zeros((count + 1) * (width + 1))
-    likely[0] = 0.5 * np.log(max(float(squared.mean() - noise.mean()), 0.1 * float(squared.mean()), LEAST**2))
-    for _ in range(ROUNDS):
+    likely[0] = 0.5 * np.log(max(float(squared.mean() - noise.mean()), 0.1 * float(squared.mean()), LEAST_SHARE**2))
+    for _ in range(CALIBRATION_ROUNDS):
         likely = minimize(cost, likely, jac=True, method="L-BFGS-B").x
         share = variance(likely) / (variance(likely) + noise)
-        freedom = 4 + (FREEDOM - 4) / np.maximum(share, 0.05) ** 2
+        freedom = 4 + (DEGREES_OF_FREEDOM - 4) / np.maximum(share, 0.05) ** 2
     shared, own = unpack(likely)
     found = significant(shared + own, PARAMETER_BITS, of=1.0)
     return found[:, 0], found[:, 1:]
 
 
-def restandardised(
+def restandardise(
     models: Mapping[str, ErrorModel], corrections: Mapping[str, NeighbourCorrection], optimism: Mapping[str, Floats]
 ) -> dict[str, ErrorModel]:
     """The models with the standardised errors that the corrections leave, of all NFs together.
@@ -203,28 +197,23 @@ def restandardised(
 
 LEAST_ROWS = 20
 TUNED_ON = 250
-ITERATIONS = 40
-TYPICAL = {"counts": 2.0, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.3}
+TUNING_STEPS = 40
+TYPICAL_SETTINGS = {"counts": 2.0, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.3}
 """Typical lengths, and variances in squared spreads."""
-SPREAD = {"counts": 0.2, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.5}
+SETTING_SPREADS = {"counts": 0.2, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.5}
 """How far they are from that between NFs and NICs (standard deviation of the natural logarithm).
 
 Looser priors fit a few dozen co-locations too closely: of throughputs that 5 % may fall short of, 9 % then did on fresh
 co-locations.
 """
-BOUND = 4.0
+SETTING_BOUND = 4.0
 """Largest distance from typical values (natural logarithm)."""
 
 
 def fit_neighbours(names: Sequence[str], inputs: Floats, errors: Floats, noise: Floats) -> NeighbourCorrection | None:
     """The most likely correction under a prior around typical lengths and variances; None for too few co-locations.
-
-    Parameters
-    ----------
-    names
-        The NFs that are counted.
-    inputs, errors, noise
-        As of `NeighbourCorrection`, shapes (N, 4 * NFs + 3), (N,) and (N,).
+    `names`: the NFs that are counted. `inputs`, `errors`, `noise`: as of `NeighbourCorrection`, shapes (N, 4 *
+    NFs + 3), (N,) and (N,).
     """
     if len(errors) < LEAST_ROWS:
         return None
@@ -246,9 +235,17 @@ def _most_likely_lengths(nfs: int, inputs: Floats, errors: Floats, noise: Floats
     same = (np.add.reduce(apart) < 1e-12) * loneliness(inputs)[:, None]
     moving = [at for at, squared in enumerate(apart) if squared.any()]
     typical = np.log(
-        [*[TYPICAL["counts"]] * nfs, TYPICAL["traffic"], TYPICAL["own"], TYPICAL["smooth"], TYPICAL["apart"]]
+        [
+            *[TYPICAL_SETTINGS["counts"]] * nfs,
+            TYPICAL_SETTINGS["traffic"],
+            TYPICAL_SETTINGS["own"],
+            TYPICAL_SETTINGS["smooth"],
+            TYPICAL_SETTINGS["apart"],
+        ]
     )
-    spread = np.array([*[SPREAD["counts"]] * nfs, *(SPREAD[name] for name in ("traffic", "own", "smooth", "apart"))])
+    spread = np.array(
+        [*[SETTING_SPREADS["counts"]] * nfs, *(SETTING_SPREADS[name] for name in ("traffic", "own", "smooth", "apart"))]
+    )
     free = [*moving, nfs + 2, nfs + 3]
 
     def cost(changed: Floats) -> tuple[float, Floats]:
@@ -274,9 +271,9 @@ def _most_likely_lengths(nfs: int, inputs: Floats, errors: Floats, noise: Floats
         away = changed / spread[free]
         return value + 0.5 * float((away**2).sum()), np.array(gradient) + away / spread[free]
 
-    bounds = [(-BOUND, BOUND)] * len(free)
+    bounds = [(-SETTING_BOUND, SETTING_BOUND)] * len(free)
     start = np.zeros(len(free))
-    found = minimize(cost, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
+    found = minimize(cost, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": TUNING_STEPS}).x
     typical[free] += found
     return significant(np.exp(typical), PARAMETER_BITS)
 

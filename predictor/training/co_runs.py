@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from predictor.contention.calibration import Conditions
 from predictor.contention.equilibrium import EquilibriumModel
-from predictor.contention.intervals import ABSURD
+from predictor.contention.intervals import ABSURD_QUANTILE
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.significant import significant
 from predictor.training.measurements import Measurements, Runs
 from profiles import CoLocation, InputError
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT
+from profiles.profile import KPPS_COLUMN
 
 USUAL_REPEATS = 10
 """Repeats of an NF from which its own noise counts as much as that of the median NF."""
@@ -26,24 +26,16 @@ USUAL_REPEATS = 10
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """Measured runs of one NF in real co-locations, compared with predictions, one row each.
-
-    Parameters
-    ----------
-    conditions
-        Of the predictions.
-    error
-        Measured over predicted, logarithm, shape (N,).
-    noise
-        Variance of the measurement, shape (N,); 0 where it is not known.
-    co_location
-        Equal numbers for rows of one co-location, shape (N,).
-    """
+    """Measured runs of one NF in real co-locations, compared with predictions, one row each."""
 
     conditions: Conditions
+    """Of the predictions."""
     error: Floats
+    """Measured over predicted, logarithm, shape (N,)."""
     noise: Floats
+    """Variance of the measurement, shape (N,); 0 where it is not known."""
     co_location: NDArray[np.intp]
+    """Equal numbers for rows of one co-location, shape (N,)."""
 
     @classmethod
     def of(cls, conditions: Conditions, ratio: Floats, noise: Floats, co_location: NDArray[np.intp]) -> ComparedRuns:
@@ -55,14 +47,15 @@ class ComparedRuns:
     def joined(cls, parts: Sequence[ComparedRuns]) -> ComparedRuns:
         """The rows of all parts, in order."""
         traffic, kept, pressure = (
-            np.concatenate([getattr(one.conditions, name) for one in parts]) for name in ("traffic", "kept", "pressure")
+            np.concatenate([getattr(part.conditions, name) for part in parts])
+            for name in ("traffic", "kept", "pressure")
         )
-        conditions = Conditions(traffic, kept, pressure, _stacked([one.conditions.neighbours for one in parts]))
-        rest = (np.concatenate([getattr(one, name) for one in parts]) for name in ("error", "noise", "co_location"))
+        conditions = Conditions(traffic, kept, pressure, _stack([part.conditions.neighbours for part in parts]))
+        rest = (np.concatenate([getattr(part, name) for part in parts]) for name in ("error", "noise", "co_location"))
         return cls(conditions, *rest)
 
 
-def _stacked(parts: Sequence[Floats]) -> Floats:
+def _stack(parts: Sequence[Floats]) -> Floats:
     """The rows of all parts, filled up with NaN to the same width."""
     width = max(part.shape[1] for part in parts)
     return np.concatenate(
@@ -70,7 +63,7 @@ def _stacked(parts: Sequence[Floats]) -> Floats:
     )
 
 
-def compared_by_name(
+def compare_by_name(
     models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Floats]
 ) -> list[tuple[str, ComparedRuns]]:
     """Per NF, its runs in co-locations whose members are known by name."""
@@ -90,19 +83,15 @@ def compared_by_name(
     ]
 
 
-def compared_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
-    """Per NF, its runs in all real co-locations; NFs without any are left out.
-
-    Raises
-    ------
-    InputError
-        When measured co-locations are nothing like the NF alone and next to benches.
+def compare_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+    """Per NF, its runs in all real co-locations; NFs without any are left out. Raises `InputError` when measured co-
+    locations are nothing like the NF alone and next to benches.
     """
     parts: dict[str, list[ComparedRuns]] = defaultdict(list)
-    for name, rows in _compared_by_sums({name: nf.co_runs for name, nf in measured.nfs.items()}, models).items():
+    for name, rows in _compare_by_sums({name: nf.co_runs for name, nf in measured.nfs.items()}, models).items():
         if len(rows.error):
             parts[name].append(rows)
-    for name, rows in compared_by_name(models, measured.co_locations):
+    for name, rows in compare_by_name(models, measured.co_locations):
         parts[name].append(rows)
     compared = {name: ComparedRuns.joined(of_nf) for name, of_nf in parts.items()}
     for name, rows in compared.items():
@@ -110,12 +99,12 @@ def compared_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict
     return compared
 
 
-def compared_next_to_benches(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+def compare_next_to_benches(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
     """Per NF, its runs next to memory and accelerator benches together."""
-    return _compared_by_sums({name: nf.pattern for name, nf in measured.nfs.items()}, models)
+    return _compare_by_sums({name: nf.pattern for name, nf in measured.nfs.items()}, models)
 
 
-def _compared_by_sums(runs: Mapping[str, Runs], models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+def _compare_by_sums(runs: Mapping[str, Runs], models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
     """Runs under contention of which only the sums are known; each is a co-location of its own."""
     compared = {}
     for name, model in models.items():
@@ -130,16 +119,16 @@ def _compared_by_sums(runs: Mapping[str, Runs], models: Mapping[str, NfModel]) -
 def _refuse_absurd(name: str, rows: ComparedRuns) -> None:
     typical = float(np.exp(np.median(rows.error)))
     fastest = float((np.exp(rows.error) * rows.conditions.kept).max())
-    if fastest > ABSURD:
+    if fastest > ABSURD_QUANTILE:
         wrong = f"in one run {fastest:.3g} times as fast as alone"
-    elif not 1 / ABSURD <= typical <= ABSURD:
+    elif not 1 / ABSURD_QUANTILE <= typical <= ABSURD_QUANTILE:
         wrong = f"typically {typical:.3g} times as fast as predicted"
     else:
         return
     raise InputError.of(
         f"{name}/co-locations.csv, co-runs.csv, or those of the NFs in its co-locations",
         f"in co-locations {name} is {wrong}",
-        column=THROUGHPUT,
+        column=KPPS_COLUMN,
         hint="throughput_kpps are thousands of packets per second",
     )
 
@@ -157,7 +146,7 @@ def _noise(co_locations: Mapping[CoLocation, Floats]) -> dict[str, float]:
     usual = float(np.median([np.mean(of_nf) for of_nf in squares.values()])) if squares else 0.0
     return {
         nf: (sum(squares[nf]) + USUAL_REPEATS * usual) / (len(squares[nf]) + USUAL_REPEATS) if squares else 0.0
-        for nf in {one.nf for co_location in co_locations for one in co_location}
+        for nf in {workload.nf for co_location in co_locations for workload in co_location}
     }
 
 
@@ -181,5 +170,5 @@ def choose(plausible: Mapping[str, Sequence[NfModel]], co_locations: Mapping[CoL
 
 def _misfit(models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Floats]) -> float:
     """Mean absolute percentage error of all NFs in measured co-locations."""
-    errors = np.concatenate([rows.error for _, rows in compared_by_name(models, co_locations)])
+    errors = np.concatenate([rows.error for _, rows in compare_by_name(models, co_locations)])
     return float(100 * np.abs(np.expm1(-errors)).mean())

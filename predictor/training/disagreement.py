@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from predictor.contention.memory import MemoryModel, MemoryRuns
 from profiles import ATTRIBUTES, COUNTERS
-from profiles.profile import THROUGHPUT, NfProfile
+from profiles.profile import KPPS_COLUMN, NfProfile
 
-MEMBERS = 4
+ENSEMBLE_MEMBERS = 4
 
 
 def disagreement(seed: int = 0) -> Callable[[NfProfile, pd.DataFrame], NDArray[np.float64]]:
@@ -25,9 +25,9 @@ def disagreement(seed: int = 0) -> Callable[[NfProfile, pd.DataFrame], NDArray[n
     def uncertainty(nf: NfProfile, candidates: pd.DataFrame) -> NDArray[np.float64]:
         rng = np.random.default_rng([seed, len(nf.memory)])
         measured, possible = _runs(nf.memory), _runs(candidates)
-        logarithm = np.log(nf.memory[THROUGHPUT].to_numpy(dtype=np.float64))
+        logarithm = np.log(nf.memory[KPPS_COLUMN].to_numpy(dtype=np.float64))
         predicted = []
-        for member in range(MEMBERS):
+        for member in range(ENSEMBLE_MEMBERS):
             half = rng.random(len(logarithm)) < 0.5
             predicted.append(MemoryModel.fit(measured[half], logarithm[half], seed=member)(possible))
         spread: NDArray[np.float64] = np.std(predicted, axis=0)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from predictor.gpu.batching import BatchingModel, mean_wait_us
 from predictor.gpu.co_location import demands, overload
-from predictor.gpu.models import WAITS, GpuModels
+from predictor.gpu.models import WAIT_STAGES, GpuModels
 from predictor.gpu.nf_model import GpuNfModel, WorkerModel
 from predictor.gpu.prediction import LatencyErrors, Overload
 from predictor.gpu.sharing import Sharer, SharingModel
@@ -18,23 +18,23 @@ from predictor.gpu.tandem import sample
 from profiles import GpuSettings, InputError, Minibatch, PacedWorkload, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.gpu_tables import (
-    BATCH,
-    BUSY,
+    BATCH_COLUMN,
+    BUSY_COLUMN,
     LATENCY_MEAN,
     LATENCY_P99,
-    MEAN,
-    MINIBATCHES,
-    NF,
-    ORDER,
-    OTHERS,
-    P99,
-    PACKETS,
-    RATE,
+    MEAN_COLUMN,
+    MINIBATCHES_COLUMN,
+    NF_COLUMN,
+    ORDER_COLUMN,
+    OTHERS_COLUMN,
+    P99_COLUMN,
+    PACKETS_COLUMN,
+    RATE_COLUMN,
     RETURN_MEAN,
     RETURN_P99,
-    RUN,
-    STAGES,
-    TRAFFIC,
+    RUN_COLUMN,
+    STAGE_NAMES,
+    TRAFFIC_COLUMNS,
     GpuNfProfile,
     GpuProfile,
     parse_busy,
@@ -44,11 +44,11 @@ from profiles.gpu_tables import (
 
 Progress = Callable[[str, int, int], None]
 
-FEWEST = 4
+FEWEST_MEASUREMENTS = 4
 """Measurements of a stage without which it cannot be fitted."""
-LATEST, FEW_BATCHES = 24, 300
+LATEST_RUNS, FEW_BATCHES = 24, 300
 """Runs of NFs alone that waited most, from which workers are learnt, and the batches that are drawn for each."""
-WAITED = ["batching_us", "kernel_wait_us"]
+WAIT_COLUMNS = ["batching_us", "kernel_wait_us"]
 ENOUGH_CO_LOCATIONS = 90
 """Co-locations of which errors are estimated."""
 ONE_CLASS = 0.01
@@ -56,12 +56,8 @@ ONE_CLASS = 0.01
 
 
 def train_gpu(profile: GpuProfile, *, seed: int = 0, progress: Progress = lambda name, done, steps: None) -> GpuModels:
-    """Latency models of every NF of a profile, with the errors of its co-locations.
-
-    Raises
-    ------
-    InputError
-        When an NF was measured too little.
+    """Latency models of every NF of a profile, with the errors of its co-locations. Raises `InputError` when an NF was
+    measured too little.
     """
     from threadpoolctl import threadpool_limits
 
@@ -69,7 +65,7 @@ def train_gpu(profile: GpuProfile, *, seed: int = 0, progress: Progress = lambda
     with threadpool_limits(1):
         steps = len(profile.nfs) + 3
         progress("transfers", 0, steps)
-        transfers, returns = _by_class(profile, MEAN, P99), _by_class(profile, RETURN_MEAN, RETURN_P99)
+        transfers, returns = _by_class(profile, MEAN_COLUMN, P99_COLUMN), _by_class(profile, RETURN_MEAN, RETURN_P99)
         models = {}
         for done, (name, nf) in enumerate(profile.nfs.items(), start=1):
             progress(name, done, steps)
@@ -84,7 +80,7 @@ def train_gpu(profile: GpuProfile, *, seed: int = 0, progress: Progress = lambda
 def co_locations(latency: pd.DataFrame) -> list[tuple[list[PacedWorkload], Floats]]:
     """The runs of several NFs: the loads, and their measured mean and p99, shape (loads, 2)."""
     found = []
-    for _, rows in latency.groupby(RUN, sort=False) if len(latency) else ():
+    for _, rows in latency.groupby(RUN_COLUMN, sort=False) if len(latency) else ():
         if len(rows) > 1:
             loads = [_load(row) for row in _records(rows)]
             found.append((loads, rows[[LATENCY_MEAN, LATENCY_P99]].to_numpy(dtype=np.float64)))
@@ -97,20 +93,20 @@ def _worker(profile: GpuProfile, models: Mapping[str, GpuNfModel]) -> WorkerMode
     assert per_executor
     if not len(profile.latency):
         return WorkerModel()
-    alone = profile.latency[profile.latency.groupby(RUN)[RUN].transform("size") == 1]
-    alone = alone[alone[NF].isin(list(models))]
-    if not len(alone) or alone[WAITED].isna().any(axis=None):
+    alone = profile.latency[profile.latency.groupby(RUN_COLUMN)[RUN_COLUMN].transform("size") == 1]
+    alone = alone[alone[NF_COLUMN].isin(list(models))]
+    if not len(alone) or alone[WAIT_COLUMNS].isna().any(axis=None):
         return WorkerModel()
-    late = alone[WAITED].sum(axis=1) - mean_wait_us(_column(alone, BATCH), _column(alone, RATE))
+    late = alone[WAIT_COLUMNS].sum(axis=1) - mean_wait_us(_column(alone, BATCH_COLUMN), _column(alone, RATE_COLUMN))
     share = late / alone[LATENCY_MEAN]
     # workers are late with small batches of bursts, and at the highest rates
-    fast = alone[RATE] > alone[RATE].median()
+    fast = alone[RATE_COLUMN] > alone[RATE_COLUMN].median()
     order = share.sort_values(ascending=False, kind="stable").index
     # in a line of its own, as mypy checks it once for each overload of `loc` otherwise, for seconds
-    rows: list[int] = [*order[fast[order]][: LATEST // 2], *order[~fast[order]][: LATEST // 2]]
+    rows: list[int] = [*order[fast[order]][: LATEST_RUNS // 2], *order[~fast[order]][: LATEST_RUNS // 2]]
     latest = alone.loc[rows]
-    loads, measured = [_load(row) for row in _records(latest)], _numbers(latest, [*WAITED, LATENCY_MEAN])
-    at = [STAGES.index(name.removesuffix("_us")) for name in WAITED]
+    loads, measured = [_load(row) for row in _records(latest)], _numbers(latest, [*WAIT_COLUMNS, LATENCY_MEAN])
+    at = [STAGE_NAMES.index(name.removesuffix("_us")) for name in WAIT_COLUMNS]
 
     def error(worker: WorkerModel) -> float:
         found = []
@@ -133,8 +129,8 @@ def latency_errors(models: GpuModels, measured: Sequence[tuple[list[PacedWorkloa
             predicted = models.predict(loads)
         except (InputError, Overload):
             continue
-        shares += [sum(one.stages_us[name] for name in WAITS) / one.mean_us for one in predicted]
-        tails += [one.p99_us / one.mean_us for one in predicted]
+        shares += [sum(nf.stages_us[name] for name in WAIT_STAGES) / nf.mean_us for nf in predicted]
+        tails += [prediction.p99_us / prediction.mean_us for prediction in predicted]
         errors += [np.log(found / [one.mean_us, one.p99_us]) for found, one in zip(latencies, predicted, strict=True)]
     if not errors:
         return LatencyErrors.none()
@@ -145,16 +141,16 @@ def latency_errors(models: GpuModels, measured: Sequence[tuple[list[PacedWorkloa
 def _nf_model(profile: GpuProfile, nf: GpuNfProfile, transfer: StageTime, returned: StageTime) -> GpuNfModel:
     per_executor = profile.testbed.nic.packets_per_executor
     assert per_executor
-    kernel = _stage(Law.KERNEL, per_executor, nf.kernel, PACKETS)
+    kernel = _stage(Law.KERNEL, per_executor, nf.kernel, PACKETS_COLUMN)
     return GpuNfModel(
         name=nf.name,
         moves=nf.description.moves or "both",
         batching=BatchingModel.fit(
-            _numbers(nf.batching, [BATCH, RATE, *TRAFFIC]),
-            _column(nf.batching, MEAN),
-            _column(nf.batching, P99),
+            _numbers(nf.batching, [BATCH_COLUMN, RATE_COLUMN, *TRAFFIC_COLUMNS]),
+            _column(nf.batching, MEAN_COLUMN),
+            _column(nf.batching, P99_COLUMN),
         ),
-        pre_post=_stage(Law.TRANSFER, per_executor, nf.prepost, BATCH),
+        pre_post=_stage(Law.TRANSFER, per_executor, nf.prepost, BATCH_COLUMN),
         transfer=transfer,
         returned=returned,
         kernel=kernel,
@@ -172,18 +168,22 @@ def _by_class(profile: GpuProfile, mean: str, p99: str) -> dict[str, StageTime]:
     found = {}
     for members in classes.values():
         together = pd.concat([nf.transfer for nf in members], ignore_index=True)
-        of_class = _stage(Law.TRANSFER, per_executor, together, BATCH, mean, p99)
+        of_class = _stage(Law.TRANSFER, per_executor, together, BATCH_COLUMN, mean, p99)
         for nf in members:
-            own = _numbers(nf.transfer, [BATCH, *TRAFFIC])
+            own = _numbers(nf.transfer, [BATCH_COLUMN, *TRAFFIC_COLUMNS])
             off = np.median(np.log(np.maximum(_column(nf.transfer, mean), 1e-9) / of_class.mean(own)))
             alone = len(members) > 1 and abs(off) > ONE_CLASS
-            found[nf.name] = _stage(Law.TRANSFER, per_executor, nf.transfer, BATCH, mean, p99) if alone else of_class
+            found[nf.name] = (
+                _stage(Law.TRANSFER, per_executor, nf.transfer, BATCH_COLUMN, mean, p99) if alone else of_class
+            )
     return found
 
 
-def _stage(law: Law, per_executor: int, table: pd.DataFrame, count: str, mean: str = MEAN, p99: str = P99) -> StageTime:
+def _stage(
+    law: Law, per_executor: int, table: pd.DataFrame, count: str, mean: str = MEAN_COLUMN, p99: str = P99_COLUMN
+) -> StageTime:
     return StageTime.fit(
-        law, per_executor, _numbers(table, [count, *TRAFFIC]), _column(table, mean), _column(table, p99)
+        law, per_executor, _numbers(table, [count, *TRAFFIC_COLUMNS]), _column(table, mean), _column(table, p99)
     )
 
 
@@ -192,22 +192,22 @@ def _sharing(table: pd.DataFrame, kernel: StageTime, per_executor: int) -> Shari
         return None
     groups = []
     for row in _records(table):
-        others = parse_others(str(row[OTHERS]))
-        busy = parse_busy(str(row[BUSY]), len(others))
+        others = parse_others(str(row[OTHERS_COLUMN]))
+        busy = parse_busy(str(row[BUSY_COLUMN]), len(others))
         groups.append(
             [Sharer(nf, -(-packets // per_executor), one) for (nf, packets), one in zip(others, busy, strict=True)]
         )
-    inputs = _numbers(table, [PACKETS, *TRAFFIC])
-    ratio = _column(table, MEAN) / kernel.mean(inputs)
+    inputs = _numbers(table, [PACKETS_COLUMN, *TRAFFIC_COLUMNS])
+    ratio = _column(table, MEAN_COLUMN) / kernel.mean(inputs)
     return SharingModel.fit(np.ceil(inputs[:, 0] / per_executor), groups, ratio)
 
 
 def _load(row: Mapping[str, object]) -> PacedWorkload:
-    flows, size, mtbr, rate = (float(str(row[name])) for name in (*TRAFFIC, RATE))
-    parts = tuple(Minibatch(sm, packets) for sm, packets in parse_minibatches(str(row[MINIBATCHES])))
-    batch, order = (int(float(str(row[name]))) for name in (BATCH, ORDER))
+    flows, size, mtbr, rate = (float(str(row[name])) for name in (*TRAFFIC_COLUMNS, RATE_COLUMN))
+    parts = tuple(Minibatch(sm, packets) for sm, packets in parse_minibatches(str(row[MINIBATCHES_COLUMN])))
+    batch, order = (int(float(str(row[name]))) for name in (BATCH_COLUMN, ORDER_COLUMN))
     traffic = TrafficProfile(flows, size, mtbr)
-    return PacedWorkload(Workload(str(row[NF]), traffic), rate, GpuSettings(batch, order, parts))
+    return PacedWorkload(Workload(str(row[NF_COLUMN]), traffic), rate, GpuSettings(batch, order, parts))
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, object]]:
@@ -225,9 +225,9 @@ def _column(table: pd.DataFrame, name: str) -> Floats:
 def _refuse_too_little(profile: GpuProfile) -> None:
     for name, nf in profile.nfs.items():
         for file in ("batching", "transfer", "kernel", "prepost"):
-            if len(table := getattr(nf, file)) < FEWEST:
+            if len(table := getattr(nf, file)) < FEWEST_MEASUREMENTS:
                 raise InputError.of(
                     str(profile.source / name / f"{file}.csv"),
-                    f"has {len(table)} measurements, at least {FEWEST} are needed",
+                    f"has {len(table)} measurements, at least {FEWEST_MEASUREMENTS} are needed",
                     hint="`placer profile` measures more",
                 )

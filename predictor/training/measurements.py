@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from predictor.contention.accelerators import TERMS, ServiceTime, term_values
+from predictor.contention.accelerators import SERVICE_TERMS, ServiceTime, term_values
 from predictor.contention.memory import access_rate
 from predictor.regression.significant import significant
 from predictor.tables import contention_of, counters_of, traffic_of
-from predictor.training.recorded import left_out, profiled, recorded_runs
+from predictor.training.recorded import collect_runs, left_out, select_profiled
 from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF, RUN, THROUGHPUT, service_column
+from profiles.profile import FIRST_RATE, FIRST_SERVICE, KPPS_COLUMN, NF_COLUMN, RUN_COLUMN, service_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,33 +33,25 @@ MEMORY_ROWS = 10
 
 @dataclass(frozen=True)
 class Runs:
-    """Measured runs of one NF, one row each.
-
-    Parameters
-    ----------
-    traffic
-        Shape (N, 3).
-    counters
-        The competitors' seven counters, summed; of the NF itself in `NfMeasurements.solo`. Shape (N, 7).
-    service_ms, rate_kpps
-        The competitors' service time and offered rate per accelerator of the NF, as `next_to_bench` takes them. Shape
-        (N, accelerators).
-    throughput
-        Of the NF (kpps), shape (N,).
-    """
+    """Measured runs of one NF, one row each."""
 
     traffic: Floats
+    """Shape (N, 3)."""
     counters: Floats
+    """The competitors' seven counters, summed; of the NF itself in `NfMeasurements.solo`. Shape (N, 7)."""
     service_ms: Floats
     rate_kpps: Floats
+    """The competitors' service time and offered rate per accelerator of the NF, as `next_to_bench` takes them. Shape
+    (N, accelerators)."""
     throughput: Floats
+    """Of the NF (kpps), shape (N,)."""
 
     @classmethod
     def of(cls, table: pd.DataFrame, accelerators: tuple[str, ...]) -> Runs:
         """The rows of a table of `NfProfile`; counters that it does not have are zero."""
         service, rate = contention_of(table, accelerators)
         counters = counters_of(table) if COUNTERS[0] in table else np.zeros((len(table), len(COUNTERS)))
-        throughput = table[THROUGHPUT].to_numpy(dtype=np.float64) if len(table) else np.zeros(0)
+        throughput = table[KPPS_COLUMN].to_numpy(dtype=np.float64) if len(table) else np.zeros(0)
         return cls(traffic_of(table), counters, service, rate, throughput)
 
     @classmethod
@@ -82,51 +74,33 @@ class Runs:
 
 @dataclass(frozen=True)
 class NfMeasurements:
-    """The measurements of one NF.
-
-    Parameters
-    ----------
-    name
-        The NF.
-    cores
-        Dedicated cores; None when neither nf.json nor testbed.json describes the NF.
-    described
-        Whether nf.json describes it. Otherwise one queue per accelerator and a pipeline are assumed.
-    accelerators
-        The accelerators that it uses.
-    solo
-        Alone on the NIC; `counters` are the NF's own.
-    alone
-        All different runs without competitors, of solo.csv and memory*.csv.
-    memory
-        All different runs under memory contention only, then all other different runs of `solo` as runs without it.
-    from_solo
-        Which runs of `memory` are of `solo`, shape (len(memory),).
-    queues
-        Next to the bench of one accelerator each, then the solo runs.
-    queue_terms
-        Each term of a service time at the traffic of `queues`, by its name in `accelerators.TERMS`.
-    pattern
-        Next to memory and accelerator benches together.
-    co_runs
-        In real co-locations of which only the sums are known.
-    ranges
-        Smallest and largest measured value of each traffic attribute.
-    """
+    """The measurements of one NF."""
 
     name: str
     cores: int | None
+    """Dedicated cores; None when neither nf.json nor testbed.json describes the NF."""
     described: bool
+    """Whether nf.json describes it. Otherwise one queue per accelerator and a pipeline are assumed."""
     accelerators: tuple[str, ...]
+    """The accelerators that it uses."""
     solo: Runs
+    """Alone on the NIC; `counters` are the NF's own."""
     alone: Runs
+    """All different runs without competitors, of solo.csv and memory*.csv."""
     memory: Runs
+    """All different runs under memory contention only, then all other different runs of `solo` as runs without it."""
     from_solo: NDArray[np.bool_]
+    """Which runs of `memory` are of `solo`, shape (len(memory),)."""
     queues: Runs
+    """Next to the bench of one accelerator each, then the solo runs."""
     queue_terms: Mapping[str, Floats]
+    """Each term of a service time at the traffic of `queues`, by its name in `accelerators.TERMS`."""
     pattern: Runs
+    """Next to memory and accelerator benches together."""
     co_runs: Runs
+    """In real co-locations of which only the sums are known."""
     ranges: Mapping[str, tuple[float, float]]
+    """Smallest and largest measured value of each traffic attribute."""
 
     @classmethod
     def of(cls, nf: NfProfile, cores: int | None) -> NfMeasurements:
@@ -150,7 +124,7 @@ class NfMeasurements:
             memory=contended[first],
             from_solo=(np.arange(len(contended)) >= len(memory))[first],
             queues=queues,
-            queue_terms={term: term_values(term, queues.traffic) for term in TERMS},
+            queue_terms={term: term_values(term, queues.traffic) for term in SERVICE_TERMS},
             pattern=Runs.of(nf.pattern, uses),
             co_runs=Runs.of(nf.co_runs, uses),
             ranges={
@@ -161,50 +135,34 @@ class NfMeasurements:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measurements of a whole profile.
-
-    Parameters
-    ----------
-    nfs
-        By name, sorted.
-    benches
-        Per accelerator, runs of its bench alone: traffic, shape (N, 3), and service time (ms), shape (N,).
-    co_locations
-        Per co-location of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members).
-    alone
-        Per workload that co-locations.csv has alone, throughput (kpps) of its runs, shape (runs,).
-    default_traffic
-        The default traffic of the profile.
-    nic_cores
-        Cores of the NIC; None without testbed.json.
-    described_cores
-        Cores per NF by testbed.json.
-    """
+    """The measurements of a whole profile."""
 
     nfs: Mapping[str, NfMeasurements]
+    """By name, sorted."""
     benches: Mapping[str, tuple[Floats, Floats]]
+    """Per accelerator, runs of its bench alone: traffic, shape (N, 3), and service time (ms), shape (N,)."""
     co_locations: Mapping[CoLocation, Floats]
+    """Per co-location of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members)."""
     alone: Mapping[Workload, Floats]
+    """Per workload that co-locations.csv has alone, throughput (kpps) of its runs, shape (runs,)."""
     default_traffic: TrafficProfile
     nic_cores: int | None
+    """Cores of the NIC; None without testbed.json."""
     described_cores: Mapping[str, int]
+    """Cores per NF by testbed.json."""
 
 
 def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measurements:
-    """The arrays of `profile`; `warn` receives what has to be assumed or left out.
-
-    Raises
-    ------
-    InputError
-        When an NF was measured too little, or a co-location does not fit on the NIC.
+    """The arrays of `profile`; `warn` receives what has to be assumed or left out. Raises `InputError` when an NF was
+    measured too little, or a co-location does not fit on the NIC.
     """
     faults = [fault for nf in profile.nfs.values() for fault in [*_too_few_runs(nf), *_overfull_runs(profile, nf)]]
     if faults:
         raise InputError(faults)
-    recorded = recorded_runs(profile)
+    recorded = collect_runs(profile)
     if message := left_out(recorded, profile):
         warn(message)
-    known = profiled(recorded, profile)
+    known = select_profiled(recorded, profile)
     testbed = profile.testbed
     cores = {nf.name: nf.cores for nf in testbed.nfs} if testbed else {}
     for name, nf in sorted(profile.nfs.items()):
@@ -261,13 +219,13 @@ def _overfull_runs(profile: Profile, nf: NfProfile) -> Iterator[Fault]:
         return
     most = profile.testbed.nic.cores
     described = {name: one.description.cores for name, one in profile.nfs.items() if one.description}
-    names = nf.co_locations[NF].astype(str).to_numpy()
+    names = nf.co_locations[NF_COLUMN].astype(str).to_numpy()
     # the rows of each run: tables by run would copy the lines of the whole file for each
-    for rows in nf.co_locations.groupby(RUN, sort=False).indices.values():
+    for rows in nf.co_locations.groupby(RUN_COLUMN, sort=False).indices.values():
         cores = sum(described.get(name, 0) for name in names[rows])
         if len(rows) > 1 and cores > most:
             message = f"a run of {len(rows)} NFs takes {cores} cores of a NIC with {most}"
-            yield Fault(f"{nf.name}/co-locations.csv", None, RUN, message, "give runs different numbers")
+            yield Fault(f"{nf.name}/co-locations.csv", None, RUN_COLUMN, message, "give runs different numbers")
 
 
 def _too_few_runs(nf: NfProfile) -> Iterator[Fault]:
@@ -285,7 +243,7 @@ def _too_few_runs(nf: NfProfile) -> Iterator[Fault]:
 
 
 BENCH_TERMS = ("constant", "packet_size", "mtbr", "matches")
-STRAY = 0.03
+STRAY_ERROR = 0.03
 SETTLED_BITS = 15
 """Binary digits of the parts of a service time, of the longest: 2e-5, where runs scatter by 5e-3."""
 
@@ -307,7 +265,7 @@ def _service(traffic: Floats, time: Floats) -> ServiceTime:
         return relative
 
     start = np.concatenate([[0.9 * time.min()], np.linalg.lstsq(design / units, time, rcond=None)[0]])
-    found = least_squares(errors, start, loss="soft_l1", f_scale=STRAY, x_scale=time.max()).x
+    found = least_squares(errors, start, loss="soft_l1", f_scale=STRAY_ERROR, x_scale=time.max()).x
     times = significant(found[1:], SETTLED_BITS, of=time.max())
     return ServiceTime(tuple(zip(terms, (times / units).tolist(), strict=True)))
 
@@ -316,7 +274,7 @@ def _service(traffic: Floats, time: Floats) -> ServiceTime:
 
 
 CO_LOCATIONS = 4000
-LIKELY = 0.995
+LIKELY_QUANTILE = 0.995
 
 
 def most_accesses(measured: Measurements, nf: str, seed: int) -> float:
@@ -338,4 +296,4 @@ def most_accesses(measured: Measurements, nf: str, seed: int) -> float:
         for at, name in enumerate(names):
             rows = drawn == at
             exerted[rows] += rng.choice(solo[name], size=int(rows.sum()))
-    return float(np.quantile(exerted, LIKELY))
+    return float(np.quantile(exerted, LIKELY_QUANTILE))

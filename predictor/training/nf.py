@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime
-from predictor.contention.execution import PATTERNS, PIPELINE, Execution, Pattern
+from predictor.contention.execution import EXECUTION_PATTERNS, PIPELINE, Execution, Pattern
 from predictor.contention.nf_model import NfModel
 from predictor.regression.significant import significant
 from predictor.training.measurements import NfMeasurements, Runs
 from predictor.training.solo_fits import SoloCurve, base_without_solo_runs, fit_memory, fit_solo, with_fit_of_runs
 from profiles.arrays import Floats
 
-ROUNDS = 3
-AMBIGUOUS = 1.5
+FITTING_ROUNDS = 3
+AMBIGUOUS_MISFIT = 1.5
 """Times the misfit of the pattern that fits best, up to which another may be the true one."""
 
 
@@ -50,23 +50,15 @@ def plausible_models(
     """
     detect = measured.described and bool(measured.accelerators)
     models = [
-        _fit(
-            measured,
-            pattern,
-            benches,
-            infer_queues=detect,
-            most_accesses=most_accesses,
-            seed=seed,
-            solo_fit=solo_fit,
-        )
-        for pattern in (PATTERNS if detect else (PIPELINE,))
+        _fit(measured, pattern, benches, infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit)
+        for pattern in (EXECUTION_PATTERNS if detect else (PIPELINE,))
     ]
     if not detect:
         return models
     misfits = misfits_next_to_benches(measured, models)
     evidence = {str(model.execution.pattern): round(misfit, 3) for model, misfit in zip(models, misfits, strict=True)}
     ranked = sorted(zip(misfits, models, strict=True), key=lambda one: one[0])
-    return [replace(model, evidence=evidence) for misfit, model in ranked if misfit <= AMBIGUOUS * ranked[0][0]]
+    return [replace(model, evidence=evidence) for misfit, model in ranked if misfit <= AMBIGUOUS_MISFIT * ranked[0][0]]
 
 
 def _fit(
@@ -83,7 +75,7 @@ def _fit(
     execution = Execution(pattern)
     base = base_without_solo_runs(measured, pattern, most_accesses=most_accesses, seed=seed)
     solo = fit_solo(measured, execution)
-    for _ in range(ROUNDS if measured.accelerators else 0):
+    for _ in range(FITTING_ROUNDS if measured.accelerators else 0):
         execution = Execution(pattern, fit_uses(measured, pattern, base, benches, infer_queues=infer_queues))
         solo = fit_solo(measured, execution)
         base = solo.kpps(measured.queues.traffic) if solo else base
@@ -119,23 +111,23 @@ def misfits_next_to_benches(measured: NfMeasurements, models: Sequence[NfModel])
 
 
 MOST_QUEUES = 64
-ABOVE = 1.03
+ABOVE_CORES = 1.03
 """A run alone that is faster than the cores by this factor was of the accelerator without the cores."""
-STRAY = 0.03
+STRAY_ERROR = 0.03
 """Relative error from which a run counts as stray and weighs less."""
-ENOUGH = 30
+ENOUGH_RUNS = 30
 """Runs from which on the service time has one term more."""
-RELUCTANCE = 0.01
+RIDGE_RELUCTANCE = 0.01
 SETTLED_BITS = 15
 """Binary digits of what is fitted, in units of the typical time of a packet: 2e-5, where runs scatter by 5e-3."""
-KNOTS = 5
+CURVE_KNOTS = 5
 ROWS_PER_KNOT = 6
-USUAL, EXACT, MOST_STEPS = 1e-8, 1e-11, 100
+USUAL_TOLERANCE, EXACT_TOLERANCE, MOST_STEPS = 1e-8, 1e-11, 100
 """How far a fit is continued, at the first try and at the last: to where every processor ends."""
-STEP = 1e-5
-UNBOUND, MOST_LOG = 1e9, 20.0
+DERIVATIVE_STEP = 1e-5
+UNBOUND_KPPS, MOST_LOG = 1e9, 20.0
 EVERY_PACKET = ("constant", "packet_size")
-HEADERLESS = "payload_matches"
+HEADERLESS_TERM = "payload_matches"
 
 
 def fit_uses(
@@ -243,19 +235,19 @@ class _Fit:
                 (vector[times] - usual)[~np.isnan(usual)],
                 vector[cores] - self.usual_curve,
             ]
-            return np.concatenate([errors, *(RELUCTANCE * part for part in unusual)])
+            return np.concatenate([errors, *(RIDGE_RELUCTANCE * part for part in unusual)])
 
         def slopes(vector: Floats) -> Floats:
             here = residuals(vector)
-            steps = STEP * np.eye(len(vector))
-            return np.stack([(residuals(vector + step) - here) / STEP for step in steps], axis=1)
+            steps = DERIVATIVE_STEP * np.eye(len(vector))
+            return np.stack([(residuals(vector + step) - here) / DERIVATIVE_STEP for step in steps], axis=1)
 
         # nothing takes negative time, or two terms could stand in for a third that was not varied apart from them
         low, high = np.where(times, 0.0, -np.inf), np.full(len(first), np.inf)
         low[shared], high[shared] = 1 / MOST_QUEUES, 1.0 + 1e-6
         first = np.clip(first, low, high)
-        for stray in (10 * STRAY, STRAY):
-            last = stray == STRAY
+        for stray in (10 * STRAY_ERROR, STRAY_ERROR):
+            last = stray == STRAY_ERROR
             found = least_squares(
                 residuals,
                 first,
@@ -264,9 +256,9 @@ class _Fit:
                 loss="soft_l1",
                 f_scale=stray,
                 x_scale="jac",
-                ftol=1e-4 * EXACT if last else USUAL,
-                xtol=EXACT if last else USUAL,
-                gtol=1e-2 * EXACT if last else USUAL,
+                ftol=1e-4 * EXACT_TOLERANCE if last else USUAL_TOLERANCE,
+                xtol=EXACT_TOLERANCE if last else USUAL_TOLERANCE,
+                gtol=1e-2 * EXACT_TOLERANCE if last else USUAL_TOLERANCE,
                 max_nfev=MOST_STEPS if last else None,
             )
             first = found.x
@@ -278,7 +270,7 @@ class _Fit:
         A request costs the same as one of the bench, and matches are proportional to packet size.
         """
         known = [dict(_of_every_packet(self.benches.get(name))) for name in self.names]
-        usual = [[of.get(term, 0.0 if term == HEADERLESS else np.nan) for term in self.terms] for of in known]
+        usual = [[of.get(term, 0.0 if term == HEADERLESS_TERM else np.nan) for term in self.terms] for of in known]
         return (np.array(usual, dtype=np.float64).reshape(len(self.names), -1) / self.units).ravel()
 
     def uses(self, shares: Sequence[float], coefficients: Sequence[Floats]) -> tuple[AcceleratorUse, ...]:
@@ -290,7 +282,7 @@ class _Fit:
 
     def _predict(self, shares: Sequence[float], coefficients: Sequence[Floats], base: Floats) -> Floats:
         if self.pattern == PIPELINE:
-            base = np.where(self.maybe_bare & (self.runs.throughput > ABOVE * base), UNBOUND, base)
+            base = np.where(self.maybe_bare & (self.runs.throughput > ABOVE_CORES * base), UNBOUND_KPPS, base)
         runs = self.runs
         execution = Execution(self.pattern, self.uses(shares, coefficients))
         return execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)
@@ -318,7 +310,7 @@ def _terms(pattern: Pattern, runs: Runs) -> tuple[str, ...]:
     terms = ["constant"] + ["packet_size"] * sizes if pattern == PIPELINE else []
     if matches:
         # headers hold no matches, so that matches per packet are not quite proportional to its size
-        terms += ["matches"] + [HEADERLESS] * (len(runs.throughput) >= ENOUGH) if sizes else ["mtbr"]
+        terms += ["matches"] + [HEADERLESS_TERM] * (len(runs.throughput) >= ENOUGH_RUNS) if sizes else ["mtbr"]
     return tuple(terms)
 
 
@@ -328,7 +320,7 @@ def _curve(runs: Runs, alone: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     And its knots where runs do not determine them: as fast as the fastest run alone, whatever the packet size.
     """
     flows, size = np.log(np.maximum(runs.traffic[:, 0], 1.0)), runs.traffic[:, 1] / max(runs.traffic[:, 1].max(), 1e-9)
-    count = int(np.clip(alone.sum() // ROWS_PER_KNOT, 1, KNOTS))
+    count = int(np.clip(alone.sum() // ROWS_PER_KNOT, 1, CURVE_KNOTS))
     knots = np.unique(np.quantile(flows[alone], np.linspace(0, 1, count))) if alone.any() else np.zeros(1)
     hats = np.column_stack([np.interp(flows, knots, unit) for unit in np.eye(len(knots))])
     tilt = hats * (size - size.mean())[:, None] if np.ptp(size) > 0 and count > 1 else hats[:, :0]

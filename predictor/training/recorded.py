@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from predictor.tables import traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import NF, RUN, THROUGHPUT
+from profiles.profile import KPPS_COLUMN, NF_COLUMN, RUN_COLUMN
 
 if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
 
 
-def recorded_runs(profile: Profile) -> dict[CoLocation, Floats]:
+def collect_runs(profile: Profile) -> dict[CoLocation, Floats]:
     """Per co-location, alone or with others, members sorted, throughput (kpps) of its runs, shape (runs, members)."""
     found: dict[CoLocation, Counter[tuple[float, ...]]] = defaultdict(Counter)
     for nf in profile.nfs.values():
@@ -36,18 +36,18 @@ def recorded_runs(profile: Profile) -> dict[CoLocation, Floats]:
     return {one: np.array(list(times.elements())) for one, times in found.items()}
 
 
-def profiled(runs: Mapping[CoLocation, Floats], profile: Profile) -> dict[CoLocation, Floats]:
+def select_profiled(runs: Mapping[CoLocation, Floats], profile: Profile) -> dict[CoLocation, Floats]:
     """Those of which all members have a profile."""
     return {one: of_it for one, of_it in runs.items() if all(member.nf in profile.nfs for member in one)}
 
 
 def left_out(runs: Mapping[CoLocation, Floats], profile: Profile) -> str | None:
     """A sentence on co-locations of which some NF has no profile; None where there are none."""
-    together = [one for one in runs if len(one) > 1]
-    missing = sorted({member.nf for one in together for member in one} - set(profile.nfs))
+    together = [run for run in runs if len(run) > 1]
+    missing = sorted({member.nf for nf_runs in together for member in nf_runs} - set(profile.nfs))
     if not missing:
         return None
-    without = sum(any(member.nf in missing for member in one) for one in together)
+    without = sum(any(member.nf in missing for member in nf_runs) for nf_runs in together)
     return f"{without} of {len(together)} co-locations left out: no profile of {', '.join(missing)}"
 
 
@@ -58,9 +58,9 @@ def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
     table = nf.co_locations
     members = [
         (Workload(str(name), TrafficProfile(*traffic)), kpps)
-        for name, traffic, kpps in zip(table[NF], traffic_of(table).tolist(), table[THROUGHPUT], strict=True)
+        for name, traffic, kpps in zip(table[NF_COLUMN], traffic_of(table).tolist(), table[KPPS_COLUMN], strict=True)
     ]
-    for rows in table.groupby(RUN, sort=False).indices.values():
+    for rows in table.groupby(RUN_COLUMN, sort=False).indices.values():
         run = sorted(members[row] for row in rows)
         yield tuple(workload for workload, _ in run), tuple(kpps for _, kpps in run)
 
@@ -68,21 +68,17 @@ def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
 # The noise of a run, by repeats.
 
 
-NOISE = 0.01
+ASSUMED_NOISE = 0.01
 """Relative standard deviation of a run that is assumed before anything was repeated."""
-ASSUMED = 4
+ASSUMED_REPEATS = 4
 """The weight of that assumption, in repeats: few repeats that happen to agree do not make noise vanish."""
 
 
 def noise_of_a_run(logarithms: Iterable[NDArray[np.float64]]) -> float:
-    """Relative standard deviation of a run, of all co-locations together.
-
-    Parameters
-    ----------
-    logarithms
-        Per co-location the logarithms of its throughputs, shape (runs, members).
+    """Relative standard deviation of a run, of all co-locations together. `logarithms`: per co-location the logarithms
+    of its throughputs, shape (runs, members).
     """
-    squares, repeats = [ASSUMED * NOISE**2], ASSUMED
+    squares, repeats = [ASSUMED_REPEATS * ASSUMED_NOISE**2], ASSUMED_REPEATS
     for runs in logarithms:
         if len(runs) > 1:
             squares.append(float(((runs - runs.mean(axis=0)) ** 2).mean(axis=1).sum()))

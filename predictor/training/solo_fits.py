@@ -22,18 +22,18 @@ from predictor.fitting.points import MeasuredCurve
 from predictor.training.measurements import NfMeasurements, Runs
 from profiles import ATTRIBUTES
 from profiles.arrays import Bools, Floats
-from profiles.profile import THROUGHPUT
+from profiles.profile import KPPS_COLUMN
 
-DISTINCT = 12
+DISTINCT_VALUES = 12
 """Different values of one attribute, the rest of the traffic unchanged, from which on a curve is fitted."""
-FOLDS, SPLITS = 5, 3
+CROSS_VALIDATION_FOLDS, SPLIT_REPEATS = 5, 3
 """Parts of the measurements, each of which is left out once; and how often they are split anew."""
-FEWEST = 2 * FOLDS
+FEWEST_TRAFFICS = 2 * CROSS_VALIDATION_FOLDS
 """Different traffic below which a curve is not compared."""
-SURE = 2.0
+SURE_ERRORS = 2.0
 """Standard errors of the mean gain below which a curve does not serve: a profile has many NFs, any of which may seem to
 gain."""
-CHECKED = 201
+CHECKED_PLACES = 201
 """Places at which a curve must be above zero."""
 
 OWN_RUNS: Literal["own runs"] = "own runs"
@@ -52,44 +52,37 @@ class RunLine:
 
 
 def with_fit_of_runs(solo: SoloModel, measured: NfMeasurements, execution: Execution, given: SoloCurve) -> SoloModel:
-    """The solo model with a curve of the NF's throughput alone, in use where it surely helps.
-
-    Parameters
-    ----------
-    solo
-        The model without a curve.
-    measured, execution
-        The NF, as `fit_solo` took them.
-    given
-        A curve measured elsewhere, as `is_above_zero`, over an attribute of the solo model; with `OWN_RUNS`, the
-        longest line of the profile's runs makes one, if it is long enough.
+    """The solo model with a curve of the NF's throughput alone, in use where it surely helps. `solo`: the model without
+    a curve. `measured` and `execution`: the NF, as `fit_solo` took them. `given`: a curve measured elsewhere, as
+    `is_above_zero`, over an attribute of the solo model; with `OWN_RUNS`, the longest line of the profile's runs makes
+    one, if it is long enough.
     """
     traffic, kpps = cores_alone(measured, execution)
     attributes = solo.throughput.attributes
     fit_of = _fit_of_runs(attributes, traffic, kpps) if isinstance(given, str) else (lambda _: given)
-    if fit_of is None or len(np.unique(traffic, axis=0)) < FEWEST:
+    if fit_of is None or len(np.unique(traffic, axis=0)) < FEWEST_TRAFFICS:
         return solo
     curve = fit_of(np.ones(len(kpps), dtype=np.bool_))
     if curve is None:
         return solo
-    found = _compared(attributes, traffic, kpps, fit_of, curve)
+    found = _compare_fits(attributes, traffic, kpps, fit_of, curve)
     throughput = SoloThroughput.fit(attributes, traffic, kpps, curve) if found.serves else solo.throughput
     return replace(solo, throughput=throughput, fit_of_runs=found)
 
 
 def is_above_zero(curve: FittedModel) -> bool:
     """Whether the curve is a throughput all over its range."""
-    even = np.linspace(curve.start, curve.end, CHECKED)
-    places = np.concatenate([even, [one.start for one in curve.segments], [one.at for one in curve.breakpoints]])
+    even = np.linspace(curve.start, curve.end, CHECKED_PLACES)
+    places = np.concatenate([even, [part.start for part in curve.segments], [bend.at for bend in curve.breakpoints]])
     if curve.start > 0:
-        places = np.concatenate([places, np.geomspace(curve.start, curve.end, CHECKED)])
+        places = np.concatenate([places, np.geomspace(curve.start, curve.end, CHECKED_PLACES)])
     values = curve.predict(np.clip(places, curve.start, curve.end))
     return bool(np.all(np.isfinite(values) & (values > 0)))
 
 
 def longest_line(attributes: tuple[int, ...], traffic: Floats) -> RunLine | None:
-    """The line with the most different values, of at least `DISTINCT`; None when there is none."""
-    best, most = None, DISTINCT - 1
+    """The line with the most different values, of at least `DISTINCT_VALUES`; None when there is none."""
+    best, most = None, DISTINCT_VALUES - 1
     for attribute in attributes:
         others = [at for at in attributes if at != attribute]
         _, setting = np.unique(traffic[:, others], axis=0, return_inverse=True)
@@ -110,7 +103,7 @@ def _fit_of_runs(attributes: tuple[int, ...], traffic: Floats, kpps: Floats) -> 
     def fit_of(rows: Bools) -> FittedModel | None:
         used = line.rows & rows
         curve = MeasuredCurve(
-            ATTRIBUTES[line.attribute], THROUGHPUT, traffic[used, line.attribute], kpps[used], setting
+            ATTRIBUTES[line.attribute], KPPS_COLUMN, traffic[used, line.attribute], kpps[used], setting
         )
         # the time that it took is no part of a model: the same runs make the same files
         model = replace(fit(curve), seconds=0.0)
@@ -119,15 +112,17 @@ def _fit_of_runs(attributes: tuple[int, ...], traffic: Floats, kpps: Floats) -> 
     return fit_of
 
 
-def _compared(attributes: tuple[int, ...], traffic: Floats, kpps: Floats, fit_of: FitOf, curve: FittedModel) -> SoloFit:
+def _compare_fits(
+    attributes: tuple[int, ...], traffic: Floats, kpps: Floats, fit_of: FitOf, curve: FittedModel
+) -> SoloFit:
     """Errors with and without the curve at left-out measurements, on average over splits; up to the first doubt."""
     settings, setting = np.unique(traffic, axis=0, return_inverse=True)
     setting, logarithm = setting.ravel(), np.log(kpps)
     measured = np.bincount(setting, logarithm) / np.bincount(setting)
     total, sure, splits = np.zeros((2, len(settings))), True, 0
-    while sure and splits < SPLITS:
-        part = np.random.default_rng(splits).permutation(len(settings)) % FOLDS
-        for number in range(FOLDS):
+    while sure and splits < SPLIT_REPEATS:
+        part = np.random.default_rng(splits).permutation(len(settings)) % CROSS_VALIDATION_FOLDS
+        for number in range(CROSS_VALIDATION_FOLDS):
             left = part == number
             rows = ~left[setting]
             for at, used in enumerate((None, fit_of(rows))):
@@ -135,8 +130,8 @@ def _compared(attributes: tuple[int, ...], traffic: Floats, kpps: Floats, fit_of
                 total[at, left] += np.abs(np.log(model.kpps(settings[left])) - measured[left])
         splits += 1
         gain = (total[0] - total[1]) / splits
-        sure = bool(gain.mean() > SURE * gain.std(ddof=1) / np.sqrt(len(gain)))
-    without, with_curve = (100.0 * float(one.mean()) / splits for one in total)
+        sure = bool(gain.mean() > SURE_ERRORS * gain.std(ddof=1) / np.sqrt(len(gain)))
+    without, with_curve = (100.0 * float(mean.mean()) / splits for mean in total)
     return SoloFit(curve, len(settings), with_curve, without, sure)
 
 
@@ -144,7 +139,7 @@ def _compared(attributes: tuple[int, ...], traffic: Floats, kpps: Floats, fit_of
 
 
 SOLO_ROWS = 3
-BOUND = 0.97
+BINDING_SHARE = 0.97
 """Share of what an accelerator allows, below which it does not bind."""
 MOSTLY_CORES = 0.6
 """Share of time on matches, above which the cores' share is too uncertain to learn from."""
@@ -212,8 +207,8 @@ def _cores_only(measured: NfMeasurements, execution: Execution, runs: Runs) -> t
     if not execution.uses:
         return runs.throughput, fewest
     if execution.pattern == PIPELINE:
-        free = runs.throughput * execution.service_ms(runs.traffic).max(axis=1) < BOUND
+        free = runs.throughput * execution.service_ms(runs.traffic).max(axis=1) < BINDING_SHARE
         return runs.throughput, free if free.any() else fewest
     matching = execution.match_ms(runs.traffic) * runs.throughput
     free = matching < MOSTLY_CORES
-    return runs.throughput / np.maximum(1.0 - matching, 1.0 - BOUND), free if free.any() else fewest
+    return runs.throughput / np.maximum(1.0 - matching, 1.0 - BINDING_SHARE), free if free.any() else fewest

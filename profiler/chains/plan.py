@@ -18,7 +18,7 @@ from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.testbed import Measurement
 from profiles import ChainLoad, InputError, NfStage, TestbedDescription, TrafficProfile
 from profiles.chain import Cores, parse_chain, writable
-from profiles.chain_table import CHAIN_KPPS, LATENCY_COLUMNS, dropped_column, key_of, leaving_column
+from profiles.chain_table import CHAIN_KPPS, LATENCY_COLUMNS, drop_column_of, key_of, leaving_column
 from profiles.faults import Fault, suggestion
 
 MOST_PLACEMENTS = 16
@@ -39,7 +39,7 @@ class ChainOnCores:
     shares: tuple[float, ...] = ()
 
 
-def placed_chains(request: ChainRequest, description: TestbedDescription, seed: int) -> list[ChainOnCores]:
+def place_chains(request: ChainRequest, description: TestbedDescription, seed: int) -> list[ChainOnCores]:
     """The chains of a request: first each NF alone, then those that the user names, then those that are drawn.
 
     An order is run to completion on one core and as every pipeline on as many cores as are allowed. The first N orders
@@ -50,20 +50,35 @@ def placed_chains(request: ChainRequest, description: TestbedDescription, seed: 
     InputError
         When a chain cannot be read, an NF is not known, or a chain does not fit the cores.
     """
-    _refuse_bad_numbers(request)
+    faults = [
+        Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(CHAIN_LENGTHS)}")
+        for name in request.drawn
+        if name not in CHAIN_LENGTHS
+    ]
+    faults += [
+        Fault("--share", None, None, f"{share:g} is not above 0 and at most 1")
+        for share in request.shares
+        if not 0 < share <= 1
+    ]
+    if faults:
+        raise InputError(faults)
     most = min(request.most_cores or description.nic.cores, description.nic.cores)
-    named = [_named(text, description, most) for text in request.chains]
+    named = [_parse_named(text, description, most) for text in request.chains]
     pool = _pool(request, description)
-    orders = [order for length in request.drawn for order in drawn_orders(pool, SIZES[length], request.count, seed)]
+    orders = [
+        order for length in request.drawn for order in draw_orders(pool, CHAIN_LENGTHS[length], request.count, seed)
+    ]
     several = [*named, *((tuple(map(NfStage, order)), None) for order in orders)]
     alone = dict.fromkeys(stage for stages, _ in several for stage in stages)
     placed = [ChainOnCores((stage,), ((0,),)) for stage in alone]
     for stages, cores in several:
-        placed += [ChainOnCores(stages, one) for one in ([cores] if cores else placements(len(stages), most, seed))]
-    return list(dict.fromkeys(one for chain in placed for one in _with_shares(chain, request.shares, seed)))
+        placed += [
+            ChainOnCores(stages, placement) for placement in ([cores] if cores else placements(len(stages), most, seed))
+        ]
+    return list(dict.fromkeys(variant for chain in placed for variant in _with_shares(chain, request.shares, seed)))
 
 
-def drawn_orders(nfs: Sequence[str], length: int, count: int, seed: int) -> list[tuple[str, ...]]:
+def draw_orders(nfs: Sequence[str], length: int, count: int, seed: int) -> list[tuple[str, ...]]:
     """`count` orders of `length` different NFs, at random, but each NF in about as many as every other."""
     orders = list(permutations(nfs, length))
     rng = np.random.default_rng([seed, length])
@@ -90,8 +105,8 @@ def placements(stages: int, most: int, seed: int) -> list[Cores]:
 def _with_shares(chain: ChainOnCores, shares: Sequence[float], seed: int) -> Iterator[ChainOnCores]:
     combined = sorted(product(shares, repeat=len(chain.cores)), key=lambda one: len(set(one)))
     rng = np.random.default_rng([seed, len(chain.cores)])
-    for one in _some(combined, max(MOST_SHARES, len(shares)), rng, keep=len(shares)):
-        yield ChainOnCores(chain.stages, chain.cores, () if set(one) == {1.0} else one)
+    for core_shares in _some(combined, max(MOST_SHARES, len(shares)), rng, keep=len(shares)):
+        yield ChainOnCores(chain.stages, chain.cores, () if set(core_shares) == {1.0} else core_shares)
 
 
 def _some(items: list[_T], most: int, rng: Generator, keep: int = 1) -> list[_T]:
@@ -102,7 +117,7 @@ def _some(items: list[_T], most: int, rng: Generator, keep: int = 1) -> list[_T]
     return [items[index] for index in sorted([*range(keep), *between.tolist(), len(items) - 1])]
 
 
-def _named(text: str, description: TestbedDescription, most: int) -> tuple[Stages, Cores | None]:
+def _parse_named(text: str, description: TestbedDescription, most: int) -> tuple[Stages, Cores | None]:
     """A chain as the user writes it."""
     try:
         stages, cores = parse_chain(text)
@@ -131,71 +146,48 @@ def _pool(request: ChainRequest, description: TestbedDescription) -> list[str]:
         raise InputError.of("--nf", f"the testbed has no {', '.join(unknown)}", hint=suggestion(unknown[0], known))
     pool = [name for name in known if not request.nfs or name in request.nfs]
     for length in request.drawn:
-        if len(pool) < SIZES[length]:
-            raise InputError.of("--chains", f"{length} need {SIZES[length]} different NFs, there are {len(pool)}")
+        if len(pool) < CHAIN_LENGTHS[length]:
+            raise InputError.of(
+                "--chains", f"{length} need {CHAIN_LENGTHS[length]} different NFs, there are {len(pool)}"
+            )
     return pool
-
-
-def _refuse_bad_numbers(request: ChainRequest) -> None:
-    faults = [
-        Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(SIZES)}")
-        for name in request.drawn
-        if name not in SIZES
-    ]
-    faults += [
-        Fault("--share", None, None, f"{share:g} is not above 0 and at most 1")
-        for share in request.shares
-        if not 0 < share <= 1
-    ]
-    if faults:
-        raise InputError(faults)
 
 
 # What a user requests to be measured of chains.
 
 
-SIZES = {"pairs": 2, "triples": 3}
+CHAIN_LENGTHS = {"pairs": 2, "triples": 3}
 """Names of chain lengths from which orders are drawn."""
-COUNT = 20
+ORDERS_PER_LENGTH = 20
 """Orders of each length that are drawn unless the user gives another number."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainRequest:
-    """What to measure.
-
-    Parameters
-    ----------
-    chains
-        Chains as users write them (`profiles.chain`).
-    drawn
-        Lengths of which orders are drawn: `pairs`, `triples`.
-    count
-        Orders that are drawn of each length.
-    nfs
-        The NFs of drawn orders; all of the testbed when empty.
-    most_cores
-        The most cores of a chain; None for all of the NIC.
-    shares
-        The share of its time that each core spends on the chain, every combination.
-    """
+    """What to measure."""
 
     chains: Sequence[str] = ()
+    """Chains as users write them (`profiles.chain`)."""
     drawn: Sequence[str] = ()
-    count: int = COUNT
+    """Lengths of which orders are drawn: `pairs`, `triples`."""
+    count: int = ORDERS_PER_LENGTH
+    """Orders that are drawn of each length."""
     nfs: Sequence[str] = ()
+    """The NFs of drawn orders; all of the testbed when empty."""
     most_cores: int | None = None
+    """The most cores of a chain; None for all of the NIC."""
     shares: Sequence[float] = (1.0,)
+    """The share of its time that each core spends on the chain, every combination."""
 
 
 # What is measured of each placed chain: traffic and offered loads, several times each.
 
 
-TRAFFICS = 4
+TRAFFICS_PER_CHAIN = 4
 """Traffic profiles of each chain: the default, and others evenly over all attributes."""
-LOADS = (0.5, 0.9)
+OPEN_LOOP_LOADS = (0.5, 0.9)
 """Offered loads of an open loop at default traffic, as shares of what the chain reached in a closed loop."""
-REPEATS = 2
+CHAIN_REPEATS = 2
 
 Row = dict[str, object]
 
@@ -214,7 +206,7 @@ class MeasuredChain:
     def _row(self, repeat: int, one: Measurement) -> Row:
         row: Row = {**key_of(self.load, repeat), CHAIN_KPPS: one.throughput_kpps}
         for at_stage, stage in enumerate(one.stages):
-            row |= {leaving_column(at_stage): stage.throughput_kpps, dropped_column(at_stage): stage.dropped_pct}
+            row |= {leaving_column(at_stage): stage.throughput_kpps, drop_column_of(at_stage): stage.dropped_pct}
         if one.latency_us:
             row |= dict(zip(LATENCY_COLUMNS, astuple(one.latency_us), strict=True))
         return row
@@ -222,7 +214,7 @@ class MeasuredChain:
 
 def point_runs(chains: Sequence[ChainOnCores], repeats: int) -> int:
     """How many runs `measure_points` takes."""
-    return len(chains) * (TRAFFICS + len(LOADS)) * repeats
+    return len(chains) * (TRAFFICS_PER_CHAIN + len(OPEN_LOOP_LOADS)) * repeats
 
 
 def measure_points(
@@ -230,15 +222,11 @@ def measure_points(
     chains: Sequence[ChainOnCores],
     description: TestbedDescription,
     *,
-    repeats: int = REPEATS,
+    repeats: int = CHAIN_REPEATS,
     seed: int = 0,
 ) -> list[MeasuredChain]:
-    """Each chain in a closed loop at every traffic, then in an open loop at default traffic.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
+    """Each chain in a closed loop at every traffic, then in an open loop at default traffic. Raises `TestbedError` when
+    the testbed fails.
     """
     traffics = chain_traffics(description, seed)
     closed = [
@@ -246,10 +234,10 @@ def measure_points(
     ]
     reached = runs.measure(closed, repeats)
     opened = [
-        replace(load, rate_kpps=neat(share * fmean(one.throughput_kpps for one in found)))
+        replace(load, rate_kpps=neat(share * fmean(measurement.throughput_kpps for measurement in found)))
         for load, found in reached.items()
         if load.traffic == description.traffic
-        for share in LOADS
+        for share in OPEN_LOOP_LOADS
     ]
     measured = reached | runs.measure(opened, repeats)
     order = {chain: place for place, chain in enumerate(chains)}
@@ -260,7 +248,9 @@ def measure_points(
 def chain_traffics(description: TestbedDescription, seed: int) -> list[TrafficProfile]:
     """The traffic of every chain, so that chains can be compared with their NFs alone."""
     ranges = traffic_ranges(description)
-    others = EvenPoints(len(ranges), np.random.default_rng([seed, TRAFFICS])).take(TRAFFICS - 1).tolist()
+    others = (
+        EvenPoints(len(ranges), np.random.default_rng([seed, TRAFFICS_PER_CHAIN])).take(TRAFFICS_PER_CHAIN - 1).tolist()
+    )
     spots = [dict(zip(ranges, spot, strict=True)) for spot in others]
     traffics = [
         traffic_with(description.traffic, {name: at(ranges[name], position) for name, position in spot.items()})

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from profiler.chains.plan import REPEATS, ChainRequest, MeasuredChain, measure_points, placed_chains, point_runs
+from profiler.chains.plan import CHAIN_REPEATS, ChainRequest, MeasuredChain, measure_points, place_chains, point_runs
 from profiler.cycles import cycle_runs, measure_part_of_cycles, offers_null
 from profiler.export import refuse_taken, report_runs, write_best_efforts
 from profiler.journal.journal import Journal
-from profiler.journal.records import BENCHES, CHAINS
+from profiler.journal.records import BENCHES_PART, CHAINS_PART
 from profiler.profiling import journal_of
 from profiler.runs.co_runs import SoloRepeats
+from profiler.runs.outliers import known_workload
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import RunRefused, Testbed
 from profiler.testbed_stack import TestbedStack
-from profiles import ChainLoad, InputError, TestbedDescription, Workload
+from profiles import ChainLoad, InputError, TestbedDescription
 from profiles.aside import files_aside
 from profiles.chain_table import CHAINS_FILE, read_chains, with_rows
 from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
@@ -33,7 +34,7 @@ def profile_chains(
     out: Path,
     request: ChainRequest,
     *,
-    repeats: int = REPEATS,
+    repeats: int = CHAIN_REPEATS,
     seed: int = 0,
     progress: Done | None = None,
     notify: Notify = lambda message: None,
@@ -79,25 +80,27 @@ def profile_chains(
         raise InputError.of("--repeats", f"{repeats} is not between 1 and {MOST_REPEATS:,}")
     description = testbed.describe()
     refuse_taken(out, journal_of(out))
-    chains = placed_chains(request, description, seed)
+    chains = place_chains(request, description, seed)
     if not description.chains:
         _refuse_without_chains(testbed, chains[0].stages[0].nf)
-    nfs = [nf for nf in description.fitting_nfs if any(nf.name == stage.nf for one in chains for stage in one.stages)]
+    nfs = [
+        nf for nf in description.fitting_nfs if any(nf.name == stage.nf for chain in chains for stage in chain.stages)
+    ]
     if not offers_null(description):
         notify(f"{description.name} has no NF named {NULL_NF}: cycles per packet are not measured")
     with Journal(journal_of(out)) as journal:
         journal.claim(description, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
-        stack.part(BENCHES)  # drift counts from there
+        stack.part(BENCHES_PART)  # drift counts from there
         steps = Steps(progress, cycle_runs(description, nfs) + point_runs(chains, repeats))
         cycles = measure_part_of_cycles(stack, journal, nfs, seed=seed, done=steps.done, notify=notify)
-        journal.plan([(CHAINS, "", point_runs(chains, repeats))])
-        runs = SoloRepeats(stack.part(CHAINS), _known(description), seed, steps.done)
+        journal.plan([(CHAINS_PART, "", point_runs(chains, repeats))])
+        runs = SoloRepeats(stack.part(CHAINS_PART), known_workload(description), seed, steps.done)
         measured = measure_points(runs, chains, description, repeats=repeats, seed=seed)
-        journal.finished(CHAINS)
+        journal.finished(CHAINS_PART)
         if runs.refused:
-            notify(f"{_counted(runs)} do not run here; left out")
+            notify(f"{_count_text(runs)} do not run here; left out")
         best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)
     write_chains(out, description, measured, cycles, best_efforts)
     return out
@@ -130,11 +133,7 @@ def _refuse_without_chains(testbed: Testbed, nf: str) -> None:
         raise InputError.of("--testbed", f"{description.name} does not run chains: {error}", hint=hint) from None
 
 
-def _known(description: TestbedDescription) -> Workload:
-    return Workload(description.fitting_nfs[0].name, description.traffic)
-
-
-def _counted(runs: SoloRepeats) -> str:
+def _count_text(runs: SoloRepeats) -> str:
     chains = dict.fromkeys((load.label, load.cores) for load in runs.refused if isinstance(load, ChainLoad))
     names = ", ".join(dict.fromkeys(label for label, _ in chains))
     return f"{len(chains)} placements of {names}"

@@ -17,13 +17,13 @@ from profiler.chains.plan import MeasuredChain
 from profiler.chains.profiling import write_chains
 from profiler.export import refuse_taken, report_runs
 from profiler.journal.journal import Journal, JournaledTestbed
-from profiler.journal.records import CHAINS, REPEATS
+from profiler.journal.records import CHAINS_PART, REPEATS_PART
 from profiler.profiling import journal_of
 from profiler.runs.co_runs import SoloRepeats
-from profiler.runs.outliers import ConfirmedTestbed
+from profiler.runs.outliers import ConfirmedTestbed, known_workload
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Run, Testbed, TestbedWrapper
-from profiles import ChainLoad, Load, Workload
+from profiles import ChainLoad, Load
 from profiles.chain_table import CHAINS_FILE, read_chains
 
 
@@ -73,23 +73,19 @@ class ChainRounds:
         counted = _CountedTestbed(testbed)
         self._counted = counted
         self._testbed = ConfirmedTestbed(
-            JournaledTestbed(counted, self._journal, CHAINS), JournaledTestbed(counted, self._journal, CHAINS + REPEATS)
+            JournaledTestbed(counted, self._journal, CHAINS_PART),
+            JournaledTestbed(counted, self._journal, CHAINS_PART + REPEATS_PART),
         )
         self._measured: dict[ChainLoad, MeasuredChain] = {}
 
     def measure(self, loads: Sequence[ChainLoad], rounds: int) -> dict[ChainLoad, MeasuredChain]:
-        """Each chain that runs here, with its repeats; what was measured before is not run again.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails; what it measured before is in the journal.
+        """Each chain that runs here, with its repeats; what was measured before is not run again. Raises `TestbedError`
+        when the testbed fails; what it measured before is in the journal.
         """
         order = np.random.default_rng([self._seed, len(loads)]).permutation(len(loads))
         drawn = [loads[at] for at in order]
         self._counted.steps = Steps(self._progress, len(loads) * rounds)
-        known = Workload(self.description.fitting_nfs[0].name, self.description.traffic)
-        runs = SoloRepeats(self._testbed, known, self._seed, lambda count: None)
+        runs = SoloRepeats(self._testbed, known_workload(self.description), self._seed, lambda count: None)
         before = self._testbed.outliers
         found = runs.measure(drawn, rounds)
         if runs.refused:

@@ -8,17 +8,17 @@ from statistics import median
 
 import numpy as np
 
-from profiler.testbed import GPU_STAGES, LATENCIES, Measurement, RunRefused, Testbed, TestbedChanged, TestbedError
+from profiler.testbed import GPU_STAGES, LATENCY_NAMES, Measurement, RunRefused, Testbed, TestbedChanged, TestbedError
 from profiles import PacedWorkload, TrafficProfile
 from profiles.arrays import Floats
 
 GpuCoLocation = tuple[PacedWorkload, ...]
 
-AGREE = 0.1
+AGREEING_DIFFERENCE = 0.1
 """Mean latencies of two runs that differ by more are decided by a third."""
-CARRIED = 0.9
+CARRIED_SHARE = 0.9
 """A smaller share of the offered packets that leaves means overload; bursts make short runs differ by less."""
-SEEDS = 3_000_017
+SEED_STRIDE = 3_000_017
 AT_ONCE = 64
 MOST_FAILURES = 3
 """Co-locations that may fail one after another before the testbed itself is taken to have failed."""
@@ -41,13 +41,13 @@ class MeasuredGpuRun:
 
     def stage_p99_us(self, at: int, stage: str) -> float | None:
         """The p99 of a stage; None where the testbed does not measure it."""
-        if any(one.stages_p99_us is None for one in self.repeats[at]):
+        if any(measurement.stages_p99_us is None for measurement in self.repeats[at]):
             return None
         return self._median(at, "stages_p99_us", stage)
 
     def kpps(self, at: int) -> float:
         """The throughput of one workload."""
-        return median(one.throughput_kpps for one in self.repeats[at])
+        return median(measurement.throughput_kpps for measurement in self.repeats[at])
 
     def spread_us(self, at: int, stage: str) -> float:
         """The largest less the smallest mean of a stage over the repeats."""
@@ -57,28 +57,21 @@ class MeasuredGpuRun:
     @property
     def overloaded(self) -> bool:
         """Whether a workload carries less than it is offered."""
-        return any(self.kpps(at) < CARRIED * load.rate_kpps for at, load in enumerate(self.loads))
+        return any(self.kpps(at) < CARRIED_SHARE * load.rate_kpps for at, load in enumerate(self.loads))
 
     def _median(self, at: int, field: str, name: str) -> float:
         return median(self._values(at, field, name))
 
     def _values(self, at: int, field: str, name: str) -> Iterator[float]:
-        for one in self.repeats[at]:
-            times = getattr(one, field)
+        for measurement in self.repeats[at]:
+            times = getattr(measurement, field)
             yield float(getattr(times, "returned" if name == "return" else name))
 
 
 class GpuRuns:
-    """Runs co-locations on a testbed, each several times.
-
-    Parameters
-    ----------
-    testbed
-        Where they run; it keeps what it measured.
-    seed
-        Of the noise of a simulated testbed; each repeat has its own.
-    done
-        Called with the number of runs, after each batch.
+    """Runs co-locations on a testbed, each several times. `testbed`: where they run; it keeps what it measured. `seed`:
+    of the noise of a simulated testbed; each repeat has its own. `done`: called with the number of runs, after each
+    batch.
     """
 
     def __init__(self, testbed: Testbed, seed: int, done: Callable[[int], None] = lambda runs: None) -> None:
@@ -92,16 +85,12 @@ class GpuRuns:
         self._failures = 0
 
     def measure(self, co_locations: Sequence[GpuCoLocation], repeats: int) -> list[MeasuredGpuRun]:
-        """The co-locations that run, in order; repeats that disagree are decided by a further one.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails, or measures no latency.
+        """The co-locations that run, in order; repeats that disagree are decided by a further one. Raises
+        `TestbedError` when the testbed fails, or measures no latency.
         """
         found: dict[GpuCoLocation, list[tuple[Measurement, ...]]] = {}
         for repeat in range(repeats):
-            wanted = [one for one in dict.fromkeys(co_locations) if not repeat or one in found]
+            wanted = [co_location for co_location in dict.fromkeys(co_locations) if not repeat or co_location in found]
             for one, run in self._run(wanted, repeat):
                 found.setdefault(one, []).append(run)
         doubted = [one for one, runs in found.items() if len(runs) == 2 and not _agree(*runs)]
@@ -113,7 +102,7 @@ class GpuRuns:
         self, co_locations: Sequence[GpuCoLocation], repeat: int
     ) -> Iterator[tuple[GpuCoLocation, tuple[Measurement, ...]]]:
         for start in range(0, len(co_locations), AT_ONCE):
-            yield from self._run_some(co_locations[start : start + AT_ONCE], self._seed + SEEDS * (repeat + 1))
+            yield from self._run_some(co_locations[start : start + AT_ONCE], self._seed + SEED_STRIDE * (repeat + 1))
 
     def _run_some(
         self, co_locations: Sequence[GpuCoLocation], seed: int
@@ -136,55 +125,47 @@ class GpuRuns:
         self.made += len(runs)
         self._done(len(runs))
         for run in runs:
-            _refuse_without_latency(run.measurements)
+            if any(measurement.latency_us is None or measurement.stages_us is None for measurement in run.measurements):
+                names = f"latency_us ({', '.join(LATENCY_NAMES)}) and stages_us ({', '.join(GPU_STAGES)})"
+                raise TestbedError(f"testbed answers NFs on a GPU without {names}")
         return [(one, run.measurements) for one, run in zip(co_locations, runs, strict=True)]
 
 
 def _agree(one: Sequence[Measurement], other: Sequence[Measurement]) -> bool:
     pairs = [(here.latency_us, there.latency_us) for here, there in zip(one, other, strict=True)]
     return all(
-        abs(here.mean - there.mean) <= AGREE * max(here.mean, there.mean) for here, there in pairs if here and there
+        abs(here.mean - there.mean) <= AGREEING_DIFFERENCE * max(here.mean, there.mean)
+        for here, there in pairs
+        if here and there
     )
-
-
-def _refuse_without_latency(measurements: Sequence[Measurement]) -> None:
-    if any(one.latency_us is None or one.stages_us is None for one in measurements):
-        names = f"latency_us ({', '.join(LATENCIES)}) and stages_us ({', '.join(GPU_STAGES)})"
-        raise TestbedError(f"testbed answers NFs on a GPU without {names}")
 
 
 # About how long each stage of an NF takes, so that runs are chosen that a server carries. No model learns from it.
 
 
-SERVERS = ("pre_post", "transfer", "kernel", "return")
+SERVING_STAGES = ("pre_post", "transfer", "kernel", "return")
 """Stages in which one batch after the other is served."""
 LEAST_US = 1e-3
-PRIOR = 1e-2
+PRIOR_SERVICE = 1e-2
 
 
 @dataclass(frozen=True)
 class StageEstimate:
-    """The time of each of `SERVERS` for an NF: log-quadratic in the packets, log-linear in the traffic.
-
-    Parameters
-    ----------
-    coefficients
-        Shape (terms, stages).
-    centre
-        Logarithms of packets and traffic about which it is.
-    """
+    """The time of each of `SERVING_STAGES` for an NF: log-quadratic in the packets, log-linear in the traffic."""
 
     coefficients: Floats
+    """Shape (terms, stages)."""
     centre: Floats
+    """Logarithms of packets and traffic about which it is."""
 
     @classmethod
     def of(cls, runs: Sequence[MeasuredGpuRun]) -> StageEstimate:
         """From runs of the NF alone."""
         inputs = np.array([_inputs(run.loads[0]) for run in runs])
         centre = inputs.mean(axis=0)
-        times = np.log([[max(run.stage_us(0, stage), LEAST_US) for stage in SERVERS] for run in runs])
+        times = np.log([[max(run.stage_us(0, stage), LEAST_US) for stage in SERVING_STAGES] for run in runs])
         columns = _terms(inputs - centre)
-        ridge = PRIOR * np.eye(columns.shape[1])
+        ridge = PRIOR_SERVICE * np.eye(columns.shape[1])
         ridge[0, 0] = 0.0
         coefficients = np.linalg.solve(columns.T @ columns + ridge, columns.T @ times)
         return cls(np.asarray(coefficients, dtype=np.float64), centre)
@@ -193,8 +174,8 @@ class StageEstimate:
         """Each stage's time for a batch, with at most that many packets on one SM."""
         rows = np.array([[np.log(count), *_of_traffic(traffic)] for count in (batch, packets)])
         whole, kernel = np.exp(_terms(rows - self.centre) @ self.coefficients)
-        found = dict(zip(SERVERS, whole.tolist(), strict=True))
-        return found | {"kernel": float(kernel[SERVERS.index("kernel")])}
+        found = dict(zip(SERVING_STAGES, whole.tolist(), strict=True))
+        return found | {"kernel": float(kernel[SERVING_STAGES.index("kernel")])}
 
     def most_kpps(self, batch: int, packets: int, traffic: TrafficProfile) -> float:
         """About the highest rate at which each stage is done with a batch when the next one comes."""
@@ -203,7 +184,7 @@ class StageEstimate:
 
 def _inputs(load: PacedWorkload) -> list[float]:
     assert load.gpu is not None
-    most = max(one.packets for one in load.gpu.minibatches)
+    most = max(minibatch.packets for minibatch in load.gpu.minibatches)
     return [float(np.log(most)), *_of_traffic(load.traffic)]
 
 

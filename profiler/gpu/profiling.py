@@ -16,59 +16,29 @@ from profiler.export import refuse_taken
 from profiler.gpu.measuring import GpuCoLocation, GpuRuns, MeasuredGpuRun, StageEstimate
 from profiler.gpu.together import first_runs, pairs, random_co_locations, several_sharers, slower, spread_runs
 from profiler.journal.journal import Journal, JournaledTestbed
-from profiler.journal.records import SHARING, TOGETHER
+from profiler.journal.records import SHARING_PART, TOGETHER_PART
 from profiler.profiling import journal_of
 from profiler.quota import refuse_large
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Testbed, TestbedError
-from profiles import InputError, NfDescription, PacedWorkload, TestbedDescription
+from profiles import InputError, NfDescription, PacedWorkload, TestbedDescription, gpu_tables
 from profiles.aside import files_aside
 from profiles.faults import suggestion
-from profiles.gpu_tables import (
-    BATCH,
-    BUSY,
-    GPU,
-    KEYS,
-    KPPS,
-    LATENCY_COLUMNS,
-    LATENCY_FILE,
-    LATENCY_MEAN,
-    LATENCY_P50,
-    LATENCY_P99,
-    MEAN,
-    MINIBATCHES,
-    NF,
-    ORDER,
-    OTHERS,
-    P99,
-    PACKETS,
-    RATE,
-    REPEATS,
-    RETURN_MEAN,
-    RETURN_P99,
-    RUN,
-    SPREAD,
-    STAGES,
-    TIMES,
-    TRAFFIC,
-    GpuNfProfile,
-    minibatches_text,
-    others_text,
-)
+from profiles.gpu_tables import GpuNfProfile, minibatches_text, others_text
 from profiles.profile import write_json
 from profiles.table import write_table
 
-QUOTA = 160
+DEFAULT_QUOTA = 160
 """Runs per NF."""
 LEAST_QUOTA = 60
-FIRST, LEAST_FIRST = 14, 8
+FIRST_SETTINGS, FEWEST_FIRST_SETTINGS = 14, 8
 """Settings of the first runs, each run twice; fewer with a small quota."""
 FIRST_SHARE = 0.25
 """Of the quota, at most for these runs."""
 RUNS_OF_A_POINT = 2
-SHARED, CO_LOCATED = 0.2, 0.25
+SHARER_QUOTA, CO_LOCATION_QUOTA = 0.2, 0.25
 """Shares of the quota for sharers of an SM and for co-locations."""
-ENOUGH = 6
+ENOUGH_RUNS = 6
 """Runs of an NF without which no others can be chosen."""
 
 
@@ -83,7 +53,7 @@ class GpuQuota:
     @classmethod
     def of(cls, runs: int, nfs: int) -> GpuQuota:
         """Of that many runs per NF."""
-        shared, co_located = round(SHARED * runs) * nfs, round(CO_LOCATED * runs) * nfs
+        shared, co_located = round(SHARER_QUOTA * runs) * nfs, round(CO_LOCATION_QUOTA * runs) * nfs
         return cls(runs - (shared + co_located) // nfs, shared, co_located)
 
 
@@ -111,7 +81,7 @@ def profile_gpu(
     nfs
         Their names; all when None.
     quota
-        Runs per NF, everything counted; `QUOTA` when None. Further runs decide repeats that disagree.
+        Runs per NF, everything counted; `DEFAULT_QUOTA` when None. Further runs decide repeats that disagree.
     seed
         Of every choice, and of the noise of a simulated testbed.
     progress
@@ -140,12 +110,12 @@ def profile_gpu(
     description = testbed.describe()
     refuse_taken(out, journal_of(out))
     targets = _targets(description, nfs)
-    shares = GpuQuota.of(quota or QUOTA, len(targets))
+    shares = GpuQuota.of(quota or DEFAULT_QUOTA, len(targets))
     with Journal(journal_of(out)) as journal:
         journal.claim(description, seed)
         known = len(journal)
         journal.plan([(nf.name, "", shares.alone) for nf in targets])
-        journal.plan([(SHARING, "", shares.shared), (TOGETHER, "", shares.co_located)])
+        journal.plan([(SHARING_PART, "", shares.shared), (TOGETHER_PART, "", shares.co_located)])
         steps = Steps(progress, len(targets) * shares.alone + shares.shared + shares.co_located)
         alone: dict[str, list[MeasuredGpuRun]] = {}
         for nf in targets:
@@ -153,17 +123,17 @@ def profile_gpu(
             alone[nf.name] = measure_alone(runs, description, nf.name, shares.alone, seed)
             journal.finished(nf.name)
         times = {nf: StageEstimate.of(measured) for nf, measured in alone.items()}
-        runs = GpuRuns(JournaledTestbed(testbed, journal, SHARING), seed, steps.done)
+        runs = GpuRuns(JournaledTestbed(testbed, journal, SHARING_PART), seed, steps.done)
         drawn = pairs(description, times)[: shares.shared]
         rng = np.random.default_rng([seed, 1])
         drawn += several_sharers(description, times, shares.shared - len(drawn), rng)
         # kernels are at their slowest beside sharers that are overloaded
         shared = runs.measure(drawn, 1)
-        journal.finished(SHARING)
-        runs = GpuRuns(JournaledTestbed(testbed, journal, TOGETHER), seed, steps.done)
+        journal.finished(SHARING_PART)
+        runs = GpuRuns(JournaledTestbed(testbed, journal, TOGETHER_PART), seed, steps.done)
         drawn = random_co_locations(description, times, shares.co_located, np.random.default_rng([seed, 2]))
-        co_located = _carried(runs, drawn, notify)
-        journal.finished(TOGETHER)
+        co_located = _measure_carried(runs, drawn, notify)
+        journal.finished(TOGETHER_PART)
         if len(journal) == known:
             notify(f"nothing to measure: {known:,} runs are recorded")
     _write(out, description, targets, alone, shared, co_located)
@@ -175,7 +145,7 @@ def measure_alone(
 ) -> list[MeasuredGpuRun]:
     """The runs of one NF alone that the server carried, in the order in which they were chosen."""
     rng = np.random.default_rng([seed, zlib.crc32(nf.encode())])
-    settings = min(FIRST, max(LEAST_FIRST, int(FIRST_SHARE * quota / RUNS_OF_A_POINT)))
+    settings = min(FIRST_SETTINGS, max(FEWEST_FIRST_SETTINGS, int(FIRST_SHARE * quota / RUNS_OF_A_POINT)))
     first = _first(runs, description, nf, settings)
     count = max(quota - runs.made, 0)
     # a first half over what the first runs lead to expect, the rest over what is known then
@@ -190,24 +160,19 @@ def _first(runs: GpuRuns, description: TestbedDescription, nf: str, settings: in
     carried = [run for run in chosen if not run.overloaded]
     again = [(slower(load),) for (load,) in [*(run.loads for run in chosen if run.overloaded), *runs.left_out]]
     carried += [run for run in runs.measure(again, RUNS_OF_A_POINT) if not run.overloaded]
-    if len(carried) < ENOUGH:
+    if len(carried) < ENOUGH_RUNS:
         raise TestbedError(f"testbed {description.name} carries {nf} at {len(carried)} of {len(chosen)} settings only")
     return carried
 
 
 def _spread(
-    runs: GpuRuns,
-    description: TestbedDescription,
-    nf: str,
-    known: Sequence[MeasuredGpuRun],
-    count: int,
-    rng: Generator,
+    runs: GpuRuns, description: TestbedDescription, nf: str, known: Sequence[MeasuredGpuRun], count: int, rng: Generator
 ) -> list[MeasuredGpuRun]:
     loads = spread_runs(description, nf, StageEstimate.of(known), count, rng)
     return [run for run in runs.measure([(load,) for load in loads], 1) if not run.overloaded]
 
 
-def _carried(runs: GpuRuns, co_locations: Sequence[GpuCoLocation], notify: Notify) -> list[MeasuredGpuRun]:
+def _measure_carried(runs: GpuRuns, co_locations: Sequence[GpuCoLocation], notify: Notify) -> list[MeasuredGpuRun]:
     measured = runs.measure(co_locations, 1)
     carried = [run for run in measured if not run.overloaded]
     if left_out := len(co_locations) - len(carried):
@@ -228,11 +193,11 @@ def _write(
         for nf in nfs:
             nf_tables(nf, alone[nf.name], shared).write_files(aside / nf.name)
         runs = [run for found in alone.values() for run in found]
-        write_table(latency_table([*runs, *co_located]), aside / LATENCY_FILE)
+        write_table(latency_table([*runs, *co_located]), aside / gpu_tables.LATENCY_FILE)
 
 
 def _targets(description: TestbedDescription, names: Sequence[str] | None) -> list[NfDescription]:
-    if description.nic.kind != GPU:
+    if description.nic.kind != gpu_tables.GPU_KIND:
         raise InputError.of("--testbed", f"{description.name} is no GPU server: its nic.kind is {description.nic.kind}")
     known = {nf.name: nf for nf in description.fitting_nfs}
     if unknown := [name for name in names or () if name not in known]:
@@ -265,7 +230,7 @@ def nf_tables(
 def latency_table(runs: Sequence[MeasuredGpuRun]) -> pd.DataFrame:
     """`latency.csv`: a row per NF of each run."""
     rows = [_latency_row(run, at, number) for number, run in enumerate(runs) for at in range(len(run.loads))]
-    return pd.DataFrame(rows, columns=LATENCY_COLUMNS)
+    return pd.DataFrame(rows, columns=gpu_tables.LATENCY_COLUMNS)
 
 
 def _counts(name: str, run: MeasuredGpuRun) -> bool:
@@ -278,11 +243,15 @@ def _counts(name: str, run: MeasuredGpuRun) -> bool:
 def _row(name: str, run: MeasuredGpuRun) -> Row:
     load, stage = run.loads[0], STAGE_OF[name]
     assert load.gpu is not None
-    values = {RATE: load.rate_kpps, BATCH: load.gpu.batch, PACKETS: load.gpu.batch}
-    row: Row = {**load.traffic.as_dict(), **{key: values[key] for key in KEYS[name]}}
-    row |= {MEAN: run.stage_us(0, stage), P99: _p99(run, 0, stage)}
+    values = {
+        gpu_tables.RATE_COLUMN: load.rate_kpps,
+        gpu_tables.BATCH_COLUMN: load.gpu.batch,
+        gpu_tables.PACKETS_COLUMN: load.gpu.batch,
+    }
+    row: Row = {**load.traffic.as_dict(), **{key: values[key] for key in gpu_tables.KEYS_OF_FILE[name]}}
+    row |= {gpu_tables.MEAN_COLUMN: run.stage_us(0, stage), gpu_tables.P99_COLUMN: _p99(run, 0, stage)}
     if name == "transfer":
-        row |= {RETURN_MEAN: run.stage_us(0, "return"), RETURN_P99: _p99(run, 0, "return")}
+        row |= {gpu_tables.RETURN_MEAN: run.stage_us(0, "return"), gpu_tables.RETURN_P99: _p99(run, 0, "return")}
     return row | _quality(run, 0, stage)
 
 
@@ -290,11 +259,11 @@ def _sharing_row(run: MeasuredGpuRun, at: int) -> Row:
     others = [(one, load) for one, load in enumerate(run.loads) if one != at]
     return {
         **run.loads[at].traffic.as_dict(),
-        PACKETS: _packets(run.loads[at]),
-        OTHERS: others_text([(load.nf, _packets(load)) for _, load in others]),
-        MEAN: run.stage_us(at, "kernel"),
-        P99: _p99(run, at, "kernel"),
-        BUSY: ";".join(f"{_busy(run, one):.4g}" for one, _ in others),
+        gpu_tables.PACKETS_COLUMN: _packets(run.loads[at]),
+        gpu_tables.OTHERS_COLUMN: others_text([(load.nf, _packets(load)) for _, load in others]),
+        gpu_tables.MEAN_COLUMN: run.stage_us(at, "kernel"),
+        gpu_tables.P99_COLUMN: _p99(run, at, "kernel"),
+        gpu_tables.BUSY_COLUMN: ";".join(f"{_busy(run, one):.4g}" for one, _ in others),
         **_quality(run, at, "kernel"),
     }
 
@@ -303,27 +272,30 @@ def _latency_row(run: MeasuredGpuRun, at: int, number: int) -> Row:
     load = run.loads[at]
     assert load.gpu is not None
     of_run: Mapping[str, object] = {
-        RUN: number,
-        NF: load.nf,
+        gpu_tables.RUN_COLUMN: number,
+        gpu_tables.NF_COLUMN: load.nf,
         **load.traffic.as_dict(),
-        RATE: load.rate_kpps,
-        BATCH: load.gpu.batch,
-        ORDER: load.gpu.order,
-        MINIBATCHES: minibatches_text((one.sm, one.packets) for one in load.gpu.minibatches),
-        KPPS: run.kpps(at),
+        gpu_tables.RATE_COLUMN: load.rate_kpps,
+        gpu_tables.BATCH_COLUMN: load.gpu.batch,
+        gpu_tables.ORDER_COLUMN: load.gpu.order,
+        gpu_tables.MINIBATCHES_COLUMN: minibatches_text((part.sm, part.packets) for part in load.gpu.minibatches),
+        gpu_tables.KPPS_COLUMN: run.kpps(at),
     }
-    latencies = {LATENCY_MEAN: "mean", LATENCY_P50: "p50", LATENCY_P99: "p99"}
+    latencies = {gpu_tables.LATENCY_MEAN: "mean", gpu_tables.LATENCY_P50: "p50", gpu_tables.LATENCY_P99: "p99"}
     return {
         **of_run,
         **{column: run.latency_us(at, name) for column, name in latencies.items()},
-        **{f"{stage}_us": run.stage_us(at, stage) for stage in STAGES},
-        REPEATS: len(run.repeats[at]),
+        **{f"{stage}_us": run.stage_us(at, stage) for stage in gpu_tables.STAGE_NAMES},
+        gpu_tables.REPEATS_COLUMN: len(run.repeats[at]),
     }
 
 
 def _quality(run: MeasuredGpuRun, at: int, stage: str) -> Row:
     repeats = len(run.repeats[at])
-    return {REPEATS: repeats, SPREAD: run.spread_us(at, stage) if repeats > 1 else nan}
+    return {
+        gpu_tables.REPEATS_COLUMN: repeats,
+        gpu_tables.SPREAD_COLUMN: run.spread_us(at, stage) if repeats > 1 else nan,
+    }
 
 
 def _busy(run: MeasuredGpuRun, at: int) -> float:
@@ -344,5 +316,15 @@ def _p99(run: MeasuredGpuRun, at: int, stage: str) -> float:
 
 
 def _frame(name: str, rows: Sequence[Row]) -> pd.DataFrame:
-    busy = [BUSY] if name == "sharing" else []
-    return pd.DataFrame(rows, columns=[*TRAFFIC, *KEYS[name], *TIMES[name], *busy, REPEATS, SPREAD])
+    busy = [gpu_tables.BUSY_COLUMN] if name == "sharing" else []
+    return pd.DataFrame(
+        rows,
+        columns=[
+            *gpu_tables.TRAFFIC_COLUMNS,
+            *gpu_tables.KEYS_OF_FILE[name],
+            *gpu_tables.TIMES_OF_FILE[name],
+            *busy,
+            gpu_tables.REPEATS_COLUMN,
+            gpu_tables.SPREAD_COLUMN,
+        ],
+    )

@@ -47,7 +47,7 @@ def several_sharers(
     most = min(MOST_SHARERS, _most_sharers(description))
     for number in range(count if most > 1 else 0):
         size = min(3 + number % 3, most) if number % 3 < 2 else 2
-        nfs = [names[one] for one in rng.integers(len(names), size=size).tolist()]
+        nfs = [names[number] for number in rng.integers(len(names), size=size).tolist()]
         shares = rng.dirichlet(np.full(size, 4.0)).tolist()
         found.append(sharers(description, times, nfs, shares, [_traffic(description, rng) for _ in nfs]))
     return found
@@ -64,7 +64,7 @@ def sharers(
     nic = description.nic
     assert nic.executors_per_sm and nic.packets_per_executor
     used = [max(int(share * nic.executors_per_sm), 1) for share in shares]
-    packets = [one * nic.packets_per_executor for one in used]
+    packets = [count * nic.packets_per_executor for count in used]
     loads = []
     for order, (nf, count, traffic) in enumerate(zip(nfs, packets, traffics, strict=True)):
         rate = BUSY_KERNEL * times[nf].most_kpps(count, count, traffic)
@@ -82,11 +82,11 @@ def random_co_locations(
 
 def within_bus(times: Estimates, loads: Sequence[PacedWorkload], most: float) -> GpuCoLocation:
     """The loads, all of them slower if the bus would otherwise be busier than that, in either direction."""
-    busiest = max(sum(_bus_load(times, one, stage) for one in loads) for stage in ("transfer", "return"))
+    busiest = max(sum(_bus_load(times, load, stage) for load in loads) for stage in ("transfer", "return"))
     if busiest <= most:
         return tuple(loads)
     slower = most / busiest
-    return tuple(_at_rate(one, slower * one.rate_kpps) for one in loads)
+    return tuple(_at_rate(load, slower * load.rate_kpps) for load in loads)
 
 
 def _most_sharers(description: TestbedDescription) -> int:
@@ -127,14 +127,14 @@ def _traffic(description: TestbedDescription, rng: Generator) -> TrafficProfile:
 
 def _bus_load(times: Estimates, load: PacedWorkload, stage: str) -> float:
     assert load.gpu is not None
-    largest = max(one.packets for one in load.gpu.minibatches)
+    largest = max(minibatch.packets for minibatch in load.gpu.minibatches)
     taken = times[load.nf].times_us(load.gpu.batch, largest, load.traffic)[stage]
     return taken * load.rate_kpps / (1000.0 * load.gpu.batch)
 
 
 def _at_rate(load: PacedWorkload, rate_kpps: float) -> PacedWorkload:
     assert load.gpu is not None
-    parts = [(one.sm, one.packets) for one in load.gpu.minibatches]
+    parts = [(minibatch.sm, minibatch.packets) for minibatch in load.gpu.minibatches]
     return workload(load.nf, load.traffic, rate_kpps, parts, load.gpu.order or 0)
 
 
@@ -143,11 +143,11 @@ def _at_rate(load: PacedWorkload, rate_kpps: float) -> PacedWorkload:
 
 FIRST_PERIOD_US = 2000.0
 """Time from batch to batch of the first runs, before anything is known of the NF."""
-LOADS = (0.03, 0.85)
+BUSIEST_LOADS = (0.03, 0.85)
 """Of the busiest stage."""
 LONGEST_PERIOD_US = 20_000.0
 """A batch that takes longer to collect is not one that anybody uses."""
-SPLITS = (2, 3, 4, 8, 16)
+SM_SPLITS = (2, 3, 4, 8, 16)
 """Over how many SMs a batch is split."""
 SHARE_SPLIT = 0.15
 """Share of the runs with such a batch."""
@@ -192,7 +192,7 @@ def spread_runs(
     most, sms = sm_packets(description), description.nic.sms
     assert sms
     ranges = traffic_ranges(description)
-    splits = [one for one in SPLITS if one <= sms]
+    splits = [split for split in SM_SPLITS if split <= sms]
     of_several = round(SHARE_SPLIT * count) if splits else 0
     loads = []
     points = EvenPoints(2 + len(ranges), rng).take(count).tolist()
@@ -209,6 +209,6 @@ def spread_runs(
 def rate_at(times: StageEstimate, batch: int, packets: int, traffic: TrafficProfile, position: float) -> float:
     """The rate (kpps) at a position in [0, 1] between a low and a high load of the busiest stage."""
     most = times.most_kpps(batch, packets, traffic)
-    low, high = LOADS[0] * most, LOADS[1] * most
+    low, high = BUSIEST_LOADS[0] * most, BUSIEST_LOADS[1] * most
     low = min(max(low, 1000.0 * batch / LONGEST_PERIOD_US), high)
     return float(low * (high / low) ** position)

@@ -20,10 +20,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from profiler.journal.records import journal_faults, merge
-from profiler.protocol.protocol import written
+from profiler.protocol.protocol import write_measurement
 from profiler.testbed import (
     GPU_STAGES,
-    LATENCIES,
+    LATENCY_NAMES,
     BestEffort,
     GpuStages,
     Measurement,
@@ -36,16 +36,16 @@ from profiler.testbed import (
 )
 from profiles import CoLocation, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
 
-SCHEMA = 2
-DECIDING = ("schema", "seed", "testbed")
-SWEEP = "sweep"
+SCHEMA_VERSION = 2
+DECIDING_ORIGINS = ("schema", "seed", "testbed")
+SWEEP_ORIGIN = "sweep"
 """Recorded at the first claim of a sweep."""
-BATCH = 64
+COMMIT_BATCH = 64
 
 RecordedRun = tuple[CoLocation, tuple[float, ...]]
 """A run of NFs: the workloads, and the throughput (kpps) of each, as in co-locations.csv."""
 
-TABLES = """
+CREATE_TABLES = """
 CREATE TABLE IF NOT EXISTS origin (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs
     (request TEXT PRIMARY KEY, answer TEXT NOT NULL, measured_at REAL NOT NULL, purpose TEXT NOT NULL);
@@ -58,19 +58,9 @@ class Journal:
     """The runs of one testbed under one seed.
 
     Only one process at a time may hold it. Written runs survive kill -9; a power failure may lose the last runs, never
-    more.
-
-    Parameters
-    ----------
-    path
-        The SQLite file, created when it does not exist.
-
-    Raises
-    ------
-    InputError
-        When another process holds it, or it is no journal. The other methods raise it for a damaged journal.
-    JournalError
-        When it cannot be opened. The other methods raise it when the journal cannot be read or written.
+    more. `path`: the SQLite file, created when it does not exist. Raises `InputError` when another process holds it, or
+    it is no journal. The other methods raise it for a damaged journal. Raises `JournalError` when it cannot be opened.
+    The other methods raise it when the journal cannot be read or written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -84,7 +74,7 @@ class Journal:
                 self._database.execute("PRAGMA journal_mode = WAL")
                 self._database.execute("PRAGMA synchronous = NORMAL")
             with self._transaction() as database:
-                for statement in TABLES.split(";\n"):
+                for statement in CREATE_TABLES.split(";\n"):
                     database.execute(statement)
         except BaseException:
             self.close()
@@ -95,36 +85,27 @@ class Journal:
         return {str(name): str(value) for name, value in self._select("SELECT name, value FROM origin")}
 
     def claim(self, description: TestbedDescription, seed: int, sweep: Mapping[str, str] | None = None) -> None:
-        """Record whose runs these are; the first claim decides.
-
-        Parameters
-        ----------
-        sweep
-            What else the journal of a sweep holds: the sweep itself, and more that does not decide.
-
-        Raises
-        ------
-        InputError
-            When it holds runs of another testbed, another seed or another version of the journal, or runs of a sweep
-            where a profile is wanted, and the reverse.
+        """Record whose runs these are; the first claim decides. `sweep`: what else the journal of a sweep holds: the
+        sweep itself, and more that does not decide. Raises `InputError` when it holds runs of another testbed, another
+        seed or another version of the journal, or runs of a sweep where a profile is wanted, and the reverse.
         """
         origin = {
-            "schema": str(SCHEMA),
+            "schema": str(SCHEMA_VERSION),
             "seed": str(seed),
             "testbed": json.dumps(description.model_dump(mode="json"), sort_keys=True),
             **(sweep or {}),
         }
         known = self.origin()
-        of_one_kind = (SWEEP in known) == (SWEEP in origin)
-        names = (*DECIDING, SWEEP) if of_one_kind else (SWEEP,)
+        of_one_kind = (SWEEP_ORIGIN in known) == (SWEEP_ORIGIN in origin)
+        names = (*DECIDING_ORIGINS, SWEEP_ORIGIN) if of_one_kind else (SWEEP_ORIGIN,)
         wrong = [name for name in names if known and known.get(name) != origin.get(name)]
         if wrong:
             name = wrong[0]
             shown = f"{name} {known.get(name)}, not {origin.get(name)}"
             if name == "testbed":
                 shown = "another testbed"
-            elif name == SWEEP:
-                shown = "a sweep" if sweep is None else "another sweep" if SWEEP in known else "a profile"
+            elif name == SWEEP_ORIGIN:
+                shown = "a sweep" if sweep is None else "another sweep" if SWEEP_ORIGIN in known else "a profile"
             raise InputError.of(
                 str(self.path),
                 f"journal holds runs of {shown}",
@@ -143,7 +124,7 @@ class Journal:
         """The run that answered `request`, or None."""
         rows = self._select("SELECT answer FROM runs WHERE request = ?", (request,))
         try:
-            return _parsed(rows[0][0]) if rows else None
+            return _parse_run(rows[0][0]) if rows else None
         except (TypeError, ValueError, KeyError, RecursionError):
             raise InputError.of(
                 str(self.path),
@@ -190,12 +171,8 @@ class Journal:
         }
 
     def add_journal(self, other: Path) -> int:
-        """Add the runs of another journal; returns how many were new.
-
-        Raises
-        ------
-        InputError
-            When `other` is no journal, is of another testbed or seed, or holds other answers to the same requests.
+        """Add the runs of another journal; returns how many were new. Raises `InputError` when `other` is no journal,
+        is of another testbed or seed, or holds other answers to the same requests.
         """
         with self._transaction() as database:
             return merge(database, self.path, other)
@@ -240,16 +217,8 @@ class Journal:
 class JournaledTestbed(TestbedWrapper):
     """A testbed that never repeats a run which is in the journal.
 
-    Closing it leaves the testbed and the journal open: their creators close them.
-
-    Parameters
-    ----------
-    testbed
-        Runs what is not in the journal.
-    journal
-        Where runs are kept.
-    purpose
-        Recorded with every run that is measured here.
+    Closing it leaves the testbed and the journal open: their creators close them. `testbed`: runs what is not in the
+    journal. `journal`: where runs are kept. `purpose`: recorded with every run that is measured here.
     """
 
     def __init__(self, testbed: Testbed, journal: Journal, purpose: str = "") -> None:
@@ -263,7 +232,7 @@ class JournaledTestbed(TestbedWrapper):
         requested = {canonical(loads, noise, seed): loads for loads in co_locations}
         known = {request: run for request in requested if (run := self._journal.get(request))}
         missing = [request for request in requested if request not in known]
-        step = BATCH if self._inner.batches else 1
+        step = COMMIT_BATCH if self._inner.batches else 1
         for start in range(0, len(missing), step):
             requests = missing[start : start + step]
             runs = self._inner.run_many([requested[request] for request in requests], noise=noise, seed=seed)
@@ -282,22 +251,25 @@ def canonical(loads: Sequence[Load], noise: bool, seed: int | None) -> str:
 
 def _as_json(run: RecordedRun) -> str:
     workloads, kpps = run
-    return json.dumps({"workloads": [one.as_request() for one in workloads], "throughput_kpps": kpps})
+    return json.dumps({"workloads": [workload.as_request() for workload in workloads], "throughput_kpps": kpps})
 
 
 def _from_json(text: str) -> RecordedRun:
     fields = json.loads(text)
-    workloads = (Workload(one["name"], TrafficProfile.from_mapping(one["traffic"])) for one in fields["workloads"])
+    workloads = (Workload(load["name"], TrafficProfile.from_mapping(load["traffic"])) for load in fields["workloads"])
     return tuple(workloads), tuple(float(kpps) for kpps in fields["throughput_kpps"])
 
 
 def _answer(run: Run) -> str:
     """The answer as the journal keeps it; only that of a best-effort run says so."""
-    answer: dict[str, Any] = {"measurements": [written(one) for one in run.measurements], "elapsed_s": run.elapsed_s}
+    answer: dict[str, Any] = {
+        "measurements": [write_measurement(measurement) for measurement in run.measurements],
+        "elapsed_s": run.elapsed_s,
+    }
     return json.dumps(answer | ({"best_effort": run.best_effort.as_dict()} if run.best_effort else {}))
 
 
-def _parsed(answer: str) -> Run:
+def _parse_run(answer: str) -> Run:
     fields = json.loads(answer)
     effort = fields.get("best_effort")
     measurements = tuple(map(_measurement, fields["measurements"]))
@@ -307,10 +279,11 @@ def _parsed(answer: str) -> Run:
 def _measurement(fields: dict[str, Any]) -> Measurement:
     measured = Measurement(float(fields["throughput_kpps"]), Counters.from_mapping(fields["counters"]))
     stages = [
-        StageMeasurement(float(one["throughput_kpps"]), float(one["dropped_pct"])) for one in fields.get("stages", ())
+        StageMeasurement(float(stage["throughput_kpps"]), float(stage["dropped_pct"]))
+        for stage in fields.get("stages", ())
     ]
     latency = fields.get("latency_us")
-    latency_us = PacketLatency(*(float(latency[name]) for name in LATENCIES)) if latency else None
+    latency_us = PacketLatency(*(float(latency[name]) for name in LATENCY_NAMES)) if latency else None
     return replace(
         measured,
         stages=tuple(stages),
@@ -343,12 +316,8 @@ class HeldLock:
 
 
 def hold(journal: Path) -> HeldLock:
-    """Hold the lock of a journal, which other processes may go on reading.
-
-    Raises
-    ------
-    InputError
-        When another process holds it.
+    """Hold the lock of a journal, which other processes may go on reading. Raises `InputError` when another process
+    holds it.
     """
     path = journal.with_name(f"{journal.name}.lock")
     while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ DIFFERENCES = {
     "seed": "another seed",
     "sweep": "another sweep",
 }
-HINT = (
+FIRST_NF_HINT = (
     "bench levels are measured once per testbed: profile one NF on the first machine, copy its journal to the second, "
     "and continue with other NFs on each"
 )
@@ -36,13 +36,20 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     """
     if not other.is_file():
         raise InputError.of("--merge", f"{other} does not exist")
-    with journal_faults(other, "--merge"), closing(_opened_to_read(other)) as read:
+    with journal_faults(other, "--merge"), closing(_open_to_read(other)) as read:
         origin = dict(read.execute("SELECT name, value FROM origin"))
         runs = read.execute("SELECT request, answer, measured_at, purpose FROM runs").fetchall()
         plan = read.execute("SELECT nf, method, quota, done FROM plan").fetchall()
         tables = read.execute("SELECT name FROM sqlite_master WHERE name = 'kept'").fetchall()
         kept = read.execute("SELECT run FROM kept").fetchall() if tables else []
-    _refuse_other_origin(dict(database.execute("SELECT name, value FROM origin")), origin, path, other)
+    ours = dict(database.execute("SELECT name, value FROM origin"))
+    faults = [
+        Fault(str(other), None, None, f"holds runs of {what} than {path}")
+        for name, what in DIFFERENCES.items()
+        if ours and ours.get(name) != origin.get(name)
+    ]
+    if faults:
+        raise InputError(faults)
     known = dict(database.execute("SELECT request, answer FROM runs"))
     conflicts = [
         request
@@ -51,7 +58,10 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     ]
     if conflicts:
         raise InputError(
-            [Fault(str(other), None, None, f"another answer than in {path}: {_shown(r)}", HINT) for r in conflicts]
+            [
+                Fault(str(other), None, None, f"another answer than in {path}: {_format_request(r)}", FIRST_NF_HINT)
+                for r in conflicts
+            ]
         )
     database.executemany("INSERT OR IGNORE INTO origin VALUES (?, ?)", origin.items())
     database.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", runs)
@@ -60,24 +70,14 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     return sum(request not in known for request, *_ in runs)
 
 
-def _opened_to_read(path: Path) -> sqlite3.Connection:
+def _open_to_read(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
 
 
-def _refuse_other_origin(ours: Mapping[str, str], theirs: Mapping[str, str], path: Path, other: Path) -> None:
-    faults = [
-        Fault(str(other), None, None, f"holds runs of {what} than {path}")
-        for name, what in DIFFERENCES.items()
-        if ours and ours.get(name) != theirs.get(name)
-    ]
-    if faults:
-        raise InputError(faults)
-
-
-def _shown(request: str) -> str:
+def _format_request(request: str) -> str:
     try:
         fields = json.loads(request)
-        return f"{', '.join(one['name'] for one in fields['workloads'])} with seed {fields['seed']}"
+        return f"{', '.join(workload['name'] for workload in fields['workloads'])} with seed {fields['seed']}"
     except (TypeError, ValueError, KeyError):
         return f"{request:.100}"
 
@@ -88,18 +88,32 @@ def _shown(request: str) -> str:
 # co-locations of several NFs carry both purposes, that of the co-locations first.
 
 
-BENCHES, TOGETHER, FURTHER, REPEATS, REFERENCE = "/benches", "/together", "/further", "/again", "/reference"
-CYCLES, CHAINS, SWEEP, SHARING, LATENCY = "/cycles", "/chains", "/sweep", "/sharing", "/latency"
+BENCHES_PART, TOGETHER_PART, FURTHER_PART, REPEATS_PART, REFERENCE_PART = (
+    "/benches",
+    "/together",
+    "/further",
+    "/again",
+    "/reference",
+)
+CYCLES_PART, CHAINS_PART, SWEEP_PART, SHARING_PART, LATENCY_PART = (
+    "/cycles",
+    "/chains",
+    "/sweep",
+    "/sharing",
+    "/latency",
+)
 
 
 def further(number: int) -> str:
     """The purpose of the further runs of this number, counted from 1."""
-    return f"{FURTHER}-{number}"
+    return f"{FURTHER_PART}-{number}"
 
 
 def of_co_locations(purpose: str) -> bool:
     """Whether a run was made for several NFs together, cycles, chains, latency or a sweep; no other depends on it."""
-    return purpose.startswith((TOGETHER, FURTHER, CYCLES, CHAINS, SWEEP, SHARING, LATENCY))
+    return purpose.startswith(
+        (TOGETHER_PART, FURTHER_PART, CYCLES_PART, CHAINS_PART, SWEEP_PART, SHARING_PART, LATENCY_PART)
+    )
 
 
 # What goes wrong with a journal, as the user reads it.

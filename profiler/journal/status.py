@@ -10,31 +10,19 @@ from itertools import pairwise
 from pathlib import Path
 
 from profiler.contention import alone_runs
-from profiler.journal.records import (
-    BENCHES,
-    CHAINS,
-    CYCLES,
-    FURTHER,
-    LATENCY,
-    REFERENCE,
-    REPEATS,
-    SHARING,
-    SWEEP,
-    TOGETHER,
-    journal_faults,
-    of_co_locations,
-)
+from profiler.journal import records
+from profiler.journal.records import journal_faults, of_co_locations
 from profiles import InputError, TestbedDescription
 
 SHOWN_PARTS = {
-    TOGETHER: "co-locations",
-    CYCLES: "cycles",
-    CHAINS: "chains",
-    SWEEP: "sweep",
-    SHARING: "sharers",
-    LATENCY: "latency",
+    records.TOGETHER_PART: "co-locations",
+    records.CYCLES_PART: "cycles",
+    records.CHAINS_PART: "chains",
+    records.SWEEP_PART: "sweep",
+    records.SHARING_PART: "sharers",
+    records.LATENCY_PART: "latency",
 }
-SHOWN_ALONE = (CYCLES, CHAINS, SWEEP, LATENCY)
+SHOWN_ALONE = (records.CYCLES_PART, records.CHAINS_PART, records.SWEEP_PART, records.LATENCY_PART)
 """Parts that need no benches."""
 PAUSE_S = 600.0
 """A longer time between two records is no run: the profiling was interrupted."""
@@ -42,27 +30,18 @@ PAUSE_S = 600.0
 
 @dataclass(frozen=True)
 class ProfilingPart:
-    """The progress of the benches, of one NF, or of co-locations of several.
-
-    Parameters
-    ----------
-    name
-        `benches`, the NF, or `co-locations`.
-    method
-        The method that chooses the runs of an NF; else empty.
-    recorded
-        Runs in the journal.
-    planned
-        Runs there will be; None where the method has no quota.
-    done
-        Whether it is complete.
-    """
+    """The progress of the benches, of one NF, or of co-locations of several."""
 
     name: str
+    """`benches`, the NF, or `co-locations`."""
     method: str
+    """The method that chooses the runs of an NF; else empty."""
     recorded: int
+    """Runs in the journal."""
     planned: int | None
+    """Runs there will be; None where the method has no quota."""
     done: bool
+    """Whether it is complete."""
 
     @property
     def left(self) -> int | None:
@@ -74,25 +53,17 @@ class ProfilingPart:
 
 @dataclass(frozen=True)
 class ProfilingStatus:
-    """How far a profiling is.
-
-    Parameters
-    ----------
-    testbed
-        Its name.
-    parts
-        The benches, then the NFs.
-    repeats, reference
-        Repeats of doubtful runs, and readings of the reference run; neither is among the planned runs.
-    run_s
-        Seconds per run: the mean of the testbed's own times, or of the times between records where it reports none.
-    """
+    """How far a profiling is."""
 
     testbed: str
+    """Its name."""
     parts: tuple[ProfilingPart, ...]
+    """The benches, then the NFs."""
     repeats: int
     reference: int
+    """Repeats of doubtful runs, and readings of the reference run; neither is among the planned runs."""
     run_s: float
+    """Seconds per run: the mean of the testbed's own times, or of the times between records where it reports none."""
 
     @property
     def recorded(self) -> int:
@@ -116,14 +87,8 @@ class ProfilingStatus:
 
 
 def read_status(journal: Path) -> ProfilingStatus:
-    """How far the profiling of a journal is.
-
-    Raises
-    ------
-    InputError
-        When there is no journal, or the file is none.
-    JournalError
-        When it cannot be read.
+    """How far the profiling of a journal is. Raises `InputError` when there is no journal, or the file is none. Raises
+    `JournalError` when it cannot be read.
     """
     if not journal.is_file():
         raise InputError.of("--status", f"{journal} does not exist", hint="nothing has been profiled into this --out")
@@ -147,13 +112,13 @@ def read_status(journal: Path) -> ProfilingStatus:
             *([_benches(description, counts, plan)] if _has_benches(description, plan) else []),
             *(
                 ProfilingPart(
-                    _shown_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)
+                    _format_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)
                 )
                 for part, method, quota, done in sorted(plan, key=lambda row: of_co_locations(str(row[0])))
             ),
         ),
-        sum(runs for purpose, runs in counts.items() if purpose.endswith(REPEATS)),
-        sum(runs for purpose, runs in counts.items() if purpose.endswith(REFERENCE)),
+        sum(runs for purpose, runs in counts.items() if purpose.endswith(records.REPEATS_PART)),
+        sum(runs for purpose, runs in counts.items() if purpose.endswith(records.REFERENCE_PART)),
         _run_s(times),
     )
 
@@ -172,7 +137,7 @@ def as_text(status: ProfilingStatus) -> str:
     elif status.left == 0:
         lines.append("left: nothing")
     else:
-        lines.append(f"left: about {status.left:,} runs, {_shown(status.left_s)} at {status.run_s:.2g} s each")
+        lines.append(f"left: about {status.left:,} runs, {_format_seconds(status.left_s)} at {status.run_s:.2g} s each")
     return "\n".join(lines) + "\n"
 
 
@@ -183,11 +148,13 @@ def _has_benches(description: TestbedDescription, plan: Sequence[Sequence[object
 def _benches(description: TestbedDescription, counts: Mapping[str, int], plan: Sequence[object]) -> ProfilingPart:
     """Benches come first, so they are done as soon as an NF has runs of its own."""
     started = any(counts.get(nf.name) for nf in description.nfs)
-    return ProfilingPart("benches", "", counts.get(BENCHES, 0), alone_runs(description), bool(plan) and started)
+    return ProfilingPart(
+        "benches", "", counts.get(records.BENCHES_PART, 0), alone_runs(description), bool(plan) and started
+    )
 
 
-def _shown_part(part: str) -> str:
-    return SHOWN_PARTS.get(part) or part.replace(f"{FURTHER}-", "for arrivals ")
+def _format_part(part: str) -> str:
+    return SHOWN_PARTS.get(part) or part.replace(f"{records.FURTHER_PART}-", "for arrivals ")
 
 
 def _run_s(times: Sequence[tuple[float, float]]) -> float:
@@ -199,7 +166,7 @@ def _run_s(times: Sequence[tuple[float, float]]) -> float:
     return sum(gaps) / len(gaps) if gaps else 0.0
 
 
-def _shown(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     minutes = round(seconds / 60)
     if minutes < 1:
         return "less than a minute"

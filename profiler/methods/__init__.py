@@ -14,7 +14,7 @@ from numpy.random import Generator
 from profiler.runs.nf_runs import NfRuns
 from profiles.registry import Registry
 
-QUOTA = 400
+DEFAULT_QUOTA = 400
 """Runs per NF, chosen by measurement.
 
 Mean error (%) on the simulated card with random neighbours, at random and at default traffic: 1.6 and 0.7 after 120
@@ -24,29 +24,17 @@ after 800.
 
 
 class Method(ABC):
-    """Chooses the runs from which the memory model of one NF is learnt: traffic and memory contention of each.
+    """Chooses the runs from which the memory model of one NF is learnt: traffic and memory contention of each."""
 
-    Attributes
-    ----------
-    quota
-        Runs per NF unless the user gives another number; None for no limit.
-    alone
-        The share of the quota that goes, before the method's own runs, to the NF alone over all traffic.
-    """
-
-    quota: ClassVar[int | None] = QUOTA
+    quota: ClassVar[int | None] = DEFAULT_QUOTA
+    """Runs per NF unless the user gives another number; None for no limit."""
     alone: ClassVar[float] = 0.2
+    """The share of the quota that goes, before the method's own runs, to the NF alone over all traffic."""
 
     @abstractmethod
     def profile(self, runs: NfRuns, rng: Generator) -> None:
-        """Measure with `runs.measure` until done; QuotaSpent, raised there, ends the method as well.
-
-        Parameters
-        ----------
-        runs
-            Makes the runs, and knows the NF's traffic attributes and memory contention.
-        rng
-            The only source of randomness.
+        """Measure with `runs.measure` until done; QuotaSpent, raised there, ends the method as well. `runs`: makes the
+        runs, and knows the NF's traffic attributes and memory contention. `rng`: the only source of randomness.
         """
 
 
@@ -58,6 +46,6 @@ def find_method(name: str) -> Method:
     return METHODS.find(name)()
 
 
-def known_methods() -> str:
+def list_methods() -> str:
     """The name of every method, without importing any, for help texts."""
     return ", ".join(METHODS.file_names())

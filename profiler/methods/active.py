@@ -16,18 +16,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from profiler.contention import OperatingPoint
 from profiler.methods import METHODS
 from profiler.methods.adaptive import Adaptive, Line, spread, spread_points
 from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import EvenPoints
 from profiles import InputError
 
-EVENLY = 0.5
-ROUNDS = 4
-GROUP = 8
+EVEN_SHARE = 0.5
+ACTIVE_ROUNDS = 4
+CANDIDATE_GROUP = 8
 """Candidates of which one is run."""
 
 
@@ -40,20 +38,15 @@ class Active(Adaptive):
             raise InputError.of("--method", "active needs a model to query, and `suggest` is None")
         if not np.isfinite(runs.left):
             raise InputError.of("--method", "active needs a quota")
-        spread(runs, lines, rng, keep=int(runs.left * (1 - EVENLY)))
+        spread(runs, lines, rng, keep=int(runs.left * (1 - EVEN_SHARE)))
         positions = EvenPoints(len(lines), rng)
-        each = -(-int(runs.left) // ROUNDS)
+        each = -(-int(runs.left) // ACTIVE_ROUNDS)
         left = None
         while left != runs.left and runs.left > 0:
             left = runs.left
             count = min(each, int(runs.left))
-            candidates = spread_points(runs, lines, positions, count * GROUP)
-            runs.measure(_least_certain(candidates, runs.uncertainty(candidates), count))
-
-
-def _least_certain(
-    candidates: list[OperatingPoint], uncertainty: NDArray[np.float64], count: int
-) -> list[OperatingPoint]:
-    """The least certain candidate of each of `count` groups."""
-    groups = [range(start, len(candidates), count) for start in range(count)]
-    return [candidates[max(group, key=lambda index: float(uncertainty[index]))] for group in groups]
+            candidates = spread_points(runs, lines, positions, count * CANDIDATE_GROUP)
+            # The least certain candidate of each of `count` groups.
+            uncertainty = runs.uncertainty(candidates)
+            groups = [range(start, len(candidates), count) for start in range(count)]
+            runs.measure([candidates[max(group, key=lambda index: float(uncertainty[index]))] for group in groups])

@@ -1,8 +1,8 @@
 """Adaptive profiling: Tomur's algorithm 1 (section 5.2), with decisions of our own where the paper leaves them open.
 
 1. *Prune* every attribute if throughput at both ends of its range differs by less than `epsilon_0`.
-2. *Bisect* the ranges of the others where throughput changes by `epsilon_1` or more, with `LEVELS` random contention
-   levels at each midpoint, for up to half of the quota.
+2. *Bisect* the ranges of the others where throughput changes by `epsilon_1` or more, with `BENCH_LEVELS` random
+   contention levels at each midpoint, for up to half of the quota.
 3. *Spread* the rest of the quota over all combinations of the ranges, more densely where throughput changes; a quarter
    of the rest is spent at default traffic.
 
@@ -47,21 +47,21 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from profiler.contention import ALONE, Contention, OperatingPoint
+from profiler.contention import NO_CONTENTION, Contention, OperatingPoint
 from profiler.methods import METHODS, Method
 from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import EvenPoints, Range, at, traffic_with
 from profiles import TrafficProfile
 
-EPSILON = 0.05
-LEVELS = 4
-REPEATS = 3
-NEAR = 0.25
+DEFAULT_EPSILON = 0.05
+BENCH_LEVELS = 4
+LINE_REPEATS = 3
+NEAR_EPSILON = 0.25
 """Share of epsilon by which a change may differ from it and still be decided by repeats."""
-BISECTED = 0.5
-NARROWEST = 1 / 64
-EVERYWHERE = 0.5
-BATCH = 32
+BISECTED_SHARE = 0.5
+NARROWEST_INTERVAL = 1 / 64
+EVERYWHERE_SHARE = 0.5
+RUN_BATCH = 32
 AT_DEFAULT = 0.25
 
 Throughputs = tuple[float, ...]
@@ -70,22 +70,15 @@ Throughputs = tuple[float, ...]
 
 @dataclass
 class Line:
-    """One attribute's range, the others held at `base`, with the throughputs measured on it by position in [0, 1].
-
-    Parameters
-    ----------
-    attribute, bounds
-        The attribute and its range.
-    base
-        The traffic profile that holds the values of the other attributes.
-    measured
-        Throughputs relative to solo throughput at default traffic.
-    """
+    """One attribute's range, the others held at `base`, with the throughputs measured on it by position in [0, 1]."""
 
     attribute: str
     bounds: Range
+    """The attribute and its range."""
     base: TrafficProfile
+    """The traffic profile that holds the values of the other attributes."""
     measured: dict[float, Throughputs] = field(default_factory=dict)
+    """Throughputs relative to solo throughput at default traffic."""
 
     def traffic(self, position: float) -> TrafficProfile:
         """The traffic profile at a position."""
@@ -106,7 +99,7 @@ class Adaptive(Method):
 
     def profile(self, runs: NfRuns, rng: Generator) -> None:
         solo, epsilon = _noise(runs)
-        views = tuple(dict.fromkeys((ALONE, runs.memory.strongest())))
+        views = tuple(dict.fromkeys((NO_CONTENTION, runs.memory.strongest())))
         lines = _prune(runs, views, solo, epsilon)
         _bisect(runs, lines, views, solo, epsilon)
         self.finish(runs, lines, rng)
@@ -118,9 +111,9 @@ class Adaptive(Method):
 
 def _noise(runs: NfRuns) -> tuple[float, float]:
     """Solo throughput at default traffic, and the smallest relative change that is not noise."""
-    repeats = np.array(runs.repeat((runs.base, ALONE), REPEATS))
+    repeats = np.array(runs.repeat((runs.base, NO_CONTENTION), LINE_REPEATS))
     deviation = float(repeats.std(ddof=1) / repeats.mean())
-    return float(repeats.mean()), max(EPSILON, 4 * math.sqrt(2) * deviation)
+    return float(repeats.mean()), max(DEFAULT_EPSILON, 4 * math.sqrt(2) * deviation)
 
 
 def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: float) -> list[Line]:
@@ -134,20 +127,16 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
     best: dict[str, tuple[float, Line]] = {}
     for line in lines:
         ((change, _, _),) = line.changes()
-        if abs(change - epsilon) < NEAR * epsilon:
-            change = _repeated_change(runs, line, views, solo)
+        if abs(change - epsilon) < NEAR_EPSILON * epsilon:
+            # The change between the ends of a line, from the means of several runs.
+            low, high = (
+                [np.mean(runs.check((line.traffic(position), view), LINE_REPEATS)) / solo for view in views]
+                for position in (0.0, 1.0)
+            )
+            change = max(abs(float(a - b)) for a, b in zip(low, high, strict=True))
         if change >= epsilon + best.get(line.attribute, (0.0, line))[0]:
             best[line.attribute] = (change, line)
     return [line for _, line in best.values()]
-
-
-def _repeated_change(runs: NfRuns, line: Line, views: Sequence[Contention], solo: float) -> float:
-    """The change between the ends of a line, from the means of several runs."""
-    low, high = (
-        [np.mean(runs.check((line.traffic(position), view), REPEATS)) / solo for view in views]
-        for position in (0.0, 1.0)
-    )
-    return max(abs(float(a - b)) for a, b in zip(low, high, strict=True))
 
 
 def _bases(base: TrafficProfile, ranges: Mapping[str, Range]) -> list[TrafficProfile]:
@@ -157,24 +146,26 @@ def _bases(base: TrafficProfile, ranges: Mapping[str, Range]) -> list[TrafficPro
 
 def _bisect(runs: NfRuns, lines: Sequence[Line], views: Sequence[Contention], solo: float, epsilon: float) -> None:
     """Halve, in rounds, every interval over which throughput changes by at least `epsilon`, largest change first."""
-    keep = runs.left * (1 - BISECTED)
+    keep = runs.left * (1 - BISECTED_SHARE)
     while intervals := sorted(
         (
             (-change, number, start, end)
             for number, line in enumerate(lines)
             for change, start, end in line.changes()
             if change >= epsilon
-            and end - start > NARROWEST
+            and end - start > NARROWEST_INTERVAL
             and line.traffic((start + end) / 2) not in (line.traffic(start), line.traffic(end))
         )
     ):
-        affordable = max(int((runs.left - keep) / (len(views) + LEVELS)), 0) if math.isfinite(keep) else len(intervals)
+        affordable = (
+            max(int((runs.left - keep) / (len(views) + BENCH_LEVELS)), 0) if math.isfinite(keep) else len(intervals)
+        )
         if not affordable:
             return
         middles = [(lines[number], (start + end) / 2) for _, number, start, end in intervals[:affordable]]
         _measure(runs, middles, views, solo)
         for line, middle in middles:
-            runs.measure((line.traffic(middle), level) for level in runs.memory.mixtures(LEVELS))
+            runs.measure((line.traffic(middle), level) for level in runs.memory.mixtures(BENCH_LEVELS))
 
 
 def _measure(
@@ -198,14 +189,14 @@ def spread(runs: NfRuns, lines: Sequence[Line], rng: Generator, *, keep: int = 0
     left = None
     while left != runs.left and runs.left > keep:
         left = runs.left
-        batch = spread_points(runs, lines, positions, BATCH)
+        batch = spread_points(runs, lines, positions, RUN_BATCH)
         runs.measure(batch[: int(left - keep)] if keep else batch)
 
 
 def spread_points(runs: NfRuns, lines: Sequence[Line], positions: EvenPoints, count: int) -> list[OperatingPoint]:
     """The next `count` points of an even coverage; `AT_DEFAULT` of them are at default traffic."""
     spots = zip(
-        *(_stretched(line, column) for line, column in zip(lines, positions.take(count).T, strict=True)), strict=True
+        *(_stretch(line, column) for line, column in zip(lines, positions.take(count).T, strict=True)), strict=True
     )
     traffics = [
         traffic_with(runs.base, {line.attribute: at(line.bounds, p) for line, p in zip(lines, spot, strict=True)})
@@ -215,12 +206,12 @@ def spread_points(runs: NfRuns, lines: Sequence[Line], positions: EvenPoints, co
     return list(zip(traffics, runs.memory.draw(count), strict=True))
 
 
-def _stretched(line: Line, evenly: NDArray[np.float64]) -> list[float]:
+def _stretch(line: Line, evenly: NDArray[np.float64]) -> list[float]:
     """Positions on a line, with a density half uniform and half proportional to the change of throughput."""
     changes = line.changes()
     total = sum(change for change, _, _ in changes)
     weights = [
-        EVERYWHERE * (end - start) + (1 - EVERYWHERE) * (change / total if total else end - start)
+        EVERYWHERE_SHARE * (end - start) + (1 - EVERYWHERE_SHARE) * (change / total if total else end - start)
         for change, start, end in changes
     ]
     knots = [0.0, *(end for _, _, end in changes)]

@@ -10,8 +10,8 @@ from profiler.methods import METHODS, Method
 from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import at, traffic_with
 
-POINTS = 10
-LEVELS = 48
+GRID_POINTS = 10
+GRID_LEVELS = 48
 
 
 @METHODS.register("full")
@@ -24,8 +24,8 @@ class Full(Method):
     quota = None
 
     def profile(self, runs: NfRuns, rng: Generator) -> None:
-        levels = list(dict.fromkeys(runs.memory.draw(LEVELS)))
-        points = POINTS
+        levels = list(dict.fromkeys(runs.memory.draw(GRID_LEVELS)))
+        points = GRID_POINTS
         while points > 2 and points ** len(runs.attributes) * len(levels) > runs.left:
             points -= 1
         axes = [[at(bounds, step / (points - 1)) for step in range(points)] for bounds in runs.attributes.values()]

@@ -8,7 +8,7 @@ from profiler.methods import METHODS, Method
 from profiler.runs.nf_runs import NfRuns
 from profiler.sampling import traffic_with, whole
 
-BATCH = 32
+RUN_BATCH = 32
 
 
 @METHODS.register("random")
@@ -28,6 +28,6 @@ class Random(Method):
                 traffic_with(
                     runs.base, {name: whole(bounds, rng.uniform(*bounds)) for name, bounds in runs.attributes.items()}
                 )
-                for _ in range(BATCH)
+                for _ in range(RUN_BATCH)
             ]
-            runs.measure(zip(traffics, runs.memory.draw(BATCH), strict=True))
+            runs.measure(zip(traffics, runs.memory.draw(RUN_BATCH), strict=True))

@@ -34,7 +34,7 @@ LAST_OUTPUT_S = 0.2
 WAIT_S = 0.5
 """Of one wait: a signal that comes between Python's check for signals and the wait is seen only after it."""
 KILL_ROUNDS = 20
-MARK = "PLACER_PROGRAM_"
+PROCESS_MARK = "PLACER_PROGRAM_"
 
 
 class Program:
@@ -43,25 +43,13 @@ class Program:
     The program gets a session of its own, and an environment variable that marks it and every process that it starts.
     By the mark, `end` also finds processes that moved to a session of their own or lost their parent. A process that
     drops its environment, runs as another user or on another machine is not found. A program that was not ended, as
-    after a signal at a bad moment, is killed when this process exits.
-
-    Parameters
-    ----------
-    command
-        As typed in a shell, but run without one.
-    on_stderr
-        Called with every line that the program writes to stderr, from a thread of its own.
-
-    Raises
-    ------
-    InputError
-        When `command` is empty, badly quoted or holds a NUL.
-    TestbedError
-        When it cannot be started.
+    after a signal at a bad moment, is killed when this process exits. `command`: as typed in a shell, but run without
+    one. `on_stderr`: called with every line that the program writes to stderr, from a thread of its own. Raises
+    `InputError` when `command` is empty, badly quoted or holds a NUL. Raises `TestbedError` when it cannot be started.
     """
 
     def __init__(self, command: str, on_stderr: Callable[[str], None] = lambda line: None) -> None:
-        self._mark = f"{MARK}{uuid.uuid4().hex}"
+        self._mark = f"{PROCESS_MARK}{uuid.uuid4().hex}"
         self._abandoned = weakref.finalize(self, _kill_marked, self._mark)
         self._process = _start(command, self._mark)
         # simple queues hold no lock that an interrupt in the middle of `receive` would leave locked
@@ -161,7 +149,7 @@ def _interrupts_later() -> Iterator[None]:
             raising[signal.Signals(raised)](raised, frame)
 
 
-def shortened(text: str, longest: int = 200) -> str:
+def shorten(text: str, longest: int = 200) -> str:
     """Text of another program as a message shows it: cut, and without control characters."""
     shown = printable(text.strip().expandtabs())
     return shown if len(shown) <= longest else shown[:longest] + "..."
@@ -216,7 +204,7 @@ def _read(stdout: IO[str], answers: queue.SimpleQueue[str | None], ended: Event)
 def _keep_last(stderr: IO[str], last_lines: deque[str], on_stderr: Callable[[str], None]) -> None:
     with contextlib.suppress(ValueError, OSError):
         while line := stderr.readline(LONGEST_DIAGNOSTIC):
-            last_lines.append(shortened(line, LONGEST_DIAGNOSTIC))
+            last_lines.append(shorten(line, LONGEST_DIAGNOSTIC))
             on_stderr(last_lines[-1])
 
 
@@ -230,18 +218,14 @@ def _kill_marked(mark: str) -> None:
 
 def _signal_marked(mark: str, number: signal.Signals) -> int:
     """Signal all processes that bear the mark; returns how many there were."""
-    marked = _marked_processes(mark)
-    for process in marked:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(process, number)
-    return len(marked)
-
-
-def _marked_processes(mark: str) -> list[int]:
-    """The processes whose environment holds `mark`; none where there is no /proc."""
+    # The processes whose environment holds `mark`; none where there is no /proc.
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if f"{mark}=1".encode() in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
-    return found
+    marked = found
+    for process in marked:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)
+    return len(marked)

@@ -27,12 +27,12 @@ from profiles import (
     Workload,
 )
 from profiles.description import MOST_CORES, MOST_PACKETS, MOST_SMS
-from profiles.validation import worded
+from profiles.validation import word_fault
 
-PROTOCOL = 1
+PROTOCOL_VERSION = 1
 BAD_REQUEST = "bad-request"
 """The error code of a request that would be refused again."""
-LARGEST = 1e18
+LARGEST_NUMBER = 1e18
 """Of a counter or throughput; what is larger is no measurement, and sums of it might not be finite."""
 SHOWN_FAULTS = 20
 MOST_STAGES = 100
@@ -58,7 +58,7 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-_Reading = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
+_Reading = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 
 
 class _Counters(_Message):
@@ -97,7 +97,7 @@ class _GpuStages(_Message):
 
 
 class _Measurement(_Message):
-    throughput_kpps: FiniteFloat = Field(gt=0, le=LARGEST)
+    throughput_kpps: FiniteFloat = Field(gt=0, le=LARGEST_NUMBER)
     counters: _Counters
     standard_error_pct: _Reading | None = None
     stages: list[_Stage] | None = None
@@ -114,18 +114,13 @@ class _Run(_Message):
 
     def effort(self) -> BestEffort | None:
         """What a best-effort answer says of itself."""
-        errors = tuple(one.standard_error_pct for one in self.workloads)
+        errors = tuple(workload.standard_error_pct for workload in self.workloads)
         return BestEffort(errors, self.disturbed_pct) if self.best_effort else None
 
 
 def parse_run(answer: object, loads: Sequence[Load]) -> Run:
-    """The run of `loads` in an answer.
-
-    Raises
-    ------
-    ValueError
-        When a throughput is not finite and positive, a counter missing, negative or not finite, or not every workload
-        of `loads`, or every stage of a chain, has its measurement.
+    """The run of `loads` in an answer. Raises `ValueError` when a throughput is not finite and positive, a counter
+    missing, negative or not finite, or not every workload of `loads`, or every stage of a chain, has its measurement.
     """
     try:
         run = _Run.model_validate(answer)
@@ -162,11 +157,11 @@ class _GpuMessage(_Message):
     batch: int = Field(gt=0, le=MOST_PACKETS)
     order: int | None = Field(default=None, ge=0, le=MOST_ORDER)
     minibatches: list[_MinibatchMessage] = Field(default=[], max_length=MOST_SMS)
-    flush_us: FiniteFloat | None = Field(default=None, gt=0, le=LARGEST)
+    flush_us: FiniteFloat | None = Field(default=None, gt=0, le=LARGEST_NUMBER)
     scheduler: Literal["temporal", "spatial"] | None = None
 
     def settings(self) -> GpuSettings:
-        minibatches = tuple(Minibatch(one.sm, one.packets) for one in self.minibatches)
+        minibatches = tuple(Minibatch(minibatch.sm, minibatch.packets) for minibatch in self.minibatches)
         return GpuSettings(self.batch, self.order, minibatches, self.flush_us, self.scheduler)
 
 
@@ -175,7 +170,7 @@ class _NfMessage(_Message):
     name: str
     traffic: dict[str, FiniteFloat]
     parameters: dict[str, FiniteFloat] = {}
-    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST)
+    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST_NUMBER)
     gpu: _GpuMessage | None = None
 
 
@@ -195,7 +190,7 @@ class _ChainMessage(_Message):
     stages: list[_StageMessage] = Field(min_length=1, max_length=MOST_STAGES)
     cores: list[list[int]] = Field(max_length=MOST_CORES)
     traffic: dict[str, FiniteFloat]
-    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST)
+    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST_NUMBER)
     shares: list[FiniteFloat] | None = Field(default=None, min_length=1, max_length=MOST_CORES)
 
 
@@ -209,12 +204,8 @@ class RunMessage(_Message):
     seed: int | None = None
 
     def loads(self) -> list[Load]:
-        """The NF workloads, benches and chains to run.
-
-        Raises
-        ------
-        ValueError
-            When a traffic profile lacks its flows or packet size, or an NF on a GPU its rate.
+        """The NF workloads, benches and chains to run. Raises `ValueError` when a traffic profile lacks its flows or
+        packet size, or an NF on a GPU its rate.
         """
         faults = [fault for workload in self.workloads for fault in _lacking(workload)]
         if faults:
@@ -256,7 +247,7 @@ def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
 
 def run_answer(number: object, run: Run) -> str:
     """The line with the measurements of a run."""
-    workloads = [written(one) for one in run.measurements]
+    workloads = [write_measurement(measurement) for measurement in run.measurements]
     answer = {"id": number, "ok": True, "elapsed_s": run.elapsed_s, "workloads": workloads}
     return json.dumps(answer | _effort_fields(run, workloads))
 
@@ -270,7 +261,7 @@ def _effort_fields(run: Run, workloads: Sequence[dict[str, object]]) -> dict[str
     return {"best_effort": True, "disturbed_pct": run.best_effort.disturbed_pct}
 
 
-def written(one: Measurement) -> dict[str, object]:
+def write_measurement(one: Measurement) -> dict[str, object]:
     """A measurement as answers write it; stages and latencies only where there are any."""
     answer: dict[str, object] = {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()}
     if one.stages:
@@ -292,7 +283,7 @@ def error_answer(number: object, code: str, message: str) -> str:
 def faults_of(error: ValidationError) -> list[str]:
     """What is wrong with a message, `key.key: what` per fault; of very many, the first and how many more."""
     faults = error.errors(include_url=False)
-    shown = [f"{_place(fault['loc'])}: {worded(fault)}" for fault in faults[:SHOWN_FAULTS]]
+    shown = [f"{_place(fault['loc'])}: {word_fault(fault)}" for fault in faults[:SHOWN_FAULTS]]
     return shown if len(faults) <= SHOWN_FAULTS else [*shown, f"... and {len(faults) - SHOWN_FAULTS} more"]
 
 

@@ -33,7 +33,13 @@ def _load(description: TestbedDescription, load: Load) -> tuple[int, list[str]]:
     """The cores that a load takes, and what is wrong with it."""
     match load:
         case BenchLoad():
-            return _bench(description, load)
+            # The cores that a bench takes, and what is wrong with its parameters.
+            bench = description.bench(load.name)
+            if bench is None:
+                return 0, [f"bench {load.name} is not known"]
+            values = dict(load.parameters)
+            missing = [f"{load.name} needs parameter {name}" for name in bench.parameters if name not in values]
+            return bench.cores, missing + _outside(bench.parameters, values)
         case ChainLoad():
             return len(load.cores), _chain(description, load)
         case ConfiguredWorkload():
@@ -42,16 +48,6 @@ def _load(description: TestbedDescription, load: Load) -> tuple[int, list[str]]:
             return _nf(description, load.workload, {})
         case Workload():
             return _nf(description, load, {})
-
-
-def _bench(description: TestbedDescription, load: BenchLoad) -> tuple[int, list[str]]:
-    """The cores that a bench takes, and what is wrong with its parameters."""
-    bench = description.bench(load.name)
-    if bench is None:
-        return 0, [f"bench {load.name} is not known"]
-    values = dict(load.parameters)
-    missing = [f"{load.name} needs parameter {name}" for name in bench.parameters if name not in values]
-    return bench.cores, missing + _outside(bench.parameters, values)
 
 
 def _nf(description: TestbedDescription, load: Workload, parameters: Mapping[str, float]) -> tuple[int, list[str]]:
@@ -153,12 +149,12 @@ def _settings(nic: NicModel, gpu: GpuSettings) -> list[str]:
     faults = []
     if gpu.minibatches:
         faults += [
-            f"minibatch on SM {one.sm}: there are {nic.sms}, numbered from 0"
-            for one in gpu.minibatches
-            if not 0 <= one.sm < nic.sms
+            f"minibatch on SM {minibatch.sm}: there are {nic.sms}, numbered from 0"
+            for minibatch in gpu.minibatches
+            if not 0 <= minibatch.sm < nic.sms
         ]
-        faults += [f"two minibatches on SM {sm}" for sm in _repeated(one.sm for one in gpu.minibatches)]
-        total = sum(one.packets for one in gpu.minibatches)
+        faults += [f"two minibatches on SM {sm}" for sm in _find_repeated(part.sm for part in gpu.minibatches)]
+        total = sum(minibatch.packets for minibatch in gpu.minibatches)
         if total != gpu.batch:
             faults.append(f"minibatches of {total} packets for a batch of {gpu.batch}")
         if gpu.scheduler is not None:
@@ -172,7 +168,7 @@ def _settings(nic: NicModel, gpu: GpuSettings) -> list[str]:
 def _together(nic: NicModel, used: Sequence[GpuSettings]) -> list[str]:
     """What is wrong with settings that are right one by one."""
     assert nic.executors_per_sm and nic.packets_per_executor
-    faults = [f"order {order} is given twice" for order in _repeated(gpu.order for gpu in used)]
+    faults = [f"order {order} is given twice" for order in _find_repeated(gpu.order for gpu in used)]
     if 0 < sum(gpu.order is None for gpu in used) < len(used):
         faults.append("order is given for some NFs only")
     modes = {"minibatches" if gpu.minibatches else f"scheduler {gpu.scheduler or 'spatial'}" for gpu in used}
@@ -180,8 +176,8 @@ def _together(nic: NicModel, used: Sequence[GpuSettings]) -> list[str]:
         faults.append(f"{' and '.join(sorted(modes))} exclude each other")
     executors: defaultdict[int, int] = defaultdict(int)
     for gpu in used:
-        for one in gpu.minibatches:
-            executors[one.sm] += -(-one.packets // nic.packets_per_executor)
+        for minibatch in gpu.minibatches:
+            executors[minibatch.sm] += -(-minibatch.packets // nic.packets_per_executor)
     return faults + [
         f"SM {sm} needs {number} executors, it has {nic.executors_per_sm}"
         for sm, number in sorted(executors.items())
@@ -189,5 +185,5 @@ def _together(nic: NicModel, used: Sequence[GpuSettings]) -> list[str]:
     ]
 
 
-def _repeated(values: Iterable[Hashable]) -> list[Hashable]:
+def _find_repeated(values: Iterable[Hashable]) -> list[Hashable]:
     return [value for value, times in Counter(values).items() if times > 1 and value is not None]

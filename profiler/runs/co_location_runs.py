@@ -2,9 +2,11 @@
 
 A co-location is run once, and again where its noise matters. A run is doubted when
 
-- it differs by more than `AGREE` from the mean of the earlier runs of the co-location,
-- an NF is faster than in a part of the co-location by more than `AGREE`: throughput does not rise with one more NF,
-- an NF of three or more is slower by more than `AGREE` than its throughput in the parts leads to expect, or
+- it differs by more than `AGREEING_DIFFERENCE` from the mean of the earlier runs of the co-location,
+- an NF is faster than in a part of the co-location by more than `AGREEING_DIFFERENCE`: throughput does not rise
+  with one more NF,
+- an NF of three or more is slower by more than `AGREEING_DIFFERENCE` than its throughput in the parts leads to
+  expect, or
 - it is the first of a pair that would exclude every co-location with this pair.
 
 A doubted run is repeated; if the repeat disagrees, a second one decides. The repeats do not count and are not kept,
@@ -20,7 +22,7 @@ from itertools import combinations
 import numpy as np
 
 from profiler.journal.journal import RecordedRun
-from profiler.runs.outliers import AGREE, REPEAT_SEEDS, ConfirmedTestbed, WorkingRuns
+from profiler.runs.outliers import AGREEING_DIFFERENCE, REPEAT_SEEDS, ConfirmedTestbed, WorkingRuns
 from profiler.testbed import Measurement, Run
 from profiles import CoLocation, Counters, Workload
 from profiles.arrays import Floats
@@ -76,21 +78,17 @@ class CoLocationRuns:
         self._means: dict[CoLocation, dict[Workload, float]] = {}
 
     def measure(self, co_locations: Sequence[CoLocation]) -> None:
-        """One more run of each co-location, in order, while there are runs left.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails.
+        """One more run of each co-location, in order, while there are runs left. Raises `TestbedError` when the testbed
+        fails.
         """
-        working = [one for one in dict.fromkeys(co_locations) if one not in self.refused]
+        working = [co_location for co_location in dict.fromkeys(co_locations) if co_location not in self.refused]
         batches: dict[int, list[CoLocation]] = defaultdict(list)
         for co_location in working[: self.left]:
             batches[self._requests[co_location]].append(co_location)
         for number, batch in sorted(batches.items()):
             seed = self._seed + RUN_SEEDS * (self._first + number)
             answered = dict(self._working.run(batch, seed))
-            self.refused.update(one for one in batch if one not in answered)
+            self.refused.update(co_location for co_location in batch if co_location not in answered)
             self.left -= len(answered)
             for co_location in answered:
                 self._requests[co_location] += 1
@@ -137,7 +135,7 @@ class CoLocationRuns:
         """Every run that is kept, with throughputs (kpps); several runs of a co-location follow one another."""
         for co_location, runs in self._runs.items():
             for run in runs:
-                yield co_location, tuple(one.throughput_kpps for one in run.measurements)
+                yield co_location, tuple(measurement.throughput_kpps for measurement in run.measurements)
 
     def remember(self, runs: Iterable[RecordedRun]) -> None:
         """Compare with these earlier runs, too; they are neither counted nor kept."""
@@ -152,12 +150,16 @@ class CoLocationRuns:
         """The runs of each co-location with its new run, without outliers."""
         counted = {one: [*self._runs.get(one, ()), run] for one, run in answered.items()}
         doubted = [one for one, run in answered.items() if self._doubtful(one, run)]
-        further: dict[CoLocation, list[Run]] = {one: [] for one in doubted}
+        further: dict[CoLocation, list[Run]] = {co_location: [] for co_location in doubted}
         for repeat in (1, 2):
             repeats = self._testbed.repeats.run_many(doubted, seed=seed + REPEAT_SEEDS * repeat) if doubted else []
             for one, run in zip(doubted, repeats, strict=True):
                 further[one].append(run)
-            doubted = [one for one in doubted if not _alike([*self._known.get(one, ()), *counted[one], *further[one]])]
+            doubted = [
+                co_location
+                for co_location in doubted
+                if not _alike([*self._known.get(co_location, ()), *counted[co_location], *further[co_location]])
+            ]
         for one, repeated in further.items():
             kept = _without_outliers(self._known.get(one, ()), counted[one], repeated)
             self._testbed.outliers += sum(run not in kept for run in counted[one])
@@ -169,12 +171,12 @@ class CoLocationRuns:
         if co_location in self._means:
             return any(_differ(kpps, self._means[co_location][one]) for one, kpps in measured.items())
         most = self._most(co_location)
-        if any(kpps > most[one] * (1 + AGREE) for one, kpps in measured.items() if one in most):
+        if any(kpps > most[one] * (1 + AGREEING_DIFFERENCE) for one, kpps in measured.items() if one in most):
             return True
         if len(co_location) == 2:
-            alone = (self._means.get((one,), {}).get(one, 0.0) for one in measured)
+            alone = (self._means.get((workload,), {}).get(workload, 0.0) for workload in measured)
             return any(kpps < self._crowded * solo for kpps, solo in zip(measured.values(), alone, strict=True))
-        return any(measured[one] < (1 - AGREE) * kpps for one, kpps in self.expected(co_location).items())
+        return any(measured[one] < (1 - AGREEING_DIFFERENCE) * kpps for one, kpps in self.expected(co_location).items())
 
     def _most(self, co_location: CoLocation) -> dict[Workload, float]:
         """The lowest throughput (kpps) of each NF in the parts that have one NF less."""
@@ -191,7 +193,7 @@ def without(co_location: CoLocation, gone: Sequence[int]) -> CoLocation:
 
 
 def _kpps(run: Run) -> Floats:
-    return np.array([one.throughput_kpps for one in run.measurements])
+    return np.array([measurement.throughput_kpps for measurement in run.measurements])
 
 
 def _by_workload(co_location: CoLocation, kpps: Floats) -> dict[Workload, float]:
@@ -203,13 +205,13 @@ def _by_workload(co_location: CoLocation, kpps: Floats) -> dict[Workload, float]
 
 
 def _differ(one: float, other: float) -> bool:
-    return abs(one - other) > AGREE * max(one, other)
+    return abs(one - other) > AGREEING_DIFFERENCE * max(one, other)
 
 
 def _alike(runs: Sequence[Run]) -> bool:
     kpps = np.array([_kpps(run) for run in runs])
     low, high = kpps.min(axis=0), kpps.max(axis=0)
-    return bool((high - low <= AGREE * high).all())
+    return bool((high - low <= AGREEING_DIFFERENCE * high).all())
 
 
 def _without_outliers(known: Sequence[Run], counted: Sequence[Run], repeats: Sequence[Run]) -> list[Run]:
@@ -218,5 +220,5 @@ def _without_outliers(known: Sequence[Run], counted: Sequence[Run], repeats: Seq
     kpps = np.array([_kpps(run) for run in everything])
     middle = np.median([*kpps, *map(_kpps, known)], axis=0)
     away = (abs(kpps - middle) / np.maximum(kpps, middle)).max(axis=1)
-    near = [run for run, distance in zip(everything, away, strict=True) if distance <= AGREE]
+    near = [run for run, distance in zip(everything, away, strict=True) if distance <= AGREEING_DIFFERENCE]
     return near[: len(counted)] or [everything[int(away.argmin())]]

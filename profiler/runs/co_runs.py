@@ -21,8 +21,8 @@ from profiler.sampling import at, traffic_ranges, traffic_with, whole
 from profiler.testbed import Measurement, Run, difference_by_error
 from profiles import CoLocation, Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
-TIMES = 2
-AGREE = 0.1
+RUNS_PER_CO_LOCATION = 2
+AGREEING_DIFFERENCE = 0.1
 """Relative difference of two runs of a co-location from which a third is made."""
 
 
@@ -34,7 +34,7 @@ def draw_co_locations(
     Traffic differs for each NF: half of the co-locations are even in the logarithm of the flows, half in their number,
     because either may be what users have. Those at default traffic are chosen by `deciding`.
     """
-    fitting = [one for one in description.fitting_nfs if one.cores + nf.cores <= description.nic.cores]
+    fitting = [partner for partner in description.fitting_nfs if partner.cores + nf.cores <= description.nic.cores]
     if not fitting:
         return []
     return [_co_location(description, nf, fitting, index % 2 == 0, rng) for index in range(count)]
@@ -48,14 +48,14 @@ def _co_location(
     rng: Generator,
 ) -> CoLocation:
     free = description.nic.cores - nf.cores
-    most = free // min(one.cores for one in partners)
+    most = free // min(partner.cores for partner in partners)
     members = [nf]
     for _ in range(int(rng.integers(1, most + 1))):
         one = partners[int(rng.integers(len(partners)))]
         if one.cores <= free:
             members.append(one)
             free -= one.cores
-    return tuple(Workload(one.name, _traffic(description, by_magnitude, rng)) for one in members)
+    return tuple(Workload(member.name, _traffic(description, by_magnitude, rng)) for member in members)
 
 
 def _traffic(description: TestbedDescription, by_magnitude: bool, rng: Generator) -> TrafficProfile:
@@ -71,7 +71,7 @@ def _traffic(description: TestbedDescription, by_magnitude: bool, rng: Generator
 
 def agree(one: Run, other: Run) -> bool:
     """Whether two runs of a co-location agree on every NF."""
-    return disagreement(one, other) <= AGREE
+    return disagreement(one, other) <= AGREEING_DIFFERENCE
 
 
 def disagreement(one: Run, other: Run) -> float:
@@ -91,18 +91,9 @@ _Load = TypeVar("_Load", bound=Load)
 
 
 class SoloRepeats:
-    """Runs each load alone on a testbed, several times.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    known
-        What is sure to run there: it is run after a failure, so that a broken testbed is noticed.
-    seed
-        Of the noise of a simulated testbed; each repeat has its own.
-    done
-        Called with the number of runs, after each batch.
+    """Runs each load alone on a testbed, several times. `testbed`: where they run. `known`: what is sure to run there:
+    it is run after a failure, so that a broken testbed is noticed. `seed`: of the noise of a simulated testbed; each
+    repeat has its own. `done`: called with the number of runs, after each batch.
     """
 
     def __init__(self, testbed: ConfirmedTestbed, known: Workload, seed: int, done: Callable[[int], None]) -> None:
@@ -116,17 +107,8 @@ class SoloRepeats:
         """The measurements of each load that runs, in order of the repeats.
 
         Repeats that differ by more than 10 % are decided by a further run: it replaces the one that is farthest from
-        the median of all.
-
-        Parameters
-        ----------
-        first
-            The number of the first repeat; repeats of equal numbers have equal noise on a simulated testbed.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed fails.
+        the median of all. `first`: the number of the first repeat; repeats of equal numbers have equal noise on a
+        simulated testbed. Raises `TestbedError` when the testbed fails.
         """
         measured: dict[_Load, list[Run]] = {load: [] for load in loads}
         for repeat in range(first, first + repeats):
@@ -157,7 +139,9 @@ class SoloRepeats:
 def _agree(found: Sequence[Run]) -> bool:
     """Whether the least and the most throughput differ by little, or by what the errors of best-effort runs explain."""
     least, most = min(found, key=_kpps), max(found, key=_kpps)
-    return 1 - _kpps(least) / _kpps(most) <= max(AGREE, difference_by_error(least.best_effort, most.best_effort))
+    return 1 - _kpps(least) / _kpps(most) <= max(
+        AGREEING_DIFFERENCE, difference_by_error(least.best_effort, most.best_effort)
+    )
 
 
 def _kpps(run: Run) -> float:

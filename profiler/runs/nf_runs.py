@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from profiler.contention import ALONE, Contention, MemoryContention, OperatingPoint
-from profiler.runs.co_runs import TIMES, agree, disagreement
+from profiler.contention import NO_CONTENTION, Contention, MemoryContention, OperatingPoint
+from profiler.runs.co_runs import RUNS_PER_CO_LOCATION, agree, disagreement
 from profiler.runs.outliers import ConfirmedTestbed, WorkingRuns, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
 from profiler.testbed import Measurement, Run
@@ -20,8 +20,8 @@ Uncertainty = Callable[[Sequence[OperatingPoint]], NDArray[np.float64]]
 
 COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
 """Competitors' counters below which contention has hardly any effect."""
-ROUNDS = 3
-AGREEING = 3
+OUTLIER_ROUNDS = 3
+AGREEING_RUNS = 3
 REPEATED_SHARE = 4
 """One run in four may be repeated because it is doubtful."""
 
@@ -98,21 +98,10 @@ class NfRuns:
         return float("inf") if self._quota is None else self._quota - self._count
 
     def measure(self, points: Iterable[OperatingPoint], *, confirm: bool = False) -> list[float]:
-        """Throughput (kpps) of the NF at each point, in order. A point that was measured is not run again.
-
-        Parameters
-        ----------
-        points
-            Traffic and contention of each run.
-        confirm
-            Every run is confirmed by another, because many decisions depend on it.
-
-        Raises
-        ------
-        QuotaSpent
-            When not all fit into the quota; those that do were run.
-        TestbedError
-            When the testbed fails.
+        """Throughput (kpps) of the NF at each point, in order. A point that was measured is not run again. `points`:
+        traffic and contention of each run. `confirm`: every run is confirmed by another, because many decisions depend
+        on it. Raises `QuotaSpent` when not all fit into the quota; those that do were run. Raises `TestbedError` when
+        the testbed fails.
         """
         points = list(points)
         new = list(dict.fromkeys(point for point in points if point not in self._runs))
@@ -129,7 +118,7 @@ class NfRuns:
             if self.left < 1:
                 raise QuotaSpent
             self._run([point], self._seed + REPEAT_SEEDS * repeat, confirm=True)
-        return [one.throughput_kpps for one in self._runs[point]]
+        return [measurement.throughput_kpps for measurement in self._runs[point]]
 
     def check(self, point: OperatingPoint, times: int) -> list[float]:
         """Throughput (kpps) of several runs at a measured point; the further ones only decide a close comparison.
@@ -158,12 +147,14 @@ class NfRuns:
         if left_out := len(co_locations) - len(both):
             self._notify(f"{self.nf.name}: {left_out} of {len(co_locations)} co-locations do not run here; left out")
         for co_location, run in both:
-            self.co_locations += [(co_location, one) for one in self._two_alike(co_location, run, second[co_location])]
+            self.co_locations += [
+                (co_location, repeat) for repeat in self._two_alike(co_location, run, second[co_location])
+            ]
 
     def _two_alike(self, co_location: CoLocation, first: Run, second: Run) -> tuple[Run, Run]:
         if agree(first, second):
             return first, second
-        third = self._testbed.repeats.run_many([co_location], seed=self._seed + REPEAT_SEEDS * TIMES)[0]
+        third = self._testbed.repeats.run_many([co_location], seed=self._seed + REPEAT_SEEDS * RUNS_PER_CO_LOCATION)[0]
         self._testbed.outliers += 1
         return min(combinations((first, second, third), 2), key=lambda pair: disagreement(*pair))
 
@@ -176,11 +167,11 @@ class NfRuns:
         left = self._count // REPEATED_SHARE
         points = list(self._runs)
         repeated: set[OperatingPoint] = set()
-        for _ in range(ROUNDS):
+        for _ in range(OUTLIER_ROUNDS):
             doubted = [points[index] for index in doubtful(*self._as_arrays())]
             doubted = [point for point in doubted if point not in repeated][: left - len(repeated)]
             repeated.update(doubted)
-            runs = self._testbed.confirmed(self._requests(doubted), agreeing=AGREEING, seed=self._seed)
+            runs = self._testbed.confirmed(self._requests(doubted), agreeing=AGREEING_RUNS, seed=self._seed)
             for point, run in zip(doubted, runs, strict=True):
                 self._runs[point][0] = run.measurements[0]
 
@@ -219,4 +210,4 @@ def least_work(description: TestbedDescription, nf: NfDescription) -> TrafficPro
 
 def solo_points(traffics: Iterable[TrafficProfile]) -> list[OperatingPoint]:
     """Each traffic with the NF alone."""
-    return [(traffic, ALONE) for traffic in traffics]
+    return [(traffic, NO_CONTENTION) for traffic in traffics]

@@ -2,8 +2,9 @@
 
 There are two reasons for a repeat. Runs on which the whole profiling depends (bench levels, accelerator co-runs, the
 ends by which an attribute is pruned) are always made twice. Of the many other runs, those are repeated that differ from
-what the others lead to expect: a Gaussian process through all other runs misses them by more than `DOUBTED` (Rasmussen
-& Williams, 2006, section 5.4.2). The process only selects runs to repeat; its values never replace a measurement.
+what the others lead to expect: a Gaussian process through all other runs misses them by more than `DOUBTED_DIFFERENCE`
+(Rasmussen & Williams, 2006, section 5.4.2). The process only selects runs to repeat; its values never replace a
+measurement.
 
 Two runs that agree are accepted, three where there was doubt, because two outliers may agree. The earliest of them
 counts, so a run that was doubted wrongly stays.
@@ -28,18 +29,18 @@ from profiler.testbed import (
     TestbedWrapper,
     difference_by_error,
 )
-from profiles import COUNTERS, Load, Workload
+from profiles import COUNTERS, Load, TestbedDescription, Workload
 from profiles.arrays import Floats
 
-AGREE = 0.1
+AGREEING_DIFFERENCE = 0.1
 MOST_RUNS = 5
-DOUBTED = 0.12
+DOUBTED_DIFFERENCE = 0.12
 """Difference of logarithms: half the error of a typical outlier, because expectations have errors, too."""
 REPEAT_SEEDS = 7_000_003
 AT_ONCE = 500
-LENGTHS = (0.5, 1.0, 2.0, 4.0)
-NOISES = (1e-4, 1e-3, 1e-2)
-STRAY = 0.2
+LENGTHS_TRIED = (0.5, 1.0, 2.0, 4.0)
+NOISES_TRIED = (1e-4, 1e-3, 1e-2)
+STRAY_SHARE = 0.2
 CHOSEN_ON = 150
 
 
@@ -48,14 +49,8 @@ class ConfirmedTestbed(TestbedWrapper):
 
     Where two runs of a co-location differ by more than 10 % in throughput (or, of a load alone, in a counter), it is
     repeated until two agree, at most five runs in all; then the one of middle throughput counts. Best-effort runs may
-    also differ by what their errors explain.
-
-    Parameters
-    ----------
-    first
-        Makes the first run of each co-location.
-    repeats
-        Makes the repeats: the same testbed, or one that records them separately.
+    also differ by what their errors explain. `first`: makes the first run of each co-location. `repeats`: makes the
+    repeats: the same testbed, or one that records them separately.
     """
 
     def __init__(self, first: Testbed, repeats: Testbed) -> None:
@@ -76,24 +71,24 @@ class ConfirmedTestbed(TestbedWrapper):
         """One run per co-location with which `agreeing` runs agree, itself counted; else the middle one."""
         answers = [[run] for run in self.first.run_many(co_locations, seed=seed)]
         for repeat in range(1, MOST_RUNS):
-            missing = [index for index, runs in enumerate(answers) if _agreed(runs, agreeing) is None]
+            missing = [index for index, runs in enumerate(answers) if _find_agreed(runs, agreeing) is None]
             unconfirmed = [co_locations[index] for index in missing]
             seconds = self.repeats.run_many(unconfirmed, seed=(seed or 0) + REPEAT_SEEDS * repeat)
             for index, run in zip(missing, seconds, strict=True):
                 answers[index].append(run)
-        chosen = [_agreed(runs, agreeing) or _middle(runs) for runs in answers]
+        chosen = [_find_agreed(runs, agreeing) or _middle(runs) for runs in answers]
         self.outliers += sum(run is not runs[0] for run, runs in zip(chosen, answers, strict=True))
         return chosen
 
 
-def _agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
+def _find_agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
     """The first run with which that many agree, itself counted."""
     return next((run for run in runs if sum(_agree(run, other) for other in runs) >= agreeing), None)
 
 
 def _agree(one: Run, other: Run) -> bool:
     here, there = one.measurements[0], other.measurements[0]
-    most = max(AGREE, difference_by_error(one.best_effort, other.best_effort))
+    most = max(AGREEING_DIFFERENCE, difference_by_error(one.best_effort, other.best_effort))
     if not _near(here.throughput_kpps, there.throughput_kpps, most):
         return False
     return len(one.measurements) > 1 or _counters_agree(here, there, most)
@@ -112,14 +107,8 @@ def _middle(runs: Sequence[Run]) -> Run:
 
 
 def doubtful(inputs: Floats, logarithm: Floats) -> list[int]:
-    """The runs that differ from what the others lead to expect, the largest difference first.
-
-    Parameters
-    ----------
-    inputs
-        The point of each run, shape (N, inputs).
-    logarithm
-        Of the throughput, shape (N,).
+    """The runs that differ from what the others lead to expect, the largest difference first. `inputs`: the point of
+    each run, shape (N, inputs). `logarithm`: of the throughput, shape (N,).
     """
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     varying = high > low
@@ -127,20 +116,20 @@ def doubtful(inputs: Floats, logarithm: Floats) -> list[int]:
     away = np.empty(len(inputs))
     parts = math.ceil(len(inputs) / AT_ONCE)
     for part in range(parts):
-        away[part::parts] = _missed_by(unit[part::parts], logarithm[part::parts])
-    found = np.flatnonzero(away > DOUBTED)
+        away[part::parts] = _measure_misses(unit[part::parts], logarithm[part::parts])
+    found = np.flatnonzero(away > DOUBTED_DIFFERENCE)
     return [int(index) for index in found[np.argsort(-away[found], kind="stable")]]
 
 
-def _missed_by(unit: Floats, logarithm: Floats) -> Floats:
+def _measure_misses(unit: Floats, logarithm: Floats) -> Floats:
     """How far each run is from its prediction by the others, with the process that fits a sample best; shape (N,)."""
     centred = logarithm - np.median(logarithm)
     sample = slice(None, None, -(-len(unit) // CHOSEN_ON))
 
     def cost(length: float, noise: float) -> float:
-        return float(np.minimum(_left_out(unit[sample], centred[sample], length, noise), STRAY).mean())
+        return float(np.minimum(_left_out(unit[sample], centred[sample], length, noise), STRAY_SHARE).mean())
 
-    length, noise = min(product(LENGTHS, NOISES), key=lambda chosen: cost(*chosen))
+    length, noise = min(product(LENGTHS_TRIED, NOISES_TRIED), key=lambda chosen: cost(*chosen))
     return _left_out(unit, centred, length, noise)
 
 
@@ -165,21 +154,18 @@ MOST_FAILURES = 2
 _CoLocation = TypeVar("_CoLocation", bound=tuple[Load, ...])
 
 
+def known_workload(description: TestbedDescription) -> Workload:
+    """What is sure to run on a testbed: its first NF that fits, alone at default traffic."""
+    return Workload(description.fitting_nfs[0].name, description.traffic)
+
+
 class WorkingRuns:
     """Runs those of several co-locations that work on a testbed.
 
     Not every pair of NFs can share a testbed: co-locations that are refused, or fail at every attempt, are found by
     halving and left out. After a failure, `known` is run, so that a testbed that ended is not taken for one on which
-    the last co-locations do not work.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    known
-        What ran there before.
-    done
-        Called with the number of runs, after each batch.
+    the last co-locations do not work. `testbed`: where they run. `known`: what ran there before. `done`: called with
+    the number of runs, after each batch.
     """
 
     def __init__(self, testbed: Testbed, known: Workload, done: Callable[[int], None]) -> None:
@@ -189,12 +175,8 @@ class WorkingRuns:
         self._failures = self._probes = 0
 
     def run(self, co_locations: Sequence[_CoLocation], seed: int) -> list[tuple[_CoLocation, Run]]:
-        """A run of each co-location that works, in order.
-
-        Raises
-        ------
-        TestbedError
-            When several co-locations fail one after another, or what ran before: then the testbed is at fault.
+        """A run of each co-location that works, in order. Raises `TestbedError` when several co-locations fail one
+        after another, or what ran before: then the testbed is at fault.
         """
         try:
             runs = list(zip(co_locations, self._testbed.run_many(co_locations, seed=seed), strict=True))

@@ -40,17 +40,12 @@ FRAME_OVERHEAD_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class AcceleratorEngine:
-    """A hardware accelerator that serves one request at a time.
-
-    Parameters
-    ----------
-    request_us, byte_us, match_us
-        Time (us) of a request, of each payload byte in it, and of each rule that matches in it.
-    """
+    """A hardware accelerator that serves one request at a time."""
 
     request_us: float
     byte_us: float
     match_us: float = 0.0
+    """Time (us) of a request, of each payload byte in it, and of each rule that matches in it."""
 
     def service_us(self, packet_size: float, mtbr: float) -> float:
         """Time (us) to serve the payload of one packet of `packet_size` bytes with `mtbr` matches/MB."""
@@ -60,40 +55,29 @@ class AcceleratorEngine:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A SmartNIC: cores, caches, memory, port and accelerators.
-
-    Parameters
-    ----------
-    l2_bytes_per_core
-        Share of a core in the L2 cache that its cluster shares.
-    io_share
-        Share of the last-level cache that incoming and outgoing packets take from the cores.
-    l2_ns, l3_ns, dram_ns
-        Time of an access that the L2 cache, the L3 cache or the unloaded memory answers.
-    dram_gbps
-        Memory bandwidth, GB/s.
-    dram_queue_ns
-        Waiting per unit of utilisation / (1 - utilisation).
-    dma_leak
-        Share of the packets' bytes, in and out, that pass through memory instead of staying on the chip.
-    window
-        Requests in flight between two stages of a pipeline.
-    """
+    """A SmartNIC: cores, caches, memory, port and accelerators."""
 
     model: str
     cores: int
     clock_ghz: float
     l2_bytes_per_core: float
+    """Share of a core in the L2 cache that its cluster shares."""
     llc_bytes: int
     io_share: float
+    """Share of the last-level cache that incoming and outgoing packets take from the cores."""
     l2_ns: float
     l3_ns: float
     dram_ns: float
+    """Time of an access that the L2 cache, the L3 cache or the unloaded memory answers."""
     dram_gbps: float
+    """Memory bandwidth, GB/s."""
     dram_queue_ns: float
+    """Waiting per unit of utilisation / (1 - utilisation)."""
     dma_leak: float
+    """Share of the packets' bytes, in and out, that pass through memory instead of staying on the chip."""
     line_gbps: float
     window: int
+    """Requests in flight between two stages of a pipeline."""
     engines: Mapping[str, AcceleratorEngine] = field(hash=False)
 
     @property
@@ -176,45 +160,28 @@ ExecutionPattern = Literal["pipeline", "run-to-completion"]
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A data structure that is touched evenly: each line as likely as the next.
-
-    Parameters
-    ----------
-    fixed_bytes, bytes_per_flow
-        Its size, which may grow with the flows.
-    accesses
-        Accesses per packet that miss the L1 cache.
-    accesses_per_byte
-        Further ones per byte of payload.
-    writes
-        Share of the accesses that write.
-    overlap
-        Accesses outstanding at the same time.
-    """
+    """A data structure that is touched evenly: each line as likely as the next."""
 
     fixed_bytes: float = 0.0
     bytes_per_flow: float = 0.0
+    """Its size, which may grow with the flows."""
     accesses: float = 0.0
+    """Accesses per packet that miss the L1 cache."""
     accesses_per_byte: float = 0.0
+    """Further ones per byte of payload."""
     writes: float = 0.3
+    """Share of the accesses that write."""
     overlap: float = 1.0
+    """Accesses outstanding at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class NfSpec:
-    """A network function.
-
-    Parameters
-    ----------
-    instructions, instructions_per_byte, instructions_per_fragment
-        Per packet, per payload byte that a core touches, and per outgoing fragment.
-    ipc
-        Instructions per cycle while every access hits the L1 cache.
-    fragment_bytes
-        Payload of a fragment; None: not fragmented. Sizes vary around their mean, so the mean number of fragments is
-        not whole.
-    queues
-        Request queues per accelerator, in the order in which a packet visits them.
+    """A network function. `instructions`, `instructions_per_byte`, `instructions_per_fragment`: per packet, per
+    payload byte that a core touches, and per outgoing fragment. `ipc`: instructions per cycle while every access hits
+    the L1 cache. `fragment_bytes`: payload of a fragment; None: not fragmented. Sizes vary around their mean, so the
+    mean number of fragments is not whole. `queues`: request queues per accelerator, in the order in which a packet
+    visits them.
     """
 
     name: str
@@ -252,7 +219,7 @@ def payload(pool_mb: float, touches: float, overlap: float) -> Structure:
     return Structure(fixed_bytes=pool_mb * MB, accesses_per_byte=touches / LINE_BYTES, writes=0.5, overlap=overlap)
 
 
-NFS: tuple[NfSpec, ...] = (
+CARD_NFS: tuple[NfSpec, ...] = (
     NfSpec("FlowStats", 1950, (headers(), per_flow(105, 3.9, writes=0.5))),
     NfSpec("IPRouter", 1300, (headers(), shared_table(1.4, 0.6))),
     NfSpec(
@@ -285,6 +252,6 @@ NFS: tuple[NfSpec, ...] = (
 )
 """The simulated NFs, two cores each (Tomur, section 7.1)."""
 
-BLUEFIELD_3_NFS: tuple[NfSpec, ...] = (*NFS, NfSpec("Mirror", 700, (headers(3.0),), queues=(("dma", 1),)))
+BLUEFIELD_3_NFS: tuple[NfSpec, ...] = (*CARD_NFS, NfSpec("Mirror", 700, (headers(3.0),), queues=(("dma", 1),)))
 """The simulated NFs of the larger card; Mirror copies packets to the host's memory by the DMA engine, whose speed is
 assumed: 200 Gb/s of large packets."""

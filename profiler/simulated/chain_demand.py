@@ -21,52 +21,38 @@ from itertools import accumulate
 from operator import mul
 
 from profiler.simulated.card import HEADER_BYTES, LINE_BYTES, Card
-from profiler.simulated.demand import Access, LoadDemand, Touched, filtered, private_hits
-from profiler.simulated.solve import UNBOUNDED
+from profiler.simulated.demand import Access, LoadDemand, Touched, filter_accesses, private_hits
+from profiler.simulated.solve import UNBOUNDED_RATE
 from profiles import ChainLoad, TrafficProfile
 
 
 @dataclass(frozen=True, slots=True)
 class PacketPath:
-    """The software that moves packets between the NFs of a server.
-
-    Parameters
-    ----------
-    source_instructions, sink_instructions
-        Per packet.
-    ring_instructions, ring_batch_instructions
-        On each side of a ring: per packet, and per batch.
-    batch_instructions
-        Per batch and core: polling, and switching to another task where the core has a share of its time only.
-    ipc
-        Of all of these.
-    batch
-        The most packets that a core takes at once.
-    pool
-        Packet buffers of a chain.
-    ring
-        Packets that a ring holds.
-    header_lines
-        Lines of metadata and headers that every stage reads.
-    payload_overlap, remote_overlap
-        Accesses to payload that are outstanding at the same time; to lines that another core wrote last.
-    code_cache
-        Bytes of the instruction cache of a core.
-    """
+    """The software that moves packets between the NFs of a server."""
 
     source_instructions: float
     sink_instructions: float
+    """Per packet."""
     ring_instructions: float
     ring_batch_instructions: float
+    """On each side of a ring: per packet, and per batch."""
     batch_instructions: float
+    """Per batch and core: polling, and switching to another task where the core has a share of its time only."""
     ipc: float
+    """Of all of these."""
     batch: int
+    """The most packets that a core takes at once."""
     pool: float
+    """Packet buffers of a chain."""
     ring: int
+    """Packets that a ring holds."""
     header_lines: float
+    """Lines of metadata and headers that every stage reads."""
     payload_overlap: float
     remote_overlap: float
+    """Accesses to payload that are outstanding at the same time; to lines that another core wrote last."""
     code_cache: float
+    """Bytes of the instruction cache of a core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +67,19 @@ class StageFlow:
 
 @dataclass(frozen=True, slots=True)
 class ChainDemand:
-    """What a chain needs.
-
-    Parameters
-    ----------
-    cores
-        Per core, in the order of the request.
-    batch_us
-        Per core, the part of its time that is per batch and not per packet.
-    visits
-        The indices of the cores in the order in which packets first reach them.
-    kept, leaving
-        Per stage, the share of the packets that reach it that it passes on, and of all that enter the chain.
-    rate_kpps
-        Offered load; 0 in a closed loop.
-    """
+    """What a chain needs."""
 
     cores: tuple[LoadDemand, ...]
+    """Per core, in the order of the request."""
     batch_us: tuple[float, ...]
+    """Per core, the part of its time that is per batch and not per packet."""
     visits: tuple[int, ...]
+    """The indices of the cores in the order in which packets first reach them."""
     kept: tuple[float, ...]
     leaving: tuple[float, ...]
+    """Per stage, the share of the packets that reach it that it passes on, and of all that enter the chain."""
     rate_kpps: float
+    """Offered load; 0 in a closed loop."""
 
 
 def chain_demand(load: ChainLoad, specs: Mapping[str, StageSpec], card: Card, path: PacketPath) -> ChainDemand:
@@ -122,7 +99,7 @@ def chain_demand(load: ChainLoad, specs: Mapping[str, StageSpec], card: Card, pa
             core.remote(path.header_lines * flow.share, writes=0.3)
         holder = core.stage(flow, holder)
     parts[core_of[len(flows) - 1]].sink(leaving[-1])
-    offered = [load.rate_kpps / 1e3 or UNBOUNDED] + [UNBOUNDED] * (len(parts) - 1)
+    offered = [load.rate_kpps / 1e3 or UNBOUNDED_RATE] + [UNBOUNDED_RATE] * (len(parts) - 1)
     demands = [part.demand(card, one, core > 0) for core, (part, one) in enumerate(zip(parts, offered, strict=True))]
     visits = tuple(dict.fromkeys(core_of[at] for at in range(len(flows))))
     batch_us = tuple(part.batch_us(card) for part in parts)
@@ -201,7 +178,7 @@ class _Core:
         path = self._path
         instructions = self._instructions + self._per_batch / path.batch
         cycles = self._cycles + self._per_batch / path.batch / path.ipc
-        accesses = (*filtered(self._touched, 1, card), *self._near, self._refetched())
+        accesses = (*filter_accesses(self._touched, 1, card), *self._near, self._refetched())
         size = sum(part.size for part in self._touched) + sum(self._code)
         return LoadDemand(
             cores=self._share,
@@ -236,8 +213,8 @@ class _Core:
 # What a network function on a server needs per packet, and what it does to the packets.
 
 
-FLOWS = "flows"
-ENTRIES, DENIED, REDUNDANCY = "entries", "denied_pct", "redundancy_pct"
+FLOWS_ATTRIBUTE = "flows"
+ENTRIES_PARAMETER, DENIED_PARAMETER, REDUNDANCY_PARAMETER = "entries", "denied_pct", "redundancy_pct"
 """Parameters with one meaning for every NF: the most flows of its table, packets that it denies, repeated payload."""
 LEAST_PACKET = 64.0
 
@@ -253,24 +230,17 @@ class NfParameter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A data structure that an NF keeps to itself; each line is as likely to be touched as the next.
-
-    Parameters
-    ----------
-    accesses, accesses_per_byte, accesses_each
-        Accesses that miss the L1 cache: per packet, per byte of payload, and per entry.
-    fixed_bytes, bytes_each
-        Its size, which may grow with the number of entries.
-    of
-        What it has an entry for: `flows`, or the parameter that is their number.
-    """
+    """A data structure that an NF keeps to itself; each line is as likely to be touched as the next."""
 
     accesses: float = 0.0
     accesses_per_byte: float = 0.0
     accesses_each: float = 0.0
+    """Accesses that miss the L1 cache: per packet, per byte of payload, and per entry."""
     fixed_bytes: float = 0.0
     bytes_each: float = 0.0
-    of: str = FLOWS
+    """Its size, which may grow with the number of entries."""
+    of: str = FLOWS_ATTRIBUTE
+    """What it has an entry for: `flows`, or the parameter that is their number."""
     writes: float = 0.0
     overlap: float = 1.0
 
@@ -329,18 +299,18 @@ class StageSpec:
 
     def entries(self, table: Table, packets: TrafficProfile, values: Mapping[str, float]) -> float:
         """How many entries a table has in use."""
-        if table.of != FLOWS:
+        if table.of != FLOWS_ATTRIBUTE:
             return values[table.of]
-        return min(packets.flows, values.get(ENTRIES, math.inf))
+        return min(packets.flows, values.get(ENTRIES_PARAMETER, math.inf))
 
     def kept(self, packets: TrafficProfile, values: Mapping[str, float]) -> float:
         """The share of the packets that it passes on."""
         clean = math.exp(-self.blocked_per_match * matches(packets))
-        return clean * (1 - values.get(DENIED, 0.0) / 100)
+        return clean * (1 - values.get(DENIED_PARAMETER, 0.0) / 100)
 
     def changed(self, packets: TrafficProfile, values: Mapping[str, float]) -> TrafficProfile:
         """The packets that it passes on: their size may differ."""
-        size = packets.packet_size - payload(packets) * values.get(REDUNDANCY, 0.0) / 100 + self.added_bytes
+        size = packets.packet_size - payload(packets) * values.get(REDUNDANCY_PARAMETER, 0.0) / 100 + self.added_bytes
         return TrafficProfile(packets.flows, max(size, LEAST_PACKET), packets.mtbr)
 
 

@@ -22,60 +22,41 @@ PROGRAM_BYTES = 0.14e6
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One structure as the shared cache sees it, per packet.
-
-    Parameters
-    ----------
-    lines
-        Its size; 0 when every access hits the private cache.
-    l2, l3
-        Accesses that miss the L1 cache, and the L2 cache.
-    writes
-        Share that writes.
-    overlap
-        Accesses outstanding at the same time.
-    """
+    """One structure as the shared cache sees it, per packet."""
 
     lines: float
+    """Its size; 0 when every access hits the private cache."""
     l2: float
     l3: float
+    """Accesses that miss the L1 cache, and the L2 cache."""
     writes: float
+    """Share that writes."""
     overlap: float
+    """Accesses outstanding at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadDemand:
-    """What one load needs of a card, or one core of a chain of NFs.
-
-    Parameters
-    ----------
-    cores
-        Cores that work for it; of a core of which a chain has only a share, that share.
-    compute_ns
-        Core time per packet while every access hits the L1 cache, ns.
-    offered
-        Packets/us that arrive: line rate for NFs, the requested rate for a bench.
-    dma_bytes
-        Bytes per packet that the port moves through memory.
-    queues, service_us
-        Per accelerator of the card: request queues (0: not used) and time of a request.
-    serial
-        Run-to-completion: a packet waits for each resource in turn.
-    follows
-        It is a further core of the chain whose earlier cores are before it: all of them pass the same packets.
-    """
+    """What one load needs of a card, or one core of a chain of NFs."""
 
     cores: float
+    """Cores that work for it; of a core of which a chain has only a share, that share."""
     instructions: float
     compute_ns: float
+    """Core time per packet while every access hits the L1 cache, ns."""
     accesses: tuple[Access, ...]
     offered: float
+    """Packets/us that arrive: line rate for NFs, the requested rate for a bench."""
     dma_bytes: float
+    """Bytes per packet that the port moves through memory."""
     queues: tuple[int, ...]
     service_us: tuple[float, ...]
+    """Per accelerator of the card: request queues (0: not used) and time of a request."""
     serial: bool
+    """Run-to-completion: a packet waits for each resource in turn."""
     wss_mb: float
     follows: bool = False
+    """It is a further core of the chain whose earlier cores are before it: all of them pass the same packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +69,7 @@ class Touched:
     overlap: float
 
 
-def filtered(touched: Sequence[Touched], cores: int, card: Card) -> tuple[Access, ...]:
+def filter_accesses(touched: Sequence[Touched], cores: int, card: Card) -> tuple[Access, ...]:
     """The accesses that miss the private cache of `cores` cores."""
     lines = [part.size / LINE_BYTES for part in touched]
     found = private_hits(lines, [part.accesses for part in touched], cores * card.l2_bytes_per_core / LINE_BYTES)
@@ -117,7 +98,7 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
         cores=spec.cores,
         instructions=instructions,
         compute_ns=instructions / spec.ipc / card.clock_ghz,
-        accesses=filtered(touched, spec.cores, card),
+        accesses=filter_accesses(touched, spec.cores, card),
         offered=card.line_mpps(traffic.packet_size),
         dma_bytes=2 * card.dma_leak * traffic.packet_size,
         queues=tuple(queues.get(name, 0) for name in card.engines),
@@ -139,7 +120,7 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
 
 
 NEWTON_STEPS_ALONE = 30
-LEAST = 1e-300
+LEAST_DEMAND = 1e-300
 
 
 def private_hits(lines: Sequence[float], accesses: Sequence[float], capacity: float) -> list[float]:
@@ -164,20 +145,14 @@ def pressure_step(pressure: Floats, lines: Floats, rates: Floats, capacity: floa
     """One Newton step towards the replacement pressure 1/T (1/us) at which the lines held fill the cache.
 
     The reciprocal of the number of lines held is concave in the pressure, and a straight line for one structure, so the
-    step never passes the solution from below, and from above it ends below.
-
-    Parameters
-    ----------
-    pressure
-        Shape (batch,).
-    lines, rates
-        Size in lines and accesses/us of each structure, shape (structures, batch).
+    step never passes the solution from below, and from above it ends below. `pressure`: shape (batch,). `lines` and
+    `rates`: size in lines and accesses/us of each structure, shape (structures, batch).
     """
     share = hits(pressure, lines, rates)
     present = lines * share
     held = functools.reduce(np.add, present)
     slope = functools.reduce(np.add, present**2 / rates)
-    step: Floats = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST), 0.0)
+    step: Floats = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST_DEMAND), 0.0)
     return step
 
 
@@ -216,7 +191,7 @@ def mem_bench(parameters: Mapping[str, float], card: Card) -> LoadDemand:
         cores=1,
         instructions=instructions,
         compute_ns=instructions / 2.2 / card.clock_ghz,
-        accesses=filtered([Touched(size, 1.5, 1 / 3, 24.0)], 1, card),
+        accesses=filter_accesses([Touched(size, 1.5, 1 / 3, 24.0)], 1, card),
         offered=parameters["access_mops"],
         dma_bytes=0.0,
         queues=(0,) * len(card.engines),
@@ -236,7 +211,7 @@ def _engine_bench(engine: str) -> Callable[[Mapping[str, float], Card], LoadDema
             cores=1,
             instructions=instructions,
             compute_ns=instructions / 1.4 / card.clock_ghz,
-            accesses=filtered([Touched(0.3e6, 4.0, 0.3, 2.0)], 1, card),
+            accesses=filter_accesses([Touched(0.3e6, 4.0, 0.3, 2.0)], 1, card),
             offered=rate if rate > 0 else CLOSED_LOOP_MPPS,
             dma_bytes=0.0,
             queues=tuple(int(name == engine) for name in card.engines),
@@ -248,7 +223,7 @@ def _engine_bench(engine: str) -> Callable[[Mapping[str, float], Card], LoadDema
     return demand
 
 
-BENCHES: tuple[BenchSpec, ...] = (
+CARD_BENCHES: tuple[BenchSpec, ...] = (
     BenchSpec("mem-bench", {"wss_mb": (0.1, 24), "access_mops": (1, 180)}, mem_bench),
     BenchSpec(
         "regex-bench",

@@ -23,64 +23,41 @@ from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiles import BenchLoad, Counters, Load, TestbedDescription, Workload
 from profiles.arrays import Floats
 
-DIGITS = 6
-CHUNK = 2048
+READING_DIGITS = 6
+CO_LOCATION_CHUNK = 2048
 MOST_PREPARED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedLoad:
-    """A load that can run.
-
-    Parameters
-    ----------
-    text
-        Sorts it and seeds its noise.
-    parts
-        What it needs of the card; of a chain, what each of its cores needs.
-    cores
-        Cores that it takes.
-    """
+    """A load that can run."""
 
     text: str
+    """Sorts it and seeds its noise."""
     parts: tuple[LoadDemand, ...]
+    """What it needs of the card; of a chain, what each of its cores needs."""
     cores: int
+    """Cores that it takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedRuns:
-    """Co-locations with their steady state.
-
-    Parameters
-    ----------
-    loads
-        Of each co-location, sorted.
-    orders
-        Of each co-location, the place of each of these loads in the request.
-    batch, solution
-        The parts of the loads.
-    noise
-        Factors for throughput and counters, shape (8, loads, co-locations); None without noise.
-    """
+    """Co-locations with their steady state."""
 
     loads: Sequence[Sequence[PreparedLoad]]
+    """Of each co-location, sorted."""
     orders: Sequence[Sequence[int]]
+    """Of each co-location, the place of each of these loads in the request."""
     batch: Batch
     solution: SteadyState
+    """The parts of the loads."""
     noise: Floats | None
+    """Factors for throughput and counters, shape (8, loads, co-locations); None without noise."""
 
 
 class SimulatedMachine(Testbed):
-    """A testbed that is computed.
-
-    Parameters
-    ----------
-    seed
-        Of the noise of runs without a seed of their own. Repeats of such a run differ.
-    card
-        The hardware.
-    description
-        What it reports of itself.
+    """A testbed that is computed. `seed`: of the noise of runs without a seed of their own. Repeats of such a run
+    differ. `card`: the hardware. `description`: what it reports of itself.
     """
 
     def __init__(self, seed: int, card: Card, description: TestbedDescription) -> None:
@@ -102,15 +79,11 @@ class SimulatedMachine(Testbed):
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         """One run per co-location. Its answer depends neither on the other co-locations nor on the order of its loads.
-
-        Raises
-        ------
-        RunRefused
-            When a co-location cannot run: unknown names, values out of range, too many cores.
+        Raises `RunRefused` when a co-location cannot run: unknown names, values out of range, too many cores.
         """
         runs: list[Run] = []
-        for first in range(0, len(co_locations), CHUNK):
-            runs += self._run_chunk(co_locations[first : first + CHUNK], noise, seed)
+        for first in range(0, len(co_locations), CO_LOCATION_CHUNK):
+            runs += self._run_chunk(co_locations[first : first + CO_LOCATION_CHUNK], noise, seed)
         return runs
 
     @abstractmethod
@@ -178,14 +151,14 @@ def _run(answers: Floats, order: Sequence[int]) -> Run:
     """The answers, which are in sorted order, in the order of the request."""
     measured: list[Measurement | None] = [None] * len(order)
     for place, values in zip(order, answers.T.tolist(), strict=False):
-        rounded = list(map(rounded_reading, values))
+        rounded = list(map(round_reading, values))
         measured[place] = Measurement(rounded[0], Counters(*rounded[1:]))
     return Run(tuple(measurement for measurement in measured if measurement is not None))
 
 
-def rounded_reading(value: float) -> float:
+def round_reading(value: float) -> float:
     """The value with the digits that a testbed reports."""
-    return float(f"{value:.{DIGITS - 1}e}")
+    return float(f"{value:.{READING_DIGITS - 1}e}")
 
 
 # Measurement noise that depends only on a seed and on the loads.
@@ -197,14 +170,8 @@ COUNTER_SPREADS = (0.006, 0.006, 0.008, 0.008, 0.006, 0.006, 0.003)
 
 
 def factors(keys: Sequence[bytes], loads: int) -> Floats:
-    """Lognormal factors for throughput and counters, shape (8, loads, len(keys)).
-
-    Parameters
-    ----------
-    keys
-        Per co-location, what its noise depends on.
-    loads
-        Loads per co-location. The factors of a load do not depend on how many loads follow it.
+    """Lognormal factors for throughput and counters, shape (8, loads, len(keys)). `keys`: per co-location, what its
+    noise depends on. `loads`: loads per co-location. The factors of a load do not depend on how many loads follow it.
     """
     from scipy.special import ndtri
 
@@ -226,7 +193,7 @@ def factors(keys: Sequence[bytes], loads: int) -> Floats:
 
 
 POLLING_IPC = 1.02
-THROUGHPUT, IPC = 0, 1
+THROUGHPUT_PLACE, IPC = 0, 1
 """Places in an answer: the throughput comes first, then the seven counters."""
 
 
@@ -279,6 +246,6 @@ def of_loads(answers: Floats, cores: Floats, parts: Sequence[Sequence[int]]) -> 
         for at, (first, end) in enumerate(zip(ends - counts, ends, strict=True)):
             of_load = answers[:, first:end, c]
             joined[:, at, c] = of_load.sum(axis=1)
-            joined[THROUGHPUT, at, c] = of_load[THROUGHPUT, 0]
+            joined[THROUGHPUT_PLACE, at, c] = of_load[THROUGHPUT_PLACE, 0]
             joined[IPC, at, c] = np.average(of_load[IPC], weights=cores[first:end, c])
     return joined

@@ -37,9 +37,17 @@ sockets are one here, with one cache of 22 MB (2 x 11 MB) and six channels of DD
 from __future__ import annotations
 
 from profiler.simulated.card import Card
-from profiler.simulated.chain_demand import DENIED, ENTRIES, REDUNDANCY, NfParameter, PacketPath, StageSpec, Table
+from profiler.simulated.chain_demand import (
+    DENIED_PARAMETER,
+    ENTRIES_PARAMETER,
+    REDUNDANCY_PARAMETER,
+    NfParameter,
+    PacketPath,
+    StageSpec,
+    Table,
+)
 
-SERVER = Card(
+SERVER_CARD = Card(
     model="server-16",
     cores=16,
     clock_ghz=1.7,
@@ -86,7 +94,7 @@ def _rules(entry_bytes: float) -> Table:
     return Table(accesses_each=entry_bytes / 64, bytes_each=entry_bytes, of="rules", overlap=8)
 
 
-_ENTRIES = {ENTRIES: NfParameter(1000, 1_000_000, 12_000)}
+_ENTRIES = {ENTRIES_PARAMETER: NfParameter(1000, 1_000_000, 12_000)}
 
 SERVER_NFS: tuple[StageSpec, ...] = (
     StageSpec("Null", 0, code_bytes=0),
@@ -97,7 +105,7 @@ SERVER_NFS: tuple[StageSpec, ...] = (
         "Dedup", 1420, 1.9, 42.0,
         tables=(Table(accesses=8, fixed_bytes=48 * MB, writes=0.4, overlap=3),),
         payload_touches=3, payload_writes=0.2, code_bytes=6 * KB,
-        parameters={REDUNDANCY: NfParameter(0, 90, 30)},
+        parameters={REDUNDANCY_PARAMETER: NfParameter(0, 90, 30)},
     ),
     StageSpec("Tunnel", 462, code_bytes=1 * KB, added_bytes=4),
     StageSpec("Detunnel", 368, code_bytes=1 * KB, added_bytes=-4),
@@ -118,7 +126,7 @@ SERVER_NFS: tuple[StageSpec, ...] = (
     ),
     StageSpec(
         "ACL", 374, instructions_each={"rules": 5.266}, tables=(_rules(24),),
-        parameters={"rules": NfParameter(1, 4096, 200), DENIED: NfParameter(0, 100, 10)},
+        parameters={"rules": NfParameter(1, 4096, 200), DENIED_PARAMETER: NfParameter(0, 100, 10)},
     ),
     StageSpec(
         "IPv4Fwd", 375, tables=(Table(accesses=1.5, bytes_each=64, of="routes"),),

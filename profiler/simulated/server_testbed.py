@@ -15,15 +15,8 @@ from profiler.simulated.arrivals import arrivals, mean_burst
 from profiler.simulated.card import Card
 from profiler.simulated.chain_demand import ChainDemand, PacketPath, StageSpec, chain_demand
 from profiler.simulated.demand import mem_bench
-from profiler.simulated.machine import (
-    PreparedLoad,
-    SimulatedMachine,
-    SolvedRuns,
-    bench_text,
-    nf_text,
-    rounded_reading,
-)
-from profiler.simulated.server import SERVER, SERVER_NFS, SERVER_PATH
+from profiler.simulated.machine import PreparedLoad, SimulatedMachine, SolvedRuns, bench_text, nf_text, round_reading
+from profiler.simulated.server import SERVER_CARD, SERVER_NFS, SERVER_PATH
 from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement
 from profiles import (
     BenchDescription,
@@ -40,34 +33,28 @@ from profiles import (
 )
 from profiles.arrays import Floats
 
-ATTRIBUTES = {"flows": (1.0, 100_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 600.0)}
+TRAFFIC_BOUNDS = {"flows": (1.0, 100_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 600.0)}
 DEFAULT_TRAFFIC = {"flows": 10_000.0, "packet_size": 1500.0, "mtbr": 100.0}
 MEM_BENCH = {"wss_mb": (0.1, 64.0), "access_mops": (1.0, 180.0)}
-FOLLOWED = 4096
+FOLLOWED_PACKETS = 4096
 FOLLOWED_OF_NF = 262_144
 """Packets that are followed for the latency of a run of a chain and of an NF; of a noise-free run, four times as many.
 Bursts make the latency of an NF vary over long times."""
 BURST_SHAPE = 0.85
 """Of the gaps between bursts: a little less even than at random."""
-SATURATED = 0.99
+SATURATED_SHARE = 0.99
 """Below this share of the offered load a chain is measured at what it can, else at what is offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain(PreparedLoad):
-    """A chain that can run; an NF alone is one of a single stage, without measurements of stages.
-
-    Parameters
-    ----------
-    stages
-        Whether its stages are measured.
-    burst
-        Packets that arrive at once, in the mean, in an open loop; None: they arrive at random times.
-    """
+    """A chain that can run; an NF alone is one of a single stage, without measurements of stages."""
 
     demand: ChainDemand
     stages: bool
+    """Whether its stages are measured."""
     burst: float | None = None
+    """Packets that arrive at once, in the mean, in an open loop; None: they arrive at random times."""
 
     @property
     def is_plain(self) -> bool:
@@ -76,19 +63,15 @@ class PreparedChain(PreparedLoad):
 
 
 class SimulatedServer(SimulatedMachine):
-    """Runs NFs, chains of them and memory benches on a simulated server.
-
-    Parameters
-    ----------
-    seed
-        Of the noise of runs without a seed of their own. Repeats of such a run differ.
+    """Runs NFs, chains of them and memory benches on a simulated server. `seed`: of the noise of runs without a seed of
+    their own. Repeats of such a run differ.
     """
 
     def __init__(
         self,
         *,
         seed: int = 0,
-        card: Card = SERVER,
+        card: Card = SERVER_CARD,
         nfs: Sequence[StageSpec] = SERVER_NFS,
         path: PacketPath = SERVER_PATH,
     ) -> None:
@@ -147,13 +130,13 @@ class SimulatedServer(SimulatedMachine):
         kpps, latency = one.throughput_kpps, None
         if demand.rate_kpps:
             truth = 1e3 * float(solved.solution.throughput[parts.start, c])
-            kpps = demand.rate_kpps if truth > SATURATED * demand.rate_kpps else min(kpps, demand.rate_kpps)
+            kpps = demand.rate_kpps if truth > SATURATED_SHARE * demand.rate_kpps else min(kpps, demand.rate_kpps)
             followed = self._followed(load, solved, where)
             if not load.stages:
-                kpps = min(kpps, rounded_reading(followed.kept * demand.rate_kpps))
-            latency = _rounded(followed.latency)
+                kpps = min(kpps, round_reading(followed.kept * demand.rate_kpps))
+            latency = _round_latency(followed.latency)
         stages = [
-            StageMeasurement(rounded_reading(kpps * leaving), rounded_reading(100 * (1 - kept)))
+            StageMeasurement(round_reading(kpps * leaving), round_reading(100 * (1 - kept)))
             for leaving, kept in zip(demand.leaving, demand.kept, strict=True)
             if load.stages
         ]
@@ -175,8 +158,8 @@ class SimulatedServer(SimulatedMachine):
         return follow(times, arrived, self._path.batch, self._path.ring, drawn)
 
 
-def _rounded(latency: PacketLatency) -> PacketLatency:
-    return PacketLatency(*map(rounded_reading, astuple(latency)))
+def _round_latency(latency: PacketLatency) -> PacketLatency:
+    return PacketLatency(*map(round_reading, astuple(latency)))
 
 
 def _reports_more(load: PreparedLoad) -> bool:
@@ -187,7 +170,7 @@ def _arrivals(load: PreparedChain, times: int, rng: Generator) -> Floats:
     """When the packets that are followed arrive, us; `times` as many as of a run with noise."""
     rate_kpps = load.demand.rate_kpps
     if load.burst is None:
-        return random_times(rate_kpps / 1e3, times * FOLLOWED, rng)
+        return random_times(rate_kpps / 1e3, times * FOLLOWED_PACKETS, rng)
     return arrivals(rate_kpps, load.burst, 0.0, BURST_SHAPE, times * FOLLOWED_OF_NF * 1e3 / rate_kpps, rng)
 
 
@@ -208,13 +191,9 @@ def _describe(card: Card, nfs: Sequence[StageSpec]) -> TestbedDescription:
         name=f"simulated-{card.model}",
         simulated=True,
         nic=NicModel(
-            model=card.model,
-            cores=card.cores,
-            kind="server",
-            clock_mhz=card.clock_ghz * 1e3,
-            llc_bytes=card.llc_bytes,
+            model=card.model, cores=card.cores, kind="server", clock_mhz=card.clock_ghz * 1e3, llc_bytes=card.llc_bytes
         ),
-        attributes=ATTRIBUTES,
+        attributes=TRAFFIC_BOUNDS,
         default_traffic=DEFAULT_TRAFFIC,
         nfs=tuple(
             NfDescription(
@@ -239,7 +218,7 @@ def _describe(card: Card, nfs: Sequence[StageSpec]) -> TestbedDescription:
 # no latency. A core that packets reach twice is passed once, for the time of both.
 
 
-SETTLING = 0.1
+SETTLING_SHARE = 0.1
 """The share of the packets, the first ones, that find rings emptier than later ones do."""
 
 
@@ -271,7 +250,7 @@ def follow(cores: Sequence[CoreTime], arrived: Floats, batch: int, ring: int, rn
         times = core.compute_us + core.stall_us * rng.exponential(size=len(waiting))
         kept, waiting = pass_packets(waiting, times, core.batch_us, batch, ring)
         entered = entered[kept]
-    latencies = (waiting - entered)[int(SETTLING * len(waiting)) :]
+    latencies = (waiting - entered)[int(SETTLING_SHARE * len(waiting)) :]
     p50, p99 = np.percentile(latencies, [50, 99]).tolist()
     latency = PacketLatency(float(latencies.mean()), p50, p99, float(latencies.max()))
     return FollowedPackets(latency, len(entered) / len(arrived))
@@ -285,7 +264,7 @@ def random_times(rate_mpps: float, packets: int, rng: Generator) -> Floats:
 # The queue of one core, packet by packet, compiled.
 
 
-def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def compile_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process."""
     try:
         return cast("Callable[..., Any]", njit(cache=True)(kernel))
@@ -293,7 +272,7 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return cast("Callable[..., Any]", njit()(kernel))
 
 
-@compiled
+@compile_kernel
 def pass_packets(arrived, times, batch_us, batch, ring):  # type: ignore[no-untyped-def]
     """The packets that a core does not lose, and when each of them leaves it (us).
 

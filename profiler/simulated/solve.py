@@ -23,10 +23,10 @@ from profiler.simulated.card import LINE_BYTES, Card
 from profiler.simulated.demand import LoadDemand, hits, pressure_step
 from profiles.arrays import Floats
 
-ITERATIONS = 80
+SOLVER_ITERATIONS = 80
 NEWTON_STEPS = 2
-SETTLED = 1e-9
-UNBOUNDED = 1e6
+SETTLED_CHANGE = 1e-9
+UNBOUNDED_RATE = 1e6
 """Packets/us of a stage without a limit."""
 
 
@@ -57,24 +57,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class SteadyState:
-    """What each load reaches, and the contention at that point; shapes as in `Batch`.
-
-    Parameters
-    ----------
-    throughput
-        Packets/us.
-    core_rate
-        Packets/us that the cores alone would reach in this co-location.
-    turns
-        Requests/us at which the engine would serve each queue if it were never empty, [engine, load, co-location].
-    stall_ns
-        Core time per packet waiting for the L2 cache, the L3 cache and the memory, [3, load, co-location].
-    """
+    """What each load reaches, and the contention at that point; shapes as in `Batch`."""
 
     throughput: Floats
+    """Packets/us."""
     core_rate: Floats
+    """Packets/us that the cores alone would reach in this co-location."""
     turns: Floats
+    """Requests/us at which the engine would serve each queue if it were never empty, [engine, load, co-location]."""
     stall_ns: Floats
+    """Core time per packet waiting for the L2 cache, the L3 cache and the memory, [3, load, co-location]."""
 
 
 def batch_of(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> Batch:
@@ -91,13 +83,13 @@ def batch_of(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> Batch:
                 rows.append(_row(demand, structures, len(card.engines)))
             index[i, c] = distinct[id(demand)]
     table = np.ascontiguousarray(np.array(rows).T[:, index])
-    scalars, rest = table[:SCALARS], table[SCALARS:]
+    scalars, rest = table[:SCALAR_COUNT], table[SCALAR_COUNT:]
     parts = rest[: 5 * structures].reshape(5, structures, loads, len(co_locations)).swapaxes(1, 2)
     engines = rest[5 * structures :].reshape(2, len(card.engines), loads, len(co_locations))
     return Batch(*scalars, *np.ascontiguousarray(parts), *engines)
 
 
-SCALARS = 9
+SCALAR_COUNT = 9
 NO_LOAD = LoadDemand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
 
 
@@ -126,35 +118,32 @@ def solve(batch: Batch, card: Card) -> SteadyState:
     co_locations = batch.active.shape[1]
     throughput = _together(batch, np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns), card) * batch.active
     pressure, waiting = np.zeros(co_locations), np.zeros(co_locations)
-    turns = np.full(batch.queues.shape, UNBOUNDED)
-    core_rate = np.full(throughput.shape, UNBOUNDED)
+    turns = np.full(batch.queues.shape, UNBOUNDED_RATE)
+    core_rate = np.full(throughput.shape, UNBOUNDED_RATE)
     stall_ns = np.zeros((3, *throughput.shape))
     moving = np.ones(co_locations, dtype=np.bool_)
-    for _ in range(ITERATIONS):
+    for _ in range(SOLVER_ITERATIONS):
         before = throughput, core_rate
         new_pressure, missed = _misses(batch, throughput, pressure, card)
         pressure = np.where(moving, new_pressure, pressure)
         stall_ns = np.where(moving, _stalls(batch, missed, waiting, card), stall_ns)
-        core_rate = batch.cores * 1e3 / (batch.compute_ns + _added(stall_ns))
+        core_rate = batch.cores * 1e3 / (batch.compute_ns + _add_up(stall_ns))
         turns = np.where(moving, _turns(batch, throughput, core_rate, turns, card), turns)
-        possible = reached(batch, core_rate, turns, card)
+        possible = reach_throughput(batch, core_rate, turns, card)
         new_waiting = _waiting(batch, possible, core_rate, turns, missed, waiting, card)
         waiting = np.where(moving, new_waiting, waiting)
         throughput = np.where(moving, np.sqrt(throughput) * np.sqrt(possible), throughput)
-        moving &= _moved(before, (throughput, core_rate))
+        # The co-locations in which the throughput or core rate of a load still changes.
+        after = (throughput, core_rate)
+        changes = [np.abs(new - old) > SETTLED_CHANGE * new for old, new in zip(before, after, strict=True)]
+        moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
+        moving &= moved
         if not moving.any():
             break
     return SteadyState(throughput, core_rate, turns, stall_ns)
 
 
-def _moved(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> NDArray[np.bool_]:
-    """The co-locations in which the throughput or core rate of a load still changes."""
-    changes = [np.abs(new - old) > SETTLED * new for old, new in zip(before, after, strict=True)]
-    moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
-    return moved
-
-
-def reached(batch: Batch, core_rate: Floats, turns: Floats, card: Card) -> Floats:
+def reach_throughput(batch: Batch, core_rate: Floats, turns: Floats, card: Card) -> Floats:
     """Throughput (packets/us) of loads whose cores and accelerators can go at these rates."""
     rates = _narrowest([batch.offered, *_stages(batch, core_rate, turns)], card.window)
     return _together(batch, rates, card) * batch.active
@@ -188,9 +177,9 @@ def _stalls(batch: Batch, missed: Floats, waiting: Floats, card: Card) -> Floats
     """Core time per packet lost in L2, L3 and memory, ns."""
     return np.stack(
         [
-            _added(batch.l2 / batch.overlap, axis=1) * card.l2_ns,
-            _added(batch.l3 / batch.overlap, axis=1) * card.l3_ns,
-            _added(missed / batch.overlap, axis=1) * (card.dram_ns + waiting),
+            _add_up(batch.l2 / batch.overlap, axis=1) * card.l2_ns,
+            _add_up(batch.l3 / batch.overlap, axis=1) * card.l3_ns,
+            _add_up(missed / batch.overlap, axis=1) * (card.dram_ns + waiting),
         ]
     )
 
@@ -199,11 +188,11 @@ def _waiting(
     batch: Batch, possible: Floats, core_rate: Floats, turns: Floats, missed: Floats, waiting: Floats, card: Card
 ) -> Floats:
     """Waiting for the memory channel, one step closer to where it carries the loads' traffic, ns."""
-    moved = (_added(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes) * possible * 1e-3
+    moved = (_add_up(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes) * possible * 1e-3
     in_turn = _stages(batch, core_rate, turns)[0]
     core_bound = (possible / in_turn) ** _exponent(card.window) * in_turn / core_rate
-    slowing = core_bound * core_rate * _added(missed / batch.overlap, axis=1) / (batch.cores * 1e3)
-    return waiting_step(card, waiting, _added(moved), -_added(moved * slowing))
+    slowing = core_bound * core_rate * _add_up(missed / batch.overlap, axis=1) / (batch.cores * 1e3)
+    return waiting_step(card, waiting, _add_up(moved), -_add_up(moved * slowing))
 
 
 def _turns(batch: Batch, throughput: Floats, core_rate: Floats, turns: Floats, card: Card) -> Floats:
@@ -222,12 +211,14 @@ def _turns(batch: Batch, throughput: Floats, core_rate: Floats, turns: Floats, c
 
 def _stages(batch: Batch, core_rate: Floats, turns: Floats) -> list[Floats]:
     """Rates of the stages that packets pass; for a run-to-completion load all of them are one stage."""
-    rates = [np.where(queues > 0, queues * turn, UNBOUNDED) for queues, turn in zip(batch.queues, turns, strict=True)]
+    rates = [
+        np.where(queues > 0, queues * turn, UNBOUNDED_RATE) for queues, turn in zip(batch.queues, turns, strict=True)
+    ]
     in_turn = 1 / core_rate
     for queues, rate in zip(batch.queues, rates, strict=True):
         in_turn = in_turn + np.where(queues > 0, 1 / rate, 0.0)
     serial = batch.serial > 0
-    return [np.where(serial, 1 / in_turn, core_rate), *(np.where(serial, UNBOUNDED, rate) for rate in rates)]
+    return [np.where(serial, 1 / in_turn, core_rate), *(np.where(serial, UNBOUNDED_RATE, rate) for rate in rates)]
 
 
 def _narrowest(stages: Sequence[Floats], window: int) -> Floats:
@@ -247,7 +238,7 @@ def _exponent(window: int) -> float:
     return math.log(2) / math.log1p(1 / window)
 
 
-def _added(values: Floats, axis: int = 0) -> Floats:
+def _add_up(values: Floats, axis: int = 0) -> Floats:
     total: Floats = functools.reduce(np.add, values.swapaxes(0, axis))
     return total
 
@@ -259,14 +250,9 @@ SLACK_NS = 20.0
 
 
 def waiting_step(card: Card, waiting: Floats, gbps: Floats, slope: Floats) -> Floats:
-    """One Newton step towards the waiting (ns) at which the channel carries the loads' traffic.
-
-    Parameters
-    ----------
-    waiting
-        The present estimate; the step goes no further than half or twice that.
-    gbps, slope
-        The loads' memory traffic at this waiting, GB/s, and its derivative, which is not positive.
+    """One Newton step towards the waiting (ns) at which the channel carries the loads' traffic. `waiting`: the present
+    estimate; the step goes no further than half or twice that. `gbps` and `slope`: the loads' memory traffic at this
+    waiting, GB/s, and its derivative, which is not positive.
     """
     gap = waiting + card.dram_queue_ns
     carried = card.dram_gbps * waiting / gap
@@ -286,15 +272,9 @@ def turns_step(turns: Floats, offered: Floats, queues: Floats, service: Floats) 
 
     For load i it solves sum over j != i of queues_j service_j min(offered_j, turns_i) + queues_i service_i turns_i = 1,
     concave and piecewise linear: from anywhere the first step lands on the near side, then each kink takes one.
-
-    Parameters
-    ----------
-    turns
-        The present estimate, shape (loads, batch); kept for loads that do not use the engine.
-    offered
-        Requests/us that each queue would receive, shape (loads, batch).
-    queues, service
-        Number of queues and time of a request (us), shape (loads, batch); zero queues where the engine is not used.
+    `turns`: the present estimate, shape (loads, batch); kept for loads that do not use the engine. `offered`:
+    requests/us that each queue would receive, shape (loads, batch). `queues` and `service`: number of queues and time
+    of a request (us), shape (loads, batch); zero queues where the engine is not used.
     """
     work = queues * service
     taken = np.zeros_like(turns)

@@ -7,56 +7,46 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profiler.simulated.card import BLUEFIELD_2, NFS, Card, NfSpec, Structure, headers, payload, per_flow, shared_table
-from profiler.simulated.demand import BENCHES, LoadDemand, nf_demand
-from profiler.simulated.machine import PreparedLoad, SimulatedMachine, bench_text, nf_text
-from profiler.simulated.solve import Batch, SteadyState, batch_of, reached, solve
-from profiles import (
-    BenchDescription,
-    BenchLoad,
-    Load,
-    NfDescription,
-    NicModel,
-    TestbedDescription,
-    Workload,
+from profiler.simulated.card import (
+    BLUEFIELD_2,
+    CARD_NFS,
+    Card,
+    NfSpec,
+    Structure,
+    headers,
+    payload,
+    per_flow,
+    shared_table,
 )
+from profiler.simulated.demand import CARD_BENCHES, LoadDemand, nf_demand
+from profiler.simulated.machine import PreparedLoad, SimulatedMachine, bench_text, nf_text
+from profiler.simulated.solve import Batch, SteadyState, batch_of, reach_throughput, solve
+from profiles import BenchDescription, BenchLoad, Load, NfDescription, NicModel, TestbedDescription, Workload
 from profiles.arrays import Floats
 
-ATTRIBUTES = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
+TRAFFIC_BOUNDS = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
 
 
 class SimulatedTestbed(SimulatedMachine):
-    """Runs NFs and benches on a simulated card.
-
-    Parameters
-    ----------
-    seed
-        Of the noise of runs without a seed of their own. Repeats of such a run differ.
-    card
-        The simulated card.
-    nfs
-        The NFs that it can run.
+    """Runs NFs and benches on a simulated card. `seed`: of the noise of runs without a seed of their own. Repeats of
+    such a run differ. `card`: the simulated card. `nfs`: the NFs that it can run.
     """
 
-    def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2, nfs: Sequence[NfSpec] = NFS) -> None:
+    def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2, nfs: Sequence[NfSpec] = CARD_NFS) -> None:
         super().__init__(seed, card, _describe(card, nfs))
         self._nfs = {nf.name: nf for nf in nfs}
 
     def account(self, co_locations: Sequence[Sequence[Load]]) -> list[list[Account]]:
-        """Where each load of each co-location spends its time, without noise; loads in the order of the request.
-
-        Raises
-        ------
-        RunRefused
-            As `run_many`.
+        """Where each load of each co-location spends its time, without noise; loads in the order of the request. Raises
+        `RunRefused` as `run_many`.
         """
         accepted = [self._accepted(loads) for loads in co_locations]
         return accounts([[part for load in loads for part in load.parts] for loads in accepted], self._card)
 
     def _prepare(self, load: Load) -> PreparedLoad:
         if isinstance(load, BenchLoad):
-            bench = next(spec for spec in BENCHES if spec.name == load.name)
+            bench = next(spec for spec in CARD_BENCHES if spec.name == load.name)
             return PreparedLoad(bench_text(load), (bench.demand(dict(load.parameters), self._card),), 1)
         assert isinstance(load, Workload)  # chains and parameters are not described, so they are refused
         spec = self._nfs[load.nf]
@@ -68,14 +58,14 @@ def _describe(card: Card, nfs: Sequence[NfSpec]) -> TestbedDescription:
         name=f"simulated-{card.model}",
         simulated=True,
         nic=NicModel(model=card.model, cores=card.cores, llc_bytes=card.llc_bytes, accelerators=tuple(card.engines)),
-        attributes=ATTRIBUTES,
+        attributes=TRAFFIC_BOUNDS,
         default_traffic=DEFAULT_TRAFFIC,
         nfs=tuple(
             NfDescription(name=nf.name, cores=nf.cores, accelerators=tuple(name for name, _ in nf.queues)) for nf in nfs
         ),
         benches=tuple(
             BenchDescription(name=bench.name, cores=1, parameters=dict(bench.parameters))
-            for bench in BENCHES
+            for bench in CARD_BENCHES
             if bench.engine is None or bench.engine in card.engines
         ),
     )
@@ -84,35 +74,26 @@ def _describe(card: Card, nfs: Sequence[NfSpec]) -> TestbedDescription:
 # Where each load spends its time: what a hotspot analysis would show on a real card (Tomur, section 7.5.2).
 
 
-SLOWED = 0.99
+SLOWED_SHARE = 0.99
 """Cores that memory contention slows to less than this share of their solo speed are bound by memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The time of one load in its co-location.
-
-    Parameters
-    ----------
-    throughput_kpps, solo_kpps
-        In this co-location, and alone.
-    core_ns
-        Core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`.
-    accelerator_us
-        Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty.
-    lost_kpps
-        Per resource (`memory` and each accelerator used): throughput gained if it were as free as alone.
-    bottleneck
-        The slowest stage, or for run-to-completion the longest step: an accelerator, or the cores, which are bound by
-        `memory` when contention slows them and else by `cpu`.
-    """
+    """The time of one load in its co-location."""
 
     throughput_kpps: float
     solo_kpps: float
+    """In this co-location, and alone."""
     core_ns: Mapping[str, float]
+    """Core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`."""
     accelerator_us: Mapping[str, float]
+    """Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty."""
     lost_kpps: Mapping[str, float]
+    """Per resource (`memory` and each accelerator used): throughput gained if it were as free as alone."""
     bottleneck: str
+    """The slowest stage, or for run-to-completion the longest step: an accelerator, or the cores, which are bound by
+    `memory` when contention slows them and else by `cpu`."""
 
 
 def accounts(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> list[list[Account]]:
@@ -120,11 +101,11 @@ def accounts(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> list[l
     batch = batch_of(co_locations, card)
     here = solve(batch, card)
     alone = _alone(co_locations, batch, card)
-    freed = {"memory": reached(batch, alone.core_rate, here.turns, card)}
+    freed = {"memory": reach_throughput(batch, alone.core_rate, here.turns, card)}
     for k, name in enumerate(card.engines):
         turns = here.turns.copy()
         turns[k] = alone.turns[k]
-        freed[name] = reached(batch, here.core_rate, turns, card)
+        freed[name] = reach_throughput(batch, here.core_rate, turns, card)
     return [
         [_account(batch, here, alone, freed, card, (i, c)) for i in range(len(co_location))]
         for c, co_location in enumerate(co_locations)
@@ -157,7 +138,7 @@ def _account(
     used = [k for k in range(len(card.engines)) if batch.queues[k][at] > 0]
     names = list(card.engines)
     between = {names[k]: float(1 / (batch.queues[k][at] * here.turns[k][at])) for k in used}
-    memory = "memory" if here.core_rate[at] < SLOWED * alone.core_rate[at] else "cpu"
+    memory = "memory" if here.core_rate[at] < SLOWED_SHARE * alone.core_rate[at] else "cpu"
     times = {memory: float(1 / here.core_rate[at])} | between
     stalls = dict(zip(("l2", "l3", "dram"), (float(stall[at]) for stall in here.stall_ns), strict=True))
     return Account(
@@ -205,13 +186,13 @@ def _account(
 # others' lie below 30 %. Two facts that hold for `BLUEFIELD_2` do not hold here: FlowMonitor does not follow the
 # throughput measured on a real card, and FlowStats does not follow Tomur's figures 6 and 9.
 #
-# All values below that differ from `BLUEFIELD_2` and `NFS` are fitted to the first five rows, none is from a data
+# All values below that differ from `BLUEFIELD_2` and `CARD_NFS` are fitted to the first five rows, none is from a data
 # sheet.
 
 
 BLUEFIELD_2_CONTENDED = replace(BLUEFIELD_2, model="bluefield-2-contended", dram_ns=145.0)
 
-_STRUCTURES: Mapping[str, tuple[Structure, ...]] = {
+_CONTENDED_TABLES: Mapping[str, tuple[Structure, ...]] = {
     "FlowStats": (headers(), per_flow(72, 15.5, writes=0.5)),
     "IPRouter": (headers(), shared_table(1.2, 5.7)),
     "IPTunnel": (headers(), per_flow(24, 1), payload(0.65, touches=2, overlap=9)),
@@ -224,11 +205,11 @@ _STRUCTURES: Mapping[str, tuple[Structure, ...]] = {
 }
 
 
-def _contended(nf: NfSpec) -> NfSpec:
+def _make_contended(nf: NfSpec) -> NfSpec:
     """The NF with its tables of this card. NIDS, with three queues, spends most of its time on the accelerator."""
-    nf = replace(nf, structures=_STRUCTURES.get(nf.name, nf.structures))
+    nf = replace(nf, structures=_CONTENDED_TABLES.get(nf.name, nf.structures))
     return replace(nf, instructions=600, queues=(("regex", 3),)) if nf.name == "NIDS" else nf
 
 
-CONTENDED_NFS: tuple[NfSpec, ...] = tuple(map(_contended, NFS))
-"""The NFs of `NFS`. The nine that Tomur places (tables 2 and 6) have other tables and access them more often."""
+CONTENDED_NFS: tuple[NfSpec, ...] = tuple(map(_make_contended, CARD_NFS))
+"""The NFs of `CARD_NFS`. The nine that Tomur places (tables 2 and 6) have other tables and access them more often."""

@@ -13,92 +13,67 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-LANES = 32
+WARP_LANES = 32
 """Threads of a warp, which issue together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bus:
-    """One direction of the bus between host and card, which carries one transfer at a time.
-
-    Parameters
-    ----------
-    setup_us
-        Before the first byte of a transfer.
-    packet_us
-        Per packet, for its descriptor.
-    bytes_per_us
-        While bytes flow.
-    payload_bytes, header_bytes
-        Of one packet on the bus: the largest payload, and what comes with each.
-    buffer_bytes, buffer_us
-        A transfer goes through buffers of this size, each of which takes time to hand over.
-    """
+    """One direction of the bus between host and card, which carries one transfer at a time."""
 
     setup_us: float
+    """Before the first byte of a transfer."""
     packet_us: float
+    """Per packet, for its descriptor."""
     bytes_per_us: float
+    """While bytes flow."""
     payload_bytes: int = 256
     header_bytes: int = 26
+    """Of one packet on the bus: the largest payload, and what comes with each."""
     buffer_bytes: int = 65536
     buffer_us: float = 0.6
+    """A transfer goes through buffers of this size, each of which takes time to hand over."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuCard:
-    """A server with a GPU.
-
-    Parameters
-    ----------
-    model
-        What it is called.
-    sms, executors_per_sm, packets_per_executor
-        Streaming multiprocessors, slots of each, and packets that one slot processes at a time, one per thread.
-    schedulers
-        Of an SM; each issues one instruction of one warp per cycle.
-    clock_ghz
-        Of the SMs.
-    cache_kb, cache_us
-        First-level cache of an SM, and the latency of a hit.
-    memory_us, memory_bytes_per_us, memory_wait
-        Latency of a miss while the memory is idle, bandwidth of the card's memory, and how much waiting adds to the
-        latency at half of the bandwidth.
-    to_card, to_host
-        The bus in each direction.
-    dispatch_us, executor_us
-        From the arrival of a batch to the first executor that begins: at most, and for each further executor.
-    launch_us, switch_us
-        Where the scheduler of the GPU places threads: the start of a kernel, and, in temporal sharing, the change from
-        one NF to another.
-    workers
-        CPU cores, each for one NF.
-    ring, in_flight
-        Packets that wait for a worker at most, and batches that it has under way at most.
-    port_gbps
-        Speed at which the packets of a burst follow each other.
-    """
+    """A server with a GPU."""
 
     model: str
+    """What it is called."""
     sms: int
     executors_per_sm: int
     packets_per_executor: int
+    """Streaming multiprocessors, slots of each, and packets that one slot processes at a time, one per thread."""
     schedulers: int
+    """Of an SM; each issues one instruction of one warp per cycle."""
     clock_ghz: float
+    """Of the SMs."""
     cache_kb: float
     cache_us: float
+    """First-level cache of an SM, and the latency of a hit."""
     memory_us: float
     memory_bytes_per_us: float
     memory_wait: float
+    """Latency of a miss while the memory is idle, bandwidth of the card's memory, and how much waiting adds to the
+    latency at half of the bandwidth."""
     to_card: Bus
     to_host: Bus
+    """The bus in each direction."""
     dispatch_us: float
     executor_us: float
+    """From the arrival of a batch to the first executor that begins: at most, and for each further executor."""
     launch_us: float
     switch_us: float
+    """Where the scheduler of the GPU places threads: the start of a kernel, and, in temporal sharing, the change from
+    one NF to another."""
     workers: int
+    """CPU cores, each for one NF."""
     ring: int = 4096
     in_flight: int = 4
+    """Packets that wait for a worker at most, and batches that it has under way at most."""
     port_gbps: float = 40.0
+    """Speed at which the packets of a burst follow each other."""
 
 
 TITAN = GpuCard(
@@ -151,7 +126,7 @@ SMALL_CARD = GpuCard(
 
 # NFs of the simulated GPUs: what a packet costs the worker, the buses and an SM.
 #
-# Everything here is simulated. `NFS` on `TITAN` is calibrated to the few numbers that Grus
+# Everything here is simulated. `GPU_NFS` on `TITAN` is calibrated to the few numbers that Grus
 # prints (Zheng et al., figures 1, 3, 9 and 10); its other curves have none. Batches have 256 packets.
 #
 # ===========================================================  =============  =========================================
@@ -183,55 +158,40 @@ VERDICT_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class GpuNfSpec:
-    """One NF.
-
-    Parameters
-    ----------
-    name
-        As in requests.
-    moves
-        What of a packet is moved to the card; `both` comes back changed, otherwise a verdict does.
-    grows_bytes
-        By how much a packet that comes back is longer.
-    pre_us, pre_packet_us, pre_byte_us
-        Time of the worker before the GPU: per batch, packet, and byte that is moved.
-    post_us, post_packet_us
-        Time of the worker after the GPU.
-    instructions, instructions_per_byte, instructions_per_match
-        Of a thread, for its packet; a warp takes as long as the thread with the most matches.
-    dependency_cycles
-        Cycles per instruction in which the warp waits for its own results.
-    reads, reads_per_byte
-        Dependent reads of tables of a thread.
-    table_kb, bytes_per_flow
-        Size of the tables that are read, and what a flow adds.
-    locality
-        The share of reads that hits a cache into which the tables fit.
-    burst_shape
-        Shape of the Weibull distribution of the gaps between bursts: 1 is exponential, less has a heavier tail.
-    """
+    """One NF."""
 
     name: str
+    """As in requests."""
     moves: Literal["header", "payload", "both"]
+    """What of a packet is moved to the card; `both` comes back changed, otherwise a verdict does."""
     grows_bytes: int = 0
+    """By how much a packet that comes back is longer."""
     pre_us: float = 3.0
     pre_packet_us: float = 0.03
     pre_byte_us: float = 2e-5
+    """Time of the worker before the GPU: per batch, packet, and byte that is moved."""
     post_us: float = 2.0
     post_packet_us: float = 0.02
+    """Time of the worker after the GPU."""
     instructions: float = 0.0
     instructions_per_byte: float = 0.0
     instructions_per_match: float = 0.0
+    """Of a thread, for its packet; a warp takes as long as the thread with the most matches."""
     dependency_cycles: float = 2.0
+    """Cycles per instruction in which the warp waits for its own results."""
     reads: float = 0.0
     reads_per_byte: float = 0.0
+    """Dependent reads of tables of a thread."""
     table_kb: float = 8.0
     bytes_per_flow: float = 0.0
+    """Size of the tables that are read, and what a flow adds."""
     locality: float = 0.9
+    """The share of reads that hits a cache into which the tables fit."""
     burst_shape: float = 1.0
+    """Shape of the Weibull distribution of the gaps between bursts: 1 is exponential, less has a heavier tail."""
 
 
-NFS: Sequence[GpuNfSpec] = (
+GPU_NFS: Sequence[GpuNfSpec] = (
     GpuNfSpec(
         "IPRouter", "header", instructions=700, reads=4, table_kb=900, bytes_per_flow=2, locality=0.6,
         pre_packet_us=0.025,

@@ -18,20 +18,20 @@ from profiler.simulated_gpu import columns as of
 
 Compiled = Callable[..., Any]
 
-NEVER = np.inf
-NONE: Any = np.int64(-1)
+NEVER_US = np.inf
+NO_NUMBER: Any = np.int64(-1)
 """A number that is typed: a literal would be a type of its own, for which everything is compiled once more."""
-JITTER = 0.05
+LARGEST_JITTER = 0.05
 """Largest deviation of the worker, a transfer's setup and the latency of reads from their means, as a share."""
-ROUNDS = 40
-CLOSE = 1e-5
+SOLVER_ROUNDS = 40
+CLOSE_RATE = 1e-5
 MOST_USED = 0.97
 """Of the card's memory; waiting grows without bound towards all of it."""
-SECTOR = 32.0
+SECTOR_BYTES = 32.0
 """Bytes that a read takes from the card's memory."""
 
 
-def compiled(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:
+def compile_kernel(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:
     """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process.
 
     The cache is renewed when this file changes, not when columns.py does.
@@ -44,22 +44,22 @@ def compiled(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:
         return cast("Compiled", njit(**options)(kernel))
 
 
-@compiled
+@compile_kernel
 def ready_time(i, w):  # type: ignore[no-untyped-def]
     """When the worker of NF `i` has the next batch, or its oldest packet has waited too long."""
     first, end, batch = w.nfs[i, of.PACKETS], w.nfs[i + 1, of.PACKETS], w.nfs[i, of.BATCH]
     waiting = w.nfs[i, of.KEPT] - w.nfs[i, of.CONSUMED]
     oldest = first + w.nfs[i, of.CONSUMED] if waiting else w.nfs[i, of.FOLLOWING]
     last = oldest + batch - 1 if waiting >= batch else w.nfs[i, of.FOLLOWING] + batch - waiting - 1
-    complete = w.packets[last] if last < end else NEVER
-    too_long = w.packets[oldest] + w.costs[i, of.FLUSH] if oldest < end else NEVER
+    complete = w.packets[last] if last < end else NEVER_US
+    too_long = w.packets[oldest] + w.costs[i, of.FLUSH] if oldest < end else NEVER_US
     return min(complete, too_long)
 
 
-@compiled
+@compile_kernel
 def set_wake(i, w):  # type: ignore[no-untyped-def]
     """Set when the worker of NF `i` has something to do next."""
-    first, wake = w.nfs[i, of.BATCHES], NEVER
+    first, wake = w.nfs[i, of.BATCHES], NEVER_US
     taken, posted = w.nfs[i, of.N_TAKEN], w.nfs[i, of.N_POSTED]
     if w.nfs[i, of.N_BACK] > posted:
         wake = w.times[first + posted, of.BACK]
@@ -68,7 +68,7 @@ def set_wake(i, w):  # type: ignore[no-untyped-def]
     w.costs[i, of.WAKE] = max(wake, w.costs[i, of.CORE_FREE])
 
 
-@compiled
+@compile_kernel
 def fill_ring(i, now, w):  # type: ignore[no-untyped-def]
     """Let the packets of NF `i` that came by now into its ring, which holds two batches at least; count the lost."""
     first, end = w.nfs[i, of.PACKETS], w.nfs[i + 1, of.PACKETS]
@@ -84,13 +84,13 @@ def fill_ring(i, now, w):  # type: ignore[no-untyped-def]
     w.nfs[i, of.FOLLOWING] = following
 
 
-@compiled
+@compile_kernel
 def deviation(batch, step, w):  # type: ignore[no-untyped-def]
     """The factor by which a step of a batch differs from its mean."""
-    return 1 + JITTER * (2 * w.draws[batch, step] - 1)
+    return 1 + LARGEST_JITTER * (2 * w.draws[batch, step] - 1)
 
 
-@compiled
+@compile_kernel
 def work(i, now, w):  # type: ignore[no-untyped-def]
     """The worker of NF `i` sends packets that came back, if there are any, else takes and prepares a batch."""
     posted = w.nfs[i, of.BATCHES] + w.nfs[i, of.N_POSTED]
@@ -113,28 +113,28 @@ def work(i, now, w):  # type: ignore[no-untyped-def]
     set_wake(i, w)
 
 
-@compiled
+@compile_kernel
 def requested(bus, i, w):  # type: ignore[no-untyped-def]
     """When the oldest batch of NF `i` that waits for a bus came to wait."""
     if bus == of.TO_CARD:
         served, prepared, column = w.nfs[i, of.N_SENT], w.nfs[i, of.N_TAKEN], of.READY
     else:
         served, prepared, column = w.nfs[i, of.N_BACK_SENT], w.nfs[i, of.N_DONE], of.DONE
-    return w.times[w.nfs[i, of.BATCHES] + served, column] if prepared > served else NEVER
+    return w.times[w.nfs[i, of.BATCHES] + served, column] if prepared > served else NEVER_US
 
 
-@compiled
+@compile_kernel
 def next_bus_event(bus, w):  # type: ignore[no-untyped-def]
     """When a bus ends its transfer, or, if it is idle, when a batch requests it."""
     if w.buses[bus, of.SERVES] >= 0:
         return w.buses[bus, of.UNTIL]
-    first = NEVER
+    first = NEVER_US
     for i in range(len(w.costs)):
         first = min(first, requested(bus, i, w))
     return max(first, w.buses[bus, of.UNTIL])
 
 
-@compiled
+@compile_kernel
 def transfer_us(bus, packets, total, slower):  # type: ignore[no-untyped-def]
     """Time of a transfer of `total` bytes: the setup, each packet and buffer, and the bytes on the bus."""
     on_bus = total + np.ceil(total / bus[of.PAYLOAD]) * bus[of.HEADER]
@@ -142,10 +142,10 @@ def transfer_us(bus, packets, total, slower):  # type: ignore[no-untyped-def]
     return needs + np.ceil(total / bus[of.BUFFER]) * bus[of.PER_BUFFER]
 
 
-@compiled
+@compile_kernel
 def grant(bus, now, w):  # type: ignore[no-untyped-def]
     """Serve the batch of the smallest order; on the way back, and without orders, the first that came."""
-    chosen, best = NONE, NEVER
+    chosen, best = NO_NUMBER, NEVER_US
     for i in range(len(w.costs)):
         since = requested(bus, i, w)
         key = float(w.nfs[i, of.ORDER]) if bus == of.TO_CARD and w.nfs[i, of.ORDER] >= 0 else since
@@ -166,14 +166,14 @@ def grant(bus, now, w):  # type: ignore[no-untyped-def]
     w.buses[bus, of.SERVES], w.buses[bus, of.UNTIL] = chosen, until
 
 
-@compiled
+@compile_kernel
 def change_bus(bus, now, w):  # type: ignore[no-untyped-def]
     """A bus takes a batch, or has brought it: to the card, where it may start, or back to the host."""
     if w.buses[bus, of.SERVES] < 0:
         grant(bus, now, w)
         return
     i = int(w.buses[bus, of.SERVES])
-    w.buses[bus, of.SERVES] = NONE
+    w.buses[bus, of.SERVES] = NO_NUMBER
     if bus == of.TO_CARD:
         w.nfs[i, of.N_ARRIVED] += 1
         start_waiting(now, w)
@@ -182,7 +182,7 @@ def change_bus(bus, now, w):  # type: ignore[no-untyped-def]
         set_wake(i, w)
 
 
-@compiled
+@compile_kernel
 def most_matches(mean, packets, drawn):  # type: ignore[no-untyped-def]
     """The largest of `packets` Poisson numbers of this mean, at this quantile."""
     if mean <= 0.0:
@@ -197,13 +197,13 @@ def most_matches(mean, packets, drawn):  # type: ignore[no-untyped-def]
     return matches
 
 
-@compiled
-def needed_sms(i, w):  # type: ignore[no-untyped-def]
+@compile_kernel
+def count_needed_sms(i, w):  # type: ignore[no-untyped-def]
     """SMs that the scheduler of the GPU gives to NF `i` alone: all of them in temporal sharing, else one per part."""
     return w.card[of.SMS] if w.card[of.MODE] == of.TEMPORAL else w.nfs[i + 1, of.PARTS] - w.nfs[i, of.PARTS]
 
 
-@compiled
+@compile_kernel
 def start_kernel(i, now, w):  # type: ignore[no-untyped-def]
     """Give the parts of the oldest batch of NF `i` on the card their executors, or what the scheduler gives them."""
     batch = w.nfs[i, of.BATCHES] + w.nfs[i, of.N_STARTED]
@@ -215,7 +215,7 @@ def start_kernel(i, now, w):  # type: ignore[no-untyped-def]
         begins, each = now + w.card[of.LAUNCH_US], 0.0
         if w.card[of.MODE] == of.TEMPORAL and w.card[of.LAST_NF] >= 0 and w.card[of.LAST_NF] != i:
             begins += w.card[of.SWITCH_US]
-        w.card[of.FREE_SMS] -= needed_sms(i, w)
+        w.card[of.FREE_SMS] -= count_needed_sms(i, w)
         w.card[of.LAST_NF] = i
     left = w.times[batch, of.COUNT]
     for at in range(w.nfs[i, of.PARTS], w.nfs[i + 1, of.PARTS]):
@@ -234,12 +234,12 @@ def start_kernel(i, now, w):  # type: ignore[no-untyped-def]
             w.nfs[i, of.RUNNING] += 1
 
 
-@compiled
+@compile_kernel
 def start_waiting(now, w):  # type: ignore[no-untyped-def]
     """Start the kernels that can start: of an NF whose executors are free, or the longest waiting one if SMs are."""
     assigned = w.card[of.MODE] == of.EXECUTORS
     while True:
-        chosen, oldest = NONE, NEVER
+        chosen, oldest = NO_NUMBER, NEVER_US
         for i in range(len(w.costs)):
             started = w.nfs[i, of.N_STARTED]
             if w.nfs[i, of.N_ARRIVED] > started and not (assigned and w.nfs[i, of.RUNNING] > 0):
@@ -248,12 +248,12 @@ def start_waiting(now, w):  # type: ignore[no-untyped-def]
                     chosen, oldest = i, since
         if chosen < 0:
             return
-        if not assigned and (w.nfs[chosen, of.RUNNING] > 0 or w.card[of.FREE_SMS] < needed_sms(chosen, w)):
+        if not assigned and (w.nfs[chosen, of.RUNNING] > 0 or w.card[of.FREE_SMS] < count_needed_sms(chosen, w)):
             return
         start_kernel(chosen, now, w)
 
 
-@compiled
+@compile_kernel
 def advance(now, w):  # type: ignore[no-untyped-def]
     """Take from every executing part what it did since its speed was set."""
     for a in range(int(w.card[of.ACTIVE])):
@@ -262,7 +262,7 @@ def advance(now, w):  # type: ignore[no-untyped-def]
     w.card[of.SINCE] = now
 
 
-@compiled
+@compile_kernel
 def share(now, w):  # type: ignore[no-untyped-def]
     """Set how fast every executing part goes from now on.
 
@@ -272,7 +272,7 @@ def share(now, w):  # type: ignore[no-untyped-def]
     share the cache of an SM, and take longer the more of the memory's bandwidth all SMs together use.
     """
     number, wait = int(w.card[of.ACTIVE]), w.card[of.MEMORY_WAIT]
-    for _ in range(ROUNDS):
+    for _ in range(SOLVER_ROUNDS):
         memory_us = w.card[of.MEMORY_US] * (1 + wait * w.card[of.USED] / (1 - w.card[of.USED]))
         bytes_per_us, change = 0.0, 0.0
         for a in range(number):
@@ -289,21 +289,21 @@ def share(now, w):  # type: ignore[no-untyped-def]
             hits = w.costs[i, of.LOCALITY] * np.sqrt(min(1.0, w.card[of.CACHE_KB] / max(sm[of.TABLES], 1.0)))
             reads_us = state[of.PART_READS] * (hits * w.card[of.CACHE_US] + (1 - hits) * memory_us)
             total = at_scheduler + state[of.PART_STALL] + reads_us
-            missed = state[of.PART_READS] * (1 - hits) * SECTOR
+            missed = state[of.PART_READS] * (1 - hits) * SECTOR_BYTES
             bytes_per_us += state[of.PART_COUNT] * (w.costs[i, of.CARD_BYTES] + missed) / total
             change = max(change, abs(state[of.RATE] * total - 1))
             state[of.WAITING], state[of.RATE] = at_scheduler / total, 1 / total
         used = min(MOST_USED, bytes_per_us / w.card[of.MEMORY_SPEED])
         change = max(change, abs(used - w.card[of.USED]))
         w.card[of.USED] = 0.5 * (used + w.card[of.USED])
-        if change < CLOSE:
+        if change < CLOSE_RATE:
             break
     for a in range(number):
         at = w.parts[a, of.LIVE]
         w.states[at, of.AT] = now + max(0.0, w.states[at, of.LEFT]) / w.states[at, of.RATE]
 
 
-@compiled
+@compile_kernel
 def begin_part(at, now, w):  # type: ignore[no-untyped-def]
     """A part has its executors: it shares the SM from now on."""
     i, sm = w.parts[at, of.NF], w.sms[w.parts[at, of.SM]]
@@ -317,7 +317,7 @@ def begin_part(at, now, w):  # type: ignore[no-untyped-def]
     share(now, w)
 
 
-@compiled
+@compile_kernel
 def end_part(at, now, w):  # type: ignore[no-untyped-def]
     """A part is done, and with the last one its batch."""
     i, sm = w.parts[at, of.NF], w.sms[w.parts[at, of.SM]]
@@ -331,18 +331,18 @@ def end_part(at, now, w):  # type: ignore[no-untyped-def]
     kind = of.PRESENT + w.nfs[i, of.KIND]
     sm[kind] -= 1
     sm[of.TABLES] -= w.costs[i, of.TABLE_KB] if sm[kind] == 0 else 0.0
-    w.states[at, of.ON], w.states[at, of.AT], w.states[at, of.RATE] = 0, NEVER, 0.0
+    w.states[at, of.ON], w.states[at, of.AT], w.states[at, of.RATE] = 0, NEVER_US, 0.0
     share(now, w)
     w.nfs[i, of.RUNNING] -= 1
     if w.nfs[i, of.RUNNING] == 0:
         w.times[batch, of.DONE] = now
         w.nfs[i, of.N_DONE] += 1
         if w.card[of.MODE] != of.EXECUTORS:
-            w.card[of.FREE_SMS] += needed_sms(i, w)
+            w.card[of.FREE_SMS] += count_needed_sms(i, w)
         start_waiting(now, w)
 
 
-@compiled
+@compile_kernel
 def change_part(at, now, w):  # type: ignore[no-untyped-def]
     """A part begins or is done."""
     if w.states[at, of.ON] == 1:
@@ -351,20 +351,20 @@ def change_part(at, now, w):  # type: ignore[no-untyped-def]
         end_part(at, now, w)
 
 
-@compiled
+@compile_kernel
 def next_part(w):  # type: ignore[no-untyped-def]
     """The part that changes next, and when."""
-    which, now = NONE, NEVER
+    which, now = NO_NUMBER, NEVER_US
     for at in range(len(w.parts)):
         if w.states[at, of.AT] < now:
             which, now = at, w.states[at, of.AT]
     return which, now
 
 
-@compiled
+@compile_kernel
 def next_worker(w):  # type: ignore[no-untyped-def]
     """The NF whose worker has something to do next, and when."""
-    which, now = NONE, NEVER
+    which, now = NO_NUMBER, NEVER_US
     for i in range(len(w.costs)):
         if w.costs[i, of.WAKE] < now:
             which, now = i, w.costs[i, of.WAKE]
@@ -380,7 +380,7 @@ def _simulate(w):  # type: ignore[no-untyped-def]
         nf, nf_at = next_worker(w)
         card_at, host_at = next_bus_event(of.TO_CARD, w), next_bus_event(of.TO_HOST, w)
         now = min(part_at, card_at, host_at, nf_at)
-        if now == NEVER:
+        if now == NEVER_US:
             break
         if part_at == now:
             change_part(part, now, w)
@@ -391,7 +391,7 @@ def _simulate(w):  # type: ignore[no-untyped-def]
         else:
             work(nf, now, w)
     for i in range(len(w.costs)):
-        fill_ring(i, NEVER, w)
+        fill_ring(i, NEVER_US, w)
 
 
-simulate = compiled(_simulate, called_from_python=True)
+simulate = compile_kernel(_simulate, called_from_python=True)

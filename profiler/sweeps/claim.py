@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from profiler.journal.journal import SWEEP, Journal
+from profiler.journal.journal import SWEEP_ORIGIN, Journal
 from profiler.sweeps.spec import SweepSpec
 from profiles import Fault, InputError, TestbedDescription
 
-MACHINE = "machine"
+MACHINE_ORIGIN = "machine"
 
 
 def claim(
@@ -32,13 +32,15 @@ def claim(
     written = spec.model_dump(mode="json", by_alias=True, exclude={"testbed"})
     written["measure"]["metrics"] = written["measure"]["metrics"][:1]
     known = journal.origin()
-    if SWEEP in known and not len(journal):  # nothing ran: the file was wrong
+    if SWEEP_ORIGIN in known and not len(journal):  # nothing ran: the file was wrong
         journal.forget()
-    elif SWEEP in known and (differing := [*_differing(json.loads(known[SWEEP]), written)]):
+    elif SWEEP_ORIGIN in known and (differing := [*_differing(json.loads(known[SWEEP_ORIGIN]), written)]):
         hint = f"choose another --out, or remove {journal.path} to measure everything again"
-        raise InputError([Fault("--out", None, None, f"holds another sweep: {one}", hint) for one in differing])
-    journal.claim(description, spec.seed, {SWEEP: json.dumps(written), MACHINE: json.dumps(dict(machine))})
-    facts: dict[str, Any] = json.loads(journal.origin()[MACHINE])
+        raise InputError([Fault("--out", None, None, f"holds another sweep: {name}", hint) for name in differing])
+    journal.claim(
+        description, spec.seed, {SWEEP_ORIGIN: json.dumps(written), MACHINE_ORIGIN: json.dumps(dict(machine))}
+    )
+    facts: dict[str, Any] = json.loads(journal.origin()[MACHINE_ORIGIN])
     return facts
 
 
@@ -50,31 +52,27 @@ def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for number, (one, other) in enumerate(zip(before, now, strict=True), start=1):
             yield from _differing(one, other, f"{path}.{number}")
-    elif _shown(before) != _shown(now):  # 1 and 1.0 differ
-        yield f"{path} was {_shown(before):.80}, is {_shown(now):.80}"
+    elif _format_value(before) != _format_value(now):  # 1 and 1.0 differ
+        yield f"{path} was {_format_value(before):.80}, is {_format_value(now):.80}"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "not given" if value is None else json.dumps(value)
 
 
 # The machine that a sweep ran on, as far as this process can see it: only where it is the testbed itself.
 
 
-HOST = "host"
+HOST_KIND = "host"
 """The kind of testbed that is this machine."""
-DATE = "began"
+DATE_ORIGIN = "began"
 
 
 def machine_facts(testbed: str) -> dict[str, Any]:
     """Processor, kernel, cores, memory and the time of now; empty for a testbed that is another machine or simulated.
-
-    Parameters
-    ----------
-    testbed
-        As `--testbed` names it.
+    `testbed`: as `--testbed` names it.
     """
-    if testbed.partition(":")[0] != HOST:
+    if testbed.partition(":")[0] != HOST_KIND:
         return {}
     return {
         "processor": _processor(),
@@ -83,7 +81,7 @@ def machine_facts(testbed: str) -> dict[str, Any]:
         "memory_mb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6),
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        DATE: datetime.now(UTC).isoformat(timespec="seconds"),
+        DATE_ORIGIN: datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 

@@ -6,19 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from profiler.sweeps.spec import CYCLES, Competitor, Path, SpecFault, SweepSpec, SweptWorkload
-from profiles import (
-    ATTRIBUTES,
-    BenchLoad,
-    ConfiguredWorkload,
-    Load,
-    TestbedDescription,
-    TrafficProfile,
-    Workload,
-)
+from profiler.sweeps.spec import CYCLES_METRIC, Competitor, Path, SpecFault, SweepSpec, SweptWorkload
+from profiles import ATTRIBUTES, BenchLoad, ConfiguredWorkload, Load, TestbedDescription, TrafficProfile, Workload
 from profiles.faults import suggestion
 
-PARAMETERS = "parameters"
+PARAMETERS_KIND = "parameters"
 Range = tuple[float, float]
 
 
@@ -33,21 +25,21 @@ class KeyTarget:
 
 def target_of(key: str, workload: SweptWorkload) -> KeyTarget:
     """What a key names: `flows`, `rules`, `parameters.flows`, `mem-bench.access_mops`, `FlowStats.flows`."""
-    names = sorted({one.name for one in workload.competitors}, key=len, reverse=True)
+    names = sorted({competitor.name for competitor in workload.competitors}, key=len, reverse=True)
     owner = next((name for name in names if key.startswith(f"{name}.")), "")
-    benches = {one.name for one in workload.competitors if one.bench is not None}
+    benches = {competitor.name for competitor in workload.competitors if competitor.bench is not None}
     rest = key.removeprefix(f"{owner}.") if owner else key
     if rest in ATTRIBUTES and owner not in benches:
         return KeyTarget(owner, "traffic", rest)
-    return KeyTarget(owner, "parameters", rest.removeprefix(f"{PARAMETERS}."))
+    return KeyTarget(owner, "parameters", rest.removeprefix(f"{PARAMETERS_KIND}."))
 
 
 def loads_at(spec: SweepSpec, description: TestbedDescription, point: Mapping[str, float]) -> tuple[Load, ...]:
     """The NF and its competitors where each varied key has the value of `point`; the NF is the first."""
     targets = {target_of(key, spec.workload): value for key, value in point.items()}
     loads = [_load(spec.workload, "", targets, description)]
-    for one in spec.workload.competitors:
-        loads += [_load(one, one.name, targets, description)] * one.count
+    for competitor in spec.workload.competitors:
+        loads += [_load(competitor, competitor.name, targets, description)] * competitor.count
     return tuple(loads)
 
 
@@ -83,10 +75,10 @@ def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[
     for number, one in enumerate(spec.vary):
         faults += _of_varied(spec, description, number, one.key)
     nf = description.nf(spec.workload.nf)
-    if CYCLES in spec.measure.metrics and not description.nic.clock_mhz:
+    if CYCLES_METRIC in spec.measure.metrics and not description.nic.clock_mhz:
         hint = f"{description.name} does not describe its clock_mhz; measure throughput_kpps"
-        faults.append(SpecFault(("measure", "metrics"), f"{CYCLES} is not known", hint))
-    cores = nf.cores + sum(_cores(one, description) * one.count for one in spec.workload.competitors)
+        faults.append(SpecFault(("measure", "metrics"), f"{CYCLES_METRIC} is not known", hint))
+    cores = nf.cores + sum(_cores(rival, description) * rival.count for rival in spec.workload.competitors)
     if cores > description.nic.cores:
         message = f"needs {cores} cores, the NIC of {description.name} has {description.nic.cores}"
         faults.append(SpecFault(("workload",), message))
@@ -113,7 +105,7 @@ def _of_fixed_values(spec: SweepSpec, description: TestbedDescription) -> Iterat
             yield from _outside((*path, name), KeyTarget(owner, "traffic", name), value, spec, description)
         for name, value in member.parameters.items():
             yield from _outside(
-                (*path, PARAMETERS, name), KeyTarget(owner, "parameters", name), value, spec, description
+                (*path, PARAMETERS_KIND, name), KeyTarget(owner, "parameters", name), value, spec, description
             )
 
 
@@ -155,7 +147,7 @@ def _outside(
 def _keys_hint(target: KeyTarget, spec: SweepSpec, ranges: Mapping[str, Range]) -> str:
     known = [*ranges]
     if not target.owner:
-        known += [*ATTRIBUTES, *(f"{one.name}.KEY" for one in spec.workload.competitors)]
+        known += [*ATTRIBUTES, *(f"{competitor.name}.KEY" for competitor in spec.workload.competitors)]
     return suggestion(target.name, dict.fromkeys(known))
 
 
@@ -171,7 +163,7 @@ def _ranges(target: KeyTarget, spec: SweepSpec, description: TestbedDescription)
 
 
 def _bench_of(owner: str, spec: SweepSpec) -> str | None:
-    return next((one.bench for one in spec.workload.competitors if one.name == owner), None)
+    return next((competitor.bench for competitor in spec.workload.competitors if competitor.name == owner), None)
 
 
 def _cores(one: Competitor, description: TestbedDescription) -> int:
@@ -181,7 +173,7 @@ def _cores(one: Competitor, description: TestbedDescription) -> int:
 
 def _missing_of_benches(spec: SweepSpec, description: TestbedDescription) -> Iterator[SpecFault]:
     """Parameters of benches that have neither a value nor are varied."""
-    varied = {target_of(one.key, spec.workload) for one in spec.vary}
+    varied = {target_of(variation.key, spec.workload) for variation in spec.vary}
     for number, one in enumerate(spec.workload.competitors):
         bench = description.bench(one.bench) if one.bench is not None else None
         for name, (low, high) in bench.parameters.items() if bench else ():

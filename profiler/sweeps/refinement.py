@@ -18,16 +18,16 @@ import numpy as np
 
 from profiles.arrays import Floats
 
-SIGMAS = 3.0
+SIGNIFICANT_SIGMAS = 3.0
 """A deviation counts from so many of its standard deviations on."""
 LEAST_NOISE = 1e-4
 """Relative; a smaller one is not distinguished from none."""
 TO_SIGMA = 1.4826
 """Standard deviation of a normal variable over the median of its absolute values."""
-NARROWEST = 1 / 8
+NARROWEST_INTERVAL = 1 / 8
 """The narrowest interval that is halved because the curve bends there, in even shares of the axis."""
 
-APART = (1, 2, 4)
+NEIGHBOUR_DISTANCES = (1, 2, 4)
 """Through which neighbours lines are drawn: the next ones, and those that many places away."""
 
 Runs = Mapping[float, Sequence[float]]
@@ -51,7 +51,7 @@ def further_points(axis: Axis, runs: Runs, count: int, planned: int) -> list[flo
     x = sorted(runs)
     left = [_Interval(axis, low, high) for low, high in pairwise(x)]
     scores = _scores(axis, runs) if len(x) > 2 else [0.0] * len(left)
-    narrowest = NARROWEST / planned
+    narrowest = NARROWEST_INTERVAL / planned
     bending = [
         (score * one.width, one)
         for score, one in zip(scores, left, strict=True)
@@ -59,9 +59,9 @@ def further_points(axis: Axis, runs: Runs, count: int, planned: int) -> list[flo
     ]
     bending.sort(key=lambda pair: -pair[0])
     chosen = [one for _, one in bending[:count]]
-    wide = sorted((one for one in left if one not in chosen and one.middle is not None), key=lambda one: -one.width)
+    wide = sorted((gap for gap in left if gap not in chosen and gap.middle is not None), key=lambda one: -one.width)
     chosen += wide[: count - len(chosen)]
-    return [one.middle for one in chosen if one.middle is not None]
+    return [interval.middle for interval in chosen if interval.middle is not None]
 
 
 class _Interval:
@@ -75,14 +75,14 @@ class _Interval:
 def relative_noise(runs: Runs) -> float:
     """The relative standard deviation of one run: from repeats, else from how far points are from their neighbours."""
     apart = [
-        abs(one - fmean(these)) / abs(fmean(these)) * math.sqrt(len(these) / (len(these) - 1))
+        abs(value - fmean(these)) / abs(fmean(these)) * math.sqrt(len(these) / (len(these) - 1))
         for these in runs.values()
         if len(these) > 1 and fmean(these)
-        for one in these
+        for value in these
     ]
     if not apart and len(runs) > 4:
         x = sorted(runs)
-        y = np.array([fmean(runs[one]) for one in x])
+        y = np.array([fmean(runs[value]) for value in x])
         second = np.abs(y[:-2] - 2 * y[1:-1] + y[2:]) / np.maximum(np.abs(y[1:-1]), 1e-300)
         apart = (second / math.sqrt(6)).tolist()
     return max(TO_SIGMA * median(apart), LEAST_NOISE) if apart else LEAST_NOISE
@@ -91,13 +91,13 @@ def relative_noise(runs: Runs) -> float:
 def _scores(axis: Axis, runs: Runs) -> list[float]:
     """How much the curve bends or jumps in each interval, in standard deviations beyond what counts; 0 if not."""
     x = sorted(runs)
-    at = np.array([axis.position(one) for one in x])
-    y = np.array([median(runs[one]) for one in x])
-    sigma = relative_noise(runs) * np.maximum(np.abs(y), 1e-300) / np.sqrt([len(runs[one]) for one in x])
+    at = np.array([axis.position(value) for value in x])
+    y = np.array([median(runs[value]) for value in x])
+    sigma = relative_noise(runs) * np.maximum(np.abs(y), 1e-300) / np.sqrt([len(runs[value]) for value in x])
     beyond = np.zeros(len(x))
-    for apart in APART:
+    for apart in NEIGHBOUR_DISTANCES:
         if len(x) > 2 * apart:
-            beyond[apart:-apart] += np.maximum(_deviations(at, y, sigma, apart) - SIGMAS, 0.0) / apart
+            beyond[apart:-apart] += np.maximum(_deviations(at, y, sigma, apart) - SIGNIFICANT_SIGMAS, 0.0) / apart
     together: list[float] = (beyond[:-1] + beyond[1:]).tolist()
     return together
 
@@ -118,28 +118,21 @@ def _deviations(at: Floats, y: Floats, sigma: Floats, apart: int) -> Floats:
 # The range of a varied key, even on a linear or logarithmic scale.
 
 
-DIGITS = 6
+VALUE_DIGITS = 6
 """Significant digits of a value, more where the range is short beside its ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A range of one varied key.
-
-    Parameters
-    ----------
-    start, end
-        The ends, which are measured.
-    scale
-        On which points are even.
-    whole
-        Whether it holds whole numbers only.
-    """
+    """A range of one varied key."""
 
     start: float
     end: float
+    """The ends, which are measured."""
     scale: Literal["linear", "log"] = "linear"
+    """On which points are even."""
     whole: bool = False
+    """Whether it holds whole numbers only."""
 
     def position(self, value: float) -> float:
         """Where a value is on the scale, 0 at the start and 1 at the end."""
@@ -180,4 +173,4 @@ class Axis:
     @property
     def _digits(self) -> int:
         largest = max(abs(self.start), abs(self.end))
-        return DIGITS + math.floor(math.log10(largest / (self.end - self.start)) + 1)
+        return VALUE_DIGITS + math.floor(math.log10(largest / (self.end - self.start)) + 1)

@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 from profiler.sweeps.refinement import Axis
-from profiler.testbed import LATENCIES, Measurement
+from profiler.testbed import LATENCY_NAMES, Measurement
 from profiles import COUNTERS, NfDescription, TestbedDescription
 from profiles.faults import suggestion
 
 # What a sweep can record of the NF that it measures.
 
 
-THROUGHPUT, CYCLES = "throughput_kpps", "cycles_per_packet"
+THROUGHPUT_METRIC, CYCLES_METRIC = "throughput_kpps", "cycles_per_packet"
 
 _Metric = Callable[[Measurement, float], float | None]
 
@@ -39,10 +39,10 @@ def _latency(name: str) -> _Metric:
     return lambda one, _: float(getattr(one.latency_us, name)) if one.latency_us else None
 
 
-METRICS: dict[str, _Metric] = {
-    THROUGHPUT: _throughput,
-    CYCLES: _cycles,
-    **{f"latency_{name}_us": _latency(name) for name in LATENCIES},
+METRIC_OF_NAME: dict[str, _Metric] = {
+    THROUGHPUT_METRIC: _throughput,
+    CYCLES_METRIC: _cycles,
+    **{f"latency_{name}_us": _latency(name) for name in LATENCY_NAMES},
     **{name: _counter(name) for name in COUNTERS},
 }
 """By name; each gets a measurement and the cycles per ms of the NF's cores, and returns None where it is not known."""
@@ -57,9 +57,9 @@ MOST_POINTS = 10_000
 MOST_REPEATS = 1_000
 MOST_RUNS = 1_000_000
 MOST_COPIES = 1_024
-LARGEST = 1e15
+LARGEST_VALUE = 1e15
 LARGEST_SEED = 2**53
-REPEATS = 3
+DEFAULT_REPEATS = 3
 """Runs at each point unless the file gives another number."""
 RUN_COLUMNS = ("repeat", "run")
 """Columns of measurements.csv that are neither varied nor measured."""
@@ -69,27 +69,21 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class SpecFault:
-    """One thing that is wrong with a sweep.
-
-    Parameters
-    ----------
-    path
-        The keys that lead to it; tables in arrays are counted from 0.
-    message, hint
-        What is wrong, and what to do about it.
-    """
+    """One thing that is wrong with a sweep."""
 
     path: Path
+    """The keys that lead to it; tables in arrays are counted from 0."""
     message: str
     hint: str | None = None
+    """What is wrong, and what to do about it."""
 
 
 def _number(value: object) -> float:
     """The number as it is written: whole numbers stay whole."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r:.80} is not a number")
-    if not math.isfinite(value) or abs(value) > LARGEST:
-        raise ValueError(f"{value:.80g} is not a number up to {LARGEST:g}")
+    if not math.isfinite(value) or abs(value) > LARGEST_VALUE:
+        raise ValueError(f"{value:.80g} is not a number up to {LARGEST_VALUE:g}")
     return value
 
 
@@ -152,7 +146,7 @@ class VariedKey(_Table):
     def settings(self) -> list[float]:
         """The listed values, else points evenly over the range."""
         if self.values is not None:
-            return [float(one) for one in self.values]
+            return [float(value) for value in self.values]
         axis = self.axis
         return axis.even(self.points or 0) if axis else []
 
@@ -163,10 +157,10 @@ class VariedKey(_Table):
 
 
 class MeasureTable(_Table):
-    """Names of `METRICS`, of which the first places adaptive points, and runs at each point."""
+    """Names of `METRIC_OF_NAME`, of which the first places adaptive points, and runs at each point."""
 
-    metrics: Annotated[tuple[Name, ...], Field(min_length=1)] = (THROUGHPUT,)
-    repeats: Annotated[Whole, Field(ge=1, le=MOST_REPEATS)] = REPEATS
+    metrics: Annotated[tuple[Name, ...], Field(min_length=1)] = (THROUGHPUT_METRIC,)
+    repeats: Annotated[Whole, Field(ge=1, le=MOST_REPEATS)] = DEFAULT_REPEATS
 
 
 class SweepSpec(_Table):
@@ -181,13 +175,13 @@ class SweepSpec(_Table):
     @property
     def runs(self) -> int:
         """How many runs it takes, without those that decide between repeats."""
-        return math.prod(one.count for one in self.vary) * self.measure.repeats
+        return math.prod(variation.count for variation in self.vary) * self.measure.repeats
 
 
 def spec_faults(spec: SweepSpec) -> list[SpecFault]:
     """What is wrong with a sweep on any testbed; empty when nothing is."""
     faults = [fault for number, one in enumerate(spec.vary) for fault in _of_key(number, one)]
-    times = Counter(one.key for one in spec.vary)
+    times = Counter(variation.key for variation in spec.vary)
     faults += [
         SpecFault(("vary", number, "key"), f"{one.key} is varied twice")
         for number, one in enumerate(spec.vary)
@@ -234,8 +228,8 @@ def _of_competitor(number: int, one: Competitor) -> Iterator[SpecFault]:
 def _of_metrics(spec: SweepSpec) -> Iterator[SpecFault]:
     metrics = spec.measure.metrics
     for name in dict.fromkeys(metrics):
-        if name not in METRICS:
-            yield SpecFault(("measure", "metrics"), f"'{name}' is not a metric", suggestion(name, METRICS))
+        if name not in METRIC_OF_NAME:
+            yield SpecFault(("measure", "metrics"), f"'{name}' is not a metric", suggestion(name, METRIC_OF_NAME))
         elif metrics.count(name) > 1:
             yield SpecFault(("measure", "metrics"), f"{name} is named twice")
     for number, one in enumerate(spec.vary):

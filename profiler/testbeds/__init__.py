@@ -21,7 +21,7 @@ Opener = Callable[[str, float], Testbed]
 
 TESTBEDS: Registry[Opener] = Registry("testbed", "profiler.testbeds", "placer.testbeds", "--testbed")
 
-ARGUMENTS = {
+SPEC_FORMS = {
     "exec": "exec:COMMAND",
     "replay": "replay:PROFILE",
     "simulated": "simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu, "
@@ -31,30 +31,19 @@ ARGUMENTS = {
 
 def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
     """The testbed that `spec` names: `simulated`, `host`, `exec:COMMAND`, `replay:PROFILE`, or another registered kind.
-
-    Parameters
-    ----------
-    spec
-        The kind of testbed and, after a colon, its argument.
-    timeout
-        The longest time that another program may take for one answer, seconds.
-
-    Raises
-    ------
-    InputError
-        When there is no such kind, or its argument is wrong.
-    TestbedError
-        When the testbed cannot be started.
+    `spec`: the kind of testbed and, after a colon, its argument. `timeout`: the longest time that another program may
+    take for one answer, seconds. Raises `InputError` when there is no such kind, or its argument is wrong. Raises
+    `TestbedError` when the testbed cannot be started.
     """
     if not 0 < timeout <= LONGEST_TIMEOUT_S:
         raise InputError.of("--timeout", f"{timeout:g} s is not between 0 and {LONGEST_TIMEOUT_S:,.0f} s")
     kind, _, argument = spec.partition(":")
     if kind in ("", "none"):
         what = "none: nothing can be run without a testbed" if kind else "names no testbed"
-        raise InputError.of("--testbed", what, hint=f"one of {known_testbeds()}")
+        raise InputError.of("--testbed", what, hint=f"one of {list_testbeds()}")
     return TESTBEDS.find(kind)(argument, timeout)
 
 
-def known_testbeds() -> str:
+def list_testbeds() -> str:
     """The SPEC of every kind of testbed, without importing any, for help texts and hints."""
-    return ", ".join(ARGUMENTS.get(kind, kind) for kind in TESTBEDS.file_names())
+    return ", ".join(SPEC_FORMS.get(kind, kind) for kind in TESTBEDS.file_names())

@@ -8,8 +8,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from profiler.protocol.program import LONGEST_LINE, Program, shortened
-from profiler.protocol.protocol import BAD_REQUEST, PROTOCOL, describe_request, faults_of, parse_run, run_request
+from profiler.protocol.program import LONGEST_LINE, Program, shorten
+from profiler.protocol.protocol import (
+    BAD_REQUEST,
+    PROTOCOL_VERSION,
+    describe_request,
+    faults_of,
+    parse_run,
+    run_request,
+)
 from profiler.protocol.request_checks import gpu_refusals
 from profiler.testbed import Run, RunRefused, Testbed, TestbedError
 from profiler.testbeds import TESTBEDS, TIMEOUT_S
@@ -20,23 +27,10 @@ class ExecTestbed(Testbed):
     """A testbed that is another program.
 
     One request at a time. The first answer that is late, missing or wrong ends the program, because any later line
-    could belong to another request.
-
-    Parameters
-    ----------
-    command
-        As typed in a shell, but run without one.
-    timeout
-        The longest time that an answer may take, seconds.
-    on_stderr
-        Called with every line that the program writes to stderr, from a thread of its own.
-
-    Raises
-    ------
-    InputError
-        When `command` is empty, badly quoted or holds a NUL.
-    TestbedError
-        When it cannot be started.
+    could belong to another request. `command`: as typed in a shell, but run without one. `timeout`: the longest time
+    that an answer may take, seconds. `on_stderr`: called with every line that the program writes to stderr, from a
+    thread of its own. Raises `InputError` when `command` is empty, badly quoted or holds a NUL. Raises `TestbedError`
+    when it cannot be started.
     """
 
     def __init__(
@@ -81,32 +75,28 @@ class ExecTestbed(Testbed):
             raise self._failed(f"gave no answer to request {number} within {self._timeout:g} s") from None
         if line is None:
             raise self._failed(f"ended before it answered request {number}")
-        answer = self._parsed(line, number)
-        if answer["ok"] is False:
-            raise self._refusal(answer.get("error"), number)
-        return answer
-
-    def _parsed(self, line: str, number: int) -> dict[str, Any]:
         if len(line) > LONGEST_LINE:
             raise self._failed(f"answered request {number} with a line of more than {LONGEST_LINE:,} characters")
         try:
             answer = json.loads(line)
         except ValueError:
-            raise self._failed(f"answered request {number} with what is not JSON: {shortened(line)}") from None
+            raise self._failed(f"answered request {number} with what is not JSON: {shorten(line)}") from None
         except RecursionError:
             raise self._failed(f"answered request {number} with JSON that is nested too deeply") from None
         if not isinstance(answer, dict):
-            raise self._failed(f"answered request {number} with what is not a JSON object: {shortened(line)}")
+            raise self._failed(f"answered request {number} with what is not a JSON object: {shorten(line)}")
         if type(answer.get("id")) is not int or answer["id"] != number:
-            raise self._failed(f"answered request {number} with id {shortened(json.dumps(answer.get('id')))}")
+            raise self._failed(f"answered request {number} with id {shorten(json.dumps(answer.get('id')))}")
         if not isinstance(answer.get("ok"), bool):
-            raise self._failed(f"answered request {number} without `ok` true or false: {shortened(line)}")
+            raise self._failed(f"answered request {number} without `ok` true or false: {shorten(line)}")
+        if answer["ok"] is False:
+            raise self._refusal(answer.get("error"), number)
         return answer
 
     def _checked(self, described: object) -> TestbedDescription:
-        protocol = described.get("protocol", PROTOCOL) if isinstance(described, dict) else PROTOCOL
-        if type(protocol) is not int or protocol != PROTOCOL:
-            raise self._failed(f"speaks protocol {shortened(repr(protocol))}; {PROTOCOL} is understood")
+        protocol = described.get("protocol", PROTOCOL_VERSION) if isinstance(described, dict) else PROTOCOL_VERSION
+        if type(protocol) is not int or protocol != PROTOCOL_VERSION:
+            raise self._failed(f"speaks protocol {shorten(repr(protocol))}; {PROTOCOL_VERSION} is understood")
         try:
             return TestbedDescription.model_validate(described)
         except ValidationError as error:
@@ -114,7 +104,7 @@ class ExecTestbed(Testbed):
 
     def _refusal(self, error: object, number: int) -> TestbedError:
         fields = error if isinstance(error, dict) else {}
-        code, message = (shortened(str(fields.get(name, f"no {name}")), 1000) for name in ("code", "message"))
+        code, message = (shorten(str(fields.get(name, f"no {name}")), 1000) for name in ("code", "message"))
         kind = RunRefused if fields.get("code") == BAD_REQUEST else TestbedError
         return kind(f"testbed `{self._command}` refused request {number}: {code}: {message}")
 

@@ -13,31 +13,27 @@ from profiler.testbeds import TESTBEDS
 from profiler.testbeds.exec import ExecTestbed
 from profiles import InputError
 
-PROGRAM = "nf-testbed"
-BUILT = Path(__file__).resolve().parents[2] / "build" / "nfs" / "testbed" / PROGRAM
+HOST_PROGRAM = "nf-testbed"
+BUILT_PROGRAM = Path(__file__).resolve().parents[2] / "build" / "nfs" / "testbed" / HOST_PROGRAM
 PROGRAM_VARIABLE = "NF_TESTBED"
 """The environment variable that names a program built elsewhere."""
-BUILD = "make deps nfs"
+BUILD_COMMAND = "make deps nfs"
 LEAST_TIMEOUT_S = 5
 
 
 def find_program() -> Path:
-    """The program: the one that the environment names, else the one built here, else the one on the path.
-
-    Raises
-    ------
-    InputError
-        When there is none.
+    """The program: the one that the environment names, else the one built here, else the one on the path. Raises
+    `InputError` when there is none.
     """
     named = os.environ.get(PROGRAM_VARIABLE)
-    for place in (Path(named),) if named else (BUILT, Path(shutil.which(PROGRAM) or BUILT)):
+    for place in (Path(named),) if named else (BUILT_PROGRAM, Path(shutil.which(HOST_PROGRAM) or BUILT_PROGRAM)):
         if place.is_file() and os.access(place, os.X_OK):
             return place
     if named:
         raise InputError.of(
-            PROGRAM_VARIABLE, f"{named} is not a program", hint=f"`{BUILD}` builds one, and it is then found"
+            PROGRAM_VARIABLE, f"{named} is not a program", hint=f"`{BUILD_COMMAND}` builds one, and it is then found"
         )
-    raise InputError.of("--testbed", "host: its program is not built", hint=BUILD)
+    raise InputError.of("--testbed", "host: its program is not built", hint=BUILD_COMMAND)
 
 
 @TESTBEDS.register("host")

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from profiler.contention import RATE
+from profiler.contention import RATE_SETTING
 from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiler.testbeds import TESTBEDS
 from profiles import (
@@ -39,16 +39,16 @@ from profiles import (
 from profiles.profile import (
     FIRST_RATE,
     FIRST_SERVICE,
-    NF,
-    RUN,
-    THROUGHPUT,
+    KPPS_COLUMN,
+    NF_COLUMN,
+    RUN_COLUMN,
     Profile,
     rate_column,
     read_profile,
     service_column,
 )
 
-MATCHES = 1e-6
+MATCHING_DIFFERENCE = 1e-6
 """Relative difference up to which sums are the same: files keep ten digits."""
 
 
@@ -62,17 +62,8 @@ class RecordedCoRun:
 
 
 class ReplayTestbed(Testbed):
-    """Answers runs as they were recorded, with the noise of that time; `noise` and `seed` are ignored.
-
-    Parameters
-    ----------
-    directory
-        The profile directory.
-
-    Raises
-    ------
-    InputError
-        When it is not a profile, or has no testbed.json to describe itself with.
+    """Answers runs as they were recorded, with the noise of that time; `noise` and `seed` are ignored. `directory`: the
+    profile directory. Raises `InputError` when it is not a profile, or has no testbed.json to describe itself with.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -83,9 +74,9 @@ class ReplayTestbed(Testbed):
         self._description = profile.testbed
         self._accelerators = sorted({name for nf in profile.nfs.values() for name in nf.uses})
         self._demands = _bench_demands(profile, self._accelerators)
-        self._recorded = {**_recorded_nfs(profile), **_recorded_benches(profile)}
-        self._co_runs = _recorded_co_runs(profile, self._accelerators)
-        self._co_locations = _recorded_co_locations(profile)
+        self._recorded = _index_nfs(profile) | {load: _measurement(row) for load, row in _bench_rows(profile)}
+        self._co_runs = _index_co_runs(profile, self._accelerators)
+        self._co_locations = _index_co_locations(profile)
 
     def describe(self) -> TestbedDescription:
         return self._description
@@ -100,14 +91,15 @@ class ReplayTestbed(Testbed):
             )
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
-        if (kpps_of := self._co_locations.get(tuple(sorted(map(shown, loads))))) is not None:
+        if (kpps_of := self._co_locations.get(tuple(sorted(map(format_load, loads))))) is not None:
             return Run(tuple(replace(self._alone(load), throughput_kpps=kpps_of[load]) for load in loads))
         if len(loads) > 1 and (kpps := self._co_run_kpps(loads)) is not None:
             first, *others = loads
             competitors = (self._recorded.get(load, Measurement(kpps, Counters())) for load in others)
             return Run((replace(self._alone(first), throughput_kpps=kpps), *competitors))
         raise RunRefused(
-            f"replay of {self._source}: {', '.join(map(shown, loads))}: no such run is recorded; {self._hint(loads)}"
+            f"replay of {self._source}: {', '.join(map(format_load, loads))}: no such run is recorded; "
+            f"{self._hint(loads)}"
         )
 
     def _alone(self, load: Load) -> Measurement:
@@ -119,11 +111,11 @@ class ReplayTestbed(Testbed):
         contention = self._contention(loads[1:])
         if contention is None or not isinstance(loads[0], Workload):
             return None
-        for one in self._co_runs.get(loads[0].nf, ()):
-            if one.workload == loads[0] and np.allclose(
-                one.contention, contention, rtol=MATCHES, atol=0, equal_nan=True
+        for recorded in self._co_runs.get(loads[0].nf, ()):
+            if recorded.workload == loads[0] and np.allclose(
+                recorded.contention, contention, rtol=MATCHING_DIFFERENCE, atol=0, equal_nan=True
             ):
-                return one.throughput_kpps
+                return recorded.throughput_kpps
         return None
 
     def _contention(self, competitors: Sequence[Load]) -> NDArray[np.float64] | None:
@@ -152,16 +144,18 @@ class ReplayTestbed(Testbed):
             )
             sums = zip((*COUNTERS, *self._demand_names()), nearest.contention.tolist(), strict=True)
             summed = ", ".join(f"{name} {value:.6g}" for name, value in sums if value > 0)
-            return f"the nearest recorded is {shown(nearest.workload)} with benches that sum up to {summed}"
+            return f"the nearest recorded is {format_load(nearest.workload)} with benches that sum up to {summed}"
         alone = self._nearest(first)
-        return f"the nearest recorded is {shown(alone)} alone" if alone else f"nothing is recorded of {first.label}"
+        return (
+            f"the nearest recorded is {format_load(alone)} alone" if alone else f"nothing is recorded of {first.label}"
+        )
 
     def _demand_names(self) -> list[str]:
         return [column for name in self._accelerators for column in (service_column(name), rate_column(name))]
 
     def _nearest(self, load: Load) -> Load | None:
         """The recorded load of the same NF or bench whose values differ by the smallest factors."""
-        same = [one for one in self._recorded if type(one) is type(load) and one.label == load.label]
+        same = [other for other in self._recorded if type(other) is type(load) and other.label == load.label]
         return min(same, key=lambda one: _distance(_values(one), _values(load)), default=None)
 
 
@@ -173,22 +167,18 @@ def open_replay(argument: str, timeout: float) -> Testbed:
     return ReplayTestbed(Path(argument))
 
 
-def shown(load: Load) -> str:
+def format_load(load: Load) -> str:
     """A load as messages show it."""
     values = ", ".join(f"{name} {value:g}" for name, value in _values(load).items())
     return f"{load.label} ({values})"
 
 
-def _recorded_nfs(profile: Profile) -> dict[Load, Measurement]:
+def _index_nfs(profile: Profile) -> dict[Load, Measurement]:
     return {
         Workload(nf.name, TrafficProfile.from_mapping(row)): _measurement(row)
         for nf in profile.nfs.values()
         for row in _rows(nf.solo)
     }
-
-
-def _recorded_benches(profile: Profile) -> dict[Load, Measurement]:
-    return {load: _measurement(row) for load, row in _bench_rows(profile)}
 
 
 def _bench_rows(profile: Profile) -> Iterator[tuple[BenchLoad, dict[str, float]]]:
@@ -207,12 +197,12 @@ def _bench_demands(profile: Profile, accelerators: Sequence[str]) -> dict[Load, 
     demands: dict[Load, NDArray[np.float64]] = {}
     for load, row in _bench_rows(profile):
         service = [row.get(service_column(name), math.nan) for name in accelerators]
-        rate = dict(load.parameters).get(RATE, 0.0) or math.nan
+        rate = dict(load.parameters).get(RATE_SETTING, 0.0) or math.nan
         demands[load] = np.array([np.nan_to_num(service), [rate] * len(accelerators)])
     return demands
 
 
-def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, list[RecordedCoRun]]:
+def _index_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, list[RecordedCoRun]]:
     """Per NF, every run with benches; accelerators without columns in a file were not loaded."""
     found: dict[str, list[RecordedCoRun]] = {}
     for nf in profile.nfs.values():
@@ -226,7 +216,7 @@ def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str
                     [row.get(name, 0.0) for name in COUNTERS]
                     + [v for name in accelerators for v in (row.get(service_column(name), 0.0), _rate(row, name))]
                 ),
-                float(row[THROUGHPUT]),
+                float(row[KPPS_COLUMN]),
             )
             for table in tables
             for row in _rows(table)
@@ -234,16 +224,16 @@ def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str
     return found
 
 
-def _recorded_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load, float]]:
+def _index_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load, float]]:
     """The mean throughput of every NF in each recorded co-location, by its sorted loads as text."""
     found: dict[tuple[str, ...], dict[Load, list[float]]] = defaultdict(lambda: defaultdict(list))
     for nf in profile.nfs.values():
-        for _, table in nf.co_locations.groupby(RUN, sort=False) if len(nf.co_locations) else ():
+        for _, table in nf.co_locations.groupby(RUN_COLUMN, sort=False) if len(nf.co_locations) else ():
             rows = _rows(table)
-            members = [Workload(str(row[NF]), TrafficProfile.from_mapping(row)) for row in rows]
-            co_location = found[tuple(sorted(map(shown, members)))]
+            members = [Workload(str(row[NF_COLUMN]), TrafficProfile.from_mapping(row)) for row in rows]
+            co_location = found[tuple(sorted(map(format_load, members)))]
             for member, row in zip(members, rows, strict=True):
-                co_location[member].append(float(row[THROUGHPUT]))
+                co_location[member].append(float(row[KPPS_COLUMN]))
     return {key: {load: fmean(kpps) for load, kpps in co_location.items()} for key, co_location in found.items()}
 
 
@@ -256,7 +246,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, float]]:
 
 
 def _measurement(row: dict[str, float]) -> Measurement:
-    return Measurement(float(row[THROUGHPUT]), Counters.from_mapping({name: row[name] for name in COUNTERS}))
+    return Measurement(float(row[KPPS_COLUMN]), Counters.from_mapping({name: row[name] for name in COUNTERS}))
 
 
 def _values(load: Load) -> dict[str, float]:

@@ -18,13 +18,13 @@ from profiles import InputError
 
 
 def _gpu(name: str) -> Testbed:
-    from profiler.simulated_gpu import GPUS, SimulatedGpu  # loads compiled code, which nobody else needs
+    from profiler.simulated_gpu import SIMULATED_GPUS, SimulatedGpu  # loads compiled code, which nobody else needs
 
-    card, nfs = GPUS[name]
+    card, nfs = SIMULATED_GPUS[name]
     return SimulatedGpu(card=card, nfs=nfs)
 
 
-MACHINES: Mapping[str, Callable[[], Testbed]] = {
+SIMULATED_MACHINES: Mapping[str, Callable[[], Testbed]] = {
     "": SimulatedTestbed,
     "contended": lambda: SimulatedTestbed(card=BLUEFIELD_2_CONTENDED, nfs=CONTENDED_NFS),
     "bluefield-3": lambda: SimulatedTestbed(card=BLUEFIELD_3, nfs=BLUEFIELD_3_NFS),
@@ -39,8 +39,8 @@ NFs, a server with a GPU, and one with another GPU."""
 @TESTBEDS.register("simulated")
 def open_simulated(argument: str, timeout: float) -> Testbed:
     """The simulated machine of that name; no name opens the BlueField-2."""
-    if argument not in MACHINES:
-        *others, last = [f"simulated:{name}" if name else "simulated" for name in MACHINES]
+    if argument not in SIMULATED_MACHINES:
+        *others, last = [f"simulated:{name}" if name else "simulated" for name in SIMULATED_MACHINES]
         message = f"there is no simulated card '{argument}'"
         raise InputError.of("--testbed", message, hint=f"{', '.join(others)} or {last}")
-    return MACHINES[argument]()
+    return SIMULATED_MACHINES[argument]()

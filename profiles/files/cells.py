@@ -9,7 +9,7 @@ from datetime import datetime
 from profiles import Fault
 from profiles.text import number_of
 
-THOUSANDS = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
+THOUSANDS_MARKS = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 """A number whose commas can only be thousands marks where no decimal commas are written: 16,000 but not 0,100."""
 
 DIGITS_AND_MARKS = re.compile(r"[-+]?[\d.,]+ ?%?", re.ASCII)
@@ -17,18 +17,18 @@ DECIMAL_POINT = "write decimals with a point: 0.1"
 WITHOUT_MARKS = "a comma has two meanings here: write 1,500 as 1500 or as 1.5"
 
 TIME_OF_DAY = re.compile(r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?", re.ASCII)
-INSTANT = re.compile(
+INSTANT_FORM = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"([Tt ](?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)((?P=colon)(?P<second>\d\d)([.,](?P<fraction>\d{1,9}))?)?"
     r" ?(?P<zone>[Zz]|[+-]\d\d(:?\d\d)?)?)?",
     re.ASCII,
 )
-NS = 1_000_000_000
+NS_PER_SECOND = 1_000_000_000
 
-SECONDS = "a number of seconds"
-DAY = "a date without a time of day"
-LOCAL = "a time without zone"
-ZONED = "a time with zone"
+SECONDS_KIND = "a number of seconds"
+DAY_KIND = "a date without a time of day"
+LOCAL_TIME_KIND = "a time without zone"
+ZONED_TIME_KIND = "a time with zone"
 ONE_FORM = (
     "write all times and departures in one form: as seconds, or as in 2026-03-01T08:30:00, all with or all without zone"
 )
@@ -36,9 +36,9 @@ TIME_FORMS = "a time is a number of seconds, or as in 2026-03-01T08:30:00 or 202
 WITH_DATE = "write the date, too, as in 2026-03-01T08:30:00: without one, the day of a time is not known"
 
 
-def marked_number_of(text: str) -> float | None:
+def parse_marked_number(text: str) -> float | None:
     """The number that a text is, with or without thousands marks: 16,000; None for all else."""
-    return number_of(text.replace(",", "") if THOUSANDS.fullmatch(text) else text)
+    return number_of(text.replace(",", "") if THOUSANDS_MARKS.fullmatch(text) else text)
 
 
 def share_of(text: str) -> float | None:
@@ -50,28 +50,22 @@ def comma_hint(text: str) -> str | None:
     """What to do about the commas in a text that would be a number without them; None for all else."""
     if "," not in text or not DIGITS_AND_MARKS.fullmatch(text):
         return None
-    return WITHOUT_MARKS if THOUSANDS.fullmatch(text) else DECIMAL_POINT
+    return WITHOUT_MARKS if THOUSANDS_MARKS.fullmatch(text) else DECIMAL_POINT
 
 
 @dataclass(frozen=True)
 class Instant:
-    """A point in time by ISO 8601.
-
-    Parameters
-    ----------
-    ns
-        Nanoseconds, in UTC if the zone is known.
-    form
-        `DAY`, `LOCAL` or `ZONED`.
-    """
+    """A point in time by ISO 8601."""
 
     ns: int
+    """Nanoseconds, in UTC if the zone is known."""
     form: str
+    """`DAY_KIND`, `LOCAL_TIME_KIND` or `ZONED_TIME_KIND`."""
 
 
 def instant_of(text: str) -> Instant | None:
     """The point in time that a text is; None for all else. A date is its midnight."""
-    found = INSTANT.fullmatch(text)
+    found = INSTANT_FORM.fullmatch(text)
     if found is None:
         return None
     year, month, day, hour, minute, second, fraction, zone = found.group(
@@ -85,8 +79,8 @@ def instant_of(text: str) -> Instant | None:
     except ValueError:
         return None
     seconds = 86_400 * at.toordinal() + 3600 * at.hour + 60 * (at.minute - ahead) + at.second
-    form = ZONED if zone else LOCAL if hour else DAY
-    return Instant(seconds * NS + int(fraction.ljust(9, "0") if fraction else 0), form)
+    form = ZONED_TIME_KIND if zone else LOCAL_TIME_KIND if hour else DAY_KIND
+    return Instant(seconds * NS_PER_SECOND + int(fraction.ljust(9, "0") if fraction else 0), form)
 
 
 def _minutes_ahead(zone: str) -> int:
@@ -100,14 +94,8 @@ def _minutes_ahead(zone: str) -> int:
 
 
 class TimeCells:
-    """The times of a file: all are seconds, or all are dates and become seconds from the first one.
-
-    Parameters
-    ----------
-    file
-        For messages.
-    faults
-        What is wrong in the cells is added to them.
+    """The times of a file: all are seconds, or all are dates and become seconds from the first one. `file`: for
+    messages. `faults`: what is wrong in the cells is added to them.
     """
 
     def __init__(self, file: str, faults: list[Fault]) -> None:
@@ -122,7 +110,7 @@ class TimeCells:
         """The time in a cell; None with a fault."""
         instant = instant_of(cell)
         number = number_of(cell) if instant is None else None
-        form = SECONDS if instant is None else instant.form
+        form = SECONDS_KIND if instant is None else instant.form
         if number is None and instant is None:
             self._faults.append(self._not_understood(column, cell, line))
             return None
@@ -136,13 +124,13 @@ class TimeCells:
             return number
         if self._first is None:
             self._first = instant.ns
-        return (instant.ns - self._first) / NS
+        return (instant.ns - self._first) / NS_PER_SECOND
 
     def _other_form(self, column: str, form: str) -> tuple[str, int] | None:
         """A form that was read before, and its line, if the file cannot have both."""
         for name, read in self._forms.items():
             # pandas writes a column of midnights as dates, even beside a column of times without zone
-            agrees = form == read[0] or (name != column and {form, read[0]} == {DAY, LOCAL})
+            agrees = form == read[0] or (name != column and {form, read[0]} == {DAY_KIND, LOCAL_TIME_KIND})
             if not agrees:
                 return read
         return None

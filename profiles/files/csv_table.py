@@ -16,33 +16,24 @@ from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
 
 MOST_ROWS = 1_000_000
-LARGEST = 1e15
+LARGEST_NUMBER = 1e15
 """Above every measurement; arithmetic with larger numbers overflows."""
 
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A table as it is written.
-
-    Parameters
-    ----------
-    name
-        Of the file, for messages.
-    header
-        Column names, without the index that pandas writes.
-    rows
-        Cells without blanks around them, one list per row.
-    lines
-        The line of each row.
-    faults
-        What is wrong in it, collected by those who read its cells.
-    """
+    """A table as it is written."""
 
     name: str
+    """Of the file, for messages."""
     header: list[str]
+    """Column names, without the index that pandas writes."""
     rows: list[list[str]]
+    """Cells without blanks around them, one list per row."""
     lines: list[int]
+    """The line of each row."""
     faults: list[Fault] = field(default_factory=list)
+    """What is wrong in it, collected by those who read its cells."""
 
     def cells(self, column: str) -> list[str]:
         """The cells of a column."""
@@ -50,22 +41,16 @@ class CsvTable:
         return [row[at] for row in self.rows]
 
     def numbers(self, column: str, *, optional: bool = False) -> NDArray[np.float64]:
-        """The numbers of a column, shape (rows,); NaN where a cell is none, which is a fault.
-
-        Parameters
-        ----------
-        column
-            Its name.
-        optional
-            Whether an empty cell is no fault.
+        """The numbers of a column, shape (rows,); NaN where a cell is none, which is a fault. `column`: its name.
+        `optional`: whether an empty cell is no fault.
         """
         values = np.full(len(self.rows), np.nan)
         for row, cell in enumerate(self.cells(column)):
             value = number_of(cell)
-            if value is not None and abs(value) <= LARGEST:
+            if value is not None and abs(value) <= LARGEST_NUMBER:
                 values[row] = value
             elif value is not None:
-                self._fault(row, column, f"{cell} is above {LARGEST:g}")
+                self._fault(row, column, f"{cell} is above {LARGEST_NUMBER:g}")
             elif cell:
                 self._fault(row, column, not_a_number(cell), comma_hint(cell))
             elif not optional:
@@ -90,12 +75,8 @@ def not_a_number(cell: str) -> str:
 
 
 def read_csv_table(source: str, *, without_rows: bool = False) -> CsvTable:
-    """The table in a `.csv` or `.csv.gz` file, or in standard input for `-`.
-
-    Raises
-    ------
-    InputError
-        When it cannot be read, is no CSV, has no header, or has no rows and `without_rows` is false.
+    """The table in a `.csv` or `.csv.gz` file, or in standard input for `-`. Raises `InputError` when it cannot be
+    read, is no CSV, has no header, or has no rows and `without_rows` is false.
     """
     faults: list[Fault] = []
     rows, lines = [], []
@@ -134,5 +115,5 @@ def _header_faults(name: str, header: list[str]) -> list[Fault]:
     if separator := separator_of(header):
         return [Fault(name, 1, None, f"values are separated by {separator!r}, not by commas", DECIMAL_POINT)]
     faults = [Fault(name, 1, None, f"column {at} has no name") for at, one in enumerate(header[1:], 2) if not one]
-    twice = sorted({one for one in header if one and header.count(one) > 1})
+    twice = sorted({column for column in header if column and header.count(column) > 1})
     return faults + [Fault(name, 1, column, "column named twice") for column in twice]

@@ -21,7 +21,7 @@ MOST_DIGITS = 300
 Place = tuple[str | int, ...]
 """Keys and list indices that lead to a value."""
 
-BLANK = re.compile(r"[ \t\n\r]*")
+BLANK_TEXT = re.compile(r"[ \t\n\r]*")
 
 
 def read_model(path: Path, model: type[Model], faults: list[Fault]) -> Model | None:
@@ -35,18 +35,9 @@ def read_model(path: Path, model: type[Model], faults: list[Fault]) -> Model | N
     return None
 
 
-def parsed_json(text: str, file: str, line: int | None = None) -> object:
-    """The content of JSON text; faults name `file`.
-
-    Parameters
-    ----------
-    line
-        Where all of the text is one line of a file: its number.
-
-    Raises
-    ------
-    InputError
-        It is not JSON, holds NaN or an infinity, or names a key twice.
+def parse_json(text: str, file: str, line: int | None = None) -> object:
+    """The content of JSON text; faults name `file`. `line`: where all of the text is one line of a file: its number.
+    Raises `InputError` it is not JSON, holds NaN or an infinity, or names a key twice.
     """
     try:
         return json.loads(text, parse_int=_whole, parse_constant=_not_finite, object_pairs_hook=_keys_once)
@@ -67,7 +58,7 @@ def parsed_json(text: str, file: str, line: int | None = None) -> object:
 
 
 def lines_of(text: str) -> dict[Place, int]:
-    """The line of each value of JSON text that `parsed_json` takes, by the keys and indices that lead to it."""
+    """The line of each value of JSON text that `parse_json` takes, by the keys and indices that lead to it."""
     lines: dict[Place, int] = {}
     _walk(text, 0, (), lines, json.JSONDecoder())
     return lines
@@ -133,6 +124,6 @@ def _walk(text: str, at: int, place: Place, lines: dict[Place, int], decoder: js
 
 
 def _past_blank(text: str, at: int) -> int:
-    found = BLANK.match(text, at)
+    found = BLANK_TEXT.match(text, at)
     assert found is not None
     return found.end()

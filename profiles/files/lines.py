@@ -17,7 +17,7 @@ from profiles import InputError
 STDIN = "-"
 LONGEST_LINE = 65_536
 
-GZIP = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = "\ufeff"
 Readable: TypeAlias = "io.BufferedReader[Any] | gzip.GzipFile"
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -25,39 +25,19 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True)
 class LineLimit:
-    """How many lines a file may have after its header.
-
-    Parameters
-    ----------
-    most
-        Lines.
-    noun
-        What a line is, for messages: `arrivals`.
-    hint
-        What to do about too many.
-    """
+    """How many lines a file may have after its header."""
 
     most: int
     noun: str
+    """What a line is, for messages: `arrivals`."""
     hint: str | None = None
+    """What to do about too many."""
 
 
 def open_lines(source: str | TextIO, stack: ExitStack, limit: LineLimit) -> tuple[str, Iterator[str]]:
-    """The name of a source for messages, and its lines, without byte order mark.
-
-    Parameters
-    ----------
-    source
-        A path of a plain or gzipped file, `-` for standard input, or an open text file.
-    stack
-        Closes what is opened.
-    limit
-        Of the lines.
-
-    Raises
-    ------
-    InputError
-        Here or while lines are read: the file cannot be read, is no text, or exceeds a limit.
+    """The name of a source for messages, and its lines, without byte order mark. `source`: a path of a plain or gzipped
+    file, `-` for standard input, or an open text file. `stack`: closes what is opened. `limit`: of the lines. Raises
+    `InputError` here or while lines are read: the file cannot be read, is no text, or exceeds a limit.
     """
     if not isinstance(source, str):
         return str(getattr(source, "name", "<text>")), iter(source)
@@ -65,7 +45,7 @@ def open_lines(source: str | TextIO, stack: ExitStack, limit: LineLimit) -> tupl
     try:
         file = io.BufferedReader(sys.stdin.buffer if source == STDIN else io.FileIO(source))  # type: ignore[type-var]
         stack.callback(file.detach if source == STDIN else file.close)
-        compressed = file.peek(2)[:2] == GZIP
+        compressed = file.peek(2)[:2] == GZIP_MAGIC
     except OSError as error:
         raise InputError.of(name, error.strerror or str(error)) from error
     return name, _lines(stack.enter_context(gzip.open(file)) if compressed else file, name, limit, stack)
@@ -111,4 +91,4 @@ def _in_utf_8(file: Readable, stack: ExitStack) -> Callable[[int], bytes]:
 
 def separator_of(header: Sequence[str]) -> str | None:
     """What separates the columns of a header instead of commas; None where commas do."""
-    return next((one for one in (";", "\t", "|") if len(header) == 1 and one in header[0]), None)
+    return next((separator for separator in (";", "\t", "|") if len(header) == 1 and separator in header[0]), None)

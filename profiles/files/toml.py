@@ -16,31 +16,21 @@ from pydantic_core import ErrorDetails
 from profiles import Fault, InputError
 from profiles.faults import suggestion
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 LARGEST_FILE = 10_000_000
 
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
-    """The text of a file, and its contents.
-
-    Raises
-    ------
-    InputError
-        When it cannot be read, is not UTF-8 (with or without byte order mark), or not TOML; with the line.
+    """The text of a file, and its contents. Raises `InputError` when it cannot be read, is not UTF-8 (with or without
+    byte order mark), or not TOML; with the line.
     """
     text = read_text(path, LARGEST_FILE)
-    return text, parsed_toml(text, str(path))
+    return text, parse_toml(text, str(path))
 
 
-def parsed_toml(text: str, name: str) -> dict[str, Any]:
-    """The contents of a file's text.
-
-    Raises
-    ------
-    InputError
-        When it is not TOML; with the line.
-    """
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """The contents of a file's text. Raises `InputError` when it is not TOML; with the line."""
     try:
         return tomllib.loads(text)
     except RecursionError as error:
@@ -114,7 +104,7 @@ def validate_toml(
         for reported in _without_consequences(error.errors(include_url=False)):
             path, known = _follow(model, reported)
             hint = suggestion(str(path[-1]), known) if reported["type"] == "extra_forbidden" else None
-            wrong[reword(path, reported) or WrongKey(path, worded(reported), hint)] = None
+            wrong[reword(path, reported) or WrongKey(path, word_fault(reported), hint)] = None
         raise InputError(locate_faults(name, text, wrong)) from error
 
 
@@ -164,17 +154,11 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
 # The line of each key of a TOML file, by its path.
 
 
-PART = re.compile(r"""\s*(?:"([^"\n]*)"|'([^'\n]*)'|([\w-]+))\s*(\.)?""")
+KEY_PART = re.compile(r"""\s*(?:"([^"\n]*)"|'([^'\n]*)'|([\w-]+))\s*(\.)?""")
 
 
 class TomlLines:
-    """Where the keys of a TOML file stand.
-
-    Parameters
-    ----------
-    text
-        A valid file.
-    """
+    """Where the keys of a TOML file stand. `text`: a valid file."""
 
     def __init__(self, text: str) -> None:
         self._lines: dict[tuple[Key, ...], int] = {}
@@ -213,7 +197,7 @@ class TomlLines:
 def _parts(text: str, *, assigned: bool = False) -> list[str]:
     """The parts of a dotted key; empty where the text is none, or no `=` follows and one should."""
     parts, at = [], 0
-    while found := PART.match(text, at):
+    while found := KEY_PART.match(text, at):
         parts.append(next(part for part in found.groups()[:3] if part is not None))
         at = found.end()
         if not found[4]:

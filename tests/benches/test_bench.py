@@ -1,7 +1,8 @@
-"""Benchmarks by name, with options of their own."""
+"""Benchmarks by name, with options of their own; production, racks and shards at small size."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import pandas as pd
@@ -10,6 +11,19 @@ import typer
 
 from benches import __main__ as program
 from benches import bench
+from benches.production import Play, drift_row, lie_rows, steady_row
+from benches.racks import run
+from benches.shards import BETTER_OF_TWO, IN_TURN, RANDOM, EnginePool, Pools
+from experiments.lemur.methodology.brute_force import BruteForce
+from placer.fleet.engine import Engine
+from placer.fleet.what_if import WhatIf
+from placer.inputs.production import SLA_PROMISED
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
+from placer.rack.place import best_plan
+from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from profiles import Workload
+from tests.placer.rack import lemur
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +67,96 @@ def test_what_is_not_known_is_refused(arguments: Sequence[str], fault: str, caps
     shown = capsys.readouterr()
     assert getattr(ended.value, "exit_code", None) == 2 or getattr(ended.value, "code", None) == 2
     assert fault in shown.err and shown.out == ""
+
+
+@pytest.fixture(scope="module")
+def play() -> Play:
+    """Sixty arrivals at a given risk, by the recorded models."""
+    return Play("simulated", None, 60, 0, [], risk=0.3)
+
+
+@pytest.mark.long
+def test_a_drifting_nf_is_compared_with_models_corrected_by_hand(play: Play) -> None:
+    """NICs in percent of those by hand; every arrival is measured after."""
+    row = drift_row(play, "drift", SLA_PROMISED, play.nfs[0])
+    assert (row["testbed"], row["case"], row["nf"]) == ("simulated", "drift", play.nfs[0])
+    assert isinstance(row["nics"], int) and isinstance(row["nics_by_hand"], int)
+    assert row["more_nics_pct"] == pytest.approx(100 * (row["nics"] / row["nics_by_hand"] - 1), abs=0.01)
+    assert row["measurements"] == 60
+
+
+@pytest.mark.long
+def test_without_drift_there_is_no_fleet_by_hand(play: Play) -> None:
+    """Only feedback and none are compared."""
+    row = steady_row(play)
+    assert {"without_pct", "pct", "repeated"} <= set(row) and "nics_by_hand" not in row
+
+
+@pytest.mark.long
+def test_every_lie_is_compared_with_honest_readings() -> None:
+    """Of the same fleet."""
+    few = Play("simulated", None, 20, 0, [], risk=0.3)
+    rows = list(lie_rows(few))
+    assert [row["case"] for row in rows] == ["outliers", "unsaturated", "liar, half", "liar, more", "all"]
+    assert len({row["honest_pct"] for row in rows}) == len({row["nics_honest"] for row in rows}) == 1
+
+
+@pytest.mark.parametrize("delta", [0.5, 2])
+@pytest.mark.parametrize("numbers", [(1, 3), (2, 3)])
+def test_the_brute_force_finds_the_optimum(numbers: tuple[int, ...], delta: float) -> None:
+    """Tried over all patterns, it is as good as the search."""
+    chains, rack = lemur.chains(numbers, delta), lemur.rack()
+    found = BruteForce(chains, rack).fast(60)
+    assert (found.tried, found.all_seconds) == (found.patterns, found.seconds)
+    assert found.marginal == pytest.approx(best_plan(chains, rack).marginal_mbps, rel=1e-9)
+
+
+def test_programs_for_each_allocation_give_nothing_else() -> None:
+    """Of the patterns that were drawn, the best is at most the optimum, and the time for all is extrapolated."""
+    force = BruteForce(lemur.chains((3,), 0.5), lemur.rack())
+    found = force.published(0.2)
+    assert found.marginal == pytest.approx(force.fast(60).marginal)
+    assert found.all_seconds == pytest.approx(found.seconds * 4 / found.tried)
+
+
+def test_infeasible_chains_have_no_optimum() -> None:
+    assert BruteForce(lemur.chains((3,), 20), lemur.rack()).fast(60).marginal is None
+
+
+@pytest.mark.long
+def test_the_table_has_plans_brute_forces_and_replans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With three servers; the gap is 0, and three times the least rate takes one move."""
+    monkeypatch.setattr("benches.racks.SERVERS", (3,))
+    monkeypatch.setattr("benches.racks.SETS", ("13",))
+    table = run(largest=3, brute=2.0)
+    assert list(table["method"]) == ["placer", "brute force, vectorised", "brute force", "placer", "replan", "replan"]
+    assert list(table["gap_pct"])[3:] == [0, 0, 0]
+    assert list(table["moves"])[4:] == [0, 1]
+    assert table["same_optimum"][1] == "yes"
+
+
+def pool(nics: int = 1) -> EnginePool:
+    """So many toy NICs, each of which takes two of `d`."""
+    kinds = catalogue((nics, 1.0)).kinds
+    engine = Engine(Fleet(kinds), [ToyOracle()])
+    return EnginePool(engine, WhatIf(engine))
+
+
+def tenant(number: int) -> Tenant:
+    """An instance of `d`."""
+    return Tenant(str(number), Workload("d", TRAFFIC), Sla(max_drop=0.9))
+
+
+@pytest.mark.parametrize("way", [BETTER_OF_TWO, RANDOM, IN_TURN])
+def test_an_arrival_is_rejected_only_where_all_pools_refuse_it(way: str) -> None:
+    """Three NICs in three pools take six; with one try each, a pool that is full ends the search."""
+    pools = Pools([pool() for _ in range(3)], way, random.Random(0), tries=3)
+    assert [pools.place(tenant(number)) is not None for number in range(7)] == [True] * 6 + [False]
+    assert pools.in_use == [1, 1, 1]
+
+
+def test_an_arrival_goes_where_no_nic_has_to_be_opened() -> None:
+    """The second of two goes to the NIC of the first, whichever pool that is."""
+    for seed in range(10):
+        pools = Pools([pool(), pool()], BETTER_OF_TWO, random.Random(seed), tries=2)
+        assert pools.place(tenant(1)) is pools.place(tenant(2))

@@ -7,8 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from benches.chain_common_costs import CommonCosts
-from benches.chain_family import ChainFamily, ChainRun
+from benches.chain_family import ChainFamily, ChainRun, CommonCosts
 from predictor.chains.placed_chain import PlacedChain, StageEffect
 from predictor.chains.profiled_nf import ProfiledNf
 from tests.benches.hosts import NFS, NULL, Host

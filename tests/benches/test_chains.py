@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 
 from benches import chain_accuracy, chains
+from benches.chain_accuracy import costs_of_chains
 from benches.chain_campaign import FULL, CampaignSize, alone, beside_a_ring, chosen_functions, measure
 from benches.chain_campaign import chains as chains_of
-from benches.chain_direct import costs_of_chains
 from benches.chain_settings import MeasuredSetting, MeasuredSingles
 from experiments.registry import Setting
 from experiments.vnf_chains.methodology import loads
 from predictor.chains.placed_chain import PlacedChain
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SERVER_NFS, SimulatedServer
-from profiler.simulated.chain_demand import DENIED, NfParameter, StageSpec
+from profiler.simulated.chain_demand import DENIED_PARAMETER, NfParameter, StageSpec
 from profiles import ChainLoad, InputError, TrafficProfile
 
 SMALL = CampaignSize(functions=4, pairs=12, triples=3, pipelines=3, traffics=1, rounds=3)
@@ -48,7 +48,7 @@ def test_all_pairs_and_as_many_triples_and_pipelines_are_measured() -> None:
 
 def test_a_function_that_drops_everything_is_in_no_chain(tmp_path: Path) -> None:
     """What would be behind it has no packets; a message says so."""
-    wall = StageSpec("Wall", 100, parameters={DENIED: NfParameter(0, 100, 100)})
+    wall = StageSpec("Wall", 100, parameters={DENIED_PARAMETER: NfParameter(0, 100, 100)})
     said: list[str] = []
     with small_server(wall) as server, ChainRounds(server, tmp_path / "out") as rounds:
         found = chosen_functions(rounds, ["ACL", "Wall", "NAT", "LB"], 4, said.append)
@@ -58,8 +58,8 @@ def test_a_function_that_drops_everything_is_in_no_chain(tmp_path: Path) -> None
 
 def test_rising_loads_are_measured_into_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two runs at least, since one trains and the others judge; experiments read what was written."""
-    monkeypatch.setattr(loads, "PAIRS", (("ACL", "Match"),))
-    monkeypatch.setattr(chains, "STEP", 50_000.0)
+    monkeypatch.setattr(loads, "NF_PAIRS", (("ACL", "Match"),))
+    monkeypatch.setattr(chains, "FLOW_STEP", 50_000.0)
     table = chains.run(out=tmp_path, part="loads", rounds=1)
     assert set(table["chain"]) == {"ACL", "Match", "ACL-Match", "Match-ACL"}
     assert (table["loads"] == 2).all() and (table["runs"] == 4).all()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from placer.rack.compiler.execute import executed, find_programs
+from placer.rack.compiler.execute import execute_rack, find_programs
 from placer.rack.files.plan_file import read_plan
 from profiles import InputError
 from tests.examples.test_examples import EXAMPLES
@@ -81,5 +81,5 @@ def test_the_packet_that_the_docs_follow_leaves_as_they_show(
         bytes.fromhex("".join(re.findall(r"^  [0-9a-f]{4}  ([0-9a-f ]{47})", hop, re.MULTILINE)))
         for hop in capsys.readouterr().out.split("\n\n")
     ]
-    executed(folder / "lemur", write_capture(tmp_path / "in.pcap", hops[:1]), tmp_path / "out.pcap")
+    execute_rack(folder / "lemur", write_capture(tmp_path / "in.pcap", hops[:1]), tmp_path / "out.pcap")
     assert read_capture(tmp_path / "out.pcap") == [hops[5]]

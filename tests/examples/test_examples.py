@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import runpy
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,3 +53,89 @@ def test_an_example_runs_in_an_empty_folder(
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(EXAMPLES / name))
     assert PRINTED[name] in capsys.readouterr().out
+
+
+REPO = Path(__file__).parents[2]
+EXTEND = REPO / "examples" / "extend"
+PACKAGES = ("experiments", "placer", "predictor", "profiler", "profiles", "traces")
+ROOMS = {
+    "half_full.py": "placer/strategies",
+    "linear_drop.py": "predictor/predictors",
+    "formula.py": "profiler/testbeds",
+}
+
+
+CONFORMS = (
+    "from placer.strategies import STRATEGIES\n"
+    "from placer.testing import check_predictor, check_strategy, check_testbed\n"
+    "check_strategy(STRATEGIES['half-full'])\ncheck_predictor('linear-drop')\ncheck_testbed('formula:0.2')\n"
+)
+"""The kit that their page recommends."""
+
+SCRIPT = """
+import contextlib, io, json, sys
+from placer.cli import main
+ended = []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["placer", *arguments]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            main()
+        except SystemExit as stopped:
+            ended.append([stopped.code or 0, out.getvalue(), err.getvalue()])
+exec(json.loads(sys.stdin.read()))
+print(json.dumps(ended))
+"""
+"""Runs commands one after the other, then checks; prints how the commands ended."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the packages, with every example copied into its room and no other edit."""
+    folder = tmp_path_factory.mktemp("project")
+    for package in PACKAGES:
+        shutil.copytree(REPO / package, folder / package, ignore=_not_machine_code)
+    for file, room in ROOMS.items():
+        shutil.copy(EXTEND / file, folder / room)
+    return folder
+
+
+def _not_machine_code(folder: str, names: list[str]) -> list[str]:
+    """What caches hold beside machine code, which takes a minute to compile again."""
+    cache = Path(folder).name == "__pycache__"
+    return [name for name in names if cache and not name.endswith((".nbi", ".nbc"))]
+
+
+def test_every_example_has_a_room() -> None:
+    assert {path.name for path in EXTEND.glob("*.py")} == set(ROOMS)
+
+
+@pytest.mark.long
+def test_a_profile_a_predictor_and_a_plan_come_from_three_copied_files(project: Path, tmp_path: Path) -> None:
+    """The testbed is profiled, the predictor trained on that, and the strategy compared on both.
+
+    Hints list what is in the rooms, and all three conform; one process does it all.
+    """
+    trace, models = tmp_path / "arrivals.csv", tmp_path / "models"
+    trace.write_text(
+        "id,time,nf,sla_drop\n" + "".join(f"{i},{i},{nf},0.1\n" for i, nf in enumerate(["Forwarder", "Counter"] * 8))
+    )
+    strategies = ("--strategy", "half-full", "--strategy", "contention-aware", "--strategy", "optimal")
+    commands = [
+        ("profile", "--testbed", "formula", "--out", tmp_path / "profile", "--quota", 60, "--quiet"),
+        ("train", tmp_path / "profile", "--out", models, "--predictor", "linear-drop"),
+        ("run", trace, "--models", models, "--testbed", "formula", "--format", "json", "--quiet", *strategies),
+        ("run", trace, "--strategy", "half-ful"),
+    ]
+    given = json.dumps([list(map(str, command)) for command in commands])
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, given], input=json.dumps(CONFORMS), cwd=project, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    *succeeded, misspelt = json.loads(done.stdout)
+    assert [status for status, _, _ in succeeded] == [0, 0, 0], succeeded
+    rows = {(row["strategy"], row["predictor"]): row for row in json.loads(succeeded[2][1])["strategies"]}
+    assert rows["half-full", None]["nics"] == 8  # two NFs of two cores on eight
+    assert rows["contention-aware", "linear-drop"]["nics"] < 8
+    assert rows["optimal", None]["sla_violations_pct"] == 0
+    assert misspelt[0] == 2 and "did you mean half-full?" in misspelt[2]

@@ -15,31 +15,31 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import (
+    CannotRun,
     Experiment,
     Outcome,
+    Paper,
     Result,
     Setting,
     all_experiments,
     as_text,
     find_experiment,
+    page_of_outcomes,
     write_index,
     write_result,
 )
 from experiments.data_planes import PAPER as DATA_PLANES
 from experiments.grus import PAPER as GRUS
 from experiments.lemur import PAPER as LEMUR
-from experiments.methodology.accuracy import METRICS, PUBLISHED
+from experiments.methodology.accuracy import ACCURACY_METRICS, PUBLISHED_PREFIX
 from experiments.registry import experiment
-from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur import HARDWARE_CARD, PAPER, SIMULATED_CARD
 from experiments.tomur.methodology import synthetic_nfs
-from experiments.tomur.methodology.bluefield2 import MISSING
+from experiments.tomur.methodology.bluefield2 import MISSING_NOTE
 
 NOWHERE = Path("nowhere")
 TINY = Setting(scale=0.02, measurements=NOWHERE)
-NAMES = [
-    *(f"table{number}" for number in (2, 3, 4, 5, 7, 11, 12)),
-    *(f"figure{number}" for number in range(1, 8)),
-]
+NAMES = [*(f"table{number}" for number in (2, 3, 4, 5, 7, 11, 12)), *(f"figure{number}" for number in range(1, 8))]
 QUICK = ("table3", "table12", "figure4", "figure6")
 """The small cases of `make test`: a table of errors with measurements and one without, and two figures."""
 EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in NAMES]
@@ -59,7 +59,7 @@ def quick_training() -> Iterator[None]:
     Predictors are as they are: models of the recorded profiles may be trained here, for other tests, too.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(synthetic_nfs, "QUOTA", 100)
+        patch.setattr(synthetic_nfs, "RUNS_PER_NF", 100)
         patch.setattr(synthetic_nfs, "_cached", {})
         yield
 
@@ -114,7 +114,7 @@ def test_a_table_has_published_numbers_verdicts_and_both_testbeds(name: str, res
     assert "verdict" in result.table
     published = [column for column in result.table if column.startswith("published")]
     assert result.table[published].notna().any(axis=None)
-    assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED, HARDWARE]
+    assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED_CARD, HARDWARE_CARD]
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -129,8 +129,8 @@ def test_tables_of_errors_have_the_three_metrics(name: str, results: Results) ->
     """MAPE and both accuracies; ours are complete, and each has a column of published numbers."""
     table = results(name)[1].table
     assert {"nf", "predictor", "testbed", "runs"} <= set(table)
-    assert table[list(METRICS)].notna().all(axis=None)
-    assert all(PUBLISHED + metric in table for metric in METRICS)
+    assert table[list(ACCURACY_METRICS)].notna().all(axis=None)
+    assert all(PUBLISHED_PREFIX + metric in table for metric in ACCURACY_METRICS)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -183,7 +183,7 @@ def test_the_text_has_dashes_for_unpublished_numbers(results: Results) -> None:
     """An unknown number is a dash; the reason for missing runs is below the table."""
     text = as_text(*results("table3"))
     assert text.startswith("Tomur, table3: ")
-    assert f"Testbed: {MISSING}\n" in text
+    assert f"Testbed: {MISSING_NOTE}\n" in text
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -195,7 +195,7 @@ def test_missing_measurements_are_reported_at_once() -> None:
     """The message comes while the experiment runs, not only with the result."""
     messages: list[str] = []
     find_experiment("table3").run(Setting(scale=0.02, measurements=NOWHERE, say=messages.append))
-    assert MISSING in messages
+    assert MISSING_NOTE in messages
 
 
 def test_two_experiments_cannot_have_the_same_name() -> None:
@@ -253,3 +253,44 @@ def largest_file(limit: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+PAPERS = Paper("One", "One: A Paper", "Doe et al."), Paper("Two", "Two: Another", "Roe et al.")
+
+
+def unused(setting: Setting) -> Result:
+    """Never called: the outcomes are given."""
+    raise CannotRun("unused")
+
+
+@pytest.fixture()
+def outcomes(tmp_path: Path) -> list[Outcome]:
+    """A result of the first paper and a skipped experiment of the second; the plot is in `tmp_path`."""
+    table = pd.DataFrame({"nf": ["NAT"], "published_mape_pct": [1.0], "solo_kpps": [2.0], "verdict": ["differs"]})
+    result = Result(table, ("Card: all runs.",), lambda figure: None, ("Invented.",))
+    ran, skipped = (Experiment(paper, f"table{paper.name}", "A title", unused) for paper in PAPERS)
+    write_result(ran, result, tmp_path)
+    return [Outcome(ran, result), Outcome(skipped, reason="no card is available")]
+
+
+def test_the_title_names_every_paper(outcomes: list[Outcome], tmp_path: Path) -> None:
+    """The summary cites them in full."""
+    page = page_of_outcomes(outcomes, Setting(), tmp_path)
+    assert page.title == "One, Two: reproduced tables and figures"
+    assert "Papers: One: A Paper (Doe et al.); Two: Another (Roe et al.)." in page.summary[-1]
+
+
+def test_the_summary_counts_rows_worse_or_different(outcomes: list[Outcome], tmp_path: Path) -> None:
+    """One of one row differs, and one of two experiments ran."""
+    summary = page_of_outcomes(outcomes, Setting(), tmp_path).summary[0]
+    assert summary.startswith("1 of 2 experiments ran. Rows that are worse than published or different: 1 of 1.")
+
+
+def test_a_section_has_headings_with_units_and_notes(outcomes: list[Outcome], tmp_path: Path) -> None:
+    """Column names become headings; testbeds come before the notes; a skipped experiment gives its reason."""
+    _, ran, skipped = page_of_outcomes(outcomes, Setting(), tmp_path).sections
+    assert ran.table is not None
+    assert list(ran.table) == ["NF", "published MAPE, %", "solo, kpps", "verdict"]
+    assert ran.notes == ("Testbed: Card: all runs.", "Invented.")
+    assert skipped.title == "Two, tableTwo"
+    assert "Skipped: no card is available" in repr(skipped)

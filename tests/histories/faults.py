@@ -21,13 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.histories.log_audit import faults_of_log
+from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY
 from tests.postgres import Cluster, cluster
 
 REPO = Path(__file__).parents[2]
@@ -49,8 +50,6 @@ SHOWN = 3_000
 
 @dataclass
 class Study:
-    """What happened."""
-
     folder: Path
     operations: int
     seed: int
@@ -67,7 +66,6 @@ class Study:
     ends: list[str] = field(default_factory=list)
 
     def start_all(self) -> None:
-        """Start the services."""
         self.state = str(self.folder / "s.db") if self.cluster is None else self.cluster.database()
         for number in range(self.agents):
             with socket.socket() as free:
@@ -76,14 +74,12 @@ class Study:
             self.processes.append(self.start(number))
 
     def start(self, number: int) -> subprocess.Popen[bytes]:
-        """Start one service."""
         command = [sys.executable, "-m", "tests.histories.toy_server", self.state, str(self.ports[number])]
         arguments = [*command, *([self.flaw] if self.flaw else [])]
         with (self.folder / f"agent-{number}.log").open("wb") as log:
             return subprocess.Popen(arguments, cwd=REPO, stderr=log)
 
     def end_all(self) -> None:
-        """Kill the services."""
         for process in self.processes:
             process.kill()
             process.wait()
@@ -131,7 +127,6 @@ class Study:
                 self.processes[number] = self.start(number)
 
     async def client(self, number: int) -> None:
-        """Send requests until there are enough."""
         draw = random.Random(self.seed * 1000 + number)
         connections = [Connection(port) for port in self.ports]
         for count in range(self.operations):
@@ -141,7 +136,8 @@ class Study:
             identity = f"{generation}-{draw.randrange(SHARED)}"
             event = {"event": draw.choice(("arrive", "arrive", "depart", "where")), "id": identity}
             if event["event"] == "arrive":
-                event |= {"nf": "abcd"[hash_of(identity) % 4], "sla_drop": 0.9}  # type: ignore[dict-item]
+                # a number that is the same in every process
+                event |= {"nf": "abcd"[sum(map(ord, identity)) % 4], "sla_drop": 0.9}  # type: ignore[dict-item]
             await self._send(connections, draw, number, f"{number}-{count}", event)
         for connection in connections:
             connection.close()
@@ -220,11 +216,6 @@ def status_of(event: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     return {"status": answer["status"], "nic": answer.get("nic") or ""}
 
 
-def hash_of(text: str) -> int:
-    """A number that is the same in every process."""
-    return sum(map(ord, text))
-
-
 def run(
     folder: Path, operations: int, faults: int, seed: int = 0, flaw: str = "", agents: int = 1,
     server: Cluster | None = None,
@@ -259,7 +250,6 @@ def check(history: Path) -> tuple[bool, str]:
 
 
 def main() -> None:
-    """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--operations", type=int, default=1_000_000)
     parser.add_argument("--faults", type=int, default=200)
@@ -282,3 +272,42 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+CORES_OF_NIC = 8
+
+
+def faults_of_log(address: str) -> list[str]:
+    """Gaps, moves from where an instance is not, NICs that held too much, and tables that differ at the end."""
+    import psycopg
+
+    with psycopg.connect(address) as connection:
+        log = connection.execute("SELECT number, event, answer FROM log ORDER BY number").fetchall()
+        tables = dict(connection.execute("SELECT id, nic FROM tenants").fetchall())
+        ((head,),) = connection.execute("SELECT number FROM head").fetchall()
+        ((too_many,),) = connection.execute("SELECT count(*) FROM kinds WHERE used > count").fetchall()
+    faults = [] if [row[0] for row in log] == list(range(1, head + 1)) else ["numbers have gaps"]
+    faults += ["more NICs than there are"] * too_many
+    where: dict[str, str] = {}
+    loads: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
+    for number, event, answer in log:
+        given = json.loads(event)
+        for move in json.loads(answer)["moves"]:
+            if where.pop(move["id"], None) != move["from"]:
+                faults.append(f"event {number}: {move['id']} was not on {move['from']}")
+            loads[move["from"]].pop(move["id"], None)
+            if move["to"] is not None:
+                where[move["id"]] = move["to"]
+                loads[move["to"]][move["id"]] = given["nf"], given["sla_drop"]
+                if not _fits(list(loads[move["to"]].values())):
+                    faults.append(f"event {number}: {move['to']} holds too much")
+    if where != tables:
+        faults.append("the tables are not what the log leads to")
+    return faults
+
+
+def _fits(tenants: list[tuple[str, float]]) -> bool:
+    pressure = sum(NF_PRESSURE[nf] for nf, _ in tenants)
+    drops = [(NF_SENSITIVITY[nf] * (pressure - NF_PRESSURE[nf]), allowed) for nf, allowed in tenants]
+    enough = sum(CORES_BY_NF[nf] for nf, _ in tenants) <= CORES_OF_NIC
+    return enough and all(min(drop, 0.99) <= allowed + 1e-9 for drop, allowed in drops)

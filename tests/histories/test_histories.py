@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.histories.faults import check, run
-from tests.histories.log_audit import faults_of_log
+from tests.histories.faults import check, faults_of_log, run
 from tests.postgres import cluster, needs_postgres
 
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go")

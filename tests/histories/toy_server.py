@@ -12,19 +12,18 @@ from typing import Any
 
 from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
-from placer.fleet.service.http.server import ServerSettings, bound_to, make_writer, serve_http
+from placer.fleet.service.http.server import ServerSettings, bind_socket, make_writer, serve_http
 from placer.fleet.state.open_state import is_address, open_state
 from placer.fleet.state.saved import KeptAnswers, SavedState
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 
 NICS = 40
 KINDS = catalogue((NICS, 1.0)).kinds
 
 
 def main(path: str, port: str, flaw: str = "") -> None:
-    """Serve until killed."""
     if flaw == "forgets-keys":
         forgetful: Any = KeptAnswers
         forgetful.find = lambda self, key: None
@@ -37,16 +36,16 @@ def main(path: str, port: str, flaw: str = "") -> None:
         if flaw == "answers-early":
             committed: Any = state
             committed.commit = lambda: None
-        writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
         settings = ServerSettings(port=int(port))
-        with bound_to(settings) as listening:
+        with bind_socket(settings) as listening:
             serve_http(writer, WhatIf(engine), settings, listening)
 
 
 def _meet(state: SavedState, flaw: str) -> None:
     """Let the agent prefer no NICs; with the flaw, let it not compare versions."""
     from placer.fleet.state.postgres.connection import run
-    from placer.fleet.state.postgres.schema import COMMIT
+    from placer.fleet.state.postgres.schema import CREATE_COMMIT
     from placer.fleet.state.postgres.state import SharedState
     from placer.model.pools import WHOLE_POOL
 
@@ -54,7 +53,7 @@ def _meet(state: SavedState, flaw: str) -> None:
     pools.pool = property(lambda self: WHOLE_POOL, lambda self, pool: None)
     assert isinstance(state, SharedState)
     if flaw == "forgets-versions":
-        function = COMMIT.format(compare="").split("CREATE FUNCTION placer_write")[0]
+        function = CREATE_COMMIT.format(compare="").split("CREATE FUNCTION placer_write")[0]
         state.agreement.link.attempt(lambda one: run(one, function.replace("CREATE", "CREATE OR REPLACE", 1)))
 
 

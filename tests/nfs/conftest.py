@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.testbeds.host import BUILD, find_program
+from profiler.testbeds.host import BUILD_COMMAND, find_program
 from profiles import InputError
 from tests.nfs.builds import SANITIZE, build_sanitized, require
 
@@ -17,7 +17,7 @@ def program() -> Path:
     try:
         return find_program()
     except InputError:
-        pytest.skip(f"the host testbed is not built: `{BUILD}` builds it")
+        pytest.skip(f"the host testbed is not built: `{BUILD_COMMAND}` builds it")
 
 
 @pytest.fixture(scope="session")

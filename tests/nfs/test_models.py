@@ -13,9 +13,9 @@ from tests.nfs.captures import write_capture
 from tests.nfs.comparison import PROGRAM, FramesByTime, compare, model_of
 from tests.reference.nfs import nf_models
 from tests.reference.nfs.headers import internet_checksum, ipv4_header, read_headers, update_checksum
+from tests.reference.nfs.lb import SipHash
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
 from tests.reference.nfs.scans import find_matches, rules
-from tests.reference.nfs.siphash import SipHash
 from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
 
 MILLION = 1_000_000

@@ -10,7 +10,7 @@ import pytest
 
 from placer.inputs import models
 from predictor import Models
-from predictor.model_folder import MANIFEST
+from predictor.model_folder import MANIFEST_FILE
 
 PLAIN = """
 seed = 4
@@ -42,7 +42,7 @@ def loaded() -> Iterator[None]:
         return load(folder)
 
     def load_models(folder: Path) -> Models:
-        manifest = Path(folder) / MANIFEST
+        manifest = Path(folder) / MANIFEST_FILE
         return load_once(folder, manifest.stat().st_mtime_ns) if manifest.exists() else load(folder)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -16,7 +16,7 @@ import placer
 from placer.api import in_python
 from placer.run import RunRequest
 from profiles import InputError
-from profiles.shown import LONGEST
+from profiles.shown import LONGEST_TEXT
 
 FILE = Path(__file__).parents[2] / "traces" / "arrivals-500.csv"
 
@@ -50,7 +50,7 @@ class TestShown:
         assert {"Comparison", "Evaluation", "Plan", "BoundedPlan", "Catalogue", "Models", "NfModel"} <= {
             type(thing).__name__ for thing in ours
         }
-        assert {type(thing).__name__: len(repr(thing)) for thing in ours if len(repr(thing)) > LONGEST} == {}
+        assert {type(thing).__name__: len(repr(thing)) for thing in ours if len(repr(thing)) > LONGEST_TEXT} == {}
 
     def test_a_result_is_shown_as_the_command_prints_it(self, result: placer.PlacementResult) -> None:
         """Rows, and the plan in a sentence: there is one strategy to choose from, so it is no recommendation."""
@@ -64,7 +64,7 @@ class TestShown:
         """A result of fifty plans does not exceed a page either."""
         many = replace(result.comparison, evaluations=result.comparison.evaluations * 25)
         text = repr(placer.PlacementResult(many))
-        assert len(text) <= LONGEST and text.endswith("\n...")
+        assert len(text) <= LONGEST_TEXT and text.endswith("\n...")
         assert len(placer.PlacementResult(many)._repr_html_()) < 10_000
 
     def test_a_notebook_gets_a_table_and_the_sentence(self, result: placer.PlacementResult) -> None:

@@ -16,7 +16,7 @@ from placer.commands.options import RULE_NAMES, STRATEGY_NAMES, complete_nf, com
 from placer.evaluate.checks import InvalidPlan
 from placer.failures import failure_of
 from placer.model.plan import OPTIMAL
-from placer.policy.rules import RULES
+from placer.policy.rules import RULES_BY_NAME
 from placer.strategies.strategy import STRATEGIES
 from profiler.testbed import TestbedError
 from profiles import InputError
@@ -52,7 +52,7 @@ def test_an_unknown_command_is_refused_with_the_nearest() -> None:
 def test_shells_complete_strategies_rules_testbeds_and_nfs() -> None:
     """The names are those of the registries and of the recorded profiles."""
     assert {*STRATEGY_NAMES} == {*STRATEGIES, OPTIMAL}
-    assert {*RULE_NAMES} == {*RULES}
+    assert {*RULE_NAMES} == {*RULES_BY_NAME}
     assert complete_strategy("contention-aware:b") == ["contention-aware:best-fit"]
     assert complete_testbed("simulated:c") == ["simulated:contended"]
     assert complete_nf("NAT,NID") == ["NAT,NIDS"]

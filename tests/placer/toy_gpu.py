@@ -11,7 +11,7 @@ from placer.model.latency_oracle import LatencyCurve, LatencyOracle
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
-from placer.testing.strategies import CORES, TRAFFIC, ToyCatalogue, ToyOracle
+from placer.testing.strategies import CORES_BY_NF, TOY_TRAFFIC, ToyCatalogue, ToyOracle
 from profiles import Workload
 
 KERNEL_US, TRANSFER_US = 20.0, 10.0
@@ -82,7 +82,7 @@ def mixed(
     gpus: int | None = None, gpu_cost: float = 1.0, nics: int | None = None, curves: Mapping[str, LatencyCurve] = CURVES
 ) -> MixedCatalogue:
     """Toy NICs of 8 cores and toy GPUs of 4 workers that run a and b."""
-    nic = NicKind(0, "toy", 8, CORES, nics, latency_of=frozenset(curves))
+    nic = NicKind(0, "toy", 8, CORES_BY_NF, nics, latency_of=frozenset(curves))
     gpu = NicKind(
         1, "toy-gpu", WORKERS, dict.fromkeys(GPU_NFS, 1), gpus, gpu_cost, latency_of=frozenset(GPU_NFS), paced=True
     )
@@ -91,4 +91,4 @@ def mixed(
 
 def promised(identity: str, nf: str, rate_kpps: float, latency_us: float, time: float = 0.0) -> Arrival:
     """An arrival with a rate and a promised latency, which must keep that rate."""
-    return Arrival(identity, time, OfferedWorkload(nf, TRAFFIC, rate_kpps, latency_us), Sla(min_kpps=rate_kpps))
+    return Arrival(identity, time, OfferedWorkload(nf, TOY_TRAFFIC, rate_kpps, latency_us), Sla(min_kpps=rate_kpps))

@@ -62,11 +62,7 @@ def play(nf: MadeUpNf, core_ms: float, traffic: TrafficProfile, rivals: dict[str
     if nf.pipeline:
         return min([1 / core_ms] + [_filled(engine, engine.service_ms(traffic), rival) for engine, rival in engines])
     workers = max((engine.queues for engine, _ in engines), default=1)
-    return _one_by_one(
-        core_ms * workers,
-        workers,
-        [(engine.service_ms(traffic), *rival) for engine, rival in engines],
-    )
+    return _one_by_one(core_ms * workers, workers, [(engine.service_ms(traffic), *rival) for engine, rival in engines])
 
 
 def _filled(engine: Engine, service: float, rival: tuple[float, float]) -> float:

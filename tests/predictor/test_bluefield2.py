@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from predictor import Models, TomurPredictor, train
-from predictor.training.calibrate import calibrated
+from predictor.training.calibrate import calibrate
 from predictor.training.measurements import measurements_of
 from profiles.profile import Profile, read_profile
 from profiles.table import read_table
@@ -98,7 +98,7 @@ def test_calibrated_leaving_one_out(measured: Profile, trained: Models, runs: pd
     for row in range(len(runs)):
         others = co_runs.drop(index=row).reset_index(drop=True)
         profile = replace(measured, nfs={nf.name: replace(nf, co_runs=others)})
-        corrected = calibrated({nf.name: model}, measurements_of(profile, lambda _: None))
+        corrected = calibrate({nf.name: model}, measurements_of(profile, lambda _: None))
         predicted = TomurPredictor(corrected).predict_contention(nf.name, runs.iloc[[row]])[0]
         errors.append(abs(predicted / runs["throughput_kpps"].iloc[row] - 1))
     assert 100 * np.mean(errors) <= 2.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from random import Random
 
 from profiler.testbed import Measurement, Run, RunRefused, Testbed, TestbedError
@@ -27,58 +28,41 @@ def names(co_location: Sequence[Load]) -> tuple[str, ...]:
     return tuple(one.nf if isinstance(one, Workload) else one.name for one in co_location)
 
 
+@dataclass(eq=False, kw_only=True)
 class CrowdTestbed(Testbed):
-    """Throughput is 1000 kpps / (1 + the sum of the others' loads), times a little noise.
+    """Throughput is 1000 kpps / (1 + the sum of the others' loads), times a little noise."""
 
-    Parameters
-    ----------
-    cores
-        Of the NIC; each NF takes one.
-    noise
-        Relative standard deviation.
-    refuses
-        Whether it refuses a co-location of these NFs.
-    factor
-        By what a run of these NFs, the n-th, is wrong.
-    fails_after
-        It fails at the run after that many.
-    """
-
-    def __init__(
-        self,
-        *,
-        cores: int = 4,
-        noise: float = 0.002,
-        refuses: Callable[[tuple[str, ...]], bool] = lambda nfs: False,
-        factor: Callable[[tuple[str, ...], int], float] = lambda nfs, run: 1.0,
-        fails_after: int | None = None,
-    ) -> None:
-        self.described = crowd_description(cores)
-        self._noise = noise
-        self._refuses = refuses
-        self._factor = factor
-        self._fails_after = fails_after
-        self.requests: list[CoLocation] = []
-        """Co-locations of NFs that were run, in order."""
-        self.runs = 0
+    cores: int = 4
+    """Of the NIC; each NF takes one."""
+    noise: float = 0.002
+    """Relative standard deviation."""
+    refuses: Callable[[tuple[str, ...]], bool] = lambda nfs: False
+    """Whether it refuses a co-location of these NFs."""
+    factor: Callable[[tuple[str, ...], int], float] = lambda nfs, run: 1.0
+    """By what a run of these NFs, the n-th, is wrong."""
+    fails_after: int | None = None
+    """It fails at the run after that many."""
+    requests: list[CoLocation] = field(default_factory=list, init=False)
+    """Co-locations of NFs that were run, in order."""
+    runs: int = field(default=0, init=False)
 
     def describe(self) -> TestbedDescription:
-        return self.described
+        return crowd_description(self.cores)
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         nfs = tuple(one for one in loads if isinstance(one, Workload))
         whole = len(nfs) == len(loads)
-        if whole and self._refuses(names(nfs)):
+        if whole and self.refuses(names(nfs)):
             raise RunRefused("not together")
-        if self._fails_after is not None and self.runs >= self._fails_after:
+        if self.fails_after is not None and self.runs >= self.fails_after:
             raise TestbedError("crowd is broken")
         self.runs += 1
-        factor = self._factor(names(nfs), self.requests.count(nfs)) if whole else 1.0
+        factor = self.factor(names(nfs), self.requests.count(nfs)) if whole else 1.0
         if whole:
             self.requests.append(nfs)
         rng = Random(zlib.crc32(repr((seed, loads)).encode()))
         return Run(
-            tuple(self._measured(at, loads, factor * rng.gauss(1.0, self._noise)) for at in range(len(loads))), 0.0
+            tuple(self._measured(at, loads, factor * rng.gauss(1.0, self.noise)) for at in range(len(loads))), 0.0
         )
 
     def _measured(self, at: int, loads: Sequence[Load], factor: float) -> Measurement:

@@ -1,4 +1,4 @@
-"""The foreign testbed of `tests/data`, as tests start it."""
+"""The foreign testbed of `tests/data`, as tests start it, and the bytes of folders."""
 
 from __future__ import annotations
 
@@ -11,3 +11,8 @@ PROGRAM = Path(__file__).parents[1] / "data" / "foreign_testbed.py"
 FOREIGN = f"{sys.executable} {PROGRAM}"
 PROXY = Workload("tls-proxy", TrafficProfile(4000, 1024))
 FIREWALL = Workload("edge-firewall", TrafficProfile(4000, 1024))
+
+
+def bytes_of(directory: Path) -> dict[str, bytes]:
+    """Every file below a folder, by its path inside."""
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}

@@ -1,19 +1,14 @@
-"""A described GPU of two SMs, and workloads for it."""
+"""A described GPU of two SMs, and workloads for it and for the simulated GPU."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from profiles import GpuSettings, Minibatch, PacedWorkload, TestbedDescription, TrafficProfile, Workload
 from tests.profiler.toy_testbed import description
 
 TRAFFIC = TrafficProfile(1000, 512)
-GPU = {
-    "model": "toy-gpu",
-    "cores": 3,
-    "kind": "gpu",
-    "sms": 2,
-    "executors_per_sm": 4,
-    "packets_per_executor": 32,
-}
+GPU = {"model": "toy-gpu", "cores": 3, "kind": "gpu", "sms": 2, "executors_per_sm": 4, "packets_per_executor": 32}
 
 
 def gpu_description(**changes: object) -> TestbedDescription:
@@ -35,3 +30,40 @@ def paced(
 def scheduled(batch: int, scheduler: str | None = None) -> PacedWorkload:
     """An NF whose threads the scheduler of the GPU places."""
     return PacedWorkload(Workload("counter", TRAFFIC), 100.0, GpuSettings(batch, None, (), None, scheduler))
+
+
+USUAL_TRAFFIC = TrafficProfile(16_000, 850, 100)
+FOUR = ("IPRouter", "ACL", "NIDS", "IPSec")
+
+
+def on_sms(
+    nf: str,
+    minibatches: Sequence[tuple[int, int]] = ((0, 256),),
+    *,
+    order: int | None = 0,
+    rate_kpps: float = 294.0,
+    flush_us: float | None = None,
+    traffic: TrafficProfile = USUAL_TRAFFIC,
+) -> PacedWorkload:
+    """The NF with these (SM, packets)."""
+    settings = GpuSettings.of(minibatches, order=order, flush_us=flush_us)
+    return PacedWorkload(Workload(nf, traffic), rate_kpps, settings)
+
+
+def at_two_gbps(nf: str, scheduler: str, batch: int = 256, traffic: TrafficProfile = USUAL_TRAFFIC) -> PacedWorkload:
+    """The NF at 2 Gb/s, as the scheduler of the GPU places it."""
+    rate_kpps = 2e6 / 8 / traffic.packet_size
+    return PacedWorkload(Workload(nf, traffic), rate_kpps, GpuSettings(batch, None, (), None, scheduler))
+
+
+def crowd(number: int, *, sharers: int = 3, ordered: bool = True, rate_kpps: float = 294.0) -> list[PacedWorkload]:
+    """So many NFs of all four kinds, some of which share SMs; later ones have smaller orders."""
+    return [
+        on_sms(
+            FOUR[at % 4],
+            [(at // sharers, 200), (at // sharers + 1, 56)],
+            order=number - at if ordered else None,
+            rate_kpps=rate_kpps,
+        )
+        for at in range(number)
+    ]

@@ -1,22 +1,25 @@
-"""Runs of co-locations: counted, and confirmed where they are doubtful."""
+"""Runs of co-locations: which work, counted, and confirmed where they are doubtful."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from profiler.contention import MemoryContention
 from profiler.runs.co_location_runs import CoLocationRuns
-from profiler.runs.outliers import ConfirmedTestbed
-from profiles import CoLocation, Workload
-from tests.profiler.crowd_testbed import CrowdTestbed, crowd_description
+from profiler.runs.co_runs import draw_co_locations
+from profiler.runs.nf_runs import NfRuns
+from profiler.runs.outliers import ConfirmedTestbed, WorkingRuns
+from profiler.simulated import SimulatedTestbed
+from profiler.testbed import Run, RunRefused, Testbed, TestbedChanged, TestbedError
+from profiles import CoLocation, Load, NfDescription, Workload
+from tests.profiler.crowd_testbed import CrowdTestbed, crowd_description, names
 
 HEAVY, LIGHT, MIDDLE = (Workload(name, crowd_description().traffic) for name in ("heavy", "light", "middle"))
-PARTS: list[list[CoLocation]] = [
-    [(LIGHT,), (MIDDLE,)],
-    [(LIGHT, LIGHT), (LIGHT, MIDDLE), (MIDDLE, MIDDLE)],
-]
+PARTS: list[list[CoLocation]] = [[(LIGHT,), (MIDDLE,)], [(LIGHT, LIGHT), (LIGHT, MIDDLE), (MIDDLE, MIDDLE)]]
 
 
 def runs_on(testbed: CrowdTestbed, most: int = 1000) -> tuple[CoLocationRuns, ConfirmedTestbed]:
@@ -99,3 +102,148 @@ def test_every_run_has_noise_of_its_own() -> None:
     for _ in range(4):
         runs.measure([(LIGHT, MIDDLE)])
     assert len(set(runs.throughputs((LIGHT, MIDDLE))[:, 0])) == 4
+
+
+ALL: list[CoLocation] = [(HEAVY, LIGHT), (HEAVY, MIDDLE), (LIGHT, LIGHT), (LIGHT, MIDDLE)]
+
+
+class Failing(CrowdTestbed):
+    """It fails with `error` whenever these NFs run together."""
+
+    victims: tuple[str, ...] = ()
+    error: type[TestbedError] = TestbedError
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        if names(loads) == self.victims:
+            raise self.error("testbed reports a throughput of 0 kpps")
+        return super().run(loads, noise=noise, seed=seed)
+
+
+def working(testbed: Testbed) -> list[CoLocation]:
+    """The co-locations that work."""
+    return [one for one, _ in WorkingRuns(testbed, LIGHT, lambda _: None).run(ALL, 0)]
+
+
+@pytest.mark.parametrize("victim", ALL)
+def test_what_always_fails_is_left_out(victim: CoLocation) -> None:
+    """Also the last one; what is known to run is run to see whether the testbed still works."""
+    testbed = Failing()
+    testbed.victims = names(victim)
+    assert working(testbed) == [one for one in ALL if one != victim]
+    assert testbed.requests.count((LIGHT,)) == 1
+
+
+def test_what_is_refused_is_left_out() -> None:
+    """A testbed that answers works, so nothing else is run."""
+    testbed = CrowdTestbed(refuses=lambda nfs: "heavy" in nfs)
+    assert working(testbed) == ALL[2:]
+    assert (LIGHT,) not in testbed.requests
+
+
+@pytest.mark.parametrize("runs", range(len(ALL)))
+def test_a_testbed_that_ends_is_an_error(runs: int) -> None:
+    """Also before the last co-location, where only one fails."""
+    with pytest.raises(TestbedError, match="crowd is broken"):
+        working(CrowdTestbed(fails_after=runs))
+
+
+def test_a_testbed_that_changed_is_an_error() -> None:
+    """Halving would run the others on another testbed, or on one that drifted too far."""
+    testbed = Failing()
+    testbed.victims, testbed.error = names(ALL[0]), TestbedChanged
+    with pytest.raises(TestbedChanged):
+        working(testbed)
+
+
+def test_an_nf_that_fills_the_nic_has_no_co_locations() -> None:
+    """Where no other NF fits, none is drawn."""
+    described = SimulatedTestbed().describe()
+    lonely = NfDescription(name="lonely", cores=7, accelerators=())
+    assert draw_co_locations(described, lonely, 5, np.random.default_rng(0)) == []
+
+
+def test_a_third_run_decides_where_two_runs_of_a_co_location_disagree() -> None:
+    """One of two runs is off by 30 %: the third agrees with the other, and those two are kept."""
+
+    class FirstOff(SimulatedTestbed):
+        def run_many(
+            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        ) -> list[Run]:
+            runs = super().run_many(co_locations, noise=noise, seed=seed)
+            if seed != 0:
+                return runs
+            off = [replace(one, throughput_kpps=0.7 * one.throughput_kpps) for one in runs[0].measurements]
+            return [Run(tuple(off), runs[0].elapsed_s), *runs[1:]]
+
+    testbed = FirstOff()
+    confirmed = ConfirmedTestbed(testbed, testbed)
+    nat = testbed.describe().nf("NAT")
+    runs = NfRuns(
+        confirmed, nat, MemoryContention([], 6, np.random.default_rng(0)), quota=0, seed=0, done=lambda _: None
+    )
+    co_locations = draw_co_locations(testbed.describe(), nat, 3, np.random.default_rng(0))
+    runs.measure_co_locations(co_locations)
+    assert confirmed.outliers == 1 and len(runs.co_locations) == 6
+    truth = testbed.run_many(co_locations, noise=False)
+    for (_, run), true in zip(runs.co_locations, np.repeat(np.array(truth, dtype=object), 2), strict=True):
+        measured, expected = ([one.throughput_kpps for one in each.measurements] for each in (run, true))
+        assert measured == pytest.approx(expected, rel=0.05)
+
+
+def test_co_locations_that_the_testbed_refuses_are_left_out() -> None:
+    """The others are run twice, and a message has the number of those refused."""
+
+    class RefusesAcl(SimulatedTestbed):
+        def run_many(
+            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        ) -> list[Run]:
+            if any(
+                isinstance(load, Workload) and load.nf == "ACL" for co_location in co_locations for load in co_location
+            ):
+                raise RunRefused("ACL runs alone")
+            return super().run_many(co_locations, noise=noise, seed=seed)
+
+    testbed, messages = RefusesAcl(), list[str]()
+    nat = testbed.describe().nf("NAT")
+    memory = MemoryContention([], 6, np.random.default_rng(0))
+    confirmed = ConfirmedTestbed(testbed, testbed)
+    runs = NfRuns(confirmed, nat, memory, quota=0, seed=0, done=lambda _: None, notify=messages.append)
+    co_locations = draw_co_locations(testbed.describe(), nat, 30, np.random.default_rng(0))
+    accepted = [co_location for co_location in co_locations if all(one.nf != "ACL" for one in co_location)]
+    runs.measure_co_locations(co_locations)
+    assert [co_location for co_location, _ in runs.co_locations] == [
+        co_location for co_location in accepted for _ in range(2)
+    ]
+    refused = len(co_locations) - len(accepted)
+    assert messages == [f"NAT: {refused} of 30 co-locations do not run here; left out"] and refused
+
+
+def test_a_co_location_that_always_fails_is_left_out() -> None:
+    """Where several fail one after another, profiling ends."""
+
+    class Failing(SimulatedTestbed):
+        victims: tuple[str, ...] = ()
+
+        def run_many(
+            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        ) -> list[Run]:
+            if any(isinstance(load, Workload) and load.nf in self.victims for one in co_locations for load in one):
+                raise TestbedError("testbed reports a throughput of 0 kpps")
+            return super().run_many(co_locations, noise=noise, seed=seed)
+
+    testbed, messages = Failing(), list[str]()
+    described = testbed.describe()
+    runs = NfRuns(
+        ConfirmedTestbed(testbed, testbed), described.nf("NAT"), MemoryContention([], 6, np.random.default_rng(0)),
+        quota=0, seed=0, done=lambda _: None, notify=messages.append,
+    )  # fmt: skip
+    co_locations = draw_co_locations(described, described.nf("NAT"), 12, np.random.default_rng(3))
+    failing = [any(one.nf == "ACL" for one in co_location) for co_location in co_locations]
+    assert any(failing) and not any(all(failing[at : at + 3]) for at in range(len(failing)))
+    testbed.victims = ("ACL",)
+    runs.measure_co_locations(co_locations)
+    assert len(runs.co_locations) == 2 * (len(co_locations) - sum(failing))
+    assert messages == [f"NAT: {sum(failing)} of 12 co-locations do not run here; left out"]
+    testbed.victims = ("NAT",)
+    with pytest.raises(TestbedError, match="throughput of 0"):
+        runs.measure_co_locations(co_locations)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.deciding import BAND, KEEP, SOLO_RUNS, measure_deciding
+from profiler.deciding import DECIDING_BAND, KEPT_SHARE, SOLO_RUNS, measure_deciding
 from profiler.journal.status import read_status
 from profiler.profiling import journal_of, profile
 from profiler.runs.co_location_runs import CoLocationRuns
@@ -15,7 +15,7 @@ from profiler.runs.outliers import ConfirmedTestbed
 from profiler.testbed import TestbedError
 from profiles.profile import read_profile
 from tests.profiler.crowd_testbed import LOADS, CrowdTestbed, names
-from tests.profiler.folders import bytes_of
+from tests.profiler.foreign import bytes_of
 
 ALL = tuple(LOADS)
 
@@ -41,12 +41,12 @@ def test_a_co_location_is_run_where_all_its_parts_keep_enough() -> None:
     found = counted(measured(CrowdTestbed()))
     for nfs in found:
         parts = [nfs[:at] + nfs[at + 1 :] for at in range(len(nfs))]
-        assert all(kept(part) >= KEEP for part in parts if part)
+        assert all(kept(part) >= KEPT_SHARE for part in parts if part)
     level: list[tuple[str, ...]] = [(one,) for one in sorted(LOADS)]
     while level:
         assert set(level) <= set(found)
-        larger = {tuple(sorted((*nfs, one))) for nfs in level for one in LOADS if kept(nfs) >= KEEP}
-        whole = {nfs for nfs in larger if all(kept(nfs[:at] + nfs[at + 1 :]) >= KEEP for at in range(len(nfs)))}
+        larger = {tuple(sorted((*nfs, one))) for nfs in level for one in LOADS if kept(nfs) >= KEPT_SHARE}
+        whole = {nfs for nfs in larger if all(kept(nfs[:at] + nfs[at + 1 :]) >= KEPT_SHARE for at in range(len(nfs)))}
         level = [nfs for nfs in whole if len(nfs) <= 4]
     assert max(map(len, found)) == 4 and ("light",) * 4 in found
     assert ("heavy", "heavy") in found and ("heavy", "heavy", "light") not in found
@@ -64,7 +64,7 @@ def test_runs_that_are_left_repeat_the_co_locations_that_slas_may_allow() -> Non
     runs = measured(CrowdTestbed(), most=150)
     assert runs.left == 0
     found = counted(runs)
-    low, high = BAND
+    low, high = DECIDING_BAND
     far = [times for nfs, times in found.items() if len(nfs) > 1 and not low - 0.01 < kept(nfs) < high + 0.01]
     assert set(far) == {1}
     assert found["light", "middle"] > found["middle", "middle"] > found["middle", "middle", "middle"] > 1

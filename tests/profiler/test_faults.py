@@ -184,15 +184,11 @@ def test_the_earliest_confirmed_run_counts(script: tuple[float, ...], factor: fl
 def test_a_counter_that_a_repeat_does_not_confirm_is_an_outlier() -> None:
     """Of a load alone the counters must agree, too, because models learn from them."""
 
-    class Miscounting(ToyTestbed):
-        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-            run = super().run(loads)
-            wss = 3.0 if len(self.requests) == 1 else 1.0
-            return Run(
-                tuple(Measurement(one.throughput_kpps, replace(one.counters, wss=wss)) for one in run.measurements)
-            )
+    def miscount(number: int, run: Run) -> Run:
+        (one,) = run.measurements
+        return Run((replace(one, counters=replace(one.counters, wss=3.0 if number == 1 else 1.0)),))
 
-    toy = Miscounting()
+    toy = ToyTestbed(alter=miscount)
     assert ConfirmedTestbed(toy, toy).run([NF]).measurements[0].counters.wss == 1.0
 
 
@@ -230,16 +226,8 @@ def test_small_drift_is_ignored_larger_corrected_and_large_refused() -> None:
 
 def test_the_reference_is_read_after_some_runs_or_some_time() -> None:
     """After 50 runs of no time, and after four of 30 seconds each."""
-
-    class Timed(ToyTestbed):
-        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-            return replace(super().run(loads), elapsed_s=self.seconds)
-
-        seconds = 0.0
-
     for seconds, runs, readings in ((0.0, 100, 2), (30.0, 8, 2)):
-        toy = Timed()
-        toy.seconds = seconds
+        toy = ToyTestbed(elapsed_s=seconds)
         SteadyTestbed(toy, DriftReference(toy, 0, print)).run_many(CO_LOCATIONS[:runs])
         assert len(toy.requests) == 5 + runs + readings
 
@@ -252,13 +240,7 @@ def test_without_nfs_no_drift_is_measured() -> None:
 
 def test_two_counters_of_zero_agree() -> None:
     """No third run is made."""
-
-    class ZeroCounters(ToyTestbed):
-        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-            super().run(loads)
-            return Run((Measurement(5.0, Counters()),))
-
-    toy = ZeroCounters()
+    toy = ToyTestbed(alter=lambda number, run: Run((Measurement(5.0, Counters()),)))
     ConfirmedTestbed(toy, toy).run([NF])
     assert len(toy.requests) == 2
 

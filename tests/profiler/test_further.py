@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.further import ROUNDS, profile_further
+from profiler.further import FURTHER_ROUNDS, profile_further
 from profiler.journal.journal import Journal
 from profiler.journal.status import as_text, read_status
 from profiler.profiling import journal_of, profile
@@ -16,7 +16,7 @@ from profiler.testbed import TestbedError
 from profiles import CoLocation, InputError, Workload
 from profiles.profile import Profile, read_profile
 from tests.profiler.crowd_testbed import CrowdTestbed, crowd_description
-from tests.profiler.folders import bytes_of
+from tests.profiler.foreign import bytes_of
 from tests.profiler.toy_testbed import ToyTestbed
 
 HEAVY, LIGHT, MIDDLE = (Workload(name, crowd_description().traffic) for name in ("heavy", "light", "middle"))
@@ -66,7 +66,7 @@ def test_each_round_sees_the_runs_of_those_before(made: Path, tmp_path: Path) ->
     out, chooser, testbed = copied(made, tmp_path), five(), CrowdTestbed()
     before, files = runs_in(read_profile(out)), bytes_of(out)
     profile_further(testbed, out, chooser, key="k", most=10)
-    assert chooser.seen == [(before + 2 * number, 2) for number in range(ROUNDS)]
+    assert chooser.seen == [(before + 2 * number, 2) for number in range(FURTHER_ROUNDS)]
     assert runs_in(read_profile(out)) == before + 10
     changed = {name for name, content in bytes_of(out).items() if files[name] != content}
     assert changed == {f"{nf}/co-locations.csv" for nf in ("heavy", "light", "middle")}

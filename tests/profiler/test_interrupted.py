@@ -19,14 +19,12 @@ from profiler.profiling import journal_of, merge, profile
 from profiler.testbed import TestbedError
 from profiler.testbeds import open_testbed
 from profiles import InputError, Workload
-from tests.profiler.folders import bytes_of
-from tests.profiler.foreign import FOREIGN
+from tests.profiler.foreign import FOREIGN, bytes_of
 from tests.profiler.toy_testbed import ToyTestbed, description
 
 COMMAND = (
-    "import sys; from pathlib import Path; from profiler.profiling import profile; "
-    "from profiler.testbeds import open_testbed; "
-    "profile(open_testbed(sys.argv[1]), Path(sys.argv[2]), nfs=['tls-proxy'], quota=150)"
+    "import sys; from pathlib import Path; from profiler.profiling import profile; from profiler.testbeds import "
+    "open_testbed; profile(open_testbed(sys.argv[1]), Path(sys.argv[2]), nfs=['tls-proxy'], quota=150)"
 )
 RUN_BYTES = 300
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from profiler.journal.journal import Journal, JournaledTestbed
 from profiler.journal.records import JournalError
 from profiler.simulated import SimulatedServer
 from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement, TestbedError
-from profiles import BenchLoad, ChainLoad, Counters, InputError, Load, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, Counters, InputError, TrafficProfile, Workload
 from tests.profiler.toy_testbed import ToyTestbed, description
 
 NF = Workload("counter", TrafficProfile(10, 64))
@@ -62,38 +61,20 @@ def test_each_run_is_written_before_the_next(tmp_path: Path) -> None:
         assert len(journal) == 2
 
 
-@pytest.mark.parametrize("kpps", [0.0, -1.0, math.nan, math.inf])
-def test_an_invalid_measurement_is_not_written(tmp_path: Path, kpps: float) -> None:
-    """A throughput that is not finite and positive is refused, so no model learns from it."""
-
-    class Broken(ToyTestbed):
-        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-            return Run((Measurement(kpps, Counters()),))
-
-    with Journal(tmp_path / "j") as journal:
-        with pytest.raises(TestbedError, match="throughput of"):
-            JournaledTestbed(Broken(), journal).run([NF])
-        assert len(journal) == 0
-
-
 @pytest.mark.parametrize(
-    "one",
+    ("one", "message"),
     [
-        Measurement(1.0, Counters(), (StageMeasurement(math.nan, 0.0),)),
-        Measurement(1.0, Counters(), (StageMeasurement(1.0, 101.0),)),
-        Measurement(1.0, Counters(), (), PacketLatency(1.0, 1.0, math.inf, 1.0)),
+        *((Measurement(kpps, Counters()), "throughput of") for kpps in (0.0, -1.0, math.nan, math.inf)),
+        (Measurement(1.0, Counters(), (StageMeasurement(math.nan, 0.0),)), "testbed reports"),
+        (Measurement(1.0, Counters(), (StageMeasurement(1.0, 101.0),)), "testbed reports"),
+        (Measurement(1.0, Counters(), (), PacketLatency(1.0, 1.0, math.inf, 1.0)), "testbed reports"),
     ],
 )
-def test_invalid_stages_and_latencies_are_not_written(tmp_path: Path, one: Measurement) -> None:
-    """They are refused as invalid throughputs are."""
-
-    class Broken(ToyTestbed):
-        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-            return Run((one,))
-
+def test_an_invalid_measurement_is_not_written(tmp_path: Path, one: Measurement, message: str) -> None:
+    """Throughputs, stages and latencies that are none are refused, so no model learns from them."""
     with Journal(tmp_path / "j") as journal:
-        with pytest.raises(TestbedError, match="testbed reports"):
-            JournaledTestbed(Broken(), journal).run([NF])
+        with pytest.raises(TestbedError, match=message):
+            JournaledTestbed(ToyTestbed(alter=lambda number, run: Run((one,))), journal).run([NF])
         assert len(journal) == 0
 
 

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from profiler.journal.status import as_text, read_status
-from profiler.latency import ALONE, BESIDE, SHARES, draw_settings, profile_latency
+from profiler.latency import OFFERED_SHARES, SETTINGS_ALONE, SETTINGS_BESIDE, draw_settings, profile_latency
 from profiler.profiling import journal_of, profile
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Measurement, PacketLatency, Run, Testbed, TestbedError
 from profiles import ChainLoad, Counters, InputError, Load, PacedWorkload, TestbedDescription
 from profiles.profile import read_profile
-from tests.profiler.folders import bytes_of
+from tests.profiler.foreign import bytes_of
 from tests.profiler.toy_server import server_description
 
 COUNTERS = Counters(1, 1, 1, 1, 1, 1, 1)
@@ -57,13 +57,15 @@ def measured(testbed: Testbed, out: Path, nf: str = "gate") -> pd.DataFrame:
 def test_rates_are_shares_of_what_the_nf_carries_in_the_same_co_location(tmp_path: Path) -> None:
     """Alone and beside others, each rate with its latency, by hand."""
     table = measured(ToyQueue(), tmp_path / "p")
-    assert len(table) == (ALONE + BESIDE) * len(SHARES)
+    assert len(table) == (SETTINGS_ALONE + SETTINGS_BESIDE) * len(OFFERED_SHARES)
     neighbours = [len(names.split(";")) if names else 0 for names in table.competitors]
     assert table.capacity_kpps.tolist() == [CAPACITY - 100 * number for number in neighbours]
-    assert (table.rate_kpps / table.capacity_kpps).round(6).tolist() == list(SHARES) * (ALONE + BESIDE)
+    assert (table.rate_kpps / table.capacity_kpps).round(6).tolist() == list(OFFERED_SHARES) * (
+        SETTINGS_ALONE + SETTINGS_BESIDE
+    )
     assert table.p99_us.to_numpy() == pytest.approx(10 / (1 - table.rate_kpps / table.capacity_kpps))
     assert (table.repeats == 2).all() and (table.spread_us == 0).all()
-    assert neighbours.count(0) == ALONE * len(SHARES) and max(neighbours) == 3
+    assert neighbours.count(0) == SETTINGS_ALONE * len(OFFERED_SHARES) and max(neighbours) == 3
 
 
 def test_neighbours_are_as_fast_as_they_go(tmp_path: Path) -> None:
@@ -80,13 +82,13 @@ def test_rates_that_are_not_carried_are_left_out(tmp_path: Path) -> None:
     out = profile_latency(ToyQueue(most=0.7), tmp_path / "p", nfs=["gate"], notify=messages.append)
     table = read_profile(out).nfs["gate"].latency
     assert (table.rate_kpps / table.capacity_kpps).max() < 0.7
-    assert f"{3 * (ALONE + BESIDE)} offered rates were not carried; left out" in messages
+    assert f"{3 * (SETTINGS_ALONE + SETTINGS_BESIDE)} offered rates were not carried; left out" in messages
 
 
 def test_where_only_chains_have_rates_an_nf_is_one_of_one_stage(tmp_path: Path) -> None:
     """In the closed loop, too, so that its utilisation is one of the same program."""
     testbed = ToyQueue(paced=False, chains=True)
-    assert len(measured(testbed, tmp_path / "p")) == (ALONE + BESIDE) * len(SHARES)
+    assert len(measured(testbed, tmp_path / "p")) == (SETTINGS_ALONE + SETTINGS_BESIDE) * len(OFFERED_SHARES)
     target = [loads[0] for loads in testbed.asked if loads[0].label == "gate"]
     assert any(isinstance(load, ChainLoad) and load.rate_kpps for load in target)
     assert any(isinstance(load, ChainLoad) and not load.rate_kpps for load in target)

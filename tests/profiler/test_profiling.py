@@ -1,4 +1,4 @@
-"""Profiling from describe to the profile directory."""
+"""Profiling from describe to the profile directory: arguments, quota, runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from profiler.methods import DEFAULT_QUOTA
 from profiler.profiling import profile
+from profiler.quota import DECIDING_SHARES, divide
 from profiler.simulated import SimulatedTestbed
 from profiler.testbeds import open_testbed
-from profiles import COUNTERS, TrafficProfile
+from profiles import COUNTERS, InputError, TrafficProfile, Workload
 from profiles.profile import TRAFFIC_COLUMNS, Profile, read_profile
-from tests.profiler.folders import bytes_of
-from tests.profiler.foreign import FOREIGN
+from tests.profiler.foreign import FOREIGN, bytes_of
 from tests.profiler.toy_testbed import ToyTestbed, description
 
 
@@ -204,3 +205,74 @@ def _runs(profile_read: Profile) -> int:
 
 def _at(traffic: TrafficProfile, table: pd.DataFrame) -> bool:
     return all(tuple(row) == traffic.as_tuple() for row in table[TRAFFIC_COLUMNS].to_numpy().tolist())
+
+
+def test_an_nf_that_needs_more_cores_than_the_nic_has_is_left_out(tmp_path: Path) -> None:
+    """With a message; requested by name it is refused. No run has it as a neighbour."""
+    toy = ToyTestbed(description(nfs=[{"name": "huge", "cores": 7}, {"name": "counter", "cores": 2}]))
+    messages: list[str] = []
+    written = read_profile(profile(toy, tmp_path / "p", quota=60, notify=messages.append))
+    assert list(written.nfs) == ["counter"]
+    assert messages == ["huge needs 7 cores, the NIC has 6: left out"]
+    assert not any(isinstance(load, Workload) and load.nf == "huge" for loads in toy.requests for load in loads)
+    with pytest.raises(InputError, match="--nf: huge needs 7 cores, the NIC has 6"):
+        profile(toy, tmp_path / "q", nfs=["huge"], quota=60)
+
+
+@pytest.mark.parametrize(
+    ("nfs", "message"),
+    [
+        ([], "--testbed: toy has no NFs, so there is nothing to profile"),
+        ([{"name": "huge", "cores": 7}], "--testbed: huge needs 7 cores, the NIC has 6"),
+    ],
+)
+def test_a_testbed_without_an_nf_that_fits_is_refused(
+    tmp_path: Path, nfs: list[dict[str, object]], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        profile(ToyTestbed(description(nfs=nfs)), tmp_path / "p", quota=60)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"nfs": ["NAT"]}, "--nf: the testbed has no NAT\nhint: one of counter"),  # an NF it does not host
+        ({"method": "guess"}, "'guess' is not a profiling method\nhint: one of active, adaptive, full, random"),
+        ({"seed": -1}, "--seed: -1 is negative"),  # random generators take none
+        ({"quota": 10**9}, "--quota: 1,000,000,000 runs are more than 1,000,000"),  # would take years
+        ({"quota": 5}, "--quota: 5 runs are too few for counter\nhint: it needs at least"),  # nothing left to choose
+    ],
+)
+def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, object], message: str) -> None:
+    """Before anything is written."""
+    with pytest.raises(InputError) as raised:
+        profile(ToyTestbed(), tmp_path / "p", **arguments)  # type: ignore[arg-type]
+    assert message in str(raised.value)
+    assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize("quota", [200, 400, 600, 5000])
+def test_a_fifth_to_a_half_of_a_usual_quota_is_for_deciding_co_locations(quota: int) -> None:
+    """All shares together are the quota; what is more than enough for benches goes to co-locations."""
+    shares = divide("NAT", quota, 20)
+    assert shares.own is not None and shares.own + shares.deciding == quota
+    least, most = DECIDING_SHARES
+    assert least * quota <= shares.deciding <= most * quota
+    assert shares.random == quota // 10 // 2 * 2
+
+
+def test_small_quotas_leave_what_every_method_needs() -> None:
+    """The share of co-locations shrinks to nothing before a quota is refused."""
+    with pytest.raises(InputError, match="32 runs are too few for NAT\nhint: it needs at least") as refused:
+        divide("NAT", 32, 10)
+    least = int(str(refused.value).rsplit(maxsplit=1)[-1])
+    assert divide("NAT", least, 10).deciding == 0
+    for quota in range(least, 200):
+        benches = divide("NAT", quota, 10).benches
+        assert benches is not None and benches >= 33
+
+
+def test_a_method_without_quota_has_the_usual_co_locations() -> None:
+    shares = divide("NAT", None, 10)
+    assert shares.own is None and (shares.random, shares.deciding) == (40, divide("NAT", DEFAULT_QUOTA, 10).deciding)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from profiler.protocol.request_checks import refusals
@@ -36,34 +37,19 @@ def server_description(**changes: object) -> TestbedDescription:
     return TestbedDescription.model_validate(described | changes)
 
 
+@dataclass(eq=False)
 class ToyServer(Testbed):
-    """One cycle per 10 bytes for coder, five per rule for gate, which drops a tenth; rings cost nothing.
+    """One cycle per 10 bytes for coder, five per rule for gate, which drops a tenth; rings cost nothing."""
 
-    Parameters
-    ----------
-    described
-        Its description.
-    fails_after
-        It fails at the run after that many.
-    refused
-        NFs that it does not run in chains.
-    factors
-        By which it measures throughput wrongly, one run after another; 1 where there are no more.
-    """
-
-    def __init__(
-        self,
-        described: TestbedDescription | None = None,
-        *,
-        fails_after: float = float("inf"),
-        refused: Sequence[str] = (),
-        factors: Sequence[float] = (),
-    ) -> None:
-        self.described = described or server_description()
-        self.fails_after = fails_after
-        self.refused = refused
-        self.factors = list(factors)
-        self.requests: list[tuple[Load, ...]] = []
+    described: TestbedDescription = field(default_factory=server_description)
+    _: KW_ONLY
+    fails_after: float = float("inf")
+    """It fails at the run after that many."""
+    refused: Sequence[str] = ()
+    """NFs that it does not run in chains."""
+    factors: list[float] = field(default_factory=list)
+    """By which it measures throughput wrongly, one run after another; 1 where there are no more."""
+    requests: list[tuple[Load, ...]] = field(default_factory=list, init=False)
 
     def describe(self) -> TestbedDescription:
         return self.described

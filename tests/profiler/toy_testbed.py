@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from profiler.testbed import Measurement, Run, Testbed, TestbedError
 from profiles import BenchLoad, Counters, Load, TestbedDescription, Workload
@@ -26,38 +27,23 @@ def description(**changes: object) -> TestbedDescription:
     return TestbedDescription.model_validate(described | changes)
 
 
+@dataclass(eq=False)
 class ToyTestbed(Testbed):
-    """Throughput is 1000 kpps, half of it above 3000 flows, and less with the benches' accesses; not with packet size.
+    """Throughput is 1000 kpps, half of it above 3000 flows, less with accesses of benches; not with packet size."""
 
-    Parameters
-    ----------
-    described
-        Its description.
-    fails_after
-        It fails at the run after that many.
-    hidden
-        The step has an effect only under contention.
-    elapsed_s
-        The time that it reports for a run.
-    step
-        The share of throughput that remains above the step.
-    """
-
-    def __init__(
-        self,
-        described: TestbedDescription | None = None,
-        *,
-        fails_after: float = math.inf,
-        hidden: bool = False,
-        elapsed_s: float = 0.0,
-        step: float = 0.5,
-    ) -> None:
-        self.described = described or description()
-        self.fails_after = fails_after
-        self.hidden = hidden
-        self.elapsed_s = elapsed_s
-        self.step = step
-        self.requests: list[tuple[Load, ...]] = []
+    described: TestbedDescription = field(default_factory=description)
+    _: KW_ONLY
+    fails_after: float = math.inf
+    """It fails at the run after that many."""
+    hidden: bool = False
+    """The step has an effect only under contention."""
+    elapsed_s: float = 0.0
+    """The time that it reports for a run."""
+    step: float = 0.5
+    """The share of throughput that remains above the step."""
+    alter: Callable[[int, Run], Run] = lambda number, run: run
+    """What it answers in place of its n-th run."""
+    requests: list[tuple[Load, ...]] = field(default_factory=list, init=False)
 
     def describe(self) -> TestbedDescription:
         return self.described
@@ -66,7 +52,8 @@ class ToyTestbed(Testbed):
         if len(self.requests) >= self.fails_after:
             raise TestbedError("toy is broken")
         self.requests.append(tuple(loads))
-        return Run(tuple(self._measured(load, loads) for load in loads), self.elapsed_s)
+        run = Run(tuple(self._measured(load, loads) for load in loads), self.elapsed_s)
+        return self.alter(len(self.requests), run)
 
     def _measured(self, load: Load, loads: Sequence[Load]) -> Measurement:
         accesses = sum(dict(one.parameters).get("access_mops", 0.0) for one in loads if isinstance(one, BenchLoad))

@@ -60,7 +60,7 @@ def test_what_cannot_be_written_has_the_name_that_was_given(
 def test_a_directory_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanges: bool) -> None:
     """Files of the old directory are not in the new one; a failure keeps the old one whole."""
     if not exchanges:
-        monkeypatch.setattr(aside_module, "_exchanged", lambda one, other: False)
+        monkeypatch.setattr(aside_module, "_exchange", lambda one, other: False)
     target = tmp_path / "models"
     with directory_aside(target) as aside:
         (aside / "first").write_text("1")

@@ -89,11 +89,7 @@ def test_a_profile_that_is_read_and_written_has_the_same_bytes(tmp_path: Path) -
         ("NF/memory.csv", f"{MEMORY.replace('ipc,', '')}\n", "NF/memory.csv:1: ipc: column is missing"),
         ("NF/memory.csv", f"{MEMORY}\n1_0{ROW[4:]}\n", "NF/memory.csv:2: flows: '1_0' is not a number"),
         ("NF/memory.csv", f"{MEMORY}\n١٢{ROW[4:]}\n", "NF/memory.csv:2: flows: '١٢' is not a number"),
-        (
-            "NF/memory.csv",
-            MEMORY.replace(",", ";") + "\n",
-            "NF/memory.csv:1: values are separated by ';'",
-        ),
+        ("NF/memory.csv", MEMORY.replace(",", ";") + "\n", "NF/memory.csv:1: values are separated by ';'"),
         ("NF/memory.csv", "", "NF/memory.csv: is empty"),
         ("NF/nf.json", '{"name": "NF", "cores": 0}', "NF/nf.json: cores: "),
         ("testbed.json", "{", "testbed.json: "),

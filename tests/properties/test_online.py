@@ -27,7 +27,7 @@ from placer.fleet.events import (
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
-from placer.policy.rules import RULES
+from placer.policy.rules import RULES_BY_NAME
 from placer.testing.strategies import ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 from tests.effort import examples
@@ -48,7 +48,7 @@ class Online(RuleBasedStateMachine):
 
     @initialize(
         kinds=FLEETS,
-        rule=st.sampled_from(list(RULES.values())),
+        rule=st.sampled_from(list(RULES_BY_NAME.values())),
         when_full=st.sampled_from(WHEN_FULL),
         most_patterns=st.sampled_from([4_000, 30, 1]),
     )

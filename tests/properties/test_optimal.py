@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -10,13 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placer.optimal
+from placer.evaluate.checks import check_plan, slas_kept
+from placer.evaluate.evaluation import evaluate
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.co_location_pricer import generate_plan
 from placer.optimal.incumbent import first_incumbent
+from placer.optimal.trace_optimum import find_optimum
 from tests.effort import examples
-from tests.placer.optimal.exhaustive import exhaustive_plan
+from tests.placer.optimal.exhaustive import MOST_ARRIVALS, exhaustive_plan, exhaustive_trace
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, faults_of, tenant
 
 NFS = ("acl", "nat", "nids")
@@ -148,3 +154,92 @@ def test_a_looser_sla_never_makes_the_optimum_worse(instance: Instance, which: i
     ]
     before, after = optimal_plan(tenants, kinds, oracles), optimal_plan(looser, kinds, oracles)
     assert (len(after.unplaced), after.cost) <= (len(before.unplaced), before.cost + 1e-9)
+
+
+SmallTrace = tuple[list[Arrival], list[NicKind], list[Oracle]]
+
+
+@st.composite
+def small_traces(draw: st.DrawFn, most: int = 6, departures: bool = True) -> SmallTrace:
+    """One to three kinds of NIC with counts and costs, and up to `most` arrivals, some of them at one time."""
+    _, kinds, oracles = draw(instances(draw(st.sampled_from((ErraticOracle, CrowdingOracle)))))
+    return _arrivals(draw, 1, most, departures), kinds, oracles
+
+
+@st.composite
+def traces_on_one_kind(draw: st.DrawFn) -> SmallTrace:
+    """Four to eight arrivals for NICs of one kind, and an oracle that is not monotone."""
+    kind = NicKind(0, "nic-0", draw(st.sampled_from((4, 6))), {nf: draw(st.integers(1, 3)) for nf in NFS})
+    return _arrivals(draw, 4, MOST_ARRIVALS, True), [kind], [ErraticOracle(draw(st.integers(0, 10**6)))]
+
+
+def _arrivals(draw: st.DrawFn, least: int, most: int, departures: bool) -> list[Arrival]:
+    tenants = draw(tenants_of(least, most))
+    lasts = st.none() | st.integers(1, 4) if departures else st.none()
+    times = sorted(draw(st.lists(st.integers(0, 5), min_size=len(tenants), max_size=len(tenants))))
+    stays = draw(st.lists(lasts, min_size=len(tenants), max_size=len(tenants)))
+    return [
+        Arrival(one.id, float(begins), one.workload, one.sla, departure=None if stay is None else float(begins + stay))
+        for one, begins, stay in zip(tenants, times, stays, strict=True)
+    ]
+
+
+@st.composite
+def traces_with_running(draw: st.DrawFn, departures: bool = True) -> SmallTrace:
+    """A small trace of which some instances already run: each on a NIC of a kind that has the cores for all there."""
+    arrivals, kinds, oracles = draw(small_traces(departures=departures))
+    kinds = [replace(kind, names=tuple(f"{kind.model}-{i}" for i in range(min(kind.count or 2, 2)))) for kind in kinds]
+    kinds = [replace(kind, names=kind.names if kind.count != 0 else ()) for kind in kinds]
+    free = {name: kind.cores for kind in kinds for name in kind.names}
+    kind_of = {name: kind for kind in kinds for name in kind.names}
+    settled = []
+    for one in arrivals:
+        fitting = [name for name in free if kind_of[name].cores_of.get(one.workload.nf, 9) <= free[name]]
+        nic = draw(st.none() | st.sampled_from(fitting)) if fitting else None
+        if nic is not None:
+            free[nic] -= kind_of[nic].cores_of[one.workload.nf]
+        settled.append(replace(one, nic=nic))
+    return settled, kinds, oracles
+
+
+def compare_with_exhaustive_search(trace: SmallTrace) -> None:
+    """Fails where the optimum is not proven, rejects or costs more than needed, or has an SLA violation."""
+    arrivals, kinds, oracles = trace
+    found = find_optimum(arrivals, Catalogue(tuple(kinds), (), ()), oracles, time_limit=20)
+    check_plan(found.plan, arrivals, kinds)
+    assert list(slas_kept(found.plan, oracles)) == []
+    if all(one.nic is None for one in arrivals):
+        assert evaluate(found.plan, kinds, oracles).violated == 0
+    best = exhaustive_trace(arrivals, kinds, oracles)
+    assert found.plan.rejected == best.rejected
+    assert found.cost == pytest.approx(best.cost)
+    assert found.proven
+    assert found.lower_bound == pytest.approx(best.cost)
+    assert found.nics_lower_bound <= best.nics <= found.nics
+    assert (found.shortfall is None) == (best.rejected == 0)
+    assert found.shortfall is None or found.shortfall.proven
+
+
+@pytest.mark.parametrize(
+    ("traces", "count"),
+    [
+        pytest.param(small_traces(), examples(200), marks=pytest.mark.long),
+        (small_traces(departures=False), examples(100)),  # SLAs are kept while the NICs fill up, too
+        pytest.param(traces_on_one_kind(), examples(60), marks=pytest.mark.long),  # an oracle that is not monotone
+        pytest.param(traces_with_running(), 200, marks=pytest.mark.long),  # with whatever SLAs broken: it stays
+        # the pattern program has what is left of NICs in use as further kinds
+        pytest.param(traces_with_running(departures=False), 100, marks=pytest.mark.long),
+    ],
+    ids=["with departures", "without departures", "eight arrivals", "beside running", "static beside running"],
+)
+def test_the_optimum_of_a_small_trace_is_proven(traces: st.SearchStrategy[SmallTrace], count: int) -> None:
+    """Whatever the oracle and the fleet: as few rejections and as little cost as exhaustive search finds, proven."""
+    settings(max_examples=count, deadline=None)(given(traces)(compare_with_exhaustive_search))()
+
+
+@pytest.mark.slow
+@given(small_traces() | traces_on_one_kind() | traces_with_running() | traces_with_running(departures=False))
+@settings(max_examples=3_000, deadline=None, database=None, derandomize=False)
+def test_the_optimum_of_thousands_of_small_traces_is_proven(trace: SmallTrace) -> None:
+    """Exhaustive search never contradicts the optimum."""
+    compare_with_exhaustive_search(trace)

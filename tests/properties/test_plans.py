@@ -10,16 +10,20 @@ from hypothesis import strategies as st
 
 from placer.evaluate.checks import check_plan, peak_nics, slas_kept
 from placer.evaluate.evaluation import evaluate
+from placer.explain.candidates import explain
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
+from placer.model.fleet import Tenant
 from placer.optimal.trace_optimum import find_optimum
+from placer.policy.rejection import Cause
+from placer.policy.rules import LOOK_AHEAD
 from placer.strategies import STRATEGIES, OnlineStrategy
-from placer.testing.strategies import CORES, ToyOracle, arrival, catalogue
+from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival, catalogue
 from tests.effort import examples
+from tests.placer.fleet.audit import Auditor
 
 
 def named_nics(nics: Catalogue, *names: tuple[str, ...]) -> Catalogue:
-    """The same NICs with names, by kind."""
     return replace(nics, kinds=tuple(replace(kind, names=some) for kind, some in zip(nics.kinds, names, strict=True)))
 
 
@@ -92,7 +96,7 @@ def test_the_optimum_is_between_its_bound_and_every_plan_without_violations(
     plans = [strategy(nics, "toy").place(trace) for strategy in ONLINE]
     without_violations = [plan for plan in plans if evaluate(plan, nics.kinds, oracles).violated == 0]
     for plan in without_violations:
-        optimum = optimum.improved_by(plan, nics.kinds)
+        optimum = optimum.choose_better(plan, nics.kinds)
     check_plan(optimum.plan, trace, nics.kinds)
     assert list(slas_kept(optimum.plan, oracles)) == []
     assert optimum.nics == peak_nics(optimum.plan)
@@ -135,8 +139,8 @@ def traces_of_running_fleets(draw: st.DrawFn, departures: bool = True) -> tuple[
     trace = []
     for one in draw(traces(departures, most=10)):
         nic = draw(st.none() | st.sampled_from(sorted(free)))
-        if nic is not None and free[nic] >= CORES[one.workload.nf]:
-            free[nic] -= CORES[one.workload.nf]
+        if nic is not None and free[nic] >= CORES_BY_NF[one.workload.nf]:
+            free[nic] -= CORES_BY_NF[one.workload.nf]
             one = replace(one, nic=nic)
         trace.append(one)
     return trace, nics
@@ -159,7 +163,7 @@ def test_what_already_runs_stays_in_every_plan(given_: tuple[list[Arrival], Cata
     assert optimum.nics == peak_nics(optimum.plan)
     for plan in plans:
         if not any(slas_kept(plan, oracles)):
-            optimum = optimum if optimum.proven else optimum.improved_by(plan, nics.kinds)
+            optimum = optimum if optimum.proven else optimum.choose_better(plan, nics.kinds)
             cost = evaluate(plan, nics.kinds, oracles).cost
             assert (optimum.plan.rejected, optimum.cost) <= (plan.rejected, cost + 1e-9)
 
@@ -172,3 +176,34 @@ def test_contention_aware_breaks_no_sla_that_was_kept(given_: tuple[list[Arrival
     trace, nics = given_
     plan = STRATEGIES["contention-aware"](nics, "toy").place(trace)
     assert list(slas_kept(plan, [ToyOracle() for _ in nics.kinds])) == []
+
+
+@settings(deadline=None)
+@given(traces(), FLEETS)
+def test_verdicts_agree_with_the_checker(trace: list[Arrival], nics: Catalogue) -> None:
+    """For every NIC in use at every arrival; and every NIC is in exactly one class."""
+    checker = Auditor(nics.kinds, [ToyOracle() for _ in nics.kinds])
+    homes: dict[str, tuple[str, Arrival]] = {}
+    for explanation in explain(trace, nics.kinds, [ToyOracle() for _ in nics.kinds], LOOK_AHEAD, None):
+        arriving = explanation.arrival
+        here: dict[str, list[Tenant]] = {}
+        for home, other in homes.values():
+            if other.departure is None or other.departure > arriving.time:
+                here.setdefault(home, []).append(other.tenant)
+        assert sorted(nic for verdict in explanation.verdicts for nic in verdict.nics) == sorted(here)
+        for verdict in explanation.verdicts:
+            for nic in verdict.nics:
+                together = [*here[nic], arriving.tenant]
+                assert checker.fits(verdict.kind.index, together) is verdict.fits
+                cores = verdict.kind.cores_taken(tenant.workload for tenant in together)
+                assert (verdict.cause == Cause.CORES) is (cores > verdict.kind.cores)
+                if verdict.violated is not None:
+                    below = checker.violating(verdict.kind.index, together)
+                    assert verdict.violated in {one.workload for one in together if one.id in below}
+            if not verdict.nics and verdict.cause != Cause.NONE_LEFT:
+                assert checker.fits(verdict.kind.index, [arriving.tenant]) is verdict.fits
+        chosen = [verdict for verdict in explanation.verdicts if verdict.chosen]
+        assert len(chosen) == (explanation.nic is not None)
+        assert all(verdict.fits and (explanation.nic in verdict.nics or not verdict.nics) for verdict in chosen)
+        if explanation.nic is not None:
+            homes[arriving.id] = explanation.nic, arriving

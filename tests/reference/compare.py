@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.execute import NfCounts
-from tests.reference.branches import TYPE
 from tests.reference.interpret import (
     FORGED,
     MALFORMED,
@@ -27,7 +26,7 @@ from tests.reference.interpret import (
     Way,
 )
 from tests.reference.nfs.headers import word_at
-from tests.reference.peel import BlankEndpoint, Endpoint, Peeled, PeelStep, peel, peel_steps
+from tests.reference.peel import TYPE, BlankEndpoint, Endpoint, Peeled, PeelStep, peel, peel_steps
 
 SHOWN = 3
 """Frames that are shown of each kind of difference."""
@@ -47,8 +46,6 @@ class RackOutcome:
         That left the rack, in their order.
     counts
         By NF, `chain/nf`; None: they are not compared.
-    dropped
-        By reason, outside of NFs.
     """
 
     frames: Sequence[bytes]
@@ -75,11 +72,6 @@ class ReferenceRun:
     """A run of packets through chains by the reference, with which any number of outcomes can be compared.
 
     `expected` is what it did.
-
-    Parameters
-    ----------
-    packets
-        The times at which frames arrive, us, and the frames.
     """
 
     def __init__(self, chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]]) -> None:

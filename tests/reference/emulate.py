@@ -59,8 +59,6 @@ class Emulation:
     ----------
     outputs
         Number of the frame that entered, and the frame that left.
-    entered, sent
-        By NF: `chain/nf`.
     dropped
         By reason, outside of NFs.
     """
@@ -88,19 +86,7 @@ def texts_of(rack: CompiledRack) -> RackTexts:
 
 
 class EmulatedRack:
-    """A rack that runs programs.
-
-    Parameters
-    ----------
-    rack
-        For the places of counters.
-    texts
-        The programs.
-    compile_nic
-        The object of a SmartNIC's source.
-    sorter
-        Runs filters of libpcap.
-    """
+    """A rack that runs programs."""
 
     def __init__(
         self, rack: CompiledRack, texts: RackTexts, compile_nic: Callable[[str], bytes], sorter: Sorter
@@ -162,7 +148,7 @@ class EmulatedRack:
                 result.entered[name] += self.switch.registers["entered"][int(at)]
                 result.sent[name] += self.switch.registers["sent"][int(at)]
         for server, runtime in self.servers.items():
-            _add_server(result, runtime, self.texts.functions[server])
+            add_server(result, runtime, self.texts.functions[server])
         for name, machine in self.nics.items():
             self._add_nic(machine, self.texts.nics[name][0])
         result.dropped = Counter({name: count for name, count in result.dropped.items() if count})
@@ -191,7 +177,7 @@ def emulated(
     return running.finish()
 
 
-def _add_server(result: Emulation, runtime: ChainRuntime, functions: Mapping[str, str]) -> None:
+def add_server(result: Emulation, runtime: ChainRuntime, functions: Mapping[str, str]) -> None:
     """The counters of functions as those of NFs: a function that sorts passes all, and loses what it cannot sort.
 
     Functions of no NF keep the limits of chains.

@@ -19,10 +19,10 @@ from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.compiler.library.prefixes import Prefix
 from placer.rack.compiler.traffic.entries import parse
 from placer.rack.compiler.traffic.expression import Everything
-from tests.reference.branches import TYPE, PacketFields, branches_behind, fields_of, holds, split_key
 from tests.reference.nfs import nf_models
 from tests.reference.nfs.headers import has_too_many_tags, read_headers, word_at
 from tests.reference.nfs.model import Contract, FunctionModel
+from tests.reference.peel import TYPE, PacketFields, branches_behind, fields_of, holds, split_key
 
 TYPE_NSH = 0x894F
 """The type of frames with a network service header (RFC 8300)."""
@@ -63,10 +63,6 @@ class Interpretation:
     ----------
     outputs
         In the order in which they left.
-    counts
-        By NF: `chain/nf`.
-    dropped
-        By reason, outside of NFs.
     entered
         Frames that entered the rack.
     uncertain, uncertain_nfs

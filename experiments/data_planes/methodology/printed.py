@@ -12,7 +12,7 @@ from experiments.methodology.findings import Finding, findings_table
 NOT_PRINTED = "not printed"
 
 
-def printed_table(findings: Sequence[Finding]) -> pd.DataFrame:
+def format_findings(findings: Sequence[Finding]) -> pd.DataFrame:
     """As `findings_table`, numbers as text: errors with three digits after the point, counts without."""
     table = findings_table(findings)
     for column in ("ours", "published"):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from experiments.grus.methodology.simulated_server import (
-    FIREWALL,
+    FIREWALL_NF,
     FIREWALL_TRAFFIC,
     by_scheduler,
     latency_of,
-    measured,
+    measure,
     stages_of,
 )
 from profiles import PacedWorkload
@@ -20,27 +20,19 @@ IN_TURNS = "temporal"
 
 
 class FirewallRun(NamedTuple):
-    """What the first firewall meets.
-
-    Parameters
-    ----------
-    beside
-        What the others are, or how they share the GPU.
-    others
-        How many.
-    increase_pct, p99_increase_pct
-        Of its latency, against the first of the runs.
-    drop_pct
-        The share of its packets that the server does not carry.
-    """
+    """What the first firewall meets."""
 
     beside: str
+    """What the others are, or how they share the GPU."""
     others: int
+    """How many."""
     mean_us: float
     p99_us: float
     increase_pct: float
     p99_increase_pct: float
+    """Of its latency, against the first of the runs."""
     drop_pct: float
+    """The share of its packets that the server does not carry."""
     transfer_wait_us: float
     kernel_wait_us: float
     kernel_us: float
@@ -57,7 +49,7 @@ def runs_beside(
     alone = None
     for number in others:
         mine = loads(number)
-        one = measured(mine)[0]
+        one = measure(mine)[0]
         latency, stages = latency_of(one), stages_of(one)
         alone = alone or latency
         yield FirewallRun(
@@ -74,7 +66,7 @@ def runs_beside(
         )
 
 
-def scheduled_firewalls(scheduler: str, others: Sequence[int]) -> Iterator[FirewallRun]:
+def schedule_firewalls(scheduler: str, others: Sequence[int]) -> Iterator[FirewallRun]:
     """Firewalls as the scheduler of the GPU places them (`temporal` or `spatial`)."""
-    load = by_scheduler(FIREWALL, FIREWALL_TRAFFIC, scheduler)
+    load = by_scheduler(FIREWALL_NF, FIREWALL_TRAFFIC, scheduler)
     return runs_beside(scheduler, others, lambda number: [load] * (1 + number))

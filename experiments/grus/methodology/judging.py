@@ -14,35 +14,27 @@ from placer.report.text.admission import answer
 from placer.verify.admission import admission_case, admission_faults, late
 
 METHOD_NAMES = ("exact", "grus", "grus-printed", "grus-ns", "g-net", "baymax", "fixed-batch")
-RIVALS = {"baymax": 4.5, "g-net": 2.0}
+PUBLISHED_RATIOS = {"baymax": 4.5, "g-net": 2.0}
 """How many times as many SLOs Grus satisfies at a tolerance of 30 % (section VII-C); of G-NET, more than that."""
 TIME_LIMIT_S = 1.0
 
 
 class JudgedAdmission(NamedTuple):
-    """How an answer turned out.
-
-    Parameters
-    ----------
-    satisfied
-        Admitted SLOs that keep their latency.
-    goodput_kpps
-        The rates of these.
-    sound
-        Whether the set breaks no constraint.
-    seconds
-        Of the call.
-    """
+    """How an answer turned out."""
 
     admitted: int
     satisfied: int
+    """Admitted SLOs that keep their latency."""
     goodput_kpps: float
+    """The rates of these."""
     sound: bool
+    """Whether the set breaks no constraint."""
     bound: int
     seconds: float
+    """Of the call."""
 
 
-def judged_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int = 0) -> JudgedAdmission:
+def judge_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int = 0) -> JudgedAdmission:
     """Run a method and judge its answer."""
     setting = MethodSetting(seed=seed, time_limit_s=TIME_LIMIT_S)
     begin = perf_counter()
@@ -50,6 +42,8 @@ def judged_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], se
     seconds = perf_counter() - begin
     case = admission_case(write_device(gpu), [write_slo(slo) for slo in slos], answer(admission))
     violating = late(case)
-    satisfied = [one.slo.rate_kpps for one in admission.admitted if one.slo.id not in violating]
+    satisfied = [
+        admitted_slo.slo.rate_kpps for admitted_slo in admission.admitted if admitted_slo.slo.id not in violating
+    ]
     sound = not any(admission_faults(case))
     return JudgedAdmission(len(admission.admitted), len(satisfied), sum(satisfied), sound, admission.bound, seconds)

@@ -15,19 +15,19 @@ from random import Random
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf
 from placer.gpu.plan import LatencySlo
 
-WORKERS = 24
-BATCH = 256
+WORKER_COUNT = 24
+BASELINE_BATCH = 256
 """Of the baseline (section VII-B)."""
 BYTES_PER_US = 12_000
 SETUP_US = 8.0
 HEADER_BYTES, PAYLOAD_BYTES = 64, 700
-GBPS = 2.0
+FLOW_GBPS = 2.0
 """Of each flow (section II-A)."""
-SHARING = 0.1
-FREE, FIXED, BEST = BASELINES = ("batch 256", "fixed batch 256", "best batch")
+SHARING_LOSS = 0.1
+FREE_BATCH, FIXED_BATCH, BEST_BATCH = BASELINE_NAMES = ("batch 256", "fixed batch 256", "best batch")
 """Latency of an NF alone: with a batch of 256, where methods choose another, or all use 256; the shortest there is."""
 
-NFS = {
+PAPER_NFS = {
     "router": GpuNf("header", 18.0, (1.5, 14.0)),
     "firewall": GpuNf("header", 20.0, (2.0, 20.0)),
     "nids": GpuNf("payload", 31.0, (6.0, 60.0)),
@@ -36,7 +36,7 @@ NFS = {
 """Times in us: on the CPU; of the kernel per executor, and fixed."""
 
 
-def device(bus: str, workers: int = WORKERS) -> GpuDevice:
+def device(bus: str, workers: int = WORKER_COUNT) -> GpuDevice:
     """The GPU, with one of both models of its bus."""
     sizes = {"header": HEADER_BYTES, "payload": PAYLOAD_BYTES, "both": HEADER_BYTES + PAYLOAD_BYTES}
     return GpuDevice(
@@ -46,8 +46,10 @@ def device(bus: str, workers: int = WORKERS) -> GpuDevice:
         workers=workers,
         arbitration=Arbitration(bus),
         transfer_us={name: (size / BYTES_PER_US, SETUP_US) for name, size in sizes.items()},
-        nfs=NFS,
-        sharing_us={name: {other: SHARING * sum(nf.kernel_us) for other in NFS} for name, nf in NFS.items()},
+        nfs=PAPER_NFS,
+        sharing_us={
+            name: {other: SHARING_LOSS * sum(nf.kernel_us) for other in PAPER_NFS} for name, nf in PAPER_NFS.items()
+        },
     )
 
 
@@ -62,14 +64,10 @@ def alone_us(gpu: GpuDevice, nf: str, rate: float, batch: int) -> float:
 
 
 def baseline_us(gpu: GpuDevice, nf: str, rate: float, baseline: str) -> float:
-    """The latency to which a tolerance is added.
-
-    Parameters
-    ----------
-    baseline
-        `best batch`: the shortest there is on one SM. Any other: of a batch of 256, as in the paper.
+    """The latency to which a tolerance is added. `baseline`: `best batch`: the shortest there is on one SM. Any other:
+    of a batch of 256, as in the paper.
     """
-    return alone_us(gpu, nf, rate, smallest_batch(gpu, nf, rate) if baseline == BEST else BATCH)
+    return alone_us(gpu, nf, rate, smallest_batch(gpu, nf, rate) if baseline == BEST_BATCH else BASELINE_BATCH)
 
 
 def smallest_batch(gpu: GpuDevice, nf: str, rate: float) -> int:
@@ -90,7 +88,7 @@ def random_slos(
     *,
     baseline: str,
     tolerances: tuple[float, float],
-    gbps: tuple[float, float] = (GBPS, GBPS),
+    gbps: tuple[float, float] = (FLOW_GBPS, FLOW_GBPS),
     pinned: bool = False,
 ) -> list[LatencySlo]:
     """SLOs of random NFs, each with a latency of `baseline * (1 + tolerance)` (section VII, "SLO generation").
@@ -99,10 +97,10 @@ def random_slos(
     """
     slos = []
     for place in range(number):
-        nf, rate = rng.choice(sorted(NFS)), round(rate_kpps(rng.uniform(*gbps)), 3)
+        nf, rate = rng.choice(sorted(PAPER_NFS)), round(rate_kpps(rng.uniform(*gbps)), 3)
         tolerance = rng.uniform(*tolerances)
         latency = baseline_us(gpu, nf, rate, baseline) * (1 + tolerance)
-        batch = smallest_batch(gpu, nf, rate) if baseline == BEST else BATCH
-        fixed = batch if pinned or baseline == FIXED else None
+        batch = smallest_batch(gpu, nf, rate) if baseline == BEST_BATCH else BASELINE_BATCH
+        fixed = batch if pinned or baseline == FIXED_BATCH else None
         slos.append(LatencySlo(f"{place}-{nf}", nf, rate, round(latency, 3), fixed))
     return slos

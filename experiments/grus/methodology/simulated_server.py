@@ -18,15 +18,15 @@ from profiler.testbed import GpuStages, Measurement, PacketLatency
 from profiles import GpuSettings, PacedWorkload, TrafficProfile, Workload
 from profiles.gpu_tables import GpuProfile, read_gpu_profile
 
-RECORDED = "gpu-simulated"
+RECORDED_PROFILE = "gpu-simulated"
 """The recorded profile of the server, in `traces/`."""
-FIREWALL = "ACL"
-NFS = ("ACL", "IPRouter", "NIDS", "IPSec")
+FIREWALL_NF = "ACL"
+SERVER_NFS = ("ACL", "IPRouter", "NIDS", "IPSec")
 FIREWALL_TRAFFIC = TrafficProfile(30, 850)
-GBPS = 2.0
+FLOW_GBPS = 2.0
 """Of each flow (section II-A)."""
-BATCH = 256
-TRAFFICS = {
+DEFAULT_BATCH = 256
+NAMED_TRAFFICS = {
     "Traffic-A": TrafficProfile(100_000, 900, 100),
     "Traffic-B": TrafficProfile(300, 600, 100),
     "Traffic-C": TrafficProfile(5_000, 750, 100),
@@ -34,26 +34,26 @@ TRAFFICS = {
 """In place of a backbone link, a Hadoop cluster and the gateway of an enterprise; all values are assumed."""
 TRAFFIC_NOTE = "Traces are not available; in place of them: " + "; ".join(
     f"{name}, {traffic.flows:,.0f} flows, packets of {traffic.packet_size:g} B, {traffic.mtbr:g} matches/MB"
-    for name, traffic in TRAFFICS.items()
+    for name, traffic in NAMED_TRAFFICS.items()
 )
 
 
 @cache
-def recorded_profile() -> GpuProfile:
+def read_recorded_profile() -> GpuProfile:
     """What `placer profile` measured on the simulated server."""
-    with as_file(files("traces") / RECORDED) as path:
+    with as_file(files("traces") / RECORDED_PROFILE) as path:
         return read_gpu_profile(path)
 
 
-def trained_models(say: Callable[[str], None]) -> GpuModels:
+def train_models(say: Callable[[str], None]) -> GpuModels:
     """The models that `placer train` makes of the recorded profile, once per process."""
-    say(f"training latency models of the recorded profile {RECORDED} (once)")
-    return _trained()
+    say(f"training latency models of the recorded profile {RECORDED_PROFILE} (once)")
+    return _train_once()
 
 
 @cache
-def _trained() -> GpuModels:
-    return train_gpu(recorded_profile())
+def _train_once() -> GpuModels:
+    return train_gpu(read_recorded_profile())
 
 
 def rate_kpps(gbps: float, traffic: TrafficProfile) -> float:
@@ -62,7 +62,7 @@ def rate_kpps(gbps: float, traffic: TrafficProfile) -> float:
 
 
 def on_sms(
-    nf: str, traffic: TrafficProfile, minibatches: Sequence[tuple[int, int]], *, gbps: float = GBPS, order: int = 0
+    nf: str, traffic: TrafficProfile, minibatches: Sequence[tuple[int, int]], *, gbps: float = FLOW_GBPS, order: int = 0
 ) -> PacedWorkload:
     """The NF with these (SM, packets); its batch is their sum."""
     return PacedWorkload(Workload(nf, traffic), rate_kpps(gbps, traffic), GpuSettings.of(minibatches, order=order))
@@ -70,11 +70,11 @@ def on_sms(
 
 def by_scheduler(nf: str, traffic: TrafficProfile, scheduler: str) -> PacedWorkload:
     """The NF with a batch of 256 at 2 Gb/s, placed by the scheduler of the GPU (`temporal` or `spatial`)."""
-    settings = GpuSettings(BATCH, None, scheduler=scheduler)
-    return PacedWorkload(Workload(nf, traffic), rate_kpps(GBPS, traffic), settings)
+    settings = GpuSettings(DEFAULT_BATCH, None, scheduler=scheduler)
+    return PacedWorkload(Workload(nf, traffic), rate_kpps(FLOW_GBPS, traffic), settings)
 
 
-def measured(loads: Sequence[PacedWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
+def measure(loads: Sequence[PacedWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
     """A run on the simulated server: a long one whose packets are always the same, or a short one drawn by `seed`."""
     server = SimulatedGpu()
     return server.run(loads, noise=seed is not None, seed=seed).measurements

@@ -35,25 +35,16 @@ BestOf = Callable[[Sequence[Pattern], float | None], float | None]
 
 @dataclass(frozen=True)
 class BruteForced:
-    """What was found.
-
-    Parameters
-    ----------
-    marginal
-        The best of the patterns that were tried, Mbps; None if none keeps the SLOs.
-    seconds
-        For them.
-    tried, patterns
-        Patterns that were tried, and all.
-    error
-        Relative standard error of the mean time of a pattern.
-    """
+    """What was found."""
 
     marginal: float | None
+    """The best of the patterns that were tried, Mbps; None if none keeps the SLOs."""
     seconds: float
     tried: int
     patterns: int
+    """Patterns that were tried, and all."""
     error: float
+    """Relative standard error of the mean time of a pattern."""
 
     @property
     def all_seconds(self) -> float:
@@ -100,8 +91,8 @@ class BruteForce:
 
     def _caps(self, pattern: Sequence[Pattern]) -> Floats:
         """Per allocation of cores and chain the largest rate; shape (allocations, chains)."""
-        alone = np.array([rate for one in pattern for rate in one.alone])
-        replicable = np.array([may for one in pattern for may in one.replicable], dtype=bool)
+        alone = np.array([rate for layout in pattern for rate in layout.alone])
+        replicable = np.array([may for layout in pattern for may in layout.replicable], dtype=bool)
         spare = self.cores - len(alone)
         if spare < 0:
             return np.empty((0, len(pattern)))
@@ -109,7 +100,7 @@ class BruteForce:
         cores = np.ones((len(added), len(alone)), dtype=np.int64)
         cores[:, replicable] += added
         rates = cores * alone
-        ends = np.cumsum([0, *(len(one.alone) for one in pattern)])
+        ends = np.cumsum([0, *(len(layout.alone) for layout in pattern)])
         caps = [
             rates[:, begin:end].min(axis=1, initial=most)
             for begin, end, most in zip(ends[:-1], ends[1:], self.most, strict=True)
@@ -119,7 +110,7 @@ class BruteForce:
     def _by_programs(self, pattern: Sequence[Pattern], best: float | None) -> float | None:
         """Each allocation by a linear program."""
         found = [self._program(pattern, caps) for caps in self._caps(pattern)]
-        return max((one for one in found if one is not None), default=None)
+        return max((plan for plan in found if plan is not None), default=None)
 
     def _at_once(self, pattern: Sequence[Pattern], best: float | None) -> float | None:
         caps = self._caps(pattern)
@@ -127,7 +118,7 @@ class BruteForce:
         if not len(caps):
             return None
         gains = np.maximum(caps, self.least).sum(axis=1) - self.least.sum()
-        shares = np.array([one.shares for one in pattern])
+        shares = np.array([layout.shares for layout in pattern])
         fits = (caps @ shares <= self.nic * (1 + 1e-9)).all(axis=1)
         found = float(gains[fits].max(initial=-np.inf))
         for row in np.argsort(-gains):
@@ -144,7 +135,7 @@ class BruteForce:
         if (caps < self.least * (1 - 1e-9)).any():
             return None
         bounds = list(zip(self.least.tolist(), np.maximum(caps, self.least).tolist(), strict=True))
-        shares = np.array([one.shares for one in pattern]).T
+        shares = np.array([layout.shares for layout in pattern]).T
         found = linprog(-np.ones(len(caps)), A_ub=shares, b_ub=np.full(2, self.nic), bounds=bounds, method="highs")
         return None if found.x is None else float(found.x.sum() - self.least.sum())
 

@@ -6,35 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.lemur.methodology.paper_rack import DELTAS, SETS, chains, rack
+from experiments.lemur.methodology.paper_rack import CHAIN_SETS, RATE_DELTAS, chains, rack
 from experiments.registry import Setting
 from placer.rack.plan import RackPlan, Status
 from placer.rack.strategies import CHAIN_STRATEGIES
 
 TIME_LIMIT_S = 60.0
-RIVALS = ("hardware-preferred", "greedy", "software-preferred", "minimum-bounce")
+RIVAL_STRATEGIES = ("hardware-preferred", "greedy", "software-preferred", "minimum-bounce")
 """Those of section 5.1."""
-TOGGLED = ("no-profiling", "no-core-allocation")
+TOGGLED_STRATEGIES = ("no-profiling", "no-core-allocation")
 """Those of section 5.3."""
-STRATEGIES = ("optimal", "lemur", *RIVALS, *TOGGLED)
-SAME = 1e-3
+ALL_STRATEGIES = ("optimal", "lemur", *RIVAL_STRATEGIES, *TOGGLED_STRATEGIES)
+SAME_THROUGHPUT = 1e-3
 """Relative: marginal throughputs this near are the same, 0.1 %."""
 
 
 @dataclass(frozen=True, order=True)
 class Instance:
-    """Chains and their least rates.
-
-    Parameters
-    ----------
-    numbers
-        Of the chains.
-    delta
-        The least rates as multiples of the base rates.
-    """
+    """Chains and their least rates."""
 
     numbers: tuple[int, ...]
+    """Of the chains."""
     delta: float
+    """The least rates as multiples of the base rates."""
 
     @property
     def name(self) -> str:
@@ -47,17 +41,15 @@ Plans = Mapping[str, Mapping[Instance, RackPlan]]
 
 def figure_instances(setting: Setting) -> list[Instance]:
     """The paper's 40; at a smaller scale the first least rates of each set."""
-    return [Instance(numbers, delta) for numbers in SETS for delta in DELTAS[: setting.count(len(DELTAS), 2)]]
+    return [
+        Instance(numbers, delta)
+        for numbers in CHAIN_SETS
+        for delta in RATE_DELTAS[: setting.count(len(RATE_DELTAS), 2)]
+    ]
 
 
-def plans_of(instances: Sequence[Instance], strategies: Sequence[str] = STRATEGIES, **changes: Any) -> Plans:
-    """Each strategy's plan for each instance.
-
-    Parameters
-    ----------
-    changes
-        Of the rack.
-    """
+def plans_of(instances: Sequence[Instance], strategies: Sequence[str] = ALL_STRATEGIES, **changes: Any) -> Plans:
+    """Each strategy's plan for each instance. `changes`: of the rack."""
     on = rack(**changes)
     return {
         name: {
@@ -87,4 +79,4 @@ def marginal_gbps(plan: RackPlan) -> float:
 def is_best(plan: RackPlan, best: RackPlan) -> bool:
     """Whether a plan gives as much as the proven optimum."""
     proven = best.status is Status.OPTIMAL
-    return proven and bool(plan.chains) and plan.marginal_mbps >= best.marginal_mbps * (1 - SAME)
+    return proven and bool(plan.chains) and plan.marginal_mbps >= best.marginal_mbps * (1 - SAME_THROUGHPUT)

@@ -8,7 +8,7 @@ from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.rack import Rack
 
-CYCLES: dict[str, tuple[int, bool, str]] = {
+NF_CYCLES: dict[str, tuple[int, bool, str]] = {
     "Encrypt": (9123, True, ""),
     "Decrypt": (2843, True, ""),
     "FastEncrypt": (6820, True, "N"),
@@ -28,9 +28,9 @@ CLOCK_MHZ = 1700
 PACKET_SIZE = 1500
 BASE_MBPS = {1: 2236.1, 2: 2236.1, 3: 614.7, 4: 614.7, 5: 2916.8}
 """Of a chain: one core for the slowest NF that runs in software."""
-SETS = ((1, 2, 3, 4), (1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))
-DELTAS = (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4)
-OVERHEADS = {"subgroup_cycles": 220, "replica_cycles": 180}
+CHAIN_SETS = ((1, 2, 3, 4), (1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))
+RATE_DELTAS = (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4)
+CYCLE_OVERHEADS = {"subgroup_cycles": 220, "replica_cycles": 180}
 """Cycles of service headers and of spreading packets over cores (section 5.3)."""
 
 
@@ -42,7 +42,7 @@ def rack(**changes: Any) -> Rack:
 def rack_json(**changes: Any) -> dict[str, Any]:
     """The same as JSON."""
     nfs: dict[str, Any] = {"IPv4Fwd": {"switch": {"blocks": 1}}}
-    for name, (cycles, replicable, where) in CYCLES.items():
+    for name, (cycles, replicable, where) in NF_CYCLES.items():
         nfs[name] = {"server": {"cycles": cycles, "replicable": replicable}}
         if "P" in where:
             nfs[name]["switch"] = {"blocks": 1}
@@ -61,18 +61,18 @@ def chains(numbers: tuple[int, ...], delta: float, **changes: Any) -> tuple[Chai
 
 def chain_json(number: int, delta: float, name: str | None = None) -> dict[str, Any]:
     """One of the chains 1 to 5."""
-    nfs, edges = GRAPHS[number]
+    nfs, edges = CHAIN_GRAPHS[number]
     return {
         "name": name or f"chain{number}",
         "packet_size": PACKET_SIZE,
         "t_min_mbps": delta * BASE_MBPS[number],
         "t_max_mbps": 100000,
-        "nfs": [{"id": one, "nf": one.rstrip("0123456789_") if one != "IPv4Fwd" else one} for one in nfs.split()],
+        "nfs": [{"id": nf, "nf": nf.rstrip("0123456789_") if nf != "IPv4Fwd" else nf} for nf in nfs.split()],
         "edges": [edge.split() for edge in edges.split(", ")],
     }
 
 
-GRAPHS = {
+CHAIN_GRAPHS = {
     1: (
         "Match_1 ACL Limiter Match_2 UrlFilter Detunnel Encrypt IPv4Fwd",
         "Match_1 ACL 1/2, Match_1 Detunnel 1/2, ACL Limiter, Limiter Match_2, Match_2 UrlFilter 1/2, "

@@ -13,7 +13,7 @@ from typing import TextIO, TypeVar
 import joblib
 
 from experiments.registry import Setting
-from experiments.tomur.methodology.simulated_card import TESTBEDS, train
+from experiments.tomur.methodology.simulated_card import CARD_SPECS, train
 from placer.evaluate.evaluation import evaluate
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
@@ -24,8 +24,8 @@ from placer.model.plan import Plan
 from placer.optimal import optimal_plan
 from traces.arrivals import Recipe, generate
 
-SEQUENCES = 100
-ARRIVALS = 500
+SEQUENCE_COUNT = 100
+ARRIVAL_COUNT = 500
 LENGTH_NOTE = "Look-ahead, the default rule, knows how many arrivals a sequence has, but not which ones come."
 
 Evaluated = TypeVar("Evaluated")
@@ -33,20 +33,14 @@ Evaluated = TypeVar("Evaluated")
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFleet:
-    """Unlimited NICs of one simulated card.
-
-    Parameters
-    ----------
-    catalogue
-        The card, its models and its testbed, with the default budget of SLA violations.
-    truth
-        The card's noise-free throughputs.
-    """
+    """Unlimited NICs of one simulated card."""
 
     catalogue: Catalogue
+    """The card, its models and its testbed, with the default budget of SLA violations."""
     truth: tuple[Oracle, ...]
+    """The card's noise-free throughputs."""
 
-    def arrivals(self, seed: int, count: int = ARRIVALS) -> list[Arrival]:
+    def arrivals(self, seed: int, count: int = ARRIVAL_COUNT) -> list[Arrival]:
         """The sequence of that seed."""
         return read_arrivals(sequence(seed, count), self.catalogue.default_traffic, self.catalogue.check)
 
@@ -71,27 +65,20 @@ def fleet_of(testbed: str) -> SimulatedFleet:
     return SimulatedFleet(catalogue, truth)
 
 
-def sequence(seed: int, count: int = ARRIVALS) -> TextIO:
+def sequence(seed: int, count: int = ARRIVAL_COUNT) -> TextIO:
     """The sequence of that seed, as a CSV of arrivals."""
     return io.StringIO("".join(generate(Recipe(count=count, seed=seed))))
 
 
 def each_sequence(setting: Setting, evaluate: Callable[[int], Evaluated], jobs: int = -1) -> Iterator[Evaluated]:
-    """What `evaluate` returns for the seed of every sequence, in the order of the seeds.
-
-    Parameters
-    ----------
-    setting
-        Scales the number of sequences, and receives the progress.
-    evaluate
-        Runs in a separate process; its result must depend on the seed only.
-    jobs
-        Number of processes; -1 means one per core, 1 stays in this process.
+    """What `evaluate` returns for the seed of every sequence, in the order of the seeds. `setting`: scales the number
+    of sequences, and receives the progress. `evaluate`: runs in a separate process; its result must depend on the seed
+    only. `jobs`: number of processes; -1 means one per core, 1 stays in this process.
     """
-    sequences = setting.count(SEQUENCES)
-    for testbed in TESTBEDS:
+    sequences = setting.count(SEQUENCE_COUNT)
+    for testbed in CARD_SPECS:
         train(setting, testbed)  # train missing models here once, not in every process
-    calls = (joblib.delayed(evaluate)(setting.seed * SEQUENCES + number) for number in range(sequences))
+    calls = (joblib.delayed(evaluate)(setting.seed * SEQUENCE_COUNT + number) for number in range(sequences))
     for done, result in enumerate(joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), start=1):
         yield result
         if done % 10 == 0:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.registry import Setting
-from experiments.tomur.methodology.simulated_card import CARD, DEFAULT, truth
+from experiments.tomur.methodology.simulated_card import CARD, DEFAULT_TRAFFIC, truth
 from predictor import Predictor
 from profiler.contention import BenchLevel, Contention
 from profiler.simulated import SimulatedTestbed
@@ -18,23 +18,23 @@ from profiles import BenchLoad, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.profile import rate_column, service_column
 
-MEMORY = "mem-bench"
-RATE = "rate_kpps"
-PACKET_SIZE = DEFAULT.packet_size
+MEMORY_BENCH = "mem-bench"
+RATE_SETTING = "rate_kpps"
+PACKET_SIZE = DEFAULT_TRAFFIC.packet_size
 MATCH_RATES = (0.0, 1100.0)
-RATES = {"regex": (50.0, 1000.0), "compression": (50.0, 1200.0)}
+BENCH_RATES = {"regex": (50.0, 1000.0), "compression": (50.0, 1200.0)}
 """Request rates (kpps) of a bench, by accelerator: from a light load to more than the accelerator can serve."""
 
 
 def mem_bench(wss_mb: float, access_mops: float) -> BenchLoad:
     """mem-bench with that working set and access rate."""
-    return BenchLoad.of(MEMORY, {"wss_mb": wss_mb, "access_mops": access_mops})
+    return BenchLoad.of(MEMORY_BENCH, {"wss_mb": wss_mb, "access_mops": access_mops})
 
 
 def accelerator_bench(accelerator: str, rate_kpps: float = 0.0, mtbr: float = 0.0) -> BenchLoad:
     """The bench of an accelerator, with requests of the default packet size; rate 0 is unlimited."""
     matches = {"mtbr": mtbr} if accelerator == "regex" else {}
-    return BenchLoad.of(f"{accelerator}-bench", {RATE: rate_kpps, "packet_size": PACKET_SIZE, **matches})
+    return BenchLoad.of(f"{accelerator}-bench", {RATE_SETTING: rate_kpps, "packet_size": PACKET_SIZE, **matches})
 
 
 def random_mem_bench(rng: np.random.Generator) -> BenchLoad:
@@ -44,27 +44,21 @@ def random_mem_bench(rng: np.random.Generator) -> BenchLoad:
 
 def random_accelerator_bench(accelerator: str, rng: np.random.Generator) -> BenchLoad:
     """The bench of an accelerator at a random request rate and, for regex, a random match rate."""
-    return accelerator_bench(accelerator, float(rng.uniform(*RATES[accelerator])), float(rng.uniform(*MATCH_RATES)))
+    return accelerator_bench(
+        accelerator, float(rng.uniform(*BENCH_RATES[accelerator])), float(rng.uniform(*MATCH_RATES))
+    )
 
 
 @dataclass(frozen=True)
 class RunsWithBenches:
-    """Runs of one NF co-located with benches.
-
-    Parameters
-    ----------
-    nf
-        The NF.
-    table
-        A row per run, as `Predictor.predict_contention` takes it: the NF's traffic, and the counters and accelerator
-        demand of its benches, summed.
-    truth
-        Noise-free throughput of the NF (kpps), a value per row.
-    """
+    """Runs of one NF co-located with benches."""
 
     nf: str
     table: pd.DataFrame
+    """A row per run, as `Predictor.predict_contention` takes it: the NF's traffic, and the counters and accelerator
+    demand of its benches, summed."""
     truth: Floats
+    """Noise-free throughput of the NF (kpps), a value per row."""
 
     def predicted(self, predictor: Predictor) -> Floats:
         """The predicted throughput (kpps) of every run."""
@@ -72,10 +66,7 @@ class RunsWithBenches:
 
 
 def run_with_benches(
-    nf: str,
-    runs: Sequence[tuple[TrafficProfile, Sequence[BenchLoad]]],
-    setting: Setting,
-    card: SimulatedTestbed = CARD,
+    nf: str, runs: Sequence[tuple[TrafficProfile, Sequence[BenchLoad]]], setting: Setting, card: SimulatedTestbed = CARD
 ) -> RunsWithBenches:
     """Run `nf` with each traffic profile and its benches. Each bench is also measured alone, as in profiling."""
     levels = _levels(sorted({load for _, loads in runs for load in loads}), setting, card)
@@ -99,8 +90,8 @@ def _levels(loads: Sequence[BenchLoad], setting: Setting, card: SimulatedTestbed
     saturated = [run.measurements[0] for run in card.run_many([[load] for load in without_limit], seed=setting.seed)]
     levels = {}
     for load, run, fastest in zip(loads, limited, saturated, strict=True):
-        accelerator = None if load.name == MEMORY else load.name.removesuffix("-bench")
-        rate = dict(load.parameters).get(RATE, 0.0)
+        accelerator = None if load.name == MEMORY_BENCH else load.name.removesuffix("-bench")
+        rate = dict(load.parameters).get(RATE_SETTING, 0.0)
         levels[load] = BenchLevel(
             load,
             1,
@@ -114,7 +105,7 @@ def _levels(loads: Sequence[BenchLoad], setting: Setting, card: SimulatedTestbed
 
 
 def _no_rate(load: BenchLoad) -> dict[str, float]:
-    return {RATE: 0.0} if RATE in dict(load.parameters) else {}
+    return {RATE_SETTING: 0.0} if RATE_SETTING in dict(load.parameters) else {}
 
 
 def cache_access_rate(table: pd.DataFrame) -> Floats:

@@ -12,33 +12,27 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from experiments.registry import Setting
-from experiments.tomur import HARDWARE
+from experiments.tomur import HARDWARE_CARD
 from predictor import Models, train
 from profiles import InputError
 from profiles.arrays import Floats
-from profiles.profile import THROUGHPUT, NfProfile, Profile, read_profile
+from profiles.profile import KPPS_COLUMN, NfProfile, Profile, read_profile
 from profiles.table import read_table
 
-NF = "FlowMonitor"
-TESTBED = "BlueField-2"
-MISSING = f"{HARDWARE}: skipped, the measurements are missing (see --measurements)."
-FOLDS = 5
+MEASURED_NF = "FlowMonitor"
+CARD_NAME = "BlueField-2"
+MISSING_NOTE = f"{HARDWARE_CARD}: skipped, the measurements are missing (see --measurements)."
+CROSS_VALIDATION_FOLDS = 5
 
 
 @dataclass(frozen=True)
 class FlowMonitorRuns:
-    """The measured runs of FlowMonitor.
-
-    Parameters
-    ----------
-    profile
-        Training runs: co-located with mem-bench, and with regex contention alone.
-    runs
-        Validation runs, never trained on: co-located with mem-bench and regex-bench together.
-    """
+    """The measured runs of FlowMonitor."""
 
     profile: Profile
+    """Training runs: co-located with mem-bench, and with regex contention alone."""
     runs: pd.DataFrame
+    """Validation runs, never trained on: co-located with mem-bench and regex-bench together."""
 
     @property
     def memory(self) -> pd.DataFrame:
@@ -48,7 +42,7 @@ class FlowMonitorRuns:
     @property
     def nf(self) -> NfProfile:
         """FlowMonitor's part of the profile."""
-        return self.profile.nfs[NF]
+        return self.profile.nfs[MEASURED_NF]
 
     @cached_property
     def trained(self) -> Models:
@@ -61,28 +55,24 @@ class FlowMonitorRuns:
         Yields the models trained without one fold, and the rows of that fold.
         """
         rows = rng.permutation(np.flatnonzero(held))
-        for out in np.array_split(rows, FOLDS):
+        for out in np.array_split(rows, CROSS_VALIDATION_FOLDS):
             kept = self.memory[~self.memory.index.isin(out)].reset_index(drop=True)
-            yield train(replace(self.profile, nfs={NF: replace(self.nf, memory=kept)})), self.memory.loc[out]
+            yield train(replace(self.profile, nfs={MEASURED_NF: replace(self.nf, memory=kept)})), self.memory.loc[out]
 
 
 def measurements(setting: Setting) -> FlowMonitorRuns | None:
-    """The measurements; None, after a message, when they are missing.
-
-    Raises
-    ------
-    InputError
-        When a file of them is invalid.
+    """The measurements; None, after a message, when they are missing. Raises `InputError` when a file of them is
+    invalid.
     """
     if not (setting.measurements / "validation.csv").is_file():
-        setting.say(MISSING)
+        setting.say(MISSING_NOTE)
         return None
     return _read(setting.measurements)
 
 
 @cache
 def _read(directory: Path) -> FlowMonitorRuns:
-    runs, faults = read_table(directory / "validation.csv", [THROUGHPUT])
+    runs, faults = read_table(directory / "validation.csv", [KPPS_COLUMN])
     if faults:
         raise InputError(faults)
     return FlowMonitorRuns(read_profile(directory), runs)
@@ -90,5 +80,5 @@ def _read(directory: Path) -> FlowMonitorRuns:
 
 def throughput(table: pd.DataFrame) -> Floats:
     """FlowMonitorRuns throughput (kpps)."""
-    rates: Floats = table[THROUGHPUT].to_numpy(dtype=np.float64)
+    rates: Floats = table[KPPS_COLUMN].to_numpy(dtype=np.float64)
     return rates

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.tomur.methodology.simulated_card import DEFAULT
+from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC
 from profiles import TrafficProfile, Workload
 
 MOST_OTHERS = 3
@@ -30,7 +30,7 @@ def co_locations_of(
     rng: np.random.Generator,
     *,
     others: Sequence[str],
-    traffics: Sequence[TrafficProfile] = (DEFAULT,),
+    traffics: Sequence[TrafficProfile] = (DEFAULT_TRAFFIC,),
 ) -> list[list[Workload]]:
     """`count` co-locations: `nf` first, then one to three different `others`, each with one of `traffics`."""
     candidates = [name for name in others if name != nf]
@@ -58,6 +58,6 @@ def random_traffics(
     ranges = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
     drawn = {name: np.round(rng.uniform(*ranges[name], size=count)).tolist() for name in vary}
     return [
-        TrafficProfile.from_mapping(DEFAULT.as_dict() | {name: values[row] for name, values in drawn.items()})
+        TrafficProfile.from_mapping(DEFAULT_TRAFFIC.as_dict() | {name: values[row] for name, values in drawn.items()})
         for row in range(count)
     ]

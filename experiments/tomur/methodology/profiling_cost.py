@@ -28,7 +28,7 @@ from profiler.contention import (
     measure_benches,
     measure_neighbours,
 )
-from profiler.methods import QUOTA, find_method
+from profiler.methods import DEFAULT_QUOTA, find_method
 from profiler.profiling import profile_nf
 from profiler.quota import QuotaShares
 from profiler.runs.nf_runs import least_work
@@ -37,34 +37,29 @@ from profiler.sampling import at, traffic_ranges, traffic_with
 from profiles import COUNTERS, Load, TrafficProfile, Workload
 from profiles.arrays import Floats
 
-METHODS = ("random", "adaptive", "active")
+COMPARED_METHODS = ("random", "adaptive", "active")
 GRID_QUOTAS = 300
 """The full grid has this many times the runs of the default quota."""
 GRID_LEVELS = 60
 GRID_SEED = 1000
 HELD_OUT = 5
 """One run of the grid in five is held out (Tomur, section 7.6)."""
-CHUNK = 4096
-REALISTIC = 0.995
+RUN_CHUNK = 4096
+REALISTIC_QUANTILE = 0.995
 """Contention is realistic up to this quantile over random co-locations."""
 CO_LOCATIONS = 4000
-OTHERS = 3
-READS, WRITES = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
+OTHER_NFS = 3
+READS_COUNTER, WRITES_COUNTER = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The full profile of one NF: every traffic profile with every contention level.
-
-    Parameters
-    ----------
-    traffic, counters, throughput
-        A row per run: shapes (N, 3), (N, 7) and (N,).
-    """
+    """The full profile of one NF: every traffic profile with every contention level."""
 
     traffic: Floats
     counters: Floats
     throughput: Floats
+    """A row per run: shapes (N, 3), (N, 7) and (N,)."""
 
     @property
     def held_out(self) -> NDArray[np.bool_]:
@@ -111,8 +106,8 @@ def _points(attributes: int, traffics: float) -> int:
 
 def _measure(nf: str, co_locations: Sequence[tuple[TrafficProfile, Contention]]) -> Grid:
     throughput = np.empty(len(co_locations))
-    for start in range(0, len(co_locations), CHUNK):
-        part = co_locations[start : start + CHUNK]
+    for start in range(0, len(co_locations), RUN_CHUNK):
+        part = co_locations[start : start + RUN_CHUNK]
         loads: list[list[Load]] = [[Workload(nf, traffic), *contention.loads] for traffic, contention in part]
         runs = CARD.run_many(loads, seed=GRID_SEED)
         throughput[start : start + len(part)] = [run.measurements[0].throughput_kpps for run in runs]
@@ -128,8 +123,8 @@ def most_accesses() -> float:
     """The most cache accesses per second of realistic contention: 99.5 % of random triples of NFs make fewer."""
     _, neighbours = alone(GRID_SEED)
     rates = np.array([neighbour.counters.l2crd + neighbour.counters.l2cwr for neighbour in neighbours])
-    drawn = np.random.default_rng(GRID_SEED).choice(rates, size=(CO_LOCATIONS, OTHERS))
-    return float(np.quantile(drawn.sum(axis=1), REALISTIC))
+    drawn = np.random.default_rng(GRID_SEED).choice(rates, size=(CO_LOCATIONS, OTHER_NFS))
+    return float(np.quantile(drawn.sum(axis=1), REALISTIC_QUANTILE))
 
 
 @dataclass(frozen=True)
@@ -142,7 +137,7 @@ class GridErrors:
     @classmethod
     def of(cls, predicted: Floats, counters: Floats, throughput: Floats) -> GridErrors:
         """The errors, split by the competitors' counters, shape (N, 7)."""
-        realistic = counters[:, READS] + counters[:, WRITES] <= most_accesses()
+        realistic = counters[:, READS_COUNTER] + counters[:, WRITES_COUNTER] <= most_accesses()
         errors = errors_pct(predicted, throughput)
         return cls(errors[realistic], errors[~realistic])
 
@@ -184,4 +179,4 @@ def errors(nf: str, method: str, quota: int, seed: int, runs: int) -> GridErrors
 
 def quota_of(share: float) -> int:
     """The quota, given as a share of the default quota."""
-    return round(share * QUOTA)
+    return round(share * DEFAULT_QUOTA)

@@ -11,23 +11,16 @@ import numpy as np
 import pandas as pd
 
 from experiments.registry import Setting
-from experiments.tomur.methodology.simulated_card import (
-    DEFAULT,
-    TESTBED,
-    card_of,
-    measured_kpps,
-    tomur,
-    train,
-)
+from experiments.tomur.methodology.simulated_card import CARD_SPEC, DEFAULT_TRAFFIC, card_of, measure_kpps, tomur, train
 from predictor import Models, Predictor, SlomoPredictor
 from profiler.contention import MemoryContention, measure_benches, measure_neighbours
 from profiles import Workload
-from profiles.profile import THROUGHPUT, NfProfile, Profile
+from profiles.profile import KPPS_COLUMN, NfProfile, Profile
 
-RUNS = 400
+RUNS_PER_NF = 400
 
 
-def predictors(setting: Setting, testbed: str = TESTBED) -> dict[str, Predictor]:
+def predictors(setting: Setting, testbed: str = CARD_SPEC) -> dict[str, Predictor]:
     """The baseline and Tomur, both trained as in the paper."""
     return {"slomo": slomo(setting, testbed), "tomur": tomur(setting, testbed)}
 
@@ -35,9 +28,9 @@ def predictors(setting: Setting, testbed: str = TESTBED) -> dict[str, Predictor]
 _cached: dict[tuple[str, int, int], SlomoPredictor] = {}
 
 
-def slomo(setting: Setting, testbed: str = TESTBED) -> SlomoPredictor:
+def slomo(setting: Setting, testbed: str = CARD_SPEC) -> SlomoPredictor:
     """SLOMO for every NF of the card; cached."""
-    key = testbed, setting.seed, setting.count(RUNS, least=60)
+    key = testbed, setting.seed, setting.count(RUNS_PER_NF, least=60)
     if key not in _cached:
         setting.say(f"training SLOMO at default traffic on the card `{testbed}`")
         _cached[key] = _train(train(setting, testbed), *key)
@@ -50,12 +43,12 @@ def _train(models: Models, testbed: str, seed: int, count: int) -> SlomoPredicto
     neighbours = measure_neighbours(card, seed, lambda runs: None)
     free = card.describe().nic.cores - max(models.cores(nf) for nf in models.nfs)
     contentions = MemoryContention(benches.memory, free, np.random.default_rng(seed), neighbours).draw(count)
-    inputs = pd.DataFrame([DEFAULT.as_dict() | contention.counters.as_dict() for contention in contentions])
+    inputs = pd.DataFrame([DEFAULT_TRAFFIC.as_dict() | contention.counters.as_dict() for contention in contentions])
     measured = {}
     for nf in models.nfs:
-        throughput = measured_kpps(
-            [[Workload(nf, DEFAULT), *contention.loads] for contention in contentions], seed, card
+        throughput = measure_kpps(
+            [[Workload(nf, DEFAULT_TRAFFIC), *contention.loads] for contention in contentions], seed, card
         )
-        measured[nf] = NfProfile(nf, None, inputs.iloc[:0], inputs.assign(**{THROUGHPUT: throughput}))
+        measured[nf] = NfProfile(nf, None, inputs.iloc[:0], inputs.assign(**{KPPS_COLUMN: throughput}))
     profile = Profile(source=Path(), testbed=card.describe(), benches=pd.DataFrame(), nfs=measured)
     return SlomoPredictor.train(profile, models.models, seed=seed, warn=lambda message: None)

@@ -19,54 +19,44 @@ import numpy as np
 import pandas as pd
 
 from experiments.registry import CannotRun, Setting
-from experiments.vnf_chains.methodology.recorded import REPEATS, testbed_of
+from experiments.vnf_chains.methodology.recorded import SHARE_REPEATS, read_testbed_name
 from experiments.vnf_chains.methodology.scaling import AT_SIZE
-from experiments.vnf_chains.methodology.shares import PAIRS
+from experiments.vnf_chains.methodology.shares import NF_PAIRS
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
-from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile
+from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile, chain_table
 from profiles.arrays import Bools, Floats
 from profiles.chain import parse_chain
-from profiles.chain_table import CHAIN_KPPS, CHAINS_FILE, CORES, ORDER, REPEAT, SHARES, dropped_column, read_chains
+from profiles.chain_table import drop_column_of, read_chains
 
-MOST, STEP = 100_000.0, 500.0
+MOST_FLOWS, FLOW_STEP = 100_000.0, 500.0
 """Flows at the highest load, and by how many it rises from sample to sample: a two-hundredth, as in the paper."""
-PLACED = (((0, 1), (0.5, 1.0)), ((0, 1), (1.0, 1.0)), ((0, 0), (1.0,)))
+PAIR_PLACEMENTS = (((0, 1), (0.5, 1.0)), ((0, 1), (1.0, 1.0)), ((0, 0), (1.0,)))
 """Of pairs: the core of each function, and the share of each core's time. On one core functions slow one another down,
 which their measurements alone do not show."""
-ALONE = (0.5, 1.0)
-FOLDER = "loads"
+SHARES_ALONE = (0.5, 1.0)
+LOADS_FOLDER = "loads"
 """Of a folder of measured chains: those at rising load."""
-ENTRIES = "entries"
+ENTRIES_PARAMETER = "entries"
 """The parameter of functions with a table of flows: here, their tables hold all flows."""
 
 
 @dataclass(frozen=True)
 class LoadedChain:
-    """A function alone or a chain at shares of cores, measured at rising load.
-
-    Parameters
-    ----------
-    nfs
-        In the order of the packets.
-    cores
-        The core of each function.
-    shares
-        Of each core's time.
-    load
-        Flows at once, ascending, shape (loads,).
-    kpps
-        Packets that enter, shape (loads, runs); at least two runs.
-    passes
-        The share of the packets that the first function passes on.
-    """
+    """A function alone or a chain at shares of cores, measured at rising load."""
 
     nfs: tuple[str, ...]
+    """In the order of the packets."""
     cores: tuple[int, ...]
+    """The core of each function."""
     shares: tuple[float, ...]
+    """Of each core's time."""
     load: Floats
+    """Flows at once, ascending, shape (loads,)."""
     kpps: Floats
+    """Packets that enter, shape (loads, runs); at least two runs."""
     passes: float
+    """The share of the packets that the first function passes on."""
 
     @property
     def name(self) -> str:
@@ -97,27 +87,20 @@ class LoadedChain:
 
 @dataclass(frozen=True)
 class LoadRuns:
-    """Functions and chains over the load.
-
-    Parameters
-    ----------
-    measured
-        All of them.
-    testbed
-        Which runs these are, as a sentence.
-    """
+    """Functions and chains over the load."""
 
     measured: Sequence[LoadedChain]
     testbed: str
+    """Which runs these are, as a sentence."""
 
     @property
     def chains(self) -> list[LoadedChain]:
         """Those of several functions."""
-        return [one for one in self.measured if len(one.nfs) > 1]
+        return [run for run in self.measured if len(run.nfs) > 1]
 
     def predicted(self, chain: LoadedChain) -> Floats:
         """Response time (ms) of a chain as its functions alone predict it, by the weakest link (equation 4)."""
-        alone = {(one.nfs[0], one.shares[0]): one for one in self.measured if len(one.nfs) == 1}
+        alone = {(run.nfs[0], run.shares[0]): run for run in self.measured if len(run.nfs) == 1}
         stages = [alone[nf, chain.shares[core]] for nf, core in zip(chain.nfs, chain.cores, strict=True)]
         reaching = np.cumprod([1.0, *(stage.passes for stage in stages[:-1])])
         costs = [
@@ -126,47 +109,44 @@ class LoadRuns:
         return np.asarray(np.max(costs, axis=0))
 
 
-def rising_loads(description: TestbedDescription, step: float = STEP) -> list[ChainLoad]:
-    """Every function alone, then every chain, at every share and load; tables of flows hold all of them.
-
-    Parameters
-    ----------
-    description
-        Of the testbed.
-    step
-        Flows by which the load rises.
+def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> list[ChainLoad]:
+    """Every function alone, then every chain, at every share and load; tables of flows hold all of them. `description`:
+    of the testbed. `step`: flows by which the load rises.
     """
-    tables = {nf.name for nf in description.nfs if ENTRIES in nf.parameters}
+    tables = {nf.name for nf in description.nfs if ENTRIES_PARAMETER in nf.parameters}
     traffics = [
-        TrafficProfile(flows, AT_SIZE, description.traffic.mtbr) for flows in np.arange(step, MOST + 1, step).tolist()
+        TrafficProfile(flows, AT_SIZE, description.traffic.mtbr)
+        for flows in np.arange(step, MOST_FLOWS + 1, step).tolist()
     ]
 
     def loads(nfs: Sequence[str], cores: Sequence[int], shares: Sequence[float]) -> Iterator[ChainLoad]:
-        stages = [NfStage.of(nf, {ENTRIES: MOST} if nf in tables else None) for nf in nfs]
+        stages = [NfStage.of(nf, {ENTRIES_PARAMETER: MOST_FLOWS} if nf in tables else None) for nf in nfs]
         of_cores = [[at for at, core in enumerate(cores) if core == number] for number in range(len(shares))]
         given = shares if set(shares) != {1.0} else ()
         return (ChainLoad.of(stages, of_cores, traffic, shares=given) for traffic in traffics)
 
-    nfs = dict.fromkeys(nf for pair in PAIRS for nf in pair)
-    chains = [one for pair in PAIRS for one in (pair, pair[::-1])]
-    singles = [load for nf, share in product(nfs, ALONE) for load in loads([nf], [0], [share])]
-    return singles + [load for pair, (cores, shares) in product(chains, PLACED) for load in loads(pair, cores, shares)]
+    nfs = dict.fromkeys(nf for pair in NF_PAIRS for nf in pair)
+    chains = [order for pair in NF_PAIRS for order in (pair, pair[::-1])]
+    singles = [load for nf, share in product(nfs, SHARES_ALONE) for load in loads([nf], [0], [share])]
+    return singles + [
+        load for pair, (cores, shares) in product(chains, PAIR_PLACEMENTS) for load in loads(pair, cores, shares)
+    ]
 
 
 def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
-    """The functions and chains of a table of chains that were measured at rising load.
-
-    Parameters
-    ----------
-    table
-        Of `profiles.chain_table`; each load has as many runs as the next.
+    """The functions and chains of a table of chains that were measured at rising load. `table`: of
+    `profiles.chain_table`; each load has as many runs as the next.
     """
     found = []
-    for (order, cores, shares), rows in table.groupby([ORDER, CORES, SHARES], sort=False):
+    for (order, cores, shares), rows in table.groupby(
+        [chain_table.ORDER_COLUMN, chain_table.CORES_COLUMN, chain_table.SHARES_COLUMN], sort=False
+    ):
         stages, _ = parse_chain(str(order))
         core_of = {at: core for core, of_core in enumerate(json.loads(str(cores))) for at in of_core}
-        runs = rows.pivot_table(index="flows", columns=REPEAT, values=CHAIN_KPPS).dropna()
-        passes = 1 - float(rows[dropped_column(0)].mean()) / 100
+        runs = rows.pivot_table(
+            index="flows", columns=chain_table.REPEAT_COLUMN, values=chain_table.CHAIN_KPPS
+        ).dropna()
+        passes = 1 - float(rows[drop_column_of(0)].mean()) / 100
         nfs = tuple(stage.nf for stage in stages)
         placed = tuple(core_of[at] for at in range(len(nfs)))
         of_cores, load = tuple(json.loads(str(shares))), runs.index.to_numpy(float)
@@ -175,28 +155,22 @@ def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
 
 
 def load_runs(setting: Setting) -> LoadRuns:
-    """The runs in the folder `loads` of the one that the setting names, else runs on the simulated server.
-
-    Raises
-    ------
-    CannotRun
-        When that folder is missing.
-    InputError
-        When its files are wrong.
+    """The runs in the folder `loads` of the one that the setting names, else runs on the simulated server. Raises
+    `CannotRun` when that folder is missing. Raises `InputError` when its files are wrong.
     """
     if setting.chains is not None:
-        folder = setting.chains / FOLDER
+        folder = setting.chains / LOADS_FOLDER
         if not folder.is_dir():
-            raise CannotRun(f"{setting.chains} has no folder {FOLDER} of chains at rising load")
-        name, simulated = testbed_of(folder)
-        found = load_chains(read_chains(folder / CHAINS_FILE))
-        runs = sum(one.kpps.size for one in found)
+            raise CannotRun(f"{setting.chains} has no folder {LOADS_FOLDER} of chains at rising load")
+        name, simulated = read_testbed_name(folder)
+        found = load_chains(read_chains(folder / chain_table.CHAINS_FILE))
+        runs = sum(chain.kpps.size for chain in found)
         return LoadRuns(found, f"{name}: {runs:,} runs in {folder.name}, {'simulated' if simulated else 'measured'}.")
-    return _simulated(setting.count(REPEATS, least=2), STEP, setting.seed)
+    return _simulate(setting.count(SHARE_REPEATS, least=2), FLOW_STEP, setting.seed)
 
 
 @cache
-def _simulated(repeats: int, step: float, seed: int) -> LoadRuns:
+def _simulate(repeats: int, step: float, seed: int) -> LoadRuns:
     with (
         tempfile.TemporaryDirectory() as folder,
         SimulatedServer(seed=seed) as server,
@@ -205,5 +179,5 @@ def _simulated(repeats: int, step: float, seed: int) -> LoadRuns:
         rounds.measure(rising_loads(server.describe(), step), repeats)
         found = load_chains(rounds.write())
         name = server.describe().name
-    runs = sum(one.kpps.size for one in found)
+    runs = sum(chain.kpps.size for chain in found)
     return LoadRuns(found, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")

@@ -18,27 +18,20 @@ from profiler.simulated import SimulatedServer
 from profiles.chain_table import CHAINS_FILE, read_chains
 
 SCALING_FILE = "scaling.csv"
-REPEATS = 5
+SHARE_REPEATS = 5
 """As in the paper."""
 
 
 @dataclass(frozen=True)
 class ShareRuns:
-    """Functions and chains at shares of cores.
-
-    Parameters
-    ----------
-    topologies
-        By name, functions first.
-    scaling
-        Allocations that were run; None where the folder holds none.
-    testbed
-        Which runs these are, as a sentence.
-    """
+    """Functions and chains at shares of cores."""
 
     topologies: dict[str, Topology]
+    """By name, functions first."""
     scaling: pd.DataFrame | None
+    """Allocations that were run; None where the folder holds none."""
     testbed: str
+    """Which runs these are, as a sentence."""
 
     @property
     def functions(self) -> dict[str, Topology]:
@@ -57,22 +50,16 @@ class ShareRuns:
 
 
 def share_runs(setting: Setting) -> ShareRuns:
-    """The runs in the folder that the setting names, else runs on the simulated server.
-
-    Raises
-    ------
-    CannotRun
-        When the folder has no chains at shares of cores.
-    InputError
-        When its files are wrong.
+    """The runs in the folder that the setting names, else runs on the simulated server. Raises `CannotRun` when the
+    folder has no chains at shares of cores. Raises `InputError` when its files are wrong.
     """
     if setting.chains is None:
-        return _simulated(setting.count(REPEATS, least=2), setting.seed)
+        return _simulate(setting.count(SHARE_REPEATS, least=2), setting.seed)
     table = read_chains(setting.chains / CHAINS_FILE)
-    name, simulated = testbed_of(setting.chains)
+    name, simulated = read_testbed_name(setting.chains)
     found = topologies(table)
     how = "simulated" if simulated else "measured"
-    runs = sum(len(one.kpps) for one in found.values())
+    runs = sum(len(chain.kpps) for chain in found.values())
     scaling = pd.read_csv(setting.chains / SCALING_FILE) if (setting.chains / SCALING_FILE).exists() else None
     read = ShareRuns(found, scaling, f"{name}: {runs:,} runs in {setting.chains.name}, {how}.")
     if not read.chains:
@@ -81,7 +68,7 @@ def share_runs(setting: Setting) -> ShareRuns:
 
 
 @cache
-def _simulated(repeats: int, seed: int) -> ShareRuns:
+def _simulate(repeats: int, seed: int) -> ShareRuns:
     with (
         tempfile.TemporaryDirectory() as folder,
         SimulatedServer(seed=seed) as server,
@@ -91,11 +78,11 @@ def _simulated(repeats: int, seed: int) -> ShareRuns:
         found = topologies(rounds.write())
         scaling = scaling_table(found, rounds, repeats)
         name = server.describe().name
-    runs = sum(len(one.kpps) for one in found.values())
+    runs = sum(len(chain.kpps) for chain in found.values())
     return ShareRuns(found, scaling, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")
 
 
-def testbed_of(folder: Path) -> tuple[str, bool]:
+def read_testbed_name(folder: Path) -> tuple[str, bool]:
     """The testbed of a folder of measured chains: its name, and whether it is simulated."""
     described = json.loads((folder / "testbed.json").read_text(encoding="utf-8"))
     return str(described["name"]), bool(described["simulated"])

@@ -29,10 +29,10 @@ OF_THE_PAPER = (
     "interpolation", "gaussian-process", "neural-network", "lasso-1", "lasso-2", "lasso-3", "elastic-net-3"
 )  # fmt: skip
 """Without Multi Lasso: with the load as the only input, it is `lasso-2`."""
-OURS = ("smooth", "monotone")
-NAMES = OF_THE_PAPER + OURS
+OUR_REGRESSORS = ("smooth", "monotone")
+ALL_REGRESSORS = OF_THE_PAPER + OUR_REGRESSORS
 RMSE, MAPE = "rmse_ms", "mape_pct"
-EVERYWHERE = 1_000_000
+ALL_SAMPLES = 1_000_000
 """Samples: as many as there are loads."""
 LOAD_NOTE = (
     "The load is a number of flows that each wait for one packet; the response time is that number over the measured "
@@ -43,21 +43,13 @@ LOAD_NOTE = (
 
 @dataclass(frozen=True)
 class Retrained:
-    """A chain, and with what its model is trained and judged.
-
-    Parameters
-    ----------
-    chain
-        Which chain.
-    samples
-        Response times (ms) of training, shape (loads,).
-    truth
-        Response times (ms) of tests, shape (loads,).
-    """
+    """A chain, and with what its model is trained and judged."""
 
     chain: LoadedChain
     samples: Floats
+    """Response times (ms) of training, shape (loads,)."""
     truth: Floats
+    """Response times (ms) of tests, shape (loads,)."""
 
     def errors(self, name: str, trained: Places, tested: Places) -> tuple[float, float]:
         """RMSE (ms) and MAPE (%) at the loads `tested` of a regressor that was trained at the loads `trained`."""
@@ -102,14 +94,14 @@ def error_table(
         Where a model is tested.
     """
     rows = []
-    for one in retrained:
-        for order in orders(one.chain):
+    for regressor in retrained:
+        for order in orders(regressor.chain):
             for count in counts:
                 trained = order[:count]
-                of_tests = tested(one.chain, trained)
-                keys = {"chain": one.chain.name, "placed": one.chain.placed, "samples": count}
+                of_tests = tested(regressor.chain, trained)
+                keys = {"chain": regressor.chain.name, "placed": regressor.chain.placed, "samples": count}
                 for name in names:
-                    rmse, mape = one.errors(name, trained, of_tests)
+                    rmse, mape = regressor.errors(name, trained, of_tests)
                     rows.append(keys | {"regressor": name, RMSE: rmse, MAPE: mape})
     return pd.DataFrame(rows)
 
@@ -155,5 +147,5 @@ def _inputs(name: str, chain: LoadedChain) -> Floats:
     load is a line.
     """
     half = chain.load.max() / 2
-    load = chain.load if name in OURS else (chain.load - half) / half
+    load = chain.load if name in OUR_REGRESSORS else (chain.load - half) / half
     return np.asarray(load)[:, None]

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from experiments.vnf_chains.methodology.shares import CPU, FLOWS, SIZE, Topology, placed, share_load
+from experiments.vnf_chains.methodology.shares import (
+    CPU_INPUT,
+    FLOW_COUNT,
+    SIZE_INPUT,
+    Topology,
+    place_on_cores,
+    share_load,
+)
 from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel
 from predictor.chains.profiled_nf import ProfiledNf
@@ -16,31 +23,19 @@ from predictor.chains.scaling import Allocation, ScalingTarget, greedy_allocatio
 from profiler.chains.rounds import ChainRounds
 from profiles import TrafficProfile
 
-AMOUNTS = tuple(round(0.05 * step, 2) for step in range(5, 21))
+ALLOCATED_SHARES = tuple(round(0.05 * step, 2) for step in range(5, 21))
 """Shares of a core that are allocated."""
-TARGETS = (0.4, 0.75)
+TARGET_SHARES = (0.4, 0.75)
 """Shares of what the slowest function reaches alone with all of a core."""
 AT_SIZE = 512.0
-TEN = 10
-PROFILES, CORRECTED, GREEDY = "profiles", "profiles, 10 chain runs", "greedy"
+TEN_RUNS = 10
+PROFILES_METHOD, CORRECTED_METHOD, GREEDY_METHOD = "profiles", "profiles, 10 chain runs", "greedy"
 
 
 def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: int) -> pd.DataFrame:
     """A row per chain, target and method: the allocation, how many runs found it, and what the chain reaches with it.
-
-    Parameters
-    ----------
-    found
-        Functions and chains.
-    rounds
-        Where chains run.
-    repeats
-        Runs of each allocation that was found.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
+    `found`: functions and chains. `rounds`: where chains run. `repeats`: runs of each allocation that was found. Raises
+    `TestbedError` when the testbed fails.
     """
     functions = {name: one for name, one in found.items() if len(one.nfs) == 1}
     profiles = {name: profile_of(one) for name, one in functions.items()}
@@ -49,8 +44,8 @@ def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: i
         if len(chain.nfs) > 1 and all(nf in functions for nf in chain.nfs):
             of_chain = {nf: profiles[nf] for nf in chain.nfs}
             models = {
-                PROFILES: fit_chain(of_chain, placed(chain, functions)),
-                CORRECTED: correct(of_chain, chain, functions),
+                PROFILES_METHOD: fit_chain(of_chain, place_on_cores(chain, functions)),
+                CORRECTED_METHOD: correct(of_chain, chain, functions),
             }
             rows += _Scaling(name, models, rounds, repeats).rows()
     return pd.DataFrame(rows)
@@ -65,9 +60,9 @@ def correct(
     profiles: Mapping[str, ProfiledNf], chain: Topology, functions: Mapping[str, Topology], seed: int = 0
 ) -> ChainModel:
     """The model after ten single runs of the chain, drawn at random among its settings."""
-    drawn = np.random.default_rng([seed, TEN]).permutation(len(chain.kpps))[:TEN]
+    drawn = np.random.default_rng([seed, TEN_RUNS]).permutation(len(chain.kpps))[:TEN_RUNS]
     at = dict(zip(chain.inputs, chain.at[drawn].T, strict=True))
-    return fit_chain(profiles, placed(chain, functions), measured_at=at, measured=chain.kpps[drawn])
+    return fit_chain(profiles, place_on_cores(chain, functions), measured_at=at, measured=chain.kpps[drawn])
 
 
 @dataclass(frozen=True)
@@ -81,18 +76,18 @@ class _Scaling:
 
     def rows(self) -> Iterator[dict[str, object]]:
         """A row per target and method."""
-        plain = self.models[PROFILES]
+        plain = self.models[PROFILES_METHOD]
         whole = {nf: np.array([1.0]) for nf in plain.profiles}
-        columns = {SIZE: np.array([AT_SIZE])} | {f"{nf}.{CPU}": share for nf, share in whole.items()}
+        columns = {SIZE_INPUT: np.array([AT_SIZE])} | {f"{nf}.{CPU_INPUT}": share for nf, share in whole.items()}
         most = float(plain.predict(columns).predicted[0])
-        amounts = dict.fromkeys(plain.profiles, AMOUNTS)
-        for share in TARGETS:
-            target = ScalingTarget(share * most, {SIZE: AT_SIZE})
+        amounts = dict.fromkeys(plain.profiles, ALLOCATED_SHARES)
+        for share in TARGET_SHARES:
+            target = ScalingTarget(share * most, {SIZE_INPUT: AT_SIZE})
             for method, model in self.models.items():
-                runs = TEN if method == CORRECTED else 0
+                runs = TEN_RUNS if method == CORRECTED_METHOD else 0
                 yield self._row(target, method, smallest_allocation(model, target, amounts).allocation, runs)
             greedy = greedy_allocation(plain, target, amounts, lambda allocation: self._kpps(allocation, 1).mean())
-            yield self._row(target, GREEDY, greedy.allocation, len(greedy.tried))
+            yield self._row(target, GREEDY_METHOD, greedy.allocation, len(greedy.tried))
 
     def _row(self, target: ScalingTarget, method: str, allocation: Allocation | None, runs: int) -> dict[str, object]:
         row: dict[str, object] = {"chain": self.name, "target_kpps": round(target.measure, 1), "method": method}
@@ -111,7 +106,7 @@ class _Scaling:
 
     def _kpps(self, allocation: Allocation, repeats: int) -> np.ndarray:
         """What the chain reaches, a value per run."""
-        traffic = TrafficProfile(FLOWS, AT_SIZE, self.rounds.description.traffic.mtbr)
+        traffic = TrafficProfile(FLOW_COUNT, AT_SIZE, self.rounds.description.traffic.mtbr)
         load = share_load(list(allocation), traffic, list(allocation.values()))
         (measured,) = self.rounds.measure([load], repeats).values()
         return np.array([run.throughput_kpps for run in measured.runs])

@@ -21,37 +21,35 @@ from predictor.chains.settings import Settings, settings_of
 from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
 from profiles.arrays import Floats
 from profiles.chain import parse_chain
-from profiles.chain_table import CHAIN_KPPS, CORES, ORDER, RATE, SHARES, dropped_column
+from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, drop_column_of
 
-PAIRS = (("NAT", "LB"), ("ACL", "Match"))
+NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))
 """Each is measured in both orders, as the paper's two pairs are."""
-ALONE = (0.25, 0.5, 0.75, 1.0)
-TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
-SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
-FLOWS = 1000.0
-CPU, SIZE = "cpu", "packet_size"
-FEWEST = 5
+SHARES_ALONE = (0.25, 0.5, 0.75, 1.0)
+SHARES_TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
+PACKET_SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
+FLOW_COUNT = 1000.0
+CPU_INPUT, SIZE_INPUT = "cpu", "packet_size"
+FEWEST_SETTINGS = 5
 """Settings of a topology for five-fold cross-validation."""
 
 
-def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = PAIRS) -> list[ChainLoad]:
-    """Every function alone, then every chain, at every share and packet size.
-
-    Raises
-    ------
-    InputError
-        When the testbed lacks a function, or a second core.
+def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = NF_PAIRS) -> list[ChainLoad]:
+    """Every function alone, then every chain, at every share and packet size. Raises `InputError` when the testbed
+    lacks a function, or a second core.
     """
     known = {nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators}
     if missing := [nf for pair in pairs for nf in pair if nf not in known]:
         raise InputError.of("--testbed", f"{description.name} runs no {', '.join(missing)} on one core")
     if description.nic.cores < 2:
         raise InputError.of("--testbed", f"{description.name} has one core, pipelines need two")
-    traffics = [TrafficProfile(FLOWS, size, description.traffic.mtbr) for size in SIZES]
+    traffics = [TrafficProfile(FLOW_COUNT, size, description.traffic.mtbr) for size in PACKET_SIZES]
     nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
-    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, ALONE, traffics)]
-    chains = [one for pair in pairs for one in (pair, pair[::-1])]
-    return alone + [share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, TOGETHER, traffics)]
+    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, SHARES_ALONE, traffics)]
+    chains = [order for pair in pairs for order in (pair, pair[::-1])]
+    return alone + [
+        share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, SHARES_TOGETHER, traffics)
+    ]
 
 
 def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[float]) -> ChainLoad:
@@ -62,27 +60,18 @@ def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[flo
 
 @dataclass(frozen=True)
 class Topology:
-    """A function alone or a chain, with its runs.
-
-    Parameters
-    ----------
-    nfs
-        In the order of the packets.
-    inputs
-        Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`.
-    at
-        Their values, shape (runs, inputs).
-    kpps
-        Packets that enter, shape (runs,).
-    dropped_pct
-        Of the packets that reach the first function, mean over runs.
-    """
+    """A function alone or a chain, with its runs."""
 
     nfs: tuple[str, ...]
+    """In the order of the packets."""
     inputs: tuple[str, ...]
+    """Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`."""
     at: Floats
+    """Their values, shape (runs, inputs)."""
     kpps: Floats
+    """Packets that enter, shape (runs,)."""
     dropped_pct: float
+    """Of the packets that reach the first function, mean over runs."""
 
     @property
     def name(self) -> str:
@@ -101,35 +90,31 @@ class Topology:
 
 
 def topologies(table: pd.DataFrame) -> dict[str, Topology]:
-    """The functions and chains of a table of chains that were measured at shares of cores, functions first.
-
-    Parameters
-    ----------
-    table
-        Of `profiles.chain_table`.
+    """The functions and chains of a table of chains that were measured at shares of cores, functions first. `table`: of
+    `profiles.chain_table`.
     """
     found: dict[str, Topology] = {}
-    closed = table[table[RATE] == 0]
-    for (order, cores), rows in closed.groupby([ORDER, CORES], sort=False):
+    closed = table[table[RATE_COLUMN] == 0]
+    for (order, cores), rows in closed.groupby([ORDER_COLUMN, CORES_COLUMN], sort=False):
         stages, _ = parse_chain(str(order))
         nfs = tuple(stage.nf for stage in stages)
         if json.loads(str(cores)) != [[at] for at in range(len(nfs))] or any(stage.parameters for stage in stages):
             continue
-        shares = np.array([json.loads(one) for one in rows[SHARES]], dtype=np.float64)
+        shares = np.array([json.loads(text) for text in rows[SHARES_COLUMN]], dtype=np.float64)
         flows = rows["flows"].to_numpy(float)
         kept = np.isin(flows, flows[(shares < 1).any(axis=1)])
         if not kept.any():
             continue
-        of_shares = [CPU] if len(nfs) == 1 else [f"{nf}.{CPU}" for nf in nfs]
-        at = np.column_stack([shares, rows[SIZE].to_numpy(float)])[kept]
-        kpps, dropped = rows[CHAIN_KPPS].to_numpy(float)[kept], rows[dropped_column(0)].to_numpy(float)[kept]
-        one = Topology(nfs, (*of_shares, SIZE), at, kpps, float(dropped.mean()))
-        if len(one.settings) >= FEWEST:
+        of_shares = [CPU_INPUT] if len(nfs) == 1 else [f"{nf}.{CPU_INPUT}" for nf in nfs]
+        at = np.column_stack([shares, rows[SIZE_INPUT].to_numpy(float)])[kept]
+        kpps, dropped = rows[CHAIN_KPPS].to_numpy(float)[kept], rows[drop_column_of(0)].to_numpy(float)[kept]
+        one = Topology(nfs, (*of_shares, SIZE_INPUT), at, kpps, float(dropped.mean()))
+        if len(one.settings) >= FEWEST_SETTINGS:
             found[one.name] = one
     return dict(sorted(found.items(), key=lambda item: len(item[1].nfs)))
 
 
-def placed(chain: Topology, functions: Mapping[str, Topology]) -> PlacedChain:
+def place_on_cores(chain: Topology, functions: Mapping[str, Topology]) -> PlacedChain:
     """The chain, each stage on its core; what functions drop is what they drop alone."""
     effects = [StageEffect(1 - functions[nf].dropped_pct / 100) for nf in chain.nfs]
     return PlacedChain.of(chain.nfs, effects=effects)

@@ -1,6 +1,5 @@
 /* The last payloads of a direction: a packet cache as both ends of a link have it. */
-#ifndef NFS_FUNCTIONS_DEDUP_CACHE_H
-#define NFS_FUNCTIONS_DEDUP_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ static inline const uint8_t *cache_bytes(const struct cache *cache, const struct
 {
 	return cache->bytes[cached - cache->payloads];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The receiving end: restores encoded payloads from its cache. */
-#ifndef NFS_FUNCTIONS_DEDUP_DECODER_H
-#define NFS_FUNCTIONS_DEDUP_DECODER_H
+#pragma once
 
 #include <rte_hash.h>
 
@@ -33,5 +32,3 @@ enum decoded decoder_restore(const struct decoder *decoder, const uint8_t *encod
 
 /* Store a payload that was received or restored. */
 void decoder_store(struct decoder *decoder, const uint8_t *payload, uint16_t length);
-
-#endif

@@ -6,8 +6,7 @@
  * after a loss only what refers to the lost payload cannot be restored. The hash of the original
  * proves what was restored.
  */
-#ifndef NFS_FUNCTIONS_DEDUP_FORMAT_H
-#define NFS_FUNCTIONS_DEDUP_FORMAT_H
+#pragma once
 
 #include <rte_byteorder.h>
 
@@ -29,5 +28,3 @@ struct dedup_region {
 	rte_be16_t length;
 	rte_be16_t at;
 } __rte_packed;
-
-#endif

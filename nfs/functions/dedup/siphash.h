@@ -1,6 +1,5 @@
 /* SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash of 64 bits. */
-#ifndef NFS_FUNCTIONS_DEDUP_SIPHASH_H
-#define NFS_FUNCTIONS_DEDUP_SIPHASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ static inline uint64_t siphash(const struct siphash_key *key, const uint8_t *byt
 		siphash_round(v);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
-
-#endif

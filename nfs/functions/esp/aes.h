@@ -1,6 +1,5 @@
 /* What Encrypt and Decrypt share: ESP by AES-128-CBC with HMAC-SHA-256-128. */
-#ifndef NFS_FUNCTIONS_ESP_AES_H
-#define NFS_FUNCTIONS_ESP_AES_H
+#pragma once
 
 #include "functions/esp/gateway.h"
 
@@ -27,5 +26,3 @@ static inline int esp_aes_create(struct nf *nf, bool reversed)
 		error = esp_read_hex(nf, ESP_HMAC_KEY, keys.hmac, sizeof(keys.hmac));
 	return error < 0 ? error : esp_create(nf, &keys, no_salt, reversed);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Security associations of ESP (RFC 4303, section 3): one for each direction of the link between
  * two ends, with its sequence numbers and initialization vectors.
  */
-#ifndef NFS_FUNCTIONS_ESP_ASSOCIATION_H
-#define NFS_FUNCTIONS_ESP_ASSOCIATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,5 +94,3 @@ static inline void association_note(struct association *association, uint32_t se
 	if (association->sequence - sequence < ESP_MOST_WINDOW)
 		association->seen |= UINT64_C(1) << (association->sequence - sequence);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Each instance has a device of its own, so that instances on several cores share nothing. A burst
  * of jobs runs at once: drivers that work on several packets in parallel get as many as there are.
  */
-#ifndef NFS_FUNCTIONS_ESP_CRYPTO_H
-#define NFS_FUNCTIONS_ESP_CRYPTO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void crypto_destroy(struct crypto *crypto);
 
 /* Run up to NF_BURST jobs and wait for them. */
 void crypto_run(struct crypto *crypto, struct crypto_job *jobs, uint16_t n);
-
-#endif

@@ -10,8 +10,7 @@
  * 3.3.4), key exchange, extended sequence numbers, checksums of what NAT has translated on the link
  * (RFC 3948, section 3.1.2). The link's two ends must not share keys and seed with another link.
  */
-#ifndef NFS_FUNCTIONS_ESP_GATEWAY_H
-#define NFS_FUNCTIONS_ESP_GATEWAY_H
+#pragma once
 
 #include "core/nf.h"
 #include "functions/esp/crypto.h"
@@ -87,5 +86,3 @@ int esp_read_hex(const struct nf *nf, unsigned int parameter, uint8_t *bytes, si
 int esp_create(struct nf *nf, const struct crypto_keys *keys, const uint8_t salt[4], bool reversed);
 void esp_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
 void esp_destroy(struct nf *nf);
-
-#endif

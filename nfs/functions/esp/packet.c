@@ -27,14 +27,6 @@ static uint32_t end_of(struct rte_mbuf *mbuf, const struct packet *packet)
 	return packet->l3 + rte_be_to_cpu_16(packet_ipv4(mbuf, packet)->total_length);
 }
 
-static void copy(struct rte_mbuf *mbuf, uint32_t at, uint32_t n, void *to)
-{
-	const void *from = rte_pktmbuf_read(mbuf, at, n, to);
-
-	if (from != to)
-		memcpy(to, from, n);
-}
-
 /* A packet with `length` bytes, of which the first `copied` are those of `mbuf`. */
 static struct rte_mbuf *begin(struct rte_mempool *pool, struct rte_mbuf *mbuf, uint32_t copied,
 			      uint32_t length, bool *too_long)
@@ -49,7 +41,7 @@ static struct rte_mbuf *begin(struct rte_mempool *pool, struct rte_mbuf *mbuf, u
 		rte_pktmbuf_free(made);
 		return NULL;
 	}
-	copy(mbuf, 0, copied, rte_pktmbuf_append(made, (uint16_t)length));
+	packet_copy(mbuf, 0, copied, rte_pktmbuf_append(made, (uint16_t)length));
 	metadata_inherit(made, mbuf);
 	return made;
 }
@@ -99,7 +91,7 @@ struct rte_mbuf *esp_wrap(struct rte_mempool *pool, struct rte_mbuf *mbuf,
 		.text = (uint16_t)text,
 		.length = (uint16_t)length,
 	};
-	copy(mbuf, behind, end - behind, rte_pktmbuf_mtod_offset(made, uint8_t *, text));
+	packet_copy(mbuf, behind, end - behind, rte_pktmbuf_mtod_offset(made, uint8_t *, text));
 	add_headers(made, packet, format, spi, parts, (uint16_t)(end - behind));
 	return made;
 }

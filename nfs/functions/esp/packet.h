@@ -2,8 +2,7 @@
  * ESP packets in transport mode (RFC 4303, section 3.1.1): what follows the IPv4 header is
  * encrypted behind an ESP header, itself in UDP if wanted (RFC 3948, section 3.1).
  */
-#ifndef NFS_FUNCTIONS_ESP_PACKET_H
-#define NFS_FUNCTIONS_ESP_PACKET_H
+#pragma once
 
 #include <rte_esp.h>
 
@@ -56,5 +55,3 @@ static inline struct rte_esp_hdr *esp_header(struct rte_mbuf *mbuf, const struct
 {
 	return rte_pktmbuf_mtod_offset(mbuf, struct rte_esp_hdr *, parts->esp);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* ChaCha20 (RFC 8439, section 2.3): blocks of a key stream, a row of the state in each vector. */
-#ifndef NFS_FUNCTIONS_FAST_ENCRYPT_CHACHA20_H
-#define NFS_FUNCTIONS_FAST_ENCRYPT_CHACHA20_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -55,5 +54,3 @@ static inline void chacha20_block(const uint8_t key[CHACHA20_KEY], uint32_t coun
 		rows[i] += begin[i];
 	memcpy(block, rows, CHACHA20_BLOCK);
 }
-
-#endif

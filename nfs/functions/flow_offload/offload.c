@@ -1,7 +1,5 @@
 #include "functions/flow_offload/offload.h"
 
-#include <stddef.h>
-
 static struct flow_offload_backend *backends;
 
 void flow_offload_register(struct flow_offload_backend *backend)

@@ -4,8 +4,7 @@
  *
  * A backend is one file in this folder, which registers itself.
  */
-#ifndef NFS_FUNCTIONS_FLOW_OFFLOAD_OFFLOAD_H
-#define NFS_FUNCTIONS_FLOW_OFFLOAD_OFFLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ struct flow_offload {
 /* Open the first backend that works; false after printing why none does. */
 bool flow_offload_create(struct flow_offload *offload, uint32_t connections, int socket);
 void flow_offload_destroy(struct flow_offload *offload);
-
-#endif

@@ -1,6 +1,5 @@
 /* The lookup table in software, which backends with a card need, too. */
-#ifndef NFS_FUNCTIONS_FLOW_OFFLOAD_SOFTWARE_H
-#define NFS_FUNCTIONS_FLOW_OFFLOAD_SOFTWARE_H
+#pragma once
 
 #include "functions/flow_offload/offload.h"
 
@@ -12,5 +11,3 @@ int32_t software_insert(void *state, const struct flow_key *key);
 struct flow_key software_key(const void *state, uint32_t place);
 void software_remove(void *state, uint32_t place);
 void software_destroy(void *state);
-
-#endif

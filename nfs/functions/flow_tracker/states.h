@@ -2,8 +2,7 @@
  * States of a TCP connection by the flags of its packets (RFC 9293, section 3.3.2), as seen between
  * its ends. Sequence numbers are not checked.
  */
-#ifndef NFS_FUNCTIONS_FLOW_TRACKER_STATES_H
-#define NFS_FUNCTIONS_FLOW_TRACKER_STATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ struct connection_phase {
  */
 bool tcp_step(struct connection_phase *phase, uint8_t end, enum tcp_kind kind);
 void udp_step(struct connection_phase *phase, uint8_t end);
-
-#endif

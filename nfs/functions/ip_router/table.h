@@ -1,6 +1,5 @@
 /* The forwarding table of IPRouter: maps an address to a next hop or a reason not to forward. */
-#ifndef NFS_FUNCTIONS_IP_ROUTER_TABLE_H
-#define NFS_FUNCTIONS_IP_ROUTER_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ uint32_t router_table_default(const struct router_table *of);
 
 /* NULL after printing why. */
 struct rte_fib *router_table_create(const struct router_table *of);
-
-#endif

@@ -2,8 +2,7 @@
  * Encryption and integrity of IPSec by OpenSSL: AES-128 in counter mode (RFC 3686) and
  * HMAC-SHA1-96 (RFC 2404).
  */
-#ifndef NFS_FUNCTIONS_IPSEC_CIPHER_H
-#define NFS_FUNCTIONS_IPSEC_CIPHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool ipsec_crypt(struct ipsec_cipher *cipher, const uint8_t iv[IPSEC_IV], uint8_
 /* The integrity check value of bytes. False if OpenSSL fails. */
 bool ipsec_authenticate(struct ipsec_cipher *cipher, const uint8_t *bytes, size_t n,
 			uint8_t icv[IPSEC_ICV]);
-
-#endif

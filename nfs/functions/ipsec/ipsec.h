@@ -1,6 +1,5 @@
 /* What of IPSec its kernel for GPUs (gpu/state/ipsec.c) shares: the settings as they are used. */
-#ifndef NFS_FUNCTIONS_IPSEC_IPSEC_H
-#define NFS_FUNCTIONS_IPSEC_IPSEC_H
+#pragma once
 
 #include "core/nf.h"
 #include "functions/ipsec/cipher.h"
@@ -28,5 +27,3 @@ static inline uint64_t ipsec_iv(const struct ipsec_settings *settings, enum nf_s
 {
 	return (uint64_t)from << 63 | (uint64_t)settings->seed << 32 | sequence;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * order of its own. All get the same number of entries, at most one more or less; when one leaves,
  * few entries of the others change.
  */
-#ifndef NFS_FUNCTIONS_LB_MAGLEV_H
-#define NFS_FUNCTIONS_LB_MAGLEV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ static inline uint16_t maglev_backend(const uint16_t *table, uint32_t size, uint
 {
 	return table[(uint64_t)hash * size >> 32];
 }
-
-#endif

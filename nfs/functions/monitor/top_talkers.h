@@ -7,8 +7,7 @@
  * it had. Of N bytes and k counters: a flow with more than N/k bytes has a counter, no error is
  * larger than N/k, and a count is above the flow's bytes by at most its error.
  */
-#ifndef NFS_FUNCTIONS_MONITOR_TOP_TALKERS_H
-#define NFS_FUNCTIONS_MONITOR_TOP_TALKERS_H
+#pragma once
 
 #include "core/packet.h"
 
@@ -41,5 +40,3 @@ void top_talkers_count(struct top_talkers *top, const struct flow_key *flow, uin
 
 /* All talkers, the one with the most bytes first, in memory of the caller; NULL without memory. */
 const struct talker **top_talkers_sorted(const struct top_talkers *top);
-
-#endif

@@ -1,15 +1,222 @@
+/*
+ * Fragments through a NAT (RFC 4787, REQ-14): only the first one has ports, and it may come late.
+ * Datagrams are reassembled before they are translated, and then fragmented again.
+ */
 #include "functions/nat/crossing.h"
+
+#include <errno.h>
 
 #include <rte_prefetch.h>
 
+#include "core/fragment.h"
 #include "core/ipv4.h"
-#include "functions/nat/icmp.h"
-#include "functions/nat/rewrite.h"
+#include "core/rewrite.h"
+
+#define LEAST_MTU 68 /* of every link (RFC 791, section 3.2) */
+
+/* The counter of a fragment that cannot be translated; FRAGMENTS if it may be. */
+static enum nat_counter fragment_counter(const struct sessions *sessions, struct rte_mbuf *fragment,
+					 const struct packet *packet)
+{
+	const struct rte_ipv4_hdr *ip = packet_ipv4(fragment, packet);
+
+	if (nat_protocol(packet->protocol) == NAT_PROTOCOLS)
+		return UNSUPPORTED;
+	if (!ipv4_checksum_is_right(ip)) /* the datagram gets a new one */
+		return MALFORMED;
+	if (packet_from(fragment) == NF_OUTSIDE && !sessions_own(sessions, ip->dst_addr))
+		return UNMAPPED;
+	return FRAGMENTS;
+}
+
+/*
+ * Take over a fragment, and count it. Returns whether it completes a datagram: `whole->mbuf`, to be
+ * sent by `nat_send`. Fragments that cannot be translated are freed before they take any room.
+ */
+static bool nat_reassemble(struct nf *nf, struct reassembly *reassembly,
+			   const struct sessions *sessions, struct rte_mbuf *fragment,
+			   const struct packet *packet, struct reassembled *whole)
+{
+	const enum nat_counter counter = fragment_counter(sessions, fragment, packet);
+
+	if (counter != FRAGMENTS) {
+		nf_drop(nf, fragment, counter);
+		return false;
+	}
+	nf->counters[FRAGMENTS]++;
+	if (!reassembly_add(reassembly, fragment, packet, packet_from(fragment), nf->now_us, whole))
+		return false;
+	if (!reassembled_join_marks(whole)) {
+		nf_drop(nf, whole->mbuf, CONGESTED);
+		return false;
+	}
+	nf->counters[REASSEMBLED]++;
+	return true;
+}
+
+/* Send a datagram in fragments, none longer than `largest`, but 68 bytes pass every link. */
+static void nat_send_fragments(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+			       uint16_t largest, struct nf_out *out)
+{
+	const uint16_t mtu = RTE_MAX(largest, LEAST_MTU);
+	struct rte_mbuf *fragments[FRAGMENTS_MOST];
+	int n = -ENOMEM;
+
+	if (nf->spare)
+		n = ipv4_fragment(mbuf, packet, mtu, nf->spare, fragments);
+	if (n < 0) {
+		nf_drop(nf, mbuf, n == -ENOMEM ? NO_ROOM : MALFORMED);
+		return;
+	}
+	nf->counters[FRAGMENTS_SENT] += n;
+	nf_send_bulk(out, fragments, (uint16_t)n);
+}
+
+/* Send a packet, which arrived in fragments if `largest` is not 0. */
+static inline void nat_send(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+			    uint16_t largest, struct nf_out *out)
+{
+	if (unlikely(largest != 0))
+		nat_send_fragments(nf, mbuf, packet, largest, out);
+	else
+		nf_send(out, mbuf);
+}
+
+/* ICMP through a NAT (RFC 5508): queries, and errors about translated packets. */
+
+/* Types of queries with an identifier, besides echo (RFC 792, RFC 950). */
+enum {
+	ICMP_TIMESTAMP = 13,
+	ICMP_TIMESTAMP_REPLY = 14,
+	ICMP_ADDRESS_MASK = 17,
+	ICMP_ADDRESS_MASK_REPLY = 18,
+};
+
+/* Whether a query of this type may pass in this direction: requests out, replies in (REQ-1). */
+static bool icmp_query_may_pass(uint8_t type, bool outward)
+{
+	switch (type) {
+	case RTE_IP_ICMP_ECHO_REQUEST:
+	case ICMP_TIMESTAMP:
+	case ICMP_ADDRESS_MASK:
+		return outward;
+	case RTE_IP_ICMP_ECHO_REPLY:
+	case ICMP_TIMESTAMP_REPLY:
+	case ICMP_ADDRESS_MASK_REPLY:
+		return !outward;
+	default:
+		return false;
+	}
+}
+
+/* The mapping of the quoted packet's sender, who receives the error; or NULL. */
+static struct mapping *sender_of(struct sessions *sessions, struct rte_mbuf *mbuf,
+				 const struct packet *packet, const struct packet *quoted)
+{
+	const struct endpoint sender = endpoint_of(mbuf, quoted, END_SOURCE);
+
+	if (sender.address != packet_ipv4(mbuf, packet)->dst_addr ||
+	    !sessions_own(sessions, sender.address))
+		return NULL;
+	return mapping_live(
+		sessions, mapping_outside(sessions, nat_protocol(quoted->protocol), sender));
+}
+
+/* The mapping of the quoted packet's receiver; or NULL. */
+static struct mapping *receiver_of(struct sessions *sessions, struct rte_mbuf *mbuf,
+				   const struct packet *quoted)
+{
+	return mapping_live(sessions, mapping_inside(sessions, quoted->protocol,
+						     endpoint_of(mbuf, quoted, END_DESTINATION)));
+}
+
+/*
+ * Undo the translation in the packet that an error quotes, translate the error itself, and set its
+ * port: outside if it came from inside, but inside if the quoted packet was hairpinned (REQ-7).
+ * False, with the packet unchanged, if there is no mapping or the error is invalid.
+ */
+static bool icmp_error_translate(struct sessions *sessions, struct rte_mbuf *mbuf,
+				 const struct packet *packet)
+{
+	const bool outward = packet_from(mbuf) == NF_INSIDE;
+	const bool inward = !outward || sessions_own(sessions, packet_ipv4(mbuf, packet)->dst_addr);
+	const struct mapping *sender = NULL, *receiver = NULL;
+	struct packet quoted;
+
+	if (!quoted_packet(mbuf, packet, &quoted) || nat_protocol(quoted.protocol) == NAT_PROTOCOLS)
+		return false;
+	if (outward && !(receiver = receiver_of(sessions, mbuf, &quoted)))
+		return false;
+	if (inward && !(sender = sender_of(sessions, mbuf, packet, &quoted)))
+		return false;
+	if (receiver) {
+		endpoint_rewrite(mbuf, &quoted, END_DESTINATION, receiver->outside);
+		address_rewrite(mbuf, packet, END_SOURCE, receiver->outside.address);
+	}
+	if (sender) {
+		endpoint_rewrite(mbuf, &quoted, END_SOURCE, sender->inside);
+		address_rewrite(mbuf, packet, END_DESTINATION, sender->inside.address);
+	}
+	icmp_checksum_set(mbuf, packet);
+	packet_send_to(mbuf, inward ? NF_INSIDE : NF_OUTSIDE);
+	return true;
+}
+
+/* What a NAT looks up for a packet: mappings and session keys of its endpoints. */
+
+/* 0 unless it is TCP. */
+static inline uint8_t tcp_flags(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	if (packet->protocol != IPPROTO_TCP)
+		return 0;
+	return rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)->tcp_flags;
+}
+
+/* The mapping of a packet's destination, which may have timed out; NULL if there is none. */
+static struct mapping *mapping_at(const struct sessions *sessions, struct rte_mbuf *mbuf,
+				  const struct packet *packet)
+{
+	const struct endpoint to = endpoint_of(mbuf, packet, END_DESTINATION);
+
+	if (!sessions_own(sessions, to.address))
+		return NULL;
+	return mapping_outside(sessions, nat_protocol(packet->protocol), to);
+}
+
+/* The session key of a packet from inside. */
+static struct flow_key key_outward(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	const struct endpoint source = endpoint_of(mbuf, packet, END_SOURCE);
+	const struct endpoint to = endpoint_of(mbuf, packet, END_DESTINATION);
+
+	return (struct flow_key){
+		.source = source.address,
+		.destination = to.address,
+		.source_port = source.port,
+		.destination_port = packet->protocol == IPPROTO_ICMP ? 0 : to.port,
+		.protocol = packet->protocol,
+	};
+}
+
+/* The session key of a packet from outside, with the endpoint that its destination maps to. */
+static struct flow_key key_inward(struct rte_mbuf *mbuf, const struct packet *packet,
+				  const struct mapping *mapping)
+{
+	const struct endpoint remote = endpoint_of(mbuf, packet, END_SOURCE);
+
+	return (struct flow_key){
+		.source = mapping->inside.address,
+		.destination = remote.address,
+		.source_port = mapping->inside.port,
+		.destination_port = packet->protocol == IPPROTO_ICMP ? 0 : remote.port,
+		.protocol = packet->protocol,
+	};
+}
 
 static void take_error(struct nf *nf, const struct crossing *error, struct nf_out *out)
 {
 	if (!icmp_error_translate(sessions_of(nf), error->mbuf, &error->packet)) {
-		drop(nf, error->mbuf, UNMAPPED);
+		nf_drop(nf, error->mbuf, UNMAPPED);
 		return;
 	}
 	nf->counters[ERRORS]++;
@@ -51,7 +258,7 @@ static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward,
 		return false;
 	reason = reject_reason(&crossing->packet);
 	if (unlikely(reason >= 0)) {
-		drop(nf, crossing->mbuf, reason);
+		nf_drop(nf, crossing->mbuf, reason);
 		return false;
 	}
 	if (crossing->packet.protocol != IPPROTO_ICMP)
@@ -62,7 +269,7 @@ static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward,
 		return false;
 	}
 	if (!icmp_query_may_pass(type, outward)) {
-		drop(nf, crossing->mbuf, UNSUPPORTED);
+		nf_drop(nf, crossing->mbuf, UNSUPPORTED);
 		return false;
 	}
 	return true;
@@ -82,7 +289,7 @@ void crossings_add(struct nf *nf, struct crossings *crossings, struct rte_mbuf *
 	} else {
 		next->mapping = mapping_at(sessions_of(nf), next->mbuf, &next->packet);
 		if (!next->mapping) {
-			drop(nf, next->mbuf, UNMAPPED);
+			nf_drop(nf, next->mbuf, UNMAPPED);
 			return;
 		}
 		crossings->keys[crossings->n] =
@@ -140,14 +347,14 @@ void crossing_send_outward(struct nf *nf, struct crossing *crossing, const struc
 	if (hairpins) {
 		crossing->mapping = hairpin_target(sessions, crossing);
 		if (!crossing->mapping) {
-			drop(nf, mbuf, UNMAPPED);
+			nf_drop(nf, mbuf, UNMAPPED);
 			return;
 		}
 	}
 	if (place < 0) {
 		place = session_start(sessions, key, &nf->counters[STARTED]);
 		if (place < 0) {
-			drop(nf, mbuf, place == NO_PORT ? EXHAUSTED : FULL);
+			nf_drop(nf, mbuf, place == NO_PORT ? EXHAUSTED : FULL);
 			return;
 		}
 	}
@@ -190,7 +397,7 @@ void crossings_send(struct nf *nf, struct crossings *crossings, struct nf_out *o
 			crossing->mapping = mapping_live(
 				sessions, mapping_at(sessions, crossing->mbuf, &crossing->packet));
 		if (!crossing->mapping) {
-			drop(nf, crossing->mbuf, UNMAPPED);
+			nf_drop(nf, crossing->mbuf, UNMAPPED);
 			continue;
 		}
 		nf->counters[INWARD]++;

@@ -2,10 +2,36 @@
  * Packets through a NAT that take more than the fast path: inbound, hairpinned, ICMP, fragmented,
  * and those that begin a session.
  */
-#ifndef NFS_FUNCTIONS_NAT_CROSSING_H
-#define NFS_FUNCTIONS_NAT_CROSSING_H
+#pragma once
 
-#include "functions/nat/fragments.h"
+#include "core/nf.h"
+#include "core/reassembly.h"
+#include "functions/nat/sessions.h"
+
+/* Counters of a NAT; nat.c has their names. */
+enum nat_counter {
+	OUTWARD,
+	INWARD,
+	HAIRPINNED,
+	ERRORS,
+	STARTED,
+	AGED,
+	EXHAUSTED,
+	FULL,
+	UNMAPPED,
+	FRAGMENTS,
+	REASSEMBLED,
+	FRAGMENTS_SENT,
+	DUPLICATES, /* REASSEMBLY_COUNTERS from here */
+	OVERLAPPING,
+	EVICTED,
+	UNASSEMBLED,
+	CONGESTED,
+	NO_ROOM,
+	UNSUPPORTED,
+	OTHER,
+	MALFORMED,
+};
 
 struct nat {
 	struct sessions *sessions;
@@ -48,5 +74,3 @@ void crossing_send_outward(struct nf *nf, struct crossing *crossing, const struc
 /* Look up sessions together, so that cache misses overlap; negative where one has timed out. */
 void sessions_look_up(struct sessions *sessions, const void **key_pointers, uint16_t n,
 		      int32_t *places);
-
-#endif

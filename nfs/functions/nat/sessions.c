@@ -5,6 +5,52 @@
 #include <rte_hash_crc.h>
 
 #include "core/memory.h"
+#include "core/random.h"
+
+/*
+ * Make all ports free, in an order from the seed: ports are unpredictable (RFC 6056) only while the
+ * seed, whose default is public, is secret.
+ */
+static void ports_fill(struct ports *ports, uint64_t *random)
+{
+	for (int odd = 0; odd < 2; odd++) {
+		uint16_t *port = ports->halves[odd].free;
+
+		ports->halves[odd].next = 0;
+		ports->halves[odd].n = PORTS_HALF;
+		for (uint32_t i = 0; i < PORTS_HALF; i++) {
+			const uint32_t other = random_below(random, i + 1);
+
+			port[i] = port[other];
+			port[other] = (uint16_t)(PORTS_FIRST + 2 * i + odd);
+		}
+	}
+}
+
+/* A free port, with the parity of `like` if possible; 0 if none is free. */
+static uint16_t ports_take(struct ports *ports, uint16_t like)
+{
+	int odd = like & 1;
+	uint32_t at;
+
+	if (ports->halves[odd].n == 0)
+		odd = !odd;
+	if (ports->halves[odd].n == 0)
+		return 0;
+	at = ports->halves[odd].next;
+	ports->halves[odd].next = at + 1 < PORTS_HALF ? at + 1 : 0;
+	ports->halves[odd].n--;
+	return ports->halves[odd].free[at];
+}
+
+static void ports_give(struct ports *ports, uint16_t port)
+{
+	const int odd = port & 1;
+	const uint32_t end = ports->halves[odd].next + ports->halves[odd].n;
+
+	ports->halves[odd].free[end < PORTS_HALF ? end : end - PORTS_HALF] = port;
+	ports->halves[odd].n++;
+}
 
 static struct rte_hash *make_table(const char *of, uint32_t entries, int socket)
 {

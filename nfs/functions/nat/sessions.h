@@ -2,15 +2,32 @@
  * The state of a NAT: mappings of an inside endpoint to an external one, shared by all sessions of
  * that endpoint (RFC 4787, REQ-1), and sessions with their phase and timeouts.
  */
-#ifndef NFS_FUNCTIONS_NAT_SESSIONS_H
-#define NFS_FUNCTIONS_NAT_SESSIONS_H
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include <rte_hash.h>
 
 #include "core/packet.h"
 #include "core/rewrite.h"
 #include "core/sweep.h"
-#include "functions/nat/ports.h"
+
+/*
+ * Free ports of an external address. The port that was free for longest is taken first, so that a
+ * late packet of an old connection does not reach a new one; even and odd ports are kept apart, for
+ * RTP and RTCP (RFC 4787, REQ-4).
+ */
+
+#define PORTS_FIRST 1024
+#define PORTS_HALF ((65536 - PORTS_FIRST) / 2)
+
+struct ports {
+	struct {
+		uint32_t next, n; /* of the free ones */
+		uint16_t free[PORTS_HALF];
+	} halves[2];
+};
 
 enum nat_protocol { NAT_UDP, NAT_TCP, NAT_ICMP, NAT_PROTOCOLS };
 
@@ -166,5 +183,3 @@ void session_seen(struct session *session, bool outward, uint8_t tcp_flags, uint
 
 /* Begin a burst: remove some of the sessions that have timed out. */
 void sessions_age(struct sessions *sessions, uint64_t now_us);
-
-#endif

@@ -5,8 +5,7 @@
  * A domain covers its subdomains, and a path what is below it, on subdomains, too. A scheme before
  * it is ignored. Users, ports, queries, wildcards and hosts in IPv6 are refused.
  */
-#ifndef NFS_FUNCTIONS_URL_FILTER_LIST_H
-#define NFS_FUNCTIONS_URL_FILTER_LIST_H
+#pragma once
 
 #include "functions/url_filter/table.h"
 
@@ -18,5 +17,3 @@ struct url_table *url_list_read(const char *name, const char *file);
 
 /* `n` entries generated from a seed; NULL after printing why. */
 struct url_table *url_list_generate(const char *name, uint32_t n, uint64_t seed);
-
-#endif

@@ -1,8 +1,6 @@
 /* Reads HTTP/1 requests (RFC 9112) and TLS handshakes (RFC 8446), as far as a segment has them. */
-#ifndef NFS_FUNCTIONS_URL_FILTER_REQUEST_H
-#define NFS_FUNCTIONS_URL_FILTER_REQUEST_H
+#pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +30,3 @@ struct request {
 
 /* The request with which bytes of a segment begin. */
 struct request request_read(const char *bytes, size_t length);
-
-#endif

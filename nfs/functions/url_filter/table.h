@@ -4,8 +4,7 @@
  * Entries are found by a hash that grows with the name: first over the host from its end, label by
  * label, then over the path. So a lookup reads each byte once, and compares few strings.
  */
-#ifndef NFS_FUNCTIONS_URL_FILTER_TABLE_H
-#define NFS_FUNCTIONS_URL_FILTER_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ bool url_table_add(struct url_table *table, const char *host, size_t host_length
 /* Whether an entry covers a host in lower case and a normal path. */
 bool url_table_covers(const struct url_table *table, const char *host, size_t host_length,
 		      const char *path, size_t path_length);
-
-#endif

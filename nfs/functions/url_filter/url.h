@@ -1,6 +1,5 @@
 /* Brings hosts and paths to one form, in which equal ones have equal bytes. */
-#ifndef NFS_FUNCTIONS_URL_FILTER_URL_H
-#define NFS_FUNCTIONS_URL_FILTER_URL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool url_path(const char *target, size_t length, char path[URL_LONGEST_PATH], si
 
 /* Where the authority of an absolute URL begins, behind `http://` or `https://`; 0 if it is not. */
 size_t url_authority(const char *url, size_t length);
-
-#endif

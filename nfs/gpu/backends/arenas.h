@@ -1,6 +1,5 @@
 /* The host's copies of arenas, and on devices that are the host the device's, too. */
-#ifndef NFS_GPU_BACKENDS_ARENAS_H
-#define NFS_GPU_BACKENDS_ARENAS_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,5 +30,3 @@ static inline u8 *arena_allocate(size_t bytes)
 	}
 	return memset(memory, 0, aligned);
 }
-
-#endif

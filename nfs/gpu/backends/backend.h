@@ -8,8 +8,7 @@
  *
  * Several threads may copy at once, one a direction; only one launches.
  */
-#ifndef NFS_GPU_BACKENDS_BACKEND_H
-#define NFS_GPU_BACKENDS_BACKEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ const struct gpu_backend *gpu_backend_find(const char *name);
 	{                                                                                          \
 		gpu_backend_register(&(backend));                                                  \
 	}
-
-#endif

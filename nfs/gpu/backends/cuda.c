@@ -3,19 +3,120 @@
  * the device's addresses. Copies have a stream for each direction, and so do not wait for a kernel
  * that stays.
  */
-#include "gpu/backends/cuda.h"
-
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/backends/arenas.h"
 
+/*
+ * CUDA's driver, as far as kernels need it. Its library comes with NVIDIA's driver and is opened
+ * when a program asks for a device, so that programs run without it and builds need no SDK for it.
+ */
+
+typedef int cuda_error; /* 0: none */
+typedef int cuda_device;
+typedef uint64_t cuda_address;
+typedef void *cuda_handle; /* of a context, module, function or stream */
+
+#define CUDA_STREAM_NON_BLOCKING 1u
+#define CUDA_HOST_PORTABLE 1u
+#define CUDA_HOST_MAPPED 2u
+
+/* The names of functions in the library, and their types. */
+#define CUDA_FUNCTIONS(F)                                                                          \
+	F(cuInit, (unsigned int flags))                                                            \
+	F(cuDeviceGetCount, (int *n))                                                              \
+	F(cuDeviceGet, (cuda_device * device, int which))                                          \
+	F(cuDeviceGetName, (char *name, int room, cuda_device device))                             \
+	F(cuDeviceGetAttribute, (int *value, int attribute, cuda_device device))                   \
+	F(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                             \
+	  (int *blocks, cuda_handle function, int lanes, size_t shared))                           \
+	F(cuDevicePrimaryCtxRetain, (cuda_handle * context, cuda_device device))                   \
+	F(cuDevicePrimaryCtxRelease_v2, (cuda_device device))                                      \
+	F(cuCtxSetCurrent, (cuda_handle context))                                                  \
+	F(cuModuleLoadData, (cuda_handle * module, const void *image))                             \
+	F(cuModuleUnload, (cuda_handle module))                                                    \
+	F(cuModuleGetFunction, (cuda_handle * function, cuda_handle module, const char *name))     \
+	F(cuMemAlloc_v2, (cuda_address * address, size_t bytes))                                   \
+	F(cuMemFree_v2, (cuda_address address))                                                    \
+	F(cuMemsetD8_v2, (cuda_address address, unsigned char byte, size_t n))                     \
+	F(cuMemHostAlloc, (void **memory, size_t bytes, unsigned int flags))                       \
+	F(cuMemFreeHost, (void *memory))                                                           \
+	F(cuMemHostGetDevicePointer_v2,                                                            \
+	  (cuda_address * address, void *memory, unsigned int flags))                              \
+	F(cuMemcpyHtoDAsync_v2, (cuda_address to, const void *from, size_t n, cuda_handle stream)) \
+	F(cuMemcpyDtoHAsync_v2, (void *to, cuda_address from, size_t n, cuda_handle stream))       \
+	F(cuStreamCreate, (cuda_handle * stream, unsigned int flags))                              \
+	F(cuStreamDestroy_v2, (cuda_handle stream))                                                \
+	F(cuStreamSynchronize, (cuda_handle stream))                                               \
+	F(cuLaunchKernel,                                                                          \
+	  (cuda_handle function, unsigned int x, unsigned int y, unsigned int z,                   \
+	   unsigned int lanes_x, unsigned int lanes_y, unsigned int lanes_z, unsigned int shared,  \
+	   cuda_handle stream, void **arguments, void **extra))                                    \
+	F(cuGetErrorString, (cuda_error error, const char **text))
+
+struct cuda_driver {
+#define CUDA_MEMBER(name, types) cuda_error(*name) types;
+	CUDA_FUNCTIONS(CUDA_MEMBER)
+#undef CUDA_MEMBER
+};
+
+static struct cuda_driver driver;
+static bool is_there;
+
+/* A function of the library, whose name it is. False without it. */
+static bool find(void *library, const char *name, void *place)
+{
+	*(void **)place = dlsym(library, name);
+	return *(void **)place != NULL;
+}
+
+static void open_driver(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	bool all = library != NULL;
+	int n = 0;
+
+#define CUDA_FIND(name, types) all = all && find(library, #name, &driver.name);
+	CUDA_FUNCTIONS(CUDA_FIND)
+#undef CUDA_FIND
+	is_there = all && driver.cuInit(0) == 0 && driver.cuDeviceGetCount(&n) == 0 && n > 0;
+	if (library && !is_there)
+		dlclose(library);
+}
+
+/* The driver; NULL if there is none, or no device. */
+static const struct cuda_driver *cuda_driver(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, open_driver);
+	return is_there ? &driver : NULL;
+}
+
+enum cuda_stream { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_KERNELS, CUDA_STREAMS };
+
+struct cuda {
+	const struct cuda_driver *driver;
+	struct gpu_sizes sizes;
+	char name[128];
+	cuda_device device;
+	cuda_handle context, module;
+	cuda_handle once, persistent;      /* kernels */
+	cuda_handle streams[CUDA_STREAMS]; /* each direction is a bus */
+	u8 *host[GPU_ARENAS];              /* pinned */
+	cuda_address at[GPU_ARENAS];       /* that of `control` is the host's */
+};
+
 static const char kernels[] =
 #include "gpu_kernels_ptx.h"
 	;
 
-bool cuda_succeeded(const struct cuda *cuda, cuda_error error, const char *what)
+/* Whether there was no error; prints it otherwise. */
+static bool cuda_succeeded(const struct cuda *cuda, cuda_error error, const char *what)
 {
 	const char *text = NULL;
 
@@ -142,12 +243,13 @@ static u8 *host_of(void *device, enum gpu_arena arena)
 	return ((struct cuda *)device)->host[arena];
 }
 
-bool cuda_enter(const struct cuda *cuda)
+/* Make the device the calling thread's, which may not have used it before. */
+static bool cuda_enter(const struct cuda *cuda)
 {
 	return cuda_succeeded(cuda, cuda->driver->cuCtxSetCurrent(cuda->context), "context");
 }
 
-bool cuda_wait_for(const struct cuda *cuda, enum cuda_stream stream)
+static bool cuda_wait_for(const struct cuda *cuda, enum cuda_stream stream)
 {
 	return cuda_succeeded(cuda, cuda->driver->cuStreamSynchronize(cuda->streams[stream]),
 			      "stream");
@@ -192,6 +294,59 @@ static bool launch_once(void *device, const struct gpu_task *task, u32 n_groups)
 							   arguments, NULL),
 			      "launch") &&
 	       cuda_wait_for(cuda, CUDA_KERNELS);
+}
+
+/*
+ * The kernel that stays by CUDA. Compiled, never run so far. Groups that are one SM to the host are
+ * neighbours, but the device places them on its multiprocessors as it likes.
+ */
+
+#define CUDA_MULTIPROCESSORS 16 /* an attribute */
+
+/* Whether all groups run at once; a group that waits for another to end would never return. */
+static bool runs_at_once(const struct cuda *cuda, u32 groups)
+{
+	const struct cuda_driver *driver = cuda->driver;
+	int multiprocessors = 0, on_one = 0;
+
+	if (!cuda_succeeded(cuda,
+			    driver->cuDeviceGetAttribute(&multiprocessors, CUDA_MULTIPROCESSORS,
+							 cuda->device),
+			    "multiprocessors") ||
+	    !cuda_succeeded(cuda,
+			    driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+				    &on_one, cuda->persistent, GPU_LANES, 0),
+			    "occupancy"))
+		return false;
+	if (groups <= (u32)multiprocessors * (u32)on_one)
+		return true;
+	fprintf(stderr,
+		"cuda: %u executors, and %s runs %d at once on each of %d multiprocessors\n"
+		"hint: fewer executors\n",
+		groups, cuda->name, on_one, multiprocessors);
+	return false;
+}
+
+static bool cuda_launch(void *device, const struct gpu_launch *launch)
+{
+	const u32 groups = launch->sms * launch->executors_per_sm;
+	struct cuda *cuda = device;
+	void *arguments[] = {&cuda->at[GPU_IN], &cuda->at[GPU_OUT], &cuda->at[GPU_STATE],
+			     &cuda->at[GPU_CONTROL]};
+
+	return cuda_enter(cuda) && runs_at_once(cuda, groups) &&
+	       cuda_succeeded(cuda,
+			      cuda->driver->cuLaunchKernel(
+				      cuda->persistent, groups, 1, 1, GPU_LANES, 1, 1, 0,
+				      cuda->streams[CUDA_KERNELS], arguments, NULL),
+			      "launch");
+}
+
+static bool cuda_wait(void *device)
+{
+	struct cuda *cuda = device;
+
+	return cuda_enter(cuda) && cuda_wait_for(cuda, CUDA_KERNELS);
 }
 
 static struct gpu_backend cuda_backend = {

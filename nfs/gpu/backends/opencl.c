@@ -4,14 +4,32 @@
  * are the host's, so that none waits behind a kernel that stays. PoCL, whose device is the host,
  * has it.
  */
-#include "gpu/backends/opencl.h"
+#define CL_TARGET_OPENCL_VERSION 200
+#include <CL/cl.h>
+#include <stdio.h>
+
 #include "gpu/backends/arenas.h"
+#include "gpu/backends/backend.h"
+
+struct opencl {
+	struct gpu_sizes sizes;
+	char name[200];
+	cl_platform_id platform;
+	cl_device_id device;
+	cl_context context;
+	cl_command_queue queue;
+	cl_program program; /* has all kernels of gpu/kernels.cl */
+	cl_kernel once, persistent;
+	u8 *host[GPU_ARENAS];   /* its own memory, except for `control` */
+	u8 *shared[GPU_ARENAS]; /* what kernels see */
+};
 
 static const char source[] =
 #include "gpu_kernels_cl.h"
 	;
 
-bool opencl_succeeded(cl_int error, const char *what)
+/* Print an error of OpenCL; returns whether there was none. */
+static bool opencl_succeeded(cl_int error, const char *what)
 {
 	if (error != CL_SUCCESS)
 		fprintf(stderr, "opencl: %s: error %d\n", what, error);
@@ -231,6 +249,56 @@ static bool launch_once(void *device, const struct gpu_task *task, u32 n_groups)
 						&in_group, 0, NULL, NULL),
 			 "launch") &&
 	       opencl_succeeded(clFinish(opencl->queue), "finish");
+}
+
+/*
+ * The kernel that stays by OpenCL. A device that is the host (PoCL) runs a work-group on a thread
+ * from its beginning to its end, so that it needs a thread for each executor: PoCL has as many as
+ * cores, or as POCL_MAX_PTHREAD_COUNT says.
+ */
+
+/* Whether all groups run at once; a group that waits for another to end would never return. */
+static bool runs_at_once(const struct opencl *opencl, u32 groups)
+{
+	cl_device_type type = 0;
+	cl_uint units = 0;
+
+	clGetDeviceInfo(opencl->device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+	clGetDeviceInfo(opencl->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL);
+	if (!(type & CL_DEVICE_TYPE_CPU) || groups <= units)
+		return true;
+	fprintf(stderr,
+		"opencl: %u executors, and %s runs %u at once\nhint: fewer executors, or "
+		"POCL_MAX_PTHREAD_COUNT=%u\n",
+		groups, opencl->name, units, groups);
+	return false;
+}
+
+/* The kernel that stays: see struct gpu_backend. */
+static bool opencl_launch(void *device, const struct gpu_launch *launch)
+{
+	const u32 groups = launch->sms * launch->executors_per_sm;
+	const size_t in_group = GPU_LANES, all = (size_t)groups * GPU_LANES;
+	struct opencl *opencl = device;
+
+	if (!runs_at_once(opencl, groups))
+		return false;
+	for (cl_uint arena = GPU_IN; arena <= GPU_CONTROL; arena++)
+		if (!opencl_succeeded(clSetKernelArgSVMPointer(opencl->persistent, arena,
+							       opencl->shared[arena]),
+				      "argument"))
+			return false;
+	return opencl_succeeded(clEnqueueNDRangeKernel(opencl->queue, opencl->persistent, 1, NULL,
+						       &all, &in_group, 0, NULL, NULL),
+				"launch") &&
+	       opencl_succeeded(clFlush(opencl->queue), "flush");
+}
+
+static bool opencl_wait(void *device)
+{
+	struct opencl *opencl = device;
+
+	return opencl_succeeded(clFinish(opencl->queue), "finish");
 }
 
 static struct gpu_backend opencl_backend = {

@@ -6,8 +6,7 @@
  * now + alpha * order instead: it then waits while the bus is free, and with an alpha that is too
  * small is overtaken. gpu/model/gate.pml is a model of this file.
  */
-#ifndef NFS_GPU_HOST_GATE_H
-#define NFS_GPU_HOST_GATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -39,5 +38,3 @@ void gate_request(struct gate *gate, unsigned int worker);
 bool gate_is_granted(struct gate *gate, unsigned int worker);
 /* After the transfer. */
 void gate_release(struct gate *gate, unsigned int worker);
-
-#endif

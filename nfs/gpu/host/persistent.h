@@ -2,6 +2,7 @@
  * The kernel that stays: every group is an executor, which serves parts of tasks until the launch
  * ends. Only the first lane waits; gpu/model/tables.pml is a model of what it does.
  */
+/* guarded by its name: nvcc compiles this file by itself, where #pragma once is a warning */
 #ifndef NFS_GPU_HOST_PERSISTENT_H
 #define NFS_GPU_HOST_PERSISTENT_H
 

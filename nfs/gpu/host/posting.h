@@ -1,6 +1,5 @@
 /* The host's side of the tables: posts tasks, and sees which ones are done. */
-#ifndef NFS_GPU_HOST_POSTING_H
-#define NFS_GPU_HOST_POSTING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool gpu_is_done(struct gpu_control *control, u32 sm, u32 slot);
 
 /* End the launch once all posted tasks are served. No task is posted from here on. */
 void gpu_tables_end(struct gpu_control *control);
-
-#endif

@@ -1,6 +1,5 @@
 /* Packets from one thread to one other, in order. */
-#ifndef NFS_GPU_HOST_RING_H
-#define NFS_GPU_HOST_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ void gpu_ring_destroy(struct gpu_ring *ring);
 bool gpu_ring_put(struct gpu_ring *ring, const struct gpu_item *item);
 /* Up to `n` items; returns how many. */
 uint32_t gpu_ring_take(struct gpu_ring *ring, struct gpu_item *items, uint32_t n);
-
-#endif

@@ -8,8 +8,7 @@
  * order in which they were submitted, and every one does: what cannot go to the device, because it
  * does not fit a slot, or because the device has stopped answering, comes back without a result.
  */
-#ifndef NFS_GPU_HOST_RUNTIME_H
-#define NFS_GPU_HOST_RUNTIME_H
+#pragma once
 
 #include "gpu/host/posting.h"
 #include "gpu/host/ring.h"
@@ -118,5 +117,3 @@ struct gpu_counts {
 };
 
 struct gpu_counts gpu_counts_of(const struct gpu_runtime *runtime, unsigned int worker);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * `bell` counts what is posted on an SM: a leader reads one word in place of all slots.
  */
-#ifndef NFS_GPU_HOST_TABLES_H
-#define NFS_GPU_HOST_TABLES_H
+#pragma once
 
 #include "gpu/kernels/task.h"
 
@@ -90,5 +89,3 @@ DEVICE GLOBAL struct gpu_assignment *gpu_assignments_of(GLOBAL struct gpu_contro
 {
 	return (GLOBAL struct gpu_assignment *)gpu_bell_of(control, sms) + sm * slots;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A worker, for the files of the runtime. */
-#ifndef NFS_GPU_HOST_WORKER_H
-#define NFS_GPU_HOST_WORKER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,12 +64,6 @@ struct gpu_runtime {
 /* The thread of a worker: ends once the runtime stops and all packets are back. */
 void *gpu_work(void *worker);
 
-/* The stages of a worker's flights; each returns whether it did anything. */
-bool gpu_fill(struct gpu_worker *worker, u64 now_ns);
-bool gpu_send(struct gpu_worker *worker);
-bool gpu_await(struct gpu_worker *worker, u64 now_ns);
-bool gpu_return(struct gpu_worker *worker);
-
 /* Take over settings that have changed. */
 void gpu_take_settings(struct gpu_worker *worker);
 /* Print each fault; returns whether there is none. */
@@ -79,9 +72,6 @@ bool gpu_settings_check(const struct gpu_runtime *runtime, const struct gpu_func
 
 #define GPU_SLEEP_NS 20000 /* of a thread that has nothing to do */
 void gpu_sleep(long ns);
-
-/* Keep the calling thread on a core of its own; false if there are too few for `n` threads. */
-bool gpu_pin(unsigned int thread, unsigned int n);
 
 /* Add to a member of struct gpu_counts. */
 #define gpu_count(worker, member, n)                                                               \
@@ -93,5 +83,3 @@ static inline struct gpu_flight *gpu_flight_at(struct gpu_worker *worker, u32 pa
 {
 	return &worker->flights[passed % GPU_FLIGHTS];
 }
-
-#endif

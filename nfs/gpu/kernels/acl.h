@@ -7,8 +7,7 @@
  * Tuples are in the order of their lowest filter: those behind the best match so far are not
  * searched. `detail` is the number of the filter plus one, 0 without a match. Nothing is rewritten.
  */
-#ifndef NFS_GPU_KERNELS_ACL_H
-#define NFS_GPU_KERNELS_ACL_H
+#pragma once
 
 #include "gpu/kernels/packet.h"
 
@@ -137,5 +136,3 @@ DEVICE void nf_acl(GLOBAL const u8 *in, GLOBAL u8 *out, GLOBAL const u8 *state,
 		acl_packet(gpu_slot_in(in, task, i), gpu_slot_out(out, task, i),
 			   state + task->state_at);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * AES-128 in counter mode (RFC 3686) by one table of 256 words, whose rotations are the other three
  * (Daemen and Rijmen). Words hold bytes in network order.
  */
-#ifndef NFS_GPU_KERNELS_AES_H
-#define NFS_GPU_KERNELS_AES_H
+#pragma once
 
 #include "gpu/device.h"
 
@@ -57,5 +56,3 @@ DEVICE struct aes_block aes_encrypted(GLOBAL const u32 *table, GLOBAL const u32 
 	block.d = aes_last_column(table, d, a, b, c, keys[43]);
 	return block;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * The result holds the rewritten headers; `detail` is the gate (core/metadata.h). ICMP errors are
  * the host's, by the verdict.
  */
-#ifndef NFS_GPU_KERNELS_IP_ROUTER_H
-#define NFS_GPU_KERNELS_IP_ROUTER_H
+#pragma once
 
 #include "gpu/kernels/packet.h"
 
@@ -145,5 +144,3 @@ DEVICE void nf_ip_router(GLOBAL const u8 *in, GLOBAL u8 *out, GLOBAL const u8 *s
 		router_packet(gpu_slot_in(in, task, i), gpu_slot_out(out, task, i), words,
 			      GPU_ROOM(task));
 }
-
-#endif

@@ -5,8 +5,7 @@
  * A packet's number is the task's `first` plus its place in the task. All parts of a packet from
  * the IPv4 header on are aligned to 4 bytes (kernels/task.h), so that bytes move as words.
  */
-#ifndef NFS_GPU_KERNELS_IPSEC_H
-#define NFS_GPU_KERNELS_IPSEC_H
+#pragma once
 
 #include "gpu/kernels/aes.h"
 #include "gpu/kernels/packet.h"
@@ -221,5 +220,3 @@ DEVICE u32 ipsec_encrypt(GLOBAL const struct ipsec_state *state, struct ipsec_jo
 	*length = ipsec_seal(state, job, (u32)number + 1);
 	return *length ? IPSEC_ENCRYPTED : IPSEC_TOO_LONG;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The way back of IPSec on the device: checks and decrypts ESP; and the kernel of both ways. */
-#ifndef NFS_GPU_KERNELS_IPSEC_OPEN_H
-#define NFS_GPU_KERNELS_IPSEC_OPEN_H
+#pragma once
 
 #include "gpu/kernels/ipsec.h"
 
@@ -147,5 +146,3 @@ DEVICE void nf_ipsec(GLOBAL const u8 *in, GLOBAL u8 *out, GLOBAL const u8 *state
 			     (GLOBAL const struct ipsec_state *)(state + task->state_at), first + i,
 			     GPU_ROOM(task));
 }
-
-#endif

@@ -9,8 +9,7 @@
  * `detail` has the lowest matching rule, how many match, and a bit for each of their classes: the
  * fields of an accelerator's job. Flows and alerts are the host's.
  */
-#ifndef NFS_GPU_KERNELS_NIDS_H
-#define NFS_GPU_KERNELS_NIDS_H
+#pragma once
 
 #include "gpu/kernels/packet.h"
 
@@ -222,5 +221,3 @@ DEVICE void nf_nids(GLOBAL const u8 *in, GLOBAL u8 *out, GLOBAL const u8 *state,
 		nids_packet(gpu_slot_in(in, task, i), gpu_slot_out(out, task, i),
 			    state + task->state_at);
 }
-
-#endif

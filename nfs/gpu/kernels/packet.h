@@ -2,8 +2,7 @@
  * Parses packet headers without trusting them, as core/packet.h does: nothing is read beyond the
  * `held` bytes, and headers that exceed them are malformed.
  */
-#ifndef NFS_GPU_KERNELS_PACKET_H
-#define NFS_GPU_KERNELS_PACKET_H
+#pragma once
 
 #include "gpu/kernels/task.h"
 
@@ -135,5 +134,3 @@ DEVICE u32 view_has_ipv4(const struct view *view)
 {
 	return view->kind == VIEW_IPV4 || (view->kind == VIEW_MALFORMED && view->l3 != 0);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes a task by the kernel of its function; `lanes` threads share it, without barriers. */
-#ifndef NFS_GPU_KERNELS_PROCESS_H
-#define NFS_GPU_KERNELS_PROCESS_H
+#pragma once
 
 #include "gpu/kernels/acl.h"
 #include "gpu/kernels/ip_router.h"
@@ -34,5 +33,3 @@ KERNEL void gpu_once(GLOBAL const u8 *in, GLOBAL u8 *out, GLOBAL const u8 *state
 {
 	gpu_process(in, out, state, &task, group() * lanes() + lane(), groups() * lanes());
 }
-
-#endif

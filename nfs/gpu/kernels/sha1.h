@@ -1,6 +1,5 @@
 /* SHA-1 (RFC 3174), of words in network order that are aligned to 4 bytes. */
-#ifndef NFS_GPU_KERNELS_SHA1_H
-#define NFS_GPU_KERNELS_SHA1_H
+#pragma once
 
 #include "gpu/device.h"
 
@@ -110,5 +109,3 @@ DEVICE struct sha1 sha1_hmac(GLOBAL const u32 *inner, GLOBAL const u32 *outer,
 	w[15] = (16 + SHA1_WORDS) * 32;
 	return sha1_block(sha1_from(outer), w);
 }
-
-#endif

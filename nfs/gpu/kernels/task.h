@@ -7,8 +7,7 @@
  * `in_at`, `out_at`, `state_at` and strides are multiples of 16. A part of a batch is a task with
  * its own `in_at`, `out_at`, `n` and `first`.
  */
-#ifndef NFS_GPU_KERNELS_TASK_H
-#define NFS_GPU_KERNELS_TASK_H
+#pragma once
 
 #include "gpu/device.h"
 
@@ -71,5 +70,3 @@ DEVICE void gpu_result(GLOBAL struct gpu_slot *slot, u32 verdict, u32 detail, u3
 	slot->verdict = verdict;
 	slot->detail = detail;
 }
-
-#endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "gpu/kernels/acl.h"
-#include "gpu/state/builders.h"
+#include "gpu/state/state.h"
 #include "tables/filters.h"
 
 #define MOST_TUPLES (33 * 33 * 2)

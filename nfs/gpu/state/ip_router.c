@@ -1,10 +1,9 @@
 /* The DIR-24-8 table of IPRouter: 2^24 entries, and groups of 256 for prefixes longer than /24. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "functions/ip_router/table.h"
 #include "gpu/kernels/ip_router.h"
-#include "gpu/state/builders.h"
+#include "gpu/state/state.h"
 
 _Static_assert(ROUTER_TO_ITSELF == TO_ITSELF, "special hops are those of the function in C");
 

@@ -1,7 +1,7 @@
 /* Keys of IPSec as its kernel uses them: AES round keys and table, SHA-1 of HMAC's padded keys. */
 #include "functions/ipsec/ipsec.h"
 #include "gpu/kernels/ipsec.h"
-#include "gpu/state/builders.h"
+#include "gpu/state/state.h"
 
 _Static_assert(OUTER_TTL == IPSEC_TTL && ESP_IV == IPSEC_IV && ESP_ICV == IPSEC_ICV,
 	       "as in the function in C");

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "gpu/backends/backend.h"
-#include "gpu/state/builders.h"
 
 static const char *const names[GPU_NFS] = {
 	[GPU_IP_ROUTER] = "IPRouter",

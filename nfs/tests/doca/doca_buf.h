@@ -1,5 +1,4 @@
-#ifndef NFS_TESTS_DOCA_BUF_H
-#define NFS_TESTS_DOCA_BUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ doca_error_t doca_buf_get_data(const struct doca_buf *buf, void **data);
 doca_error_t doca_buf_get_data_len(const struct doca_buf *buf, size_t *length);
 doca_error_t doca_buf_set_data(struct doca_buf *buf, void *data, size_t length);
 doca_error_t doca_buf_reset_data_len(struct doca_buf *buf);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef NFS_TESTS_DOCA_BUF_INVENTORY_H
-#define NFS_TESTS_DOCA_BUF_INVENTORY_H
+#pragma once
 
 #include <doca_buf.h>
 #include <doca_mmap.h>
@@ -15,5 +14,3 @@ doca_error_t doca_buf_inventory_start(struct doca_buf_inventory *inventory);
 doca_error_t doca_buf_inventory_buf_by_addr(struct doca_buf_inventory *inventory,
 					    struct doca_mmap *mmap, void *address, size_t length,
 					    struct doca_buf **buf);
-
-#endif

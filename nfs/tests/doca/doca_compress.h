@@ -1,5 +1,4 @@
-#ifndef NFS_TESTS_DOCA_COMPRESS_H
-#define NFS_TESTS_DOCA_COMPRESS_H
+#pragma once
 
 #include <doca_buf.h>
 #include <doca_ctx.h>
@@ -20,5 +19,3 @@ doca_error_t doca_compress_destroy(struct doca_compress *compress);
 struct doca_ctx *doca_compress_as_ctx(struct doca_compress *compress);
 doca_error_t doca_compress_job_get_supported(struct doca_devinfo *info,
 					     enum doca_compress_job_types type);
-
-#endif

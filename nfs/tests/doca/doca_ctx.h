@@ -1,5 +1,4 @@
-#ifndef NFS_TESTS_DOCA_CTX_H
-#define NFS_TESTS_DOCA_CTX_H
+#pragma once
 
 #include <doca_dev.h>
 #include <doca_mmap.h>
@@ -35,5 +34,3 @@ doca_error_t doca_workq_destroy(struct doca_workq *workq);
 doca_error_t doca_workq_submit(struct doca_workq *workq, const struct doca_job *job);
 doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq, struct doca_event *event,
 					  int flags);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef NFS_TESTS_DOCA_DEV_H
-#define NFS_TESTS_DOCA_DEV_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ doca_error_t doca_devinfo_list_create(struct doca_devinfo ***list, uint32_t *n);
 doca_error_t doca_devinfo_list_destroy(struct doca_devinfo **list);
 doca_error_t doca_dev_open(struct doca_devinfo *info, struct doca_dev **dev);
 doca_error_t doca_dev_close(struct doca_dev *dev);
-
-#endif

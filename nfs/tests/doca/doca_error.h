@@ -2,8 +2,7 @@
  * Substitutes for the headers of DOCA 2.2, by its public documentation and only as far as needed
  * here: code for a card compiles without the SDK. Values and further fields of the real SDK differ.
  */
-#ifndef NFS_TESTS_DOCA_ERROR_H
-#define NFS_TESTS_DOCA_ERROR_H
+#pragma once
 
 typedef enum doca_error {
 	DOCA_SUCCESS,
@@ -14,5 +13,3 @@ typedef enum doca_error {
 } doca_error_t;
 
 const char *doca_get_error_string(doca_error_t error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef NFS_TESTS_DOCA_FLOW_H
-#define NFS_TESTS_DOCA_FLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -141,5 +140,3 @@ doca_error_t doca_flow_entries_process(struct doca_flow_port *port, uint16_t que
 				       uint64_t timeout_us, uint32_t most);
 doca_error_t doca_flow_query_entry(struct doca_flow_pipe_entry *entry,
 				   struct doca_flow_query *query);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef NFS_TESTS_DOCA_MMAP_H
-#define NFS_TESTS_DOCA_MMAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 doca_error_t doca_mmap_dev_add(struct doca_mmap *mmap, struct doca_dev *dev);
 doca_error_t doca_mmap_set_memrange(struct doca_mmap *mmap, void *address, size_t length);
-
-#endif

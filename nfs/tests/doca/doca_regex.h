@@ -1,5 +1,4 @@
-#ifndef NFS_TESTS_DOCA_REGEX_H
-#define NFS_TESTS_DOCA_REGEX_H
+#pragma once
 
 #include <doca_buf.h>
 #include <doca_ctx.h>
@@ -40,5 +39,3 @@ doca_error_t doca_regex_get_hardware_supported(const struct doca_devinfo *info);
 doca_error_t doca_regex_set_hardware_uncompiled_rules(struct doca_regex *regex, const void *rules,
 						      size_t length);
 doca_error_t doca_regex_set_workq_matches_memory_pool_size(struct doca_regex *regex, uint32_t size);
-
-#endif

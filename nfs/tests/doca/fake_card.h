@@ -2,8 +2,7 @@
  * A simulated card: DOCA as far as an engine's backend uses it. It rejects calls in an order that
  * DOCA's documentation forbids, and completes the latest job first.
  */
-#ifndef NFS_TESTS_DOCA_FAKE_CARD_H
-#define NFS_TESTS_DOCA_FAKE_CARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ struct doca_buf {
 
 /* Create a resource or destroy it; it must exist only if destroyed, and `allowed` must be true. */
 doca_error_t fake_step(bool allowed, bool *is, bool packet_spec);
-
-#endif

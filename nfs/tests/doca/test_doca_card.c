@@ -1,6 +1,6 @@
 #include <errno.h>
 
-#include "accelerators/backend.h"
+#include "accelerators/accelerator.h"
 #include "tests/doca/fake_card.h"
 #include "tests/support.h"
 
@@ -47,9 +47,8 @@ static void end(void)
 }
 
 /* If a step fails, all earlier steps are undone in an order that DOCA allows. */
-static void failed_steps_are_undone(void **state)
+TEST(failed_steps_are_undone)
 {
-	(void)state;
 	for (size_t i = 0; i < RTE_DIM(names); i++) {
 		start(names[i]);
 		const unsigned int steps = fake_card.steps;
@@ -76,12 +75,11 @@ static struct accelerator_job job_of(const char *text, char *output, uint32_t ro
 }
 
 /* Jobs are returned in the order of submission, though the card completes the last one first. */
-static void jobs_keep_their_order(void **state)
+TEST(jobs_keep_their_order)
 {
 	struct accelerator_job jobs[3], *back[3];
 	char outputs[3][32];
 
-	(void)state;
 	start("doca-compress");
 	for (int i = 0; i < 3; i++) {
 		jobs[i] = job_of("eight by", outputs[i], sizeof(outputs[i]));
@@ -100,12 +98,11 @@ static void jobs_keep_their_order(void **state)
 }
 
 /* A full card accepts more jobs after a poll, and each job once. */
-static void full_card_accepts_jobs_after_a_poll(void **state)
+TEST(full_card_accepts_jobs_after_a_poll)
 {
 	struct accelerator_job jobs[FAKE_CARD_DEPTH + 1], *back[FAKE_CARD_DEPTH];
 	char output[32];
 
-	(void)state;
 	start("doca-compress");
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i <= FAKE_CARD_DEPTH; i++) {
@@ -120,12 +117,11 @@ static void full_card_accepts_jobs_after_a_poll(void **state)
 }
 
 /* Jobs that are too long, or that the card rejects, fail at once. */
-static void bad_jobs_fail_at_once(void **state)
+TEST(bad_jobs_fail_at_once)
 {
 	static char long_text[4096];
 	struct accelerator_job job;
 
-	(void)state;
 	memset(long_text, 'a', sizeof(long_text) - 1);
 	for (size_t i = 0; i < RTE_DIM(names); i++) {
 		start(names[i]);
@@ -142,12 +138,11 @@ static void bad_jobs_fail_at_once(void **state)
 }
 
 /* A job that fails on the card has a negative status. */
-static void failed_jobs_have_a_negative_status(void **state)
+TEST(failed_jobs_have_a_negative_status)
 {
 	struct accelerator_job job, *back = NULL;
 	char output[32];
 
-	(void)state;
 	start("doca-compress");
 	fake_card.breaking = true;
 	job = job_of("text", output, sizeof(output));
@@ -159,12 +154,11 @@ static void failed_jobs_have_a_negative_status(void **state)
 }
 
 /* Output larger than its buffer fails with -ENOSPC, also for a job of the largest length. */
-static void too_large_output_fails(void **state)
+TEST(too_large_output_fails)
 {
 	static char text[2049], output[2048];
 	struct accelerator_job job, *back;
 
-	(void)state;
 	memset(text, 'a', sizeof(text) - 1);
 	start("doca-compress");
 	job = job_of(text, output, sizeof(output));
@@ -175,11 +169,10 @@ static void too_large_output_fails(void **state)
 }
 
 /* Each rule counts once, the lowest is reported, and all matches return to their pool. */
-static void each_rule_counts_once(void **state)
+TEST(each_rule_counts_once)
 {
 	struct accelerator_job job = job_of("\7\3\7\3\3", NULL, 0), *back;
 
-	(void)state;
 	start("doca-regex");
 	assert_int_equal(backend->submit(engine, &job), BACKEND_TAKEN);
 	assert_int_equal(backend->poll(engine, &back, 1), 1);
@@ -187,19 +180,4 @@ static void each_rule_counts_once(void **state)
 	assert_int_equal(job.produced, 2);
 	assert_int_equal(job.rule, 2);
 	end();
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(failed_steps_are_undone),
-		cmocka_unit_test(jobs_keep_their_order),
-		cmocka_unit_test(full_card_accepts_jobs_after_a_poll),
-		cmocka_unit_test(bad_jobs_fail_at_once),
-		cmocka_unit_test(failed_jobs_have_a_negative_status),
-		cmocka_unit_test(too_large_output_fails),
-		cmocka_unit_test(each_rule_counts_once),
-	};
-
-	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
 }

@@ -17,8 +17,6 @@ from profiles import CoLocation
 
 
 class ActionKind(StrEnum):
-    """A kind of action."""
-
     CANARY = "canary"
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
@@ -29,14 +27,8 @@ class ActionKind(StrEnum):
 class ModelAction:
     """An action.
 
-    Parameters
-    ----------
-    version
-        The version that comes, or that is gone back to.
-    trained_at
-        The event up to which a version that comes was trained with readings.
-    asked
-        The name of the row by which an operator asked for it.
+    `version`: the version that comes, or that is gone back to. `trained_at`: the event up to which a version that comes
+    was trained with readings. `asked`: the name of the row by which an operator asked for it.
     """
 
     kind: ActionKind
@@ -76,9 +68,7 @@ class NoActions:
     """Nothing but measurements."""
 
     def due(self, event: int) -> Sequence[ModelAction]:
-        """As of `Actions`."""
         return ()
 
     def models(self, version: int) -> Mapping[str, RetrainedModel]:
-        """As of `Actions`."""
         return {}

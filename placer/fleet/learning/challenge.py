@@ -16,16 +16,16 @@ from statistics import fmean
 from placer.fleet.learning.ledger import ProductionReading, competitors_of
 from profiles import CoLocation, Workload
 
-ALPHA = 0.01
+FALSE_PROMOTION_PROBABILITY = 0.01
 """Probability that any challenger of a lifetime is promoted although it is no better."""
 
-FAR = 0.15
+LARGEST_COUNTED_ERROR = 0.15
 """An error, of the logarithm, beyond which it counts no more."""
 
 OF_A_TENANT = 3
 """Measurements of a tenant that count."""
 
-HOPELESS = 1_000
+CO_LOCATIONS_TO_REJECT = 1_000
 """Co-locations after which a challenger that has not won is rejected."""
 
 
@@ -41,12 +41,7 @@ class ChallengeVerdict(StrEnum):
 class ModelScore:
     """How far a model is off in the measurements that count.
 
-    Parameters
-    ----------
-    measured
-        Capacity readings.
-    off
-        Sum of relative errors.
+    `measured`: capacity readings. `off`: sum of relative errors.
     """
 
     measured: int = 0
@@ -58,7 +53,6 @@ class ModelScore:
         return 100.0 * self.off / self.measured if self.measured else None
 
     def add(self, reading: ProductionReading, predicted_kpps: float) -> None:
-        """Count a reading."""
         if reading.is_capacity and reading.kpps > 0.0:
             self.measured += 1
             self.off += abs(predicted_kpps / reading.kpps - 1.0)
@@ -67,20 +61,13 @@ class ModelScore:
 class Challenge:
     """Compares a challenger with the champion.
 
-    Parameters
-    ----------
-    number
-        The how manieth challenger of this lifetime, from 1: later ones need more evidence, so that all together are
-        promoted wrongly with a probability of at most `ALPHA`.
-
-    Attributes
-    ----------
-    champion, challenger
-        How far both are off.
+    `number`: the how manieth challenger of this lifetime, from 1: later ones need more evidence, so that all together
+    are promoted wrongly with a probability of at most `FALSE_PROMOTION_PROBABILITY`. `champion`, `challenger`: how far
+    both are off.
     """
 
     def __init__(self, number: int) -> None:
-        self.needed = pi**2 * number**2 / (6.0 * ALPHA) * LARGEST**OF_A_TENANT
+        self.needed = pi**2 * number**2 / (6.0 * FALSE_PROMOTION_PROBABILITY) * LARGEST_FACTOR**OF_A_TENANT
         self.champion, self.challenger = ModelScore(), ModelScore()
         self._better, self._worse = BettingTest(), BettingTest()
         self._places: set[tuple[str, Workload, CoLocation]] = set()
@@ -96,12 +83,11 @@ class Challenge:
         """Whether the challenger is better, worse, or neither is known yet."""
         if self._better.e_value >= self.needed:
             return ChallengeVerdict.BETTER
-        if self._worse.e_value >= self.needed or len(self._places) >= HOPELESS:
+        if self._worse.e_value >= self.needed or len(self._places) >= CO_LOCATIONS_TO_REJECT:
             return ChallengeVerdict.WORSE
         return ChallengeVerdict.OPEN
 
     def add(self, reading: ProductionReading, champion_kpps: float, challenger_kpps: float) -> ChallengeVerdict:
-        """Compare what both predicted before anything of this reading was learnt; returns the verdict now."""
         place = reading.nic_model, reading.workload, competitors_of(reading.co_location, reading.workload)
         counted = self._of_tenant.get(reading.tenant, 0)
         if self.verdict is not ChallengeVerdict.OPEN or place in self._places or counted >= OF_A_TENANT:
@@ -110,16 +96,16 @@ class Challenge:
         self._of_tenant[reading.tenant] = counted + 1
         self.champion.add(reading, champion_kpps)
         self.challenger.add(reading, challenger_kpps)
-        difference = (loss(reading, champion_kpps) - loss(reading, challenger_kpps)) / FAR
+        difference = (loss(reading, champion_kpps) - loss(reading, challenger_kpps)) / LARGEST_COUNTED_ERROR
         self._better.bet(difference)
         self._worse.bet(-difference)
         return self.verdict
 
 
 def loss(reading: ProductionReading, predicted_kpps: float) -> float:
-    """How far a prediction is off, of the logarithm, at most `FAR`; above a lower bound it is not known to be."""
+    """How far off a prediction is (logarithm), at most `LARGEST_COUNTED_ERROR`; 0 above a lower bound."""
     off = log(max(reading.kpps, 1e-9) / max(predicted_kpps, 1e-9))
-    return min(abs(off) if reading.is_capacity else max(off, 0.0), FAR)
+    return min(abs(off) if reading.is_capacity else max(off, 0.0), LARGEST_COUNTED_ERROR)
 
 
 # Betting against "no better": evidence that may be looked at after every measurement.
@@ -134,10 +120,10 @@ def loss(reading: ProductionReading, predicted_kpps: float) -> float:
 # Society B 86, 2024. Assumption: differences lie in [-1, 1], and none is expected above 0, given all before it.
 
 
-BETS = (0.1, 0.3, 0.6, 0.9)
+BET_PARTS = (0.1, 0.3, 0.6, 0.9)
 """Parts of the wealth that are bet; the stake is divided among them."""
 
-LARGEST = 1.0 + max(BETS)
+LARGEST_FACTOR = 1.0 + max(BET_PARTS)
 """By so many times one difference raises the wealth at most."""
 
 
@@ -145,7 +131,7 @@ class BettingTest:
     """The wealth of bets that differences are above 0."""
 
     def __init__(self) -> None:
-        self._wealth = [1.0] * len(BETS)
+        self._wealth = [1.0] * len(BET_PARTS)
 
     @property
     def e_value(self) -> float:
@@ -155,4 +141,4 @@ class BettingTest:
     def bet(self, difference: float) -> None:
         """Bet on a difference, of which what lies beyond -1 and 1 does not count."""
         counted = min(max(difference, -1.0), 1.0)
-        self._wealth = [one * (1.0 + bet * counted) for one, bet in zip(self._wealth, BETS, strict=True)]
+        self._wealth = [one * (1.0 + bet * counted) for one, bet in zip(self._wealth, BET_PARTS, strict=True)]

@@ -24,7 +24,7 @@ LEAST_SPREAD = 0.005
 """How far predictions err at least, of the logarithm: no estimate of errors is better than that."""
 
 
-COVERAGE = 0.9
+INTERVAL_COVERAGE = 0.9
 """Of the intervals of predictions."""
 
 Bounds = tuple[float | None, float | None]
@@ -34,14 +34,7 @@ Bounds = tuple[float | None, float | None]
 class CorrectedThroughput:
     """The throughput (kpps) at risk of one workload in one co-location; it is asked for again and again.
 
-    Parameters
-    ----------
-    corrections
-        What was learnt.
-    place
-        Of the workload.
-    plain
-        Throughput at risk and prediction before corrections; several where it has equal competitors.
+    `plain`: throughput at risk and prediction before corrections; several where it has equal competitors.
     """
 
     __slots__ = ("_corrections", "_place", "_plain")
@@ -59,16 +52,8 @@ class CorrectedThroughput:
 class CorrectedOracle(PredictorOracle):
     """What a predictor expects, corrected.
 
-    Parameters
-    ----------
-    predictor, risk
-        As of a `PredictorOracle`.
-    nic_model
-        The NIC model of the readings that count.
-    corrections
-        What was learnt; it may learn more at any time.
-    estimates
-        Of co-locations, as far as they are known.
+    `predictor`, `risk`: as of a `PredictorOracle`. `nic_model`: the NIC model of the readings that count. `estimates`:
+    of co-locations, as far as they are known.
     """
 
     def __init__(
@@ -93,11 +78,9 @@ class CorrectedOracle(PredictorOracle):
         return self.corrections.stamp
 
     def changed_since(self, revision: int) -> Sequence[tuple[Workload, CoLocation]] | None:
-        """As of `Oracle`."""
         return self.corrections.changed_since(revision, self.nic_model)
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
-        """As of `Oracle`, corrected."""
         if self._stamp != self.corrections.stamp or len(self._corrected) > CACHED_ANSWERS:
             self._stamp = self.corrections.stamp
             self._corrected.clear()
@@ -125,7 +108,6 @@ class CorrectedOracle(PredictorOracle):
         return self.following([(workload, co_location)])[0]()
 
     def following(self, asked: Sequence[tuple[Workload, CoLocation]]) -> list[Callable[[], float]]:
-        """As of `Oracle`."""
         co_locations = [co_location for _, co_location in asked]
         self._estimate(list(dict.fromkeys(co_locations)))
         found: list[Callable[[], float]] = []
@@ -153,12 +135,12 @@ class CorrectedOracle(PredictorOracle):
         return found
 
     def bounds(self, co_location: CoLocation) -> tuple[Bounds, ...]:
-        """The interval of each workload's prediction before corrections, of `COVERAGE`."""
+        """The interval of each workload's prediction before corrections, of `INTERVAL_COVERAGE`."""
         found = self._bounds.get(co_location)
         if found is None:
             if len(self._bounds) >= CACHED_ANSWERS:
                 self._bounds.clear()
-            (predictions,) = self.predictor.predict([co_location], coverage=COVERAGE)
+            (predictions,) = self.predictor.predict([co_location], coverage=INTERVAL_COVERAGE)
             found = self._bounds[co_location] = tuple(
                 (prediction.low_kpps, prediction.high_kpps) for prediction in predictions
             )
@@ -187,7 +169,6 @@ class CorrectedOracle(PredictorOracle):
         return kpps if shift.changes_nothing else shift.at_risk(estimate)
 
     def shift(self, co_location: CoLocation, workload: Workload) -> PredictionShift:
-        """How the prediction of a workload in a co-location moves."""
         return self.corrections.shift((self.nic_model, workload, competitors_of(co_location, workload)))
 
     def _concern(self, co_location: CoLocation) -> bool:

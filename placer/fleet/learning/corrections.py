@@ -14,19 +14,19 @@ from itertools import islice
 from math import exp, hypot, log, sqrt
 from typing import NamedTuple
 
-from placer.fleet.learning.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agreed, parts_of
+from placer.fleet.learning.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agree_on, parts_of
 from placer.model.oracle import CACHED_ANSWERS
 from profiles import CoLocation, Workload
 
-BELIEVED = 2.0
+BELIEVED_ERRORS = 2.0
 """A tenant moves a prediction as if it were at most so many of its usual errors away, and two tenants twice as far:
 they may be wrong."""
 
-SIGMAS = 2.0
+MARGIN_SIGMAS = 2.0
 """Standard errors of readings that are left as a margin where SLAs were violated."""
 
-FIRST_WEIGHT, DOUBT = 0.5, 0.25
-"""How far the first tenant moves a prediction, of the way; n tenants who agree move it n / (n + DOUBT) of the way."""
+FIRST_WEIGHT, VOTE_DOUBT = 0.5, 0.25
+"""How far the first tenant moves a prediction, of the way; n who agree move it n / (n + VOTE_DOUBT) of it."""
 
 REMEMBERED_PLACES = 10_000
 """Readings of which is remembered where they were taken, so that what they change can be found."""
@@ -36,14 +36,8 @@ REMEMBERED_PLACES = 10_000
 class Estimate:
     """A prediction before corrections.
 
-    Parameters
-    ----------
-    kpps
-        The median prediction.
-    at_risk
-        The throughput that is exceeded with the probability that placement asks for.
-    spread
-        How far predictions usually err, of the logarithm.
+    `kpps`: the median prediction. `at_risk`: the throughput that is exceeded with the probability that placement asks
+    for. `spread`: how far predictions usually err, of the logarithm.
     """
 
     kpps: float
@@ -55,20 +49,11 @@ class Estimate:
 class PredictionShift:
     """How a prediction moves.
 
-    Parameters
-    ----------
-    by
-        In all, of the logarithm.
-    spread_left
-        The share of its spread that is left.
-    drift
-        The part of it that an NF that has changed causes, of the logarithm.
-    noise
-        How far it usually is off by the noise of readings, of the logarithm; None where these do not make placement
-        bolder, because nobody lost packets, or a few tenants say more than they are believed.
-    doubt
-        How much lower it is taken to be because of that, of the logarithm, where tenants were below their SLA: SLAs
-        are violated there again and again while estimates swing about the truth.
+    `by`: in all, of the logarithm. `spread_left`: the share of its spread that is left. `drift`: the part of it that an
+    NF that has changed causes, of the logarithm. `noise`: how far it usually is off by the noise of readings, of the
+    logarithm; None where these do not make placement bolder, because nobody lost packets, or a few tenants say more
+    than they are believed. `doubt`: how much lower it is taken to be because of that, of the logarithm, where tenants
+    were below their SLA: SLAs are violated there again and again while estimates swing about the truth.
     """
 
     by: float
@@ -79,7 +64,6 @@ class PredictionShift:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether predictions stay as they are."""
         return not self.by and self.spread_left == 1.0
 
     def median(self, estimate: Estimate) -> float:
@@ -106,17 +90,14 @@ class PredictionShift:
         return estimate.kpps * exp(moved)
 
 
-NOTHING = PredictionShift(0.0)
+NO_SHIFT = PredictionShift(0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredEntry:
     """A copy of an entry of the ledger, with its prediction.
 
-    Parameters
-    ----------
-    drift
-        The logarithm of the factor of drift.
+    `drift`: the logarithm of the factor of drift.
     """
 
     nic_model: str
@@ -133,22 +114,14 @@ class MeasuredEntry:
             return None
         predicted = self.estimate.kpps * exp(self.drift)
         return predicted * exp(
-            _believed(LedgerEntry(self.competitors, deque(self.readings)).votes(predicted), self.estimate)
+            _limit_agreement(LedgerEntry(self.competitors, deque(self.readings)).votes(predicted), self.estimate)
         )
 
 
 class LearntCorrections:
     """What was learnt of the predictions of one version of the models.
 
-    Parameters
-    ----------
-    ledger
-        All readings; versions share it.
-
-    Attributes
-    ----------
-    stamp
-        Changes with everything that is learnt.
+    `ledger`: all readings; versions share it. `stamp`: changes with everything that is learnt.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -164,7 +137,7 @@ class LearntCorrections:
         """Count an entry that got a reading; `estimate` is its prediction."""
         place = nic_model, workload, entry.competitors
         self._estimates[place] = estimate
-        self._said.changed(place)
+        self._said.mark_changed(place)
         self._places.append(place)
         self.stamp += 1
 
@@ -210,7 +183,7 @@ class LearntCorrections:
         nic_model, workload, competitors = place
         drifted = self._drift.get((nic_model, workload.nf, not competitors), 0.0)
         if not self.ledger.knows(nic_model, workload):
-            return PredictionShift(drifted, drift=drifted) if drifted else NOTHING
+            return PredictionShift(drifted, drift=drifted) if drifted else NO_SHIFT
         near, own = self._said.at(place)
         if not own.weight:
             return PredictionShift(drifted + near, drift=drifted)
@@ -221,7 +194,7 @@ class LearntCorrections:
         """What the tenants of an entry agree on."""
         estimate = self._estimates.get(place)
         if estimate is None or not entry.readings:
-            return SILENT
+            return NO_MEASUREMENT
         nic_model, workload, competitors = place
         return _agreement(entry, estimate, self._drift.get((nic_model, workload.nf, not competitors), 0.0))
 
@@ -229,36 +202,36 @@ class LearntCorrections:
 def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> MeasuredShift:
     """What tenants of an entry agree on, of the logarithm beyond drift."""
     if estimate.kpps <= 0:
-        return SILENT
+        return NO_MEASUREMENT
     votes = entry.votes(estimate.kpps * exp(drifted))
     count = len(votes.exact)
     if not count:
-        return SILENT
-    weight = FIRST_WEIGHT if count == 1 else count / (count + DOUBT)
-    moved = _believed(votes, estimate)
+        return NO_MEASUREMENT
+    weight = FIRST_WEIGHT if count == 1 else count / (count + VOTE_DOUBT)
+    moved = _limit_agreement(votes, estimate)
     error = entry.standard_error()
     doubtful = entry.seen_below_sla and (count > 1 or moved > 0)
-    doubt = min(SIGMAS * error, BELIEVED * estimate.spread) if doubtful else 0.0
-    bold = error > 0 and entry.mostly_capacity and agreed(*votes) <= moved
+    doubt = min(MARGIN_SIGMAS * error, BELIEVED_ERRORS * estimate.spread) if doubtful else 0.0
+    bold = error > 0 and entry.mostly_capacity and agree_on(*votes) <= moved
     return MeasuredShift(weight * moved, weight, weight * error if bold else None, doubt)
 
 
-def _believed(votes: Votes, estimate: Estimate) -> float:
-    """What tenants agree on, of the logarithm; of few not more than `BELIEVED` allows."""
+def _limit_agreement(votes: Votes, estimate: Estimate) -> float:
+    """What tenants agree on, of the logarithm; of few not more than `BELIEVED_ERRORS` allows."""
     if len(votes.exact) >= FEW_TENANTS:
-        return agreed(*votes)
-    most = BELIEVED * len(votes.exact) * estimate.spread
-    return min(max(agreed(*votes), -most), most)
+        return agree_on(*votes)
+    most = BELIEVED_ERRORS * len(votes.exact) * estimate.spread
+    return min(max(agree_on(*votes), -most), most)
 
 
 # What readings say of a place and near it. A place is a workload on a NIC model beside certain competitors.
 
 
-NEARNESS = {1: 0.2, 2: 0.15}
+NEAR_WEIGHTS = {1: 0.2, 2: 0.15}
 """The weight of what was measured where so many competitors differ. Placement chooses what is predicted too high, so
 what is measured lies below the predictions of what is near: with more weight, it costs NICs and saves no violation."""
 
-UNMOVED = 1.0
+PREDICTION_WEIGHT = 1.0
 """The weight of the prediction itself among what was measured near."""
 
 Place = tuple[str, Workload, CoLocation]
@@ -268,16 +241,8 @@ Place = tuple[str, Workload, CoLocation]
 class MeasuredShift(NamedTuple):
     """What readings say together, of the logarithm.
 
-    Parameters
-    ----------
-    weighted
-        By how much predictions move, times its weight.
-    weight
-        Its weight.
-    noise
-        How far that usually is off by the noise of readings; None where nobody lost packets.
-    doubt
-        How much lower it is taken to be because of that.
+    `weighted`: by how much predictions move, times its weight. `noise`: how far that usually is off by the noise of
+    readings; None where nobody lost packets. `doubt`: how much lower it is taken to be because of that.
     """
 
     weighted: float
@@ -286,7 +251,7 @@ class MeasuredShift(NamedTuple):
     doubt: float = 0.0
 
 
-SILENT = MeasuredShift(0.0, 0.0)
+NO_MEASUREMENT = MeasuredShift(0.0, 0.0)
 
 
 class _Node:
@@ -307,12 +272,7 @@ class NearPlaces:
     A decision asks for hundreds of places, and a reading changes what is said of a few. So places are linked once, and
     what was added up is kept until a reading changes it.
 
-    Parameters
-    ----------
-    ledger
-        All readings.
-    agreement
-        What the readings of an entry say together.
+    `agreement`: what the readings of an entry say together.
     """
 
     def __init__(self, ledger: Ledger, agreement: Callable[[Place, LedgerEntry], MeasuredShift]) -> None:
@@ -330,7 +290,7 @@ class NearPlaces:
         own = node.own or self._own(node)
         return (self._near(node, own) if place[2] else 0.0), own
 
-    def changed(self, place: Place) -> None:
+    def mark_changed(self, place: Place) -> None:
         """Something was measured here."""
         node = self._node(place)
         node.own = None
@@ -343,8 +303,8 @@ class NearPlaces:
 
     def _near(self, node: _Node, own: MeasuredShift) -> float:
         one_more = node.more or self._more(node)
-        one, two = NEARNESS[1], NEARNESS[2]
-        total, weights = one * one_more.weighted, UNMOVED + one * one_more.weight
+        one, two = NEAR_WEIGHTS[1], NEAR_WEIGHTS[2]
+        total, weights = one * one_more.weighted, PREDICTION_WEIGHT + one * one_more.weight
         for part in node.parts or self._parts(node):
             fewer, others = part.own or self._own(part), part.more or self._more(part)
             total += one * fewer.weighted
@@ -370,7 +330,7 @@ class NearPlaces:
     def _own(self, node: _Node) -> MeasuredShift:
         if node.own is None:
             entry = self._ledger.find(*node.place)
-            node.own = SILENT if entry is None else self._agreement(node.place, entry)
+            node.own = NO_MEASUREMENT if entry is None else self._agreement(node.place, entry)
         return node.own
 
     def _more(self, node: _Node) -> MeasuredShift:
@@ -379,5 +339,5 @@ class NearPlaces:
             nic_model, workload, _ = node.place
             entries = self._ledger.with_one_more(*node.place)
             every = [self._own(self._node((nic_model, workload, entry.competitors))) for entry in entries]
-            node.more = MeasuredShift(sum(one.weighted for one in every), sum(one.weight for one in every))
+            node.more = MeasuredShift(sum(shift.weighted for shift in every), sum(shift.weight for shift in every))
         return node.more

@@ -8,7 +8,7 @@ References
 J. Shin, A. Ramdas, A. Rinaldo, "E-detectors: a nonparametric framework for sequential change detection", New England
 Journal of Statistics in Data Science 2, 2024: the sum over all starting points of products of e-values, restarted at
 every reading, exceeds A within n readings with a probability of at most n / A. Assumption: while nothing changes, a
-reading lies as often and as far beyond `MARGIN` below what is expected of it as it lies above that, or less.
+reading lies as often and as far beyond `DRIFT_MARGIN` below what is expected of it as it lies above that, or less.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from dataclasses import dataclass, field
 from math import exp, log
 from statistics import median
 
-from placer.fleet.learning.ledger import ProductionReading, agreed, competitors_of
+from placer.fleet.learning.ledger import ProductionReading, agree_on, competitors_of
 from profiles import CoLocation, Workload
 
-MARGIN = 0.04
+DRIFT_MARGIN = 0.04
 """A change that does not count, of the logarithm."""
 
-SCALE = 0.06
+DRIFT_SCALE = 0.06
 """Beyond the margin, so much counts fully, of the logarithm: an outlier counts no more."""
 
-BETS = (0.3, 0.6, 0.9)
+BET_PARTS = (0.3, 0.6, 0.9)
 """Parts of the stake that are bet; the stakes of all are added."""
 
 FALSE_ALARMS = 1.0
-"""At most so many are expected in `READINGS` readings of all NFs together."""
+"""At most so many are expected in `READINGS_PER_ALARM` readings of all NFs together."""
 
-READINGS = 10_000
+READINGS_PER_ALARM = 10_000
 
-SIDES = (-1, 1)
+DRIFT_SIDES = (-1, 1)
 """Slower, faster."""
 
-ALARM = len(SIDES) * READINGS / FALSE_ALARMS
+ALARM_WEALTH = len(DRIFT_SIDES) * READINGS_PER_ALARM / FALSE_ALARMS
 
-FIRST = 5
+FIRST_TENANTS = 5
 """Tenants of a co-location whose first readings there say what is usual."""
 
-PLACES = 30
+USUAL_PLACES = 30
 """Tenants whose first readings in some co-location say what is usual of an NF."""
 
-FRESH = 0.5
+FRESH_ERRORS = 0.5
 """In a co-location that is measured for the first time, a change must be larger by so many usual errors."""
 
-OTHERS = 2
+OTHER_TENANTS = 2
 """A tenant bets again only after so many other tenants of the NF: one that reports false readings is outvoted."""
 
-FEW = 5
+OWN_READINGS = 5
 """Readings alone on a NIC from which on their factor is their own."""
 
 
@@ -60,12 +60,8 @@ FEW = 5
 class Drift:
     """A change of an NF.
 
-    Parameters
-    ----------
-    alone, beside
-        How many times the throughput before it has now, alone on a NIC and beside others.
-    since
-        The number of the event that brought the first reading after the change.
+    `alone`, `beside`: how many times the throughput before it has now, alone on a NIC and beside others. `since`: the
+    number of the event that brought the first reading after the change.
     """
 
     nic_model: str
@@ -85,7 +81,9 @@ class _Usual:
     def value(self, otherwise: float) -> float:
         """Drawn towards what is usual otherwise, the further the fewer tenants."""
         count = len(self.residuals)
-        return otherwise + count / (count + 1) * agreed([residual - otherwise for residual in self.residuals.values()])
+        return otherwise + count / (count + 1) * agree_on(
+            [residual - otherwise for residual in self.residuals.values()]
+        )
 
     def add(self, tenant: str, residual: float) -> None:
         if len(self.residuals) < self.most:
@@ -112,27 +110,27 @@ class _Follower:
 
     def __init__(self) -> None:
         self.usual: dict[tuple[Workload, CoLocation], _Usual] = {}
-        self._stakes = {side: [0.0] * len(BETS) for side in SIDES}
-        self._since = {side: _Since() for side in SIDES}
-        self._last: deque[str] = deque(maxlen=OTHERS)
-        self._usual = _Usual(PLACES)
+        self._stakes = {side: [0.0] * len(BET_PARTS) for side in DRIFT_SIDES}
+        self._since = {side: _Since() for side in DRIFT_SIDES}
+        self._last: deque[str] = deque(maxlen=OTHER_TENANTS)
+        self._usual = _Usual(USUAL_PLACES)
 
     def add(self, reading: ProductionReading, residual: float, spread: float) -> list[tuple[int, float, bool]] | None:
         """Bet on a reading; returns the readings since a change where there is one."""
         competitors = competitors_of(reading.co_location, reading.workload)
-        usual = self.usual.setdefault((reading.workload, competitors), _Usual(FIRST))
-        beyond = MARGIN if usual.residuals else MARGIN + FRESH * spread
+        usual = self.usual.setdefault((reading.workload, competitors), _Usual(FIRST_TENANTS))
+        beyond = DRIFT_MARGIN if usual.residuals else DRIFT_MARGIN + FRESH_ERRORS * spread
         change = residual - usual.value(self._usual.value(0.0))
         self._learn(usual, reading.tenant, residual)
         if reading.tenant in self._last:
             return None
         self._last.append(reading.tenant)
-        for side in SIDES:
-            gain = min(max((side * change - beyond) / SCALE, -1.0), 1.0)
+        for side in DRIFT_SIDES:
+            gain = min(max((side * change - beyond) / DRIFT_SCALE, -1.0), 1.0)
             stakes = self._stakes[side]
-            stakes[:] = [(stake + 1.0) * (1.0 + bet * gain) for stake, bet in zip(stakes, BETS, strict=True)]
-            self._since[side].add(log(1.0 + BETS[1] * gain), (reading.event, change, not competitors))
-            if sum(stakes) / len(BETS) >= ALARM and self._since[side].readings:
+            stakes[:] = [(stake + 1.0) * (1.0 + bet * gain) for stake, bet in zip(stakes, BET_PARTS, strict=True)]
+            self._since[side].add(log(1.0 + BET_PARTS[1] * gain), (reading.event, change, not competitors))
+            if sum(stakes) / len(BET_PARTS) >= ALARM_WEALTH and self._since[side].readings:
                 return self._since[side].readings
         return None
 
@@ -176,7 +174,7 @@ class DriftDetector:
         typical = median(alone + beside)
         return Drift(
             *place,
-            exp(median(alone) if len(alone) >= FEW else typical),
-            exp(median(beside) if len(beside) >= FEW else typical),
+            exp(median(alone) if len(alone) >= OWN_READINGS else typical),
+            exp(median(beside) if len(beside) >= OWN_READINGS else typical),
             found[0][0],
         )

@@ -21,9 +21,9 @@ from profiles.profile import (
     COUNTER_COLUMNS,
     FIRST_RATE,
     FIRST_SERVICE,
-    NF,
-    RUN,
-    THROUGHPUT,
+    KPPS_COLUMN,
+    NF_COLUMN,
+    RUN_COLUMN,
     TRAFFIC_COLUMNS,
     rate_column,
     service_column,
@@ -32,7 +32,7 @@ from profiles.table import write_table
 
 CO_RUNS = "co-runs.csv"
 
-SATURATED = 0.98
+SATURATED_SHARE = 0.98
 """The share of an accelerator's time from which competitors are taken to saturate it."""
 
 DriftOf = Callable[[str, bool], float]
@@ -42,14 +42,8 @@ DriftOf = Callable[[str, bool], float]
 def export_profile(base: Path, out: Path, entries: Iterable[MeasuredEntry], models: Models, drift: DriftOf) -> int:
     """Write the profile in `base`, with what was measured, as `out`; returns how many runs were added.
 
-    Parameters
-    ----------
-    entries
-        Of one NIC model.
-    models
-        Of that NIC model: what is known of the competitors' contention.
-    drift
-        How NFs changed since `base` was measured.
+    `entries`: of one NIC model. `models`: of that NIC model: what is known of the competitors' contention. `drift`: how
+    NFs changed since `base` was measured.
     """
     tables = co_runs_of(entries, models)
     with directory_aside(out) as aside:
@@ -72,7 +66,7 @@ def co_runs_of(entries: Iterable[MeasuredEntry], models: Models) -> dict[str, pd
     rows: dict[str, list[dict[str, float]]] = defaultdict(list)
     for one, kpps in known:
         if contention.is_known(one.competitors):
-            row = {**one.workload.traffic.as_dict(), **contention.of(one.competitors), THROUGHPUT: kpps}
+            row = {**one.workload.traffic.as_dict(), **contention.of(one.competitors), KPPS_COLUMN: kpps}
             rows[one.workload.nf].append(row)
     return {nf: _table(found, models.models[nf].accelerators) for nf, found in sorted(rows.items())}
 
@@ -96,13 +90,13 @@ class _Contention:
         busy = (behaviour.service_ms[rows] * behaviour.kpps[rows, None]).sum(axis=0)
         for name, turn_ms, share in zip(behaviour.accelerators, turn.tolist(), busy.tolist(), strict=True):
             found[service_column(name)] = turn_ms
-            found[rate_column(name)] = share / turn_ms if turn_ms > 0 and share < SATURATED else float("nan")
+            found[rate_column(name)] = share / turn_ms if turn_ms > 0 and share < SATURATED_SHARE else float("nan")
         return found
 
 
 def _table(rows: list[dict[str, float]], accelerators: Iterable[str]) -> pd.DataFrame:
     columns = [column for name in accelerators for column in (service_column(name), rate_column(name))]
-    table = pd.DataFrame(rows)[[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, *columns, THROUGHPUT]]
+    table = pd.DataFrame(rows)[[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, *columns, KPPS_COLUMN]]
     return table.rename(columns=dict(zip(columns[:2], (FIRST_SERVICE, FIRST_RATE), strict=False)))
 
 
@@ -110,21 +104,21 @@ def _bring_up_to_date(path: Path, drift: DriftOf) -> None:
     """Multiply the throughputs of a table by what the NFs changed since."""
     nf = path.parent.name
     names = pd.read_csv(path, nrows=0).columns
-    if THROUGHPUT not in names or (NF not in names and drift(nf, True) == drift(nf, False) == 1.0):
+    if KPPS_COLUMN not in names or (NF_COLUMN not in names and drift(nf, True) == drift(nf, False) == 1.0):
         return
     table = pd.read_csv(path)
     factor = _factors(table, nf, drift)
     if (factor != 1.0).any():
-        table[THROUGHPUT] *= factor
+        table[KPPS_COLUMN] *= factor
         write_table(table, path)
 
 
 def _factors(table: pd.DataFrame, nf: str, drift: DriftOf) -> pd.Series[float]:
-    if NF in table:
-        together = table.groupby(RUN)[NF].transform("size")
-        found = [drift(str(name), size == 1) for name, size in zip(table[NF], together, strict=True)]
+    if NF_COLUMN in table:
+        together = table.groupby(RUN_COLUMN)[NF_COLUMN].transform("size")
+        found = [drift(str(name), size == 1) for name, size in zip(table[NF_COLUMN], together, strict=True)]
     else:
         counters = [name for name in COUNTER_COLUMNS if name in table]
         is_alone = table[counters].eq(0).all(axis=1) if counters else pd.Series(False, index=table.index)
-        found = [drift(nf, bool(one)) for one in is_alone]
+        found = [drift(nf, bool(alone)) for alone in is_alone]
     return pd.Series(found, index=table.index, dtype=float)

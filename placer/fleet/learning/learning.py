@@ -39,35 +39,10 @@ class Expected:
 class Feedback:
     """Follows the measurements of a fleet.
 
-    Parameters
-    ----------
-    kinds
-        Of the fleet.
-    given
-        Per kind, the oracle before anything is learnt.
-
-    Attributes
-    ----------
-    ledger
-        All readings.
-    versions
-        Of the models, by number.
-    champion
-        The version that decides.
-    trial
-        The trial under way, if any.
-    drifts
-        Changes of NFs that were found, in order; each relative to the one before.
-    actions
-        Where actions come from.
-    frozen
-        Whether the models stay as they are.
-    risks
-        By NIC model, the risk at which predictions are used.
-    capacities
-        Readings since the start that are not lower bounds.
-    taught
-        How many of them had come when the latest version came.
+    `given`: per kind, the oracle before anything is learnt. `versions`: of the models, by number. `drifts`: changes of
+    NFs that were found, in order; each relative to the one before. `risks`: by NIC model, the risk at which predictions
+    are used. `capacities`: readings since the start that are not lower bounds. `taught`: how many of them had come when
+    the latest version came.
     """
 
     def __init__(self, kinds: Sequence[NicKind], given: Sequence[Oracle]) -> None:
@@ -121,7 +96,7 @@ class Feedback:
         """Whether a challenger that was never promoted is on trial."""
         return self.trial is not None and self.trial.challenger.status is VersionStatus.CANARY
 
-    def expected(self, nic_model: str, co_location: CoLocation) -> tuple[Expected, ...]:
+    def expect(self, nic_model: str, co_location: CoLocation) -> tuple[Expected, ...]:
         """What is predicted of each workload, as corrected until now."""
         oracle = self.champion.oracles[nic_model]
         known = zip(co_location, oracle.estimates(co_location), oracle.bounds(co_location), strict=True)
@@ -164,7 +139,7 @@ class Feedback:
             self.capacities += reading.is_capacity
             for version in self._live():
                 version.learn(entry, reading)
-            if self._drifted(reading):
+            if self._detect_drift(reading):
                 status = _more_important(status, DRIFT)
         return status
 
@@ -228,15 +203,14 @@ class Feedback:
     def _start_trial(self, champion: ModelVersion, challenger: ModelVersion, known: Set[Place]) -> None:
         self._trials += 1
         self.trial = Trial(self._trials, champion, challenger, known)
-        self._changed()
+        self._forget_deciders()
 
     def _end_trial(self, status: VersionStatus) -> None:
-        """End a trial without a verdict."""
         if self.on_trial and self.trial:
             self.trial.challenger.status = status
             self._record(self.trial.challenger)
         self.trial = None
-        self._changed()
+        self._forget_deciders()
 
     def _try_out(self, reading: ProductionReading) -> str:
         """Score a reading in the trial under way, and act on its verdict."""
@@ -279,17 +253,17 @@ class Feedback:
             self._record(self.champion)
         version.relearn(self.ledger)
         self.champion = version
-        self._changed()
+        self._forget_deciders()
         return ROLLED_BACK
 
-    def _changed(self) -> None:
+    def _forget_deciders(self) -> None:
         self.__dict__.pop("deciders", None)
         self._rows["model"] = json.dumps(self.model)
 
     def _record(self, version: ModelVersion) -> None:
         self._rows[f"version {version.number}"] = json.dumps(version.as_dict())
 
-    def _drifted(self, reading: ProductionReading) -> bool:
+    def _detect_drift(self, reading: ProductionReading) -> bool:
         """Whether the reading shows that its NF has changed; then predictions follow."""
         nic_model, nf = reading.nic_model, reading.workload.nf
         expected, spread = self.champion.expected_kpps(reading), self.champion.estimate(reading).spread

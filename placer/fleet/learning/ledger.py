@@ -15,9 +15,7 @@ from typing import NamedTuple
 
 from profiles import CoLocation, Workload
 
-REMEMBERED = 64
-"""Readings that an entry keeps, the latest."""
-
+MAX_READINGS = 64
 LEAST_NOISE = 0.01
 """Readings are at least so noisy, of the logarithm."""
 
@@ -27,10 +25,10 @@ OF_NORMAL = 1.4826
 FEW_TENANTS = 3
 """Votes from which on their median counts; of fewer, the one that is nearest to the prediction."""
 
-MOST = 0.75
+MOST_SHARE = 0.75
 """The share of an NF's readings of instances that lost packets, from which on these are most of them."""
 
-HALF, ROUNDING = 0.5, 1e-9
+HALF_SHARE, ROUNDING_ERROR = 0.5, 1e-9
 
 
 class Votes(NamedTuple):
@@ -55,16 +53,12 @@ class Measured:
 class LedgerEntry:
     """What was measured of a workload beside these competitors.
 
-    Parameters
-    ----------
-    readings
-        The latest, oldest first.
-    mostly_capacity
-        Whether most readings of the NF, when the latest came, were of instances that lost packets.
+    `readings`: the latest, oldest first. `mostly_capacity`: whether most readings of the NF, when the latest came, were
+    of instances that lost packets.
     """
 
     competitors: CoLocation
-    readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=MAX_READINGS))
     mostly_capacity: bool = True
 
     def votes(self, predicted_kpps: float) -> Votes:
@@ -82,7 +76,6 @@ class LedgerEntry:
 
     @property
     def seen_below_sla(self) -> bool:
-        """Whether some tenant was seen below its SLA."""
         return any(reading.below_sla for reading in self.readings)
 
     def standard_error(self) -> float:
@@ -91,21 +84,16 @@ class LedgerEntry:
         if not logs:
             return 0.0
         middle = median(logs)
-        noise = max(OF_NORMAL * median(abs(one - middle) for one in logs), LEAST_NOISE)
+        noise = max(OF_NORMAL * median(abs(value - middle) for value in logs), LEAST_NOISE)
         return noise / sqrt(len(logs))
 
 
-def agreed(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:
+def agree_on(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:
     """What several tenants agree on: the median, or of few the vote that is nearest to 0; 0 of none.
 
-    Parameters
-    ----------
-    votes
-        What tenants can do.
-    at_least
-        What others did who were not asked for more, up to 0: they may be able to do anything above. The median is that
-        of Kaplan and Meier (1958), for values of which some are known only as lower bounds; where it may lie anywhere
-        above a bound, it is what is nearest to 0.
+    `votes`: what tenants can do. `at_least`: what others did who were not asked for more, up to 0: they may be able to
+    do anything above. The median is that of Kaplan and Meier (1958), for values of which some are known only as lower
+    bounds; where it may lie anywhere above a bound, it is what is nearest to 0.
     """
     if len(votes) < FEW_TENANTS:
         nearest = min(votes, key=abs, default=0.0)
@@ -115,10 +103,10 @@ def agreed(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:
     for value, is_bound in said:
         above *= 1.0 if is_bound else (left - 1) / left
         left -= 1
-        if above < HALF - ROUNDING:
+        if above < HALF_SHARE - ROUNDING_ERROR:
             value = min(value, 0.0) if bounded else value
             return value if middle is None else (middle + value) / 2
-        if middle is None and above <= HALF + ROUNDING:
+        if middle is None and above <= HALF_SHARE + ROUNDING_ERROR:
             middle = value
         bounded = bool(is_bound)
     return 0.0 if middle is None else middle
@@ -143,7 +131,7 @@ class Ledger:
         nf = reading.nic_model, reading.workload.nf
         self._readings_of[nf] += 1
         self._capacities_of[nf] += reading.is_capacity
-        entry.mostly_capacity = self._capacities_of[nf] >= MOST * self._readings_of[nf]
+        entry.mostly_capacity = self._capacities_of[nf] >= MOST_SHARE * self._readings_of[nf]
         values = reading.tenant, reading.kpps, reading.event, reading.is_capacity, reading.below_sla
         entry.readings.append(Measured(*values))
         return entry
@@ -157,7 +145,6 @@ class Ledger:
         return self._entries.get((nic_model, workload), {}).get(competitors)
 
     def with_one_more(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Sequence[LedgerEntry]:
-        """Entries with these competitors and one more."""
         return self._with_one_more.get((nic_model, workload, competitors), ())
 
     def forget(self, nic_model: str, nf: str, before: int) -> None:
@@ -166,10 +153,9 @@ class Ledger:
             if model == nic_model and workload.nf == nf:
                 for entry in entries.values():
                     kept = [reading for reading in entry.readings if reading.event >= before]
-                    entry.readings = deque(kept, maxlen=REMEMBERED)
+                    entry.readings = deque(kept, maxlen=MAX_READINGS)
 
     def entries(self) -> Iterator[tuple[str, Workload, LedgerEntry]]:
-        """All entries with readings."""
         for (nic_model, workload), entries in self._entries.items():
             yield from ((nic_model, workload, entry) for entry in entries.values() if entry.readings)
 
@@ -193,7 +179,7 @@ def parts_of(co_location: CoLocation) -> Iterator[CoLocation]:
 # Readings: what instances did in production, each in the co-location that it ran in.
 
 
-SATURATED = 1.02
+SATURATED_OFFER = 1.02
 """How many times its throughput must be offered to an instance, at least, so that it is known to have lost packets."""
 
 
@@ -201,24 +187,9 @@ SATURATED = 1.02
 class ProductionReading:
     """What one instance did in one window.
 
-    Parameters
-    ----------
-    nic_model
-        The model of its NIC.
-    co_location
-        All workloads on the NIC, sorted.
-    workload
-        Its own.
-    tenant
-        Its id.
-    kpps
-        Its throughput.
-    offered_kpps
-        What was offered to it; None where that is not known.
-    event
-        The number of the event that brought it.
-    below_sla
-        Whether it is known to be below what the SLA of the tenant required.
+    `co_location`: all workloads on the NIC, sorted. `offered_kpps`: what was offered to it; None where that is not
+    known. `event`: the number of the event that brought it. `below_sla`: whether it is known to be below what the SLA
+    of the tenant required.
     """
 
     nic_model: str
@@ -233,7 +204,7 @@ class ProductionReading:
     @property
     def is_capacity(self) -> bool:
         """Whether the instance did all it can; else its throughput is only a lower bound of that."""
-        return self.offered_kpps is not None and self.offered_kpps >= SATURATED * self.kpps
+        return self.offered_kpps is not None and self.offered_kpps >= SATURATED_OFFER * self.kpps
 
     def is_below(self, required_kpps: float) -> bool | None:
         """Whether its throughput is below what its SLA requires; None unless at least that was offered."""
@@ -243,6 +214,5 @@ class ProductionReading:
 
 
 def competitors_of(co_location: CoLocation, workload: Workload) -> CoLocation:
-    """The co-location without one instance of the workload."""
     at = co_location.index(workload)
     return co_location[:at] + co_location[at + 1 :]

@@ -24,14 +24,11 @@ from placer.model.oracle import co_location_of
 from predictor import Models, Predictor, load_models
 from profiles import CoLocation
 
-READINGS = 500
+READINGS_TO_RETRAIN = 500
 """Capacity readings since the latest version came, after which models are retrained."""
 
-PRIORITY = 10
-"""How much lower the priority of training is."""
-
-SHOWN = 300
-"""Characters of an error message of training."""
+TRAINING_NICENESS = 10
+MAX_MESSAGE_LENGTH = 300
 
 
 @dataclass(frozen=True)
@@ -54,14 +51,7 @@ class TrainedModels:
 class Retrainer:
     """Retrains models, one version at a time.
 
-    Parameters
-    ----------
-    sources
-        By NIC model.
-    store
-        Where versions are kept.
-    say
-        Called with what users should know.
+    `sources`: by NIC model.
     """
 
     def __init__(self, sources: Mapping[str, RetrainingSource], store: ModelStore, say: Callable[[str], None]) -> None:
@@ -70,7 +60,7 @@ class Retrainer:
         self.say = say
         self._thread: Thread | None = None
         self._trained: TrainedModels | None = None
-        self._next = READINGS
+        self._next = READINGS_TO_RETRAIN
         self._training: subprocess.Popen[str] | None = None
         self._closed = False
 
@@ -83,11 +73,11 @@ class Retrainer:
         """Whether enough was measured for another version."""
         if feedback.frozen or feedback.on_trial or self.is_busy:
             return False
-        return feedback.capacities >= max(feedback.taught + READINGS, self._next)
+        return feedback.capacities >= max(feedback.taught + READINGS_TO_RETRAIN, self._next)
 
     def start(self, feedback: Feedback, event: int) -> None:
         """Begin to train with what was measured up to this event."""
-        self._next = feedback.capacities + READINGS
+        self._next = feedback.capacities + READINGS_TO_RETRAIN
         entries = feedback.corrections.entries()
         nfs = {entry.workload.nf for entry in entries}
         drift = {
@@ -137,7 +127,7 @@ class Retrainer:
             self._trained = TrainedModels(folders, models, event)
         except Exception as error:  # whatever fails here must not end the service
             if not self._closed:
-                self.say(f"the models were not retrained: {str(error)[:SHOWN]}")
+                self.say(f"the models were not retrained: {str(error)[:MAX_MESSAGE_LENGTH]}")
 
     def _run_training(self, profile: Path, models: Path) -> None:
         """Run `placer train` at a lower priority; RuntimeError with what it printed where it fails."""
@@ -146,7 +136,7 @@ class Retrainer:
             [*command, "--predictor", self.store.predictor],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        os.setpriority(os.PRIO_PROCESS, self._training.pid, PRIORITY)
+        os.setpriority(os.PRIO_PROCESS, self._training.pid, TRAINING_NICENESS)
         _, printed = self._training.communicate()
         if self._training.returncode:
             lines = printed.strip().splitlines()

@@ -12,21 +12,14 @@ from placer.fleet.learning.versions import ModelVersion
 from placer.model.oracle import CACHED_ANSWERS, Oracle
 from profiles import CoLocation, Workload
 
-TRIED = 5_000
-"""Readings after which a trial without a verdict ends."""
+MAX_TRIAL_READINGS = 5_000
 
 
 class Trial:
     """A challenger on trial; after its promotion, the former champion.
 
-    Parameters
-    ----------
-    number
-        The how manieth of this lifetime, from 1.
-    champion, challenger
-        The versions. One of them was retrained.
-    known
-        Where that one was trained with readings: its error there is not one on what it does not know.
+    `number`: the how manieth of this lifetime, from 1. `champion`, `challenger`: the versions. One of them was
+    retrained. `known`: where that one was trained with readings: its error there is not one on what it does not know.
     """
 
     def __init__(self, number: int, champion: ModelVersion, challenger: ModelVersion, known: Set[Place]) -> None:
@@ -46,10 +39,16 @@ class Trial:
             before = self._challenge.challenger.measured
             verdict = self._challenge.add(reading, of_champion, of_challenger)
             if self._challenge.challenger.measured > before:
-                self._count(reading)
+                # count whether the reading is inside the interval of the challenger
+                version = self.challenger
+                bounds = version.oracles[reading.nic_model].bounds(reading.co_location)
+                low, high = bounds[reading.co_location.index(reading.workload)]
+                drift = version.corrections.drift(reading.nic_model, reading.workload.nf, len(reading.co_location) == 1)
+                if low is not None and high is not None:
+                    version.within += low * drift <= reading.kpps <= high * drift
             if verdict is not ChallengeVerdict.OPEN:
                 return verdict
-        return ChallengeVerdict.WORSE if self._readings >= TRIED else ChallengeVerdict.OPEN
+        return ChallengeVerdict.WORSE if self._readings >= MAX_TRIAL_READINGS else ChallengeVerdict.OPEN
 
     @property
     def e_value(self) -> float:
@@ -60,15 +59,6 @@ class Trial:
     def scores(self) -> tuple[ModelScore, ModelScore]:
         """How far the champion and the challenger are off."""
         return self._challenge.champion, self._challenge.challenger
-
-    def _count(self, reading: ProductionReading) -> None:
-        """Count whether the reading is inside the interval of the challenger."""
-        version = self.challenger
-        bounds = version.oracles[reading.nic_model].bounds(reading.co_location)
-        low, high = bounds[reading.co_location.index(reading.workload)]
-        drift = version.corrections.drift(reading.nic_model, reading.workload.nf, len(reading.co_location) == 1)
-        if low is not None and high is not None:
-            version.within += low * drift <= reading.kpps <= high * drift
 
 
 def places_known(ledger: Ledger, trained_at: int) -> frozenset[Place]:
@@ -89,13 +79,6 @@ class CanaryOracle(Oracle):
     An SLA may be relative to the throughput alone, of which each model has its own. What the challenger predicts
     therefore counts twice: as it is, and as the same share of the champion's throughput alone. Alone on a NIC, where
     no placement is safer, the champion's prediction counts.
-
-    Parameters
-    ----------
-    champion
-        The model that decides.
-    challenger
-        The model on trial.
     """
 
     def __init__(self, champion: CorrectedOracle, challenger: CorrectedOracle) -> None:
@@ -112,8 +95,10 @@ class CanaryOracle(Oracle):
     def changed_since(self, revision: int) -> Sequence[tuple[Workload, CoLocation]] | None:
         """As of `Oracle`: both models learn each reading."""
         learnt = -(-(self.revision - revision) // 2)
-        of_both = [one.changed_since(max(one.revision - learnt, 0)) for one in (self.champion, self.challenger)]
-        return None if any(one is None for one in of_both) else of_both[0]
+        of_both = [
+            oracle.changed_since(max(oracle.revision - learnt, 0)) for oracle in (self.champion, self.challenger)
+        ]
+        return None if any(changed is None for changed in of_both) else of_both[0]
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """As of `Oracle`: the lower prediction of each workload."""
@@ -130,7 +115,7 @@ class CanaryOracle(Oracle):
         return self.champion.bottleneck(co_location, workload)
 
     def _query(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
-        alone = [(workload,) for workload in dict.fromkeys(one for each in co_locations for one in each)]
+        alone = [(workload,) for workload in dict.fromkeys(workload for each in co_locations for workload in each)]
         ratio = {
             workload: of_champion / of_challenger if of_challenger > 0 else 1.0
             for (workload,), (of_champion,), (of_challenger,) in zip(

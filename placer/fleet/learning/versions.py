@@ -38,22 +38,10 @@ class VersionStatus(StrEnum):
 class ModelVersion:
     """Models of all NICs, and the corrections of their predictions.
 
-    Parameters
-    ----------
-    number
-        From 1.
-    oracles
-        By NIC model.
-    corrections
-        Of its predictions.
-    trained_at
-        The number of the event up to which it was trained with readings.
-    score, champion_score
-        How far it and the champion were off while it was on trial.
-    within
-        Of its scored measurements, how many were inside its interval of 90 %.
-    e_value
-        The evidence of its trial that it is better; None without a trial.
+    `number`: from 1. `oracles`: by NIC model. `trained_at`: the number of the event up to which it was trained with
+    readings. `score`, `champion_score`: how far it and the champion were off while it was on trial. `within`: of its
+    scored measurements, how many were inside its interval of 90 %. `e_value`: the evidence of its trial that it is
+    better; None without a trial.
     """
 
     number: int
@@ -126,19 +114,13 @@ class ModelVersion:
 # Versions of models on disk, beside the state of their fleet: FILE.models/NUMBER/NIC-MODEL.
 
 
-TRAINING = "training-"
-"""How folders begin in which models are made."""
+TRAINING_PREFIX = "training-"
 
 
 class ModelStore:
     """The folder of versions.
 
-    Parameters
-    ----------
-    folder
-        Is made when the first version is kept.
-    predictor
-        The name of the predictor that decides.
+    `folder`: is made when the first version is kept. `predictor`: the name of the predictor that decides.
     """
 
     def __init__(self, folder: Path, predictor: str) -> None:
@@ -152,9 +134,9 @@ class ModelStore:
 
     def training_folder(self) -> Path:
         """A new folder to make models in; what earlier processes left there is removed."""
-        for old in self.folder.glob(f"{TRAINING}*"):
+        for old in self.folder.glob(f"{TRAINING_PREFIX}*"):
             shutil.rmtree(old, ignore_errors=True)
-        made = self.folder / f"{TRAINING}{os.getpid()}"
+        made = self.folder / f"{TRAINING_PREFIX}{os.getpid()}"
         made.mkdir(parents=True, exist_ok=True)
         return made
 
@@ -169,10 +151,7 @@ class ModelStore:
     def predictors(self, number: int, nic_models: Sequence[str]) -> dict[str, Predictor]:
         """The predictors of a version, by NIC model, as far as it was retrained.
 
-        Raises
-        ------
-        InputError
-            When the version is missing or damaged.
+        Raises InputError when the version is missing or damaged.
         """
         place = self.folder / str(number)
         if not place.is_dir():

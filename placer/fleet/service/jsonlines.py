@@ -12,10 +12,10 @@ from placer.fleet.events import Refused
 from placer.fleet.protocol import Reader, decision_line, refusal_line
 from placer.fleet.state.store import State
 
-TOGETHER = 256
+MAX_EVENTS_PER_WRITE = 256
 """Largest number of events that are put on disk at once, when they come faster than the disk writes."""
 
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 
 LONGEST_LINE = 1_000_000
 """Bytes of a line; a longer one is refused without being kept in memory."""
@@ -50,15 +50,15 @@ def _answer(line: bytes, engine: Engine, reader: Reader, state: State | None) ->
 
 
 def _batches(source: int) -> Iterator[list[bytes]]:
-    """Lines that have arrived, at most `TOGETHER` at once; of a line that is too long only its beginning."""
+    """Lines that have arrived, at most `MAX_EVENTS_PER_WRITE` at once; of too long a line only its beginning."""
     begun = bytearray()
-    while chunk := os.read(source, CHUNK):
+    while chunk := os.read(source, CHUNK_BYTES):
         first, *others = chunk.split(b"\n")
         begun += first[: LONGEST_LINE + 1 - len(begun)]
         if others:
             lines = [line for line in (bytes(begun), *others[:-1]) if line.strip()]
             begun = bytearray(others[-1])
-            for at in range(0, len(lines), TOGETHER):
-                yield lines[at : at + TOGETHER]
+            for at in range(0, len(lines), MAX_EVENTS_PER_WRITE):
+                yield lines[at : at + MAX_EVENTS_PER_WRITE]
     if begun.strip():
         yield [bytes(begun)]

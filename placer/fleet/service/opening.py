@@ -16,7 +16,7 @@ from placer.fleet.learning.retraining import Retrainer, RetrainingSource
 from placer.fleet.protocol import Reader, decision_line
 from placer.fleet.state.model_actions import LiveActions, RecordedActions
 from placer.fleet.state.saved import SavedState
-from placer.fleet.state.saved_learning import SETTINGS, recorded_actions
+from placer.fleet.state.saved_learning import SETTINGS_ROW, recorded_actions
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.feasibility import below_sla
@@ -29,7 +29,7 @@ from placer.strategies.online_risk import oracles_within_budget, typical_arrival
 from profiles import InputError
 from profiles.profile import read_profile
 
-SINCE = "since"
+SINCE_ROW = "since"
 
 Announce = Callable[[float | None, str], None]
 """Called with a risk and the arrivals that it suits."""
@@ -39,12 +39,8 @@ Announce = Callable[[float | None, str], None]
 class OnlineSettings:
     """By what an engine decides.
 
-    Parameters
-    ----------
-    predictor, rule, when_full, repairs
-        As of `Engine`.
-    budget_pct, risk
-        As of `Cards`; the risk is chosen where none is given.
+    `predictor`, `rule`, `when_full`, `repairs`: as of `Engine`. `budget_pct`, `risk`: as of `Cards`; the risk is chosen
+    where none is given.
     """
 
     predictor: str
@@ -74,23 +70,11 @@ def open_engine(
 ) -> Engine:
     """The engine, with all that its state has learnt.
 
-    Parameters
-    ----------
-    saved
-        The state; None for an empty fleet that is not kept.
-    retrain
-        Profiles to retrain models from.
-    stack
-        Ends what runs in the background.
-    announce
-        Called with a risk that was chosen.
-    kinds
-        Those of the fleet, where other counts hold than in the catalogue.
+    `saved`: the state; None for an empty fleet that is not kept. `retrain`: profiles to retrain models from. `stack`:
+    ends what runs in the background. `announce`: called with a risk that was chosen. `kinds`: those of the fleet, where
+    other counts hold than in the catalogue.
 
-    Raises
-    ------
-    InputError
-        When a profile is refused, or versions of the models are missing.
+    Raises InputError when a profile is refused, or versions of the models are missing.
     """
     sources = retraining_sources(catalogue, retrain, "--retrain")
     risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)
@@ -122,7 +106,7 @@ class _Opening:
     def make(self, fleet: Fleet, waiting: Sequence[Tenant], events: int) -> Engine:
         """The engine of a fleet, its queue, and the number of its last event."""
         feedback, oracles = correct(self.catalogue.kinds, self.oracles)
-        expected = () if fleet.tenants or waiting else [one.tenant for one in self.typical]
+        expected = () if fleet.tenants or waiting else [arrival.tenant for arrival in self.typical]
         return Engine(
             fleet, oracles, self.settings.rule, when_full=self.settings.when_full, waiting=waiting, expected=expected,
             feedback=feedback, events=events, repairs=self.settings.repairs,
@@ -132,42 +116,38 @@ class _Opening:
         self, saved: SavedState, before: RecordedActions, settings: dict[str, Any], progress: Progress
     ) -> Engine:
         """The engine after the last event of a state."""
-        known = saved.learnt.get(SETTINGS)
+        known = saved.learnt.get(SETTINGS_ROW)
         engine = None
-        if not saved.events or (known == {**settings, SINCE: 0} and not saved.shared):
+        if not saved.events or (known == {**settings, SINCE_ROW: 0} and not saved.shared):
             fresh = self.make(Fleet(self.kinds), [], 0)
             engine = replay(saved, fresh, before, self.catalogue, progress)
         if engine is None:
             engine = self.make(saved.fleet, saved.waiting, saved.events)
-            _learn_again(engine, saved, before, progress)
-        if known is None or {**known, SINCE: 0} != {**settings, SINCE: 0}:
+            feedback: Feedback | None = engine.feedback
+            if feedback is not None:
+                feedback.actions = before
+                with progress.waiting(f"learning {len(saved.readings):,} readings once more"):
+                    feedback.restore(saved.readings)
+                engine.follow_readings(drifted=False)
+        if known is None or {**known, SINCE_ROW: 0} != {**settings, SINCE_ROW: 0}:
             if known is not None and saved.used_elsewhere:
                 hint = "start every agent with the same settings, or stop the others first"
                 raise InputError.of("--state", f"{saved.name} is used by an agent that decides otherwise", hint=hint)
-            saved.note(SETTINGS, {**settings, SINCE: saved.events})
+            saved.note(SETTINGS_ROW, {**settings, SINCE_ROW: saved.events})
             saved.commit()
         return engine
 
 
-def named_only(kinds: Sequence[NicKind]) -> list[NicKind]:
+def keep_named_kinds(kinds: Sequence[NicKind]) -> list[NicKind]:
     """Kinds of which there are only NICs that join by name."""
     return [replace(kind, count=0, names=()) for kind in kinds]
-
-
-def _learn_again(engine: Engine, saved: SavedState, before: RecordedActions, progress: Progress) -> None:
-    feedback: Feedback | None = engine.feedback
-    if feedback is not None:
-        feedback.actions = before
-        with progress.waiting(f"learning {len(saved.readings):,} readings once more"):
-            feedback.restore(saved.readings)
-        engine.follow_readings(drifted=False)
 
 
 def _within_budget(
     catalogue: Catalogue, settings: OnlineSettings, saved: SavedState | None, announce: Announce
 ) -> tuple[float | None, Sequence[Oracle], Sequence[Arrival]]:
     """The risk, the oracles at it, and typical arrivals; a state keeps the risk while it is asked for the same."""
-    known = saved.learnt.get(SETTINGS) if saved else None
+    known = saved.learnt.get(SETTINGS_ROW) if saved else None
     if known is not None and {**known, **settings.as_dict()} == known:
         risk = known["risk"]
         return risk, replace(catalogue, risk=risk).oracles(settings.predictor), typical_arrivals(catalogue)
@@ -181,15 +161,9 @@ def _within_budget(
 def retraining_sources(catalogue: Catalogue, profiles: Sequence[Path], named: str) -> dict[str, RetrainingSource]:
     """By NIC model, what it is retrained from.
 
-    Parameters
-    ----------
-    named
-        What messages call the profiles.
+    `named`: what messages call the profiles.
 
-    Raises
-    ------
-    InputError
-        When a profile is refused, or is of no NIC model of the fleet.
+    Raises InputError when a profile is refused, or is of no NIC model of the fleet.
     """
     learnt = {
         kind.model: models
@@ -216,8 +190,7 @@ def retraining_sources(catalogue: Catalogue, profiles: Sequence[Path], named: st
 # What it forecasts, its ledger and the evidence of a trial depend on the whole history, and are nowhere else.
 
 
-REPLAYED = 20_000
-"""The most events that are decided on once more."""
+MAX_REPLAYED_EVENTS = 20_000
 
 
 def replay(
@@ -227,7 +200,7 @@ def replay(
 
     None, too, where it decides otherwise than before, as after a change of models or of this program.
     """
-    if saved.events > REPLAYED:
+    if saved.events > MAX_REPLAYED_EVENTS:
         return None
     if engine.feedback is not None:
         engine.feedback.actions = before
@@ -255,8 +228,7 @@ def _decides(engine: Engine, reader: Reader, line: str, answer: str) -> bool:
 # Gives an empty fleet the instances of a trace: where its rule has them, or where a plan has them.
 
 
-TOGETHER = 1_000
-"""Arrivals that are put on disk at once."""
+ARRIVALS_PER_WRITE = 1_000
 
 
 def place_all(arrivals: Sequence[Arrival], engine: Engine, state: SavedState | None, progress: Progress) -> int:
@@ -265,8 +237,8 @@ def place_all(arrivals: Sequence[Arrival], engine: Engine, state: SavedState | N
     An instance that is in the fleet already stays where it is, so that a second call after a kill completes the first.
     """
     with progress.task("placing") as advance:
-        for first in range(0, len(arrivals), TOGETHER):
-            some = [Arrive(arrival.tenant) for arrival in arrivals[first : first + TOGETHER]]
+        for first in range(0, len(arrivals), ARRIVALS_PER_WRITE):
+            some = [Arrive(arrival.tenant) for arrival in arrivals[first : first + ARRIVALS_PER_WRITE]]
             _decide(partial(_place, some, engine, state), engine, state)
             advance(first + len(some), len(arrivals))
     return sum(engine.fleet.nic_of(arrival.tenant.id) is not None for arrival in arrivals)

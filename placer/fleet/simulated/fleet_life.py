@@ -19,11 +19,8 @@ from placer.model.sla import Sla
 from placer.progress import Advance
 from profiles import CoLocation, Workload
 
-POINTS = 200
-"""Points of a fleet over time, about."""
-
-SAME = 1e-9
-"""By less than this, a factor of drift is as it was."""
+CURVE_POINTS = 200
+SAME_FACTOR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -36,25 +33,14 @@ class Stage:
 
     @property
     def events(self) -> int:
-        """Events of the trace."""
         return len(self.arrivals) + sum(arrival.departure is not None for arrival in self.arrivals)
 
 
 class FleetLife:
     """Plays a trace.
 
-    Parameters
-    ----------
-    stage
-        The trace and the truth.
-    engine
-        Decides.
-    feedback
-        What corrects the engine's predictions.
-    monitor
-        Measures the fleet; None for a fleet that is not measured.
-    by_hand
-        Whether the true factor of each drift is set at once.
+    `monitor`: measures the fleet; None for a fleet that is not measured. `by_hand`: whether the true factor of each
+    drift is set at once.
     """
 
     def __init__(
@@ -72,7 +58,7 @@ class FleetLife:
     def play(self, name: str, progress: Advance) -> FleetOutcome:
         """Play the whole trace; returns what came of it."""
         events, total = list(events_of(self.stage.arrivals)), self.stage.events
-        every = max(1, total // POINTS)
+        every = max(1, total // CURVE_POINTS)
         for number, event in enumerate(events, start=1):
             if self.truth.turns(number):
                 self._turn(number)
@@ -102,7 +88,7 @@ class FleetLife:
             if decision.nic is None:
                 self.rejected += 1
             else:
-                self.slas.placed(arrival.id, number)
+                self.slas.note_placement(arrival.id, number)
         elif arrival.id in self.slas.arrived:
             decision = self.engine.handle(Depart(arrival.id))
             self.slas.left(arrival.id)
@@ -131,21 +117,23 @@ class FleetLife:
     def _learn(self, event: Measure, nic: Nic, number: int) -> None:
         workloads = {instance.id: nic.tenants_by_id[instance.id].workload for instance in event.instances}
         self.alarms.read(workload.nf for workload in workloads.values())
-        before = self._believed(nic.kind.model, workloads.values())
+        before = self._find_factors(nic.kind.model, workloads.values())
         learned = self.engine.handle(event)
         assert isinstance(learned, Learned)
         self.measurements += 1
         self.readings += len(event.instances)
-        self.slas.measured(nic, learned)
-        after = self._believed(nic.kind.model, workloads.values())
-        changed = {nf: after[nf, alone] for nf, alone in after if abs(after[nf, alone] - before[nf, alone]) > SAME}
+        self.slas.note_measurement(nic, learned)
+        after = self._find_factors(nic.kind.model, workloads.values())
+        changed = {
+            nf: after[nf, alone] for nf, alone in after if abs(after[nf, alone] - before[nf, alone]) > SAME_FACTOR
+        }
         if learned.status == "drift":
-            self.alarms.reported(number, changed)
+            self.alarms.note_factors(number, changed)
         if learned.moves:
             self._move(learned)
             self._judge(number)
 
-    def _believed(self, model: str, workloads: Iterable[Workload]) -> dict[tuple[str, bool], float]:
+    def _find_factors(self, model: str, workloads: Iterable[Workload]) -> dict[tuple[str, bool], float]:
         corrections = self.feedback.corrections
         nfs = sorted({workload.nf for workload in workloads})
         return {(nf, alone): corrections.drift(model, nf, alone) for nf in nfs for alone in (True, False)}
@@ -157,7 +145,7 @@ class FleetLife:
 
     def _judge(self, number: int) -> None:
         nics = self.engine.fleet.nics
-        self.slas.judge((nics[one] for one in self._changed if one in nics), number)
+        self.slas.judge((nics[name] for name in self._changed if name in nics), number)
         self._changed.clear()
 
     def _point(self, number: int, time: float) -> ProductionPoint:
@@ -184,7 +172,7 @@ class FleetLife:
             measurements=self.measurements,
             readings=self.readings,
             moves=self.moves,
-            repeated=self.slas.repeated(),
+            repeated=self.slas.count_repeated(),
             model=self.feedback.model,
             alarms=tuple(self.alarms.alarms),
             points=tuple(self.points),
@@ -195,21 +183,14 @@ class FleetLife:
 
 
 Place = tuple[str, CoLocation, Workload]
-"""A workload in a co-location on a NIC model."""
 
 
 @dataclass
 class SlaTally:
     """Who is below the SLA by the ground truth.
 
-    Attributes
-    ----------
-    arrived
-        Per placed instance, the event of its arrival.
-    violated
-        Instances that ever were below their SLA.
-    now
-        Those that are.
+    `arrived`: per placed instance, the event of its arrival. `violated`: instances that ever were below their SLA.
+    `now`: those that are.
     """
 
     truth: DriftingTruth
@@ -219,7 +200,7 @@ class SlaTally:
     _nics: dict[Place, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     _known: dict[Place, int] = field(default_factory=dict)
 
-    def placed(self, tenant_id: str, event: int) -> None:
+    def note_placement(self, tenant_id: str, event: int) -> None:
         """An instance was placed."""
         self.arrived[tenant_id] = event
 
@@ -234,14 +215,14 @@ class SlaTally:
             for tenant in nic.tenants:
                 self._judge(tenant, nic, reached[tenant.workload], event)
 
-    def measured(self, nic: Nic, learned: Learned) -> None:
+    def note_measurement(self, nic: Nic, learned: Learned) -> None:
         """A measurement showed who is below the SLA."""
         for instance in learned.instances:
             if instance.below_sla and instance.id in self.now:
                 place = _place(nic, nic.tenants_by_id[instance.id])
                 self._known.setdefault(place, len(self._nics[place]))
 
-    def repeated(self) -> int:
+    def count_repeated(self) -> int:
         """Of the places that were measured below an SLA, the most NICs that violated there only afterwards."""
         return max((len(self._nics[place]) - before for place, before in self._known.items()), default=0)
 
@@ -272,7 +253,7 @@ class AlarmTally:
         """Readings came, of these NFs."""
         self._readings.update(nfs)
 
-    def reported(self, event: int, factors: dict[str, float]) -> None:
+    def note_factors(self, event: int, factors: dict[str, float]) -> None:
         """After an event, NFs are believed to have drifted by these factors."""
         for nf, factor in factors.items():
             false = self.truth.last_turn(nf, event) is None

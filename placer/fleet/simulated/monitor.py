@@ -19,23 +19,16 @@ from profiles import Workload
 
 LEAST_OFFERED = 0.5
 """Share of its capacity that an instance is offered at least."""
-SURPLUS = (1.1, 2.0)
+SURPLUS_RANGE = (1.1, 2.0)
 """How many times its capacity an instance is offered that loses packets."""
-WRONG = (1.5, 3.0)
+OUTLIER_FACTORS = (1.5, 3.0)
 """By which factor an outlier is wrong, up or down."""
 
 
 class Monitor:
     """Measures NICs.
 
-    Parameters
-    ----------
-    settings, liars
-        How, and who reports false readings.
-    truth
-        What NICs really do.
-    seed
-        Same seed, same readings.
+    `settings`, `liars`: how, and who reports false readings.
     """
 
     def __init__(self, settings: MonitorTable, liars: Sequence[LiarTable], truth: DriftingTruth, seed: int) -> None:
@@ -61,8 +54,8 @@ class Monitor:
             draw = Random(f"{self.seed}/reading/{event}/{tenant.id}")
             lost, outlier, unsaturated = (100.0 * draw.random() < pct for pct in self._percentages())
             capacity = reached[tenant.workload] * exp(draw.gauss(0.0, self.settings.noise_pct / 100.0))
-            surplus, share = draw.uniform(*SURPLUS), draw.uniform(LEAST_OFFERED, 1.0)
-            wrong = draw.uniform(*WRONG) ** draw.choice((-1, 1))
+            surplus, share = draw.uniform(*SURPLUS_RANGE), draw.uniform(LEAST_OFFERED, 1.0)
+            wrong = draw.uniform(*OUTLIER_FACTORS) ** draw.choice((-1, 1))
             lie = self._lie(tenant.id)
             if lost:
                 continue
@@ -108,12 +101,7 @@ class TrueDrift:
 class DriftingTruth:
     """The ground truth over the events of a trace.
 
-    Parameters
-    ----------
-    oracles
-        Per kind of NIC, the ground truth without drift.
-    drifts
-        How it changes.
+    `oracles`: per kind of NIC, the ground truth without drift. `drifts`: how it changes.
     """
 
     def __init__(self, oracles: Sequence[Oracle], drifts: Sequence[TrueDrift]) -> None:

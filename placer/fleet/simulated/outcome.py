@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from placer.fleet.simulated.monitor import TrueDrift
 from placer.inputs.production import ProductionFile
 
-WITHOUT, WITH, BY_HAND = FLEETS = ("without feedback", "with feedback", "retrained by hand")
+WITHOUT_FEEDBACK, WITH_FEEDBACK, BY_HAND = COMPARED_FLEETS = ("without feedback", "with feedback", "retrained by hand")
 """The compared fleets: models as they were trained; corrected by measurements; and corrected at the very event of each
 drift by its true factor, which nobody knows in production."""
 
@@ -20,18 +20,9 @@ LATE_AFTER = 100
 class DriftAlarm:
     """The online engine reported that an NF changed.
 
-    Parameters
-    ----------
-    event
-        The event of the trace after which it did.
-    nf
-        The NF.
-    factor
-        How many times its predicted throughput it is believed to have.
-    readings
-        Readings of the NF since it last changed, or since the start.
-    false
-        Whether the NF had never changed.
+    `event`: the event of the trace after which it did. `factor`: how many times its predicted throughput it is believed
+    to have. `readings`: readings of the NF since it last changed, or since the start. `false`: whether the NF had never
+    changed.
     """
 
     event: int
@@ -45,18 +36,8 @@ class DriftAlarm:
 class ProductionPoint:
     """A fleet after an event of the trace.
 
-    Parameters
-    ----------
-    event, time
-        Its number and its time, seconds.
-    nics, tenants
-        In use, and placed on them.
-    violating
-        Tenants below their SLA.
-    model
-        The version of the models.
-    believed
-        Per NF that drifts, or is believed to, how many times its predicted throughput it is believed to have.
+    `event`, `time`: its number and its time, seconds. `nics`, `tenants`: in use, and placed on them. `believed`: per NF
+    that drifts, or is believed to, how many times its predicted throughput it is believed to have.
     """
 
     event: int
@@ -72,30 +53,11 @@ class ProductionPoint:
 class FleetOutcome:
     """One of the compared fleets.
 
-    Parameters
-    ----------
-    name
-        One of `FLEETS`.
-    nics
-        Most NICs in use at one time.
-    placed, rejected
-        Arrivals.
-    violated
-        Placed instances that were ever below their SLA.
-    late_placed, late_violated
-        The same of arrivals at least `LATE_AFTER` events after the first drift; None without drift.
-    measurements, readings
-        Measured events, and readings in them.
-    moves
-        Instances that were moved.
-    repeated
-        NICs that violated the SLA of a workload in a co-location after that had been measured, of the worst case.
-    model
-        The version of the models in the end.
-    alarms
-        Reported drifts.
-    points
-        The fleet over time.
+    `name`: one of `COMPARED_FLEETS`. `nics`: most NICs in use at one time. `placed`, `rejected`: arrivals. `violated`:
+    placed instances that were ever below their SLA. `late_placed`, `late_violated`: the same of arrivals at least
+    `LATE_AFTER` events after the first drift; None without drift. `measurements`, `readings`: measured events, and
+    readings in them. `repeated`: NICs that violated the SLA of a workload in a co-location after that had been
+    measured, of the worst case.
     """
 
     name: str
@@ -130,7 +92,7 @@ class FleetOutcome:
         """Reported drifts of NFs that had not changed."""
         return sum(alarm.false for alarm in self.alarms)
 
-    def found_after(self, drift: TrueDrift) -> int | None:
+    def count_until_found(self, drift: TrueDrift) -> int | None:
         """Readings of the NF from the drift to the first alarm of it; None where it was not found while it held."""
         for alarm in self.alarms:
             if alarm.nf == drift.nf and not alarm.false and drift.holds(alarm.event):
@@ -142,24 +104,9 @@ class FleetOutcome:
 class Production:
     """A simulated production.
 
-    Parameters
-    ----------
-    file
-        How it was measured and how it drifted.
-    seed
-        Of all draws.
-    arrivals, events
-        In the trace.
-    predictor, rule
-        What placed.
-    risk
-        The share of cases that fall short of the predictions that were used; None for the median.
-    truth
-        The testbed of the ground truth.
-    drifts
-        What changed, by the number of the event.
-    fleets
-        The compared fleets, in the order of `FLEETS`.
+    `file`: how it was measured and how it drifted. `risk`: the share of cases that fall short of the predictions that
+    were used; None for the median. `drifts`: what changed, by the number of the event. `fleets`: the compared fleets,
+    in the order of `COMPARED_FLEETS`.
     """
 
     file: ProductionFile
@@ -174,5 +121,4 @@ class Production:
     fleets: tuple[FleetOutcome, ...]
 
     def fleet(self, name: str) -> FleetOutcome:
-        """The fleet of that name."""
         return next(fleet for fleet in self.fleets if fleet.name == name)

@@ -22,7 +22,7 @@ from placer.fleet.learning.versions import ModelStore
 from placer.fleet.service.opening import retraining_sources
 from placer.fleet.simulated.fleet_life import FleetLife, Stage
 from placer.fleet.simulated.monitor import DriftingTruth, Monitor, TrueDrift
-from placer.fleet.simulated.outcome import BY_HAND, FLEETS, WITH, FleetOutcome, Production
+from placer.fleet.simulated.outcome import BY_HAND, COMPARED_FLEETS, WITH_FEEDBACK, FleetOutcome, Production
 from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import ProductionFile
@@ -41,24 +41,10 @@ from profiles import InputError
 class ProductionRequest:
     """What to play, and how.
 
-    Parameters
-    ----------
-    arrivals
-        The trace: a path, `-` for standard input, an open text file, or arrivals that were read already.
-    file
-        How production is measured, drifts and is lied to.
-    cards
-        The NICs, their models and their ground truth, which the file names where the cards do not.
-    predictor
-        Its name.
-    rule
-        Which of several NICs takes an arrival.
-    seed
-        In place of that of the file.
-    fleets
-        Which of `FLEETS` are compared.
-    trace_options
-        What is skipped in a trace that is read.
+    `arrivals`: the trace: a path, `-` for standard input, an open text file, or arrivals that were read already.
+    `file`: how production is measured, drifts and is lied to. `cards`: the NICs, their models and their ground truth,
+    which the file names where the cards do not. `seed`: in place of that of the file. `fleets`: which of
+    `COMPARED_FLEETS` are compared. `trace_options`: what is skipped in a trace that is read.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -67,19 +53,15 @@ class ProductionRequest:
     predictor: str = DEFAULT_PREDICTOR
     rule: Rule = LOOK_AHEAD
     seed: int | None = None
-    fleets: Sequence[str] = FLEETS
+    fleets: Sequence[str] = COMPARED_FLEETS
     trace_options: TraceOptions = STRICT_OPTIONS
 
 
 def simulate(request: ProductionRequest, progress: Progress) -> Production:
     """Play the trace for each of the compared fleets.
 
-    Raises
-    ------
-    InputError
-        When the trace, the file, the models or a name is refused; nothing was played then.
-    TestbedError
-        When the ground truth's testbed fails.
+    Raises InputError when the trace, the file, the models or a name is refused; nothing was played then. Raises
+    TestbedError when the ground truth's testbed fails.
     """
     file, tables = request.file, request.file.tables
     seed = tables.seed if request.seed is None else request.seed
@@ -97,7 +79,7 @@ def simulate(request: ProductionRequest, progress: Progress) -> Production:
         sources = retraining_sources(catalogue, profiles, f"{file.name}: retrain.profiles")
         retraining = _Retraining(sources, request.predictor, tables.retrain.takes)
         life = _Lives(stage, catalogue, oracles, request.rule, monitor, typical, retraining)
-        fleets = tuple(life.play(name, progress) for name in FLEETS if name in request.fleets)
+        fleets = tuple(life.play(name, progress) for name in COMPARED_FLEETS if name in request.fleets)
         return Production(
             file, seed, len(arrivals), stage.events, request.predictor, request.rule.name, risk,
             catalogue.truth_name(), truth.drifts, fleets,
@@ -142,12 +124,12 @@ class _Lives:
     def play(self, name: str, progress: Progress) -> FleetOutcome:
         kinds = self.catalogue.kinds
         feedback, oracles = correct(kinds, self.oracles)
-        expected = [one.tenant for one in self.typical]
+        expected = [arrival.tenant for arrival in self.typical]
         engine = Engine(
-            Fleet(kinds), oracles, self.rule, expected=expected, feedback=feedback if name == WITH else None
+            Fleet(kinds), oracles, self.rule, expected=expected, feedback=feedback if name == WITH_FEEDBACK else None
         )
-        monitor = self.monitor if name == WITH else None
-        retrained = self.retraining.of(feedback, progress) if name == WITH else nullcontext()
+        monitor = self.monitor if name == WITH_FEEDBACK else None
+        retrained = self.retraining.of(feedback, progress) if name == WITH_FEEDBACK else nullcontext()
         with retrained, progress.task(name) as advance:
             return FleetLife(self.stage, engine, feedback, monitor, by_hand=name == BY_HAND).play(name, advance)
 
@@ -200,14 +182,7 @@ def _drifts(file: ProductionFile, events: int) -> Iterator[TrueDrift]:
 class SimulatedRetraining:
     """Retrains the models of one fleet.
 
-    Parameters
-    ----------
-    feedback
-        Of the fleet.
-    retrainer
-        Trains.
-    takes
-        Events from the start of a training to its version.
+    `takes`: events from the start of a training to its version.
     """
 
     def __init__(self, feedback: Feedback, retrainer: Retrainer, takes: int) -> None:
@@ -216,7 +191,6 @@ class SimulatedRetraining:
         self._ready_at: int | None = None
 
     def due(self, event: int) -> Sequence[ModelAction]:
-        """As of `Actions`."""
         if self._ready_at is None:
             if self._retrainer.is_due(self._feedback):
                 self._retrainer.start(self._feedback, event - 1)
@@ -234,5 +208,4 @@ class SimulatedRetraining:
         return (ModelAction(ActionKind.CANARY, number, trained.trained_at),)
 
     def models(self, version: int) -> Mapping[str, RetrainedModel]:
-        """As of `Actions`."""
         return self._models.get(version, {})

@@ -19,12 +19,7 @@ from placer.fleet.state.store import reading
 class Look(Tables, Protocol):
     """An open state.
 
-    Attributes
-    ----------
-    name
-        How messages name it.
-    learns
-        Whether it can have measurements; a file of the former format has none.
+    `name`: how messages name it. `learns`: whether it can have measurements; a file of the former format has none.
     """
 
     name: str
@@ -38,8 +33,6 @@ class Look(Tables, Protocol):
 
 
 class FileLook:
-    """A look at a file; a `Look`."""
-
     def __init__(self, path: Path, file: sqlite3.Connection) -> None:
         self.name = str(path)
         self.execute = file.execute
@@ -48,11 +41,9 @@ class FileLook:
         self.learns = "readings" in tables
 
     def ask(self, action: ModelAction) -> None:
-        """As of `Look`."""
         ask(self._file, action)
 
     def models(self, predictor: str) -> ModelStore:
-        """As of `Look`."""
         return ModelStore.beside(self._path, predictor)
 
 
@@ -60,10 +51,7 @@ class FileLook:
 def looking(where: str | Path) -> Iterator[Look]:
     """A look at the state in a file, or in a database where an address is given.
 
-    Raises
-    ------
-    InputError
-        When there is no such state, or it is damaged.
+    Raises InputError when there is no such state, or it is damaged.
     """
     if is_address(where):
         refuse_without_driver()

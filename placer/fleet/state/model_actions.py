@@ -10,21 +10,13 @@ from placer.fleet.learning.retraining import Retrainer
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.state.saved import SavedState
 
-RETRAINING = "retraining"
-"""What only one agent does."""
+RETRAINING_TASK = "retraining"
 
 
 class RecordedActions:
     """What took effect before, at the same events.
 
-    Parameters
-    ----------
-    recorded
-        By event.
-    store
-        The versions; None where none can have come.
-    nic_models
-        Of the fleet.
+    `recorded`: by event. `store`: the versions; None where none can have come.
     """
 
     def __init__(
@@ -35,11 +27,9 @@ class RecordedActions:
         self.nic_models = tuple(nic_models)
 
     def due(self, event: int) -> Sequence[ModelAction]:
-        """As of `Actions`."""
         return self.recorded.get(event, ())
 
     def models(self, version: int) -> Mapping[str, RetrainedModel]:
-        """As of `Actions`."""
         found = self.store.predictors(version, self.nic_models) if self.store else {}
         return {name: RetrainedModel(predictor) for name, predictor in found.items()}
 
@@ -47,14 +37,7 @@ class RecordedActions:
 class LiveActions(RecordedActions):
     """What is asked for, and what was retrained; begins to retrain when that is due.
 
-    Parameters
-    ----------
-    state
-        Where operators ask.
-    feedback
-        Of the fleet.
-    retrainer
-        None where models are not retrained.
+    `retrainer`: None where models are not retrained.
     """
 
     def __init__(self, state: SavedState, store: ModelStore, feedback: Feedback, retrainer: Retrainer | None) -> None:
@@ -69,12 +52,11 @@ class LiveActions(RecordedActions):
         return self._ready or super().models(version)
 
     def due(self, event: int) -> Sequence[ModelAction]:
-        """As of `Actions`."""
-        asked = [ModelAction.of(action, name) for name, action in self.state.asked().items()]
-        return asked or self._retrained(event)
+        asked = [ModelAction.of(action, name) for name, action in self.state.list_requests().items()]
+        return asked or self._retrain(event)
 
-    def _retrained(self, event: int) -> Sequence[ModelAction]:
-        if self.retrainer is None or not self.state.leads(RETRAINING):
+    def _retrain(self, event: int) -> Sequence[ModelAction]:
+        if self.retrainer is None or not self.state.leads(RETRAINING_TASK):
             return ()
         trained = self.retrainer.take()
         feedback = self.feedback

@@ -12,21 +12,18 @@ from placer.fleet.state.store import State
 from placer.model.fleet import NicKind
 from profiles import InputError
 
-SCHEMES = ("postgresql://", "postgres://")
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
 
 def is_address(where: str | Path) -> bool:
     """Whether a state is an address of PostgreSQL, and no file."""
-    return isinstance(where, str) and where.lower().startswith(SCHEMES)
+    return isinstance(where, str) and where.lower().startswith(POSTGRES_SCHEMES)
 
 
 def open_state(where: str | Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> SavedState:
     """The state in a file, or in a database where an address is given.
 
-    Raises
-    ------
-    InputError
-        When it cannot be opened, or is of something else.
+    Raises InputError when it cannot be opened, or is of something else.
     """
     if not is_address(where):
         return State(Path(where), kinds, check)
@@ -39,10 +36,7 @@ def open_state(where: str | Path, kinds: Sequence[NicKind], check: Check = lambd
 def refuse_without_driver() -> None:
     """Refuse an address where nothing is installed that could reach it.
 
-    Raises
-    ------
-    InputError
-        With the command that installs it.
+    Raises InputError with the command that installs it.
     """
     if find_spec("psycopg") is None:
         raise InputError.of("--state", "PostgreSQL needs psycopg", hint="pip install 'nf-placer[serve]'")

@@ -32,20 +32,9 @@ class Answers(Protocol):
 class SavedState(Protocol):
     """A fleet, its queue and the log of events.
 
-    Attributes
-    ----------
-    name
-        What messages call it.
-    shared, used_elsewhere
-        Whether other agents may decide on the fleet, too, and whether one does.
-    fleet, waiting
-        The fleet and its queue as they were after the last event.
-    readings
-        What was measured, in order.
-    learnt
-        What was learnt beyond that, by name.
-    events
-        The number of the last event.
+    `name`: what messages call it. `shared`, `used_elsewhere`: whether other agents may decide on the fleet, too, and
+    whether one does. `fleet`, `waiting`: the fleet and its queue as they were after the last event. `readings`: what
+    was measured, in order. `learnt`: what was learnt beyond that, by name. `events`: the number of the last event.
     """
 
     shared: bool
@@ -91,10 +80,10 @@ class SavedState(Protocol):
         With a `task` it is written only while this agent does that task; returns whether it was.
         """
 
-    def noted(self, name: str) -> Any:
+    def find_note(self, name: str) -> Any:
         """The value of such a row as it is now; None where there is none."""
 
-    def asked(self) -> Mapping[str, Any]:
+    def list_requests(self) -> Mapping[str, Any]:
         """What operators have asked for since, by the name of the row."""
 
     def log(self) -> Iterator[tuple[str, str]]:
@@ -123,10 +112,10 @@ class Tables(Protocol):
 # Answers that are kept by idempotency key, so that a request that is sent again gets the same answer.
 
 
-KEPT = 1_000_000
+MAX_KEPT_ANSWERS = 1_000_000
 """Answers that are kept, the newest; some GB of disk at most, and days of requests."""
 
-TABLE = """
+ANSWERS_TABLE = """
 CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, digest BLOB NOT NULL, status INTEGER NOT NULL,
     answer TEXT NOT NULL
@@ -138,10 +127,7 @@ CREATE TABLE IF NOT EXISTS answers (
 class KeptAnswer:
     """The HTTP status and the body of an answer, and the digest of the request.
 
-    Parameters
-    ----------
-    version
-        The number of the event, which the body ends with; None where it has none, or `answer` has it already.
+    `version`: the number of the event, which the body ends with; None where it has none, or `answer` has it already.
     """
 
     digest: bytes
@@ -158,21 +144,15 @@ class KeptAnswer:
 class KeptAnswers:
     """Answers in a state file.
 
-    Parameters
-    ----------
-    file
-        The state.
-    begin
-        Begins a transaction, unless one has begun.
+    `begin`: begins a transaction, unless one has begun.
     """
 
     def __init__(self, file: sqlite3.Connection, begin: Callable[[], None]) -> None:
         self._file = file
         self._begin = begin
-        file.execute(TABLE)
+        file.execute(ANSWERS_TABLE)
 
     def find(self, key: str) -> KeptAnswer | None:
-        """The answer to the request with this key; None for a new key."""
         row = self._file.execute("SELECT digest, status, answer FROM answers WHERE name = ?", (key,)).fetchone()
         return None if row is None else KeptAnswer(*row)
 
@@ -183,5 +163,5 @@ class KeptAnswers:
             "INSERT INTO answers (name, digest, status, answer) VALUES (?, ?, ?, ?)",
             (key, answer.digest, answer.status, answer.text),
         )
-        if added.lastrowid is not None and added.lastrowid > KEPT:
-            self._file.execute("DELETE FROM answers WHERE number <= ?", (added.lastrowid - KEPT,))
+        if added.lastrowid is not None and added.lastrowid > MAX_KEPT_ANSWERS:
+            self._file.execute("DELETE FROM answers WHERE number <= ?", (added.lastrowid - MAX_KEPT_ANSWERS,))

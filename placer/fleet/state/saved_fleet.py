@@ -17,15 +17,15 @@ from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Te
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 
-FORMAT = "2"
-FORMER = "1"
+STATE_FORMAT = "2"
+FORMER_FORMAT = "1"
 """The format without readings, which is read, too, and written on as the new one."""
 
 MOST_NICS = 1_000_000_000
 MOST_PLACES = 10**15
 """Largest number of a NIC, and largest place in the order of arrival."""
 
-SCHEMA = """
+STATE_SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE nics (id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NOT NULL, service TEXT NOT NULL);
 CREATE TABLE tenants (
@@ -35,7 +35,7 @@ CREATE TABLE tenants (
 CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
 """
 
-ADDED = """
+ADDED_TABLES = """
 CREATE TABLE readings (
     number INTEGER PRIMARY KEY, event INTEGER NOT NULL, nic_model TEXT NOT NULL, co_location TEXT NOT NULL,
     place INTEGER NOT NULL, tenant TEXT NOT NULL, throughput_kpps REAL NOT NULL, offered_kpps REAL, below_sla INTEGER
@@ -47,14 +47,11 @@ CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 BELOW_SLA = "below_sla INTEGER"
 """A column that the first files of format 2 lack; it is added to them."""
 
-CHECKED = 100_000
-"""Different workloads whose check is remembered while a state is read."""
-
+MAX_CHECKED_WORKLOADS = 100_000
 TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
 
 
-def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = SCHEMA + ADDED) -> None:
-    """Make the tables of an empty fleet."""
+def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = STATE_SCHEMA + ADDED_TABLES) -> None:
     for statement in schema.split(";"):
         file.execute(statement)
     file.executemany("INSERT INTO facts VALUES (?, ?)", facts_of(kinds).items())
@@ -63,31 +60,29 @@ def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str 
 def upgrade(file: sqlite3.Connection) -> None:
     """Add to a file of the former format what it lacks."""
     file.execute("BEGIN IMMEDIATE")
-    if _format(file) == FORMER:
-        for statement in ADDED.split(";"):
+    if _format(file) == FORMER_FORMAT:
+        for statement in ADDED_TABLES.split(";"):
             file.execute(statement)
-        file.execute("UPDATE facts SET value = ? WHERE name = 'format'", (FORMAT,))
+        file.execute("UPDATE facts SET value = ? WHERE name = 'format'", (STATE_FORMAT,))
     if not _has_below_sla(file):
         file.execute(f"ALTER TABLE readings ADD COLUMN {BELOW_SLA}")
     file.execute("COMMIT")
 
 
 def check_tables(file: sqlite3.Connection, name: str) -> None:
-    """Refuse a file that is damaged, or that lacks a table of a state.
-
-    Raises
-    ------
-    InputError
-        With what is wrong.
-    """
+    """Refuse a file that is damaged, or that lacks a table of a state. Raises InputError with what is wrong."""
     damage = [line for (line,) in file.execute("PRAGMA integrity_check(20)")]
     if damage != ["ok"]:
         raise InputError([Fault(name, None, None, f"is damaged: {line}", "restore a backup") for line in damage])
     with closing(sqlite3.connect(":memory:")) as reference:
         added = (
-            "" if _format(file) == FORMER else ADDED if _has_below_sla(file) else ADDED.replace(f", {BELOW_SLA}", "")
+            ""
+            if _format(file) == FORMER_FORMAT
+            else ADDED_TABLES
+            if _has_below_sla(file)
+            else ADDED_TABLES.replace(f", {BELOW_SLA}", "")
         )
-        make_tables(reference, (), SCHEMA + added)
+        make_tables(reference, (), STATE_SCHEMA + added)
         wrong = [table for table, columns in _columns(reference).items() if _columns(file).get(table) != columns]
     if "facts" in wrong:
         raise InputError.of(name, "is not the state of a fleet", hint="name a new file, or one that this command made")
@@ -102,14 +97,11 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
 def read_saved_fleet(file: Tables, name: str, kinds: Sequence[NicKind], check: Check) -> tuple[Fleet, list[Tenant]]:
     """The fleet as it was after the last event, and its queue; `check` lists what is wrong with a workload.
 
-    Raises
-    ------
-    InputError
-        When the state is of another fleet, or with every row that makes no sense.
+    Raises InputError when the state is of another fleet, or with every row that makes no sense.
     """
     known = dict(file.execute("SELECT name, value FROM facts"))
-    if known.get("format") != FORMAT:
-        raise InputError.of(name, f"is of format {known.get('format')}, not {FORMAT}")
+    if known.get("format") != STATE_FORMAT:
+        raise InputError.of(name, f"is of format {known.get('format')}, not {STATE_FORMAT}")
     if known != facts_of(kinds):
         hint = "give the --fleet and --models that it was made with; counts and costs may change"
         raise InputError.of(name, "is the state of another fleet", hint=hint)
@@ -138,7 +130,7 @@ class _Rows:
         self.faults: list[Fault] = []
         self._name = name
         self._kinds = tuple(kinds)
-        self._check = lru_cache(CHECKED)(check)
+        self._check = lru_cache(MAX_CHECKED_WORKLOADS)(check)
 
     def nics(self, file: Tables) -> Iterator[Nic]:
         """Every NIC that was ever in use, without tenants."""
@@ -177,7 +169,9 @@ class _Rows:
             self._check_sla(where, drop, least)
             if len(self.faults) == before:
                 workload = Workload(nf, TrafficProfile(*numbers[: len(ATTRIBUTES)]))
-                self._check_workload(where, workload)
+                hint = "restore a backup, or give the --models that the state was made with"
+                for column, message in self._check(workload):
+                    self._fault(where, f"{column} {message}", hint)
                 yield nic_id, Tenant(identity, workload, Sla(drop, least))
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
@@ -201,11 +195,6 @@ class _Rows:
         if not isinstance(nf, str) or not any(kind.hosts(Workload(nf, TrafficProfile(0, 0))) for kind in kinds):
             self._fault(where, f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
 
-    def _check_workload(self, where: str, workload: Workload) -> None:
-        hint = "restore a backup, or give the --models that the state was made with"
-        for column, message in self._check(workload):
-            self._fault(where, f"{column} {message}", hint)
-
     def _check_sla(self, where: str, drop: object, least: object) -> None:
         if (drop is None) == (least is None):
             self._fault(where, f"has not one SLA: sla_drop {drop!r}, sla_min_kpps {least!r}")
@@ -221,7 +210,7 @@ class _Rows:
 def facts_of(kinds: Sequence[NicKind]) -> dict[str, str]:
     """What a state says of its fleet, by name."""
     described = [[kind.model, kind.cores, dict(sorted(kind.cores_of.items()))] for kind in kinds]
-    return {"format": FORMAT, "kinds": json.dumps(described)}
+    return {"format": STATE_FORMAT, "kinds": json.dumps(described)}
 
 
 def _format(file: sqlite3.Connection) -> str | None:

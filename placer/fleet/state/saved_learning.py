@@ -21,23 +21,17 @@ from placer.fleet.state.saved import Tables
 from placer.model.oracle import co_location_of
 from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
 
-ACTION, ASKED, VERSION = "action ", "asked ", "version "
-SETTINGS, FROZEN, MODEL, DRIFT_ROWS = "settings", "frozen", "model", "drift"
+ACTION_PREFIX, ASKED_PREFIX, VERSION_PREFIX = "action ", "asked ", "version "
+SETTINGS_ROW, FROZEN_ROW, MODEL_ROW, DRIFT_ROWS = "settings", "frozen", "model", "drift"
 
 
 def read_learnt(file: Tables, name: str) -> dict[str, Any]:
-    """All rows, by name.
-
-    Raises
-    ------
-    InputError
-        With every row that makes no sense.
-    """
+    """All rows, by name. Raises InputError with every row that makes no sense."""
     rows, faults = {}, []
     for key, value in file.execute("SELECT name, value FROM learnt ORDER BY name"):
         try:
             rows[str(key)] = json.loads(value)
-            if str(key).startswith((ACTION, ASKED)):
+            if str(key).startswith((ACTION_PREFIX, ASKED_PREFIX)):
                 ModelAction.of(rows[str(key)])
         except (ValueError, TypeError, KeyError) as error:
             faults.append(Fault(name, None, f"learnt {key!r}", f"makes no sense: {error}", "restore a backup"))
@@ -58,7 +52,7 @@ def write_learnt(file: sqlite3.Connection, rows: Mapping[str, str | None]) -> No
 def recorded_actions(learnt: Mapping[str, Any]) -> dict[int, list[ModelAction]]:
     """Actions by the event that they took effect with, in order."""
     found: dict[int, list[ModelAction]] = defaultdict(list)
-    for name in sorted((one for one in learnt if one.startswith(ACTION)), key=_number):
+    for name in sorted((key for key in learnt if key.startswith(ACTION_PREFIX)), key=_number):
         found[int(learnt[name]["event"])].append(ModelAction.of(learnt[name]))
     return dict(found)
 
@@ -82,13 +76,13 @@ def ask(file: sqlite3.Connection, action: ModelAction) -> None:
 
 def next_asked(asked: Iterable[str]) -> str:
     """The name of what is asked for next, after these names."""
-    return f"{ASKED}{max(map(_number, asked), default=0) + 1}"
+    return f"{ASKED_PREFIX}{max(map(_number, asked), default=0) + 1}"
 
 
 def with_asked(learnt: Mapping[str, Any]) -> tuple[int, bool]:
     """The version that decides and whether it stays so, once what was asked for takes effect."""
-    model, frozen = learnt.get(MODEL, 1), bool(learnt.get(FROZEN, False))
-    for name in sorted((one for one in learnt if one.startswith(ASKED)), key=_number):
+    model, frozen = learnt.get(MODEL_ROW, 1), bool(learnt.get(FROZEN_ROW, False))
+    for name in sorted((key for key in learnt if key.startswith(ASKED_PREFIX)), key=_number):
         action = ModelAction.of(learnt[name])
         if action.kind is ActionKind.ROLL_BACK and action.version is not None:
             model = action.version
@@ -106,8 +100,7 @@ def _number(name: str) -> int:
 
 READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps, below_sla"
 
-REMEMBERED = 100_000
-"""Different co-locations whose text is remembered while readings are read."""
+MAX_REMEMBERED_TEXTS = 100_000
 
 
 def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
@@ -119,12 +112,9 @@ def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReadin
 def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionReading]:
     """Every reading, in order; `check` lists what is wrong with a workload.
 
-    Raises
-    ------
-    InputError
-        With the first row that makes no sense.
+    Raises InputError with the first row that makes no sense.
     """
-    co_location_in = lru_cache(REMEMBERED)(_co_location_in)
+    co_location_in = lru_cache(MAX_REMEMBERED_TEXTS)(_co_location_in)
     for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):  # noqa: S608
         event = row[0]
         try:
@@ -146,18 +136,12 @@ def reading_of(row: Sequence[Any], co_location_in: Callable[[str], CoLocation] |
     return ProductionReading(nic_model, co_location, co_location[place], tenant, kpps, offered, event, bool(below))
 
 
-def co_location_text(co_location: CoLocation) -> str:
-    """A co-location as JSON."""
-    return json.dumps([[workload.nf, *workload.traffic.as_tuple()] for workload in co_location])
-
-
 def _co_location_in(text: str) -> CoLocation:
     return co_location_of(Workload(nf, TrafficProfile(*map(float, traffic))) for nf, *traffic in json.loads(text))
 
 
 def reading_row(reading: ProductionReading) -> tuple[object, ...]:
-    """A reading as `READING_COLUMNS` have it."""
     place = reading.co_location.index(reading.workload)
-    text = co_location_text(reading.co_location)
+    text = json.dumps([[workload.nf, *workload.traffic.as_tuple()] for workload in reading.co_location])
     values = reading.tenant, reading.kpps, reading.offered_kpps, int(reading.below_sla)
     return reading.event, reading.nic_model, text, place, *values

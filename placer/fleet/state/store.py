@@ -32,37 +32,17 @@ from profiles.aside import file_aside
 BACKUP_SECONDS = 60.0
 """How long an event waits for a backup that reads the file."""
 
-FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
+DISK_FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
 """Errors that are not the fault of the file."""
 
 
 class State:
     """An open state file, which no other process may open for writing; a `SavedState`.
 
-    Parameters
-    ----------
-    path
-        Is made if it does not exist.
-    kinds
-        The kinds of the fleet.
-    check
-        Lists what is wrong with the workload of a tenant, such as traffic outside the profiled range.
+    `path`: is made if it does not exist. `check`: lists what is wrong with the workload of a tenant, such as traffic
+    outside the profiled range.
 
-    Attributes
-    ----------
-    fleet, waiting
-        The fleet and its queue as they were after the last event in the file.
-    readings
-        What was measured, in order.
-    learnt
-        What was learnt beyond that, by name.
-    events
-        The number of the last event.
-
-    Raises
-    ------
-    InputError
-        When the file is something else, damaged, of another fleet, or in use.
+    Raises InputError when the file is something else, damaged, of another fleet, or in use.
     """
 
     shared = False
@@ -74,14 +54,26 @@ class State:
         with _refusing(path):
             if not path.exists():
                 _create(path, kinds)
-            self._lock = _locked(path)
+            # a descriptor that holds the lock of the file until it is closed
+            lock = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                raise InputError.of(
+                    str(path), "is in use by another process", hint="one service decides on a fleet"
+                ) from None
+            self._lock = lock
             try:
                 self._file = _connect(path)
                 self._file.execute("PRAGMA journal_mode = TRUNCATE")
                 self._file.execute("PRAGMA synchronous = FULL")
                 check_tables(self._file, str(path))
                 upgrade(self._file)
-                self._refuse_unwritable()
+                # write and undo it: some damage is only found on writing
+                self._file.execute("BEGIN IMMEDIATE")
+                self._file.execute("INSERT INTO log (event, answer) VALUES ('', '')")
+                self._file.execute("ROLLBACK")
                 self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check)
                 self.readings = tuple(read_readings(self._file, str(path), check))
                 self.learnt = read_learnt(self._file, str(path))
@@ -103,7 +95,6 @@ class State:
 
     @property
     def name(self) -> str:
-        """As of `SavedState`."""
         return str(self.path)
 
     def models(self, predictor: str) -> ModelStore:
@@ -111,7 +102,6 @@ class State:
         return ModelStore.beside(self.path, predictor)
 
     def decide(self, engine: Engine, work: Callable[[], None]) -> None:
-        """As of `SavedState`."""
         work()
         self.commit()
 
@@ -136,7 +126,6 @@ class State:
         self._log.append((event, decision, answer))
 
     def write(self) -> None:
-        """As of `SavedState`."""
         if not self._log:
             return
         self._begin()
@@ -148,7 +137,6 @@ class State:
         )
 
     def commit(self) -> None:
-        """Put everything recorded on disk."""
         self.write()
         if self._open:
             self._file.execute("COMMIT")
@@ -161,20 +149,17 @@ class State:
         write_learnt(self._file, {name: json.dumps(value)})
         return True
 
-    def noted(self, name: str) -> Any:
-        """As of `SavedState`."""
+    def find_note(self, name: str) -> Any:
         return self.learnt.get(name)
 
-    def asked(self) -> dict[str, Any]:
+    def list_requests(self) -> dict[str, Any]:
         """What operators have asked for since (`ask`), by the name of the row."""
         return read_asked(self._file)
 
     def log(self) -> Iterator[tuple[str, str]]:
-        """Every event with its answer, as JSON lines, in order."""
         yield from self._file.execute("SELECT event, answer FROM log ORDER BY number")
 
     def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
-        """The number, event and answer of at most so many events after one, in order."""
         query = "SELECT number, event, answer FROM log WHERE number > ? ORDER BY number LIMIT ?"
         return self._file.execute(query, (number, most)).fetchall()
 
@@ -184,17 +169,10 @@ class State:
         return KeptAnswers(self._file, self._begin)
 
     def close(self) -> None:
-        """Commit and close."""
         try:
             self.commit()
         finally:
             self._release()
-
-    def _refuse_unwritable(self) -> None:
-        """Write and undo it: some damage is only found on writing."""
-        self._file.execute("BEGIN IMMEDIATE")
-        self._file.execute("INSERT INTO log (event, answer) VALUES ('', '')")
-        self._file.execute("ROLLBACK")
 
     def _release(self) -> None:
         """Close without a commit."""
@@ -211,18 +189,11 @@ class State:
 def back_up(state: Path, copy: Path) -> None:
     """Copy a state as it is after its last event, also while another process uses it.
 
-    Raises
-    ------
-    InputError
-        When there is no such state, it is damaged, or `copy` exists.
+    Raises InputError when there is no such state, it is damaged, or `copy` exists.
     """
     if copy.exists():
         raise InputError.of("--backup", f"{copy} exists already", hint="name a new file")
-    with (
-        reading(state) as source,
-        file_aside(copy) as aside,
-        closing(sqlite3.connect(aside)) as target,
-    ):
+    with reading(state) as source, file_aside(copy) as aside, closing(sqlite3.connect(aside)) as target:
         source.backup(target)
         target.execute("PRAGMA journal_mode = DELETE")
         check_tables(target, str(state))
@@ -232,10 +203,7 @@ def back_up(state: Path, copy: Path) -> None:
 def reading(state: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a state that another process may be using.
 
-    Raises
-    ------
-    InputError
-        When there is no such state, or it is damaged.
+    Raises InputError when there is no such state, or it is damaged.
     """
     if not state.is_file():
         raise InputError.of("--state", f"{state} does not exist")
@@ -257,17 +225,6 @@ def _create(path: Path, kinds: Sequence[NicKind]) -> None:
             os.link(made, path)
 
 
-def _locked(path: Path) -> int:
-    """A descriptor that holds the lock of the file until it is closed."""
-    lock = os.open(path, os.O_RDWR)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise InputError.of(str(path), "is in use by another process", hint="one service decides on a fleet") from None
-    return lock
-
-
 def _connect(path: Path) -> sqlite3.Connection:
     """A connection to an existing file; text that is not UTF-8 is read as unprintable."""
     file = sqlite3.connect(
@@ -287,7 +244,7 @@ def _refusing(path: Path) -> Iterator[None]:
         message = error.object.decode(errors="replace")
         raise InputError.of(str(path), f"is not the state of a fleet: {message}") from error
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorname", "").startswith(FAILURES):
+        if getattr(error, "sqlite_errorname", "").startswith(DISK_FAILURES):
             raise
         raise InputError.of(str(path), f"is not the state of a fleet: {error}") from error
     except OSError as error:
@@ -310,10 +267,7 @@ Row = tuple[object, ...]
 class FleetRows:
     """Rows of NICs and tenants, with as few statements as there can be.
 
-    Parameters
-    ----------
-    nics
-        Those that are in the file.
+    `nics`: those that are in the file.
     """
 
     def __init__(self, nics: Sequence[Nic]) -> None:
@@ -324,7 +278,6 @@ class FleetRows:
         self._here: dict[str, Row] = {}
 
     def note(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
-        """Note what an event changed."""
         self._note_nics(event, decision, fleet)
         arrived = event.tenant.id if isinstance(event, Arrive) else None
         if arrived is not None and decision.status == "queued":
@@ -339,14 +292,16 @@ class FleetRows:
             if nic is not None:
                 self._come(nic.tenants_by_id[move.id], nic.id)
         if isinstance(event, Change):
-            self._change(event)
+            if event.workload is not None:
+                self._then(CHANGE_TRAFFIC, (*event.workload.traffic.as_tuple(), event.id))
+            if event.sla is not None:
+                self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
         if isinstance(event, Depart) and not decision.moves:
             self._leave(event.id)
         for tenant_id in decision.rejected:
             self._leave(tenant_id)
 
     def write(self, file: sqlite3.Connection) -> None:
-        """Write all that was noted."""
         self._close()
         statements, self._statements = self._statements, []
         for statement, rows in statements:
@@ -372,12 +327,6 @@ class FleetRows:
         self._here.pop(tenant_id, None)
         self._gone[tenant_id] = None
 
-    def _change(self, event: Change) -> None:
-        if event.workload is not None:
-            self._then(CHANGE_TRAFFIC, (*event.workload.traffic.as_tuple(), event.id))
-        if event.sla is not None:
-            self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
-
     def _then(self, statement: str, row: Row) -> None:
         """A statement that rests on the rows before it."""
         self._close()
@@ -387,7 +336,7 @@ class FleetRows:
         """Who left and came back is written where it came last."""
         for statement, rows in (
             (WRITE_NIC, self._nics),
-            (DELETE_TENANT, [(one,) for one in self._gone]),
+            (DELETE_TENANT, [(identity,) for identity in self._gone]),
             (WRITE_TENANT, [*self._here.values()]),
         ):
             if rows:

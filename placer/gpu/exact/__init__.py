@@ -29,8 +29,6 @@ def admit_exactly(
     slos: Sequence[LatencySlo],
     time_limit_s: float = 1.0,
     progress: Reporter | None = None,
-    *,
-    everybody: bool = False,
 ) -> Admission:
     """Admit as many SLOs as possible.
 
@@ -40,9 +38,6 @@ def admit_exactly(
         After this, the best plan so far is returned with its bound. Loading compiled code does not count.
     progress
         Is called while a better plan is searched.
-    everybody
-        Whether only a plan for all of them is wanted. The search then ends as soon as there is none; what it returns
-        need not admit as many as possible, and its bound is below the number of SLOs.
 
     Returns
     -------
@@ -53,7 +48,7 @@ def admit_exactly(
     started = time.monotonic()
     problem = problem_of(device, slos)
     cases = best_cases(problem)
-    search = AdmissionSearch(problem, cases, started + time_limit_s, progress, everybody=everybody)
+    search = AdmissionSearch(problem, cases, started + time_limit_s, progress)
     search.run()
     admitted = plan_of(device, slos, problem, search.best)
     rejected = rejections(device, slos, admitted, cases)
@@ -80,7 +75,7 @@ def rejections(
     first in the way beside the admitted ones: no worker, no free executors, kernels that get too slow on shared SMs, or
     else the bus.
     """
-    served = {one.slo.id for one in admitted}
+    served = {tenant.slo.id for tenant in admitted}
     return tuple(
         Rejected(slo, cases.cause[at] or _beside(device, slo, int(cases.batch[at]), int(cases.size[at]), admitted))
         for at, slo in enumerate(slos)
@@ -92,8 +87,8 @@ def _beside(device: GpuDevice, slo: LatencySlo, batch: int, size: int, admitted:
     if len(admitted) >= device.workers:
         return "workers"
     free = Counter(dict.fromkeys(range(device.sms), device.executors_per_sm))
-    for one in admitted:
-        for share in one.minibatches:
+    for tenant in admitted:
+        for share in tenant.minibatches:
             free[share.sm] -= device.executors(share.packets)
     needed = device.executors(batch)
     if sum(free.values()) < needed:
@@ -116,9 +111,9 @@ def _spread(
 ) -> tuple[SmShare, ...]:
     """Minibatches on the SMs with the least penalties; none where executors lack."""
     tenants: dict[int, list[str]] = {sm: [] for sm in free}
-    for one in admitted:
-        for share in one.minibatches:
-            tenants[share.sm].append(one.slo.nf)
+    for tenant in admitted:
+        for share in tenant.minibatches:
+            tenants[share.sm].append(tenant.slo.nf)
 
     def cost(sm: int) -> tuple[float, int]:
         there = tenants[sm]
@@ -136,9 +131,9 @@ def _spread(
 def _without_bus(device: GpuDevice, joined: Sequence[Admitted]) -> bool:
     """Whether all would keep their latency if nobody waited for the bus; each with the smallest batch that keeps up."""
     parts = latency_of(device, joined)
-    for one in joined:
-        part = replace(parts[one.slo.id], transfer_wait=0.0)
-        period_us = device.period_us(one.batch, one.slo.rate_kpps)
-        if not at_most(part.kernel, period_us) or not at_most(part.total, one.slo.latency_us):
+    for tenant in joined:
+        part = replace(parts[tenant.slo.id], transfer_wait=0.0)
+        period_us = device.period_us(tenant.batch, tenant.slo.rate_kpps)
+        if not at_most(part.kernel, period_us) or not at_most(part.total, tenant.slo.latency_us):
             return False
     return True

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placer.gpu.compiled import NEAR, compiled
 from placer.gpu.exact.sm_layout import Problem, least_batch, slack
+from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Floats, Ints
 
 
@@ -26,7 +26,7 @@ def upper_bound(p: Problem, best: BestCases) -> int:
 
 def _fitting(shares: Floats, limit: float) -> int:
     """How many of the smallest shares add up to at most the limit."""
-    return int((np.cumsum(np.sort(shares)) <= limit * LOOSE).sum())
+    return int((np.cumsum(np.sort(shares)) <= limit * LOOSE_LIMIT).sum())
 
 
 def _utilisations(p: Problem, best: BestCases) -> Floats:
@@ -47,7 +47,7 @@ def _by_sms(p: Problem, best: BestCases, possible: np.ndarray[tuple[int, ...], n
         if sharers.any():
             shares.append(executors[i] / p.slots)
             continue
-        size = max(one for one in range(1, p.slots + 1) if one <= best.size[i] or _alone(p, i, one, 0.0))
+        size = max(count for count in range(1, p.slots + 1) if count <= best.size[i] or _alone(p, i, count, 0.0))
         shares.append(-(-executors[i] // size))
     return _fitting(np.array(shares, dtype=np.float64), float(p.sms))
 
@@ -59,11 +59,13 @@ def _stands(p: Problem, i: int, other: int) -> bool:
 
 def _alone(p: Problem, i: int, size: int, penalty: float) -> bool:
     """Whether the SLO keeps its latency with nobody else on the bus."""
-    kernel = (p.step_us[i] * size + p.base_us[i] + penalty) / (1.0 + 4.0 * (LOOSE - 1.0))
+    kernel = (p.step_us[i] * size + p.base_us[i] + penalty) / (1.0 + 4.0 * (LOOSE_LIMIT - 1.0))
     batch = least_batch(p, i, kernel)
     if batch < 0:
         return False
-    return bool(p.slope_us[i] * batch + p.fixed_us[i] <= slack(p, i, batch, kernel) + p.latency_us[i] * (LOOSE - 1.0))
+    return bool(
+        p.slope_us[i] * batch + p.fixed_us[i] <= slack(p, i, batch, kernel) + p.latency_us[i] * (LOOSE_LIMIT - 1.0)
+    )
 
 
 # The most SLOs that the bus can serve if every transfer came only once, blocked by a later one where they recur.
@@ -73,7 +75,7 @@ def _alone(p: Problem, i: int, size: int, penalty: float) -> bool:
 # the largest later one, too (Jeffay, Stanat, Martel, RTSS 1991).
 
 
-@compiled
+@compile_kernel
 def most_once(transfer, due, blocks):  # type: ignore[no-untyped-def]
     """The largest set that the bus serves: a flag per SLO.
 
@@ -119,7 +121,7 @@ def most_once(transfer, due, blocks):  # type: ignore[no-untyped-def]
 # Each SLO at its best: alone on the GPU, with the fastest kernel and the smallest batch that keeps up.
 
 
-LOOSE = 1.0 + 1.1 * NEAR
+LOOSE_LIMIT = 1.0 + 1.1 * NEAR_LIMIT
 """What a time may be of its limit for a bound: more than the model allows, so that rounding never makes it wrong."""
 
 
@@ -163,7 +165,7 @@ def _best_case(p: Problem, i: int) -> tuple[int, int, int, float, float, float, 
     for size in range(1, p.slots + 1):
         kernel = p.step_us[i] * size + p.base_us[i]
         batch, cause = _batch(p, i, kernel)
-        room = p.latency_us[i] * LOOSE - p.pre_post_us[i] + p.gap_us[i]
+        room = p.latency_us[i] * LOOSE_LIMIT - p.pre_post_us[i] + p.gap_us[i]
         if not cause and -(-batch // p.width) > size * p.sms:
             cause = "executors"
         if not cause and batch * p.gap_us[i] > room:
@@ -182,16 +184,17 @@ def _best_case(p: Problem, i: int) -> tuple[int, int, int, float, float, float, 
         causes.add(cause)
         if cause != "executors":
             break
-    return 0, 0, 0, 0.0, 0.0, 0.0, next(one for one in ("batching", "kernel", "pcie", "executors") if one in causes)
+    first = next(cause for cause in ("batching", "kernel", "pcie", "executors") if cause in causes)
+    return 0, 0, 0, 0.0, 0.0, 0.0, first
 
 
 def _batch(p: Problem, i: int, kernel: float) -> tuple[int, str]:
     """The smallest batch that keeps up with the rate, and why there is none."""
     for time, cause in ((p.pre_post_us[i], "batching"), (kernel, "kernel")):
-        if p.pinned[i] and time > p.pinned[i] * p.gap_us[i] * LOOSE:
+        if p.pinned[i] and time > p.pinned[i] * p.gap_us[i] * LOOSE_LIMIT:
             return 0, cause
     longest = max(kernel, p.pre_post_us[i])
-    return int(p.pinned[i]) or max(1, ceil(longest / (p.gap_us[i] * LOOSE))), ""
+    return int(p.pinned[i]) or max(1, ceil(longest / (p.gap_us[i] * LOOSE_LIMIT))), ""
 
 
 def _ints(values: object) -> Ints:

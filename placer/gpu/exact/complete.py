@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from placer.gpu.bus import in_time
-from placer.gpu.compiled import compiled
 from placer.gpu.exact.bound import BestCases
 from placer.gpu.exact.sm_layout import Problem, SmLayout, empty_layout, least_batch, put, sharing, slack, take
+from placer.gpu.tables import compile_kernel
 from profiles.arrays import Floats, Ints
 
 
@@ -52,15 +52,6 @@ class CompleteSearch:
                 return self._layout
         return None
 
-    def joins(self, layout: SmLayout, i: int) -> SmLayout | None:
-        """The layout with one more SLO, where the others keep their SMs and executors; None where it does not fit, or
-        the time is over. Batches and the order of transfers may change."""
-        self._layout.chosen[:] = layout.chosen
-        there = np.flatnonzero(layout.parts)
-        self._executors[there] = [layout.part_executors[k, : layout.parts[k]].sum() for k in there]
-        self._fewer[there] = 0
-        return self._layout if self._cases.size[i] > 0 and self._places(np.append(there, i), len(there)) else None
-
     def _sets(self, possible: Ints, at: int, members: Ints, size: int) -> Iterator[Ints]:
         """Sets of the size that the bus serves with everybody at its best."""
         if len(members) == size:
@@ -82,14 +73,14 @@ class CompleteSearch:
             for split in self._splits(executors):
                 for sm, part in split:
                     put(self._p, self._layout, i, sm, part)
-                if self._bounded(members) and self._places(members, at + 1):
+                if self._within_bounds(members) and self._places(members, at + 1):
                     return True
                 take(self._p, self._layout, i)
                 if self.expired():
                     return False
         return False
 
-    def _bounded(self, members: Ints) -> bool:
+    def _within_bounds(self, members: Ints) -> bool:
         """Whether the bus may still serve all members."""
         cases = self._cases
         return bool(
@@ -102,7 +93,7 @@ class CompleteSearch:
 
     def _batches(self, members: Ints) -> bool:
         """Whether batches let the bus serve all members, who are placed; leaves them in the layout."""
-        if not self._bounded(members):
+        if not self._within_bounds(members):
             return False
         low, high = self._low.copy(), self._high.copy()
         batches = batches_in_time(self._p, members, self._kernel, low, high, self.expired)
@@ -151,7 +142,7 @@ Expired = Callable[[], bool]
 """Whether the time is over; raises nothing."""
 
 
-@compiled
+@compile_kernel
 def limits(p, layout, members, executors, fewer, cases_batch, cases_most, cases_kernel, kernel, low, high):  # type: ignore[no-untyped-def]
     """Fill the kernels of the members and the intervals of their batches; False where one has none.
 
@@ -178,7 +169,7 @@ def limits(p, layout, members, executors, fewer, cases_batch, cases_most, cases_
     return True
 
 
-@compiled
+@compile_kernel
 def fits(p, members, kernel, small, large):  # type: ignore[no-untyped-def]
     """Whether the bus serves the members with the transfers and due times of one batch and the periods of another."""
     count = len(members)

@@ -19,18 +19,18 @@ from ortools.sat.python import cp_model
 from scipy import sparse
 from scipy.optimize import linprog
 
-from placer.gpu.compiled import NEAR, compiled
-from placer.gpu.exact.bound import LOOSE, BestCases
+from placer.gpu.exact.bound import LOOSE_LIMIT, BestCases
 from placer.gpu.exact.sm_layout import Problem
+from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Bools, Floats, Ints
 
 MOST_INTERVALS = 500
 """Of all SLOs together."""
 
-TIMES = 120
+DEMAND_TIMES = 120
 """Times for which the demand is bounded."""
 
-BEYOND = 1.0 + 10.0 * NEAR
+JUST_BEYOND = 1.0 + 10.0 * NEAR_LIMIT
 """Times are just beyond the instants at which transfers are due."""
 
 MOST_JOBS = 60
@@ -98,7 +98,7 @@ def demand_bound(p: Problem, best: BestCases, time_limit_s: float) -> DemandBoun
         -gain,
         A_ub=rows,
         b_ub=limits,
-        bounds=[(0.0, float(one)) for one in upper],
+        bounds=[(0.0, float(most)) for most in upper],
         method="highs",
         options={"time_limit": max(0.01, time_limit_s)},
     )
@@ -107,10 +107,10 @@ def demand_bound(p: Problem, best: BestCases, time_limit_s: float) -> DemandBoun
     multipliers = np.maximum(0.0, -solved.ineqlin.marginals)
     bound = float(limits @ multipliers + upper @ np.maximum(0.0, gain - rows.T @ multipliers))
     multipliers[1 : 1 + len(p.nf)] = 0.0
-    return DemandBound(bound, *_favoured(p, demands, (gain - rows.T @ multipliers)[: len(demands.of)]))
+    return DemandBound(bound, *_favour(p, demands, (gain - rows.T @ multipliers)[: len(demands.of)]))
 
 
-def _favoured(p: Problem, demands: BusDemand, gain: Floats) -> tuple[Floats, Ints]:
+def _favour(p: Problem, demands: BusDemand, gain: Floats) -> tuple[Floats, Ints]:
     """By SLO, the largest gain and its batch."""
     most, batch = np.full(len(p.nf), -np.inf), np.zeros(len(p.nf), dtype=np.int64)
     for of, low, one in zip(demands.of.tolist(), demands.low.tolist(), gain.tolist(), strict=True):
@@ -129,7 +129,7 @@ def _intervals(p: Problem, best: BestCases) -> _Intervals:
             break
         factor = 1.0 + (factor - 1.0) * 1.5
     of, low, high = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
-    span = (p.latency_us * LOOSE + p.gap_us - p.pre_post_us - best.kernel)[of]
+    span = (p.latency_us * LOOSE_LIMIT + p.gap_us - p.pre_post_us - best.kernel)[of]
     return _Intervals(of, low, high, span - low * p.gap_us[of], span)
 
 
@@ -146,11 +146,11 @@ def _times(p: Problem, intervals: _Intervals) -> Floats:
     """Instants at which first, second and third transfers are due; a part of them where there are many."""
     period = intervals.low * p.gap_us[intervals.of]
     instants = np.unique(np.concatenate([intervals.due + k * period for k in range(3)]))
-    instants = instants[instants > 0] * BEYOND
-    return instants[np.unique(np.linspace(0, len(instants) - 1, TIMES).astype(np.int64))]
+    instants = instants[instants > 0] * JUST_BEYOND
+    return instants[np.unique(np.linspace(0, len(instants) - 1, DEMAND_TIMES).astype(np.int64))]
 
 
-@compiled
+@compile_kernel
 def _demands(p, of, low, high, span, times, least):  # type: ignore[no-untyped-def]
     """Fill, by time and interval, the bus time of all transfers due until then, us, with the batch for which it is
     least."""
@@ -158,7 +158,7 @@ def _demands(p, of, low, high, span, times, least):  # type: ignore[no-untyped-d
         for k in range(len(of)):
             gap, slope, fixed = p.gap_us[of[k]], p.slope_us[of[k]], p.fixed_us[of[k]]
             beyond = times[at] - span[k]
-            if low[k] * gap <= -beyond * (1.0 + NEAR):
+            if low[k] * gap <= -beyond * (1.0 + NEAR_LIMIT):
                 least[at, k] = 0.0
                 continue
             least[at, k] = MOST_JOBS * (slope * low[k] + fixed)
@@ -166,7 +166,7 @@ def _demands(p, of, low, high, span, times, least):  # type: ignore[no-untyped-d
                 # The smallest batch with a period so long that no further transfer is due.
                 batch = low[k]
                 if jobs > 1:
-                    batch = max(batch, ceil(beyond * (1.0 - NEAR) / ((jobs - 1) * gap)))
+                    batch = max(batch, ceil(beyond * (1.0 - NEAR_LIMIT) / ((jobs - 1) * gap)))
                 if batch <= high[k]:
                     least[at, k] = min(least[at, k], jobs * (slope * batch + fixed))
                 if batch <= low[k]:
@@ -182,8 +182,8 @@ def bus_demand(p: Problem, best: BestCases) -> BusDemand:
     share = p.slope_us[of] / gap + p.fixed_us[of] / (intervals.high * gap)
     demand = np.empty((len(times), len(of)))
     _demands(p, of, intervals.low, intervals.high, intervals.span, times, demand)
-    until = np.searchsorted(times * BEYOND, intervals.span - intervals.high * gap)
-    since = np.searchsorted(times, intervals.due * BEYOND)
+    until = np.searchsorted(times * JUST_BEYOND, intervals.span - intervals.high * gap)
+    since = np.searchsorted(times, intervals.due * JUST_BEYOND)
     return BusDemand(of, intervals.low, share, transfer, times, demand, until, since)
 
 
@@ -253,7 +253,7 @@ def _chain(scale: Floats) -> sparse.csr_matrix:
 
 PER_US = 1_000
 
-SHARES = 10_000_000
+BUS_SHARES = 10_000_000
 """Parts into which the bus is divided where utilisation is counted."""
 
 
@@ -264,8 +264,8 @@ def whole_demand_bound(p: Problem, best: BestCases, at_least: int, time_limit_s:
     chosen = [model.new_bool_var("") for _ in demands.of]
     for slo in np.unique(demands.of).tolist():
         model.add_at_most_one(chosen[k] for k in np.flatnonzero(demands.of == slo))
-    shares = [floor(one * SHARES) for one in demands.share]
-    model.add(cp_model.LinearExpr.weighted_sum(chosen, shares) <= SHARES)
+    shares = [floor(share * BUS_SHARES) for share in demands.share]
+    model.add(cp_model.LinearExpr.weighted_sum(chosen, shares) <= BUS_SHARES)
     _add_times(model, demands, chosen)
     model.add(sum(chosen) >= at_least + 1)
     model.maximize(sum(chosen))

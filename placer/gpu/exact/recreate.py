@@ -10,33 +10,33 @@ from math import inf
 
 import numpy as np
 
-from placer.gpu.compiled import compiled
 from placer.gpu.exact.sm_layout import least_batch, put, settle, sharing, take
+from placer.gpu.tables import compile_kernel
 
-ATTEMPTS = 6
+REMOVAL_ATTEMPTS = 6
 """SLOs that are not admitted, tried after each removal."""
 
 MOST_REMOVED = 4
 
-SKEW = 2.0
+RANK_SKEW = 2.0
 """Of the choice among ranked SLOs: 1 is none."""
 
-WORSE = 0.02
+WORSE_LOAD = 0.02
 """By how much more load a new layout is accepted at most, relative."""
 
-TRIES = 3
+PRIORITY_TRIES = 3
 """SLOs tried at each priority: few, as nearly always the one with the latest deadline fits or none."""
 
 
-@compiled
+@compile_kernel
 def improve(p, layout, best, ranked, favoured, rng, rounds, target):  # type: ignore[no-untyped-def]
     """Improve a layout for some rounds, or until it admits `target` SLOs: the most admitted, with `best` such a one.
 
     SLOs early in `ranked` are tried more often; `favoured` batches (0 for none), too.
     """
-    candidates = np.empty(len(p.nf) + ATTEMPTS, dtype=np.int64)
+    candidates = np.empty(len(p.nf) + REMOVAL_ATTEMPTS, dtype=np.int64)
     keys = np.empty(len(candidates))
-    admitted = settle(p, layout, TRIES)
+    admitted = settle(p, layout, PRIORITY_TRIES)
     load = bus_load(p, layout, admitted)
     most = admitted
     before = layout.chosen.copy()
@@ -49,9 +49,9 @@ def improve(p, layout, best, ranked, favoured, rng, rounds, target):  # type: ig
         else:
             removed = _remove(p, layout, admitted, rng, candidates)
             now = _recreate(p, layout, admitted, removed, ranked, favoured, rng, candidates, keys)
-        count = settle(p, layout, TRIES) if now >= admitted else -1
+        count = settle(p, layout, PRIORITY_TRIES) if now >= admitted else -1
         now_load = bus_load(p, layout, count)
-        if count > admitted or (count == admitted and now_load <= load * (1.0 + WORSE * rng.random() ** 4)):
+        if count > admitted or (count == admitted and now_load <= load * (1.0 + WORSE_LOAD * rng.random() ** 4)):
             admitted, load = count, now_load
             before[:] = layout.chosen
             if admitted > most:
@@ -59,21 +59,21 @@ def improve(p, layout, best, ranked, favoured, rng, rounds, target):  # type: ig
                 best.chosen[:] = before
         else:
             layout.chosen[:] = before
-            settle(p, layout, TRIES)
+            settle(p, layout, PRIORITY_TRIES)
     return most
 
 
-@compiled
+@compile_kernel
 def construct(p, layout, sequence, favoured, rng):  # type: ignore[no-untyped-def]
     """Insert SLOs in this sequence, where they fit: the number of admitted ones."""
-    settle(p, layout, TRIES)
+    settle(p, layout, PRIORITY_TRIES)
     for k in range(len(sequence)):
         if layout.parts[sequence[k]] == 0:
-            insert(p, layout, sequence[k], favoured, rng, TRIES)
-    return settle(p, layout, TRIES)
+            insert(p, layout, sequence[k], favoured, rng, PRIORITY_TRIES)
+    return settle(p, layout, PRIORITY_TRIES)
 
 
-@compiled
+@compile_kernel
 def bus_load(p, layout, count):  # type: ignore[no-untyped-def]
     """How much of the bus the admitted SLOs take: its share of time, or the time itself, us."""
     load = 0.0
@@ -83,7 +83,7 @@ def bus_load(p, layout, count):  # type: ignore[no-untyped-def]
     return load
 
 
-@compiled
+@compile_kernel
 def _stretch(p, layout, admitted, rng):  # type: ignore[no-untyped-def]
     """Try a larger batch, which takes less of the bus; the number of SLOs if all keep their latency, else -1."""
     i = layout.order[rng.integers(0, admitted)]
@@ -94,7 +94,7 @@ def _stretch(p, layout, admitted, rng):  # type: ignore[no-untyped-def]
     return admitted
 
 
-@compiled
+@compile_kernel
 def _remove(p, layout, admitted, rng, candidates):  # type: ignore[no-untyped-def]
     """Remove a few SLOs, at random or from one SM: their number, with `candidates` beginning with them."""
     removed = 0
@@ -114,13 +114,13 @@ def _remove(p, layout, admitted, rng, candidates):  # type: ignore[no-untyped-de
     return removed
 
 
-@compiled
+@compile_kernel
 def _recreate(p, layout, admitted, removed, ranked, favoured, rng, candidates, keys):  # type: ignore[no-untyped-def]
     """Insert removed SLOs and some others, in a random sequence: the number of admitted ones, or fewer than before."""
     found = removed
-    for _ in range(2 * ATTEMPTS):
-        i = ranked[int(len(ranked) * rng.random() ** SKEW)]
-        fresh = layout.parts[i] == 0 and found < removed + ATTEMPTS
+    for _ in range(2 * REMOVAL_ATTEMPTS):
+        i = ranked[int(len(ranked) * rng.random() ** RANK_SKEW)]
+        fresh = layout.parts[i] == 0 and found < removed + REMOVAL_ATTEMPTS
         for j in range(found):
             fresh = fresh and candidates[j] != i
         if fresh:
@@ -128,15 +128,15 @@ def _recreate(p, layout, admitted, removed, ranked, favoured, rng, candidates, k
             found += 1
     _sort(p, candidates, found, keys, rng)
     now = admitted - removed
-    settle(p, layout, TRIES)
+    settle(p, layout, PRIORITY_TRIES)
     for k in range(found):
         if now + found - k < admitted:
             return -1
-        now += insert(p, layout, candidates[k], favoured, rng, TRIES)
+        now += insert(p, layout, candidates[k], favoured, rng, PRIORITY_TRIES)
     return now
 
 
-@compiled
+@compile_kernel
 def _sort(p, candidates, count, keys, rng):  # type: ignore[no-untyped-def]
     """Sort candidates by a random one of several keys, with noise."""
     kind = rng.integers(0, 4)
@@ -164,11 +164,11 @@ def _sort(p, candidates, count, keys, rng):  # type: ignore[no-untyped-def]
 # Insert an SLO into a layout: its batch, how it is split, and the SMs of its minibatches.
 
 
-SPLITS = 3
+BATCH_SPLITS = 3
 """Ways to split a batch that are tried."""
 
 
-@compiled
+@compile_kernel
 def insert(p, layout, i, favoured, rng, tries):  # type: ignore[no-untyped-def]
     """Add an SLO where all keep their latency: 1, or 0 where no tried way does.
 
@@ -196,7 +196,7 @@ def insert(p, layout, i, favoured, rng, tries):  # type: ignore[no-untyped-def]
         if size > needed or needed > size * p.sms or needed > p.sms * p.slots:
             continue
         tried += 1
-        if tried > SPLITS:
+        if tried > BATCH_SPLITS:
             return 0
         layout.wish[i] = batch
         if _spread(p, layout, i, size, needed, own, harm, fresh) and settle(p, layout, tries) >= 0:
@@ -205,7 +205,7 @@ def insert(p, layout, i, favoured, rng, tries):  # type: ignore[no-untyped-def]
     return 0
 
 
-@compiled
+@compile_kernel
 def _spread(p, layout, i, size, needed, own, harm, fresh):  # type: ignore[no-untyped-def]
     """Put minibatches of at most `size` executors on the SMs of least cost, where there are enough."""
     left = needed
@@ -225,7 +225,7 @@ def _spread(p, layout, i, size, needed, own, harm, fresh):  # type: ignore[no-un
     return True
 
 
-@compiled
+@compile_kernel
 def _harm(p, layout, i, sm):  # type: ignore[no-untyped-def]
     """How much longer the kernels of the others on an SM take beside the SLO, us."""
     harm = 0.0
@@ -236,7 +236,7 @@ def _harm(p, layout, i, sm):  # type: ignore[no-untyped-def]
     return harm
 
 
-@compiled
+@compile_kernel
 def _is_on(layout, i, sm):  # type: ignore[no-untyped-def]
     found = False
     for part in range(layout.parts[i]):

@@ -8,7 +8,7 @@ from math import floor
 
 import numpy as np
 
-from placer.gpu.exact.bound import LOOSE, BestCases, most_once, upper_bound
+from placer.gpu.exact.bound import LOOSE_LIMIT, BestCases, most_once, upper_bound
 from placer.gpu.exact.complete import CompleteSearch
 from placer.gpu.exact.demand_bound import demand_bound, whole_demand_bound
 from placer.gpu.exact.recreate import construct, improve
@@ -18,7 +18,7 @@ from profiles.arrays import Ints
 Reporter = Callable[[int, int], None]
 """Called with the number of admitted SLOs and the bound."""
 
-ROUNDS = 20
+CLOCK_ROUNDS = 20
 """Rounds of improvement between two looks at the clock."""
 
 FIRST_ROUNDS = 200
@@ -27,10 +27,10 @@ FIRST_ROUNDS = 200
 SECOND_ROUNDS = 1_000
 """Rounds without a better plan before a bound that takes longer."""
 
-PATIENCE = 12_000
+SEARCH_PATIENCE = 12_000
 """Rounds without a better plan after which improvement ends."""
 
-FEW = 12
+FEW_SLOS = 12
 """SLOs of which all plans are searched."""
 
 
@@ -41,8 +41,6 @@ class AdmissionSearch:
     ----------
     deadline
         On the monotonic clock, seconds.
-    everybody
-        Whether only a plan for all SLOs is wanted: the search ends as soon as there is none.
 
     Attributes
     ----------
@@ -52,26 +50,17 @@ class AdmissionSearch:
         No plan admits more.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        cases: BestCases,
-        deadline: float,
-        progress: Reporter | None = None,
-        *,
-        everybody: bool = False,
-    ) -> None:
+    def __init__(self, problem: Problem, cases: BestCases, deadline: float, progress: Reporter | None = None) -> None:
         self._p = problem
         self._cases = cases
         self._deadline = deadline
         self._progress = progress
-        self._wanted = len(problem.nf) if everybody else 0
         self._rng = np.random.default_rng(0)
         self._layout = empty_layout(problem)
         self._favoured = np.zeros(len(problem.nf), dtype=np.int64)
         self._possible = np.flatnonzero(cases.size > 0)
         load = cases.transfer / (problem.gap_us * np.maximum(1, cases.batch)) if problem.sporadic else cases.transfer
-        self._ranked = self._sorted(load)
+        self._ranked = self._sort(load)
         self.best = empty_layout(problem)
         self.admitted = 0
         self.bound = upper_bound(problem, cases)
@@ -82,21 +71,19 @@ class AdmissionSearch:
         self._improve(FIRST_ROUNDS)
         if self._p.sporadic and self._goes_on():
             self._bound_by_demand()
-        if len(self._possible) <= FEW:
+        if len(self._possible) <= FEW_SLOS:
             self._prove()
             return
-        self._improve(PATIENCE // 3 if self._wanted else SECOND_ROUNDS)
-        if self._wanted:
-            return
+        self._improve(SECOND_ROUNDS)
         if self._p.sporadic and self.admitted + 1 < self.bound:
             self._bound_by_whole_demand()
-        self._improve(PATIENCE)
+        self._improve(SEARCH_PATIENCE)
 
     def _goes_on(self) -> bool:
         """Whether a better plan may be found, is of use, and there is time."""
-        return self.admitted < self.bound >= self._wanted and time.monotonic() < self._deadline
+        return self.admitted < self.bound and time.monotonic() < self._deadline
 
-    def _sorted(self, keys: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Ints:
+    def _sort(self, keys: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Ints:
         """The SLOs that the GPU can serve alone, by a key."""
         return self._possible[np.argsort(keys[self._possible], kind="stable")]
 
@@ -104,7 +91,7 @@ class AdmissionSearch:
         """Insert SLOs in a few sequences: those that the bus would serve once, by deadline, and by load."""
         cases, possible = self._cases, self._possible
         once = possible[most_once(cases.transfer[possible], cases.due[possible], self._p.sporadic)]
-        by_due = self._sorted(cases.due)
+        by_due = self._sort(cases.due)
         for sequence in (np.concatenate([by_due[np.isin(by_due, once)], by_due]), by_due, self._ranked):
             self._construct(sequence)
 
@@ -127,8 +114,8 @@ class AdmissionSearch:
         found = demand_bound(self._p, self._cases, self._deadline - time.monotonic())
         if found is None:
             return
-        self.bound = max(self.admitted, min(self.bound, floor(found.bound * LOOSE + 1e-6)))
-        self._ranked, self._favoured = self._sorted(-found.gain), found.batch
+        self.bound = max(self.admitted, min(self.bound, floor(found.bound * LOOSE_LIMIT + 1e-6)))
+        self._ranked, self._favoured = self._sort(-found.gain), found.batch
         self._construct(self._ranked)
 
     def _bound_by_whole_demand(self) -> None:
@@ -143,9 +130,9 @@ class AdmissionSearch:
         trial, unchanged = empty_layout(self._p), 0
         while unchanged < patience and self._goes_on():
             now = improve(
-                self._p, self._layout, trial, self._ranked, self._favoured, self._rng, ROUNDS, self.bound
+                self._p, self._layout, trial, self._ranked, self._favoured, self._rng, CLOCK_ROUNDS, self.bound
             )  # fmt: skip
-            unchanged = 0 if self._keep(now, trial) else unchanged + ROUNDS
+            unchanged = 0 if self._keep(now, trial) else unchanged + CLOCK_ROUNDS
             if self._progress is not None:
                 self._progress(self.admitted, self.bound)
 
@@ -153,7 +140,7 @@ class AdmissionSearch:
         """Search all plans for one that admits one more, until there is none."""
         complete = CompleteSearch(self._p, self._cases, self._deadline)
         while self._goes_on():
-            size = max(self.admitted + 1, self._wanted)
+            size = self.admitted + 1
             found = complete.admits(size)
             if found is not None:
                 self._keep(size, found)

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from placer.gpu.bus import in_time
-from placer.gpu.compiled import NEAR, compiled
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.latency import violations
 from placer.gpu.plan import Admitted, LatencySlo, SmShare
+from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Floats, Ints
 
-KEEP = 1.0 + 0.9 * NEAR
+KEPT_LIMIT = 1.0 + 0.9 * NEAR_LIMIT
 """What a time may be of its limit: less than the model allows, so that another order of additions changes nothing."""
 
 
@@ -84,24 +84,24 @@ def empty_layout(problem: Problem) -> SmLayout:
     )  # fmt: skip
 
 
-@compiled
+@compile_kernel
 def least_batch(p, i, kernel):  # type: ignore[no-untyped-def]
     """The smallest batch whose period holds the kernel and pre/post; -1 where the fixed one does not."""
     longest = max(kernel, p.pre_post_us[i])
     if p.pinned[i] > 0:
-        return p.pinned[i] if longest <= p.pinned[i] * p.gap_us[i] * KEEP else -1
+        return p.pinned[i] if longest <= p.pinned[i] * p.gap_us[i] * KEPT_LIMIT else -1
     if longest > 1e15 * p.gap_us[i]:
         return -1
-    return max(1, ceil(longest / (p.gap_us[i] * KEEP)))
+    return max(1, ceil(longest / (p.gap_us[i] * KEPT_LIMIT)))
 
 
-@compiled
+@compile_kernel
 def slack(p, i, batch, kernel):  # type: ignore[no-untyped-def]
     """The time by which the transfer must be finished, us."""
-    return p.latency_us[i] * KEEP - (batch - 1) * p.gap_us[i] - p.pre_post_us[i] - kernel
+    return p.latency_us[i] * KEPT_LIMIT - (batch - 1) * p.gap_us[i] - p.pre_post_us[i] - kernel
 
 
-@compiled
+@compile_kernel
 def sharing(p, i, sm, layout):  # type: ignore[no-untyped-def]
     """The largest penalty of an SLO beside the others on an SM, us."""
     penalty = 0.0
@@ -112,7 +112,7 @@ def sharing(p, i, sm, layout):  # type: ignore[no-untyped-def]
     return penalty
 
 
-@compiled
+@compile_kernel
 def put(p, layout, i, sm, executors):  # type: ignore[no-untyped-def]
     """Add a minibatch."""
     layout.part_sm[i, layout.parts[i]] = sm
@@ -124,7 +124,7 @@ def put(p, layout, i, sm, executors):  # type: ignore[no-untyped-def]
     layout.used[sm] += executors
 
 
-@compiled
+@compile_kernel
 def take(p, layout, i):  # type: ignore[no-untyped-def]
     """Remove an SLO with all its minibatches."""
     for part in range(layout.parts[i]):
@@ -140,7 +140,7 @@ def take(p, layout, i):  # type: ignore[no-untyped-def]
     layout.parts[i] = 0
 
 
-@compiled
+@compile_kernel
 def settle(p, layout, tries):  # type: ignore[no-untyped-def]
     """Derive kernels, batches and transfers of the admitted SLOs, and order them, with as many tries per priority: the
     number of SLOs if all keep their latency, else -1."""
@@ -239,7 +239,7 @@ def problem_of(device: GpuDevice, slos: Sequence[LatencySlo]) -> Problem:
         _floats(nf.kernel_us[0] for nf in nfs),
         _floats(nf.kernel_us[1] for nf in nfs),
         np.array([slo.batch or 0 for slo in slos], dtype=np.int64),
-        np.array([[device.penalty(one, [other]) for other in names] for one in names], dtype=np.float64).reshape(
+        np.array([[device.penalty(nf, [other]) for other in names] for nf in names], dtype=np.float64).reshape(
             len(names), len(names)
         ),
     )

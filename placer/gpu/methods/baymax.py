@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy import admit_greedily, answered
+from placer.gpu.greedy import admit_greedily, time_admission
 from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.registry import MethodSetting, register
 from placer.gpu.tables import SERIAL
@@ -23,4 +23,4 @@ from placer.gpu.tables import SERIAL
 @register("baymax")
 def baymax(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What is admitted when kernels run one after another."""
-    return answered(device, slos, lambda: admit_greedily(device, slos, rule=SERIAL))
+    return time_admission(device, slos, lambda: admit_greedily(device, slos, rule=SERIAL))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy import admit_greedily, answered
+from placer.gpu.greedy import admit_greedily, time_admission
 from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.registry import MethodSetting, register
 from placer.gpu.tables import UNORDERED
@@ -22,4 +22,4 @@ from placer.gpu.tables import UNORDERED
 @register("g-net")
 def g_net(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What is admitted on whole SMs without an order."""
-    return answered(device, slos, lambda: admit_greedily(device, slos, exclusive=True, rule=UNORDERED))
+    return time_admission(device, slos, lambda: admit_greedily(device, slos, exclusive=True, rule=UNORDERED))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy import admit_greedily, answered
+from placer.gpu.greedy import admit_greedily, time_admission
 from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.registry import MethodSetting, register
 
@@ -13,4 +13,4 @@ from placer.gpu.registry import MethodSetting, register
 @register("grus")
 def grus(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What the repaired algorithm admits."""
-    return answered(device, slos, lambda: admit_greedily(device, slos))
+    return time_admission(device, slos, lambda: admit_greedily(device, slos))

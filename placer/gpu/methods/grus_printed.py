@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from placer.gpu.device import GpuDevice
-from placer.gpu.greedy import Placed, answered
+from placer.gpu.greedy import Placed, time_admission
 from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected, SmShare
 from placer.gpu.registry import MethodSetting, register
 
@@ -27,7 +27,7 @@ from placer.gpu.registry import MethodSetting, register
 @register("grus-printed")
 def grus_printed(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What the printed algorithm accepts. The bound is that of the model, and may be below what is accepted."""
-    return answered(device, slos, lambda: _admit(device, slos))
+    return time_admission(device, slos, lambda: _admit(device, slos))
 
 
 @dataclass
@@ -63,7 +63,7 @@ def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
         term.hdr -= max(device.kernel(nf, on.packets) + device.penalty(nf, sms[on.sm].nfs) for on in term.on)  # line 8
         order = i
         for order in range(i, -1, -1):  # lines 9 to 15
-            waits = sum(one.t2 for one in terms[:order])
+            waits = sum(term.t2 for term in terms[:order])
             if term.hdr - term.t2 - waits >= 0 and _no_violations(terms[order : i + 1], term.t2):
                 accepted = True
                 break
@@ -75,10 +75,10 @@ def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
             sms[on.sm].free -= device.executors(on.packets)
             sms[on.sm].nfs.append(nf)
         term.order = order
-        for one in terms[order + 1 : i + 1]:  # lines 19 to 21
-            one.order += 1
-            one.hdr -= term.t2
-    return _placed(slos, terms)
+        for later_term in terms[order + 1 : i + 1]:  # lines 19 to 21
+            later_term.order += 1
+            later_term.hdr -= term.t2
+    return _collect(slos, terms)
 
 
 def _term(device: GpuDevice, slo: LatencySlo) -> _Term:
@@ -110,11 +110,11 @@ def _longest_stage(device: GpuDevice, term: _Term) -> str:
 
 
 def _no_violations(terms: Sequence[_Term], wait: float) -> bool:
-    return all(one.hdr - wait >= 0 for one in terms)
+    return all(term.hdr - wait >= 0 for term in terms)
 
 
-def _placed(slos: Sequence[LatencySlo], terms: Sequence[_Term]) -> Placed:
+def _collect(slos: Sequence[LatencySlo], terms: Sequence[_Term]) -> Placed:
     by_id = {term.slo.id: term for term in terms}
-    admitted = [Admitted(one.slo, one.batch, one.order, one.on) for one in terms if one.on]
+    admitted = [Admitted(term.slo, term.batch, term.order, term.on) for term in terms if term.on]
     rejected = tuple(Rejected(slo, by_id[slo.id].cause) for slo in slos if not by_id[slo.id].on)
     return tuple(sorted(admitted, key=lambda one: one.order)), rejected

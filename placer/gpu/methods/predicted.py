@@ -15,7 +15,7 @@ from profiles import InputError
 
 
 @register("predicted")
-def predicted(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
+def admit_by_prediction(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
     """What is admitted by models of the server; the bound is that of workers alone.
 
     Raises
@@ -43,7 +43,7 @@ def predicted(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSett
 # longest first; the larger plan counts.
 
 
-TRIED = 4
+TRIED_BATCHES = 4
 """Batches of an SLO that are tried beside others: the fastest, and others evenly over those that are slower."""
 
 Found = tuple[tuple[Admitted, ...], tuple[Rejected, ...]]
@@ -64,15 +64,13 @@ def admit_whole_plans(device: GpuDevice, slos: Sequence[LatencySlo], latencies: 
     ----------
     device
         Its size; its times are not used.
-    latencies
-        Of plans.
     """
     alone = {slo.id: batches_alone(device, slo, latencies) for slo in slos}
     possible = sorted((slo for slo in slos if alone[slo.id]), key=lambda slo: _headroom_us(slo, alone[slo.id]))
     never = tuple(Rejected(slo, _cause_alone(device, slo)) for slo in slos if not alone[slo.id])
-    best = _inserted(device, latencies, possible, alone)
+    best = _insert(device, latencies, possible, alone)
     if best[1]:
-        best = max(best, _inserted(device, latencies, possible[::-1], alone), key=lambda found: len(found[0]))
+        best = max(best, _insert(device, latencies, possible[::-1], alone), key=lambda found: len(found[0]))
     return best[0], (*best[1], *never)
 
 
@@ -102,7 +100,7 @@ def _cause_alone(device: GpuDevice, slo: LatencySlo) -> str:
     return "kernel" if _batches(device, slo) else "batching"
 
 
-def _inserted(
+def _insert(
     device: GpuDevice,
     latencies: PlanLatencies,
     slos: Sequence[LatencySlo],
@@ -130,12 +128,12 @@ class _Search:
         if len(self.plan) >= self.device.workers:
             return "workers"
         fits = False
-        for one in _spread(self.alone[slo.id]):
-            sm = self._sm(one.batch)
+        for alone_latency in _spread(self.alone[slo.id]):
+            sm = self._sm(alone_latency.batch)
             if sm is None:
                 continue
             fits = True
-            wanted = self._with(Admitted(slo, one.batch, 0, (SmShare(sm, one.batch),)))
+            wanted = self._with(Admitted(slo, alone_latency.batch, 0, (SmShare(sm, alone_latency.batch),)))
             found = self.latencies.p99_us(wanted)
             if all(latency <= each.slo.latency_us for latency, each in zip(found, wanted, strict=True)):
                 self.plan = wanted
@@ -150,8 +148,8 @@ class _Search:
     def _sm(self, packets: int) -> int | None:
         """The SM with the most free executors; None where it has no room."""
         used: Counter[int] = Counter()
-        for one in self.plan:
-            used.update({share.sm: self.device.executors(share.packets) for share in one.minibatches})
+        for tenant in self.plan:
+            used.update({share.sm: self.device.executors(share.packets) for share in tenant.minibatches})
         sm = min(range(self.device.sms), key=lambda at: (used[at], at))
         fits = used[sm] + self.device.executors(packets) <= self.device.executors_per_sm
         return sm if fits else None
@@ -159,6 +157,6 @@ class _Search:
 
 def _spread(alone: Sequence[AloneLatency]) -> list[AloneLatency]:
     """The fastest batch, then others evenly over the list."""
-    step = max((len(alone) - 1) / (TRIED - 1), 1.0)
-    places = sorted({round(step * at) for at in range(TRIED) if round(step * at) < len(alone)})
+    step = max((len(alone) - 1) / (TRIED_BATCHES - 1), 1.0)
+    places = sorted({round(step * at) for at in range(TRIED_BATCHES) if round(step * at) < len(alone)})
     return [alone[at] for at in places]

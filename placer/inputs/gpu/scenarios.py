@@ -11,7 +11,7 @@ from profiler.protocol.request_checks import gpu_refusals
 from profiles import ATTRIBUTES, Fault, GpuSettings, InputError, Minibatch, PacedWorkload, TrafficProfile, Workload
 from profiles.faults import suggestion
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 if TYPE_CHECKING:
     from predictor.gpu.models import GpuModels
@@ -78,7 +78,7 @@ def read_gpu_scenarios(models: GpuModels, path: Path, *, extrapolate: bool = Fal
             scenario = _GpuScenarioLine.model_validate_json(line)
         except ValidationError as error:
             faults += [
-                Fault(str(path), number, ".".join(map(str, wrong["loc"])) or None, worded(wrong))
+                Fault(str(path), number, ".".join(map(str, wrong["loc"])) or None, word_fault(wrong))
                 for wrong in error.errors()
             ]
             continue

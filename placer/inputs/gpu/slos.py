@@ -16,10 +16,10 @@ from placer.gpu.device import Arbitration, GpuDevice, GpuNf
 from placer.gpu.plan import LatencySlo
 from profiles import Fault, InputError
 from profiles.faults import suggestion
-from profiles.files.json import Place, fault_at, lines_of, parsed_json
+from profiles.files.json import Place, fault_at, lines_of, parse_json
 from profiles.files.lines import LineLimit, open_lines
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 MOST_SLOS = 1_000_000
 MOST_FAULTS = 10_000
@@ -116,7 +116,7 @@ class _Reading:
         if len(self.faults) >= MOST_FAULTS:
             raise InputError(self.faults)
         try:
-            content = parsed_json(line.strip(), self.file, number)
+            content = parse_json(line.strip(), self.file, number)
         except InputError as error:
             self.faults += error.faults
             return None
@@ -146,7 +146,7 @@ def _find(error: ValidationError, keys: Iterable[str]) -> Iterator[tuple[Place, 
     for fault in error.errors(include_url=False):
         place: Place = fault["loc"]
         unknown = fault["type"] == "extra_forbidden" and len(place) == 1
-        yield place, worded(fault), suggestion(str(place[0]), known) if unknown else None
+        yield place, word_fault(fault), suggestion(str(place[0]), known) if unknown else None
 
 
 def read_device(path: Path) -> GpuDevice:
@@ -160,7 +160,7 @@ def read_device(path: Path) -> GpuDevice:
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise InputError.of(str(path), "is empty", hint=f"an object with {', '.join(_Device.model_fields)}")
-    return device_of(parsed_json(text, str(path)), str(path), lines_of(text))
+    return device_of(parse_json(text, str(path)), str(path), lines_of(text))
 
 
 def device_of(content: Any, file: str, lines: dict[Place, int] | None = None) -> GpuDevice:

@@ -32,13 +32,10 @@ from placer.optimal.program import exact_cost
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 
-NAME = "planned"
-RISKS = (0.3, 0.15, 0.07, 0.03, 0.012, 0.005)
-MOMENTS = 3
-"""Fullest moments that the bound is of."""
-SHARE = 0.4
-"""Share of the time that is left for the plan of one risk."""
-
+STRATEGY_NAME = "planned"
+TRIED_RISKS = (0.3, 0.15, 0.07, 0.03, 0.012, 0.005)
+FULLEST_MOMENTS = 3
+RISK_TIME_SHARE = 0.4
 Planner = Callable[[Sequence[Tenant], float, float], StaticPlanner | None]
 
 
@@ -66,8 +63,8 @@ def plan_by_risks(
     if over and all(arrival.nic is None for arrival in arrivals):
         plan, expected = mend(plan, catalogue, predictor, budget)
         kept_back = reserve_pct(expected)
-    within = _bound(plan, kept_back, arrivals, catalogue, planner, deadline)
-    return replace(plan, strategy=NAME, within=within, seconds=time.perf_counter() - began)
+    within = _find_bound(plan, kept_back, arrivals, catalogue, planner, deadline)
+    return replace(plan, strategy=STRATEGY_NAME, within=within, seconds=time.perf_counter() - began)
 
 
 def _plans(
@@ -76,24 +73,21 @@ def _plans(
     """The plans to choose from, and of each whether later ones are more careful and cost more."""
     yield ContentionAware(catalogue, predictor).place(arrivals, progress), False
     kinds = catalogue.kinds
-    for risk in RISKS if catalogue.risk is None else (catalogue.risk,):
+    for risk in TRIED_RISKS if catalogue.risk is None else (catalogue.risk,):
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             return
         oracles = replace(catalogue, risk=risk, budget_pct=None).oracles(predictor)
-        base = fullest_moment(arrivals, kinds, oracles, seconds=SHARE * remaining, solver="cp-sat", departure_safe=True)
+        base = fullest_moment(
+            arrivals, kinds, oracles, seconds=RISK_TIME_SHARE * remaining, solver="cp-sat", departure_safe=True
+        )
         placements = plan_over_time(arrivals, kinds, oracles, base, deadline=deadline)
         if placements is not None:
-            yield Plan(NAME, predictor, tuple(placements), 0.0, risk=catalogue.risk), True
+            yield Plan(STRATEGY_NAME, predictor, tuple(placements), 0.0, risk=catalogue.risk), True
 
 
-def _bound(
-    plan: Plan,
-    kept_back: float,
-    arrivals: Sequence[Arrival],
-    catalogue: Catalogue,
-    planner: Planner,
-    deadline: float,
+def _find_bound(
+    plan: Plan, kept_back: float, arrivals: Sequence[Arrival], catalogue: Catalogue, planner: Planner, deadline: float
 ) -> Within:
     """The bound of the fullest moments on plans that place the same arrivals; NICs that already run are in all of them.
 
@@ -105,7 +99,7 @@ def _bound(
     moments = peaks(placed, kinds)
     cost = float(exact_peak_cost(plan, kinds))
     bound, examined = float(sum((exact_cost(nic.kind) for nic in running_nics(placed, kinds)), start=Fraction(0))), 0
-    for moment in moments[:MOMENTS]:
+    for moment in moments[:FULLEST_MOMENTS]:
         present = [placed[index] for index in present_at(placed, moment)]
         tenants = [arrival.tenant for arrival in present]
         bound = max(bound, cores_bound(tenants, kinds))

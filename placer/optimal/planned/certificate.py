@@ -19,16 +19,16 @@ from placer.model.fleet import NicKind
 from placer.model.plan import BudgetProof, Plan
 from placer.optimal.bounded_plan import exact_peak_cost
 from placer.optimal.certificate import (
-    VERSION,
+    CERTIFICATE_VERSION,
     class_entry,
     kind_entry,
     nic_entries,
     possible_cost,
-    rounded,
+    round_price,
     tenant_entry,
 )
 
-SLACK = Fraction(1, 10**6)
+WORTH_SLACK = Fraction(1, 10**6)
 """The share by which tenants may be worth more than their NIC, since probabilities are computed again."""
 
 
@@ -45,16 +45,16 @@ def certificate(arrivals: Sequence[Arrival], catalogue: Catalogue, plan: Plan) -
     proof = within.proof
     expected = expected_violations(plan, catalogue, plan.predictor or "")
     left_out = [placement.arrival.id for placement in plan.placements if placement.nic is None]
-    prices = {arrival.id: rounded(proof.of_tenants[arrival.id], floor) for arrival in arrivals}
-    of_kinds = [rounded(price, ceil) for price in proof.of_kinds]
-    of_violations = rounded(proof.of_violations, ceil)
+    prices = {arrival.id: round_price(proof.of_tenants[arrival.id], floor) for arrival in arrivals}
+    of_kinds = [round_price(price, ceil) for price in proof.of_kinds]
+    of_violations = round_price(proof.of_violations, ceil)
     lowest = _by_class(arrivals, prices)
     each = [lowest[_key(arrival)] for arrival in arrivals]
     share = Fraction(1) if catalogue.budget_pct is None else Fraction(repr(float(catalogue.budget_pct))) / 100
     worth = [price - of_violations * share for price in each]
-    proven = _proven(worth, of_kinds, len(left_out), catalogue.kinds, proof)
+    proven = _prove_bound(worth, of_kinds, len(left_out), catalogue.kinds, proof)
     return {
-        "certificate": VERSION,
+        "certificate": CERTIFICATE_VERSION,
         "of": plan.strategy,
         "predictor": plan.predictor,
         "budget_pct": catalogue.budget_pct,
@@ -92,12 +92,12 @@ def _by_class(arrivals: Sequence[Arrival], prices: Mapping[str, Fraction]) -> di
     return lowest
 
 
-def _proven(
+def _prove_bound(
     worth: Sequence[Fraction], of_kinds: Sequence[Fraction], left_out: int, kinds: Sequence[NicKind], proof: BudgetProof
 ) -> Fraction:
     """What the prices prove: what all tenants are worth without their share of the budget, less the highest of tenants
     left out, less limited NICs."""
     highest = sorted(worth, reverse=True)[:left_out]
-    total = sum(worth, start=Fraction(0)) - sum((max(one, Fraction(0)) for one in highest), start=Fraction(0))
-    total = total if proof.over_cores else total / (1 + SLACK)
+    total = sum(worth, start=Fraction(0)) - sum((max(price, Fraction(0)) for price in highest), start=Fraction(0))
+    total = total if proof.over_cores else total / (1 + WORTH_SLACK)
     return total - sum(price * (kind.count or 0) for price, kind in zip(of_kinds, kinds, strict=True))

@@ -22,7 +22,7 @@ from predictor import Predictor
 from profiles import CoLocation
 from profiles.arrays import Floats, Ints
 
-LIKELIEST = 0.5
+LIKELIEST_VIOLATION = 0.5
 """No tenant is placed where it more likely violates its SLA than not, whatever the budget."""
 
 Usable = Callable[[int, CoLocation], bool]
@@ -33,14 +33,9 @@ Usable = Callable[[int, CoLocation], bool]
 class Classes:
     """Tenants by workload and requirement.
 
-    Parameters
-    ----------
-    groups
-        Tenants of one workload each, the least demanding first.
-    first
-        Per group, the number of the first tenant of each class, ascending, shape (classes,).
-    arrived
-        Per group, the place of each tenant in the order of arrival.
+    `groups`: tenants of one workload each, the least demanding first. `first`: per group, the number of the first
+    tenant of each class, ascending, shape (classes,). `arrived`: per group, the place of each tenant in the order of
+    arrival.
     """
 
     groups: tuple[TenantGroup, ...]
@@ -81,19 +76,11 @@ def _first_of_classes(group: TenantGroup) -> Ints:
 class Chances:
     """The table of chances.
 
-    Parameters
-    ----------
-    classes
-        Whose chances they are.
-    members
-        Each co-location as numbers of groups, ascending; every part of one is among them, on the same kind.
-    kind
-        The number of the kind of NIC of each co-location.
-    of_group
-        Per group: the co-locations that it is in, how many of it are in each, and the chance that a tenant of each
-        class falls short there, shapes (cases,), (cases,) and (cases, classes); infinite where no tenant is placed.
-    gaps
-        Per group, the logarithm of what each class requires in each case, over the median prediction.
+    `members`: each co-location as numbers of groups, ascending; every part of one is among them, on the same kind.
+    `kind`: the number of the kind of NIC of each co-location. `of_group`: per group: the co-locations that it is in,
+    how many of it are in each, and the chance that a tenant of each class falls short there, shapes (cases,), (cases,)
+    and (cases, classes); infinite where no tenant is placed. `gaps`: per group, the logarithm of what each class
+    requires in each case, over the median prediction.
     """
 
     classes: Classes
@@ -112,7 +99,7 @@ def chances_of(
 ) -> Chances:
     """The table of these co-locations, listed by the number of their kind of NIC; no tenant is placed in others than
     `usable` ones, if that is given."""
-    members = tuple(one for of_kind in co_locations for one in of_kind)
+    members = tuple(co_location for of_kind in co_locations for co_location in of_kind)
     kind = np.repeat(np.arange(len(co_locations)), [len(of_kind) for of_kind in co_locations])
     rows: list[list[Floats]] = [[] for _ in classes.groups]
     gaps: list[list[Floats]] = [[] for _ in classes.groups]
@@ -129,7 +116,7 @@ def chances_of(
                 gaps[group].append(gap)
         start += len(of_kind)
     of_group = []
-    most = LIKELIEST if catalogue.budget_pct is not None else catalogue.risk or LIKELIEST
+    most = LIKELIEST_VIOLATION if catalogue.budget_pct is not None else catalogue.risk or LIKELIEST_VIOLATION
     for group, first in enumerate(classes.first):
         cases = np.array(where[group], dtype=np.int64).reshape(-1, 2)
         table = np.array(rows[group], dtype=np.float64).reshape(len(cases), len(first))
@@ -167,7 +154,7 @@ def _short_on(
     ]
     for risk in risks:
         needs = [
-            _required(group, first, kind, catalogue.least_kpps(kind, group.workload, risk))
+            _find_required(group, first, kind, catalogue.least_kpps(kind, group.workload, risk))
             for group, first in zip(groups, classes.first, strict=True)
         ]
         answers = by.shortfalls(plain, [[needs[group] for group in co_location] for co_location in co_locations])
@@ -182,7 +169,7 @@ def _short_on(
     return found
 
 
-def _required(group: TenantGroup, first: Ints, kind: int, least: float) -> Floats:
+def _find_required(group: TenantGroup, first: Ints, kind: int, least: float) -> Floats:
     """What the tenants of each class require on a kind (kpps), infinite where it cannot run them."""
     required = group.required[kind]
     return np.full(len(first), np.inf) if required is None else np.maximum(required[first], least)

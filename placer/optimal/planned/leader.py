@@ -13,7 +13,7 @@ ColumnWorker data: a price for every class, for a NIC of every kind, and for an 
 ColumnWorker formulation: in every co-location each place takes the class whose price, less the price of its chance of a
 violation there, is highest. All co-locations of the table are looked at, so the answer is exact.
 
-Stopping rule: no column is worth more than it costs, or the bound is within `NEAR` of the leader.
+Stopping rule: no column is worth more than it costs, or the bound is within `NEAR_BOUND` of the leader.
 
 Prices swing from round to round where columns are few, so the worker is asked at prices between the best so far and the
 leader's (Wentges, 1997). Prices at which no column is worth more than it costs prove a bound; others are lowered until
@@ -42,30 +42,30 @@ from placer.model.fleet import NicKind
 from placer.optimal.planned.chances import Chances
 from profiles.arrays import Floats, Ints
 
-LEVELS = (6, 24, 160)
+PROGRAM_LEVELS = (6, 24, 160)
 """Classes per workload of the programs that are solved one after the other: prices of one are where the next begins."""
-NEAR = 0.01
+NEAR_BOUND = 0.01
 """A bound this share of a NIC below the leader ends the search for columns."""
-STEADY = 0.7
+STEADY_SHARE = 0.7
 """The share of the best prices in those at which the worker is asked."""
-WORTHY = 0.98
+WORTHY_SHARE = 0.98
 """Columns worth at least this share of their cost at the prices of the program before begin the next one."""
 AT_ONCE = 80
 """Columns that are added in a round at most."""
-HIGH = 1_000.0
+LEFT_OUT_COST = 1_000.0
 """Cost of a tenant that is left out, in units of the most expensive NIC. With more tenants than that it is more,
 so that no plan costs as much."""
-OVER = 3.0
+EXCESS_COST = 3.0
 """Cost of an expected violation beyond the budget, in units of the most expensive NIC."""
-LIKELY = 0.15
+LIKELY_SHORTFALL = 0.15
 """Between two looks at all co-locations, those are looked at that fall short of their cost by this share at most."""
-IMPROVES = 1e-7
-WHOLE = 1e-6
-ROUNDS = 4
+IMPROVEMENT_TOLERANCE = 1e-7
+WHOLE_TOLERANCE = 1e-6
+MAX_PROGRAMS = 4
 """Programs that are solved between two roundings, at most."""
-MOSTLY = 0.75
+ROUND_UP_ABOVE = 0.75
 """Diving rounds up every fraction above this."""
-TENTH = 0.1
+ROUND_UP_SHARE = 0.1
 """Where there is none, it rounds up the largest, up to this share of all NICs that are still open."""
 
 
@@ -80,14 +80,8 @@ class NicColumn(NamedTuple):
 class ClassPrices:
     """What proves a bound.
 
-    Parameters
-    ----------
-    of_classes
-        Per group, of a tenant of each class, shape (classes,).
-    of_kinds
-        Of a NIC of each limited kind, beyond its cost; not negative.
-    of_violations
-        Of an expected violation; not negative.
+    `of_classes`: per group, of a tenant of each class, shape (classes,). `of_kinds`: of a NIC of each limited kind,
+    beyond its cost; not negative. `of_violations`: of an expected violation; not negative.
     """
 
     of_classes: tuple[Floats, ...]
@@ -99,12 +93,8 @@ class ClassPrices:
 class ClassRows:
     """Which classes are rows: all, or per group some that stand for the less demanding ones before them.
 
-    Parameters
-    ----------
-    classes
-        Per group the class whose requirement each row has, ascending.
-    counts
-        Per group the tenants of each row.
+    `classes`: per group the class whose requirement each row has, ascending. `counts`: per group the tenants of each
+    row.
     """
 
     classes: tuple[Ints, ...]
@@ -151,14 +141,8 @@ def _sums(counts: Ints, starts: Ints) -> Ints:
 class ColumnWorker:
     """The best column of every co-location at given prices.
 
-    Parameters
-    ----------
-    chances
-        The table.
-    rows
-        The classes that columns are made of.
-    among
-        The co-locations that are looked at; all for None. Of others the worth has no meaning.
+    `rows`: the classes that columns are made of. `among`: the co-locations that are looked at; all for None. Of others
+    the worth has no meaning.
     """
 
     def __init__(self, chances: Chances, rows: ClassRows, among: Ints | None = None) -> None:
@@ -237,18 +221,8 @@ class Relaxed:
 class Leader:
     """The program over the columns that are known, and the search for more.
 
-    Parameters
-    ----------
-    chances
-        The table.
-    rows
-        The classes that are rows.
-    kinds
-        The kinds of NIC.
-    allowed
-        Violations that may be expected where all tenants are placed.
-    share
-        By how much fewer per tenant that is left out.
+    `allowed`: violations that may be expected where all tenants are placed. `share`: by how much fewer per tenant that
+    is left out.
     """
 
     def __init__(
@@ -263,7 +237,7 @@ class Leader:
         self.needed = np.concatenate([*rows.counts, np.zeros(0, dtype=np.int64)]).astype(np.float64)
         self.limits = np.array([np.inf if kind.count is None else float(kind.count) for kind in kinds])
         self.unit = max((kind.cost for kind in kinds), default=1.0) or 1.0
-        self.high = max(HIGH, float(self.needed.sum()) + 1.0) * self.unit
+        self.high = max(LEFT_OUT_COST, float(self.needed.sum()) + 1.0) * self.unit
         self.allowed, self.share = allowed, share
         self._kind = chances.kind
         self.columns: list[NicColumn] = []
@@ -287,7 +261,7 @@ class Leader:
         }
         self._budget = solver.Constraint(-infinite, float(self.allowed))
         self._over = solver.NumVar(0.0, infinite, "")
-        self._objective.SetCoefficient(self._over, OVER * self.unit)
+        self._objective.SetCoefficient(self._over, EXCESS_COST * self.unit)
         self._budget.SetCoefficient(self._over, -1.0)
         self._left_out = []
         for count, served in zip(self.needed.tolist(), self._served, strict=True):
@@ -340,7 +314,7 @@ class Leader:
         """Add the columns that are worth more than a share `above` of their cost; how many are new, and all worths."""
         answer = self._worker(prices)
         cost = np.array([kind.cost for kind in self.kinds])[self._kind]
-        likely = np.flatnonzero(answer[0] > (1.0 - LIKELY) * cost)
+        likely = np.flatnonzero(answer[0] > (1.0 - LIKELY_SHORTFALL) * cost)
         self._likely = ColumnWorker(self._chances, self.rows, likely)
         return self._add_worthy(self._worker, answer, cost, above, most), answer[0]
 
@@ -356,7 +330,7 @@ class Leader:
     ) -> int:
         worth, risk, chosen = answer
         gain = worth - above * cost
-        wanted = np.flatnonzero(gain > IMPROVES)
+        wanted = np.flatnonzero(gain > IMPROVEMENT_TOLERANCE)
         wanted = wanted[np.argsort(-(worth - cost)[wanted], kind="stable")][:most]
         return sum(self.add(worker.column(at, chosen), risk[at]) for at in wanted.tolist())
 
@@ -384,7 +358,7 @@ class Leader:
             for start, end in zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)
         )
 
-    def _proven(self, prices: ClassPrices, worth: Floats) -> tuple[float, ClassPrices]:
+    def _prove_bound(self, prices: ClassPrices, worth: Floats) -> tuple[float, ClassPrices]:
         """The bound of these prices, lowered until no column is worth more than it costs, and the lowered prices."""
         cost = np.array([kind.cost for kind in self.kinds])[self._kind]
         # of a NIC the price is part of the worth, so lowering all prices lowers that alike
@@ -393,7 +367,9 @@ class Leader:
             np.minimum(share * price, self.high + share * prices.of_violations * self.share)
             for price in prices.of_classes
         )
-        lowered = ClassPrices(of_classes, share * prices.of_kinds, min(share * prices.of_violations, OVER * self.unit))
+        lowered = ClassPrices(
+            of_classes, share * prices.of_kinds, min(share * prices.of_violations, EXCESS_COST * self.unit)
+        )
         every = np.concatenate([*lowered.of_classes, np.zeros(0)])
         bound = float(every @ self.needed) - lowered.of_violations * self.allowed
         finite = np.isfinite(self.limits)
@@ -408,50 +384,47 @@ class Leader:
         if start is not None:
             for factor in (0.5, 1.0, 2.0):
                 prices = ClassPrices(start.of_classes, start.of_kinds, factor * start.of_violations)
-                _, worth = self._price(prices, WORTHY, len(self._kind))
+                _, worth = self._price(prices, WORTHY_SHARE, len(self._kind))
                 if factor == 1.0:
-                    best, proof = self._proven(prices, worth)
+                    best, proof = self._prove_bound(prices, worth)
         while True:
             own = self._solve()
             if own is None:
                 return Relaxed(np.inf, best, proof)
-            steady = STEADY if best > 0.9 * self.cost else 0.0
+            steady = STEADY_SHARE if best > 0.9 * self.cost else 0.0
             fresh = self._price_likely(_between(proof, own, steady))
             while not fresh:
                 prices = _between(proof, own, steady)
                 added, worth = self._price(prices, 1.0, AT_ONCE)
-                bound, lowered = self._proven(prices, worth)
+                bound, lowered = self._prove_bound(prices, worth)
                 if bound > best:
                     best, proof = bound, lowered
                 fresh += added
                 if steady == 0.0 or best >= self.cost - near:
                     break
-                steady = max(steady - STEADY / 2, 0.0)
+                steady = max(steady - STEADY_SHARE / 2, 0.0)
             if not fresh or best >= self.cost - near or time.process_time() >= deadline:
                 return Relaxed(self.cost, best, proof)
 
-    def unfix(self) -> None:
-        """Forget what diving has rounded."""
+    def dive(self, deadline: float) -> Ints | None:
+        """How often each column is taken, whole; None where time is too short."""
+        # forget what diving has rounded
         for at in np.flatnonzero(self._lower).tolist():
             self._variables[at].SetLb(0.0)
             self._lower[at] = 0.0
-
-    def dive(self, deadline: float) -> Ints | None:
-        """How often each column is taken, whole; None where time is too short."""
-        self.unfix()
         while True:
-            for again in range(ROUNDS):
+            for again in range(MAX_PROGRAMS):
                 own = self._solve()
                 if own is None:
                     return None
                 # columns that are added make what was solved unreadable, so the last round adds none
                 values = np.array([variable.solution_value() for variable in self._variables])
-                if again == ROUNDS - 1 or not self._price_likely(own):
+                if again == MAX_PROGRAMS - 1 or not self._price_likely(own):
                     break
             values = np.pad(values, (0, len(self._variables) - len(values)))
-            whole = np.floor(values + WHOLE)
+            whole = np.floor(values + WHOLE_TOLERANCE)
             fraction = values - whole
-            if fraction.max(initial=0.0) <= WHOLE or time.process_time() >= deadline:
+            if fraction.max(initial=0.0) <= WHOLE_TOLERANCE or time.process_time() >= deadline:
                 return whole.astype(np.int64)
             self._round_up(whole, fraction)
 
@@ -459,10 +432,10 @@ class Leader:
         lower = np.array(self._lower[: len(whole)])
         target = np.maximum(whole, lower)
         if not np.any(target > lower):
-            chosen = np.flatnonzero(fraction > MOSTLY)
+            chosen = np.flatnonzero(fraction > ROUND_UP_ABOVE)
             if not len(chosen):
                 order = np.argsort(-fraction, kind="stable")
-                few = max(int(TENTH * fraction.sum()), 1)
+                few = max(int(ROUND_UP_SHARE * fraction.sum()), 1)
                 chosen = order[:few]
             target[chosen] += 1.0
         for at in np.flatnonzero(target > lower).tolist():

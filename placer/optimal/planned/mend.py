@@ -13,7 +13,7 @@ from placer.evaluate.expected_violations import ExpectedViolations, expect_viola
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
-from placer.optimal.planned.chances import LIKELIEST
+from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from placer.optimal.planned.reserve import reserve_pct
 
 
@@ -29,7 +29,7 @@ def mend(plan: Plan, catalogue: Catalogue, predictor: str, budget_pct: float) ->
         expected = expect_violations_of(worst, len(plan.placed))
         doubtful = sorted(worst, key=lambda identity: (-worst[identity][0], identity))
         kept = expected.mean_pct + reserve_pct(expected) <= budget_pct + 1e-9
-        if not doubtful or (kept and worst[doubtful[0]][0] <= LIKELIEST):
+        if not doubtful or (kept and worst[doubtful[0]][0] <= LIKELIEST_VIOLATION):
             return plan, expected
         for identity in doubtful[: 1 + rounds**2 // 8]:
             plan = _move(plan, identity, catalogue, again=identity in moved)
@@ -47,13 +47,13 @@ def _move(plan: Plan, identity: str, catalogue: Catalogue, *, again: bool) -> Pl
 
     for kind in sorted(catalogue.kinds, key=lambda kind: kind.cost) if not again else ():
         if kind.hosts(arrival.workload):
-            larger = instead(Placement(arrival, _unused(plan, kind), kind))
+            larger = instead(Placement(arrival, _find_unused_nic(plan, kind), kind))
             if kind.count is None or peak_nics(larger, kind) <= kind.count:
                 return larger
     return instead(Placement(arrival))
 
 
-def _unused(plan: Plan, kind: NicKind) -> str:
+def _find_unused_nic(plan: Plan, kind: NicKind) -> str:
     """The name of a NIC of this kind that the plan does not use."""
     used = {placement.nic for placement in plan.placements}
     numbered = (f"nic-{number}" for number in range(1, len(used) + 2))

@@ -10,19 +10,19 @@ is (sum q)^3 / sum q^2 - (sum q)^2, added up over cases (`ExpectedViolations.rep
 Errors are selected: of thousands of co-locations a plan uses those that look best, and of these some only look so (the
 optimizer's curse: Smith & Winkler, Management Science 52(3), 2006, https://doi.org/10.1287/mnsc.1050.0451). An error
 model that holds on average of all co-locations expects too little of these. The assumption is that it does so in
-proportion; `SELECTED` was measured on testbeds (docs/models.md).
+proportion; `SELECTED_RESERVE` was measured on testbeds (docs/models.md).
 """
 
 from __future__ import annotations
 
 from placer.evaluate.expected_violations import ExpectedViolations
 
-SELECTED = 0.5
+SELECTED_RESERVE = 0.5
 """Violations by selection, per expected one."""
-REPEATED = 0.7
+REPEATED_RESERVE = 0.7
 """Standard deviations of the violations that are kept back."""
 
 
 def reserve_pct(expected: ExpectedViolations) -> float:
     """What is kept back, per 100 instances placed."""
-    return SELECTED * expected.mean_pct + REPEATED * expected.repeated_pct
+    return SELECTED_RESERVE * expected.mean_pct + REPEATED_RESERVE * expected.repeated_pct

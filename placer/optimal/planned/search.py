@@ -15,26 +15,25 @@ import numpy as np
 from numba import njit
 
 from placer.optimal.planned.chances import Chances
-from predictor.regression.compiled import Kernel, cached, exponential
+from predictor.regression.compiled import Kernel, cache_kernel, exponential
 from profiles.arrays import Bools, Floats, Ints
 
-NONE = -1
-NOTHING = 0.0005
+NO_TENANT = -1
+LEAST_CHANCE = 0.0005
 """A chance that is lower by this is not."""
-FAR, FARTHEST = 40.0, 40.0
+SHORTFALL_COST, MAX_SHORTFALL_COST = 40.0, 40.0
 """Violations that a tenant counts besides, per unit of the logarithm by which it is short, and at most."""
-COOLED = 0.004
+LAST_TEMPERATURE = 0.004
 """The last temperature, in violations."""
-FOCUSED, DRAWN = 0.9, 8
+FOCUSED_SHARE, DRAWN_TENANTS = 0.9, 8
 """The share of moves that take the tenant of so many whose NIC has most violations; others take any."""
-EVERY = 1_000
+STEPS_PER_TEMPERATURE = 1_000
 """Steps between two temperatures of the faster search."""
-UPHILL = np.round(-np.log((np.arange(4_096) + 0.5) / 4_096), 9)
+UPHILL_DRAWS = np.round(-np.log((np.arange(4_096) + 0.5) / 4_096), 9)
 """Draws of how much worse a move may be, in temperatures: an exponential distribution, alike on all machines."""
-TOGETHER = 16
+MAX_TENANTS_OF_TWO = 16
 """Tenants of two NICs, at most, between which one is moved."""
-TOUCHED = 4 * TOGETHER
-"""Cases that a move can touch."""
+MAX_TOUCHED_CASES = 4 * MAX_TENANTS_OF_TWO
 
 
 class Movers(NamedTuple):
@@ -47,18 +46,11 @@ class Movers(NamedTuple):
 class Graph(NamedTuple):
     """How co-locations change by a tenant, in arrays.
 
-    Parameters
-    ----------
-    larger, smaller
-        The co-location with one more, or one less, of each group; -1 for none, shape (co-locations, groups).
-    case
-        The row of `chance` of each group in each co-location; -1 for none, same shape.
-    chance
-        What a tenant of each class counts in each case, shape (cases, classes).
-    empty
-        Per kind, the number of the co-location of an empty NIC.
-    eases
-        Whether a part of each co-location, which a NIC has on the way to it, is worse for some tenant.
+    `larger`, `smaller`: the co-location with one more, or one less, of each group; -1 for none, shape (co-locations,
+    groups). `case`: the row of `chance` of each group in each co-location; -1 for none, same shape. `chance`: what a
+    tenant of each class counts in each case, shape (cases, classes). `empty`: per kind, the number of the co-location
+    of an empty NIC. `eases`: whether a part of each co-location, which a NIC has on the way to it, is worse for some
+    tenant.
     """
 
     larger: Ints
@@ -70,22 +62,22 @@ class Graph(NamedTuple):
 
 
 def _compile(kernel: Kernel) -> Kernel:
-    return cached(njit(error_model="numpy")(kernel), (Path(__file__).parent,))
+    return cache_kernel(njit(error_model="numpy")(kernel), (Path(__file__).parent,))
 
 
 @_compile
-def eased(smaller, case, chance, by_size):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+def find_easing(smaller, case, chance, by_size):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Whether some chance in each co-location is below that in a part of it; of `by_size`, the smaller are first."""
     groups = smaller.shape[1]
     worst, found = chance.copy(), np.zeros(len(smaller), dtype=np.bool_)
     for at in by_size:
         for group in range(groups):
             here = case[at, group]
-            for gone in range(groups if here != NONE else 0):
-                part = case[smaller[at, gone], group] if smaller[at, gone] != NONE else NONE
-                for of_class in range(chance.shape[1] if part != NONE else 0):
+            for gone in range(groups if here != NO_TENANT else 0):
+                part = case[smaller[at, gone], group] if smaller[at, gone] != NO_TENANT else NO_TENANT
+                for of_class in range(chance.shape[1] if part != NO_TENANT else 0):
                     worst[here, of_class] = max(worst[here, of_class], worst[part, of_class])
-                    found[at] |= worst[here, of_class] > chance[here, of_class] + NOTHING
+                    found[at] |= worst[here, of_class] > chance[here, of_class] + LEAST_CHANCE
     return found
 
 
@@ -99,24 +91,24 @@ def graph_of(chances: Chances, kinds: int, barred: float) -> Graph:
     for kind in range(kinds):
         number[kind, ()] = int(empty[kind])
     groups = len(chances.of_group)
-    larger, smaller, case = (np.full((len(number), groups), NONE, dtype=np.int64) for _ in range(3))
+    larger, smaller, case = (np.full((len(number), groups), NO_TENANT, dtype=np.int64) for _ in range(3))
     for (kind, one), at in number.items():
         for group in dict.fromkeys(one):
             place = one.index(group)
-            part = number.get((kind, one[:place] + one[place + 1 :]), NONE)
+            part = number.get((kind, one[:place] + one[place + 1 :]), NO_TENANT)
             smaller[at, group] = part
-            if part != NONE:
+            if part != NO_TENANT:
                 larger[part, group] = at
     rows = [table for _, _, table in chances.of_group]
     chance = np.zeros((sum(map(len, rows)), max((table.shape[1] for table in rows), default=0)))
     start = 0
     for group, ((cases, _, table), gap) in enumerate(zip(chances.of_group, chances.gaps, strict=True)):
         case[cases, group] = start + np.arange(len(cases))
-        far = barred + np.clip(FAR * gap, 0.0, FARTHEST)
+        far = barred + np.clip(SHORTFALL_COST * gap, 0.0, MAX_SHORTFALL_COST)
         chance[start : start + len(cases), : table.shape[1]] = np.where(np.isfinite(table), table, far)
         start += len(cases)
     by_size = np.argsort([len(one) for _, one in number], kind="stable")
-    return Graph(larger, smaller, case, chance, empty, eased(smaller, case, chance, by_size))
+    return Graph(larger, smaller, case, chance, empty, find_easing(smaller, case, chance, by_size))
 
 
 @_compile
@@ -147,13 +139,13 @@ def tenants_by_nic(nic, nics):  # type: ignore[no-untyped-def]  # pragma: no cov
     """The tenants of each NIC, in order of arrival and padded, and how many there are."""
     count = np.zeros(nics, dtype=np.int64)
     for here in nic:
-        if here != NONE:
+        if here != NO_TENANT:
             count[here] += 1
-    carried = np.full((nics, max(count.max() + 1, TOGETHER + 1)), NONE, dtype=np.int64)
+    carried = np.full((nics, max(count.max() + 1, MAX_TENANTS_OF_TWO + 1)), NO_TENANT, dtype=np.int64)
     count[:] = 0
     for tenant in range(len(nic)):
         here = nic[tenant]
-        if here != NONE:
+        if here != NO_TENANT:
             carried[here, count[here]] = tenant
             count[here] += 1
     return carried, count
@@ -173,9 +165,9 @@ def stay(graph, movers, kind, at, carried, count, out, enters, limit, worst):  #
         at = graph.empty[kind]
     here, place, total = 0, 0, 0.0
     who, chance, case = worst
-    while place < count or enters != NONE:
-        if enters != NONE and (place == count or enters < carried[place]):
-            tenant, enters = enters, NONE
+    while place < count or enters != NO_TENANT:
+        if enters != NO_TENANT and (place == count or enters < carried[place]):
+            tenant, enters = enters, NO_TENANT
         else:
             tenant = carried[place]
             place += 1
@@ -203,7 +195,7 @@ def sum_of(graph, movers, kind, at, carried, count, out, enters, limit, worst): 
     if graph.eases[at]:
         return stay(graph, movers, kind, at, carried, count, out, enters, limit, worst)
     total = 0.0
-    if enters != NONE:
+    if enters != NO_TENANT:
         total += graph.chance[graph.case[at, movers.group[enters]], movers.of_class[enters]]
     for place in range(count):
         tenant = carried[place]
@@ -217,7 +209,11 @@ def sum_of(graph, movers, kind, at, carried, count, out, enters, limit, worst): 
 @_compile
 def room_for_worst():  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """What `stay` writes to."""
-    return np.empty(TOUCHED, dtype=np.int64), np.empty(TOUCHED), np.empty(TOUCHED, dtype=np.int64)
+    return (
+        np.empty(MAX_TOUCHED_CASES, dtype=np.int64),
+        np.empty(MAX_TOUCHED_CASES),
+        np.empty(MAX_TOUCHED_CASES, dtype=np.int64),
+    )
 
 
 @_compile
@@ -245,7 +241,7 @@ def carry(carried, count, nic, source, goal, mover, other):  # type: ignore[no-u
     """Let the move happen."""
     leave(carried[source], count[source], mover)
     count[source] -= 1
-    if other != NONE:
+    if other != NO_TENANT:
         leave(carried[goal], count[goal], other)
         count[goal] -= 1
         join(carried[source], count[source], other)
@@ -260,7 +256,7 @@ def carry(carried, count, nic, source, goal, mover, other):  # type: ignore[no-u
 def propose(graph, movers, at, source, goal, mover, other, after):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the co-locations after a move, or a swap where there is an `other`; whether there is such a move."""
     mine = movers.group[mover]
-    if other == NONE:
+    if other == NO_TENANT:
         after[0], after[1] = graph.smaller[at[source], mine], graph.larger[at[goal], mine]
     elif movers.group[other] == mine:
         after[0], after[1] = at[source], at[goal]
@@ -268,17 +264,17 @@ def propose(graph, movers, at, source, goal, mover, other, after):  # type: igno
             return False
     else:
         after[0], after[1] = graph.smaller[at[source], mine], graph.smaller[at[goal], movers.group[other]]
-        if after[0] != NONE and after[1] != NONE:
+        if after[0] != NO_TENANT and after[1] != NO_TENANT:
             after[0], after[1] = graph.larger[after[0], movers.group[other]], graph.larger[after[1], mine]
-    return after[0] != NONE and after[1] != NONE
+    return after[0] != NO_TENANT and after[1] != NO_TENANT
 
 
 @_compile
 def most_doubtful(nic, sums, draw):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """A tenant, mostly of the NIC with most violations among a few."""
     mover = np.int64(draw.random() * len(nic))
-    if draw.random() < FOCUSED:
-        for _ in range(DRAWN - 1):
+    if draw.random() < FOCUSED_SHARE:
+        for _ in range(DRAWN_TENANTS - 1):
             other = np.int64(draw.random() * len(nic))
             if sums[nic[other]] > sums[nic[mover]]:
                 mover = other
@@ -286,12 +282,12 @@ def most_doubtful(nic, sums, draw):  # type: ignore[no-untyped-def]  # pragma: n
 
 
 @_compile
-def drawn(mover, nic, carried, count, draw):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+def draw_move(mover, nic, carried, count, draw):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The tenant's NIC, another NIC, and a tenant of that one or none; the same NIC twice where that is no move."""
     source, goal = nic[mover], np.int64(draw.random() * len(count))
     place = np.int64(draw.random() * (count[goal] + 1))
-    other = carried[goal, place] if place < count[goal] else NONE
-    if count[source] + count[goal] > TOGETHER:
+    other = carried[goal, place] if place < count[goal] else NO_TENANT
+    if count[source] + count[goal] > MAX_TENANTS_OF_TWO:
         goal = source
     return source, goal, other
 
@@ -321,10 +317,10 @@ def lower_value(graph, movers, kind, nic, at, draw, steps, warm, weights, target
     carried, count = tenants_by_nic(nic, len(at))
     sums, squares = np.zeros(len(graph.chance)), np.zeros(len(graph.chance))
     worst = room_for_worst()
-    touched, before = np.empty(TOUCHED, dtype=np.int64), np.empty((TOUCHED, 2))
+    touched, before = np.empty(MAX_TOUCHED_CASES, dtype=np.int64), np.empty((MAX_TOUCHED_CASES, 2))
     banned, expected, variance = 0, 0.0, 0.0
     for here in range(len(at)):
-        stay(graph, movers, kind[here], at[here], carried[here], count[here], NONE, NONE, np.inf, worst)
+        stay(graph, movers, kind[here], at[here], carried[here], count[here], NO_TENANT, NO_TENANT, np.inf, worst)
         _, change, barred = count_stay(1.0, count[here], worst, sums, squares, touched, before, 0)
         expected, banned = expected + change, banned + barred
     for case in range(len(sums)):
@@ -332,24 +328,24 @@ def lower_value(graph, movers, kind, nic, at, draw, steps, warm, weights, target
     first = value = (1.0 + weights[0]) * expected + weights[1] * np.sqrt(variance)
     best, best_nic = value if banned == 0 else np.inf, nic.copy()
     pair, out, after = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
-    heat, cooling = warm, (COOLED / warm) ** (1.0 / max(steps, 1))
+    heat, cooling = warm, (LAST_TEMPERATURE / warm) ** (1.0 / max(steps, 1))
     for _ in range(steps):
         if best <= target:
             break
         heat *= cooling
         mover = np.int64(draw.random() * len(nic))
-        a, b, other = drawn(mover, nic, carried, count, draw)
+        a, b, other = draw_move(mover, nic, carried, count, draw)
         if a == b or not propose(graph, movers, at, a, b, mover, other, after):
             continue
         pair[0], pair[1], out[0], out[1] = a, b, mover, other
         many, change, barred = 0, 0.0, 0
         for side in range(2):
             here, goes, comes = pair[side], out[side], out[1 - side]
-            stay(graph, movers, kind[here], at[here], carried[here], count[here], NONE, NONE, np.inf, worst)
+            stay(graph, movers, kind[here], at[here], carried[here], count[here], NO_TENANT, NO_TENANT, np.inf, worst)
             many, more, bar = count_stay(-1.0, count[here], worst, sums, squares, touched, before, many)
             change, barred = change + more, barred + bar
             stay(graph, movers, kind[here], after[side], carried[here], count[here], goes, comes, np.inf, worst)
-            number = count[here] - (goes != NONE) + (comes != NONE)
+            number = count[here] - (goes != NO_TENANT) + (comes != NO_TENANT)
             many, more, bar = count_stay(1.0, number, worst, sums, squares, touched, before, many)
             change, barred = change + more, barred + bar
         spread = variance
@@ -377,19 +373,21 @@ def lower_sum(graph, movers, kind, nic, at, draw, steps, warm, target, uphill): 
     carried, count = tenants_by_nic(nic, len(at))
     sums, worst = np.empty(len(at)), room_for_worst()
     for here in range(len(at)):
-        sums[here] = sum_of(graph, movers, kind[here], at[here], carried[here], count[here], NONE, NONE, np.inf, worst)
+        sums[here] = sum_of(
+            graph, movers, kind[here], at[here], carried[here], count[here], NO_TENANT, NO_TENANT, np.inf, worst
+        )
     total = sums.sum()
     best, best_nic = total, nic.copy()
     after = np.empty(2, dtype=np.int64)
-    heat, cooling = warm, (COOLED / warm) ** (EVERY / steps)
+    heat, cooling = warm, (LAST_TEMPERATURE / warm) ** (STEPS_PER_TEMPERATURE / steps)
     for step in range(steps):
         if best <= target:
             break
-        if step % EVERY == 0:
+        if step % STEPS_PER_TEMPERATURE == 0:
             heat *= cooling
             total = sums.sum()  # anew, as rounding adds up
         mover = most_doubtful(nic, sums, draw)
-        a, b, other = drawn(mover, nic, carried, count, draw)
+        a, b, other = draw_move(mover, nic, carried, count, draw)
         if a == b or not propose(graph, movers, at, a, b, mover, other, after):
             continue
         # what the move may cost is drawn first, so that most moves are refused halfway
@@ -412,11 +410,10 @@ def lower_sum(graph, movers, kind, nic, at, draw, steps, warm, target, uphill): 
 
 @_compile
 def co_locations(graph, movers, kind, nic):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    """The co-location of each NIC, -1 where its tenants are none."""
     at = graph.empty[kind]
     for tenant in range(len(nic)):
         here = nic[tenant]
-        if here != NONE and at[here] != NONE:
+        if here != NO_TENANT and at[here] != NO_TENANT:
             at[here] = graph.larger[at[here], movers.group[tenant]]
     return at
 
@@ -428,7 +425,7 @@ def chances_now(graph, movers, kind, nic):  # type: ignore[no-untyped-def]  # pr
     carried, count = tenants_by_nic(nic, len(kind))
     found, worst = np.zeros(len(nic)), room_for_worst()
     for here in range(len(kind)):
-        stay(graph, movers, kind[here], at[here], carried[here], count[here], NONE, NONE, np.inf, worst)
+        stay(graph, movers, kind[here], at[here], carried[here], count[here], NO_TENANT, NO_TENANT, np.inf, worst)
         for present in range(count[here]):
             found[worst[0][present]] = worst[1][present]
     return found
@@ -440,27 +437,29 @@ def add(graph, movers, kind, nic, at, order, most):  # type: ignore[no-untyped-d
     carried, count = tenants_by_nic(nic, len(at))
     sums, worst = np.empty(len(at)), room_for_worst()
     for here in range(len(at)):
-        sums[here] = sum_of(graph, movers, kind[here], at[here], carried[here], count[here], NONE, NONE, np.inf, worst)
+        sums[here] = sum_of(
+            graph, movers, kind[here], at[here], carried[here], count[here], NO_TENANT, NO_TENANT, np.inf, worst
+        )
     for tenant in order:
-        best, where = np.inf, NONE
+        best, where = np.inf, NO_TENANT
         for here in range(len(at)):
             goal = graph.larger[at[here], movers.group[tenant]]
-            if goal == NONE or count[here] >= TOGETHER:
+            if goal == NO_TENANT or count[here] >= MAX_TENANTS_OF_TWO:
                 continue
             limit = best + sums[here]
             more = (
-                stay(graph, movers, kind[here], goal, carried[here], count[here], NONE, tenant, limit, worst)
+                stay(graph, movers, kind[here], goal, carried[here], count[here], NO_TENANT, tenant, limit, worst)
                 - sums[here]
             )
             if count[here] == 0:
                 more += most
             if more < best:
                 best, where = more, here
-        if where != NONE:
+        if where != NO_TENANT:
             nic[tenant] = where
             at[where] = graph.larger[at[where], movers.group[tenant]]
             join(carried[where], count[where], tenant)
             count[where] += 1
             sums[where] = sum_of(
-                graph, movers, kind[where], at[where], carried[where], count[where], NONE, NONE, np.inf, worst
+                graph, movers, kind[where], at[where], carried[where], count[where], NO_TENANT, NO_TENANT, np.inf, worst
             )

@@ -13,11 +13,11 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.plan import BudgetProof
 from placer.optimal.planned.chances import Chances
-from placer.optimal.planned.leader import LEVELS, NEAR, ClassPrices, ClassRows, Leader, refine
-from placer.optimal.planned.reserve import REPEATED, SELECTED
+from placer.optimal.planned.leader import NEAR_BOUND, PROGRAM_LEVELS, ClassPrices, ClassRows, Leader, refine
+from placer.optimal.planned.reserve import REPEATED_RESERVE, SELECTED_RESERVE
 from placer.optimal.planned.search import (
-    NONE,
-    UPHILL,
+    NO_TENANT,
+    UPHILL_DRAWS,
     Movers,
     add,
     chances_now,
@@ -29,30 +29,30 @@ from placer.optimal.planned.search import (
 from profiles import Workload
 from profiles.arrays import Ints
 
-EFFORTS = (400, 1_200, 1_200, 3_600)
+SEARCH_EFFORTS = (400, 1_200, 1_200, 3_600)
 """Moves a tenant of a search for a plan with a NIC less, and of the next ones where it finds none."""
-SETTLING = 100
+SETTLING_MOVES = 100
 """Moves a tenant of the search that lowers the reserve, too."""
 LEAST_STEPS = 20_000
-WARM, COOL = 0.6, 0.05
+WARM_TEMPERATURE, COOL_TEMPERATURE = 0.6, 0.05
 """First temperatures, in violations: of the search for a plan, and of that which lowers the reserve."""
-FEW = 100
+FEW_TENANTS = 100
 """Tenants up to which a plan is sought by its reserve, too, where none is found by its expected violations."""
-DOUBTFUL = 2.0
+DOUBTFUL_BUDGETS = 2.0
 """A tenant gets another NIC where it would add more violations on those in use, in budgets of a tenant."""
-SEARCHED = 5_000
+MAX_SEARCHED_TENANTS = 5_000
 """Tenants up to which the search moves all; of more, those that the program takes in part."""
-TRIES = 4
+MAX_TRIES = 4
 """Plans of more tenants that are made, each with a smaller budget, until one keeps it with its reserve."""
-LEAD = 1
-"""The level of `LEVELS` whose columns are taken."""
-REPEATING = 0.35
+LEAD_LEVEL = 1
+"""The level of `PROGRAM_LEVELS` whose columns are taken."""
+REPEATING_RESERVE = 0.35
 """The reserve for errors that repeat, per expected violation, where no plan shows it yet."""
-EXPECTED = 1.0 / (1.0 + SELECTED + REPEATING)
+EXPECTED_SHARE = 1.0 / (1.0 + SELECTED_RESERVE + REPEATING_RESERVE)
 """What may then be expected of a budget, without the reserve."""
-ROUGHLY = 0.05
+ROUGH_GAP = 0.05
 """How near to its bound the program must be whose columns are taken, in NICs."""
-SMALL = 1e-9
+ROUNDING_ERROR = 1e-9
 
 Nics = list[tuple[int, list[int]]]
 """The kind of each NIC, and its tenants by number."""
@@ -62,18 +62,8 @@ Nics = list[tuple[int, list[int]]]
 class StaticPlan:
     """A plan of tenants that are all present.
 
-    Parameters
-    ----------
-    nics
-        The kind of each NIC in use, and its tenants.
-    left_out
-        Tenants without a NIC.
-    bound
-        No plan within the budget, reserve aside, that leaves out as few costs less.
-    fewest_left_out
-        No plan within the budget leaves out fewer.
-    proof
-        What proves the bound.
+    `nics`: the kind of each NIC in use, and its tenants. `bound`: no plan within the budget, reserve aside, that leaves
+    out as few costs less. `fewest_left_out`: no plan within the budget leaves out fewer.
     """
 
     nics: list[tuple[NicKind, tuple[Tenant, ...]]]
@@ -115,7 +105,7 @@ def cores_proof(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> BudgetPr
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """The kind of each NIC, and the NIC of each tenant, `NONE` for those left out."""
+    """The kind of each NIC, and the NIC of each tenant, `NO_TENANT` for those left out."""
 
     kind: Ints
     nic: Ints
@@ -130,23 +120,10 @@ class _State:
 class StaticPlanner:
     """Plans for one table of chances.
 
-    Parameters
-    ----------
-    chances
-        The table.
-    catalogue
-        The kinds of NIC.
-    budget
-        The share of tenants placed that may be expected to violate their SLA, reserve included.
-    seconds
-        Processor time of the search, not wall time: a busy machine finds the same plan. Half of it is for columns.
-
-    Attributes
-    ----------
-    began
-        When planning began, predictions being known, of `time.monotonic`.
-    complete
-        Whether there was time for all columns that improve the program.
+    `budget`: the share of tenants placed that may be expected to violate their SLA, reserve included. `seconds`:
+    processor time of the search, not wall time: a busy machine finds the same plan. Half of it is for columns. `began`:
+    when planning began, predictions being known, of `time.monotonic`. `complete`: whether there was time for all
+    columns that improve the program.
     """
 
     def __init__(self, chances: Chances, catalogue: Catalogue, budget: float, seconds: float) -> None:
@@ -171,14 +148,14 @@ class StaticPlanner:
         """Columns level by level, down to single classes: the leaders, and the bound."""
         counts = self.classes.counts
         enough = cores_bound(self.tenants, self.kinds)
-        rows = ClassRows.most_demanding(counts, LEVELS[0])
+        rows = ClassRows.most_demanding(counts, PROGRAM_LEVELS[0])
         leader = self._leader(rows)
         leader.add_alone(self.chances)
         self.leaders = [leader]
         found = leader.relax(None, near=self._near(rows), deadline=self.deadline)
         before = rows
-        for most in LEVELS[1:]:
-            if rows.exact or found.cost <= enough + SMALL:
+        for most in PROGRAM_LEVELS[1:]:
+            if rows.exact or found.cost <= enough + ROUNDING_ERROR:
                 break
             rows = ClassRows.most_demanding(counts, most)
             leader = self._leader(rows)
@@ -186,8 +163,8 @@ class StaticPlanner:
             start = refine(found.prices, before, rows)
             found = leader.relax(start, near=self._near(rows), deadline=self.deadline)
             before = rows
-        if not rows.exact and found.cost > enough + SMALL:
-            rows = ClassRows.least_demanding(counts, LEVELS[-1])
+        if not rows.exact and found.cost > enough + ROUNDING_ERROR:
+            rows = ClassRows.least_demanding(counts, PROGRAM_LEVELS[-1])
             start = refine(found.prices, before, rows)
             found = self._leader(rows).relax(start, near=self._near(rows), deadline=self.deadline)
         self.bound = max(found.bound, enough)
@@ -198,14 +175,16 @@ class StaticPlanner:
         self.fewest_left_out = int(self.bound // leader.high)
         """Tenants that no plan within the budget places."""
         self.proof = (
-            cores_proof(self.tenants, self.kinds) if enough >= self.least - SMALL else self._proof(found.prices, rows)
+            cores_proof(self.tenants, self.kinds)
+            if enough >= self.least - ROUNDING_ERROR
+            else self._proof(found.prices, rows)
         )
 
     def _near(self, rows: ClassRows) -> float:
         """How far a bound may be below the leader; the first programs only lead to the last one."""
-        last = rows.exact or max(map(len, rows.counts), default=0) > LEVELS[-2]
+        last = rows.exact or max(map(len, rows.counts), default=0) > PROGRAM_LEVELS[-2]
         unit = max((kind.cost for kind in self.kinds), default=1.0) or 1.0
-        return unit * NEAR * (1 if last else 10)
+        return unit * NEAR_BOUND * (1 if last else 10)
 
     def _leader(self, rows: ClassRows) -> Leader:
         return Leader(self.chances, rows, self.kinds, self.budget * self.number, self.budget)
@@ -229,10 +208,10 @@ class StaticPlanner:
         It is sought from the program's columns, or from the NICs of another plan as the `beginning`.
         """
         target = (1.0 - keep) * self.budget
-        if self.number > SEARCHED:
+        if self.number > MAX_SEARCHED_TENANTS:
             nics, left = self._without_search(target)
         else:
-            begun = self._by_columns(target, EXPECTED)[0] if beginning is None else self._number(beginning)
+            begun = self._by_columns(target, EXPECTED_SHARE)[0] if beginning is None else self._number(beginning)
             nics, left = _Search(self, np.arange(self.number), target).plan(begun)
         return StaticPlan(
             [(self.kinds[kind], tuple(self.tenants[tenant] for tenant in these)) for kind, these in nics],
@@ -248,8 +227,8 @@ class StaticPlanner:
 
     def _without_search(self, target: float) -> tuple[Nics, list[int]]:
         """Tenants on whole columns, of which a search places only those that are left."""
-        share = EXPECTED
-        for _ in range(TRIES):
+        share = EXPECTED_SHARE
+        for _ in range(MAX_TRIES):
             nics, left = self._by_columns(target, share)
             if left:
                 more, left = _Search(self, np.array(left, dtype=np.int64), target).plan([], nics)
@@ -263,9 +242,9 @@ class StaticPlanner:
 
     def _by_columns(self, target: float, share: float) -> tuple[Nics, list[int]]:
         """Tenants on whole columns, where this share of the budget may be expected to violate their SLA."""
-        leader = self.leaders[min(LEAD, len(self.leaders) - 1)]
+        leader = self.leaders[min(LEAD_LEVEL, len(self.leaders) - 1)]
         leader.allow(target * share * self.number)
-        leader.relax(None, near=ROUGHLY * leader.unit, deadline=self.deadline)
+        leader.relax(None, near=ROUGH_GAP * leader.unit, deadline=self.deadline)
         return self._assign(leader, leader.dive(self.deadline))
 
     def _assign(self, leader: Leader, times: Ints | None) -> tuple[Nics, list[int]]:
@@ -299,14 +278,7 @@ class StaticPlanner:
 class _Search:
     """Searches from plan to plan.
 
-    Parameters
-    ----------
-    planner
-        Whose kinds they are.
-    tenants
-        The tenants that are to be placed, by number.
-    target
-        The share of tenants placed that may be expected to violate their SLA, reserve included.
+    `target`: the share of tenants placed that may be expected to violate their SLA, reserve included.
     """
 
     def __init__(self, planner: StaticPlanner, tenants: Ints, target: float) -> None:
@@ -315,7 +287,7 @@ class _Search:
         self.kinds = planner.kinds
         self.graph = graph_of(planner.chances, len(planner.kinds), max(target * len(tenants), 1.0) + 1.0)
         self.movers = Movers(planner.group[self.tenants], planner.class_of[self.tenants])
-        self.share = EXPECTED
+        self.share = EXPECTED_SHARE
         """What the expected violations may be of what is allowed, as the last plan had it; the rest is the reserve."""
         self.least = planner.least
         self.taken: Counter[int] = Counter()
@@ -329,21 +301,21 @@ class _Search:
         state = self.settle(self.shrink(self.place(state)))
         carried: list[list[int]] = [[] for _ in state.kind]
         for tenant, at in zip(self.tenants.tolist(), state.nic.tolist(), strict=True):
-            if at != NONE:
+            if at != NO_TENANT:
                 carried[at].append(tenant)
         found = [(kind, these) for kind, these in zip(state.kind.tolist(), carried, strict=True) if these]
-        return found, self.tenants[state.nic == NONE].tolist()
+        return found, self.tenants[state.nic == NO_TENANT].tolist()
 
     def _state(self, nics: Nics) -> _State:
         number = {tenant: at for at, tenant in enumerate(self.tenants.tolist())}
-        nic = np.full(len(self.tenants), NONE, dtype=np.int64)
+        nic = np.full(len(self.tenants), NO_TENANT, dtype=np.int64)
         for at, (_, these) in enumerate(nics):
             nic[[number[tenant] for tenant in these]] = at
         return _State(np.array([kind for kind, _ in nics], dtype=np.int64), nic)
 
     def value(self, nics: Nics) -> float:
         """The violations to expect of a plan of all tenants, with their reserve."""
-        return self._valued(self._state(nics), np.arange(len(self.tenants)), 0.0, 0)[0]
+        return self._value_plan(self._state(nics), np.arange(len(self.tenants)), 0.0, 0)[0]
 
     def begin(self, state: _State) -> _State:
         """A plan that keeps the budget: as long as it does not, the most doubtful tenants get NICs, or are left out.
@@ -351,12 +323,12 @@ class _Search:
         They must leave by hand, since no move of the search may pass a co-location that is far worse than all others.
         """
         state = self._fill(state, np.argsort(-self.movers.of_class, kind="stable"))
-        placed = np.flatnonzero(state.nic != NONE)
+        placed = np.flatnonzero(state.nic != NO_TENANT)
         kept = self._by_value(state, placed, self.target * len(placed))[1] if len(placed) else None
         if kept is not None:  # a plan that is good is not heated up
             return kept
         many = 1
-        while (found := self._lower(state, EFFORTS[0])) is None:
+        while (found := self._lower(state, SEARCH_EFFORTS[0])) is None:
             chance = chances_now(self.graph, self.movers, state.kind, state.nic)
             state = self._apart(state, np.argsort(-chance, kind="stable")[: min(many, np.count_nonzero(chance > 0))])
             many *= 2
@@ -365,23 +337,25 @@ class _Search:
     def _apart(self, state: _State, doubtful: Ints) -> _State:
         """Each of these tenants alone on a NIC; left out where it is alone already, or no NIC is to be had."""
         kind, nic = state.kind.tolist(), state.nic.copy()
-        together = np.bincount(nic[nic != NONE], minlength=len(kind)).tolist()
+        together = np.bincount(nic[nic != NO_TENANT], minlength=len(kind)).tolist()
         for tenant in doubtful.tolist():
             at = int(nic[tenant])
-            nic[tenant] = NONE
+            nic[tenant] = NO_TENANT
             together[at] -= 1
             opened = self._openable(np.array(kind, dtype=np.int64), tenant, min(together[at], 1))
             if len(opened):
                 nic[tenant] = len(kind)
                 kind.append(int(opened[0]))
                 together.append(1)
-        return _used(_State(np.array(kind, dtype=np.int64), nic))
+        return _drop_empty_nics(_State(np.array(kind, dtype=np.int64), nic))
 
     def place(self, state: _State) -> _State:
         """With each of the tenants left out that can be placed."""
-        for tenant in sorted(np.flatnonzero(state.nic == NONE).tolist(), key=lambda one: self.movers.of_class[one]):
+        for tenant in sorted(
+            np.flatnonzero(state.nic == NO_TENANT).tolist(), key=lambda one: self.movers.of_class[one]
+        ):
             larger = self._fill(state, np.array([tenant]))
-            found = self._lower(larger, EFFORTS[0]) if larger.nic[tenant] != NONE else None
+            found = self._lower(larger, SEARCH_EFFORTS[0]) if larger.nic[tenant] != NO_TENANT else None
             state = found or state
         return state
 
@@ -389,11 +363,11 @@ class _Search:
         """With fewer NICs, as long as one can be emptied."""
         costs = np.array([kind.cost for kind in self.kinds])
         while len(state.kind) > 1 and time.process_time() < self.planner.deadline:
-            if costs[state.kind].sum() <= self.least + SMALL:
+            if costs[state.kind].sum() <= self.least + ROUNDING_ERROR:
                 return state
-            number = np.bincount(state.nic[state.nic != NONE], minlength=len(state.kind))
+            number = np.bincount(state.nic[state.nic != NO_TENANT], minlength=len(state.kind))
             order = np.lexsort((number, -costs[state.kind]))
-            for effort, at in zip(EFFORTS, order.tolist(), strict=False):
+            for effort, at in zip(SEARCH_EFFORTS, order.tolist(), strict=False):
                 found = self._without(state, at, effort)
                 if found is not None:
                     state = found
@@ -404,34 +378,34 @@ class _Search:
 
     def settle(self, state: _State) -> _State:
         """On the same NICs with as few violations to expect, and as many different co-locations, as are found."""
-        placed = np.flatnonzero(state.nic != NONE)
+        placed = np.flatnonzero(state.nic != NO_TENANT)
         if not len(placed):
             return state
-        _, least, found = self._valued(state, placed, 0.0, max(SETTLING * len(placed), LEAST_STEPS))
+        _, least, found = self._value_plan(state, placed, 0.0, max(SETTLING_MOVES * len(placed), LEAST_STEPS))
         return found if np.isfinite(least) else state
 
     def _without(self, state: _State, at: int, effort: int) -> _State | None:
         """The plan within the budget without one of the NICs; None for none."""
         moved = np.flatnonzero(state.nic == at)
         nic = state.nic - (state.nic > at)
-        nic[moved] = NONE
+        nic[moved] = NO_TENANT
         smaller = _State(np.delete(state.kind, at), nic)
         place = co_locations(self.graph, self.movers, smaller.kind, smaller.nic)
         add(self.graph, self.movers, smaller.kind, nic, place, moved[np.argsort(-self.movers.of_class[moved])], 0.0)
-        return None if np.any(nic[moved] == NONE) else self._lower(smaller, effort)
+        return None if np.any(nic[moved] == NO_TENANT) else self._lower(smaller, effort)
 
     def _fill(self, state: _State, order: Ints) -> _State:
         """With these tenants where they can be placed; on further NICs where they were too doubtful on the others."""
         nic, kind = state.nic.copy(), state.kind
-        order = order[nic[order] == NONE]
+        order = order[nic[order] == NO_TENANT]
         while len(order):
             at = co_locations(self.graph, self.movers, kind, nic)
             opened = self._openable(kind, int(order[0]), len(order))
             kind, at = np.append(kind, opened), np.append(at, self.graph.empty[opened])
-            add(self.graph, self.movers, kind, nic, at, order, DOUBTFUL * self.target)
-            used = _used(_State(kind, nic))
+            add(self.graph, self.movers, kind, nic, at, order, DOUBTFUL_BUDGETS * self.target)
+            used = _drop_empty_nics(_State(kind, nic))
             kind, nic = used.kind, used.nic
-            waiting = order[nic[order] == NONE]
+            waiting = order[nic[order] == NO_TENANT]
             if len(waiting) and waiting[0] == order[0]:  # it has no place on any NIC
                 waiting = waiting[1:]
             order = waiting
@@ -443,14 +417,14 @@ class _Search:
         group = self.movers.group[tenant]
         found: list[int] = []
         for kind in sorted(self.kinds, key=lambda one: one.cost):
-            if self.graph.larger[self.graph.empty[kind.index], group] != NONE:
+            if self.graph.larger[self.graph.empty[kind.index], group] != NO_TENANT:
                 free = most if kind.count is None else kind.count - self.taken[kind.index] - int(number[kind.index])
                 found += [kind.index] * min(free, most - len(found))
         return np.array(found, dtype=np.int64)
 
     def _lower(self, state: _State, effort: int) -> _State | None:
         """The plan within the budget that is found from this one by so many moves a tenant; None for none."""
-        placed = np.flatnonzero(state.nic != NONE)
+        placed = np.flatnonzero(state.nic != NO_TENANT)
         if not len(placed):
             return state
         allowed = self.target * len(placed)
@@ -458,34 +432,52 @@ class _Search:
         self._seed += 1
         draw = np.random.default_rng(self._seed)
         steps = max(effort * len(placed), LEAST_STEPS)
-        target = allowed * self.share * (1.0 - SMALL)
+        target = allowed * self.share * (1.0 - ROUNDING_ERROR)
         total, found = lower_sum(
-            self.graph, self._only(placed), state.kind, state.nic[placed], at, draw, steps, WARM, target, UPHILL
+            self.graph,
+            self._only(placed),
+            state.kind,
+            state.nic[placed],
+            at,
+            draw,
+            steps,
+            WARM_TEMPERATURE,
+            target,
+            UPHILL_DRAWS,
         )
         lowered = state.with_nics(placed, found)
         if total > target:
-            return self._by_value(lowered, placed, allowed)[1] if len(placed) <= FEW else None
+            return self._by_value(lowered, placed, allowed)[1] if len(placed) <= FEW_TENANTS else None
         value, kept = self._by_value(lowered, placed, allowed)
-        self.share *= min(max(allowed / max(value, SMALL), 0.8), 1.1)
-        self.share = min(self.share, 1.0 / (1.0 + SELECTED))
+        self.share *= min(max(allowed / max(value, ROUNDING_ERROR), 0.8), 1.1)
+        self.share = min(self.share, 1.0 / (1.0 + SELECTED_RESERVE))
         return kept
 
     def _by_value(self, state: _State, placed: Ints, allowed: float) -> tuple[float, _State | None]:
         """The value of a plan, and a plan near it of at most `allowed`; None where none is found."""
-        steps = max(SETTLING * len(placed), LEAST_STEPS)
-        before, value, found = self._valued(state, placed, allowed * (1.0 - SMALL), steps)
+        steps = max(SETTLING_MOVES * len(placed), LEAST_STEPS)
+        before, value, found = self._value_plan(state, placed, allowed * (1.0 - ROUNDING_ERROR), steps)
         return before, found if value <= allowed else None
 
-    def _valued(self, state: _State, placed: Ints, target: float, steps: int) -> tuple[float, float, _State]:
+    def _value_plan(self, state: _State, placed: Ints, target: float, steps: int) -> tuple[float, float, _State]:
         """The violations to expect of a plan with their reserve, their least in so many moves, and the plan of these.
 
         The least is infinite where no plan keeps each tenant from places that it must not have.
         """
         at = co_locations(self.graph, self.movers, state.kind, state.nic)
         self._seed += 1
-        draw, weights = np.random.default_rng(self._seed), np.array([SELECTED, REPEATED])
+        draw, weights = np.random.default_rng(self._seed), np.array([SELECTED_RESERVE, REPEATED_RESERVE])
         before, value, found = lower_value(
-            self.graph, self._only(placed), state.kind, state.nic[placed], at, draw, steps, COOL, weights, target
+            self.graph,
+            self._only(placed),
+            state.kind,
+            state.nic[placed],
+            at,
+            draw,
+            steps,
+            COOL_TEMPERATURE,
+            weights,
+            target,
         )
         return float(before), float(value), state.with_nics(placed, found)
 
@@ -493,9 +485,8 @@ class _Search:
         return Movers(self.movers.group[placed], self.movers.of_class[placed])
 
 
-def _used(state: _State) -> _State:
-    """Without empty NICs."""
-    used = np.unique(state.nic[state.nic != NONE])
-    renumbered = np.full(len(state.kind) + 1, NONE, dtype=np.int64)  # the last one is that of `NONE`
+def _drop_empty_nics(state: _State) -> _State:
+    used = np.unique(state.nic[state.nic != NO_TENANT])
+    renumbered = np.full(len(state.kind) + 1, NO_TENANT, dtype=np.int64)  # the last one is that of `NO_TENANT`
     renumbered[used] = np.arange(len(used))
     return _State(state.kind[used], renumbered[state.nic])

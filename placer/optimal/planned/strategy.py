@@ -27,18 +27,17 @@ from placer.optimal.planned.by_risks import plan_by_risks
 from placer.optimal.planned.chances import Classes, SoloThroughputs, Usable, chances_of
 from placer.optimal.planned.mend import mend
 from placer.optimal.planned.reserve import reserve_pct
-from placer.optimal.planned.static import SEARCHED, StaticPlan, StaticPlanner
+from placer.optimal.planned.static import MAX_SEARCHED_TENANTS, StaticPlan, StaticPlanner
 from placer.optimal.trace_optimum import placements_of
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 from placer.strategies.strategy import Strategy, register
 
-NAME = "planned"
-SECONDS = 60.0
-"""Time of the search, where no other is given."""
-AGAIN = 3
+STRATEGY_NAME = "planned"
+SEARCH_SECONDS = 60.0
+MAX_REPLANS = 3
 """Plans that are made with a smaller budget where violations on the way to the last arrival exceed it."""
-FAR = 1.02
+FAR_FROM_BOUND = 1.02
 """Where a plan costs more than this many times its bound, the online rule's plan is tried as a beginning, too."""
 ALL_AT_ONCE = "all arrivals at once"
 
@@ -47,15 +46,10 @@ ALL_AT_ONCE = "all arrivals at once"
 class Planned(Strategy):
     """Places all arrivals together, on the NICs of least cost that keep the budget by the predictor's error model.
 
-    Parameters
-    ----------
-    seconds
-        Time of the search.
-    usable
-        Which co-locations may be used; all for None.
+    `usable`: which co-locations may be used; all for None.
     """
 
-    name = NAME
+    name = STRATEGY_NAME
     needs_predictor = True
 
     def __init__(
@@ -63,7 +57,7 @@ class Planned(Strategy):
         catalogue: Catalogue,
         predictor: str | None = None,
         *,
-        seconds: float = SECONDS,
+        seconds: float = SEARCH_SECONDS,
         usable: Usable | None = None,
     ) -> None:
         super().__init__(catalogue, predictor)
@@ -88,17 +82,17 @@ class Planned(Strategy):
         if planner is None or not planner.complete:
             deadline = time.monotonic() + self.seconds
             return plan_by_risks(arrivals, self.catalogue, self.predictor or "", self.planner, deadline, progress)
-        found, plan, expected = self._planned(arrivals, planner, None)
-        far = plan.rejected > found.fewest_left_out or self._value(plan)[1] > FAR * planner.least
-        if far and len(arrivals) <= SEARCHED:
+        found, plan, expected = self._make_plan(arrivals, planner, None)
+        far = plan.rejected > found.fewest_left_out or self._value(plan)[1] > FAR_FROM_BOUND * planner.least
+        if far and len(arrivals) <= MAX_SEARCHED_TENANTS:
             online = ContentionAware(self.catalogue, self.predictor).place(arrivals, progress)
             if self._value(online) < self._value(plan):
-                other = self._planned(arrivals, planner, _nics(online))
+                other = self._make_plan(arrivals, planner, _nics(online))
                 if self._value(other[1]) < self._value(plan):
                     found, plan, expected = other
         return replace(plan, within=self._within(plan, found, expected), seconds=time.monotonic() - planner.began)
 
-    def _planned(
+    def _make_plan(
         self,
         arrivals: Sequence[Arrival],
         planner: StaticPlanner,
@@ -106,7 +100,7 @@ class Planned(Strategy):
     ) -> tuple[StaticPlan, Plan, ExpectedViolations]:
         """A plan within the budget, and the violations to expect of it."""
         keep = 0.0
-        for _ in range(AGAIN):
+        for _ in range(MAX_REPLANS):
             found = planner.plan(keep, beginning)
             plan = self._plan(arrivals, found)
             expected = expected_violations(plan, self.catalogue, self.predictor or "")
@@ -188,7 +182,6 @@ def _without_collecting() -> Iterator[None]:
 
 
 def _nics(plan: Plan) -> list[tuple[NicKind, list[Tenant]]]:
-    """The NICs of a plan in which nobody leaves, and their tenants."""
     nics: dict[str, tuple[NicKind, list[Tenant]]] = {}
     for placement in plan.placed:
         if placement.nic is not None and placement.kind is not None:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placer.rack.compiler.compile import CompiledRack
-from placer.rack.compiler.ebpf.source import SNIPPETS, source_of
+from placer.rack.compiler.ebpf.source import SNIPPET_FOLDER, source_of
 from placer.rack.compiler.graph import DeviceKind
 from placer.rack.compiler.p4.emit import p4_text
 from placer.rack.compiler.switch.compose import compose
 from placer.rack.compiler.switch.flow import BLOCKS
 
-FUNCTIONS = SNIPPETS.parent / "functions"
-COMMENTS = ("//", "/*", "*", "#", ";")
+NF_FOLDER = SNIPPET_FOLDER.parent / "functions"
+COMMENT_MARKS = ("//", "/*", "*", "#", ";")
 PUBLISHED_GENERATED, PUBLISHED_STEERING, PUBLISHED_ALL = 820, 600, 1700
 """Lines of Lemur for its chains 1 to 4, about: of P4."""
 
@@ -55,7 +55,7 @@ def code_share(rack: CompiledRack) -> CodeShare | None:
     generated = _lines(p4_text(rack.switch, entries=False))
     generated += sum(_lines(server.chain) for server in rack.servers.values())
     snippets = {step.function.snippet for nic in rack.nics.values() for step in nic.steps}
-    on_card = sum(_lines((SNIPPETS / name).read_text(encoding="utf-8")) for name in snippets)
+    on_card = sum(_lines((SNIPPET_FOLDER / name).read_text(encoding="utf-8")) for name in snippets)
     generated += sum(_lines(source_of(nic)) for nic in rack.nics.values()) - on_card * bool(rack.nics)
     return CodeShare(generated, steering, sum(map(_lines, _write(rack))) + on_card)
 
@@ -84,12 +84,12 @@ def _write(rack: CompiledRack) -> Iterator[str]:
 
 def _of_function(kind: str) -> list[Path]:
     """The C files of a function: the one that registers it, and those of its folder."""
-    own = next((one for one in sorted(FUNCTIONS.glob("*.c")) if f'.name = "{kind}"' in one.read_text("utf-8")), None)
+    own = next((path for path in sorted(NF_FOLDER.glob("*.c")) if f'.name = "{kind}"' in path.read_text("utf-8")), None)
     if own is None:
         return []
-    return [own, *sorted((FUNCTIONS / own.stem).glob("**/*.[ch]"))]
+    return [own, *sorted((NF_FOLDER / own.stem).glob("**/*.[ch]"))]
 
 
 def _lines(text: str) -> int:
     rows = (line.strip() for line in text.splitlines())
-    return sum(bool(row) and not row.startswith(COMMENTS) for row in rows)
+    return sum(bool(row) and not row.startswith(COMMENT_MARKS) for row in rows)

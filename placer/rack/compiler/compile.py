@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from placer.rack.compiler.ebpf.program import NicProgram, nic_program
 from placer.rack.compiler.graph import DeviceKind, graph_of
 from placer.rack.compiler.instances import NfInstance, instances_of
-from placer.rack.compiler.openflow.labels import VlanLabels, vlan_labels
-from placer.rack.compiler.openflow.pipeline import openflow_program
+from placer.rack.compiler.openflow.pipeline import VlanLabels, openflow_program, vlan_labels
 from placer.rack.compiler.openflow.rules import OpenFlowProgram
-from placer.rack.compiler.routing import Routing, routed, switch_ports
+from placer.rack.compiler.routing import Routing, route_graph, switch_ports
 from placer.rack.compiler.server.chain_file import ServerProgram, server_program
 from placer.rack.compiler.switch.compose import compose
 from placer.rack.compiler.switch.program import SwitchProgram
@@ -33,8 +32,6 @@ class CompiledRack:
 
     Parameters
     ----------
-    instances
-        By number of the NF.
     switch
         The program of a programmable switch; None for an OpenFlow switch, which has rules instead.
     servers, nics
@@ -79,8 +76,6 @@ def compile_rack(plan: PlanFile, file: str, *, shares: bool | None = False) -> C
 
     Parameters
     ----------
-    file
-        Of the plan, for messages.
     shares
         Whether NFs of the same kind share tables of the switch; None: where that saves stages.
 
@@ -91,7 +86,7 @@ def compile_rack(plan: PlanFile, file: str, *, shares: bool | None = False) -> C
     """
     graph = graph_of(plan, file)
     instances = instances_of(graph)
-    routing = routed(graph)
+    routing = route_graph(graph)
     if len(ports := switch_ports(routing)) > MOST_LINKS:
         raise InputError.of(
             "switch", f"{len(ports)} servers run NFs: an emulated switch has {MOST_LINKS} links at most"

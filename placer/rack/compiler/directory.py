@@ -17,15 +17,15 @@ from placer.rack.compiler.swx.spec import entries_text, names_text, spec_text
 from profiles import InputError
 from profiles.aside import directory_aside
 
-ROUTING = "routing.json"
-PLAN = "plan.json"
+ROUTING_FILE = "routing.json"
+PLAN_FILE = "plan.json"
 
 
 def write_files(rack: CompiledRack) -> dict[str, str]:
     """The texts of all files but the plan, by their path in the directory."""
     files = {
-        ROUTING: json.dumps(routing_document(rack), indent=1) + "\n",
-        "Makefile": makefile_text(rack, str(BUILT)),
+        ROUTING_FILE: json.dumps(routing_document(rack), indent=1) + "\n",
+        "Makefile": makefile_text(rack, str(BUILT_FOLDER)),
         **_switch_files(rack),
     }
     for name, server in rack.servers.items():
@@ -46,10 +46,10 @@ def _switch_files(rack: CompiledRack) -> dict[str, str]:
     assert rack.openflow is not None
     program, labels = rack.openflow.program, rack.openflow.labels
     return {
-        f"{OPENFLOW}/flows": program.flows_text(),
-        f"{OPENFLOW}/groups": program.groups_text(),
-        f"{OPENFLOW}/names": program.names_text(),
-        f"{OPENFLOW}/labels": labels.text(),
+        f"{OPENFLOW_FOLDER}/flows": program.flows_text(),
+        f"{OPENFLOW_FOLDER}/groups": program.groups_text(),
+        f"{OPENFLOW_FOLDER}/names": program.names_text(),
+        f"{OPENFLOW_FOLDER}/labels": labels.text(),
     }
 
 
@@ -68,7 +68,7 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
     InputError
         When something else is there, or a program does not fit its card.
     """
-    if out.exists() and not (out / ROUTING).is_file() and (not out.is_dir() or any(out.iterdir())):
+    if out.exists() and not (out / ROUTING_FILE).is_file() and (not out.is_dir() or any(out.iterdir())):
         hint = "name a new directory, or one that this command has written"
         raise InputError.of(str(out), "something else is there", hint=hint)
     objects = {name: build(nic) for name, nic in rack.nics.items()} if shutil.which(CLANG) else {}
@@ -79,7 +79,7 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
             file.write_text(text, encoding="utf-8")
         for name, (data, _) in objects.items():
             (aside / "nics" / name / "nic.o").write_bytes(data)
-        shutil.copyfile(plan, aside / PLAN)
+        shutil.copyfile(plan, aside / PLAN_FILE)
     return {name: use for name, (_, use) in objects.items()}
 
 
@@ -88,7 +88,7 @@ def routing_document(rack: CompiledRack) -> Mapping[str, object]:
     routing = rack.routing
     return {
         "routing": 1,
-        "switch": "pisa" if rack.switch is not None else OPENFLOW,
+        "switch": "pisa" if rack.switch is not None else OPENFLOW_FOLDER,
         "ports": ["world", *switch_ports(routing)],
         "servers": {
             name: {"cores": server.cores, "functions": dict(server.functions)} for name, server in rack.servers.items()
@@ -111,7 +111,7 @@ def _nf(routing: Routing, number: int) -> dict[str, object]:
 # The Makefile of a compiled rack.
 
 
-HEAD = """\
+README_HEAD = """\
 # Builds and runs this rack, emulated, without any other file:
 #     make                              builds the programs of SmartNICs
 #     make run IN=in.pcap OUT=out.pcap  sends packets through the rack; counters are then in run/*.json
@@ -122,7 +122,7 @@ PYTHON ?= python3
 
 all: {objects}
 """
-RULE = """
+MAKE_RULE = """
 nics/{name}/nic.o: nics/{name}/nic.c
 \t{command}
 """
@@ -146,12 +146,16 @@ def makefile_text(rack: CompiledRack, programs: str) -> str:
     objects = " ".join(f"nics/{name}/nic.o" for name in rack.nics)
     rules = "".join(_rule(name) for name in rack.nics)
     starts = "".join(f"\t{line} \\\n" for line in _starts(rack)).rstrip("\n")
-    return HEAD.format(programs=programs, objects=objects) + rules + RUN_TARGET.format(starts=starts, objects=objects)
+    return (
+        README_HEAD.format(programs=programs, objects=objects)
+        + rules
+        + RUN_TARGET.format(starts=starts, objects=objects)
+    )
 
 
 def _rule(name: str) -> str:
     _, *words = compile_command("$<", "$@")
-    return RULE.format(name=name, command=" ".join(["$(CLANG)", *words]))
+    return MAKE_RULE.format(name=name, command=" ".join(["$(CLANG)", *words]))
 
 
 def _starts(rack: CompiledRack) -> Iterator[str]:
@@ -176,14 +180,14 @@ def _command(process: Process) -> str:
 
 
 SWITCH_PROGRAM, SERVER_PROGRAM, NIC_PROGRAM = "nf-switch", "nf-server", "nf-nic"
-PROGRAMS = (SWITCH_PROGRAM, SERVER_PROGRAM, NIC_PROGRAM)
-BUILT = Path(__file__).resolve().parents[3] / "build" / "nfs" / "rack"
-VARIABLE = "NF_RACK_PROGRAMS"
+RACK_PROGRAMS = (SWITCH_PROGRAM, SERVER_PROGRAM, NIC_PROGRAM)
+BUILT_FOLDER = Path(__file__).resolve().parents[3] / "build" / "nfs" / "rack"
+PROGRAMS_VARIABLE = "NF_RACK_PROGRAMS"
 """The environment variable that names a folder of programs built elsewhere."""
-OPENFLOW = "openflow"
+OPENFLOW_FOLDER = "openflow"
 OPENFLOW_MODULE = "placer.rack.compiler.openflow.process"
 """What plays an OpenFlow switch, a module of Python."""
-RUN = "run"
+RUN_FOLDER = "run"
 """The folder of links and reports."""
 
 
@@ -229,22 +233,22 @@ def processes_of(
     for name in servers:
         link = f"{name}.host.link" if name in nic_of else f"{name}.link"
         folder = f"servers/{name}"
-        chain = ("--chain", "server.chain", "--link", f"../../{RUN}/{link}")
+        chain = ("--chain", "server.chain", "--link", f"../../{RUN_FOLDER}/{link}")
         yield Process(name, SERVER_PROGRAM, folder, (*chain, *_report(folder, name), "--cores", "1"))
     for name, server in nics.items():
         folder = f"nics/{name}"
-        host = ("--host", f"../../{RUN}/{server}.host.link") if server in servers else ()
-        wire = ("--program", "nic.o", "--wire", f"../../{RUN}/{server}.link")
+        host = ("--host", f"../../{RUN_FOLDER}/{server}.host.link") if server in servers else ()
+        wire = ("--program", "nic.o", "--wire", f"../../{RUN_FOLDER}/{server}.link")
         yield Process(name, NIC_PROGRAM, folder, (*wire, *host, *_report(folder, name)))
-    links = tuple(word for name in ports for word in ("--link", f"{name}=../{RUN}/{name}.link"))
+    links = tuple(word for name in ports for word in ("--link", f"{name}=../{RUN_FOLDER}/{name}.link"))
     common = ("--in", "IN", "--out", "OUT", *links, *_report("switch", "switch"))
     if openflow:
         texts = tuple(word for name in ("flows", "groups", "names", "labels") for word in (f"--{name}", name))
-        yield Process("switch", OPENFLOW_MODULE, OPENFLOW, (*texts, *common))
+        yield Process("switch", OPENFLOW_MODULE, OPENFLOW_FOLDER, (*texts, *common))
     else:
         texts = ("--spec", "switch.spec", "--entries", "switch.entries", "--names", "switch.names")
         yield Process("switch", SWITCH_PROGRAM, "switch", (*texts, *common))
 
 
 def _report(folder: str, name: str) -> tuple[str, str]:
-    return "--report", f"{'../' * (folder.count('/') + 1)}{RUN}/{name}.json"
+    return "--report", f"{'../' * (folder.count('/') + 1)}{RUN_FOLDER}/{name}.json"

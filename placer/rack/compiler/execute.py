@@ -19,13 +19,13 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from placer.rack.compiler.directory import (
-    BUILT,
+    BUILT_FOLDER,
     NIC_PROGRAM,
-    OPENFLOW,
+    OPENFLOW_FOLDER,
     OPENFLOW_MODULE,
-    ROUTING,
-    RUN,
-    VARIABLE,
+    PROGRAMS_VARIABLE,
+    ROUTING_FILE,
+    RUN_FOLDER,
     Process,
     processes_of,
 )
@@ -37,11 +37,11 @@ from profiles.aside import file_aside
 POLL_S = 0.02
 PATIENCE_S = 5.0
 """After a process has failed, what the others have to end."""
-REFUSED = 2
-LEFT = "the process at the other end has left"
+REFUSED_STATUS = 2
+LEFT_MESSAGE = "the process at the other end has left"
 """What a process says that failed because another one did."""
-PCAP, PCAP_NS, PCAPNG = bytes.fromhex("a1b2c3d4"), bytes.fromhex("a1b23c4d"), bytes.fromhex("0a0d0d0a")
-CAPTURES = (PCAP, PCAP[::-1], PCAP_NS, PCAP_NS[::-1], PCAPNG)
+PCAP_US, PCAP_NS, PCAP_NG = bytes.fromhex("a1b2c3d4"), bytes.fromhex("a1b23c4d"), bytes.fromhex("0a0d0d0a")
+CAPTURE_MAGICS = (PCAP_US, PCAP_US[::-1], PCAP_NS, PCAP_NS[::-1], PCAP_NG)
 """How captures begin."""
 
 
@@ -82,7 +82,7 @@ class RackFile(BaseModel):
 
     def processes(self) -> list[Process]:
         nics = {name: one.server for name, one in self.nics.items()}
-        return list(processes_of(self.ports[1:], list(self.servers), nics, openflow=self.switch == OPENFLOW))
+        return list(processes_of(self.ports[1:], list(self.servers), nics, openflow=self.switch == OPENFLOW_FOLDER))
 
 
 @dataclass
@@ -106,8 +106,6 @@ class RackRun:
         By `chain/nf`.
     dropped
         By reason, outside of NFs.
-    seconds
-        Of the whole run.
     """
 
     received: int = 0
@@ -134,7 +132,7 @@ def read_rack_file(directory: Path) -> RackFile:
     InputError
         When it is none that `placer chain compile` wrote.
     """
-    file = directory / ROUTING
+    file = directory / ROUTING_FILE
     try:
         return RackFile.model_validate_json(file.read_text(encoding="utf-8"))
     except (OSError, ValidationError, UnicodeDecodeError) as error:
@@ -142,11 +140,11 @@ def read_rack_file(directory: Path) -> RackFile:
         if not directory.exists():
             raise InputError.of(str(directory), "does not exist", hint=hint) from None
         if not file.exists():
-            raise InputError.of(str(directory), f"is no compiled rack: it has no {ROUTING}", hint=hint) from None
+            raise InputError.of(str(directory), f"is no compiled rack: it has no {ROUTING_FILE}", hint=hint) from None
         raise InputError.of(str(directory), f"is no compiled rack: {_first_line(error)}", hint=hint) from None
 
 
-def executed(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
+def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
     Raises
@@ -165,7 +163,9 @@ def executed(directory: Path, source: Path, target: Path, *, on_wait: Callable[[
             _build_nic(running / "nics" / name)
         _run(rack.processes(), running, programs, {"IN": str(source.resolve()), "OUT": str(aside)}, on_wait)
         result = _add(rack, running)
-        shutil.copytree(running / RUN, directory / RUN, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.link"))
+        shutil.copytree(
+            running / RUN_FOLDER, directory / RUN_FOLDER, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.link")
+        )
     result.seconds = time.monotonic() - begun
     return result
 
@@ -177,7 +177,7 @@ def _check_capture(file: Path) -> None:
             magic = content.read(4)
     except OSError as error:
         raise InputError.of(str(file), error.strerror or str(error)) from None
-    if magic not in CAPTURES:
+    if magic not in CAPTURE_MAGICS:
         raise InputError.of(str(file), "is no capture", hint="pcap or pcapng, as tcpdump writes it")
 
 
@@ -189,7 +189,7 @@ def find_programs(with_nics: bool) -> Path:
     InputError
         When one of them is missing.
     """
-    folder = Path(os.environ.get(VARIABLE) or BUILT)
+    folder = Path(os.environ.get(PROGRAMS_VARIABLE) or BUILT_FOLDER)
     for process in ("nf-switch", "nf-server", *([NIC_PROGRAM] if with_nics else [])):
         if not os.access(folder / process, os.X_OK):
             raise InputError.of(str(folder / process), "the program is not built", hint="make deps nfs")
@@ -201,8 +201,8 @@ def _copy(directory: Path) -> Iterator[Path]:
     """A copy of the programs to run in: two runs at a time do not meet."""
     with tempfile.TemporaryDirectory(prefix="rack-") as folder:
         running = Path(folder) / "rack"
-        shutil.copytree(directory, running, ignore=shutil.ignore_patterns(RUN))
-        (running / RUN).mkdir()
+        shutil.copytree(directory, running, ignore=shutil.ignore_patterns(RUN_FOLDER))
+        (running / RUN_FOLDER).mkdir()
         yield running
 
 
@@ -227,13 +227,22 @@ def _run(
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []
     try:
-        for one in processes:
-            arguments = [captures.get(word, word) for word in one.arguments]
-            with (folder / RUN / f"{one.name}.log").open("wb") as log:
-                program = [sys.executable, "-m"] if one.program == OPENFLOW_MODULE else []
-                command = [*program, one.program if program else str(programs / one.program), *arguments]
+        for rack_process in processes:
+            arguments = [captures.get(word, word) for word in rack_process.arguments]
+            with (folder / RUN_FOLDER / f"{rack_process.name}.log").open("wb") as log:
+                program = [sys.executable, "-m"] if rack_process.program == OPENFLOW_MODULE else []
+                command = [
+                    *program,
+                    rack_process.program if program else str(programs / rack_process.program),
+                    *arguments,
+                ]
                 started.append(
-                    (one, subprocess.Popen(command, cwd=folder / one.folder, stdin=subprocess.DEVNULL, stderr=log))
+                    (
+                        rack_process,
+                        subprocess.Popen(
+                            command, cwd=folder / rack_process.folder, stdin=subprocess.DEVNULL, stderr=log
+                        ),
+                    )
                 )
         failed = _wait(started, on_wait)
     finally:
@@ -245,7 +254,7 @@ def _run(
     if failed:
         messages = {one.name: _message(folder, one) for one, _ in failed}
         # the one that refused its input, or failed by itself, not those that then missed it
-        one, code = min(failed, key=lambda pair: (pair[1] != REFUSED, LEFT in messages[pair[0].name]))
+        one, code = min(failed, key=lambda pair: (pair[1] != REFUSED_STATUS, LEFT_MESSAGE in messages[pair[0].name]))
         _raise_for_capture(messages[one.name], captures["IN"])
         how = f"was ended by signal {-code}" if code < 0 else f"failed with {code}"
         raise ExecutionError(f"{one.program} of {one.name} {how}: {messages[one.name] or 'it says nothing'}")
@@ -284,20 +293,20 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _message(folder: Path, process: Process) -> str:
-    return (folder / RUN / f"{process.name}.log").read_text(encoding="utf-8", errors="replace").strip()
+    return (folder / RUN_FOLDER / f"{process.name}.log").read_text(encoding="utf-8", errors="replace").strip()
 
 
 def _add(rack: RackFile, folder: Path) -> RackRun:
     """The reports of all processes, added up."""
     result = RackRun(nfs={nf.name: NfCounts() for nf in rack.nfs})
     for process in rack.processes():
-        report = json.loads((folder / RUN / f"{process.name}.json").read_text(encoding="utf-8"))
+        report = json.loads((folder / RUN_FOLDER / f"{process.name}.json").read_text(encoding="utf-8"))
         result.dropped.update({reason: count for reason, count in report["dropped"].items() if count})
         if process.name == "switch" and "world" in report["received"]:
             result.received, result.sent = report["received"]["world"], report["sent"]["world"]
         names = rack.servers[process.name].functions if process.name in rack.servers else None
-        for one in report["functions"]:
-            _add_function(result, one, names)
+        for function in report["functions"]:
+            _add_function(result, function, names)
     return result
 
 

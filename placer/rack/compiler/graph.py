@@ -18,12 +18,12 @@ from placer.rack.files.plan_file import PlanFile
 from placer.rack.rack import Rack
 from profiles import Fault, InputError
 
-SWITCH = "switch"
-WORLD = "world"
+SWITCH_PLACE = "switch"
+WORLD_PORT = "world"
 """The port of the switch that is no link."""
 DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Of a folder, of files, and of words in a Makefile."""
-LONGEST = 44
+LONGEST_IDENTIFIER = 44
 """Characters of an identifier."""
 
 
@@ -73,8 +73,6 @@ class RackNf:
 
     Parameters
     ----------
-    number
-        In the graph.
     place
         Where it runs.
     ways
@@ -166,7 +164,7 @@ class RackGraph:
     @cached_property
     def places(self) -> tuple[Place, ...]:
         """All devices: the switch, then servers, each before its SmartNIC."""
-        found = [Place(DeviceKind.SWITCH, SWITCH)]
+        found = [Place(DeviceKind.SWITCH, SWITCH_PLACE)]
         for server in self.rack.servers:
             found.append(Place(DeviceKind.SERVER, server.name, server.name))
             if server.smartnic:
@@ -180,7 +178,11 @@ def identifier(name: str) -> str:
     A long one ends with a part of its hash: names of a pipeline have 63 characters at most, and some get longer yet.
     """
     found = re.sub(r"[^A-Za-z0-9]", lambda one: {"/": "__", "_": "_u"}.get(one[0], f"_x{ord(one[0]):x}_"), name)
-    return found if len(found) <= LONGEST else f"{found[: LONGEST - 14]}_h{sha256(name.encode()).hexdigest()[:12]}"
+    return (
+        found
+        if len(found) <= LONGEST_IDENTIFIER
+        else f"{found[: LONGEST_IDENTIFIER - 14]}_h{sha256(name.encode()).hexdigest()[:12]}"
+    )
 
 
 def graph_of(plan: PlanFile, file: str) -> RackGraph:
@@ -224,8 +226,9 @@ def _nf(chain: Chain, at: int, numbers: Mapping[int, int], place: Place) -> Rack
 def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
     """Names that cannot be those of folders, chains without a place, and expressions that cannot be read."""
     for place in _empty(plan.rack).places:
-        if not DEVICE_NAME.fullmatch(place.name) or place.name == WORLD:
-            hint = f'up to 64 letters of ASCII, digits, "_", "." and "-", a letter or a digit first, and not "{WORLD}"'
+        if not DEVICE_NAME.fullmatch(place.name) or place.name == WORLD_PORT:
+            letters = 'up to 64 letters of ASCII, digits, "_", "." and "-", a letter or a digit first'
+            hint = f'{letters}, and not "{WORLD_PORT}"'
             yield Fault(file, None, place.kind.value, f"{place.name!r} cannot be the name of generated files", hint)
     for chain in plan.chains:
         if chain.name not in plan.places:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from placer.rack.compiler.graph import SWITCH, DeviceKind, Place, RackGraph, RackNf
+from placer.rack.compiler.graph import SWITCH_PLACE, DeviceKind, Place, RackGraph, RackNf
 from profiles import InputError
 
 FIRST_INDEX = 255
@@ -65,7 +65,7 @@ class Routing:
         crossing = {
             target for nf in self.graph.nfs for target in nf.targets if self.graph.nfs[target].place != nf.place
         }
-        return frozenset(crossing | {one.nf for one in self.graph.entries if not self.on_switch(one.nf)})
+        return frozenset(crossing | {entry.nf for entry in self.graph.entries if not self.on_switch(entry.nf)})
 
     @cached_property
     def exits(self) -> Mapping[int, Label]:
@@ -79,12 +79,12 @@ class Routing:
     def neighbour(self, place: Place, nf: int | None) -> str:
         """The device to which packets for an NF go next from another one; packets that leave go to the switch."""
         if nf is None:
-            return SWITCH
+            return SWITCH_PLACE
         target = self.graph.nfs[nf].place
-        return target.name if target.server == place.server else SWITCH
+        return target.name if target.server == place.server else SWITCH_PLACE
 
 
-def routed(graph: RackGraph) -> Routing:
+def route_graph(graph: RackGraph) -> Routing:
     """The routing of a graph.
 
     Raises
@@ -129,7 +129,7 @@ def switch_ports(routing: Routing) -> Sequence[str]:
 # Which way a packet goes behind an NF: by matches of the edges, tried in their order, else by the split hash.
 
 
-WHOLE = 65536
+SPLIT_VALUES = 65536
 """Values of the split hash."""
 
 
@@ -138,5 +138,5 @@ def split_limits(shares: Sequence[Fraction]) -> list[int]:
     total, limits = sum(shares, Fraction(0)), list[int]()
     for at in range(1, len(shares) + 1):
         cumulative = sum(shares[:at], Fraction(0))
-        limits.append(WHOLE if at == len(shares) else int(WHOLE * cumulative / total))
+        limits.append(SPLIT_VALUES if at == len(shares) else int(SPLIT_VALUES * cumulative / total))
     return limits

@@ -18,8 +18,6 @@ class Member:
 
     Parameters
     ----------
-    nfs
-        Indices in the chain.
     busy
         Per NF the share of the core's time that it takes by cycles alone.
     cores

@@ -23,11 +23,11 @@ from placer.rack.plan import ChainPlan, RackPlan, Status
 from placer.rack.rack import CoreCost, NfCosts, Rack, SwitchKind
 from placer.rack.search.fleet_bound import classes_of
 
-ROUNDS = 12
+MOST_ROUNDS = 12
 """The most plans that are solved and predicted."""
-HALVINGS = 4
+MOST_HALVINGS = 4
 """How often a step that leaves no plan is halved."""
-EQUAL = 1e-9
+EQUAL_FACTORS = 1e-9
 
 Solve = Callable[[Sequence[Chain], Rack], RackPlan]
 """Places chains by cycles alone."""
@@ -67,13 +67,13 @@ class ContendedPlan:
         return self if plan.chains else replace(self, plan=plan, predicted=plan)
 
 
-def contended_plan(
+def plan_under_contention(
     chains: Sequence[Chain],
     rack: Rack,
     growth: CycleGrowth,
     solve: Solve,
     *,
-    rounds: int = ROUNDS,
+    rounds: int = MOST_ROUNDS,
     time_limit: float = float("inf"),
     notify: Notify = lambda message: None,
 ) -> ContendedPlan:
@@ -141,7 +141,7 @@ class _Loop:
 
     def _halve(self, low: Factors, high: Factors) -> None:
         """Look for a plan that keeps every SLO between factors that allow too much, and some that allow none."""
-        for _ in range(HALVINGS):
+        for _ in range(MOST_HALVINGS):
             if self.best is not None or not self._may_go_on():
                 return
             middle = {key: (low.get(key, Fraction(1)) + factor) / 2 for key, factor in high.items()}
@@ -157,7 +157,7 @@ class _Loop:
 
     def _solve(self, factors: Factors) -> Sequence[ChainPlan] | None:
         """A plan with these factors, for the instance as it was asked."""
-        grown = self.asked.grown(factors)
+        grown = self.asked.grow(factors)
         plan = self.solve(grown.chains, grown.rack)
         return self.asked.placed(plan.chains) if plan.chains else None
 
@@ -167,18 +167,18 @@ class _Loop:
         found = self.asked.predicted(plan, self.growth)
         for key, factor in found.items():
             self.largest[key] = max(self.largest.get(key, Fraction(1)), factor)
-        grown = self.asked.grown(found)
+        grown = self.asked.grow(found)
         rated = _rate(grown.placed(plan), grown.rack, grows=any(factor > 1 for factor in found.values()))
         if rated.chains and (self.best is None or rated.marginal_mbps > self.best.plan.marginal_mbps):
             self.best = _Candidate(rated, found)
         elif not rated.chains:
             self.why = "; ".join(rated.notes)
-        given = sum(one.rate_mbps for one in plan)
+        given = sum(chain_plan.rate_mbps for chain_plan in plan)
         kept = (
             f"{sum(chain.rate_mbps for chain in rated.chains):,.1f} Mbps" if rated.chains else f"not kept: {self.why}"
         )
         self.notify(f"contention, round {self.done}: {given:,.1f} Mbps planned, as predicted {kept}")
-        placement = tuple((one.layout.sites, one.cores) for one in plan)
+        placement = tuple((chain_plan.layout.sites, chain_plan.cores) for chain_plan in plan)
         repeated = placement in self.seen
         self.seen.add(placement)
         return found, repeated
@@ -195,7 +195,9 @@ class _Loop:
         bound = None if alone.bound_mbps is None else max(alone.bound_mbps, best.marginal_mbps)
         # a proven plan may be below its bound by the tolerance of the search
         proven_mbps = alone.marginal_mbps if alone.status is Status.OPTIMAL else bound
-        proven = proven_mbps is not None and proven_mbps <= best.marginal_mbps + EQUAL * max(best.marginal_mbps, 1.0)
+        proven = proven_mbps is not None and proven_mbps <= best.marginal_mbps + EQUAL_FACTORS * max(
+            best.marginal_mbps, 1.0
+        )
         status = Status.OPTIMAL if proven else Status.FEASIBLE
         predicted = replace(best, status=status, bound_mbps=bound, seconds=seconds)
         plan = replace(predicted, rack=self.asked.rack, chains=self.asked.placed(best.chains))
@@ -231,7 +233,7 @@ def _rate(chains: Sequence[ChainPlan], rack: Rack, *, grows: bool) -> RackPlan:
 # names share their factors, the largest that any of them has: they stay equal, and may exchange their places.
 
 
-GRAIN = 1_000_000
+FACTOR_GRAIN = 1_000_000
 """Factors are rounded up to multiples of its inverse."""
 
 Key = tuple[int, int, bool]
@@ -253,21 +255,21 @@ class RackInstance:
         found = {number: at for at, numbers in enumerate(classes_of(self.chains)) for number in numbers}
         return [found[number] for number in range(len(self.chains))]
 
-    def grown(self, factors: Factors) -> RackInstance:
+    def grow(self, factors: Factors) -> RackInstance:
         """The instance with cycles grown by these factors; layouts keep their sites."""
         costs = dict(self.rack.costs)
-        chains = [self._grown_chain(number, factors, costs) for number in range(len(self.chains))]
+        chains = [self._grow_chain(number, factors, costs) for number in range(len(self.chains))]
         order = self.rack.switch.table_order
-        kinds = [kind for nf in order for kind in costs if kind == nf or kind.startswith(f"{nf}{MARK}")]
+        kinds = [kind for nf in order for kind in costs if kind == nf or kind.startswith(f"{nf}{FACTOR_MARK}")]
         switch = replace(self.rack.switch, table_order=tuple(kinds))
         return RackInstance(chains, replace(self.rack, costs=costs, switch=switch))
 
-    def _grown_chain(self, number: int, factors: Factors, costs: dict[str, NfCosts]) -> Chain:
+    def _grow_chain(self, number: int, factors: Factors, costs: dict[str, NfCosts]) -> Chain:
         chain = self.chains[number]
         nfs = []
         for at, nf in enumerate(chain.nfs):
             server, smartnic = (self._factor(number, at, on_smartnic, factors) for on_smartnic in (False, True))
-            kind = nf.nf if server == smartnic == 1 else f"{nf.nf}{MARK}{server}{MARK}{smartnic}"
+            kind = nf.nf if server == smartnic == 1 else f"{nf.nf}{FACTOR_MARK}{server}{FACTOR_MARK}{smartnic}"
             own = self.rack.costs[nf.nf]
             costs[kind] = replace(own, server=_times(own.server, server), smartnic=_times(own.smartnic, smartnic))
             nfs.append(replace(nf, nf=kind))
@@ -297,7 +299,7 @@ class RackInstance:
         """
         factors: dict[Key, Fraction] = {}
         for device, placed in co_locations(chains, self.rack):
-            answers = growth(device, [one.member for one in placed])
+            answers = growth(device, [core_nf.member for core_nf in placed])
             for one, answer in zip(placed, answers, strict=True):
                 for at, factor in zip(one.member.nfs, answer, strict=True):
                     key = (self.class_of[one.chain], at, device.is_smartnic)
@@ -305,7 +307,7 @@ class RackInstance:
         return factors
 
 
-MARK = "\0"
+FACTOR_MARK = "\0"
 """Between a kind of NF and its factors; no name that people write has it."""
 
 
@@ -316,4 +318,4 @@ def _times(cost: CoreCost | None, factor: Fraction) -> CoreCost | None:
 def _round_up(factor: float) -> Fraction:
     if not 1 <= factor < float("inf"):
         raise ValueError(f"cycles cannot grow by a factor of {factor}")
-    return Fraction(ceil(factor * GRAIN), GRAIN)
+    return Fraction(ceil(factor * FACTOR_GRAIN), FACTOR_GRAIN)

@@ -21,7 +21,7 @@ from placer.rack.rack import Device, Rack
 from profiler.testbed import Testbed
 from profiles import ChainLoad, NfStage, TrafficProfile
 
-NEARLY = 0.9
+NEARLY_BUSY = 0.9
 """The share of its time for which a subgroup is busy."""
 LEAST_KPPS = 1e-3
 """In place of an offered load of 0, which stands for all that a chain takes."""
@@ -69,7 +69,7 @@ def capacities(plan: RackPlan, testbed: Testbed) -> list[Capacity]:
     for device, placed in co_locations(plan.chains, plan.rack):
         if device.is_smartnic:
             continue
-        paths = [_paths(one.member, plan.rack, device, testbed.describe().traffic) for one in placed]
+        paths = [_paths(core_nf.member, plan.rack, device, testbed.describe().traffic) for core_nf in placed]
         beside = [_beside(at, plan, placed, paths) for at in range(len(placed))]
         alone = [[path.load for path in of_group] for of_group in paths]
         runs = testbed.run_many([*beside, *alone], noise=False)
@@ -83,11 +83,11 @@ def capacities(plan: RackPlan, testbed: Testbed) -> list[Capacity]:
     return found
 
 
-def measured_rates(plan: RackPlan, found: Sequence[Capacity]) -> list[float]:
+def measure_rates(plan: RackPlan, found: Sequence[Capacity]) -> list[float]:
     """What each chain of a plan reaches of its rate, Mbps."""
     rates = [chain.rate_mbps for chain in plan.chains]
-    for one in found:
-        rates[one.chain] = min(rates[one.chain], one.mbps)
+    for capacity in found:
+        rates[capacity.chain] = min(rates[capacity.chain], capacity.mbps)
     return rates
 
 
@@ -98,7 +98,7 @@ def _beside(at: int, plan: RackPlan, placed: Sequence[Placed], paths: Sequence[S
         if other != at:
             offered = [path.load for path in paths[other]]
             rate = plan.chains[one.chain].rate_mbps
-            if _busy(plan, one, rate) < NEARLY:
+            if _busy(plan, one, rate) < NEARLY_BUSY:
                 kpps = rate * KPPS_PER_MBPS / one.member.chain.packet_bits / one.member.cores
                 offered = [replace(path.load, rate_kpps=max(kpps * path.packets, LEAST_KPPS)) for path in paths[other]]
             loads += offered * one.member.cores

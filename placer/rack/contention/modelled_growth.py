@@ -30,15 +30,15 @@ from profiles.chain import NfStage
 from profiles.faults import suggestion
 from profiles.profile import TRAFFIC_COLUMNS
 
-SERVER, TOMUR = "server", "tomur"
-RISK = 0.05
+SERVER_TESTBED, TOMUR_PREDICTOR = "server", "tomur"
+DEFAULT_RISK = 0.05
 """The share of cases in which an NF may be slower than predicted."""
-MEDIAN = 0.5
+MEDIAN_RISK = 0.5
 MOST_CORES = 1_000_000
 """Where the testbed of the models is not known."""
-SHOWN = 3
+SHOWN_DEVICES = 3
 """Devices that a note names."""
-LEAST = 1e-9
+LEAST_KPPS = 1e-9
 """Of a rate, kpps."""
 WORKING_SET = COUNTERS.index("wss")
 
@@ -53,8 +53,6 @@ class NfOfModels:
         Where it is used first.
     workload
         As the models know it.
-    faults
-        Why they do not; with a hint.
     """
 
     chain: str
@@ -78,8 +76,8 @@ class ModelledGrowth:
 
     rack: Rack
     models: Models
-    predictor: str = TOMUR
-    risk: float = RISK
+    predictor: str = TOMUR_PREDICTOR
+    risk: float = DEFAULT_RISK
     _own: dict[Workload, Floats] = field(default_factory=dict, init=False)
     _known: dict[object, list[list[float]]] = field(default_factory=dict, init=False)
 
@@ -90,11 +88,10 @@ class ModelledGrowth:
     def answers_for(self, device: Device) -> bool:
         """Whether the models are of such a device: those of a server say nothing of SmartNICs."""
         nic = self.models.testbed.nic if self.models.testbed else None
-        return device.is_smartnic != (nic is not None and nic.kind == SERVER)
+        return device.is_smartnic != (nic is not None and nic.kind == SERVER_TESTBED)
 
     @property
     def by(self) -> Predictor:
-        """The predictor."""
         return self.models.predictors[self.predictor]
 
     def notes(self) -> Iterator[str]:
@@ -189,9 +186,14 @@ class ModelledGrowth:
         rows = [workload.traffic.as_tuple() for workload, _ in met]
         table = pd.DataFrame(np.hstack([rows, list(met.values())]), columns=[*TRAFFIC_COLUMNS, *COUNTERS])
         found = self.by.contention_details(nf, table, coverage=max(1 - 2 * self.risk, 0.0))
-        kpps = [one.throughput_kpps if one.low_kpps is None or self.risk >= MEDIAN else one.low_kpps for one in found]
+        kpps = [
+            prediction.throughput_kpps
+            if prediction.low_kpps is None or self.risk >= MEDIAN_RISK
+            else prediction.low_kpps
+            for prediction in found
+        ]
         return [
-            max(one.solo_kpps / max(rate, LEAST), 1.0) if counters.any() else 1.0
+            max(one.solo_kpps / max(rate, LEAST_KPPS), 1.0) if counters.any() else 1.0
             for one, rate, counters in zip(found, kpps, met.values(), strict=True)
         ]
 
@@ -200,8 +202,8 @@ class ModelledGrowth:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - SHOWN_DEVICES
+    return ", ".join(names[:SHOWN_DEVICES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def refuse_unknown(growth: ModelledGrowth, read: ChainsText) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from placer.rack.chain import Chain
 from placer.rack.contention.co_location import CycleGrowth
-from placer.rack.contention.loop import ContendedPlan, contended_plan
+from placer.rack.contention.loop import ContendedPlan, plan_under_contention
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
 from placer.rack.run_strategy import run_strategy
@@ -30,8 +30,6 @@ def run_contended(
 
     Parameters
     ----------
-    name
-        Of the strategy.
     time_limit
         Seconds for the plan by cycles alone, and again for the rounds after it.
 
@@ -52,4 +50,4 @@ def run_contended(
         left = max(until - time.perf_counter(), LEAST_SECONDS)
         return strategy(chains, rack, time_limit=left, notify=notify)
 
-    return contended_plan(chains, rack, growth, solve, time_limit=2 * time_limit, notify=notify)
+    return plan_under_contention(chains, rack, growth, solve, time_limit=2 * time_limit, notify=notify)

@@ -45,9 +45,9 @@ class ChainGraph:
 def graph_of(path: Path) -> ChainGraph:
     """The graph of a chain's text; with faults, the graph is not complete."""
     graph = ChainGraph()
-    if sum(_size(one)[0] for one in path) > MOST_NFS:
+    if sum(_size(step)[0] for step in path) > MOST_NFS:
         graph.faults.append(TextFault(0, f"the chain has more than {MOST_NFS} NFs"))
-    elif sum(_size(one)[1] for one in path) > MOST_BRANCHES:
+    elif sum(_size(step)[1] for step in path) > MOST_BRANCHES:
         graph.faults.append(TextFault(0, f"the chain has more than {MOST_BRANCHES} branches"))
     elif not path or not isinstance(path[0], NfText):
         hint = "the NF that packets enter first decides where each goes: A -> [1/2 B | 1/2 -]"
@@ -72,16 +72,16 @@ def _size(one: NfText | BranchesText) -> tuple[int, int]:
 
 def _wrong_shares(path: Path) -> Iterator[TextFault]:
     """Branches whose shares do not add up to 1."""
-    for one in path:
-        if isinstance(one, NfText):
+    for item in path:
+        if isinstance(item, NfText):
             continue
-        total = sum((branch.copies * branch.share for branch in one.branches), Fraction(0))
+        total = sum((branch.copies * branch.share for branch in item.branches), Fraction(0))
         if abs(total - 1) > SHARE_TOLERANCE:
-            sums = " + ".join(_term(branch) for branch in one.branches)
+            sums = " + ".join(_term(branch) for branch in item.branches)
             rounded = abs(total - 1) < Fraction(1, 20)
             hint = "write a third as 1/3" if rounded else "packets that take no branch need an empty one: 1/2 -"
-            yield TextFault(one.at, f"the shares {sums} add up to {_number(total)}, not to 1", hint)
-        for branch in one.branches:
+            yield TextFault(item.at, f"the shares {sums} add up to {_number(total)}, not to 1", hint)
+        for branch in item.branches:
             yield from _wrong_shares(branch.path)
 
 
@@ -95,11 +95,11 @@ def _number(value: Fraction | int) -> str:
 
 def _write(path: Path, copies: int = 1) -> Iterator[tuple[NfText, int]]:
     """Each NF of the text, and how often it is copied."""
-    for one in path:
-        if isinstance(one, NfText):
-            yield one, copies
+    for item in path:
+        if isinstance(item, NfText):
+            yield item, copies
         else:
-            for branch in one.branches:
+            for branch in item.branches:
                 yield from _write(branch.path, copies * branch.copies)
 
 
@@ -153,8 +153,8 @@ class _Builder:
     def walk(self, path: Path, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
         """Add a path behind open ends; the ends that it leaves open."""
         ends = list(ends)
-        for one in path:
-            ends = [self.add(one, ends)] if isinstance(one, NfText) else self.fork(one, ends)
+        for item in path:
+            ends = [self.add(item, ends)] if isinstance(item, NfText) else self.fork(item, ends)
         return ends
 
     def add(self, nf: NfText, ends: Sequence[OpenEnd]) -> OpenEnd:

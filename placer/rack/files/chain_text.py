@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-DEEPEST = 30
+DEEPEST_BRANCHES = 30
 MOST_COPIES = 200
 LONGEST_NAME = 200
 
-TOKEN = re.compile(
+CHAIN_TOKEN = re.compile(
     r"""(?P<blank>\s+)
     |(?P<arrow>->)
     |(?P<text>"[^"\n]*")
@@ -21,7 +21,7 @@ TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-NF = "an NF"
+NF_WORD = "an NF"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def tokens(text: str) -> Iterator[Token]:
     """Words, numbers and signs of a text."""
     at = 0
     while at < len(text):
-        found = TOKEN.match(text, at)
+        found = CHAIN_TOKEN.match(text, at)
         if found is None:
             hint = 'a quoted text ends on its line, as in "udp port 53"' if text[at] == '"' else None
             raise TextError(at, f"'{text[at]}' does not belong here", hint)
@@ -156,8 +156,10 @@ class _Parser:
 
     def path(self, depth: int) -> tuple[NfText | BranchesText, ...]:
         """Items joined by arrows, or `-` for none."""
-        if depth > DEEPEST:
-            raise TextError(self.next.at if self.next else self.end(), f"branches are nested deeper than {DEEPEST}")
+        if depth > DEEPEST_BRANCHES:
+            raise TextError(
+                self.next.at if self.next else self.end(), f"branches are nested deeper than {DEEPEST_BRANCHES}"
+            )
         if self.sees("-"):
             self.take()
             return ()
@@ -187,7 +189,7 @@ class _Parser:
             return NfText(first.at, self.name("the kind of NF").text, first.text, self.parameters())
         return NfText(first.at, first.text, None, self.parameters())
 
-    def name(self, what: str = NF) -> Token:
+    def name(self, what: str = NF_WORD) -> Token:
         if self.next is None or self.next.kind != "name":
             raise TextError(self.next.at if self.next else self.end(), f"{what} is missing here")
         token = self.take()

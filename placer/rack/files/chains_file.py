@@ -12,21 +12,21 @@ from pathlib import Path
 from placer.rack.chain import Chain, Slo
 from placer.rack.files.chain_graph import ChainGraph, graph_of
 from placer.rack.files.chain_text import TextError, TextFault, parse_path
-from placer.rack.files.json_twins import LARGEST, LARGEST_FILE, chains_of, parse_json
+from placer.rack.files.json_twins import LARGEST_FILE, LARGEST_NUMBER, chains_of, parse_json
 from placer.rack.rack import Rack
 from profiles import Fault, InputError
 from profiles.faults import suggestion
 from profiles.text import read_text
 
 PACKET_SIZE = 1500
-KEYWORDS = {
+SECTION_KEYWORDS = {
     "chain": "chain voice: ACL -> NAT -> IPv4Fwd",
     "slo": "slo voice: 1 Gbps to 10 Gbps, at most 45 us",
     "packets": "packets voice: 500 B",
     "aggregate": "aggregate voice: 10.1.0.0/16, udp",
 }
 """With an example of each."""
-HEAD = re.compile(r"\s*(?P<keyword>[^\s:]*)(?P<names>[^:\n]*)(?P<colon>:)?")
+SECTION_HEAD = re.compile(r"\s*(?P<keyword>[^\s:]*)(?P<names>[^:\n]*)(?P<colon>:)?")
 CHAIN_NAME = re.compile(r"[\w.-]{1,200}")
 
 
@@ -178,15 +178,15 @@ class _Reading:
         """Keyword, chain, line and column of each statement about a chain."""
 
     def read(self, statement: _Statement) -> None:
-        head = HEAD.match(statement.text)
+        head = SECTION_HEAD.match(statement.text)
         assert head is not None
         keyword = head["keyword"]
-        if keyword not in KEYWORDS:
-            hint = suggestion(keyword, KEYWORDS)
+        if keyword not in SECTION_KEYWORDS:
+            hint = suggestion(keyword, SECTION_KEYWORDS)
             self.fault(statement, head.start("keyword"), f"'{keyword}' does not begin a statement", hint)
             return
         if not head["colon"]:
-            self.fault(statement, head.end(), f"'{keyword}' has no colon", f"as in {KEYWORDS[keyword]}")
+            self.fault(statement, head.end(), f"'{keyword}' has no colon", f"as in {SECTION_KEYWORDS[keyword]}")
             return
         names = list(self.names(statement, keyword, head.start("names"), head["names"]))
         reader: Callable[[_Statement, str, list[tuple[str, int]], int], None] = getattr(self, f"read_{keyword}")
@@ -199,7 +199,7 @@ class _Reading:
         """The chains that a statement is about, and where each is named."""
         if not text.strip():
             if keyword != "packets":
-                self.fault(statement, at, f"'{keyword}' names no chain", f"as in {KEYWORDS[keyword]}")
+                self.fault(statement, at, f"'{keyword}' names no chain", f"as in {SECTION_KEYWORDS[keyword]}")
             return
         for found in re.finditer(r"[^,]+|,\s*(?=,|$)", text):
             name = found[0].strip()
@@ -245,7 +245,7 @@ class _Reading:
     def read_aggregate(self, statement: _Statement, text: str, names: list[tuple[str, int]], begin: int) -> None:
         traffic = " ".join(text.split())
         if not traffic:
-            raise TextError(len(text), "the aggregate is empty", f"as in {KEYWORDS['aggregate']}")
+            raise TextError(len(text), "the aggregate is empty", f"as in {SECTION_KEYWORDS['aggregate']}")
         for name, _ in names:
             self.aggregates.setdefault(name, []).append(traffic)
 
@@ -268,7 +268,7 @@ class _Reading:
                 hint = f"write slo {name}: 1 Gbps to 10 Gbps"
                 self.faults.append(Fault(self.file, one.line, f"column {one.column}", f"{name} has no SLO", hint))
         if not self.graphs and not self.faults:
-            self.faults.append(Fault(self.file, None, None, "holds no chain", f"write {KEYWORDS['chain']}"))
+            self.faults.append(Fault(self.file, None, None, "holds no chain", f"write {SECTION_KEYWORDS['chain']}"))
         return () if self.faults else tuple(self.chain(name) for name in self.graphs)
 
     def chain(self, name: str) -> Chain:
@@ -295,7 +295,7 @@ class _Reading:
 # Rates, times and sizes with their units, as in `1.1 Gbps to 100 Gbps, at most 45 us`.
 
 
-MBPS = {
+MBPS_UNITS = {
     "bps": Fraction(1, 10**6),
     "kbps": Fraction(1, 10**3),
     "Mbps": Fraction(1),
@@ -303,7 +303,7 @@ MBPS = {
     "Tbps": Fraction(10**6),
 }
 """Units of rates, in Mbps."""
-MICROSECONDS = {
+TIME_UNITS = {
     "ns": Fraction(1, 10**3),
     "us": Fraction(1),
     "\N{MICRO SIGN}s": Fraction(1),
@@ -312,18 +312,18 @@ MICROSECONDS = {
     "s": Fraction(10**6),
 }
 """Units of times, in us."""
-BYTES = {"B": Fraction(1), "byte": Fraction(1), "bytes": Fraction(1)}
+BYTE_UNITS = {"B": Fraction(1), "byte": Fraction(1), "bytes": Fraction(1)}
 LARGEST_PACKET = 65_535
-WORD = re.compile(r"[0-9.]+|,|[^\s,0-9.]+")
-NUMBER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?")
-FORM = "as in 1.1 Gbps to 100 Gbps, at most 45 us, or exactly 2 Gbps"
+SLO_WORD = re.compile(r"[0-9.]+|,|[^\s,0-9.]+")
+SLO_NUMBER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?")
+SLO_FORM = "as in 1.1 Gbps to 100 Gbps, at most 45 us, or exactly 2 Gbps"
 
 
 class _Words:
     """Reads a text word by word."""
 
     def __init__(self, text: str) -> None:
-        self.words = [(found[0], found.start()) for found in WORD.finditer(text)]
+        self.words = [(found[0], found.start()) for found in SLO_WORD.finditer(text)]
         self.end = len(text.rstrip())
         self.number = 0
 
@@ -345,17 +345,17 @@ class _Words:
 
     def quantity(self, what: str, units: Mapping[str, Fraction], hint: str) -> Fraction:
         at, text = self.at, self.next
-        if not NUMBER.fullmatch(text):
+        if not SLO_NUMBER.fullmatch(text):
             raise TextError(at, f"the {what} is missing here" if not text else f"'{text}' is no {what}", hint)
         self.number += 1
         unit_at, unit = self.at, self.next
-        if unit in ("", ",", "to") or NUMBER.fullmatch(unit):
+        if unit in ("", ",", "to") or SLO_NUMBER.fullmatch(unit):
             raise TextError(unit_at, f"'{text}' has no unit", f"one of {', '.join(units)}")
         if unit not in units:
             raise TextError(unit_at, f"the unit '{unit}' is not known", suggestion(unit, units))
         self.number += 1
         value = Fraction(text) * units[unit]
-        if value > LARGEST:
+        if value > LARGEST_NUMBER:
             raise TextError(at, f"'{text} {unit}' is too large")
         return value
 
@@ -375,22 +375,22 @@ def parse_slo(text: str) -> Slo:
     words = _Words(text)
     if words.takes("exactly"):
         at = words.at
-        least = largest = words.quantity("rate", MBPS, FORM)
+        least = largest = words.quantity("rate", MBPS_UNITS, SLO_FORM)
     else:
         at = words.at
-        least = words.quantity("rate", MBPS, FORM)
+        least = words.quantity("rate", MBPS_UNITS, SLO_FORM)
         if not words.takes("to"):
-            raise TextError(words.at, "the largest useful rate is missing", FORM)
-        largest = words.quantity("rate", MBPS, FORM)
+            raise TextError(words.at, "the largest useful rate is missing", SLO_FORM)
+        largest = words.quantity("rate", MBPS_UNITS, SLO_FORM)
     latency = None
     if words.takes(",", "at", "most"):
         latency_at = words.at
-        latency = words.quantity("latency", MICROSECONDS, FORM)
+        latency = words.quantity("latency", TIME_UNITS, SLO_FORM)
         if latency == 0:
             raise TextError(latency_at, "a latency is above 0")
-    words.end_here(FORM)
+    words.end_here(SLO_FORM)
     if least > largest:
-        raise TextError(at, "the least rate is above the largest", FORM)
+        raise TextError(at, "the least rate is above the largest", SLO_FORM)
     if largest == 0:
         raise TextError(at, "the largest rate is 0")
     return Slo(least, largest, latency)
@@ -407,7 +407,7 @@ def parse_packet_size(text: str) -> int:
     words = _Words(text)
     hint = "as in 1500 B"
     at = words.at
-    size = words.quantity("packet size", BYTES, hint)
+    size = words.quantity("packet size", BYTE_UNITS, hint)
     words.end_here(hint)
     if size.denominator != 1 or not 1 <= size <= LARGEST_PACKET:
         raise TextError(at, f"a packet has a whole number of bytes from 1 to {LARGEST_PACKET:,}")

@@ -3,37 +3,83 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from placer.rack.chain import Chain, ChainEdge, ChainNf, Slo
-from placer.rack.files.table_twins import MemoryTwin, TableTwins
 from placer.rack.rack import (
-    SRAM,
-    TCAM,
+    SRAM_MEMORY,
+    TCAM_MEMORY,
     CoreCost,
+    MatchKind,
     NfCosts,
     Overheads,
     Rack,
     RackTestbed,
     Server,
     SmartNic,
+    StageMemory,
     Switch,
     SwitchKind,
+    SwitchTable,
 )
 from profiles import Fault, InputError
 from profiles.chain import NfStage
 from profiles.faults import suggestion
-from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Most = Annotated[int, Field(ge=0, le=1_000_000)]
+AtLeastOne = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class _Twin(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class MemoryTwin(_Twin):
+    """The blocks of one kind of memory in a stage."""
+
+    blocks: Most
+    bits: AtLeastOne
+    entries: AtLeastOne
+
+    def memory(self) -> StageMemory:
+        """What it stands for."""
+        return StageMemory(self.blocks, self.bits, self.entries)
+
+
+class TableTwin(_Twin):
+    """A table of an NF."""
+
+    name: Name
+    key: dict[Name, Annotated[int, Field(ge=1, le=100_000)]] = {}
+    match: Literal["exact", "ternary", "lpm"] = "exact"
+    entries: Annotated[int, Field(ge=1, le=10**9)] = 1
+    writes: list[Name] = []
+
+    def table(self) -> SwitchTable:
+        """What it stands for."""
+        return SwitchTable(self.name, self.key, MatchKind(self.match), self.entries, tuple(self.writes))
+
+
+def _names_differ(tables: Sequence[TableTwin]) -> Sequence[TableTwin]:
+    names = [table.name for table in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"the name {name!r} is there twice")
+    return tables
+
+
+TableTwins = Annotated[list[TableTwin], Field(max_length=100), AfterValidator(_names_differ)]
+
 
 LARGEST_FILE = 100_000_000
-LARGEST = 10**12
+LARGEST_NUMBER = 10**12
 SWITCH_NAME = "switch"
 SHARE_TOLERANCE = Fraction(1, 10**9)
 """By which shares that leave an NF may miss 1: a third cannot be written as a decimal number."""
@@ -47,7 +93,7 @@ def _exact(value: object) -> object:
         exact = Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{value!r} is not a number") from None
-    if abs(exact) > LARGEST:
+    if abs(exact) > LARGEST_NUMBER:
         raise ValueError(f"{value!r} is too large")
     return exact
 
@@ -61,7 +107,6 @@ def _number(value: object) -> object:
 Share = Annotated[Fraction, BeforeValidator(_exact), Field(gt=0, le=1)]
 Positive = Annotated[Fraction, BeforeValidator(_number), Field(gt=0)]
 NotNegative = Annotated[Fraction, BeforeValidator(_number), Field(ge=0)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 Whole = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
@@ -96,8 +141,8 @@ class _Switch(_Part):
     blocks_per_stage: Whole = 1
     kind: str = SwitchKind.PISA.value
     table_order: list[str] = []
-    tcam: MemoryTwin = MemoryTwin(**vars(TCAM))
-    sram: MemoryTwin = MemoryTwin(**vars(SRAM))
+    tcam: MemoryTwin = MemoryTwin(**vars(TCAM_MEMORY))
+    sram: MemoryTwin = MemoryTwin(**vars(SRAM_MEMORY))
 
 
 class _SmartNic(_Part):
@@ -154,35 +199,13 @@ class _Rack(_Part):
     testbed: _Testbed = _Testbed()
 
 
-_Message = TypeVar("_Message", bound=_Part)
-
-
-def read_chains(path: Path) -> tuple[Chain, ...]:
-    """The chains of a JSON file.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
-    return chains_of(parse_json(read_text(path, LARGEST_FILE), str(path)), str(path))
-
-
-def read_rack(path: Path) -> Rack:
-    """The rack of a JSON file.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
-    return rack_of(parse_json(read_text(path, LARGEST_FILE), str(path)), str(path))
+Message = TypeVar("Message", bound=BaseModel)
 
 
 def chains_of(content: object, file: str) -> tuple[Chain, ...]:
     """Chains from parsed JSON; faults name `file`."""
-    parsed = _validate(_Chains, content, file).chains
-    faults = _repeat((one.name for one in parsed), "chains", file)
+    parsed = validate(_Chains, content, file).chains
+    faults = _repeat((chain.name for chain in parsed), "chains", file)
     readings = [_ChainReading(one, f"chains.{at}", file) for at, one in enumerate(parsed)]
     chains = [reading.chain() for reading in readings]
     faults += [fault for reading in readings for fault in reading.faults]
@@ -193,7 +216,7 @@ def chains_of(content: object, file: str) -> tuple[Chain, ...]:
 
 def rack_of(content: object, file: str) -> Rack:
     """A rack from parsed JSON; faults name `file`."""
-    parsed = _validate(_Rack, content, file)
+    parsed = validate(_Rack, content, file)
     names = [server.name for server in parsed.servers]
     names += [server.smartnic.name for server in parsed.servers if server.smartnic]
     faults = _repeat(names, "servers", file)
@@ -228,12 +251,13 @@ def _not_finite(name: str) -> float:
     raise ValueError(f"{name} is not a finite number")
 
 
-def _validate(model: type[_Message], content: object, file: str) -> _Message:
+def validate(model: type[Message], content: object, file: str, hint: str | None = None) -> Message:
+    """What parsed JSON says; faults name `file` and have the hint."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
-        raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
+        found = [(".".join(map(str, fault["loc"])), word_fault(fault)) for fault in error.errors(include_url=False)]
+        raise InputError([Fault(file, None, place or None, message, hint) for place, message in found]) from None
 
 
 def _repeat(names: Iterable[str], place: str, file: str) -> list[Fault]:

@@ -20,11 +20,11 @@ from profiles.files.csv_table import CsvTable, read_csv_table
 from profiles.files.lines import STDIN
 from profiles.text import number_of
 
-REPEATED = 2.0
+REPEATED_ROWS = 2.0
 """Rows per distinct value from which a column looks like a configuration, not like a measure."""
-INFLUENCE = 1.5
+LEAST_INFLUENCE = 1.5
 """By how much knowing a column must reduce the spread of the measure for it to be missed."""
-LITTLE = 0.05
+LITTLE_SPREAD = 0.05
 """Relative spread of the measure of which no column is missed."""
 
 
@@ -53,16 +53,12 @@ class ChainFiles:
 
     Parameters
     ----------
-    profiles
-        By NF.
     measured_at, measured
         Runs of the chain: values by column, and the measure; empty without such a file.
     asked
         The configurations to predict, as they are written; None without such a file.
     asked_at
         Their values by column.
-    notes
-        What users should know of how the files were read.
     """
 
     profiles: Mapping[str, ProfileColumns]
@@ -86,8 +82,6 @@ def read_chain_files(
 
     Parameters
     ----------
-    profiles
-        Paths by NF.
     order
         The NFs whose inputs are needed.
     measure
@@ -167,7 +161,7 @@ class _Reading:
         """The inputs of an NF: columns of its profile that the other files have, too."""
         profile = tables[nf]
         others = [table for table in (runs, rows) if table is not None]
-        candidates = [one for one in profile.header if one != self.measure and one not in self.ignored]
+        candidates = [column for column in profile.header if column != self.measure and column not in self.ignored]
         if not others:
             return tuple(candidate for candidate in candidates if profile.is_numeric(candidate))
         lacking = {column: [other for other in others if not _has(other, nf, column)] for column in candidates}
@@ -241,13 +235,13 @@ def _has(table: CsvTable, nf: str, column: str) -> bool:
 def _influences(profile: CsvTable, column: str, found: Sequence[str], measure: str) -> bool:
     """Whether a column looks like an input: its values recur, and the measure differs between them."""
     cells = profile.cells(column)
-    if len(cells) < REPEATED * len(set(cells)):
+    if len(cells) < REPEATED_ROWS * len(set(cells)):
         return False
     measured = np.array([number_of(cell) or np.nan for cell in profile.cells(measure)])
     logarithm = np.log(np.where(measured > 0, measured, np.nan))
-    known = [profile.cells(one) for one in found]
+    known = [profile.cells(row) for row in found]
     without, with_it = (_spread_within(logarithm, keys) for keys in (known, [*known, cells]))
-    return bool(without > max(INFLUENCE * with_it, LITTLE))
+    return bool(without > max(LEAST_INFLUENCE * with_it, LITTLE_SPREAD))
 
 
 def _spread_within(logarithm: Floats, keys: Sequence[Sequence[str]]) -> float:

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from placer.rack.chain import Chain
-from placer.rack.files.json_twins import LARGEST_FILE, chains_of, parse_json, rack_of
+from placer.rack.files.json_twins import LARGEST_FILE, chains_of, parse_json, rack_of, validate
 from placer.rack.rack import Rack
 from placer.rack.replanning.moves import SWITCH_NAME, OldPlaces, PlacedNf
 from profiles import Fault, InputError
 from profiles.text import read_text
-from profiles.validation import worded
 
 
 class _Subgroup(BaseModel):
@@ -68,8 +67,6 @@ class PlanFile:
         Of the chains that are placed; none where the plan is infeasible.
     subgroups
         By the name of the chain; none for those whose file names none.
-    rates_mbps
-        By the name of the chain, what enters it.
     """
 
     chains: Sequence[Chain]
@@ -87,8 +84,8 @@ def read_plan(path: Path) -> PlanFile:
     InputError
         With every fault.
     """
-    document = _document(path)
-    file = str(path)
+    file, hint = str(path), "a plan is what `placer chain place --plan FILE` writes"
+    document = validate(_Document, parse_json(read_text(path, LARGEST_FILE), file), file, hint)
     chains, rack = chains_of(document.chains, file), rack_of(document.rack, file)
     kinds = {chain.name: {nf.id: nf.nf for nf in chain.nfs} for chain in chains}
     faults = list(_faults(document.answer, kinds, rack, file))
@@ -103,16 +100,6 @@ def read_plan(path: Path) -> PlanFile:
         for chain in document.answer.chains
     }
     return PlanFile(chains, rack, places, subgroups, {chain.name: chain.rate_mbps for chain in document.answer.chains})
-
-
-def _document(path: Path) -> _Document:
-    content = parse_json(read_text(path, LARGEST_FILE), str(path))
-    try:
-        return _Document.model_validate(content)
-    except ValidationError as error:
-        hint = "a plan is what `placer chain place --plan FILE` writes"
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
-        raise InputError([Fault(str(path), None, place or None, message, hint) for place, message in found]) from None
 
 
 def _faults(answer: _Answer, kinds: Mapping[str, Mapping[str, str]], rack: Rack, file: str) -> Iterator[Fault]:

@@ -12,13 +12,13 @@ from placer.rack.files.json_twins import LARGEST_FILE, parse_json, rack_of
 from placer.rack.rack import Rack, Server, SmartNic
 from profiles import Fault, InputError
 from profiles.faults import suggestion
-from profiles.files.toml import Key, TomlLines, parsed_toml
+from profiles.files.toml import Key, TomlLines, parse_toml
 from profiles.text import read_text
 
 MOST_SERVERS = 10_000
 SERVER_KEYS = ("name", "count", "cores", "reserved_cores", "clock_mhz", "nic_mbps", "smartnic")
 CORE_KEYS = ("cycles", "replicable", "testbed_nf", "testbed_parameters")
-KEYS: dict[str, tuple[str, ...]] = {
+TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "": ("crossing_us", "switch", "server", "nf", "overheads", "testbed"),
     "server": SERVER_KEYS,
     "server.smartnic": ("name", "cores", "clock_mhz"),
@@ -34,7 +34,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "nf.switch.tables": ("name", "key", "match", "entries", "writes"),
 }
 """Of each kind of table; for hints."""
-TWINS = {"servers": "server", "nfs": "nf"}
+TABLE_TWINS = {"servers": "server", "nfs": "nf"}
 """Keys of the JSON twin, and what they are called here."""
 
 
@@ -54,7 +54,7 @@ def read_rack_file(path: Path) -> Rack:
 
 def rack_of_toml(text: str, file: str) -> Rack:
     """A rack as people write it; faults name `file`."""
-    return _RackToml(file, TomlLines(text), parsed_toml(text, file)).rack()
+    return _RackToml(file, TomlLines(text), parse_toml(text, file)).rack()
 
 
 class _RackToml:
@@ -69,7 +69,7 @@ class _RackToml:
     def rack(self) -> Rack:
         servers = self.tables()
         counts = [self.count(number, one) for number, one in enumerate(servers)]
-        once = self.validated([self.twin(number, one) for number, one in enumerate(servers)])
+        once = self.validate([self.twin(number, one) for number, one in enumerate(servers)])
         if once is not None and not self.faults:
             rack = replace(once, servers=tuple(self.copies(once.servers, servers, counts)))
             self.check(rack)
@@ -101,12 +101,12 @@ class _RackToml:
             twin["smartnic"] = {"name": f"{twin['name']}-nic"} | nic
         return twin
 
-    def validated(self, servers: list[dict[str, Any]]) -> Rack | None:
+    def validate(self, servers: list[dict[str, Any]]) -> Rack | None:
         """The rack with each server once. Names are made unique: copies are compared later."""
         own = {key: value for key, value in self.document.items() if key not in ("server", "nf", "servers", "nfs")}
         for key in ("servers", "nfs"):
             if key in self.document:
-                self.fault((key,), "unknown key", f"did you mean {TWINS[key]}?")
+                self.fault((key,), "unknown key", f"did you mean {TABLE_TWINS[key]}?")
         if "nf" not in self.document:
             self.faults.append(Fault(self.file, None, "nf", "no [nf] table", "as in [nf.ACL.server], then cycles ="))
         unique = [_number(one, number) for number, one in enumerate(servers)]
@@ -120,21 +120,21 @@ class _RackToml:
     def twin_fault(self, fault: Fault) -> None:
         """A fault of the twin, named by line and key of this file."""
         keys: list[Key] = [int(key) if re.fullmatch("[0-9]+", key) else key for key in (fault.column or "").split(".")]
-        path: list[Key] = [TWINS.get(str(keys[0]), keys[0]), *keys[1:]]
+        path: list[Key] = [TABLE_TWINS.get(str(keys[0]), keys[0]), *keys[1:]]
         hint = fault.hint
         if fault.message == "unknown key":
             within = [str(key) for key in path[:-1] if not isinstance(key, int)]
             table = ".".join([*within[:1], *within[2:]] if within[:1] == ["nf"] else within)
-            hint = suggestion(str(path[-1]), KEYS.get(table, ())) if table in KEYS else hint
+            hint = suggestion(str(path[-1]), TABLE_KEYS.get(table, ())) if table in TABLE_KEYS else hint
         self.fault(path, fault.message, hint)
 
     def copies(self, once: tuple[Server, ...], tables: list[dict[str, Any]], counts: list[int]) -> list[Server]:
         servers: list[Server] = []
         for server, table, count in zip(once, tables, counts, strict=True):
-            nic_name = server.smartnic.name[: server.smartnic.name.rindex(MARK)] if server.smartnic else ""
+            nic_name = server.smartnic.name[: server.smartnic.name.rindex(NUMBER_MARK)] if server.smartnic else ""
             for copy in range(count):
                 end = str(copy) if "count" in table else ""
-                name = server.name[: server.name.rindex(MARK)]
+                name = server.name[: server.name.rindex(NUMBER_MARK)]
                 if nic := server.smartnic:
                     default = "name" not in table["smartnic"]
                     of_nic = f"{name}{end}-nic" if default else f"{nic_name}{end}"
@@ -171,7 +171,7 @@ class _RackToml:
         self.faults.append(Fault(self.file, self.lines.of(path), column, message, hint))
 
 
-MARK = "\0"
+NUMBER_MARK = "\0"
 """Between a name and the number that makes it unique for the time of checking."""
 
 
@@ -179,7 +179,7 @@ def _number(server: dict[str, Any], number: int) -> dict[str, Any]:
     """The server with names that no other has."""
     unique = dict(server)
     if isinstance(name := unique.get("name"), str) and name:
-        unique["name"] = f"{name}{MARK}{number}"
+        unique["name"] = f"{name}{NUMBER_MARK}{number}"
     if isinstance(nic := unique.get("smartnic"), dict) and isinstance(name := nic.get("name"), str) and name:
-        unique["smartnic"] = nic | {"name": f"{name}{MARK}{number}"}
+        unique["smartnic"] = nic | {"name": f"{name}{NUMBER_MARK}{number}"}
     return unique

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from placer.rack.chain import Chain
 from placer.rack.plan import RackPlan, answer
-from placer.rack.rack import SRAM, TCAM, CoreCost, NfCosts, Rack, RackTestbed, Server, SwitchTable
+from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, CoreCost, NfCosts, Rack, RackTestbed, Server, SwitchTable
 
 
 def plan_document(plan: RackPlan, chains: Sequence[Chain]) -> Mapping[str, object]:
@@ -51,8 +51,8 @@ def write_rack(rack: Rack) -> Mapping[str, object]:
             "blocks_per_stage": switch.blocks_per_stage,
             "kind": switch.kind.value,
             "table_order": list(switch.table_order),
-            **({} if switch.tcam == TCAM else {"tcam": vars(switch.tcam)}),
-            **({} if switch.sram == SRAM else {"sram": vars(switch.sram)}),
+            **({} if switch.tcam == TCAM_MEMORY else {"tcam": vars(switch.tcam)}),
+            **({} if switch.sram == SRAM_MEMORY else {"sram": vars(switch.sram)}),
         },
         "crossing_us": _number(rack.crossing_us),
         "servers": [_server(server) for server in rack.servers],

@@ -6,16 +6,23 @@ subgroups are one, which may do with fewer cores but takes more cycles for a pac
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
 
+import numpy as np
+
 from placer.rack.chain import Chain
-from placer.rack.heuristics.fixed_layouts import LayoutChoice, most_on_hardware
-from placer.rack.layout import SWITCH, Layout, Subgroup
-from placer.rack.layouts import TOLERANCE
+from placer.rack.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, most_on_hardware, nothing, plan_of
+from placer.rack.layout import SWITCH_SITE, Layout, Subgroup
+from placer.rack.layouts import CAP_TOLERANCE, lay_out_sites
+from placer.rack.options import Options, options_at
+from placer.rack.plan import RackPlan
 from placer.rack.rack import CoreCost, Device, Rack
+from placer.rack.search.branch_and_bound import Search
+from placer.rack.stages.block_stages import TableId
 from placer.rack.stages.stage_oracles import stage_oracle
 
 
@@ -81,7 +88,7 @@ def keeps_latency(joining: Joining) -> bool:
     limit = joining.after.chain.slo.d_max_us
     if limit is None:
         return True
-    return joining.after.latency_us <= max(limit * (1 + Fraction(TOLERANCE)), joining.before.latency_us)
+    return joining.after.latency_us <= max(limit * (1 + Fraction(CAP_TOLERANCE)), joining.before.latency_us)
 
 
 def joinings(layout: Layout) -> Iterator[Joining]:
@@ -92,7 +99,7 @@ def joinings(layout: Layout) -> Iterator[Joining]:
             for path in _paths(layout, one, other):
                 sites = tuple(one.device if at in path else site for at, site in enumerate(layout.sites))
                 found.setdefault(sites, Joining(layout, replace(layout, sites=sites), (one, other)))
-    moved = {sites: sum(site == SWITCH for site in sites) for sites in found}
+    moved = {sites: sum(site == SWITCH_SITE for site in sites) for sites in found}
     return (found[sites] for sites in sorted(found, key=lambda sites: (moved[sites], sites)))
 
 
@@ -105,7 +112,7 @@ def _paths(layout: Layout, one: Subgroup, other: Subgroup) -> Iterator[frozenset
         for edge in layout.chain.edges_from(at):
             if passed and edge.head in other.nfs:
                 yield passed
-            elif layout.sites[edge.head] == SWITCH and _runs_on(layout, edge.head, device):
+            elif layout.sites[edge.head] == SWITCH_SITE and _runs_on(layout, edge.head, device):
                 waiting.append((edge.head, passed | {edge.head}))
 
 
@@ -114,7 +121,7 @@ def _runs_on(layout: Layout, at: int, device: Device) -> bool:
 
 
 def _reaches(layout: Layout, group: Subgroup, cores: int) -> bool:
-    return _rate(layout, group, cores) >= layout.chain.slo.t_min_mbps * (1 - Fraction(TOLERANCE))
+    return _rate(layout, group, cores) >= layout.chain.slo.t_min_mbps * (1 - Fraction(CAP_TOLERANCE))
 
 
 def _slowest(layout: Layout) -> Fraction | float:
@@ -143,8 +150,6 @@ def placements(
 
     Parameters
     ----------
-    time_limit, notify
-        As of `LayoutChoice`.
     aggressively
         The rule of aggressive coalescing.
     """
@@ -189,10 +194,57 @@ def _server_of(layout: Layout, nf: int, layouts: Placement) -> tuple[int, CoreCo
     """The server of a chain, or the one with most cores left, and what an NF costs there."""
     rack = layout.rack
     servers = [number for number, device in enumerate(rack.devices) if not device.is_smartnic and device.cores]
-    own = {rack.devices[site].server for site in layout.sites if site != SWITCH}
+    own = {rack.devices[site].server for site in layout.sites if site != SWITCH_SITE}
     usable = [number for number in servers if not own or rack.devices[number].server in own]
     if not usable:
-        return SWITCH, None
+        return SWITCH_SITE, None
     used = [sum(group.device == number for layout in layouts for group in layout.subgroups) for number in usable]
     device = max(zip(usable, used, strict=True), key=lambda pair: (rack.devices[pair[0]].cores - pair[1], -pair[0]))[0]
     return device, rack.cost_on(layout.chain.nfs[nf].nf, rack.devices[device])
+
+
+class AnyTables:
+    """A switch that all tables fit: whether these do is checked once, for the plan."""
+
+    def fits(self, tables: frozenset[TableId]) -> bool:
+        return True
+
+
+def best_cores(rack: Rack, layouts: Sequence[Layout], *, time_limit: float) -> RackPlan:
+    """The plan with these layouts, each on one server at most, that has the largest marginal throughput.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds; where they end the search, the best allocation so far is taken.
+    """
+    until = time.monotonic() + time_limit
+    allocation = CoreAllocation(rack, layouts)
+    if not allocation.fits:
+        return nothing(rack, "more subgroups than cores")
+    for server in range(len(rack.servers)):
+        numbers = [number for number, layout in enumerate(layouts) if server in _servers(layout)]
+        options = [_options(layouts[number]) for number in numbers]
+        slow = [layouts[number].chain.name for number, one in zip(numbers, options, strict=True) if not len(one)]
+        if slow:
+            return nothing(rack, f"no number of cores reaches t_min of {', '.join(slow)}")
+        if not numbers:
+            continue
+        found = Search(rack, options, AnyTables(), max(until - time.monotonic(), 0.0)).run()
+        if found.chosen is None:
+            name = rack.servers[server].name
+            if found.bound > float("-inf"):
+                return nothing(rack, f"the time was over before there were cores of {name} for its chains")
+            names = ", ".join(layouts[number].chain.name for number in numbers)
+            return nothing(rack, f"cores and NIC of {name} do not reach t_min of {names}")
+        for number, one, row in zip(numbers, options, found.chosen, strict=True):
+            allocation.give(number, [int(one.group_cores[row, group.nfs[0]]) for group in layouts[number].subgroups])
+    return plan_of(allocation)
+
+
+def _servers(layout: Layout) -> set[int]:
+    return {layout.rack.devices[site].server for site in layout.sites if site != SWITCH_SITE}
+
+
+def _options(layout: Layout) -> Options:
+    return options_at(lay_out_sites(layout.chain, layout.rack, np.array([layout.sites])), layout.rack)

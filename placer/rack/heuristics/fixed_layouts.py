@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH, Layout, Subgroup
-from placer.rack.layouts import TOLERANCE, Layouts, given_layouts, layouts_in_parts
-from placer.rack.plan import ChainPlan, RackPlan, Status, refined_rates
+from placer.rack.layout import SWITCH_SITE, Layout, Subgroup
+from placer.rack.layouts import CAP_TOLERANCE, Layouts, lay_out_sites, layouts_in_parts
+from placer.rack.plan import ChainPlan, RackPlan, Status, refine_rates
 from placer.rack.rack import Rack, Server
 from placer.rack.stages.stage_oracles import stage_oracle
 from profiles.arrays import Ints
@@ -27,13 +27,7 @@ Choose = Callable[[Layouts, Rack], int]
 
 
 class CoreAllocation:
-    """Whole cores for the subgroups of chains whose layouts are fixed; at first one for each.
-
-    Parameters
-    ----------
-    layouts
-        Per chain.
-    """
+    """Whole cores for the subgroups of chains whose layouts are fixed; at first one for each."""
 
     def __init__(self, rack: Rack, layouts: Sequence[Layout]) -> None:
         self.rack = rack
@@ -108,8 +102,6 @@ class LayoutChoice:
         Which of the layouts of a chain with one of the servers.
     time_limit
         Seconds; after them each chain gets the best of a part of its layouts.
-    notify
-        Called when that happens.
     """
 
     rack: Rack
@@ -145,7 +137,9 @@ class LayoutChoice:
                 self.known[same] = self._sites_on(chain, replace(rack, servers=(rack.servers[server],)))
             sites = self.known[same]
             if sites is not None:
-                return Layout(chain, rack, tuple(site if site == SWITCH else first[server] + site for site in sites))
+                return Layout(
+                    chain, rack, tuple(site if site == SWITCH_SITE else first[server] + site for site in sites)
+                )
         return None
 
     def _sites_on(self, chain: Chain, rack: Rack) -> tuple[int, ...] | None:
@@ -160,14 +154,14 @@ class LayoutChoice:
                 best.append(layouts.sites[self.choose(layouts, rack)])
         if not best:
             return None
-        chosen = self.choose(given_layouts(chain, rack, np.array(best)), rack)
+        chosen = self.choose(lay_out_sites(chain, rack, np.array(best)), rack)
         return tuple(int(site) for site in best[chosen])
 
 
 def most_on_hardware(layouts: Layouts, rack: Rack) -> int:
     """The layout with most NFs on the switch, then most on a SmartNIC."""
     smartnics = [number for number, device in enumerate(rack.devices) if device.is_smartnic]
-    on_switch = (layouts.sites == SWITCH).sum(axis=1)
+    on_switch = (layouts.sites == SWITCH_SITE).sum(axis=1)
     on_smartnic = np.isin(layouts.sites, smartnics).sum(axis=1)
     return int(np.lexsort((-on_smartnic, -on_switch))[0])
 
@@ -184,10 +178,10 @@ def plan_of(allocation: CoreAllocation) -> RackPlan:
     if not allocation.fits:
         return nothing(rack, "more subgroups than cores")
     for layout, cap, rate in zip(layouts, caps, least, strict=True):
-        if cap < rate * (1 - Fraction(TOLERANCE)):
+        if cap < rate * (1 - Fraction(CAP_TOLERANCE)):
             return nothing(rack, f"{layout.chain.name} reaches {_mbps(cap)} of its t_min, {_mbps(rate)}")
         limit = layout.chain.slo.d_max_us
-        if limit is not None and layout.latency_us > limit * (1 + Fraction(TOLERANCE)):
+        if limit is not None and layout.latency_us > limit * (1 + Fraction(CAP_TOLERANCE)):
             return nothing(rack, f"{layout.chain.name} has a latency of {float(layout.latency_us):.4g} us")
     tables = frozenset((chain, nf) for chain, layout in enumerate(layouts) for nf in layout.on_switch)
     if not stage_oracle(rack, [layout.chain for layout in layouts]).fits(tables):
@@ -215,15 +209,15 @@ def _best_rates(rack: Rack, layouts: Sequence[Layout], caps: Sequence[Fraction])
     least = np.array([float(layout.chain.slo.t_min_mbps) for layout in layouts])
     largest = np.maximum([float(cap) for cap in caps], least)  # a cap may be below by the tolerance
     if not names:
-        return [float(one) for one in largest]
+        return [float(size) for size in largest]
     found = linprog(
         -np.ones(len(layouts)),
         A_ub=shares,
-        b_ub=limits * (1 + TOLERANCE),
+        b_ub=limits * (1 + CAP_TOLERANCE),
         bounds=list(zip(least.tolist(), largest.tolist(), strict=True)),
         method="highs",
     )
-    return refined_rates(layouts, caps, found.x) if found.status == 0 and found.x is not None else None
+    return refine_rates(layouts, caps, found.x) if found.status == 0 and found.x is not None else None
 
 
 def _mbps(rate: Fraction) -> str:

@@ -15,22 +15,30 @@ import numpy as np
 
 from placer.rack.chain import Chain
 from placer.rack.files.written_twins import write_chains, write_rack
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.layouts import merge_servers
-from placer.rack.options import Options, all_options, undominated_rows
+from placer.rack.options import Options, all_options, find_undominated_rows
 from placer.rack.place import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from placer.rack.plan import RackPlan, Status, answer
-from placer.rack.proofs.prices import EMPTY, BoundProof, Priced, PricedWays, PriceProgram, SharedLimits, proof_document
+from placer.rack.proofs.prices import (
+    EMPTY_BOUND,
+    BoundProof,
+    Priced,
+    PricedWays,
+    PriceProgram,
+    SharedLimits,
+    proof_document,
+)
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import classes_of, same_but_for_names, split_options
 from placer.rack.stages.block_stages import BlockStages, TableId, conflict
 from profiles.arrays import Bools, Ints
 
-VERSION = 1
-KIND = "chains"
-ENOUGH = 2e-9
+CERTIFICATE_VERSION = 1
+CERTIFICATE_KIND = "chains"
+PROOF_TOLERANCE = 2e-9
 """Relative to the sum of rates: by how much a proof may miss a bound."""
-KEYS = ("status", "marginal_mbps", "bound_mbps", "chains")
+CLAIM_KEYS = ("status", "marginal_mbps", "bound_mbps", "chains")
 
 
 def certificate_of(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 60.0) -> Mapping[str, object]:
@@ -42,11 +50,11 @@ def certificate_of(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 
         For the proof. After them, the bound may be weaker and the status less than those of the plan.
     """
     proof = _proof(plan, chains, seconds)
-    claims: dict[str, object] = {key: value for key, value in answer(plan).items() if key in KEYS}
-    claims.update(_claimed(plan, chains, proof))
+    claims: dict[str, object] = {key: value for key, value in answer(plan).items() if key in CLAIM_KEYS}
+    claims.update(_claim(plan, chains, proof))
     return {
-        "certificate": VERSION,
-        "kind": KIND,
+        "certificate": CERTIFICATE_VERSION,
+        "kind": CERTIFICATE_KIND,
         "chains": write_chains(chains),
         "rack": write_rack(plan.rack),
         "plan": claims,
@@ -65,20 +73,20 @@ def weaker_claim(plan: RackPlan, certificate: Mapping[str, object]) -> str | Non
     return f"note: the certificate says {status}, and proves {proven}"
 
 
-def _claimed(plan: RackPlan, chains: Sequence[Chain], proof: BoundProof | None) -> Mapping[str, object]:
+def _claim(plan: RackPlan, chains: Sequence[Chain], proof: BoundProof | None) -> Mapping[str, object]:
     """Status and bound, as far as they are proven."""
     planned = Status.FEASIBLE if plan.chains else Status.UNKNOWN
     if proof is None:
         return {"status": planned.value, "bound_mbps": None}
     if proof.bound is None:
         return {"status": Status.INFEASIBLE.value, "bound_mbps": None}
-    if plan.bound_mbps is not None and proof.bound <= plan.bound_mbps + _allowed(plan.bound_mbps, chains):
+    if plan.bound_mbps is not None and proof.bound <= plan.bound_mbps + _allowance(plan.bound_mbps, chains):
         return {"status": plan.status.value, "bound_mbps": plan.bound_mbps}
     return {"status": planned.value, "bound_mbps": proof.bound}
 
 
-def _allowed(bound: float, chains: Sequence[Chain]) -> float:
-    return ENOUGH * max(bound + sum(float(chain.slo.t_min_mbps) for chain in chains), 1.0)
+def _allowance(bound: float, chains: Sequence[Chain]) -> float:
+    return PROOF_TOLERANCE * max(bound + sum(float(chain.slo.t_min_mbps) for chain in chains), 1.0)
 
 
 def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProof | None:
@@ -86,7 +94,7 @@ def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProo
     enough = None
     if plan.status is not Status.INFEASIBLE:
         bound = plan.marginal_mbps if plan.bound_mbps is None else plan.bound_mbps
-        enough = bound + _allowed(bound, chains)
+        enough = bound + _allowance(bound, chains)
     until = time.monotonic() + seconds
     found: list[BoundProof] = []
     few = len(plan.rack.servers) <= FEW_SERVERS
@@ -127,14 +135,14 @@ def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) 
         uses = split_options(chains[numbers[0]], one_each, most)
         least = float(chains[numbers[0]].slo.t_min_mbps)
         tables = np.zeros((len(uses), 0), dtype=bool)
-        ways.append(machines.priced(len(numbers), least, uses.rate, uses.cores, uses.nic_shares, uses.blocks, tables))
+        ways.append(machines.price(len(numbers), least, uses.rate, uses.cores, uses.nic_shares, uses.blocks, tables))
     if any(len(way) == 0 for way in ways):
         return BoundProof(None, proof_document("together", [], [{"prices": {"gain": 0}}], chains))
     program = PriceProgram(ways, machines.limits)
     everything = [np.ones(len(way), dtype=bool) for way in ways]
     if enough is None:
-        priced = program.best(everything, gain=False, enough=EMPTY)
-        if priced.bound < EMPTY:
+        priced = program.best(everything, gain=False, enough=EMPTY_BOUND)
+        if priced.bound < EMPTY_BOUND:
             leaf = machines.written(priced.prices, gain=False)
             return BoundProof(None, proof_document("together", [], [{"prices": leaf}], chains))
     priced = program.best(everything, gain=True, enough=-np.inf if enough is None else enough)
@@ -151,7 +159,7 @@ def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) 
 
 Document = dict[str, object]
 
-USED = 1e-7
+LEAST_WEIGHT = 1e-7
 """The least weight that counts in a mixture."""
 
 
@@ -188,7 +196,7 @@ class _Tree:
     def __init__(self, chains: Sequence[Chain], rack: Rack, enough: float | None) -> None:
         self.chains, self.rack = chains, rack
         self.gain = enough is not None
-        self.enough = EMPTY if enough is None else enough
+        self.enough = EMPTY_BOUND if enough is None else enough
         self.machines = SharedLimits(rack, np.ones(len(rack.servers), dtype=np.int64))
         self.stages = BlockStages(rack, chains)
         known: dict[object, tuple[Options, PricedWays]] = {}
@@ -209,8 +217,8 @@ class _Tree:
         of_nf = np.array([self.rack.costs[nf.nf].switch_blocks or 0 for nf in chain.nfs])
         blocks: Ints = (options.on_switch * of_nf).sum(axis=1).astype(np.int64)
         least, shares = float(chain.slo.t_min_mbps), options.nic_shares
-        ways = self.machines.priced(1, least, options.rate, options.cores, shares, blocks, options.on_switch)
-        ways.pool[:] = undominated_rows(options, self.rack).tolist()
+        ways = self.machines.price(1, least, options.rate, options.cores, shares, blocks, options.on_switch)
+        ways.pool[:] = find_undominated_rows(options, self.rack).tolist()
         return ways
 
     def proof(self, seconds: float) -> BoundProof:
@@ -267,7 +275,7 @@ class _Tree:
         tables = frozenset(
             (chain, int(nf))
             for chain, (options, row) in enumerate(zip(self.options, chosen, strict=True))
-            for nf in np.flatnonzero(options.layouts.sites[options.layout[row]] == SWITCH)
+            for nf in np.flatnonzero(options.layouts.sites[options.layout[row]] == SWITCH_SITE)
         )
         if self.stages.fits(tables) or (cut := conflict(self.stages, tables)) in self.program.cuts:
             return False
@@ -300,14 +308,14 @@ class _Split:
         return np.asarray(options.layouts.sites[options.layout, self.nf] == self.device)
 
     def written(self, chain: Chain, rack: Rack) -> Document:
-        on = "switch" if self.device == SWITCH else rack.devices[self.device].name
+        on = "switch" if self.device == SWITCH_SITE else rack.devices[self.device].name
         what = {"at_most": self.at_most} if self.nf is None else {"nf": chain.nfs[self.nf].id}
         return {"chain": chain.name, "on": on, **what}
 
 
 def _split_of_mixture(options: Sequence[Options], weights: Sequence[dict[int, float]]) -> _Split | None:
     """A split of the chain that is mixed most, such that its mixture is in neither part; None if none is mixed."""
-    used = [{way: weight for way, weight in one.items() if weight > USED} for one in weights]
+    used = [{way: weight for way, weight in way_weights.items() if weight > LEAST_WEIGHT} for way_weights in weights]
     mixed = [number for number, one in enumerate(used) if len(one) > 1]
     if not mixed:
         return None

@@ -13,14 +13,14 @@ import numpy as np
 from scipy.optimize import linprog
 
 from placer.rack.chain import Chain
-from placer.rack.layouts import TOLERANCE
+from placer.rack.layouts import CAP_TOLERANCE
 from placer.rack.rack import Rack
 from placer.rack.stages.block_stages import TableId
 from profiles.arrays import Bools, Floats, Ints
 
-SCALE = 1e4
+GAIN_SCALE = 1e4
 """The largest gain in the linear program, so that tolerances of the solver are small beside it."""
-DIGITS = 12
+PRICE_DIGITS = 12
 """Significant ones of a price: what holds of prices holds of rounded ones, too."""
 MOST_ROUNDS = 50
 
@@ -79,22 +79,14 @@ class Priced:
 
 
 class PriceProgram:
-    """Finds prices.
-
-    Parameters
-    ----------
-    ways
-        Per chain, or class of chains.
-    limits
-        Of what is shared.
-    """
+    """Finds prices."""
 
     def __init__(self, ways: Sequence[PricedWays], limits: Floats) -> None:
         self.ways, self.limits = ways, limits
         self.cuts: list[frozenset[tuple[int, int]]] = []
         largest = [float((way.largest - way.least).max(initial=0.0)) for way in ways]
-        self.scale = SCALE / max([*largest, 1e-6])
-        self.most = 100.0 * SCALE * sum(way.number for way in ways)
+        self.scale = GAIN_SCALE / max([*largest, 1e-6])
+        self.most = 100.0 * GAIN_SCALE * sum(way.number for way in ways)
 
     def best(self, allowed: Sequence[Bools], *, gain: bool, enough: float) -> Priced:
         """The least bound over the ways that are allowed, or the first that is `enough`.
@@ -106,10 +98,10 @@ class PriceProgram:
         """
         uses = [self._uses(chain, one) for chain, one in enumerate(self.ways)]
         limits = np.concatenate([self.limits, [len(cut) - 1.0 for cut in self.cuts]])
-        best = self.evaluated(np.zeros(len(limits)), allowed, uses, limits, gain=gain)
+        best = self.evaluate(np.zeros(len(limits)), allowed, uses, limits, gain=gain)
         for _ in range(MOST_ROUNDS):
             prices, weights, value = self._solve(allowed, uses, limits, gain)
-            found = self.evaluated(prices, allowed, uses, limits, gain=gain)
+            found = self.evaluate(prices, allowed, uses, limits, gain=gain)
             best = Priced(min(found.bound, best.bound), (found if found.bound < best.bound else best).prices, weights)
             close = 1e-10 * max(abs(value), 1.0 if gain else 1e-3)
             if best.bound <= enough or found.bound <= value + close or not self._add(found.weights):
@@ -126,12 +118,12 @@ class PriceProgram:
         for at, limit in enumerate(limits):
             prices = np.zeros(len(limits))
             prices[at] = 1.0 / limit if limit > 0 else 1.0
-            found = self.evaluated(_round(prices), allowed, uses, limits, gain=False)
+            found = self.evaluate(_round(prices), allowed, uses, limits, gain=False)
             if found.bound < known.bound:
                 known = Priced(found.bound, found.prices, known.weights)
         return known
 
-    def evaluated(
+    def evaluate(
         self,
         prices: Floats,
         allowed: Sequence[Bools],
@@ -201,7 +193,7 @@ class PriceProgram:
 
 
 def _round(prices: Floats) -> Floats:
-    return np.array([max(float(f"{price:.{DIGITS}g}"), 0.0) for price in prices])
+    return np.array([max(float(f"{price:.{PRICE_DIGITS}g}"), 0.0) for price in prices])
 
 
 # What chains share: limits and their prices, and a proof as JSON; of single servers, or of equal ones together.
@@ -209,7 +201,7 @@ def _round(prices: Floats) -> Floats:
 
 Document = dict[str, object]
 
-EMPTY = -1e-11
+EMPTY_BOUND = -1e-11
 """Prices without gains whose bound is below prove that there is no plan; the limits are worth 1."""
 
 
@@ -244,7 +236,7 @@ class SharedLimits:
         self.rack = rack
         cores = [device.cores * sizes[device.server] for device in rack.devices]
         nics = [
-            float(server.nic_mbps) * (1 + TOLERANCE) * size
+            float(server.nic_mbps) * (1 + CAP_TOLERANCE) * size
             for server, size in zip(rack.servers, sizes, strict=True)
             for _ in ("in", "out")
         ]
@@ -253,7 +245,7 @@ class SharedLimits:
         blocks = [] if stages is None else [stages * rack.switch.blocks_per_stage]
         self.limits = np.array([*cores, *nics, *blocks], dtype=np.float64)
 
-    def priced(
+    def price(
         self,
         number: int,
         least: float,

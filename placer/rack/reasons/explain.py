@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH, Layout
+from placer.rack.layout import SWITCH_SITE, Layout
 from placer.rack.layouts import layouts_at, possible_sites
-from placer.rack.options import Options, undominated_options
+from placer.rack.options import Options, drop_dominated_options
 from placer.rack.place import FEW_SERVERS, plan_found
 from placer.rack.plan import ChainPlan, RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.reasons.layout_verdicts import LayoutCause, LayoutVerdict, verdict_alone
-from placer.rack.replanning.moves import NEW, sites_within
+from placer.rack.replanning.moves import NEW_SITE, sites_within
 from placer.rack.replanning.regions import Region, Regions
 from placer.rack.search.branch_and_bound import Search
 from placer.rack.search.fleet_bound import same_but_for_names
 from profiles.arrays import Ints
 
-EQUAL = 1e-9
+EQUAL_MARGINALS = 1e-9
 """Relative, of marginal throughputs."""
 MOST_COUNTED = 2_000
 """Layouts of a chain; of more, those that are not shown are only counted."""
@@ -95,14 +95,14 @@ class LayoutQuestions:
         region, whole = self._region(chain, sites)
         if time.monotonic() > self.until:
             return LayoutVerdict(layouts[0], LayoutCause.UNKNOWN, proven=False)
-        found = self._forced(region, chain, sites)
+        found = self._force_layouts(region, chain, sites)
         if not found.chains:
             proven = whole and found.status is Status.INFEASIBLE
             return LayoutVerdict(layouts[0], LayoutCause.OTHERS if proven else LayoutCause.UNKNOWN, proven=proven)
         placed = self.regions.placed(region, found)
         lost = {number: self.plan.chains[number].rate_mbps - one.rate_mbps for number, one in placed.items()}
         cost, marginal = sum(lost.values()), self.plan.marginal_mbps
-        near = EQUAL * max(abs(marginal), 1.0)
+        near = EQUAL_MARGINALS * max(abs(marginal), 1.0)
         cause = LayoutCause.COSTS if cost > near else LayoutCause.BETTER if cost < -near else LayoutCause.AS_GOOD
         return LayoutVerdict(
             placed[chain].layout,
@@ -113,7 +113,7 @@ class LayoutQuestions:
             changes={self.chains[at].name: -mbps for at, mbps in lost.items() if abs(mbps) > near},
         )
 
-    def _forced(self, region: Region, chain: int, sites: Ints) -> RackPlan:
+    def _force_layouts(self, region: Region, chain: int, sites: Ints) -> RackPlan:
         """The best plan of a region where a chain has one of some layouts."""
         instance = self.regions.instance(region, self._tables_outside(region))
         rack, local = instance.rack, {device: at for at, device in enumerate(self.regions.devices(region.servers))}
@@ -122,7 +122,7 @@ class LayoutQuestions:
             if number == chain:
                 rows = np.vectorize(lambda site: local.get(site, site), otypes=[np.int64])(sites)
                 layouts = layouts_at(each, rack, rows)
-                options.append(undominated_options(layouts, rack, np.zeros(len(layouts), np.int64)))
+                options.append(drop_dominated_options(layouts, rack, np.zeros(len(layouts), np.int64)))
             else:
                 options.append(self._options(number, region, rack))
         if any(len(option) == 0 for option in options):
@@ -137,11 +137,11 @@ class LayoutQuestions:
             used = {self.rack.devices[site].server for site in self.plan.chains[number].layout.sites if site >= 0}
             own = {at for at, device in enumerate(self.regions.devices(region.servers))
                    if self.rack.devices[device].server in used}  # fmt: skip
-            possible = [[site for site in sites if site == SWITCH or site in own] for sites in possible]
+            possible = [[site for site in sites if site == SWITCH_SITE or site in own] for sites in possible]
         key = same_but_for_names(chain), self.regions.key(replace(region, chains=())), tuple(map(tuple, possible))
         if key not in self.known:
-            layouts = layouts_at(chain, rack, sites_within(chain, possible, [NEW] * len(chain.nfs), 0))
-            self.known[key] = undominated_options(layouts, rack, np.zeros(len(layouts), np.int64))
+            layouts = layouts_at(chain, rack, sites_within(chain, possible, [NEW_SITE] * len(chain.nfs), 0))
+            self.known[key] = drop_dominated_options(layouts, rack, np.zeros(len(layouts), np.int64))
         return self.known[key]
 
     def _region_of(self) -> dict[int, Region]:
@@ -156,7 +156,7 @@ class LayoutQuestions:
         used = {*self.plan.chains[chain].layout.sites, *sites.ravel().tolist()}
         servers = {self.rack.devices[site].server for site in used if site >= 0}
         regions = {id(region): region for region in (self.region_of[server] for server in sorted(servers))}
-        joined = self.regions.joined(list(regions.values()))
+        joined = self.regions.join(list(regions.values()))
         return (joined if chain in joined.chains else self.regions.of(joined.servers, [*joined.chains, chain])), False
 
     def _tables_outside(self, region: Region) -> frozenset[tuple[int, int]]:
@@ -217,6 +217,6 @@ def with_places(chain: Chain, rack: Rack, places: Mapping[str, int]) -> list[Lay
         [places[nf.id]] if nf.id in places else sites
         for nf, sites in zip(chain.nfs, possible_sites(chain, rack), strict=True)
     ]
-    free = [NEW] * len(chain.nfs)
+    free = [NEW_SITE] * len(chain.nfs)
     rows = layouts_at(chain, rack, sites_within(chain, possible, free, 0)).sites
     return [Layout(chain, rack, tuple(int(site) for site in row)) for row in rows]

@@ -23,13 +23,13 @@ from placer.rack.rack import Rack
 MORE_CORES = 1024
 """Extra cores, or blocks of a stage, beyond which none help."""
 MOST_MBPS = Fraction(10**9)
-CLOSE = Fraction(1, 10_000)
+CLOSE_RELAXATION = Fraction(1, 10_000)
 """Relative, how close a relaxed NIC is to the least one that is enough."""
 FOR_CHANGES = 0.6
 """The share of the time that is spent on changes; the rest is left for a conflict."""
 
 
-def explained(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 30.0) -> RackPlan:
+def explain_infeasible(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 30.0) -> RackPlan:
     """An infeasible plan with a conflict and the changes that are enough; any other plan as it is."""
     if plan.status is not Status.INFEASIBLE:
         return plan
@@ -69,7 +69,6 @@ class Infeasible:
         return self._least_plan(chains, rack) is not None
 
     def _least_plan(self, chains: Sequence[Chain], rack: Rack) -> RackPlan | None:
-        """A plan in which every chain has its least rate."""
         least = [
             replace(chain, slo=replace(chain.slo, t_max_mbps=max(chain.slo.t_min_mbps, Fraction(1))))
             for chain in chains
@@ -93,12 +92,14 @@ class Infeasible:
         None where no limit is the cause, and where the time was not enough.
         """
         kept = list(_limits(self.chains, self.rack))
-        kinds = [{limit for limit in kept if limit.kind == kind} for kind in dict.fromkeys(one.kind for one in kept)]
+        kinds = [
+            {limit for limit in kept if limit.kind == kind} for kind in dict.fromkeys(limit.kind for limit in kept)
+        ]
         try:
             if not self.fits(*self._without([])):
                 return []
             for part in [*kinds, *({limit} for limit in kept)]:
-                fewer = [one for one in kept if one not in part]
+                fewer = [limit for limit in kept if limit not in part]
                 if len(fewer) < len(kept) and not self.fits(*self._without(fewer)):
                     kept = fewer
         except TimeoutError:
@@ -197,8 +198,8 @@ class Infeasible:
         low, high = self.rack.servers[number].nic_mbps, self._carry(limit, number, None)
         if high is None:
             return None
-        step = CLOSE  # first just below: often no other plan carries less
-        while high - low > CLOSE * high:
+        step = CLOSE_RELAXATION  # first just below: often no other plan carries less
+        while high - low > CLOSE_RELAXATION * high:
             middle = high - step * (high - low)
             found = self._carry(limit, number, middle)
             low, high = (low, found) if found is not None else (middle, high)

@@ -11,11 +11,11 @@ from math import ceil
 import numpy as np
 
 from placer.rack.layout import Layout, Subgroup
-from placer.rack.layouts import TOLERANCE, layouts_at
+from placer.rack.layouts import CAP_TOLERANCE, layouts_at
 from placer.rack.plan import ChainPlan, RackPlan
 from placer.rack.stages.stage_oracles import stage_oracle
 
-ABOVE = 1 + Fraction(TOLERANCE)
+ABOVE_CAP = 1 + Fraction(CAP_TOLERANCE)
 
 
 class LayoutCause(StrEnum):
@@ -69,7 +69,7 @@ class LayoutVerdict:
 def verdict_alone(layout: Layout) -> LayoutVerdict:
     """What forbids a layout on a rack that is otherwise empty; `possible` if nothing does."""
     slo, d_max = layout.chain.slo, layout.chain.slo.d_max_us
-    if d_max is not None and layout.latency_us > d_max * ABOVE:
+    if d_max is not None and layout.latency_us > d_max * ABOVE_CAP:
         return LayoutVerdict(layout, LayoutCause.LATENCY, "", float(layout.latency_us), float(d_max))
     unbounded = Layout(layout.chain, layout.rack, layout.sites)
     if not len(layouts_at(layout.chain, layout.rack, np.array([unbounded.sites], dtype=np.int64))):
@@ -88,7 +88,7 @@ def verdict_alone(layout: Layout) -> LayoutVerdict:
             return LayoutVerdict(layout, LayoutCause.CORES, device.name, cores, device.cores)
     for (server, direction), share in layout.nic_shares.items():
         mbps, limit = share * slo.t_min_mbps, layout.rack.servers[server].nic_mbps
-        if mbps > limit * ABOVE:
+        if mbps > limit * ABOVE_CAP:
             of = f"{layout.rack.servers[server].name}, {direction}"
             return LayoutVerdict(layout, LayoutCause.NIC, of, float(mbps), float(limit))
     if not stage_oracle(layout.rack, [layout.chain]).fits(frozenset((0, nf) for nf in layout.on_switch)):
@@ -100,12 +100,12 @@ def _cores_for(group: Subgroup, mbps: Fraction, layout: Layout) -> int | None:
     """The fewest cores that carry a rate; None if only one may and it does not."""
     device, bits = layout.rack.devices[group.device], layout.chain.packet_bits
     alone = group.rate(1, device, bits)
-    if alone is None or mbps <= alone * ABOVE:
+    if alone is None or mbps <= alone * ABOVE_CAP:
         return 1
     if group.cycles_of_replicas is None:
         return None
     each = device.clock_mhz * bits / group.cycles_of_replicas
-    return max(ceil(mbps / (each * ABOVE)), 2)
+    return max(ceil(mbps / (each * ABOVE_CAP)), 2)
 
 
 def _names(group: Subgroup, layout: Layout) -> str:
@@ -115,7 +115,7 @@ def _names(group: Subgroup, layout: Layout) -> str:
 # What a plan uses of the rack, and what limits the rate of each chain.
 
 
-NEAR = 1e-6
+NEAR_LIMIT = 1e-6
 """Relative: how near its limit something is used up."""
 
 
@@ -151,15 +151,17 @@ def rack_use(plan: RackPlan) -> RackUse:
 def bottlenecks(one: ChainPlan, use: RackUse) -> list[str]:
     """What keeps a chain from a higher rate, in words: subgroups, NICs, its t_max."""
     rack, rate = one.layout.rack, one.rate_mbps
-    found = ["t_max"] if rate >= float(one.chain.slo.t_max_mbps) * (1 - NEAR) else []
+    found = ["t_max"] if rate >= float(one.chain.slo.t_max_mbps) * (1 - NEAR_LIMIT) else []
     for group, cores in one.subgroups:
         device = rack.devices[group.device]
         most = group.rate(cores, device, one.chain.packet_bits)
-        if most is not None and rate >= float(most) * (1 - NEAR):
+        if most is not None and rate >= float(most) * (1 - NEAR_LIMIT):
             nfs = " ".join(one.chain.nfs[at].id for at in group.nfs)
             found.append(f"{nfs} on {device.name}")
     for server, direction in sorted(one.layout.nic_shares):
         carried = (use.nic_in if direction == "in" else use.nic_out)[server]
-        if one.layout.nic_shares[server, direction] and carried >= float(rack.servers[server].nic_mbps) * (1 - NEAR):
+        if one.layout.nic_shares[server, direction] and carried >= float(rack.servers[server].nic_mbps) * (
+            1 - NEAR_LIMIT
+        ):
             found.append(f"NIC of {rack.servers[server].name}, {direction}")
     return found

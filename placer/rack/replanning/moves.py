@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.layouts import MOST_LAYOUTS
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
 from profiles import InputError
 from profiles.arrays import Ints
 
-NEW = -2
+NEW_SITE = -2
 """In place of a site: the NF has no place yet, and any place is no move."""
-GONE = -3
+GONE_SITE = -3
 """In place of a site: the device of the NF is gone, and any place is a move."""
 SWITCH_NAME = "switch"
 
@@ -44,14 +44,14 @@ class NfMove:
     target: str
 
 
-def kept_sites(chain: Chain, rack: Rack, old: OldPlaces) -> tuple[int, ...]:
+def find_kept_sites(chain: Chain, rack: Rack, old: OldPlaces) -> tuple[int, ...]:
     """Per NF the index of the device where it was, or SWITCH, NEW or GONE."""
-    sites = {device.name: number for number, device in enumerate(rack.devices)} | {SWITCH_NAME: SWITCH}
+    sites = {device.name: number for number, device in enumerate(rack.devices)} | {SWITCH_NAME: SWITCH_SITE}
     places = old.get(chain.name, {})
 
     def site(nf_id: str, kind: str) -> int:
         place = places.get(nf_id)
-        return NEW if place is None or place.nf != kind else sites.get(place.on, GONE)
+        return NEW_SITE if place is None or place.nf != kind else sites.get(place.on, GONE_SITE)
 
     return tuple(site(nf.id, nf.nf) for nf in chain.nfs)
 
@@ -64,10 +64,10 @@ def moves_of(sites: Ints, kept: Sequence[int]) -> Ints:
     sites
         Shape (layouts, NFs).
     kept
-        Per NF, as `kept_sites` returns them.
+        Per NF, as `find_kept_sites` returns them.
     """
     old = np.array(kept, dtype=np.int64)
-    return np.asarray(((sites != old) & (old != NEW)).sum(axis=1), dtype=np.int64)
+    return np.asarray(((sites != old) & (old != NEW_SITE)).sum(axis=1), dtype=np.int64)
 
 
 def sites_within(chain: Chain, possible: Sequence[Sequence[int]], kept: Sequence[int], most: int) -> Ints:
@@ -87,15 +87,14 @@ def sites_within(chain: Chain, possible: Sequence[Sequence[int]], kept: Sequence
     for sites, old in zip(possible, kept, strict=True):
         each = np.array(sites, dtype=np.int64)
         rows = np.hstack([np.repeat(rows, len(each), axis=0), np.tile(each, len(rows))[:, None]])
-        moved = np.repeat(moved, len(each)) + ((rows[:, -1] != old) & (old != NEW))
+        moved = np.repeat(moved, len(each)) + ((rows[:, -1] != old) & (old != NEW_SITE))
         rows, moved = rows[moved <= most], moved[moved <= most]
         if len(rows) > MOST_LAYOUTS:
             raise InputError.of(chain.name, f"has more than {MOST_LAYOUTS:,} layouts with at most {most} moves")
     return rows
 
 
-def moved(plan: RackPlan, old: OldPlaces) -> Iterator[NfMove]:
-    """The moves of a plan."""
+def list_moves(plan: RackPlan, old: OldPlaces) -> Iterator[NfMove]:
     for chain in plan.chains:
         places = old.get(chain.chain.name, {})
         for at, nf in enumerate(chain.chain.nfs):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH, Layout
+from placer.rack.layout import SWITCH_SITE, Layout
 from placer.rack.plan import ChainPlan, RackPlan
 from placer.rack.rack import Rack, Server
-from placer.rack.replanning.moves import GONE, NEW
+from placer.rack.replanning.moves import GONE_SITE, NEW_SITE
 from placer.rack.replanning.replan_search import Replanning
 from placer.rack.search.fleet_bound import classes_of
 from placer.rack.stages.block_stages import StageOracle, TableId
@@ -63,7 +63,7 @@ class Regions:
         for chain, kept in enumerate(self.kept):
             servers = sorted({self.rack.devices[site].server for site in kept if site >= 0})
             if not servers:
-                (alone if set(kept) == {SWITCH} else loose).append(chain)
+                (alone if set(kept) == {SWITCH_SITE} else loose).append(chain)
                 continue
             homes[chain] = servers[0]
             roots = {_root(joined, server) for server in servers}
@@ -82,19 +82,21 @@ class Regions:
         ordered = sorted(chains, key=lambda chain: (self.class_of[chain], self._keep_on(chain, servers)))
         return Region(tuple(servers), tuple(ordered))
 
-    def joined(self, regions: Sequence[Region]) -> Region:
+    def join(self, regions: Sequence[Region]) -> Region:
         """One region of several."""
         servers = [server for region in regions for server in region.servers]
         return self.of(servers, [chain for region in regions for chain in region.chains])
 
     def devices(self, servers: Sequence[int]) -> list[int]:
-        """Those of some servers."""
         return [device for server in servers for device in self.devices_of[server]]
 
     def _keep_on(self, chain: int, servers: Sequence[int]) -> tuple[int, ...]:
         """The old sites of a chain as a rack of these servers counts them."""
-        local = {device: at for at, device in enumerate(self.devices(servers))} | {SWITCH: SWITCH, NEW: NEW}
-        return tuple(local.get(site, GONE) for site in self.kept[chain])
+        local = {device: at for at, device in enumerate(self.devices(servers))} | {
+            SWITCH_SITE: SWITCH_SITE,
+            NEW_SITE: NEW_SITE,
+        }
+        return tuple(local.get(site, GONE_SITE) for site in self.kept[chain])
 
     def key(self, region: Region) -> object:
         """Equal for regions that differ in names only."""
@@ -125,7 +127,7 @@ class Regions:
         own = self.devices(region.servers)
         found = {}
         for number, one in zip(region.chains, plan.chains, strict=True):
-            sites = tuple(SWITCH if site == SWITCH else own[site] for site in one.layout.sites)
+            sites = tuple(SWITCH_SITE if site == SWITCH_SITE else own[site] for site in one.layout.sites)
             found[number] = ChainPlan(Layout(self.chains[number], self.rack, sites), one.rate_mbps, one.cores)
         return found
 

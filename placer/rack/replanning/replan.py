@@ -15,13 +15,13 @@ from placer.rack.chain import Chain
 from placer.rack.place import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import Rack
-from placer.rack.replanning.moves import NfMove, OldPlaces, kept_sites, moved
+from placer.rack.replanning.moves import NfMove, OldPlaces, find_kept_sites, list_moves
 from placer.rack.replanning.replan_search import Replanning
 from placer.rack.replanning.replan_servers import ServerReplanning
 from placer.rack.stages.stage_oracles import stage_oracle
 
 Notify = Callable[[str], None]
-PROVEN = (Status.OPTIMAL, Status.INFEASIBLE)
+PROVEN_STATUSES = (Status.OPTIMAL, Status.INFEASIBLE)
 
 
 @dataclass(frozen=True)
@@ -64,27 +64,23 @@ def replan(
 
     Parameters
     ----------
-    old
-        Where the NFs were.
     most_moves
         None: any number.
     time_limit
         Seconds; after them the best plan so far is returned.
-    notify
-        Called with messages on progress.
     """
     begin = time.perf_counter()
     until = time.monotonic() + time_limit
-    kept = [kept_sites(chain, rack, old) for chain in chains]
+    kept = [find_kept_sites(chain, rack, old) for chain in chains]
     if len(rack.servers) <= FEW_SERVERS:
         found = Replanning(chains, rack, kept, stage_oracle(rack, chains)).fewest(until=until)
     else:
         found = ServerReplanning(chains, rack, kept, until, notify).fewest()
-        if found.plan.status not in PROVEN and layouts_in_all(chains, rack) <= FEW_LAYOUTS:
+        if found.plan.status not in PROVEN_STATUSES and layouts_in_all(chains, rack) <= FEW_LAYOUTS:
             exact = Replanning(chains, rack, kept, stage_oracle(rack, chains)).fewest(first=found.least, until=until)
-            found = exact if exact.plan.status in PROVEN else found
+            found = exact if exact.plan.status in PROVEN_STATUSES else found
     plan = replace(found.plan, rack=rack, seconds=time.perf_counter() - begin)
-    moves = tuple(moved(plan, old))
+    moves = tuple(list_moves(plan, old))
     if not plan.chains or most_moves is None or len(moves) <= most_moves:
         return Replanned(plan, moves, found.least)
     status = Status.INFEASIBLE if found.least > most_moves else Status.UNKNOWN

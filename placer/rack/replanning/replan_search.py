@@ -10,13 +10,13 @@ from math import ceil
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.layouts import layouts_at, possible_sites
-from placer.rack.options import Options, undominated_options
+from placer.rack.options import Options, drop_dominated_options
 from placer.rack.place import plan_found
 from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import Rack
-from placer.rack.replanning.moves import NEW, moves_of, sites_within
+from placer.rack.replanning.moves import NEW_SITE, moves_of, sites_within
 from placer.rack.search.branch_and_bound import Search
 from placer.rack.search.fleet_bound import same_but_for_names
 from placer.rack.search.relaxation import MixtureProgram, largest_gain
@@ -25,7 +25,7 @@ from profiles.arrays import Ints
 
 FEW_LAYOUTS = 5_000
 """Of one chain, which may put NFs on several servers; where there are more, it is not split over servers."""
-STEPS = (2, 6)
+MOVE_STEPS = (2, 6)
 """Numbers of moves whose layouts are looked at before all others."""
 
 
@@ -80,16 +80,15 @@ class Replanning:
         until
             When to end, on the monotonic clock.
         """
-        every = sum(len(one) for one in self.kept)
+        every = sum(len(sites) for sites in self.kept)
         found = Fewest(RackPlan(self.rack, Status.UNKNOWN), first, first)
-        for most in sorted({min(most, every) for most in (*STEPS, every) if most >= first}):
+        for most in sorted({min(most, every) for most in (*MOVE_STEPS, every) if most >= first}):
             found = self._fewest(found.least, most, until)
             if found.plan.chains or found.least <= most:
                 break
         return found
 
     def _fewest(self, first: int, most: int, until: float) -> Fewest:
-        """As `fewest`, with at most so many moves."""
         needed = MovesProgram(self.rack, self._options(most), most).least_moves()
         if needed is None:
             return Fewest(RackPlan(self.rack, Status.INFEASIBLE), most, most + 1)
@@ -148,18 +147,21 @@ class Replanning:
         else:
             self.complete = False
             sites = np.unique(
-                np.vstack([sites_within(chain, one, kept, most) for one in self._unsplit(possible)]), axis=0
+                np.vstack(
+                    [sites_within(chain, chain_layouts, kept, most) for chain_layouts in self._unsplit(possible)]
+                ),
+                axis=0,
             )
         layouts = layouts_at(chain, self.rack, sites)
         moves = moves_of(layouts.sites, kept)
-        options = undominated_options(layouts, self.rack, moves)
+        options = drop_dominated_options(layouts, self.rack, moves)
         return MovingOptions(options, moves[options.layout])
 
     def _unsplit(self, possible: Sequence[Sequence[int]]) -> list[list[list[int]]]:
         """The possible sites of a chain on each server by itself, with the switch."""
         devices = self.rack.devices
         return [
-            [[site for site in sites if site == SWITCH or devices[site].server == server] for sites in possible]
+            [[site for site in sites if site == SWITCH_SITE or devices[site].server == server] for sites in possible]
             for server in range(len(self.rack.servers))
         ]
 
@@ -168,7 +170,7 @@ def _number(possible: Sequence[Sequence[int]], kept: Sequence[int], most: int) -
     """How many assignments `sites_within` would return."""
     counts = [1]  # by number of moves
     for sites, old in zip(possible, kept, strict=True):
-        stay = len(sites) if old == NEW else int(old in sites)
+        stay = len(sites) if old == NEW_SITE else int(old in sites)
         go = len(sites) - stay
         longer = [*counts, 0]
         counts = [stay * count + (go * longer[moves - 1] if moves else 0) for moves, count in enumerate(longer)][
@@ -180,7 +182,7 @@ def _number(possible: Sequence[Sequence[int]], kept: Sequence[int], most: int) -
 # Branch and bound as in `search/branch_and_bound.py`, over plans that move at most so many NFs.
 
 
-ROUNDING = 1e-6
+WHOLE_TOLERANCE = 1e-6
 """By how much a solver's number may exceed a whole one that it means."""
 
 
@@ -192,7 +194,6 @@ class MovingOptions:
     moves: Ints
 
     def at_most(self, moves: int) -> MovingOptions:
-        """Those that move at most so many."""
         rows = np.flatnonzero(self.moves <= moves)
         return MovingOptions(self.options.at(rows), self.moves[rows])
 
@@ -217,18 +218,12 @@ class MovesProgram(MixtureProgram):
         uses = np.vstack([uses[0][:, :-1] for uses in self.uses]).T
         owners = np.repeat(np.arange(len(self.moves)), [len(move) for move in self.moves])
         found = largest_gain(-moves, uses, self.limits[:-1], owners, np.ones(len(self.moves)))
-        return None if found is None else max(ceil(-found.gain - ROUNDING), 0)
+        return None if found is None else max(ceil(-found.gain - WHOLE_TOLERANCE), 0)
 
 
 @dataclass
 class SearchWithin(Search):
-    """Finds the best choice of options that move at most `most` NFs together.
-
-    Parameters
-    ----------
-    moves
-        Per chain those of its options.
-    """
+    """Finds the best choice of options that move at most `most` NFs together."""
 
     moves: Sequence[Ints] = ()
     most: int = 0

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.plan import ChainPlan, RackPlan, Status
 from placer.rack.rack import Rack
-from placer.rack.replanning.moves import NEW
+from placer.rack.replanning.moves import NEW_SITE
 from placer.rack.replanning.regions import Region, Regions
 from placer.rack.replanning.replan_search import Fewest, Replanning
 from placer.rack.search.fleet_bound import fleet_bound
@@ -23,13 +23,13 @@ from placer.rack.stages.block_stages import TableId
 
 FEW_MOVES = 2
 """For so many, chains may also be split over servers, and that fewer are not enough can be proven."""
-OTHERS = 8
+OTHER_REGIONS = 8
 """Regions that one to repair is joined with, those with the most spare cores of each kind."""
-HOMES = 16
+HOME_REGIONS = 16
 """Regions that are tried for a chain that has no place."""
 MOST_JOINED = 3
-PROVEN = 1e-9
-LOOSE = 0.01
+PROVEN_GAP = 1e-9
+LOOSE_GAP = 0.01
 """Relative; a bound this far from a plan is compared with that of all plans, which takes longer."""
 
 
@@ -61,8 +61,6 @@ class ServerReplanning:
         Per chain and NF, as `kept_sites` returns them.
     until
         When to end, on the monotonic clock.
-    notify
-        Called with messages on progress.
     """
 
     def __init__(
@@ -87,21 +85,21 @@ class ServerReplanning:
         self.notify(f"{len(regions):,} regions of servers, {len(broken)} cannot keep all SLOs without moves")
         found = self._with_repairs(staying, broken, loose)
         if not found.plan.chains and len(broken) > 1:
-            all_broken = self.regions.joined(broken)
+            all_broken = self.regions.join(broken)
             found = replace(self._with_repairs(staying, [all_broken], loose), least=found.least)
         return found
 
     def _with_repairs(self, staying: dict[Region, RackPlan], broken: Sequence[Region], loose: Sequence[int]) -> Fewest:
         """Repair one region after the other, then find places for the chains that have none."""
         self.plans = dict(staying)
-        free = any(NEW in kept for kept in self.kept)
+        free = any(NEW_SITE in kept for kept in self.kept)
         self.alone = len(broken) == 1 and not free
         bound = sum(plan.bound_mbps or 0.0 for plan in staying.values())
         moves = least = 0
         items: list[Region | int] = [*broken, *loose]
         for item in items:
             homes = self._homes(item) if isinstance(item, int) else [item]
-            placed = isinstance(item, Region) and not any(NEW in self.kept[chain] for chain in item.chains)
+            placed = isinstance(item, Region) and not any(NEW_SITE in self.kept[chain] for chain in item.chains)
             repair, needed, limit = self._repair(homes, placed=placed)
             least += needed
             if repair is None:
@@ -119,9 +117,9 @@ class ServerReplanning:
             placed |= self.regions.placed(region, plan)
         chains = tuple(placed[number] for number in range(len(self.chains)))
         plan = RackPlan(self.rack, Status.FEASIBLE, chains)
-        if bound is None or bound > plan.marginal_mbps * (1 + LOOSE):
+        if bound is None or bound > plan.marginal_mbps * (1 + LOOSE_GAP):
             bound = min(fleet_bound(self.chains, self.rack), bound or float("inf"))
-        proven = moves == least and bound <= plan.marginal_mbps * (1 + PROVEN)
+        proven = moves == least and bound <= plan.marginal_mbps * (1 + PROVEN_GAP)
         bound = max(bound, plan.marginal_mbps)
         return Fewest(replace(plan, bound_mbps=bound, status=Status.OPTIMAL if proven else plan.status), moves, least)
 
@@ -144,7 +142,7 @@ class ServerReplanning:
             (chain, nf)
             for chain in sites.keys() - set(region.chains)
             for nf, site in enumerate(sites[chain])
-            if site == SWITCH
+            if site == SWITCH_SITE
         )
 
     def _staying(self, region: Region) -> RackPlan:
@@ -158,14 +156,14 @@ class ServerReplanning:
 
     def _depends_on_switch(self, region: Region) -> bool:
         """Whether the best plan of a region changes with what others have on the switch."""
-        free = any(NEW in self.kept[chain] for chain in region.chains)
+        free = any(NEW_SITE in self.kept[chain] for chain in region.chains)
         return free and self.rack.switch.usable_stages is not None
 
     def _homes(self, chain: int) -> list[Region]:
         """Regions with a chain that has no place yet, one of each kind."""
         return [
             self.regions.of(region.servers, [*region.chains, chain])
-            for region in [*self._distinct(self.plans, HOMES), Region((), ())]
+            for region in [*self._distinct(self.plans, HOME_REGIONS), Region((), ())]
         ]
 
     def _distinct(self, regions: Sequence[Region] | dict[Region, RackPlan], most: int) -> list[Region]:
@@ -198,9 +196,9 @@ class ServerReplanning:
         for moves in range(least, FEW_MOVES + 1):
             tries = self._try_out(homes, moves)
             repairs = [
-                _Repair(one.region, one.replaced, Fewest(one.plan, moves, least), self._gain(one))
-                for one in tries
-                if one.plan.chains
+                _Repair(attempt.region, attempt.replaced, Fewest(attempt.plan, moves, least), self._gain(attempt))
+                for attempt in tries
+                if attempt.plan.chains
             ]
             if repairs:
                 limit = self._limit(homes[0], moves, tries) if placed and least == moves else 0.0
@@ -212,7 +210,7 @@ class ServerReplanning:
     def _try_out(self, homes: Sequence[Region], moves: int) -> list[_Try]:
         """Plans for homes, and for homes joined with another region where that may be better."""
         alone = self._best_first([(home, self._inside(home)) for home in homes], moves, float("-inf"))
-        best = max((self._gain(one) for one in alone if one.plan.chains), default=float("-inf"))
+        best = max((self._gain(attempt) for attempt in alone if attempt.plan.chains), default=float("-inf"))
         if best > float("-inf") and not moves:
             return alone
         return [*alone, *self._best_first(list(self._pairs(homes)), moves, best)]
@@ -254,19 +252,19 @@ class ServerReplanning:
 
     def _all_tried(self, moves: int, tries: Sequence[_Try]) -> bool:
         """Whether one NF has nowhere else to go: with one move, only one other region changes."""
-        return moves == 1 and self.alone and len(tries) <= OTHERS and self.rack.switch.usable_stages is None
+        return moves == 1 and self.alone and len(tries) <= OTHER_REGIONS and self.rack.switch.usable_stages is None
 
     def _impossible(self, home: Region, moves: int, tries: Sequence[_Try]) -> bool:
         """Whether so many moves are proven to be too few for a region."""
         if self._all_tried(moves, tries):
-            return all(one.plan.status is Status.INFEASIBLE for one in tries)
+            return all(attempt.plan.status is Status.INFEASIBLE for attempt in tries)
         return self._relax(home, moves).status is Status.INFEASIBLE
 
     def _limit(self, home: Region, moves: int, tries: Sequence[_Try]) -> float:
         """By how much a region's repair can at most raise the marginal throughput, with so many moves."""
         if self._all_tried(moves, tries):
-            possible = [one for one in tries if one.plan.bound_mbps is not None]
-            return max((one.plan.bound_mbps or 0.0) - self._worth(one.replaced) for one in possible)
+            possible = [attempt for attempt in tries if attempt.plan.bound_mbps is not None]
+            return max((attempt.plan.bound_mbps or 0.0) - self._worth(attempt.replaced) for attempt in possible)
         return self._relax(home, moves).bound_mbps or 0.0
 
     def _repair_by_many(self, homes: Sequence[Region], least: int) -> _Repair | None:
@@ -284,14 +282,14 @@ class ServerReplanning:
 
     def _pairs(self, homes: Sequence[Region]) -> Iterator[tuple[Region, tuple[Region, ...]]]:
         """Each home joined with another region, and the regions that this replaces."""
-        for home in homes[:OTHERS]:
+        for home in homes[:OTHER_REGIONS]:
             outside = [region for region in self.plans if region not in self._inside(home)]
-            for other in self._distinct(outside, OTHERS):
+            for other in self._distinct(outside, OTHER_REGIONS):
                 yield self._join(home, [other])
 
     def _larger(self, homes: Sequence[Region]) -> Iterator[tuple[Region, tuple[Region, ...]]]:
         """Homes joined with several regions, those with the most spare cores."""
-        for home in homes[:OTHERS]:
+        for home in homes[:OTHER_REGIONS]:
             outside = [region for region in self.plans if region.servers and region not in self._inside(home)]
             outside.sort(key=lambda region: -self._spare(region))
             yield from (self._join(home, outside[:number]) for number in range(2, min(len(outside), MOST_JOINED) + 1))
@@ -300,7 +298,7 @@ class ServerReplanning:
         return tuple(region for region in self.plans if set(region.servers) & set(home.servers))
 
     def _join(self, home: Region, others: Sequence[Region]) -> tuple[Region, tuple[Region, ...]]:
-        return self.regions.joined([home, *others]), (*self._inside(home), *others)
+        return self.regions.join([home, *others]), (*self._inside(home), *others)
 
     def _relax(self, region: Region, moves: int) -> RackPlan:
         """A region with empty servers, as many of each kind as there are moves, and with the switch to itself.

@@ -20,7 +20,7 @@ from placer.rack.search.relaxation import Mixture, MixtureProgram
 from placer.rack.stages.block_stages import StageOracle, TableId, conflict
 from profiles.arrays import Bools, Floats
 
-WHOLE = 1e-7
+WHOLE_WEIGHT = 1e-7
 """How far a weight may be from 0 or 1."""
 RELATIVE_GAP = 1e-9
 
@@ -66,10 +66,6 @@ class Search:
 
     Parameters
     ----------
-    options
-        Per chain.
-    stages
-        Whether NFs fit the switch.
     time_limit
         Seconds after which the best plan and the bound so far are returned.
     """
@@ -100,9 +96,9 @@ class Search:
             for allowed in self._split(node):
                 self._add(waiting, allowed)
         bounds = [-node.negative_bound for node in waiting]
-        return self._found(max(bounds, default=-np.inf))
+        return self._result(max(bounds, default=-np.inf))
 
-    def _found(self, open_bound: float) -> Found:
+    def _result(self, open_bound: float) -> Found:
         if self.best is None:
             return Found(None, np.empty(0), -np.inf, open_bound, self.nodes)
         marginal, chosen, rates = self.best
@@ -113,11 +109,11 @@ class Search:
 
     def _add(self, waiting: list[_Node], allowed: tuple[Bools, ...]) -> None:
         """Solve a node; keep it if it may hold a better plan than the best so far."""
-        while mixture := self._solved(allowed):
+        while mixture := self._solve(allowed):
             if not self._may_improve(mixture.bound):
                 return
             chosen = tuple(int(weights.argmax()) for weights in mixture.weights)
-            whole = all(weights.max() > 1 - WHOLE for weights in mixture.weights)
+            whole = all(weights.max() > 1 - WHOLE_WEIGHT for weights in mixture.weights)
             tables = self.tables(chosen)
             fits = self.stages.fits(tables)
             if not fits and self._cut(tables):
@@ -141,7 +137,7 @@ class Search:
         self.relaxation.cuts.append(cut)
         return True
 
-    def _solved(self, allowed: Sequence[Bools]) -> Mixture | None:
+    def _solve(self, allowed: Sequence[Bools]) -> Mixture | None:
         self.nodes += 1
         return self.relaxation.solve(allowed)
 
@@ -159,7 +155,7 @@ class Search:
         for options, row in zip(self.options, chosen, strict=True):
             allowed.append(np.zeros(len(options), dtype=bool))
             allowed[-1][row] = True
-        if mixture := self._solved(allowed):
+        if mixture := self._solve(allowed):
             self._take(mixture.bound, chosen, mixture.rates)
 
     def _take_all_on_switch(self) -> None:
@@ -197,7 +193,7 @@ class Search:
 
 def _first_part(options: Options, weights: Floats) -> Bools:
     """Options on one side of a split that separates those with weight: by cores of a device, else by sites."""
-    used = np.flatnonzero(weights > WHOLE)
+    used = np.flatnonzero(weights > WHOLE_WEIGHT)
     cores = options.cores[used]
     spread = cores.max(axis=0) - cores.min(axis=0)
     if spread.max(initial=0) > 0:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.layouts import Layouts, all_layouts, merge_servers
-from placer.rack.options import allocations, core_rates, undominated
+from placer.rack.options import allocations, core_rates, find_undominated
 from placer.rack.rack import Rack
 from placer.rack.search.relaxation import largest_gain
 from profiles.arrays import Bools, Floats, Ints
@@ -99,8 +99,6 @@ class Uses:
         Per device; shape (options, devices).
     nic_shares
         Of the chain's packets, per server and direction; shape (options, 2 * servers).
-    blocks
-        Of table memory on the switch; shape (options,).
     """
 
     rate: Floats
@@ -123,12 +121,12 @@ def split_options(chain: Chain, rack: Rack, most_cores: Ints) -> Uses:
         Per device the cores of all servers of its kind; shape (devices,).
     """
     layouts = all_layouts(chain, rack)
-    blocks = np.array([rack.costs[nf.nf].switch_blocks or 0 for nf in chain.nfs]) * (layouts.sites == SWITCH)
+    blocks = np.array([rack.costs[nf.nf].switch_blocks or 0 for nf in chain.nfs]) * (layouts.sites == SWITCH_SITE)
     parts = [_uncut(layouts, rack, most_cores), _cut(layouts, rack, most_cores)]
     rate, cores, shares, layout = (np.concatenate(part) for part in zip(*parts, strict=True))
     uses = Uses(rate, cores, shares, blocks.sum(axis=1)[layout])
     bounded = uses.blocks[:, None] * (rack.switch.usable_stages is not None)
-    kept = undominated(rate, np.hstack([cores, shares, bounded]))
+    kept = find_undominated(rate, np.hstack([cores, shares, bounded]))
     return Uses(rate[kept], cores[kept], shares[kept], uses.blocks[kept])
 
 
@@ -166,7 +164,7 @@ def _least_inside(layouts: Layouts) -> Floats:
     least = np.full(layouts.sites.shape, np.inf)
     for edge in chain.edges:
         together = (layouts.group_of[:, edge.tail] == layouts.group_of[:, edge.head]) & (
-            layouts.sites[:, edge.tail] != SWITCH
+            layouts.sites[:, edge.tail] != SWITCH_SITE
         )
         group = layouts.group_of[:, edge.head]
         share = np.where(together, float(chain.reach[edge.tail] * edge.share), np.inf)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH, Layout
+from placer.rack.layout import SWITCH_SITE, Layout
 from placer.rack.layouts import equal_servers
 from placer.rack.options import Options, options_of
 from placer.rack.plan import ChainPlan, RackPlan, Status
@@ -24,14 +24,14 @@ from placer.rack.stages.block_stages import StageOracle
 from placer.rack.stages.stage_oracles import stage_oracle, with_blocks_of
 from profiles.arrays import Floats, Ints
 
-PROVEN = 1e-9
-IMPROVES = 1e-6
+PROVEN_GAP = 1e-9
+LEAST_IMPROVEMENT = 1e-6
 """Relative; contents that improve the relaxation by less are not looked for."""
-FEWER = 0.9
+FEWER_BLOCKS = 0.9
 """The share of blocks that is tried next where tables do not fit the stages."""
-WHOLE = 1e-6
+WHOLE_WEIGHT = 1e-6
 """By how much a weight may miss a whole number."""
-WANTED = 1e-4
+WANTED_GAP = 1e-4
 """Relative gap at which the search for whole numbers ends."""
 
 
@@ -53,13 +53,7 @@ class _Relaxed:
 
 
 class FleetProgram:
-    """The program over contents of servers.
-
-    Parameters
-    ----------
-    notify
-        Called with messages on progress.
-    """
+    """The program over contents of servers."""
 
     def __init__(
         self, chains: Sequence[Chain], rack: Rack, until: float, notify: Callable[[str], None] = lambda message: None
@@ -106,7 +100,7 @@ class FleetProgram:
                     continue
                 value, content = pricing.best(relaxed.prices, relaxed.block_price, sizes)
                 opening = relaxed.opening[group]
-                if value > opening + IMPROVES * max(1.0, abs(opening)) and content.counts.any():
+                if value > opening + LEAST_IMPROVEMENT * max(1.0, abs(opening)) and content.counts.any():
                     self.columns.append(_Column(group, content))
                     added += 1
             if not added:
@@ -128,8 +122,8 @@ class FleetProgram:
         while self.columns and sizes.any() and servers.any() and time.monotonic() < self.until:
             at = int(np.argmax(relaxed.weights))
             column = self.columns[at]
-            number = min(max(int(relaxed.weights[at] + WHOLE), 1), int(servers[column.group]))
-            if relaxed.weights[at] < WHOLE or not number:
+            number = min(max(int(relaxed.weights[at] + WHOLE_WEIGHT), 1), int(servers[column.group]))
+            if relaxed.weights[at] < WHOLE_WEIGHT or not number:
                 return
             servers[column.group] -= number
             sizes = np.maximum(sizes - number * column.content.counts, 0)
@@ -181,7 +175,7 @@ class FleetProgram:
             ],
             integrality=np.ones(len(self.columns), dtype=np.int64),
             bounds=Bounds(0, np.inf),
-            options={"time_limit": max(self.until - time.monotonic(), 1.0), "mip_rel_gap": WANTED},
+            options={"time_limit": max(self.until - time.monotonic(), 1.0), "mip_rel_gap": WANTED_GAP},
         )
         if found.x is None:
             return None
@@ -193,11 +187,11 @@ class FleetProgram:
         found: list[list[ChainPlan]] = [[] for _ in self.classes]
         for column in columns:
             server = servers[column.group].pop(0)
-            for one in column.content.placed:
-                options = self.options[column.group][one.chain_class]
-                rate = float(options.chain.slo.t_min_mbps) + one.beyond_mbps / one.chains
-                placed = self._place(options, one.option, server, rate)
-                found[one.chain_class] += [placed] * one.chains
+            for chain_on in column.content.placed:
+                options = self.options[column.group][chain_on.chain_class]
+                rate = float(options.chain.slo.t_min_mbps) + chain_on.beyond_mbps / chain_on.chains
+                placed = self._place(options, chain_on.option, server, rate)
+                found[chain_on.chain_class] += [placed] * chain_on.chains
         result: dict[int, ChainPlan] = {}
         for numbers, candidates in zip(self.classes, found, strict=True):
             best = sorted(candidates, key=lambda one: -one.rate_mbps)[: len(numbers)]
@@ -207,10 +201,11 @@ class FleetProgram:
         return tuple(result[number] for number in range(len(self.chains)))
 
     def _place(self, options: Options, row: int, server: int, rate: float) -> ChainPlan:
-        """An option on one of the equal servers."""
         own = [number for number, device in enumerate(self.rack.devices) if device.server == server]
         sites = options.layouts.sites[options.layout[row]]
-        layout = Layout(options.chain, self.rack, tuple(SWITCH if site == SWITCH else own[site] for site in sites))
+        layout = Layout(
+            options.chain, self.rack, tuple(SWITCH_SITE if site == SWITCH_SITE else own[site] for site in sites)
+        )
         cores = tuple(int(options.group_cores[row, group.nfs[0]]) for group in layout.subgroups)
         largest = min([rate, float(options.rate[row])])
         return ChainPlan(layout, largest, cores)
@@ -241,7 +236,7 @@ def fleet_plan(
     if placed is None:
         return RackPlan(rack, Status.UNKNOWN, bound_mbps=bound, seconds=seconds)
     plan = RackPlan(rack, Status.FEASIBLE, placed, bound, seconds)
-    proven = bound <= plan.marginal_mbps * (1 + PROVEN)
+    proven = bound <= plan.marginal_mbps * (1 + PROVEN_GAP)
     return replace(plan, status=Status.OPTIMAL, bound_mbps=plan.marginal_mbps) if proven else plan
 
 
@@ -256,7 +251,7 @@ def _fitting(program: FleetProgram, stages: StageOracle) -> tuple[ChainPlan, ...
         used = sum(column.content.blocks for column in columns)
         if not used:
             return None
-        program.blocks = int(min(used, program.blocks or used) * FEWER)
+        program.blocks = int(min(used, program.blocks or used) * FEWER_BLOCKS)
         program.notify(f"tables do not fit the stages; with at most {program.blocks:,} blocks:")
     return None
 
@@ -276,8 +271,6 @@ class PlacedOption:
 
     Parameters
     ----------
-    chain_class, option
-        Their indices.
     chains
         How many.
     beyond_mbps
@@ -309,7 +302,7 @@ class Content:
     @property
     def marginal_mbps(self) -> float:
         """Of all its chains."""
-        return sum(one.beyond_mbps for one in self.placed)
+        return sum(chain_on.beyond_mbps for chain_on in self.placed)
 
 
 class ServerPricing:
@@ -321,8 +314,6 @@ class ServerPricing:
         With one such server.
     options
         By class of chains, on that rack.
-    sizes
-        Chains by class.
     """
 
     def __init__(self, rack: Rack, options: Sequence[Options], sizes: Ints) -> None:

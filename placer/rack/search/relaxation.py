@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from placer.rack.layouts import TOLERANCE
+from placer.rack.layouts import CAP_TOLERANCE
 from placer.rack.options import Options
 from placer.rack.rack import Rack
 from placer.rack.stages.block_stages import TableId
@@ -28,8 +28,6 @@ class Mixture:
         Of the marginal throughput (rates beyond the least ones), Mbps, for every plan within the relaxation.
     weights
         Per chain the weight of each option; shape (options,) each.
-    rates
-        Per chain, Mbps; shape (chains,).
     """
 
     bound: float
@@ -56,7 +54,7 @@ class MixtureProgram:
     def __post_init__(self) -> None:
         rack = self.rack
         cores = [float(device.cores) for device in rack.devices]
-        mbps = [float(server.nic_mbps) * (1 + TOLERANCE) for server in rack.servers for _ in ("in", "out")]
+        mbps = [float(server.nic_mbps) * (1 + CAP_TOLERANCE) for server in rack.servers for _ in ("in", "out")]
         self.limits = np.array(cores + mbps)
         self.least = np.array([float(option.chain.slo.t_min_mbps) for option in self.options])
         self.uses = [self._uses_of(one, least) for one, least in zip(self.options, self.least, strict=True)]
@@ -118,7 +116,7 @@ class MixtureProgram:
 # Linear programs as the relaxations here have them: each chain takes one of its columns, and limits are shared.
 
 
-INFEASIBLE = 2
+INFEASIBLE_STATUS = 2
 """The status of a solver that has proven that there is no solution."""
 
 
@@ -164,7 +162,7 @@ def largest_gain(gains: Floats, uses: Floats, limits: Floats, owners: Ints, size
     once: Any = csr_array((np.ones(len(owners)), places), shape=(len(sizes), len(owners)))
     costs: Floats = -gains
     found = linprog(costs, A_ub=uses / scales[:, None], b_ub=limits / scales, A_eq=once, b_eq=sizes, method="highs")
-    if found.status == INFEASIBLE:
+    if found.status == INFEASIBLE_STATUS:
         return None
     if found.status != 0 or found.x is None:
         raise ArithmeticError(f"a linear program was not solved: {found.message}")

@@ -85,7 +85,7 @@ def _earliest(before: dict[TableId, list[TableId]]) -> dict[TableId, int]:
 
     def of(table: TableId) -> int:
         if table not in earliest:
-            earliest[table] = max((of(one) + 1 for one in before[table]), default=0)
+            earliest[table] = max((of(earlier_table) + 1 for earlier_table in before[table]), default=0)
         return earliest[table]
 
     for table in before:
@@ -104,7 +104,7 @@ def _first_fit(
     free = [most] * stages
     stage_of: dict[TableId, int] = {}
     for table in sorted(blocks, key=lambda one: (earliest[one], -blocks[one], one)):
-        first = max((stage_of[one] + 1 for one in before[table]), default=0)
+        first = max((stage_of[earlier_table] + 1 for earlier_table in before[table]), default=0)
         stage = next((at for at in range(first, stages) if free[at] >= blocks[table]), None)
         if stage is None:
             return False
@@ -125,8 +125,8 @@ def _exact_fit(
     model = cp_model.CpModel()
     stage_of = {table: model.new_int_var(earliest[table], stages - 1, "") for table in blocks}
     for table, earlier in before.items():
-        for one in earlier:
-            model.add(stage_of[table] > stage_of[one])
+        for earlier_table in earlier:
+            model.add(stage_of[table] > stage_of[earlier_table])
     intervals = [model.new_fixed_size_interval_var(stage_of[table], 1, "") for table in blocks]
     model.add_cumulative(intervals, list(blocks.values()), most)
     return is_solved(model, f"whether {len(blocks)} tables fit {stages} stages")

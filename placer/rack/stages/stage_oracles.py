@@ -10,13 +10,13 @@ from functools import cache
 from placer.rack.chain import Chain
 from placer.rack.rack import Rack
 from placer.rack.stages.block_stages import BlockStages, StageOracle
-from placer.rack.stages.tables.program import TableProgram
+from placer.rack.stages.tables.packing import TableProgram
 from placer.rack.stages.tables.table_stages import CheckedPrograms
-from profiler.protocol.program import LONGEST_LINE, Program, shortened
+from profiler.protocol.program import LONGEST_LINE, Program, shorten
 from profiler.testbed import TestbedError
 from profiles import InputError
 
-NAMES = ("blocks", "tables", "exec:PROGRAM")
+ORACLE_NAMES = ("blocks", "tables", "exec:PROGRAM")
 
 
 def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
@@ -38,10 +38,10 @@ def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
         return TableStages(rack, chains)
     if name == "exec" and colon:
         return CompiledStages(rack, chains, argument)
-    raise InputError.of("--stages", f"'{rack.stage_oracle}' is none", hint=f"one of {', '.join(NAMES)}")
+    raise InputError.of("--stages", f"'{rack.stage_oracle}' is none", hint=f"one of {', '.join(ORACLE_NAMES)}")
 
 
-def checked_stages(rack: Rack, chains: Sequence[Chain], name: str) -> Rack:
+def check_stages(rack: Rack, chains: Sequence[Chain], name: str) -> Rack:
     """The rack with an oracle of this name, and with the tables of the chains' NFs where the oracle looks at tables.
 
     Raises
@@ -192,11 +192,11 @@ class StageCompiler:
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
-            raise self._failed(f"answered with what is not JSON: {shortened(line)}") from None
+            raise self._failed(f"answered with what is not JSON: {shorten(line)}") from None
         if not isinstance(answer, dict) or type(answer.get("id")) is not int or answer["id"] != number:
-            raise self._failed(f"did not answer with an object whose id is {number}: {shortened(line)}")
+            raise self._failed(f"did not answer with an object whose id is {number}: {shorten(line)}")
         if not isinstance(answer.get("fits"), bool):
-            raise self._failed(f"answered without `fits` true or false: {shortened(line)}")
+            raise self._failed(f"answered without `fits` true or false: {shorten(line)}")
         return bool(answer["fits"])
 
     def _failed(self, what: str) -> CompilerError:

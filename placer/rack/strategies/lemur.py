@@ -11,8 +11,7 @@ import time
 from collections.abc import Sequence
 
 from placer.rack.chain import Chain
-from placer.rack.heuristics.best_cores import best_cores
-from placer.rack.heuristics.coalescing import placements
+from placer.rack.heuristics.coalescing import best_cores, placements
 from placer.rack.heuristics.fixed_layouts import nothing
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack

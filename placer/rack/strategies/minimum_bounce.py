@@ -8,7 +8,7 @@ import numpy as np
 
 from placer.rack.chain import Chain
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
-from placer.rack.layouts import TOLERANCE, Layouts
+from placer.rack.layouts import CAP_TOLERANCE, Layouts
 from placer.rack.options import core_rates
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
@@ -25,7 +25,7 @@ def minimum_bounce(chains: Sequence[Chain], rack: Rack, *, time_limit: float, no
         groups = (~np.isnan(layouts.cycles)).sum(axis=1)
         fewest = np.flatnonzero(groups == groups.min())
         rates = rates_with_even_cores(layouts, one_server, fewest, part)
-        return int(fewest[np.argmax(rates >= rates.max() * (1 - TOLERANCE))])
+        return int(fewest[np.argmax(rates >= rates.max() * (1 - CAP_TOLERANCE))])
 
     found = LayoutChoice(rack, choose, time_limit, notify).layouts(chains)
     if found is None:

@@ -9,19 +9,19 @@ import pandas as pd
 
 from placer.report.html.page import Chart
 
-ROW, ROW_OF_TWO_LINES = 26, 34
+ROW_HEIGHT, TWO_LINE_ROW_HEIGHT = 26, 34
 """Height of a bar with its gap, pixels; of one whose name has two lines."""
-BREAK = ", "
+LINE_BREAK = ", "
 """Where a name is broken into lines: a strategy and its predictor are too long for one on a narrow page."""
-LINES = f"split(datum.label, '{BREAK}')"
-TALL = 280
-LETTER, SYMBOL, AXIS = 6, 22, 50
+SPLIT_LABEL = f"split(datum.label, '{LINE_BREAK}')"
+TALL_HEIGHT = 280
+LETTER_WIDTH, SYMBOL_WIDTH, AXIS_WIDTH = 6, 22, 50
 """Largest width in pixels of a letter, of a symbol in a legend, and of an axis of numbers."""
 
 LABEL_SPACE = 1.45
 """Length of an axis relative to its longest bar, so that a label fits after the bar."""
 
-NICS = "NICs in use"
+NICS_TITLE = "NICs in use"
 
 
 def nics_over_time(curves: pd.DataFrame, optimum: int, caption: str) -> Chart:
@@ -32,7 +32,7 @@ def nics_over_time(curves: pd.DataFrame, optimum: int, caption: str) -> Chart:
         .mark_line(interpolate="step-after")
         .encode(
             x=alt.X("hours:Q", title="hours since the start", axis=alt.Axis(grid=False, tickCount=8, format=",~f")),
-            y=alt.Y("nics:Q", title=NICS),
+            y=alt.Y("nics:Q", title=NICS_TITLE),
             color=_by("strategy", curves),
             tooltip=["strategy:N", alt.Tooltip("hours:Q", format=".2f"), "nics:Q"],
         )
@@ -42,14 +42,14 @@ def nics_over_time(curves: pd.DataFrame, optimum: int, caption: str) -> Chart:
         .mark_rule(style="optimum")
         .encode(y="nics:Q", tooltip=alt.value(caption))
     )
-    return sized(layers(lines, line), TALL, curves["strategy"])
+    return fit_to_page(layers(lines, line), TALL_HEIGHT, curves["strategy"])
 
 
 def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
     """NICs of every strategy as bars, labelled with their wastage; the optimum is a line."""
     bars = alt.Chart(table).encode(y=_name("strategy"), x=_label("nics", "NICs", table))
     line = alt.Chart(pd.DataFrame({"nics": [optimum]})).encode(x="nics:Q")
-    return sized(
+    return fit_to_page(
         layers(
             bars.mark_bar().encode(tooltip=["strategy:N", "nics:Q", "wastage:N"]),
             bars.mark_text(align="left", dx=5).encode(text="wastage:N"),
@@ -62,7 +62,7 @@ def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
 def percentages(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
     """A labelled bar per category: column `pct`."""
     bars = alt.Chart(table).encode(y=_name(category), x=_label("pct", title, table))
-    return sized(
+    return fit_to_page(
         layers(
             bars.mark_bar().encode(tooltip=[f"{category}:N", alt.Tooltip("pct:Q", format=".2f")]),
             bars.mark_text(align="left", dx=5).encode(text=alt.Text("pct:Q", format=".1f")),
@@ -83,7 +83,7 @@ def intervals(table: pd.DataFrame, figure: str, title: str) -> Chart:
     points = place.mark_point(filled=True, size=70, opacity=1).encode(
         x=alt.X(f"{figure}:Q", title=title), tooltip=tooltip
     )
-    return sized(layers(lines, points), _height(table["strategy"]))
+    return fit_to_page(layers(lines, points), _height(table["strategy"]))
 
 
 def occupancy(table: pd.DataFrame, cores: int) -> Chart:
@@ -99,7 +99,7 @@ def occupancy(table: pd.DataFrame, cores: int) -> Chart:
         )
     )
     whole = alt.Chart(pd.DataFrame({"cores": [cores]})).mark_rule(style="guide").encode(x="cores:Q")
-    return sized(layers(bars, whole), _height(table["strategy"].unique()), table["nf"], table["strategy"])
+    return fit_to_page(layers(bars, whole), _height(table["strategy"].unique()), table["nf"], table["strategy"])
 
 
 def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
@@ -120,12 +120,12 @@ def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
     )
     ends = pd.DataFrame({"predicted": [low, 101.0], "true": [low, 101.0]})
     diagonal = alt.Chart(ends).mark_line(style="guide", strokeWidth=1).encode(x="predicted:Q", y="true:Q")
-    return sized(layers(diagonal, points), 360, table["strategy"])
+    return fit_to_page(layers(diagonal, points), 360, table["strategy"])
 
 
 def drops(table: pd.DataFrame) -> Chart:
     """Predicted drop by NF, a bar per resource."""
-    return sized(
+    return fit_to_page(
         alt.Chart(table)
         .mark_bar()
         .encode(
@@ -135,7 +135,7 @@ def drops(table: pd.DataFrame) -> Chart:
             color=_by("resource", table),
             tooltip=["nf:N", "resource:N", alt.Tooltip("drop:Q", format=".2f")],
         ),
-        ROW * 1.4 * table["nf"].nunique(),
+        ROW_HEIGHT * 1.4 * table["nf"].nunique(),
         table["resource"],
         table["nf"],
     )
@@ -156,21 +156,21 @@ def bottlenecks(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -
         shape=alt.Shape("source:N", sort=None, legend=alt.Legend(title=None)),
         tooltip=["source:N", f"{attribute}:Q", "kpps:Q", "bottleneck:N"],
     )
-    return sized(layers(lines, points), TALL, table["bottleneck"])
+    return fit_to_page(layers(lines, points), TALL_HEIGHT, table["bottleneck"])
 
 
-def bands(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
+def bands(table: pd.DataFrame, x: str, title: str, y_title: str = NICS_TITLE) -> Chart:
     """A curve per `option` through `middle` over `x`, with a band from `low` to `high`."""
     base = alt.Chart(table).encode(
         x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format=",~f")), color=_by("option", table)
     )
     tooltip = ["option:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
-    return sized(
+    return fit_to_page(
         layers(
             base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q"),
             base.mark_line(point=True).encode(y=alt.Y("middle:Q", title=y_title), tooltip=tooltip),
         ),
-        TALL,
+        TALL_HEIGHT,
         table["option"],
     )
 
@@ -182,7 +182,7 @@ def layers(*charts: alt.Chart) -> alt.LayerChart:
 def _by(column: str, table: pd.DataFrame, known: Sequence[str] = ()) -> alt.Color:
     """A colour per value; `known` lists all values where the table may lack some, so that colours stay the same."""
     values = list(dict.fromkeys(table[column]))
-    legend = alt.Legend(values=values, symbolOpacity=1, labelExpr=LINES)
+    legend = alt.Legend(values=values, symbolOpacity=1, labelExpr=SPLIT_LABEL)
     return alt.Color(f"{column}:N", scale=alt.Scale(domain=list(known or values)), legend=legend, title=None)
 
 
@@ -194,22 +194,25 @@ def _label(column: str, title: str, table: pd.DataFrame) -> alt.X:
 
 
 def _name(column: str) -> alt.Y:
-    return alt.Y(f"{column}:N", title=None, sort=None, axis=alt.Axis(labelExpr=LINES))
+    return alt.Y(f"{column}:N", title=None, sort=None, axis=alt.Axis(labelExpr=SPLIT_LABEL))
 
 
 def _height(names: Iterable[str]) -> int:
     """Of a chart with a bar per name."""
-    of = [len(name.split(BREAK)) for name in names]
-    return len(of) * (ROW if max(of, default=1) == 1 else ROW_OF_TWO_LINES)
+    of = [len(name.split(LINE_BREAK)) for name in names]
+    return len(of) * (ROW_HEIGHT if max(of, default=1) == 1 else TWO_LINE_ROW_HEIGHT)
 
 
-def sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
+def fit_to_page(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
     """As wide as the page; `usermeta` holds the width of a name in the legend and of the axis, for narrow pages."""
-    widths = {"legend": LETTER * _longest(legend) + SYMBOL, "axis": max(LETTER * _longest(rows), AXIS)}
+    widths = {
+        "legend": LETTER_WIDTH * _longest(legend) + SYMBOL_WIDTH,
+        "axis": max(LETTER_WIDTH * _longest(rows), AXIS_WIDTH),
+    }
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
     return chart.properties(width="container", height=height, autosize=fit, usermeta=widths)
 
 
 def _longest(names: Iterable[str]) -> int:
     """Letters of the longest line."""
-    return max((len(line) for name in names for line in name.split(BREAK)), default=0)
+    return max((len(line) for name in names for line in name.split(LINE_BREAK)), default=0)

@@ -11,7 +11,7 @@ from placer.report.html import Figure, Page, Section, Tile, charts
 from placer.report.text.diagnosis import co_located_with, shift_sentence, workload_text
 from placer.report.text.solo_formula import formula_sentences
 
-PREDICTED, TRUE = "predicted", "simulated card"
+PREDICTED_SERIES, TRUE_SERIES = "predicted", "simulated card"
 
 
 def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
@@ -38,9 +38,11 @@ def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
 
 def attribute_section(attribute: str, readings: Sequence[Reading], diagnosis: Diagnosis) -> Section:
     """Throughput and bottleneck along an attribute."""
-    rows = [_row(attribute, reading, PREDICTED, reading.predicted_kpps, reading.bottleneck) for reading in readings]
+    rows = [
+        _row(attribute, reading, PREDICTED_SERIES, reading.predicted_kpps, reading.bottleneck) for reading in readings
+    ]
     rows += [
-        _row(attribute, reading, TRUE, reading.true_kpps, reading.true_bottleneck)
+        _row(attribute, reading, TRUE_SERIES, reading.true_kpps, reading.true_bottleneck)
         for reading in readings
         if reading.true_bottleneck
     ]
@@ -60,7 +62,7 @@ def attribute_section(attribute: str, readings: Sequence[Reading], diagnosis: Di
 
 def _resources(diagnosis: Diagnosis) -> list[str]:
     """Every bottleneck of the page, so that each has one colour in all charts."""
-    readings = [one for along in diagnosis.along.values() for one in along]
+    readings = [reading for along in diagnosis.along.values() for reading in along]
     return sorted({name for reading in readings for name in (reading.bottleneck, reading.true_bottleneck) if name})
 
 

@@ -11,7 +11,7 @@ from placer.report.files import Files, write_files
 from placer.report.html import theme
 from placer.report.html.page import Page, render, spec_of
 
-WIDTH = 560
+CHART_WIDTH = 560
 PIXELS_PER_POINT = 2.0
 
 
@@ -27,9 +27,9 @@ def plot_files(page: Page, folder: Path) -> Files:
     """Every chart of the page as `NAME.svg` and `NAME.png`."""
     files: Files = {}
     for figure in (figure for section in page.sections for figure in section.charts):
-        spec = spec_of(figure.chart, theme.on_paper) | {"width": WIDTH, "background": theme.on_paper("ground")}
+        spec = spec_of(figure.chart, theme.on_paper) | {"width": CHART_WIDTH, "background": theme.on_paper("ground")}
         widths = spec["usermeta"]
-        spec["config"]["legend"]["columns"] = max((WIDTH - widths["axis"]) // widths["legend"], 1)
+        spec["config"]["legend"]["columns"] = max((CHART_WIDTH - widths["axis"]) // widths["legend"], 1)
         files[folder / f"{figure.name}.svg"] = vl_convert.vegalite_to_svg(spec).encode()
         files[folder / f"{figure.name}.png"] = vl_convert.vegalite_to_png(spec, scale=PIXELS_PER_POINT)
     return files

@@ -9,12 +9,12 @@ import pandas as pd
 
 from placer.report.html import Figure, Page, Section, Tile, charts
 from placer.report.html.fit_tables import (
-    INTERVAL,
-    KINDS,
-    MEASURED,
-    MODEL,
-    NAME,
-    NOISE,
+    INTERVAL_MARK,
+    MARK_KINDS,
+    MEASURED_MARK,
+    MODEL_MARK,
+    NAME_PLACEHOLDER,
+    NOISE_MARK,
     breaks_list,
     breaks_table,
     fits_list,
@@ -27,7 +27,7 @@ from placer.report.html.fit_tables import (
 )
 from placer.report.html.page import Chart
 from placer.report.text.fit import (
-    UNKNOWN,
+    UNKNOWN_TEXT,
     break_text,
     error_text,
     errors_text,
@@ -41,7 +41,7 @@ from placer.report.text.fit import (
     span_text,
     wide_axis,
 )
-from placer.report.text.table import counted
+from placer.report.text.table import count_noun
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.points import MeasuredCurve
 
@@ -49,23 +49,15 @@ MOST_POINTS, LEAST_POINTS, POINTS_OF_PAGE = 1_000, 100, 6_000
 """How many points of a curve are drawn: all curves together have about as many as the page may have."""
 MOST_FITS = 24
 """That have a section of their own."""
-ERRORS = (
+ERRORS_NOTE = (
     "Errors are symmetric mean absolute percentage errors (sMAPE): 100/n · Σ |f − g| / (|f| + |g|). A deviation of 2 % "
     "is an error of about 1 %."
 )
 
 
 def fit_page(fits: Sequence[FittedModel], curves: Sequence[MeasuredCurve], command: str) -> Page:
-    """The page of fitted models.
-
-    Parameters
-    ----------
-    fits
-        At least one; several are of several settings, or of several metrics of a sweep.
-    curves
-        What each was fitted to, in the same order.
-    command
-        That makes the page again.
+    """The page of fitted models. `fits`: at least one; several are of several settings, or of several metrics of a
+    sweep. `curves`: what each was fitted to, in the same order. `command`: that makes the page again.
     """
     most = min(max(POINTS_OF_PAGE // len(fits), LEAST_POINTS), MOST_POINTS)
     pairs = list(zip(fits, curves, strict=True))
@@ -73,7 +65,7 @@ def fit_page(fits: Sequence[FittedModel], curves: Sequence[MeasuredCurve], comma
         (fit,), (curve,) = fits, curves
         return Page(
             f"Fitted model: {model_name(fit)}",
-            (_formula(fit), _errors(fit), extrapolation_text(fit), ERRORS),
+            (_formula(fit), _errors(fit), extrapolation_text(fit), ERRORS_NOTE),
             _tiles(fit),
             tuple(_sections_of_one(fit, curve, most)),
             command,
@@ -92,7 +84,8 @@ def _formula(fit: FittedModel) -> str:
     if len(fit.segments) == 1:
         (segment,) = fit.segments
         return (
-            f"{fit.y} = {mathematics(segment.formula(NAME), fit.x)}, for {fit.x} from {span_text(fit.start, fit.end)}."
+            f"{fit.y} = {mathematics(segment.formula(NAME_PLACEHOLDER), fit.x)}, for {fit.x} from "
+            f"{span_text(fit.start, fit.end)}."
         )
     breaks = [f"{break_text(point)} at {number_text(point.at)}" for point in fit.breakpoints]
     happens = " and ".join([", ".join(breaks[:-1]), breaks[-1]] if breaks[1:] else breaks)
@@ -140,11 +133,11 @@ def _summary_of_all(fits: Sequence[FittedModel]) -> Iterator[str]:
     unknown = sum(fit.left_out_smape_pct is None for fit in fits)
     yield f"{len(fits)} curves are fitted; the largest error is {error_text(worst.smape_pct)}, of {model_name(worst)}."
     above = sum(fit.left_out_smape_pct is not None and not explains(fit) for fit in fits)
-    of = counted(above, "model") if above else "no model"
-    others = f" Of {counted(unknown, 'model')} it is not known: there are too few points." if unknown else ""
+    of = count_noun(above, "model") if above else "no model"
+    others = f" Of {count_noun(unknown, 'model')} it is not known: there are too few points." if unknown else ""
     yield f"The error at points that were left out is clearly above the noise of {of}.{others}"
     yield "Each holds where it was measured. Values beyond are extrapolated: no measurement supports them."
-    yield ERRORS
+    yield ERRORS_NOTE
 
 
 def _rank(fit: FittedModel) -> float:
@@ -156,7 +149,7 @@ def _tiles_of_all(fits: Sequence[FittedModel]) -> tuple[Tile, ...]:
     return (
         Tile(f"{len(fits):,}", "models"),
         Tile(error_text(max(fit.smape_pct for fit in fits)), "largest error of a fit"),
-        Tile(error_text(max(left_out)) if left_out else UNKNOWN, "largest error at left-out points"),
+        Tile(error_text(max(left_out)) if left_out else UNKNOWN_TEXT, "largest error at left-out points"),
         Tile(error_text(max(fit.noise_pct for fit in fits)), "largest noise of points"),
         Tile(f"{sum(fit.points for fit in fits):,}", "points"),
     )
@@ -188,7 +181,7 @@ def _sections_of_all(pairs: Sequence[tuple[FittedModel, MeasuredCurve]], most: i
 def _draw(fit: FittedModel, curve: MeasuredCurve, most: int) -> str:
     """How many points there are, how many of them are repeats, and whether all are drawn."""
     different, rows = len(set(curve.x.tolist())), len(curve.x)
-    text = f"{counted(rows, 'point')} at {counted(different, 'value')} of {fit.x}."
+    text = f"{count_noun(rows, 'point')} at {count_noun(different, 'value')} of {fit.x}."
     if different < rows:
         text += " Repeats are drawn one by one."
     if (drawn := len(points_table(fit, curve, most))) < rows:
@@ -211,7 +204,7 @@ def _curve_figure(name: str, fit: FittedModel, curve: MeasuredCurve, most: int) 
     setting = setting_text(fit.setting)
     caption = f"Measured points and the model{f', {setting}' if setting else ''}; {axis}. {spoken(fit)}"
     points = points_table(fit, curve, most)
-    return Figure(name, caption, fitted_curve(points, lines_table(fit, curve), breaks_table(fit), fit.x, fit.y))
+    return Figure(name, caption, draw_fitted_curve(points, lines_table(fit, curve), breaks_table(fit), fit.x, fit.y))
 
 
 def _deviation_figure(name: str, fit: FittedModel, curve: MeasuredCurve, most: int) -> Figure:
@@ -230,44 +223,42 @@ def _deviation_figure(name: str, fit: FittedModel, curve: MeasuredCurve, most: i
 # The charts of a fitted model: its points with segments and breakpoints, and what the model does not explain.
 
 
-LOW = 190
+LOW_HEIGHT = 190
 """Height of the deviations, pixels."""
 WIDE_TITLE = 300
 """Width of a title below an axis, pixels; longer ones are cut."""
-BEYOND = 0.5
+DRAWN_BEYOND = 0.5
 """By which share of the points' span a formula is drawn beyond them: near a pole it would hide them."""
 
 
-def fitted_curve(points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame, x_title: str, y_title: str) -> Chart:
+def draw_fitted_curve(
+    points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame, x_title: str, y_title: str
+) -> Chart:
     """Points, a line per segment, and a rule with its band per breakpoint; a wide range has a logarithmic axis.
-
-    Parameters
-    ----------
-    points, lines, breaks
-        As of `points_table`, `lines_table` and `breaks_table`.
+    `points`, `lines`, `breaks`: as of `points_table`, `lines_table` and `breaks_table`.
     """
-    known = [MEASURED, MODEL, *([INTERVAL] if len(breaks) else [])]
-    axis = alt.Axis(format="~s", titleLimit=charts.TALL)
-    y = alt.Y(f"{MEASURED}:Q", title=y_title, scale=_tall_enough(points[MEASURED], lines["y"]), axis=axis)
+    known = [MEASURED_MARK, MODEL_MARK, *([INTERVAL_MARK] if len(breaks) else [])]
+    axis = alt.Axis(format="~s", titleLimit=charts.TALL_HEIGHT)
+    y = alt.Y(f"{MEASURED_MARK}:Q", title=y_title, scale=_tall_enough(points[MEASURED_MARK], lines["y"]), axis=axis)
     x = _across(points, x_title)
     dots = (
-        alt.Chart(points.assign(what=MEASURED))
+        alt.Chart(points.assign(what=MEASURED_MARK))
         .mark_point(filled=True, size=36, opacity=0.55)
-        .encode(x=x, y=y, color=_of(known), tooltip=[_number("x", x_title), _number(MEASURED, y_title)])
+        .encode(x=x, y=y, color=_of(known), tooltip=[_number("x", x_title), _number(MEASURED_MARK, y_title)])
     )
     formula = alt.Tooltip("formula:N", title=y_title)
     curves = (
-        alt.Chart(lines.assign(what=MODEL))
+        alt.Chart(lines.assign(what=MODEL_MARK))
         .mark_line(strokeWidth=2.5, clip=True)
         .encode(x=x, y=alt.Y("y:Q", title=y_title), detail="segment:N", color=_of(known), tooltip=[formula])
     )
-    return charts.sized(charts.layers(*_breaks(breaks, x, known), dots, curves), charts.TALL, known)
+    return charts.fit_to_page(charts.layers(*_breaks(breaks, x, known), dots, curves), charts.TALL_HEIGHT, known)
 
 
 def _breaks(breaks: pd.DataFrame, x: alt.X, known: Sequence[str]) -> list[alt.Chart]:
     if breaks.empty:
         return []
-    base = alt.Chart(breaks.assign(what=INTERVAL))
+    base = alt.Chart(breaks.assign(what=INTERVAL_MARK))
     tooltip = [*(_number(name, name) for name in ("at", "low", "high")), "change:N"]
     ends = {"x": _column(x, "low"), "x2": "high:Q"}
     return [
@@ -279,20 +270,20 @@ def _breaks(breaks: pd.DataFrame, x: alt.X, known: Sequence[str]) -> list[alt.Ch
 def deviations(points: pd.DataFrame, band_pct: float, x_title: str) -> Chart:
     """How far points are from the model, %, over the band of the noise; `points` as of `points_table`."""
     found = points.dropna(subset=["deviation"])
-    known = [MEASURED, NOISE]
+    known = [MEASURED_MARK, NOISE_MARK]
     x = _across(points, x_title)
     y = alt.Y("deviation:Q", title="deviation, %")
-    band = pd.DataFrame({"low": [-band_pct], "high": [band_pct], "what": [NOISE]})
+    band = pd.DataFrame({"low": [-band_pct], "high": [band_pct], "what": [NOISE_MARK]})
     tooltip = [_number("x", x_title), alt.Tooltip("deviation:Q", format=".2f")]
-    return charts.sized(
+    return charts.fit_to_page(
         charts.layers(
             alt.Chart(band).mark_rect(opacity=0.22).encode(y=alt.Y("low:Q"), y2="high:Q", color=_of(known)),
             alt.Chart(pd.DataFrame({"zero": [0.0]})).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),
-            alt.Chart(found.assign(what=MEASURED))
+            alt.Chart(found.assign(what=MEASURED_MARK))
             .mark_point(filled=True, size=36, opacity=0.55)
             .encode(x=x, y=y, color=_of(known), tooltip=tooltip),
         ),
-        LOW,
+        LOW_HEIGHT,
         known,
     )
 
@@ -319,7 +310,7 @@ def _tall_enough(points: pd.Series[float], lines: pd.Series[float]) -> alt.Scale
     low, high = float(points.min()), float(points.max())
     scale = _scale(points)
     logarithmic = wide_axis(points.to_numpy())
-    room = (high / low) ** BEYOND if logarithmic else BEYOND * ((high - low) or abs(high) or 1.0)
+    room = (high / low) ** DRAWN_BEYOND if logarithmic else DRAWN_BEYOND * ((high - low) or abs(high) or 1.0)
     least, most = (low / room, high * room) if logarithmic else (low - room, high + room)
     if lines.empty or (lines.min() >= least and lines.max() <= most):
         return scale
@@ -330,7 +321,7 @@ def _tall_enough(points: pd.Series[float], lines: pd.Series[float]) -> alt.Scale
 def _of(known: Sequence[str]) -> alt.Color:
     """The colour of what a mark is, the same in every chart."""
     legend = alt.Legend(values=list(known), symbolType="circle", symbolOpacity=1, symbolStrokeWidth=0)
-    return alt.Color("what:N", scale=alt.Scale(domain=list(KINDS)), legend=legend, title=None)
+    return alt.Color("what:N", scale=alt.Scale(domain=list(MARK_KINDS)), legend=legend, title=None)
 
 
 def _number(column: str, title: str) -> alt.Tooltip:

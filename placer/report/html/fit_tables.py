@@ -14,9 +14,14 @@ from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.points import MeasuredCurve
 from profiles.arrays import Floats
 
-MEASURED, MODEL, INTERVAL, NOISE = KINDS = ("measured", "model", "breakpoint, 90 % interval", "noise")
+MEASURED_MARK, MODEL_MARK, INTERVAL_MARK, NOISE_MARK = MARK_KINDS = (
+    "measured",
+    "model",
+    "breakpoint, 90 % interval",
+    "noise",
+)
 """What marks of charts are, which decides their colour."""
-STEPS = 400
+LINE_STEPS = 400
 """Of all lines of a model, in x."""
 LEAST_STEPS = 25
 """Of a line."""
@@ -24,8 +29,8 @@ NINE_IN_TEN = 1.645
 """Standard deviations around a normal mean that hold nine in ten."""
 MEAN_SIZE = np.sqrt(2 / np.pi)
 """Of a normal deviation, in standard deviations."""
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-NAME = "\ue000"
+SUPERSCRIPT_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+NAME_PLACEHOLDER = "\ue000"
 """Stands for the name of x while a formula is rewritten."""
 
 
@@ -41,7 +46,7 @@ def points_table(fit: FittedModel, curve: MeasuredCurve, most: int) -> pd.DataFr
     with np.errstate(all="ignore"):
         deviation = 100 * (y - model) / np.abs(model)
     return pd.DataFrame(
-        {"x": x, MEASURED: y, MODEL: model, "deviation": np.where(np.isfinite(deviation), deviation, np.nan)}
+        {"x": x, MEASURED_MARK: y, MODEL_MARK: model, "deviation": np.where(np.isfinite(deviation), deviation, np.nan)}
     )
 
 
@@ -56,7 +61,7 @@ def _extremes(y: Floats, most: int) -> NDArray[np.int_]:
 
 def lines_table(fit: FittedModel, curve: MeasuredCurve) -> pd.DataFrame:
     """Points of each segment's line: its number as `segment`, `x`, `y`, and its `formula`."""
-    steps = max(STEPS // len(fit.segments), LEAST_STEPS)
+    steps = max(LINE_STEPS // len(fit.segments), LEAST_STEPS)
     spaced = np.geomspace if wide_axis(curve.x) else np.linspace
     rows = []
     for number, segment in enumerate(fit.segments, start=1):
@@ -94,7 +99,7 @@ def segments_list(fit: FittedModel) -> pd.DataFrame:
                 "from": number_text(segment.start),
                 "to": number_text(segment.end),
                 "family": segment.family,
-                f"{fit.y} =": mathematics(segment.formula(NAME), fit.x),
+                f"{fit.y} =": mathematics(segment.formula(NAME_PLACEHOLDER), fit.x),
                 "points": segment.points,
                 "error, %": segment.smape_pct,
             }
@@ -159,7 +164,9 @@ def spoken(fit: FittedModel) -> str:
 
 
 def mathematics(formula: str, name: str) -> str:
-    """A formula of `NAME` in plain mathematics: dots for products, exponents raised."""
-    formula = re.sub(r"e\+?(-?)0*(\d+)", lambda found: "·10" + (found[1] + found[2]).translate(SUPERSCRIPTS), formula)
-    formula = re.sub(r"\^(\d)", lambda found: found[1].translate(SUPERSCRIPTS), formula)
-    return formula.replace("*", "·").replace("-", "−").replace(NAME, name)
+    """A formula of `NAME_PLACEHOLDER` in plain mathematics: dots for products, exponents raised."""
+    formula = re.sub(
+        r"e\+?(-?)0*(\d+)", lambda found: "·10" + (found[1] + found[2]).translate(SUPERSCRIPT_DIGITS), formula
+    )
+    formula = re.sub(r"\^(\d)", lambda found: found[1].translate(SUPERSCRIPT_DIGITS), formula)
+    return formula.replace("*", "·").replace("-", "−").replace(NAME_PLACEHOLDER, name)

@@ -22,10 +22,10 @@ from placer.report.html import theme
 
 Chart = alt.Chart | alt.LayerChart
 
-DISTRIBUTION = "nf-placer"
+DISTRIBUTION_NAME = "nf-placer"
 """Whose version a page names, and no date: the same program and input give the same bytes."""
 
-LIBRARY = "window.vegaEmbed = vegaEmbed;"
+VEGA_LIBRARY = "window.vegaEmbed = vegaEmbed;"
 """The part of Vega, Vega-Lite and Vega-Embed that a page uses."""
 
 
@@ -54,33 +54,22 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a text, figures, and a sortable table with the numbers of the figures.
-
-    Parameters
-    ----------
-    name
-        Identifies the section in links.
-    title
-        The heading.
-    text
-        A few sentences.
-    figures
-        Charts and pictures in reading order.
-    table
-        The numbers.
-    expanded
-        Whether the table is visible at once, not on demand.
-    notes
-        Below the table: what its reader must know.
-    """
+    """A heading, a text, figures, and a sortable table with the numbers of the figures."""
 
     name: str
+    """Identifies the section in links."""
     title: str
+    """The heading."""
     text: str
+    """A few sentences."""
     figures: tuple[Figure | Picture, ...] = ()
+    """Charts and pictures in reading order."""
     table: pd.DataFrame | None = None
+    """The numbers."""
     expanded: bool = False
+    """Whether the table is visible at once, not on demand."""
     notes: tuple[str, ...] = ()
+    """Below the table: what its reader must know."""
 
     @property
     def charts(self) -> list[Figure]:
@@ -98,27 +87,17 @@ class Tile:
 
 @dataclass(frozen=True)
 class Page:
-    """The content of a page.
-
-    Parameters
-    ----------
-    title
-        Title of the page.
-    summary
-        Paragraphs, the decision first.
-    tiles
-        Key numbers.
-    sections
-        Sections in reading order.
-    made_by
-        The command that makes the page again; empty where there is none.
-    """
+    """The content of a page."""
 
     title: str
     summary: tuple[str, ...]
+    """Paragraphs, the decision first."""
     tiles: tuple[Tile, ...]
+    """Key numbers."""
     sections: tuple[Section, ...]
+    """Sections in reading order."""
     made_by: str = ""
+    """The command that makes the page again; empty where there is none."""
 
 
 def render(page: Page) -> str:
@@ -132,7 +111,7 @@ def render(page: Page) -> str:
             dark=theme.variables(dark=True),
             css=_part("page.css"),
             js=_part("page.js"),
-            version=version(DISTRIBUTION),
+            version=version(DISTRIBUTION_NAME),
             charts=_charts_library() if any(section.charts for section in page.sections) else "",
         )
     )
@@ -161,7 +140,7 @@ def _part(name: str) -> Markup:
 @cache
 def _charts_library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script, from the package of the converter."""
-    return Markup(vl_convert.javascript_bundle(LIBRARY).replace("</script", "<\\/script"))  # a library # noqa: S704
+    return Markup(vl_convert.javascript_bundle(VEGA_LIBRARY).replace("</script", "<\\/script"))  # a library # noqa: S704
 
 
 def _spec(chart: Chart) -> Markup:
@@ -178,7 +157,7 @@ def _rows(table: pd.DataFrame) -> list[Sequence[tuple[str, str]]]:
     """Per cell, what is displayed and what it is sorted by."""
     places = [_places(table.iloc[:, column]) for column in range(table.shape[1])]
     return [
-        [(_show(value, digits), _sorted_by(value)) for value, digits in zip(row, places, strict=True)]
+        [(_show(value, digits), _sort_key(value)) for value, digits in zip(row, places, strict=True)]
         for row in table.itertuples(index=False)
     ]
 
@@ -200,7 +179,7 @@ def _show(value: object, places: int) -> str:
     return f"{value:,.{places}f}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 
-def _sorted_by(value: object) -> str:
+def _sort_key(value: object) -> str:
     if isinstance(value, (int, float)):
         return "" if math.isnan(value) else repr(value)
     return "" if value is None or value is pd.NA else str(value)

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 import altair as alt
 import pandas as pd
 
-from placer.fleet.simulated.outcome import BY_HAND, WITH, WITHOUT, FleetOutcome, Production
+from placer.fleet.simulated.outcome import BY_HAND, WITH_FEEDBACK, WITHOUT_FEEDBACK, FleetOutcome, Production
 from placer.report.html import Figure, Page, Section, Tile
-from placer.report.html.charts import TALL, layers, sized
+from placer.report.html.charts import TALL_HEIGHT, fit_to_page, layers
 from placer.report.html.page import Chart
-from placer.report.text.production import found_text, notes
-from placer.report.text.table import counted_nics
+from placer.report.text.production import format_found_drift, notes
+from placer.report.text.table import count_nics
 from profiles.files.lines import STDIN
 
-INPUT = "standard input"
+STANDARD_INPUT = "standard input"
 
 
 def page_of_production(production: Production, trace: str) -> Page:
     """The page of a simulation; `trace` is the name of the trace."""
-    trace = INPUT if trace == STDIN else trace
-    learned = production.fleet(WITH)
+    trace = STANDARD_INPUT if trace == STDIN else trace
+    learned = production.fleet(WITH_FEEDBACK)
     return Page(
         title=f"Production, simulated: {production.arrivals:,} arrivals, {trace}",
         summary=(_comparison(production), " ".join(_drift_sentences(production)), " ".join(notes(production))),
@@ -33,32 +33,43 @@ def page_of_production(production: Production, trace: str) -> Page:
 def _comparison(production: Production) -> str:
     return " ".join(
         f"{fleet.name.capitalize()}, {fleet.violations_pct:.2f} % of {fleet.placed:,} instances violate their SLA, on "
-        f"{counted_nics(fleet.nics)}."
+        f"{count_nics(fleet.nics)}."
         for fleet in production.fleets
     )
 
 
 def _drift_sentences(production: Production) -> Iterator[str]:
-    learned = production.fleet(WITH)
+    learned = production.fleet(WITH_FEEDBACK)
     for drift in production.drifts:
-        found = learned.found_after(drift)
-        after = "is not found" if found is None else f"is found after {found_text(learned, drift)}"
+        found = learned.count_until_found(drift)
+        after = "is not found" if found is None else f"is found after {format_found_drift(learned, drift)}"
         yield f"The drift of {drift.nf} {after} of that NF."
     yield f"False alarms: {learned.false_alarms:,}."
 
 
 def _tiles(production: Production, learned: FleetOutcome) -> Iterator[Tile]:
-    for name in (WITHOUT, WITH, BY_HAND):
+    for name in (WITHOUT_FEEDBACK, WITH_FEEDBACK, BY_HAND):
         fleet = production.fleet(name)
         late = fleet.late_violations_pct
         pct, what = (fleet.violations_pct, "") if late is None else (late, " after drift")
         yield Tile(f"{pct:.2f} %", f"SLA violations{what}, {name}")
-    yield Tile(f"{learned.nics:,}", f"NICs, {WITH}")
+    yield Tile(f"{learned.nics:,}", f"NICs, {WITH_FEEDBACK}")
     yield Tile(f"{learned.readings:,}", "readings")
 
 
 def _sections(production: Production) -> Iterator[Section]:
-    curves, turns = _curves(production), _turns(production)
+    rows = [
+        {
+            "fleet": fleet.name,
+            "event": point.event,
+            "nics": point.nics,
+            "violating_pct": 100.0 * point.violating / point.tenants if point.tenants else 0.0,
+            "model": point.model,
+        }
+        for fleet in production.fleets
+        for point in fleet.points
+    ]
+    curves, turns = pd.DataFrame(rows), _turns(production)
     yield Section("fleets", "The compared fleets", _fleets_text(), table=_fleets(production), expanded=True)
     yield _over_time(
         "violations", "SLA violations over time", "Tenants that are below their SLA at that time, by the ground truth.",
@@ -87,9 +98,9 @@ def _over_time(
 
 def _fleets_text() -> str:
     return (
-        f"{WITHOUT.capitalize()}, models stay as they were trained. {WITH.capitalize()}, measurements correct them. "
-        f"{BY_HAND.capitalize()}, they get the true factor at the very event of each drift, which nobody knows in "
-        "production."
+        f"{WITHOUT_FEEDBACK.capitalize()}, models stay as they were trained. {WITH_FEEDBACK.capitalize()}, "
+        f"measurements correct them. {BY_HAND.capitalize()}, they get the true factor at the very event of each drift, "
+        "which nobody knows in production."
     )
 
 
@@ -108,35 +119,20 @@ def _fleets(production: Production) -> pd.DataFrame:
     )
 
 
-def _curves(production: Production) -> pd.DataFrame:
-    rows = [
-        {
-            "fleet": fleet.name,
-            "event": point.event,
-            "nics": point.nics,
-            "violating_pct": 100.0 * point.violating / point.tenants if point.tenants else 0.0,
-            "model": point.model,
-        }
-        for fleet in production.fleets
-        for point in fleet.points
-    ]
-    return pd.DataFrame(rows)
-
-
 def _turns(production: Production) -> pd.DataFrame:
     rows = []
     for drift in production.drifts:
-        rows.append({TURN: drift.start, "what": f"{drift.nf}: {drift.factor:g} times its throughput"})
+        rows.append({TURN_COLUMN: drift.start, "what": f"{drift.nf}: {drift.factor:g} times its throughput"})
         if drift.end is not None:
-            rows.append({TURN: drift.end, "what": f"{drift.nf}: as before"})
-    return pd.DataFrame(rows, columns=[TURN, "what"])
+            rows.append({TURN_COLUMN: drift.end, "what": f"{drift.nf}: as before"})
+    return pd.DataFrame(rows, columns=[TURN_COLUMN, "what"])
 
 
 def _beliefs(production: Production) -> pd.DataFrame:
     """Believed factors with feedback beside the true ones, which are those of the fleet that is corrected by hand."""
     rows = [
         {"curve": f"{nf}, {kind}", "event": point.event, "factor": factor}
-        for name, kind in ((WITH, "believed"), (BY_HAND, "true"))
+        for name, kind in ((WITH_FEEDBACK, "believed"), (BY_HAND, "true"))
         for point in production.fleet(name).points
         for nf, factor in point.believed.items()
     ]
@@ -144,7 +140,7 @@ def _beliefs(production: Production) -> pd.DataFrame:
 
 
 def _alarms(production: Production) -> pd.DataFrame | None:
-    alarms = production.fleet(WITH).alarms
+    alarms = production.fleet(WITH_FEEDBACK).alarms
     if not alarms:
         return None
     return pd.DataFrame(
@@ -161,7 +157,7 @@ def _alarms(production: Production) -> pd.DataFrame | None:
 # Charts of a simulated production over the events of its trace.
 
 
-TURN = "turn"
+TURN_COLUMN = "turn"
 """The column of events at which an NF changes."""
 
 
@@ -181,5 +177,5 @@ def over_events(curves: pd.DataFrame, figure: str, title: str, by: str, turns: p
             tooltip=[f"{by}:N", alt.Tooltip("event:Q", format=","), alt.Tooltip(f"{figure}:Q", format=",.2~f")],
         )
     )
-    marks = alt.Chart(turns).mark_rule(style="guide").encode(x=f"{TURN}:Q", tooltip=["what:N"])
-    return sized(layers(lines, marks) if len(turns) else layers(lines), TALL, names)
+    marks = alt.Chart(turns).mark_rule(style="guide").encode(x=f"{TURN_COLUMN}:Q", tooltip=["what:N"])
+    return fit_to_page(layers(lines, marks) if len(turns) else layers(lines), TALL_HEIGHT, names)

@@ -21,20 +21,20 @@ from placer.policy.rules import LOOK_AHEAD
 from placer.report.html import charts
 from placer.report.html.page import Chart, Figure, Page, Section, Tile
 from placer.report.text.recommendation import (
+    choose_plan,
     further_lines,
     plan_name,
-    recommended_plan,
     rejection_lines,
     violations_sentence,
 )
-from placer.report.text.run import measured_notes, risk_notes, truth_note
-from placer.report.text.table import counted_nics
+from placer.report.text.run import note_measurements, risk_notes, truth_note
+from placer.report.text.table import count_nics
 from placer.run import Comparison
 from placer.strategies.contention_aware import ContentionAware
 from profiles import CoLocation
 from profiles.files.lines import STDIN
 
-INPUT = "standard input"
+STANDARD_INPUT = "standard input"
 
 
 def page_of_run(comparison: Comparison, trace: str) -> Page:
@@ -47,8 +47,8 @@ def page_of_run(comparison: Comparison, trace: str) -> Page:
     trace
         Name of the trace.
     """
-    trace = INPUT if trace == STDIN else trace
-    chosen = recommended_plan(comparison)
+    trace = STANDARD_INPUT if trace == STDIN else trace
+    chosen = choose_plan(comparison)
     return Page(
         title=f"Placement of {len(comparison.arrivals):,} NFs: {trace}",
         summary=_summary(comparison, chosen),
@@ -66,12 +66,12 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
         violations = violations_sentence(comparison, chosen)
     notes = [truth_note(comparison).replace("\n", " "), *risk_notes(comparison)]
     return (
-        f"{plan_name(chosen)} places {len(chosen.plan.placed):,} NF instances on {counted_nics(chosen.nics)}.",
+        f"{plan_name(chosen)} places {len(chosen.plan.placed):,} NF instances on {count_nics(chosen.nics)}.",
         f"{violations} {_optimum_sentence(comparison)}",
         *wastage_notes(comparison, [chosen]),
         *rejection_lines(comparison),
         *further_lines(comparison),
-        *measured_notes(comparison),
+        *note_measurements(comparison),
         " ".join(notes),
     )
 
@@ -80,11 +80,11 @@ def _optimum_sentence(comparison: Comparison) -> str:
     optimum = comparison.optimum
     if optimum.plan.rejected:
         placed, rejected = len(optimum.plan.placed), optimum.plan.rejected
-        return f"The optimum places {placed:,} on {counted_nics(optimum.nics)} and rejects {rejected:,}."
+        return f"The optimum places {placed:,} on {count_nics(optimum.nics)} and rejects {rejected:,}."
     if optimum.proven:
-        return f"The optimum is {counted_nics(optimum.nics)}, proven: no plan without SLA violations uses fewer."
-    bound = counted_nics(optimum.nics_lower_bound)
-    return f"The optimum is between {bound}, the lower bound, and {counted_nics(optimum.nics)}."
+        return f"The optimum is {count_nics(optimum.nics)}, proven: no plan without SLA violations uses fewer."
+    bound = count_nics(optimum.nics_lower_bound)
+    return f"The optimum is between {bound}, the lower bound, and {count_nics(optimum.nics)}."
 
 
 def _tiles(comparison: Comparison, chosen: Evaluation) -> tuple[Tile, ...]:
@@ -113,10 +113,24 @@ def sections_of_run(comparison: Comparison, chosen: Evaluation) -> Iterator[Sect
     """All sections, in reading order; `chosen` is the plan that those of a single plan show."""
     names = [plan_name(plan) for plan in comparison.plans]
     cores = max((kind.cores for kind in comparison.catalogue.kinds), default=1)
-    yield _strategies(comparison)
+    _, caption = _reference_line(comparison)
+    bars = _bars(comparison)
+    figures = [Figure("nics", f"NICs and wastage of every strategy. The line: {caption}.", nics_chart(comparison))]
+    if bars["pct"].notna().all():
+        chart = charts.percentages(bars, "SLA violations, % of instances")
+        figures.append(Figure("violations", "Instances whose throughput is ever below their SLA.", chart))
+    yield Section(
+        "strategies",
+        "NICs and SLA violations by strategy",
+        "Compare both charts: few NICs are of no use where SLAs are violated.",
+        tuple(figures),
+        strategies_table(comparison).dropna(axis="columns", how="all"),
+        expanded=True,
+        notes=tuple(wastage_notes(comparison, comparison.plans)),
+    )
     yield over_time_section(nics_over_time(comparison), *_reference_line(comparison))
     yield occupancy_section(occupancy(comparison), co_locations(chosen.plan), cores, plan_name(chosen))
-    yield from agreement_section(predicted_and_true(comparison), names)
+    yield from agreement_section(compare_with_truth(comparison), names)
     yield from _of_predictor(comparison, chosen)
     yield from violations_section(violations(chosen), plan_name(chosen))
 
@@ -135,24 +149,6 @@ def _bars(comparison: Comparison) -> pd.DataFrame:
             "pct": plan.violations_pct,
         }
         for plan in comparison.plans
-    )
-
-
-def _strategies(comparison: Comparison) -> Section:
-    _, caption = _reference_line(comparison)
-    bars = _bars(comparison)
-    figures = [Figure("nics", f"NICs and wastage of every strategy. The line: {caption}.", nics_chart(comparison))]
-    if bars["pct"].notna().all():
-        chart = charts.percentages(bars, "SLA violations, % of instances")
-        figures.append(Figure("violations", "Instances whose throughput is ever below their SLA.", chart))
-    return Section(
-        "strategies",
-        "NICs and SLA violations by strategy",
-        "Compare both charts: few NICs are of no use where SLAs are violated.",
-        tuple(figures),
-        strategies_table(comparison).dropna(axis="columns", how="all"),
-        expanded=True,
-        notes=tuple(wastage_notes(comparison, comparison.plans)),
     )
 
 
@@ -181,7 +177,7 @@ def occupancy_section(occupancy: pd.DataFrame, co_locations: pd.DataFrame, cores
 
 
 def agreement_section(table: pd.DataFrame, strategies: Sequence[str]) -> Iterator[Section]:
-    """Predicted against true throughput, as of `predicted_and_true`; colours are those of all `strategies`."""
+    """Predicted against true throughput, as of `compare_with_truth`; colours are those of all `strategies`."""
     if table.empty:
         return
     errors = table.assign(error=(table["predicted"] - table["true"]).abs() * table["instances"])
@@ -263,7 +259,7 @@ def _reference_line(comparison: Comparison) -> tuple[int, str]:
 # A comparison as tables: the numbers behind every chart of its page.
 
 
-STEPS = 400
+MOST_CURVE_POINTS = 400
 """Points at most that a curve over time has."""
 
 NicStates = Mapping[str, tuple[NicKind, CoLocation]]
@@ -285,7 +281,7 @@ def nics_over_time(comparison: Comparison) -> pd.DataFrame:
         fleet = _empty_fleet(plan.plan)
         moments = [(max(time, 0.0), len(fleet.nics)) for time, _ in replay_plan(plan.plan, fleet)]
         curve = pd.DataFrame(moments, columns=["time", "nics"])
-        interval = max(-(-len(curve) // STEPS), 1)
+        interval = max(-(-len(curve) // MOST_CURVE_POINTS), 1)
         maxima = curve.groupby(curve.index // interval)["nics"].idxmax()
         curves.append(curve.loc[maxima].assign(strategy=plan_name(plan)))
     return pd.concat([curve for curve in curves if len(curve)] or curves[:1], ignore_index=True)
@@ -329,7 +325,7 @@ def co_locations(plan: Plan) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["NFs that share a NIC", "NIC model", "NICs"])
 
 
-def predicted_and_true(comparison: Comparison) -> pd.DataFrame:
+def compare_with_truth(comparison: Comparison) -> pd.DataFrame:
     """`strategy`, `nf`, lowest `predicted` and `true` throughput in % of alone, and how many `instances` are equal."""
     rows = []
     for plan in comparison.plans:
@@ -387,7 +383,11 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
             continue
         expected = (evaluation.expected or {}).get(arrival.id)
         required = arrival.sla.required_kpps(stay.solo_kpps)
-        others = [one.workload.nf for one in tenants[placement.nic] if one is not arrival and _overlap(one, arrival)]
+        others = [
+            tenant.workload.nf
+            for tenant in tenants[placement.nic]
+            if tenant is not arrival and _overlap(tenant, arrival)
+        ]
         rows.append(
             (
                 arrival.id,

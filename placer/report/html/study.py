@@ -6,39 +6,36 @@ import pandas as pd
 
 from placer.evaluate.wastage import MARK_MEANINGS
 from placer.report.html import Figure, Page, Section, Tile, charts
-from placer.report.text.sizing import AXES, curves_of, fleet_option_name, further_lines, recommendation_line
+from placer.report.text.sizing import AXIS_TEXTS, curves_of, fleet_option_name, further_lines, recommendation_line
 from placer.report.text.study import (
-    UNKNOWN,
+    UNKNOWN_TEXT,
     interval_text,
-    marked_notes,
     marks,
+    note_marks,
     option_name,
     recommendation,
     truth_sentence,
 )
 from placer.studies.sizing import Sizing, options_of, recommendation_of
-from placer.studies.statistics import MIDDLE
-from placer.studies.study import UNLIMITED
+from placer.studies.statistics import MIDDLE_COLUMNS
+from placer.studies.study import UNLIMITED_FLEET
 
-HEADINGS = {"nics": "NICs", "wastage_pct": "wastage, %", "violations_pct": "SLA violations, %", "rejected": "rejected"}
+COLUMN_HEADINGS = {
+    "nics": "NICs",
+    "wastage_pct": "wastage, %",
+    "violations_pct": "SLA violations, %",
+    "rejected": "rejected",
+}
 
-CAPTIONS = {
+CHART_CAPTIONS = {
     "wastage_pct": "Wastage: the median, and the range of at least four draws in five.",
     "violations_pct": "SLA violations: the mean, and the range of at least four draws in five.",
 }
 
 
 def page_of_study(name: str, statistics: pd.DataFrame, results: pd.DataFrame) -> Page:
-    """The page of a study.
-
-    Parameters
-    ----------
-    name
-        Name of the study.
-    statistics
-        Medians and ranges, as of `summarize`.
-    results
-        Rows as of `execute`.
+    """The page of a study. `name`: name of the study. `statistics`: medians and ranges, as of `summarize`. `results`:
+    rows as of `execute`.
     """
     groups, traces = statistics.groupby(["trace", "fleet"], sort=False), statistics["trace"].nunique()
     return Page(
@@ -48,7 +45,7 @@ def page_of_study(name: str, statistics: pd.DataFrame, results: pd.DataFrame) ->
             Tile(f"{len(results):,}", "plans"),
             Tile(f"{traces:,}", "kind of trace" if traces == 1 else "kinds of traces"),
             Tile(f"{statistics['draws'].max():.0f}" if len(statistics) else "0", "draws of a trace at most"),
-            Tile(_proven(results), "of optima proven"),
+            Tile(_share_of_proven(results), "of optima proven"),
         ),
         sections=tuple(study_section(number, rows) for number, (_, rows) in enumerate(groups, start=1)),
     )
@@ -58,20 +55,20 @@ def study_section(number: int, rows: pd.DataFrame) -> Section:
     """One trace on one fleet; `rows` of the statistics."""
     trace, fleet = rows["trace"].iloc[0], rows["fleet"].iloc[0]
     named = rows.assign(strategy=[option_name(row) for _, row in rows.iterrows()])
-    middle = named.assign(**{figure: named[column] for figure, column in MIDDLE.items()})
+    middle = named.assign(**{figure: named[column] for figure, column in MIDDLE_COLUMNS.items()})
     slug = "".join(letter if letter.isalnum() else "-" for letter in f"{number}-{trace}-{fleet}".lower())
-    title = f"{trace}" if fleet == UNLIMITED else f"{trace}, fleet {fleet}"
+    title = f"{trace}" if fleet == UNLIMITED_FLEET else f"{trace}, fleet {fleet}"
     figures = [
-        Figure(f"{slug}-{figure}", caption, charts.intervals(middle, figure, HEADINGS[figure]))
-        for figure, caption in CAPTIONS.items()
+        Figure(f"{slug}-{figure}", caption, charts.intervals(middle, figure, COLUMN_HEADINGS[figure]))
+        for figure, caption in CHART_CAPTIONS.items()
         if named[figure].notna().all()
     ]
     draws = int(rows["draws"].max())
     text = "One draw." if draws == 1 else f"{draws:,} draws."
-    return Section(slug, title, text, tuple(figures), _numbers(middle), notes=marked_notes(rows))
+    return Section(slug, title, text, tuple(figures), _numbers(middle), notes=note_marks(rows))
 
 
-def _proven(results: pd.DataFrame) -> str:
+def _share_of_proven(results: pd.DataFrame) -> str:
     """The share of proven optima: one per trace and fleet, however many strategies were compared with it."""
     optima = results.drop_duplicates(["trace", "fleet", "draw"])["proven"].dropna()
     return f"{100 * optima.mean():.0f} %" if len(optima) else "–"
@@ -80,7 +77,7 @@ def _proven(results: pd.DataFrame) -> str:
 def _numbers(middle: pd.DataFrame) -> pd.DataFrame:
     """A row per strategy: the middle of every figure, and as text its range where draws differ."""
     table = middle[["strategy"]].copy()
-    for figure, heading in HEADINGS.items():
+    for figure, heading in COLUMN_HEADINGS.items():
         table[heading] = middle[figure]
         if figure == "wastage_pct" and any(marks(middle)):
             table["note"] = [MARK_MEANINGS.get(mark, "") for mark in marks(middle)]
@@ -97,7 +94,7 @@ def _numbers(middle: pd.DataFrame) -> pd.DataFrame:
 def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
     """The page of a sizing; `results` as of `size`."""
     recommendation, curves = recommendation_of(results, sizing), curves_of(results, sizing)
-    violations = UNKNOWN if recommendation.violations_pct is None else f"{recommendation.violations_pct:.1f} %"
+    violations = UNKNOWN_TEXT if recommendation.violations_pct is None else f"{recommendation.violations_pct:.1f} %"
     return Page(
         title=f"NICs to buy: {sizing.arrivals}",
         summary=(
@@ -145,7 +142,7 @@ def options_section(options: pd.DataFrame, sizing: Sizing) -> Section:
 
 def axis_section(axis: str, rows: pd.DataFrame) -> Section:
     """NICs along one axis; `rows` of `curves_of`."""
-    title = AXES[axis]
+    title = AXIS_TEXTS[axis]
     table = rows.rename(columns={"nics": "middle", "nics_low": "low", "nics_high": "high"})
     table = table[["option", "factor", "low", "middle", "high", "violations_mean_pct"]]
     caption = "The median of the draws; the band holds at least four in five."

@@ -7,18 +7,14 @@ from html import escape
 
 from placer.report.html import theme
 
-FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
-LETTER = 6.6
+FONT_FAMILY = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
+LETTER_WIDTH = 6.6
 """Width of a letter at 12 px, about."""
 
 
 class Drawing:
-    """Shapes in the order in which they were added, later ones above.
-
-    Parameters
-    ----------
-    width
-        Pixels; the height is that of the lowest shape.
+    """Shapes in the order in which they were added, later ones above. `width`: pixels; the height is that of the lowest
+    shape.
     """
 
     def __init__(self, width: float) -> None:
@@ -68,7 +64,7 @@ class Drawing:
         height = self.height + 8
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:.0f} {height:.0f}" '
-            f'width="{self.width:.0f}" height="{height:.0f}" font-family="{FONT}">'
+            f'width="{self.width:.0f}" height="{height:.0f}" font-family="{FONT_FAMILY}">'
         )
         return "\n".join([head, *self._shapes, "</svg>\n"]).encode()
 
@@ -78,4 +74,4 @@ class Drawing:
 
 def text_width(words: str, size: float = 12) -> float:
     """About how wide a line of text is, pixels."""
-    return len(words) * LETTER * size / 12
+    return len(words) * LETTER_WIDTH * size / 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-INKS: dict[str, tuple[str, str]] = {
+INK_COLOURS: dict[str, tuple[str, str]] = {
     "ground": ("#ffffff", "#14171c"),
     "raised": ("#f4f6f8", "#1d2229"),
     "ink": ("#1a1f26", "#e8ebef"),
@@ -16,7 +16,7 @@ INKS: dict[str, tuple[str, str]] = {
 }
 """Light and dark colour by purpose."""
 
-CATEGORIES: tuple[tuple[str, str], ...] = (
+CATEGORY_COLOURS: tuple[tuple[str, str], ...] = (
     ("#2f6fb4", "#6ea8e6"),
     ("#d27b24", "#f0a556"),
     ("#2b8a66", "#58c79a"),
@@ -32,11 +32,11 @@ CATEGORIES: tuple[tuple[str, str], ...] = (
 )
 """Light and dark colours of categories, in order of use."""
 
-DARKENED = "invert(.91) hue-rotate(180deg)"
+DARKENING_FILTER = "invert(.91) hue-rotate(180deg)"
 """CSS filter that turns light colours of a picture into dark ones and keeps hues."""
 
 Colour = Callable[[str], str]
-"""Returns a colour by its name in `INKS`, or `c1`, `c2`, ..."""
+"""Returns a colour by its name in `INK_COLOURS`, or `c1`, `c2`, ..."""
 
 
 def on_page(name: str) -> str:
@@ -52,7 +52,7 @@ def on_paper(name: str) -> str:
 def variables(dark: bool) -> str:
     """CSS declarations of all colours of a theme."""
     colours = " ".join(f"--{name}: {pair[dark]};" for name, pair in _name().items())
-    return f"{colours} --picture: {DARKENED if dark else 'none'};"
+    return f"{colours} --picture: {DARKENING_FILTER if dark else 'none'};"
 
 
 def config(colour: Colour) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def config(colour: Colour) -> dict[str, Any]:
         "bar": {"color": colour("c1")},
         "line": {"strokeWidth": 2, "color": colour("c1")},
         "point": {"color": colour("c1")},
-        "range": {"category": [colour(f"c{number}") for number in range(1, len(CATEGORIES) + 1)]},
+        "range": {"category": [colour(f"c{number}") for number in range(1, len(CATEGORY_COLOURS) + 1)]},
         "style": {
             "optimum": {"stroke": colour("bad"), "color": colour("bad"), "strokeDash": [6, 4], "strokeWidth": 2},
             "range": {"stroke": colour("c1"), "color": colour("c1"), "strokeWidth": 3, "opacity": 0.5},
@@ -96,4 +96,4 @@ def config(colour: Colour) -> dict[str, Any]:
 
 
 def _name() -> dict[str, tuple[str, str]]:
-    return INKS | {f"c{number}": pair for number, pair in enumerate(CATEGORIES, start=1)}
+    return INK_COLOURS | {f"c{number}": pair for number, pair in enumerate(CATEGORY_COLOURS, start=1)}

@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 
 
 def rack_document(rack: CompiledRack, uses: Mapping[str, NicUse]) -> Mapping[str, Any]:
-    """What `placer chain compile --format json` prints.
-
-    Parameters
-    ----------
-    uses
-        What the program of each SmartNIC takes of the card, where it was compiled.
+    """What `placer chain compile --format json` prints. `uses`: what the program of each SmartNIC takes of the card,
+    where it was compiled.
     """
     routing = rack.routing
     found: dict[str, Any] = {
@@ -55,9 +51,9 @@ def _switch(rack: CompiledRack) -> dict[str, Any]:
     return {"kind": "openflow", "nfs": nfs, "rules": len(rack.openflow.program.rules)}
 
 
-def compiled_report(document: Mapping[str, Any], out: Path) -> str:
+def format_compiled(document: Mapping[str, Any], out: Path) -> str:
     """What `placer chain compile` prints."""
-    places = {one["name"]: one["on"] for one in document["nfs"]}
+    places = {nf["name"]: nf["on"] for nf in document["nfs"]}
     lines = []
     for number, path in enumerate(document["paths"], 1):
         lines.append(f"  {number}: " + " -> ".join(f"{name} ({places[name]})" for name in path))
@@ -92,7 +88,7 @@ def _stages(switch: Mapping[str, Any]) -> str:
 # What became of packets in a compiled rack, as text and JSON.
 
 
-def executed_document(result: RackRun) -> Mapping[str, Any]:
+def build_execution(result: RackRun) -> Mapping[str, Any]:
     """What `placer chain exec --format json` prints."""
     return {
         "received": result.received,
@@ -107,7 +103,7 @@ def executed_document(result: RackRun) -> Mapping[str, Any]:
     }
 
 
-def executed_report(document: Mapping[str, Any]) -> str:
+def format_execution(document: Mapping[str, Any]) -> str:
     """What `placer chain exec` prints."""
     rows = [(name, one["entered"], one["sent"], one["dropped"]) for name, one in document["nfs"].items()]
     table = text_table(("NF", "entered", "sent", "dropped"), rows, words=1)

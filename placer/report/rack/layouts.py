@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from placer.rack.layout import SWITCH, Layout
+from placer.rack.layout import SWITCH_SITE, Layout
 from placer.rack.plan import ChainPlan, RackPlan
 from placer.rack.reasons.explain import ChainExplanation, device_names
 from placer.rack.reasons.layout_verdicts import LayoutCause, LayoutVerdict
 from placer.report.text.table import text_table
 
-CAUSES = {
+LAYOUT_CAUSES = {
     LayoutCause.LATENCY: "latency above d_max",
     LayoutCause.TABLE_ORDER: "against the order of the switch's tables",
     LayoutCause.ONE_CORE: "a subgroup that may have one core only is too slow",
@@ -73,7 +73,7 @@ def _placement(layout: Layout) -> dict[str, str]:
 
 def _site(layout: Layout, at: int) -> str:
     site = layout.sites[at]
-    return "switch" if site == SWITCH else layout.rack.devices[site].name
+    return "switch" if site == SWITCH_SITE else layout.rack.devices[site].name
 
 
 def _chain(one: ChainExplanation) -> str:
@@ -126,7 +126,7 @@ def _words(verdict: LayoutVerdict) -> str:
         case LayoutCause.COSTS | LayoutCause.BETTER:
             return _cost(verdict)
         case _:
-            return CAUSES[verdict.cause]
+            return LAYOUT_CAUSES[verdict.cause]
 
 
 def _cost(verdict: LayoutVerdict) -> str:
@@ -143,7 +143,7 @@ def _others(others: Mapping[tuple[tuple[str, ...], LayoutCause], int]) -> Iterat
     """A line per set of devices."""
     by_devices: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     for (devices, cause), number in others.items():
-        by_devices.setdefault(devices, []).append((number, CAUSES[cause]))
+        by_devices.setdefault(devices, []).append((number, LAYOUT_CAUSES[cause]))
     for devices, counts in sorted(by_devices.items()):
         words = ", ".join(f"{number:,} {cause}" for number, cause in sorted(counts, reverse=True))
         yield f"Not shown, on {' '.join(devices)}: {words}"

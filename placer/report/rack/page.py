@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.plan import ChainPlan, RackPlan, Status
 from placer.rack.rack import Device
 from placer.rack.reasons.layout_verdicts import bottlenecks, rack_use
@@ -20,24 +20,16 @@ from placer.report.rack.plan import rack_report
 
 MOST_CHAINS = 24
 """That are drawn."""
-CYCLES = "Rates follow from the cycles of the rack; contention is not part of them. Nothing was measured."
-CONTENTION = (
+CYCLES_NOTE = "Rates follow from the cycles of the rack; contention is not part of them. Nothing was measured."
+CONTENTION_NOTE = (
     "Rates are predicted for subgroups that slow one another down; what limits a chain is said by cycles alone, and so "
     "is the bound. Nothing was measured."
 )
 
 
 def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: bool = False) -> Page:
-    """The page of a plan.
-
-    Parameters
-    ----------
-    strategy
-        That made it.
-    chains
-        Name of the file of chains.
-    predicted
-        Whether rates are predicted with contention, not by cycles alone.
+    """The page of a plan. `strategy`: that made it. `chains`: name of the file of chains. `predicted`: whether rates
+    are predicted with contention, not by cycles alone.
     """
     if not plan.chains:
         summary = tuple(rack_report(plan, strategy, "table").splitlines())
@@ -53,7 +45,7 @@ def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: 
     )  # fmt: skip
     return Page(
         f"Chains on a rack: {chains}",
-        (*_verdict(plan, strategy, aggregate), CONTENTION if predicted else CYCLES, *plan.notes),
+        (*_verdict(plan, strategy, aggregate), CONTENTION_NOTE if predicted else CYCLES_NOTE, *plan.notes),
         tiles,
         (_rack(plan), _use(plan), _chains(plan), *_paths(plan)),
     )
@@ -172,13 +164,13 @@ def _paths(plan: RackPlan) -> Iterator[Section]:
 # A chain as a path through devices: a lane for each device, its NFs from left to right.
 
 
-LEFT, PAD = 90.0, 12.0
-BOX, STEP = 24.0, 34.0
+LEFT_MARGIN, LANE_PAD = 90.0, 12.0
+BOX_HEIGHT, LANE_STEP = 24.0, 34.0
 """Heights of an NF, and of an NF with the space to the next one in its lane."""
-BADGE = 20.0
-BETWEEN = 46.0
+BADGE_WIDTH = 20.0
+WIDTH_BETWEEN = 46.0
 """Width between NFs, for lines and shares."""
-TURN = 36.0
+TURN_WIDTH = 36.0
 """Width in which a line that passes other NFs leaves its lane."""
 LEAST_WIDTH = 1000.0
 
@@ -199,7 +191,7 @@ class _ChainDrawing:
 
     def svg(self) -> bytes:
         chain = self.one.chain
-        self.drawing = Drawing(max(self.columns[-1] + PAD, LEAST_WIDTH))
+        self.drawing = Drawing(max(self.columns[-1] + LANE_PAD, LEAST_WIDTH))
         self._lanes()
         for edge in chain.edges:
             self._edge(edge.tail, edge.head, str(edge.share) if edge.share != 1 else "")
@@ -218,18 +210,18 @@ class _ChainDrawing:
     @cached_property
     def columns(self) -> list[float]:
         """Left ends of the columns, and where the last one ends."""
-        found = [LEFT]
+        found = [LEFT_MARGIN]
         for column in range(max(self.depth.values()) + 1):
             widest = max(self._width(at) for at, depth in self.depth.items() if depth == column)
-            found.append(found[-1] + widest + BETWEEN)
-        return [*found[:-1], found[-1] - BETWEEN]
+            found.append(found[-1] + widest + WIDTH_BETWEEN)
+        return [*found[:-1], found[-1] - WIDTH_BETWEEN]
 
     @cached_property
     def sites(self) -> list[int]:
         """The switch, then the other devices that the chain uses, a SmartNIC above its server."""
         devices = self.one.layout.rack.devices
-        used = {site for site in self.one.layout.sites if site != SWITCH}
-        return [SWITCH, *sorted(used, key=lambda site: (devices[site].server, not devices[site].is_smartnic))]
+        used = {site for site in self.one.layout.sites if site != SWITCH_SITE}
+        return [SWITCH_SITE, *sorted(used, key=lambda site: (devices[site].server, not devices[site].is_smartnic))]
 
     def _width(self, at: int) -> float:
         return max(text_width(self.one.chain.nfs[at].id) + 14, 48.0)
@@ -242,14 +234,14 @@ class _ChainDrawing:
                 if self.one.layout.sites[at] == site:
                     cells.setdefault(self.depth[at], []).append(at)
             rows = max((len(nfs) for nfs in cells.values()), default=0)
-            height = rows * STEP + BADGE + 8 if rows else BOX + 8
-            name = "switch" if site == SWITCH else self.one.layout.rack.devices[site].name
+            height = rows * LANE_STEP + BADGE_WIDTH + 8 if rows else BOX_HEIGHT + 8
+            name = "switch" if site == SWITCH_SITE else self.one.layout.rack.devices[site].name
             self.drawing.box(0, y, self.drawing.width, height, theme.on_paper("raised"))
             self.drawing.text(8, y + height / 2 + 4, name, bold=True)
             for column, nfs in cells.items():
                 for row, at in enumerate(nfs):
                     self.edges[at] = y - 3, y + height + 3
-                    self.places[at] = self.columns[column], y + BADGE + row * STEP + BOX / 2
+                    self.places[at] = self.columns[column], y + BADGE_WIDTH + row * LANE_STEP + BOX_HEIGHT / 2
             y += height + 6
 
     def _edge(self, tail: int, head: int, share: str) -> None:
@@ -258,11 +250,11 @@ class _ChainDrawing:
         inside = any({tail, head} <= set(group.nfs) for group, _ in self.one.subgroups)
         colour, width = (self.colour, 4.0) if inside else (theme.on_paper("soft"), 1.5)
         if self.depth[head] - self.depth[tail] > 1:
-            y = y1 - BOX / 2 - 6 if abs(y1 - y2) < 1 else self.edges[tail][y2 > y1]
-            self._bend(x1, y1, x1 + TURN, y, colour, width)
-            self.drawing.line(x1 + TURN, y, x2 - TURN, y, colour, width)
-            self._bend(x2 - TURN, y, x2, y2, colour, width)
-            place = x1 + TURN + 4, y - 3
+            y = y1 - BOX_HEIGHT / 2 - 6 if abs(y1 - y2) < 1 else self.edges[tail][y2 > y1]
+            self._bend(x1, y1, x1 + TURN_WIDTH, y, colour, width)
+            self.drawing.line(x1 + TURN_WIDTH, y, x2 - TURN_WIDTH, y, colour, width)
+            self._bend(x2 - TURN_WIDTH, y, x2, y2, colour, width)
+            place = x1 + TURN_WIDTH + 4, y - 3
         else:
             self._bend(x1, y1, x2, y2, colour, width)
             place = x2 - 22, y2 - 5
@@ -275,26 +267,26 @@ class _ChainDrawing:
 
     def _nf(self, at: int) -> None:
         x, y = self.places[at]
-        on_switch = self.one.layout.sites[at] == SWITCH
+        on_switch = self.one.layout.sites[at] == SWITCH_SITE
         fill = theme.on_paper("ground") if on_switch else self.colour
         nf = self.one.chain.nfs[at]
-        self.drawing.box(x, y - BOX / 2, self._width(at), BOX, fill, self.colour)
+        self.drawing.box(x, y - BOX_HEIGHT / 2, self._width(at), BOX_HEIGHT, fill, self.colour)
         ink = theme.on_paper("ink" if on_switch else "ground")
         self.drawing.text(x + self._width(at) / 2, y + 4, nf.id, colour=ink, anchor="middle")
         for group, cores in self.one.subgroups:
             if group.nfs[0] == at:
                 words = f"{cores} core" if cores == 1 else f"{cores} cores"
-                self.drawing.text(x, y - BOX / 2 - 4, words, size=10, bold=True)
+                self.drawing.text(x, y - BOX_HEIGHT / 2 - 4, words, size=10, bold=True)
 
 
 # The rack as a drawing: the switch, the links, and the cores of servers and SmartNICs, coloured by chain.
 
 
-WIDTH = 1000.0
+PAGE_WIDTH = 1000.0
 PER_ROW = 4
-GAP = 16.0
-CELL, ROW = 17.0, 20.0
-LABEL = 130.0
+BAND_GAP = 16.0
+CELL_SIZE, ROW_HEIGHT = 17.0, 20.0
+LABEL_WIDTH = 130.0
 """Width of what is said of a link."""
 MOST_SERVERS = 16
 """That are drawn: those with most cores in use."""
@@ -302,7 +294,7 @@ MOST_SERVERS = 16
 
 def colour_of(chain: int) -> str:
     """The colour of a chain, by its number in the plan; after some they begin again."""
-    return theme.on_paper(f"c{chain % len(theme.CATEGORIES) + 1}")
+    return theme.on_paper(f"c{chain % len(theme.CATEGORY_COLOURS) + 1}")
 
 
 def draw_servers(plan: RackPlan) -> list[int]:
@@ -316,13 +308,7 @@ def draw_servers(plan: RackPlan) -> list[int]:
 
 
 def rack_drawing(plan: RackPlan, stages: str) -> bytes:
-    """The rack as SVG.
-
-    Parameters
-    ----------
-    stages
-        What is said of the switch's stages.
-    """
+    """The rack as SVG. `stages`: what is said of the switch's stages."""
     return _RackDrawing(plan, stages).svg()
 
 
@@ -332,34 +318,34 @@ class _RackDrawing:
     stages: str
 
     def svg(self) -> bytes:
-        self.drawing, self.use = Drawing(WIDTH), rack_use(self.plan)
+        self.drawing, self.use = Drawing(PAGE_WIDTH), rack_use(self.plan)
         top = self._switch(self._legend())
         servers = draw_servers(self.plan)
         columns = max(min(len(servers), PER_ROW), 1)
-        width = min((WIDTH - (columns - 1) * GAP) / columns, 480.0)
+        width = min((PAGE_WIDTH - (columns - 1) * BAND_GAP) / columns, 480.0)
         for begin in range(0, len(servers), columns):
             row = servers[begin : begin + columns]
-            bottoms = [self._server(at * (width + GAP), top, width, server) for at, server in enumerate(row)]
-            top = max(bottoms) + 2 * GAP
+            bottoms = [self._server(at * (width + BAND_GAP), top, width, server) for at, server in enumerate(row)]
+            top = max(bottoms) + 2 * BAND_GAP
         return self.drawing.svg()
 
     def _legend(self) -> float:
         x, y = 0.0, 12.0
-        for number, one in enumerate(self.plan.chains[: 3 * len(theme.CATEGORIES)]):
-            needs = 22 + text_width(one.chain.name) + GAP
-            if x + needs > WIDTH:
-                x, y = 0.0, y + ROW
+        for number, one in enumerate(self.plan.chains[: 3 * len(theme.CATEGORY_COLOURS)]):
+            needs = 22 + text_width(one.chain.name) + BAND_GAP
+            if x + needs > PAGE_WIDTH:
+                x, y = 0.0, y + ROW_HEIGHT
             self.drawing.box(x, y - 10, 12, 12, colour_of(number))
             self.drawing.text(x + 18, y, one.chain.name)
             x += needs
-        return y + GAP
+        return y + BAND_GAP
 
     def _switch(self, top: float) -> float:
         on_switch = [len(chain.layout.on_switch) for chain in self.plan.chains]
-        self.drawing.box(0, top, WIDTH, 54, theme.on_paper("raised"), theme.on_paper("line"))
+        self.drawing.box(0, top, PAGE_WIDTH, 54, theme.on_paper("raised"), theme.on_paper("line"))
         self.drawing.text(12, top + 20, "switch", bold=True)
         self.drawing.text(66, top + 20, f"{sum(on_switch)} NFs; {self.stages}", colour=theme.on_paper("soft"))
-        step = min(CELL, (WIDTH - 24) / max(sum(on_switch), 1))
+        step = min(CELL_SIZE, (PAGE_WIDTH - 24) / max(sum(on_switch), 1))
         x = 12.0
         for number, count in enumerate(on_switch):
             for _ in range(count):
@@ -369,27 +355,31 @@ class _RackDrawing:
 
     def _server(self, x: float, top: float, width: float, server: int) -> float:
         middle = x + width / 2
-        self.drawing.line(middle, top, middle, top + GAP, theme.on_paper("soft"), 2)
-        y = top + GAP
+        self.drawing.line(middle, top, middle, top + BAND_GAP, theme.on_paper("soft"), 2)
+        y = top + BAND_GAP
         rack = self.plan.rack
         of = rack.servers[server]
         devices = [(number, one) for number, one in enumerate(rack.devices) if one.server == server]
-        height = 2 * ROW + 22 + sum(26 + ROW * _rows(self._cells(number, one), width) for number, one in devices)
+        height = (
+            2 * ROW_HEIGHT
+            + 22
+            + sum(26 + ROW_HEIGHT * _rows(self._cells(number, one), width) for number, one in devices)
+        )
         self.drawing.box(x, y, width, height, theme.on_paper("raised"), theme.on_paper("line"))
         y += 8
         for direction in ("in", "out"):
             self._link(x + 12, y, width - 24, server, direction, float(of.nic_mbps))
-            y += ROW
+            y += ROW_HEIGHT
         for number, one in sorted(devices, key=lambda pair: not pair[1].is_smartnic):
             y = self._cores(x + 12, y + 6, width - 24, number, one)
-        return top + GAP + height
+        return top + BAND_GAP + height
 
     def _link(self, x: float, y: float, width: float, server: int, direction: str, limit: float) -> None:
         carried = (self.use.nic_in if direction == "in" else self.use.nic_out)[server]
         label = f"{direction} {carried / 1000:,.1f} of {limit / 1000:,.3g} Gbps"
         self.drawing.text(x, y + 12, label)
-        at, scale = x + LABEL, (width - LABEL) / max(limit, 1e-9)
-        self.drawing.box(at, y + 2, width - LABEL, 12, theme.on_paper("ground"), theme.on_paper("line"))
+        at, scale = x + LABEL_WIDTH, (width - LABEL_WIDTH) / max(limit, 1e-9)
+        self.drawing.box(at, y + 2, width - LABEL_WIDTH, 12, theme.on_paper("ground"), theme.on_paper("line"))
         for number, one in enumerate(self.plan.chains):
             mbps = one.rate_mbps * float(one.layout.nic_shares.get((server, direction), 0))
             if mbps:
@@ -404,9 +394,9 @@ class _RackDrawing:
         self.drawing.text(x + text_width(device.name) + 12, y + 12, label, colour=theme.on_paper("soft"))
         per_row = _per_row(width + 24)
         for at, colour in enumerate(cells):
-            place = x + at % per_row * CELL, y + 20 + at // per_row * ROW
-            self.drawing.box(*place, CELL - 3, CELL - 3, colour, theme.on_paper("line"))
-        return y + 20 + ROW * _rows(cells, width + 24)
+            place = x + at % per_row * CELL_SIZE, y + 20 + at // per_row * ROW_HEIGHT
+            self.drawing.box(*place, CELL_SIZE - 3, CELL_SIZE - 3, colour, theme.on_paper("line"))
+        return y + 20 + ROW_HEIGHT * _rows(cells, width + 24)
 
     def _cells(self, number: int, device: Device) -> Sequence[str]:
         """The colour of each core: those of chains first, then idle ones, then reserved ones."""
@@ -419,7 +409,7 @@ class _RackDrawing:
 
 
 def _per_row(width: float) -> int:
-    return max(int((width - 24) // CELL), 1)
+    return max(int((width - 24) // CELL_SIZE), 1)
 
 
 def _rows(cells: Sequence[object], width: float) -> int:

@@ -10,26 +10,20 @@ from typing import Any
 
 from placer.rack.chain import Chain
 from placer.rack.contention.loop import ContendedPlan
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.plan import ChainPlan, LimitChange, RackPlan, Status, answer
 from placer.rack.reasons.layout_verdicts import RackUse, bottlenecks, rack_use
 from placer.rack.replanning.replan import Replanned
-from placer.report.text.table import counted, text_table
+from placer.report.text.table import count_noun, text_table
 
 CHAIN_HEADINGS = ["chain", "rate Mbps", "t_min", "t_max", "latency us", "slack us", "cores"]
-LIMITS = {"cores": "cores", "nic_mbps": "NIC", "blocks": "blocks per stage"}
+LIMIT_NAMES = {"cores": "cores", "nic_mbps": "NIC", "blocks": "blocks per stage"}
 """Limits in words, by kind; others are named as they are."""
 RACK_HEADINGS = ["device", "cores", "used", "NIC Mbps", "in", "out"]
 
 
 def rack_report(plan: RackPlan, strategy: str, form: str, *, other: str = "plan") -> str:
-    """A plan for people (`table`) or programs (`json`, CONTRACTS 9).
-
-    Parameters
-    ----------
-    other
-        Which plans its bound is about, in words.
-    """
+    """A plan for people (`table`) or programs (`json`, CONTRACTS 9). `other`: the plans that its bound is about."""
     if form == "json":
         return json.dumps(answer(plan)) + "\n"
     if not plan.chains:
@@ -70,13 +64,13 @@ def _visits(one: ChainPlan) -> Iterator[str]:
         parts = []
         by_group: dict[int, list[int]] = {}
         for nf in nfs:
-            by_group.setdefault(group_of.get(nf, SWITCH), []).append(nf)
+            by_group.setdefault(group_of.get(nf, SWITCH_SITE), []).append(nf)
         for group, these in by_group.items():
             names = " ".join(one.chain.nfs[at].id for at in these)
-            first = group != SWITCH and group not in shown
+            first = group != SWITCH_SITE and group not in shown
             parts.append(f"{names} ({_cores(one.cores[group])})" if first else names)
             shown.add(group)
-        name = "switch" if site == SWITCH else one.layout.rack.devices[site].name
+        name = "switch" if site == SWITCH_SITE else one.layout.rack.devices[site].name
         yield f"{name}: {', '.join(parts)}"
 
 
@@ -128,8 +122,8 @@ def _conflict(plan: RackPlan) -> list[str]:
     if not plan.conflict:
         return []
     # the stages of an oracle that does not count blocks
-    names = LIMITS if plan.rack.stage_oracle == "blocks" else LIMITS | {"blocks": "stages"}
-    limits = ", ".join(f"{names.get(one.kind, one.kind)} of {one.of}" for one in plan.conflict)
+    names = LIMIT_NAMES if plan.rack.stage_oracle == "blocks" else LIMIT_NAMES | {"blocks": "stages"}
+    limits = ", ".join(f"{names.get(limit.kind, limit.kind)} of {limit.of}" for limit in plan.conflict)
     return [f"These limits cannot be kept together: {limits}."]
 
 
@@ -159,18 +153,18 @@ def _mbps(rate: float) -> str:
 # Plans with contention in the loop as text tables and JSON: what is predicted beside what cycles alone say.
 
 
-HEADINGS = ["chain", "Mbps", "these cores by cycles", "plan by cycles", "t_min", "cycles grow by"]
+CONTENDED_HEADINGS = ["chain", "Mbps", "these cores by cycles", "plan by cycles", "t_min", "cycles grow by"]
 
 
-def contended_report(found: ContendedPlan, strategy: str, form: str) -> str:
+def format_contended(found: ContendedPlan, strategy: str, form: str) -> str:
     """The plan for people (`table`) or programs (`json`, CONTRACTS 9 with further keys)."""
     if form == "json":
-        return json.dumps(contended_answer(found)) + "\n"
+        return json.dumps(build_contended(found)) + "\n"
     report = rack_report(found.predicted, strategy, form)
     return "\n".join([report, _contention(found)]) if found.by_cycles.chains else report
 
 
-def contended_answer(found: ContendedPlan) -> Mapping[str, object]:
+def build_contended(found: ContendedPlan) -> Mapping[str, object]:
     """As `answer`, with what is predicted: `gap`, `contention`, and per chain and subgroup by what cycles grow."""
     written: dict[str, Any] = dict(answer(found.plan))
     written["gap"] = found.plan.gap
@@ -190,11 +184,15 @@ def contended_answer(found: ContendedPlan) -> Mapping[str, object]:
 
 
 def _contention(found: ContendedPlan) -> str:
-    lines = [] if not found.plan.chains else [_predicted_chains(found), ""]
-    return "\n".join([*lines, _predicted_verdict(found)]) + "\n"
+    lines = [] if not found.plan.chains else [_format_predicted_chains(found), ""]
+    alone = f"The plan by cycles alone has {_mbps(_aggregate(found.by_cycles))} Mbps, which contention only lessens"
+    agreed = "plan and prediction agree" if found.agreed else "the best plan on the way is shown"
+    if not found.plan.chains:
+        agreed = "none of these plans keeps every SLO by prediction"
+    return "\n".join([*lines, f"{alone}.\nContention: {count_noun(found.rounds, 'round')}; {agreed}."]) + "\n"
 
 
-def _predicted_chains(found: ContendedPlan) -> str:
+def _format_predicted_chains(found: ContendedPlan) -> str:
     rows = [
         [
             one.chain.name,
@@ -203,7 +201,7 @@ def _predicted_chains(found: ContendedPlan) -> str:
         ]
         for one, alone, factors in zip(found.plan.chains, found.by_cycles.chains, found.factors, strict=True)
     ]
-    return text_table(HEADINGS, rows, words=1).rstrip("\n")
+    return text_table(CONTENDED_HEADINGS, rows, words=1).rstrip("\n")
 
 
 def _most(one: ChainPlan) -> float:
@@ -211,14 +209,6 @@ def _most(one: ChainPlan) -> float:
     devices, bits = one.layout.rack.devices, one.chain.packet_bits
     rates = [group.rate(cores, devices[group.device], bits) for group, cores in one.subgroups]
     return float(min([one.chain.slo.t_max_mbps, *(rate for rate in rates if rate is not None)]))
-
-
-def _predicted_verdict(found: ContendedPlan) -> str:
-    alone = f"The plan by cycles alone has {_mbps(_aggregate(found.by_cycles))} Mbps, which contention only lessens"
-    agreed = "plan and prediction agree" if found.agreed else "the best plan on the way is shown"
-    if not found.plan.chains:
-        agreed = "none of these plans keeps every SLO by prediction"
-    return f"{alone}.\nContention: {counted(found.rounds, 'round')}; {agreed}."
 
 
 def _aggregate(plan: RackPlan) -> float:
@@ -232,7 +222,11 @@ def replan_report(found: Replanned, before: Sequence[Chain], after: Sequence[Cha
     """A plan after a change for people (`table`) or programs (`json`, docs/formats/rack-plan.md)."""
     if form == "json":
         return json.dumps({**answer(found.plan), **_moves_json(found)}) + "\n"
-    parts = [_replan_changes(before, after)]
+    old, new = ({chain.name: chain for chain in chains} for chains in (before, after))
+    lines = [_replan_change(old[name], new[name]) for name in new if name in old and new[name] != old[name]]
+    lines += [f"{name}: new" for name in new if name not in old]
+    lines += [f"{name}: removed" for name in old if name not in new]
+    parts = [("\n".join(lines or ["No chain changed."]) + "\n")]
     if found.plan.chains:
         other = f"plan with {_nfs(len(found.moves), 'moved')}" if found.moves else "plan without moves"
         return "\n".join([rack_report(found.plan, "replan", form, other=other), *parts, _moves(found)])
@@ -245,14 +239,6 @@ def _moves_json(found: Replanned) -> dict[str, object]:
         "least_moves": found.least_moves if found.plan.chains or found.enough_moves is not None else None,
         "enough_moves": found.enough_moves,
     }
-
-
-def _replan_changes(before: Sequence[Chain], after: Sequence[Chain]) -> str:
-    old, new = ({chain.name: chain for chain in chains} for chains in (before, after))
-    lines = [_replan_change(old[name], new[name]) for name in new if name in old and new[name] != old[name]]
-    lines += [f"{name}: new" for name in new if name not in old]
-    lines += [f"{name}: removed" for name in old if name not in new]
-    return "\n".join(lines or ["No chain changed."]) + "\n"
 
 
 def _replan_change(old: Chain, new: Chain) -> str:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from predictor.chains.scaling import ScalingResult, ScalingTarget
 
 
-ADDED = ("predicted", "low", "high", "weakest", "extrapolated")
+ADDED_COLUMNS = ("predicted", "low", "high", "weakest", "extrapolated")
 
 
 def describe(model: ChainModel) -> Iterator[str]:
     """What was learnt from the files, one line each."""
     for nf, profile in model.profiles.items():
         settings = profile.settings
-        error = next((f", left-out MAPE {one.mape_pct:.1f} %" for one in profile.compared
-                      if one.regressor == profile.regressor), "")  # fmt: skip
+        error = next((f", left-out MAPE {regressor.mape_pct:.1f} %" for regressor in profile.compared
+                      if regressor.regressor == profile.regressor), "")  # fmt: skip
         yield (
             f"{nf}: {len(settings)} settings, noise {100 * settings.spread:.1f} %, {settings.left_out} outliers left "
             f"out; {profile.regressor}{error}"
@@ -45,9 +45,9 @@ def describe(model: ChainModel) -> Iterator[str]:
 
 def predictions(model: ChainModel, asked: CsvTable, predicted: ChainPredictions, measure: str, form: str) -> str:
     """The rows that were asked for, with what is predicted."""
-    kept = [at for at, column in enumerate(asked.header) if column not in ADDED]
+    kept = [at for at, column in enumerate(asked.header) if column not in ADDED_COLUMNS]
     marked = bool(predicted.extrapolated.any())
-    header = [*(asked.header[at] for at in kept), *(ADDED if marked else ADDED[:-1])]
+    header = [*(asked.header[at] for at in kept), *(ADDED_COLUMNS if marked else ADDED_COLUMNS[:-1])]
     rows = [
         [*(row[at] for at in kept), *added[: len(header) - len(kept)]]
         for row, added in zip(asked.rows, _add(predicted), strict=True)
@@ -65,9 +65,15 @@ def comparison(errors: Mapping[str, Sequence[RegressorError]], form: str) -> str
 
     header = ["profile", "regressor", "mape_pct", "rmse", "chosen"]
     rows = [
-        [nf, one.regressor, f"{one.mape_pct:.4g}", f"{one.rmse:.4g}", "yes" if one is best_of(compared) else ""]
+        [
+            nf,
+            regressor.regressor,
+            f"{regressor.mape_pct:.4g}",
+            f"{regressor.rmse:.4g}",
+            "yes" if regressor is best_of(compared) else "",
+        ]
         for nf, compared in errors.items()
-        for one in compared
+        for regressor in compared
     ]
     if form == "table":
         return text_table(header, rows, words=2)
@@ -128,7 +134,7 @@ def scaling_report(
     headings = ["method", *(f"{nf}.{target.resource}" for nf in nfs), "total", f"predicted {measure}", "90 % interval",
                 "chain runs"]  # fmt: skip
     rows = [
-        [name, *_amounts(result, nfs), *_reached(predicted[name]), str(len(result.tried))]
+        [name, *_amounts(result, nfs), *_format_reached(predicted[name]), str(len(result.tried))]
         for name, result in found.items()
     ]
     limit = "at least" if model.higher_is_better else "at most"
@@ -139,11 +145,11 @@ def scaling_report(
 
 
 def _predict(model: ChainModel, target: ScalingTarget, result: ScalingResult) -> ChainPredictions | None:
-    from predictor.chains.scaling import predicted_for
+    from predictor.chains.scaling import predict_allocations
 
     if result.allocation is None:
         return None
-    return predicted_for(model, target, {nf: np.array([amount]) for nf, amount in result.allocation.items()})
+    return predict_allocations(model, target, {nf: np.array([amount]) for nf, amount in result.allocation.items()})
 
 
 def _amounts(result: ScalingResult, nfs: list[str]) -> list[str]:
@@ -152,7 +158,7 @@ def _amounts(result: ScalingResult, nfs: list[str]) -> list[str]:
     return [*(f"{result.allocation[nf]:g}" for nf in nfs), f"{result.total:g}"]
 
 
-def _reached(predicted: ChainPredictions | None) -> list[str]:
+def _format_reached(predicted: ChainPredictions | None) -> list[str]:
     if predicted is None:
         return ["-", "-"]
     return [f"{predicted.predicted[0]:.4g}", f"{predicted.low[0]:.4g} to {predicted.high[0]:.4g}"]

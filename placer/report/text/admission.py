@@ -13,15 +13,15 @@ from placer.gpu.latency import LatencyParts, latency_of
 from placer.gpu.plan import Admission, Admitted, Rejected, SmShare
 from placer.report.text.table import text_table
 
-ADMITTED = [
+ADMITTED_HEADINGS = [
     "admitted", "NF", "rate kpps", "SLO us", "latency", "batching", "pre/post", "wait", "transfer", "kernel",
     "batch", "order", "packets on SMs",
 ]  # fmt: skip
-REJECTED = ["rejected", "NF", "rate kpps", "SLO us", "cause"]
-EXPLAINED = [
+REJECTED_HEADINGS = ["rejected", "NF", "rate kpps", "SLO us", "cause"]
+EXPLAINED_HEADINGS = [
     "rejected", "SLO us", "latency", "batching", "pre/post", "wait", "transfer", "kernel", "cause", "enough would be"
 ]  # fmt: skip
-CAUSES = {
+CAUSE_TEXTS = {
     "batching": "batching",
     "pcie": "PCIe bus",
     "executors": "executors",
@@ -32,18 +32,10 @@ CAUSES = {
 
 
 def admission_report(
-    device: GpuDevice,
-    admission: Admission,
-    method: str,
-    form: str,
-    reasons: Sequence[RejectionReason] | None = None,
+    device: GpuDevice, admission: Admission, method: str, form: str, reasons: Sequence[RejectionReason] | None = None
 ) -> str:
-    """An admission for people (`table`) or programs (`json`).
-
-    Parameters
-    ----------
-    reasons
-        Of the rejected SLOs; None: causes alone are shown.
+    """An admission for people (`table`) or programs (`json`). `reasons`: of the rejected SLOs; None: causes alone are
+    shown.
     """
     if form == "json":
         return json.dumps(answer(admission, reasons)) + "\n"
@@ -51,8 +43,21 @@ def admission_report(
     if reasons:
         parts.append(_explain(reasons))
     elif admission.rejected:
-        parts.append(rejected_table(admission.rejected))
-    return "\n".join([*parts, _verdict(device, admission, method)])
+        parts.append(format_rejected(admission.rejected))
+    admitted, total = len(admission.admitted), len(admission.admitted) + len(admission.rejected)
+    lines = [f"{admitted:,} of {total:,} SLOs admitted by {method} in {_seconds(admission.seconds)}."]
+    if admission.proven:
+        lines.append(f"Optimal, proven: no plan admits more than {admission.bound:,}.")
+    else:
+        lines.append(f"Not proven optimal: no plan admits more than {admission.bound:,}.")
+    latencies = latency_of(device, admission.admitted)
+    over = sum(
+        latencies[admitted_slo.slo.id].total > admitted_slo.slo.latency_us * (1 + 1e-9)
+        for admitted_slo in admission.admitted
+    )
+    if over:
+        lines.append(f"! {over:,} of the admitted SLOs violate their latency in the model.")
+    return "\n".join([*parts, ("\n".join(lines) + "\n")])
 
 
 def answer(admission: Admission, reasons: Sequence[RejectionReason] | None = None) -> dict[str, Any]:
@@ -60,14 +65,14 @@ def answer(admission: Admission, reasons: Sequence[RejectionReason] | None = Non
     found: dict[str, Any] = {
         "admitted": [
             {
-                "id": one.slo.id,
-                "batch": one.batch,
-                "order": one.order,
-                "minibatches": [{"sm": share.sm, "packets": share.packets} for share in one.minibatches],
+                "id": admitted_slo.slo.id,
+                "batch": admitted_slo.batch,
+                "order": admitted_slo.order,
+                "minibatches": [{"sm": share.sm, "packets": share.packets} for share in admitted_slo.minibatches],
             }
-            for one in admission.admitted
+            for admitted_slo in admission.admitted
         ],
-        "rejected": [{"id": one.slo.id, "cause": one.cause} for one in admission.rejected],
+        "rejected": [{"id": rejection.slo.id, "cause": rejection.cause} for rejection in admission.rejected],
         "bound": admission.bound,
         "proven": admission.proven,
         "seconds": admission.seconds,
@@ -84,7 +89,7 @@ def _explanation(reason: RejectionReason) -> dict[str, Any]:
         "cause": reason.rejected.cause,
         "latency_us": None if parts is None else parts.total,
         "stages_us": None if parts is None else dict(stages(parts)),
-        "enough": [{"kind": one.kind, "to": one.to} for one in reason.enough],
+        "enough": [{"kind": change.kind, "to": change.to} for change in reason.enough],
     }
 
 
@@ -102,14 +107,14 @@ def stages(parts: LatencyParts) -> Mapping[str, float]:
 def _admit(device: GpuDevice, admitted: Sequence[Admitted]) -> str:
     latencies = latency_of(device, admitted)
     rows = []
-    for one in sorted(admitted, key=lambda one: one.order):
-        parts = latencies[one.slo.id]
-        slo = [one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}"]
-        exceeds = "" if parts.total <= one.slo.latency_us * (1 + 1e-9) else " !"
+    for entry in sorted(admitted, key=lambda one: one.order):
+        parts = latencies[entry.slo.id]
+        slo = [entry.slo.id, entry.slo.nf, f"{entry.slo.rate_kpps:,.1f}", f"{entry.slo.latency_us:,.1f}"]
+        exceeds = "" if parts.total <= entry.slo.latency_us * (1 + 1e-9) else " !"
         rows.append(
-            [*slo, f"{parts.total:,.1f}{exceeds}", *_us(parts), one.batch, one.order, sms_text(one.minibatches)]
+            [*slo, f"{parts.total:,.1f}{exceeds}", *_us(parts), entry.batch, entry.order, sms_text(entry.minibatches)]
         )
-    return text_table(ADMITTED, rows, words=2)
+    return text_table(ADMITTED_HEADINGS, rows, words=2)
 
 
 def _us(parts: LatencyParts) -> list[str]:
@@ -127,20 +132,26 @@ def sms_text(shares: Sequence[SmShare]) -> str:
     return ", ".join(found)
 
 
-def rejected_table(rejected: Sequence[Rejected]) -> str:
+def format_rejected(rejected: Sequence[Rejected]) -> str:
     """What is rejected, with its causes."""
     return text_table(
-        REJECTED,
+        REJECTED_HEADINGS,
         [
-            [one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}", _cause(one)]
-            for one in rejected
+            [
+                rejection.slo.id,
+                rejection.slo.nf,
+                f"{rejection.slo.rate_kpps:,.1f}",
+                f"{rejection.slo.latency_us:,.1f}",
+                _cause(rejection),
+            ]
+            for rejection in rejected
         ],
         words=2,
     )
 
 
 def _cause(rejected: Rejected) -> str:
-    return CAUSES.get(rejected.cause, rejected.cause)
+    return CAUSE_TEXTS.get(rejected.cause, rejected.cause)
 
 
 def _explain(reasons: Sequence[RejectionReason]) -> str:
@@ -151,26 +162,12 @@ def _explain(reasons: Sequence[RejectionReason]) -> str:
         enough = " or ".join(_change(change.kind, change.to) for change in reason.enough)
         rows.append([slo.id, f"{slo.latency_us:,.1f}", *times, _cause(reason.rejected), enough or "-"])
     note = "Each beside all that are admitted, at its best place; what would be enough is enough alone.\n"
-    return text_table(EXPLAINED, rows, words=1) + note
+    return text_table(EXPLAINED_HEADINGS, rows, words=1) + note
 
 
 def _change(kind: str, to: float) -> str:
     words = {"latency_us": f"{to:,.6g} us", "rate_kpps": f"{to:,.6g} kpps", "workers": f"{to:,.0f} workers"}
     return words.get(kind, f"{kind} {to:g}")
-
-
-def _verdict(device: GpuDevice, admission: Admission, method: str) -> str:
-    admitted, total = len(admission.admitted), len(admission.admitted) + len(admission.rejected)
-    lines = [f"{admitted:,} of {total:,} SLOs admitted by {method} in {_seconds(admission.seconds)}."]
-    if admission.proven:
-        lines.append(f"Optimal, proven: no plan admits more than {admission.bound:,}.")
-    else:
-        lines.append(f"Not proven optimal: no plan admits more than {admission.bound:,}.")
-    latencies = latency_of(device, admission.admitted)
-    over = sum(latencies[one.slo.id].total > one.slo.latency_us * (1 + 1e-9) for one in admission.admitted)
-    if over:
-        lines.append(f"! {over:,} of the admitted SLOs violate their latency in the model.")
-    return "\n".join(lines) + "\n"
 
 
 def _seconds(seconds: float) -> str:
@@ -180,10 +177,10 @@ def _seconds(seconds: float) -> str:
 # What a GPU admits by predictions of whole plans, as a text table.
 
 
-COLUMNS = ["admitted", "NF", "rate kpps", "SLO us", "p99", "batch", "order", "packets on SMs"]
+PREDICTED_HEADINGS = ["admitted", "NF", "rate kpps", "SLO us", "p99", "batch", "order", "packets on SMs"]
 
 
-def predicted_table(admission: Admission, p99_us: Sequence[float]) -> str:
+def format_predicted(admission: Admission, p99_us: Sequence[float]) -> str:
     """The plan with the p99 of each admitted SLO, margin included, then what is rejected."""
     rows = [
         [
@@ -192,8 +189,8 @@ def predicted_table(admission: Admission, p99_us: Sequence[float]) -> str:
         ]
         for one, latency in zip(admission.admitted, p99_us, strict=True)
     ]
-    parts = [text_table(COLUMNS, rows, words=2)] if rows else []
-    parts += [rejected_table(admission.rejected)] if admission.rejected else []
+    parts = [text_table(PREDICTED_HEADINGS, rows, words=2)] if rows else []
+    parts += [format_rejected(admission.rejected)] if admission.rejected else []
     total = len(admission.admitted) + len(admission.rejected)
     verdict = f"{len(admission.admitted):,} of {total:,} SLOs admitted by predicted p99 in {admission.seconds:.3f} s.\n"
     return "\n".join([*parts, verdict])

@@ -58,7 +58,7 @@ def as_csv(diagnosis: Diagnosis) -> str:
     return text.getvalue()
 
 
-FORMATS: dict[str, Callable[[Diagnosis], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+DIAGNOSIS_FORMATS: dict[str, Callable[[Diagnosis], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 

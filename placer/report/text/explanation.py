@@ -12,13 +12,13 @@ from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
 from placer.explain.waste import Waste
 from placer.model.oracle import CONTENTION_BOTTLENECK
 from placer.policy.rejection import Cause
-from placer.report.text.table import counted_nics, text_table
+from placer.report.text.table import count_nics, text_table
 from profiles import Workload
 
-SHOWN = 3
+NICS_PER_LINE = 3
 """Names of NICs per line."""
 
-CAUSES: dict[str, str] = {
+CAUSE_TEXTS: dict[str, str] = {
     Cause.NOT_HOSTED: "the NF does not run on this model",
     Cause.CORES: "too few free cores",
     Cause.ARRIVAL_SLA: "the SLA of the arrival would be violated",
@@ -34,7 +34,7 @@ CAUSES: dict[str, str] = {
 
 def cause_text(cause: str) -> str:
     """A cause of unused capacity in words; a contended resource is named."""
-    return CAUSES.get(cause) or (cause if cause == CONTENTION_BOTTLENECK else f"contention for {cause}")
+    return CAUSE_TEXTS.get(cause) or (cause if cause == CONTENTION_BOTTLENECK else f"contention for {cause}")
 
 
 def explanation_json(explanation: Explanation) -> str:
@@ -56,14 +56,14 @@ def explanation_table(explanation: Explanation, *, everything: bool = False) -> 
     in_use = sum(len(verdict.nics) for verdict in verdicts)
     where = f"went to {explanation.nic}" if explanation.nic else "was rejected"
     if everything:
-        verdicts = tuple(one for verdict in verdicts for one in _by_nic(verdict, explanation.nic))
+        verdicts = tuple(part for verdict in verdicts for part in _by_nic(verdict, explanation.nic))
     groups: dict[tuple[object, ...], list[Verdict]] = defaultdict(list)
     for number, verdict in enumerate(verdicts):
         apart = everything or verdict.chosen or not verdict.nics
         groups[_verdict_text(verdict), number if apart else None].append(verdict)
     rows = [_row(group) for group in sorted(groups.values(), key=_order)]
     subject = f"{arrival.id} ({_workload_text(arrival.workload)})"
-    head = f"{subject} {where}; it fits on {fitting:,} of {counted_nics(in_use)} in use.\n\n"
+    head = f"{subject} {where}; it fits on {fitting:,} of {count_nics(in_use)} in use.\n\n"
     return head + text_table(["", "NICs", "names", "free cores", "verdict", "kpps predicted / required"], rows)
 
 
@@ -76,9 +76,9 @@ def waste_json(waste: Waste) -> str:
 def waste_table(waste: Waste) -> str:
     """A row per cause of unused capacity."""
     if not waste.idle:
-        return f"{counted_nics(waste.nics)} in use at the peak; every core is used.\n"
+        return f"{count_nics(waste.nics)} in use at the peak; every core is used.\n"
     rows = [(cause_text(cause), f"{nics:.2f}", f"{100 * nics / waste.nics:.1f}") for cause, nics in waste.idle.items()]
-    head = f"{counted_nics(waste.nics)} in use at the peak; the used cores amount to {waste.filled:,.2f} NICs.\n\n"
+    head = f"{count_nics(waste.nics)} in use at the peak; the used cores amount to {waste.filled:,.2f} NICs.\n\n"
     return head + text_table(["why capacity is unused", "NICs", "% of all"], rows)
 
 
@@ -120,12 +120,12 @@ def _by_nic(verdict: Verdict, chosen: str | None) -> list[Verdict]:
 def _row(group: Sequence[Verdict]) -> tuple[str, ...]:
     first = group[0]
     names = sorted((name for verdict in group for name in verdict.nics), key=lambda name: (len(name), name))
-    more = f" +{len(names) - SHOWN:,}" if len(names) > SHOWN else ""
+    more = f" +{len(names) - NICS_PER_LINE:,}" if len(names) > NICS_PER_LINE else ""
     free = sorted({verdict.free_cores for verdict in group})
     return (
         "*" if first.chosen else "",
         f"{len(names):,}" if names else "-",
-        ", ".join(names[:SHOWN]) + more if names else f"a new {first.kind.model}",
+        ", ".join(names[:NICS_PER_LINE]) + more if names else f"a new {first.kind.model}",
         f"{free[0]}" if len(free) == 1 else f"{free[0]} to {free[-1]}",
         _verdict_text(first),
         ", ".join(_nf_text(nf) for nf in first.nfs) if len(group) == 1 else f"{len(group):,} co-locations",
@@ -136,7 +136,7 @@ def _verdict_text(verdict: Verdict) -> str:
     if verdict.cause is None:
         return "fits"
     if verdict.violated is None:
-        return CAUSES[verdict.cause]
+        return CAUSE_TEXTS[verdict.cause]
     return f"{verdict.violated.nf} would violate its SLA ({verdict.resource})"
 
 

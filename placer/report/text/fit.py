@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placer.report.text.table import counted
-from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
+from placer.report.text.table import count_noun
+from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from predictor.fitting.points import MeasuredCurve
 from profiles.arrays import Floats
 
@@ -23,26 +23,19 @@ if TYPE_CHECKING:
     from profiles.files.csv_table import CsvTable
 
 
-ROWS = 6
+PLOT_ROWS = 6
 WIDEST_CURVE = 72
 """Characters of the widest curve."""
 NARROWEST_CURVE = 8
 """A terminal too narrow for it shows no curve."""
-WIDE = 50.0
+WIDE_RANGE_FACTOR = 50.0
 """A curve whose largest x is more than so many times its smallest has a logarithmic axis."""
 
 
-def shown(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding: str = "utf-8") -> str:
-    """The model for people, ending in a newline.
-
-    Parameters
-    ----------
-    curve
-        What was fitted; without it no curve is drawn.
-    width
-        Of the terminal, in characters; longer lines are broken.
-    encoding
-        Of the terminal. Where it is not UTF-8, the curve is of plain ASCII, and what it does not have is replaced.
+def format_fit(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding: str = "utf-8") -> str:
+    """The model for people, ending in a newline. `curve`: what was fitted; without it no curve is drawn. `width`: of
+    the terminal, in characters; longer lines are broken. `encoding`: of the terminal. Where it is not UTF-8, the curve
+    is of plain ASCII, and what it does not have is replaced.
     """
     unicode = encoding.lower().replace("-", "").replace("_", "") == "utf8"
     lines = [f"{model_name(fit)}: {fit.points:,} points"]
@@ -51,7 +44,8 @@ def shown(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding
     for number, segment in enumerate(fit.segments):
         if number:
             lines.append(_break(fit.breakpoints[number - 1]))
-        lines.append(_segment(fit, segment))
+        span, formula = span_text(segment.start, segment.end), segment.formula(fit.x)
+        lines.append(f"{span}: {fit.y} = {formula} ({segment.family}), {error_text(segment.smape_pct)}")
     lines.append(f"{errors_text(fit)} (sMAPE)")
     text = "\n".join(_printable(broken) for line in lines for broken in _broken(line, width)) + "\n"
     return text if unicode else text.encode(encoding, "replace").decode(encoding)
@@ -59,12 +53,7 @@ def shown(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding
 
 def wide_axis(x: np.ndarray) -> bool:
     """Whether an axis of these values is logarithmic."""
-    return bool(len(x)) and float(x.min()) > 0 and float(x.max()) > WIDE * float(x.min())
-
-
-def _segment(fit: FittedModel, segment: CurveSegment) -> str:
-    span, formula = span_text(segment.start, segment.end), segment.formula(fit.x)
-    return f"{span}: {fit.y} = {formula} ({segment.family}), {error_text(segment.smape_pct)}"
+    return bool(len(x)) and float(x.min()) > 0 and float(x.max()) > WIDE_RANGE_FACTOR * float(x.min())
 
 
 def _break(point: CurveBreak) -> str:
@@ -92,8 +81,8 @@ def _curve(fit: FittedModel, curve: MeasuredCurve, width: int, braille: bool) ->
         return
     log = wide_axis(curve.x)
     scale = np.log if log else np.asarray
-    rows = draw_curve(scale(curve.x), curve.y, columns, ROWS, braille=braille)
-    for label, row in zip([top, *[""] * (ROWS - 2), bottom], rows, strict=True):
+    rows = draw_curve(scale(curve.x), curve.y, columns, PLOT_ROWS, braille=braille)
+    for label, row in zip([top, *[""] * (PLOT_ROWS - 2), bottom], rows, strict=True):
         yield f"{label:>{margin - 1}} {row}".rstrip(" \u2800")
     ends = scale(np.array([curve.x.min(), curve.x.max()]))
     carets = [" "] * columns
@@ -103,25 +92,21 @@ def _curve(fit: FittedModel, curve: MeasuredCurve, width: int, braille: bool) ->
             carets[min(int(share * columns), columns - 1)] = "^"
     if fit.breakpoints:
         yield (" " * margin + "".join(carets)).rstrip()
-    yield " " * margin + _ends(fit, curve, columns, log)
-
-
-def _ends(fit: FittedModel, curve: MeasuredCurve, columns: int, log: bool) -> str:
-    """The smallest and the largest x at the ends of the axis, its name between them where there is space."""
+    # The smallest and the largest x at the ends of the axis, its name between them where there is space.
     left, right = (number_text(value) for value in (curve.x.min(), curve.x.max()))
     name = f"{fit.x} (log)" if log else fit.x
     space = columns - len(left) - len(right)
-    return left + (name if len(name) + 2 <= space else "").center(max(space, 1)) + right
+    yield " " * margin + (left + (name if len(name) + 2 <= space else "").center(max(space, 1)) + right)
 
 
 # What is said of a fitted model, in terminals and on pages.
 
 
-DIGITS = 4
+SENTENCE_DIGITS = 4
 """Significant digits of a number in a sentence."""
-SAME = 1.25
+SAME_ERROR_FACTOR = 1.25
 """An error of at most this many times the noise is as small as the measurements allow."""
-UNKNOWN = "unknown"
+UNKNOWN_TEXT = "unknown"
 LARGEST_SPELLED, SMALLEST_SPELLED = 1e15, 1e-4
 """Numbers outside are written with an exponent."""
 
@@ -130,10 +115,10 @@ def number_text(value: float) -> str:
     """A number with the digits that it needs: `4,096`, `12.1`, `0.00021`, `3.2e-09`; whole ones keep all digits."""
     size = abs(value)
     if size and not SMALLEST_SPELLED <= size < LARGEST_SPELLED:
-        return f"{value:.{DIGITS}g}"
-    if float(value).is_integer() or size >= 10**DIGITS:
+        return f"{value:.{SENTENCE_DIGITS}g}"
+    if float(value).is_integer() or size >= 10**SENTENCE_DIGITS:
         return f"{value:,.0f}"
-    return f"{value:,.{DIGITS}g}"
+    return f"{value:,.{SENTENCE_DIGITS}g}"
 
 
 def setting_text(setting: Mapping[str, float]) -> str:
@@ -159,7 +144,7 @@ def break_text(point: CurveBreak) -> str:
 
 def error_text(pct: float | None) -> str:
     """An error; one that is not known says so."""
-    return UNKNOWN if pct is None else f"{pct:.2f} %"
+    return UNKNOWN_TEXT if pct is None else f"{pct:.2f} %"
 
 
 def errors_text(fit: FittedModel) -> str:
@@ -172,7 +157,7 @@ def errors_text(fit: FittedModel) -> str:
 
 def explains(fit: FittedModel) -> bool:
     """Whether the error at points that were left out is known, and no larger than noise explains."""
-    return fit.left_out_smape_pct is not None and fit.left_out_smape_pct <= SAME * fit.noise_pct
+    return fit.left_out_smape_pct is not None and fit.left_out_smape_pct <= SAME_ERROR_FACTOR * fit.noise_pct
 
 
 def errors_verdict(fit: FittedModel) -> str:
@@ -199,39 +184,35 @@ def extrapolation_text(fit: FittedModel) -> str:
 def parts_text(fit: FittedModel) -> str:
     """Of how many segments it is, and their families: `2 segments (constant, log)`."""
     families = ", ".join(segment.family for segment in fit.segments)
-    return f"{counted(len(fit.segments), 'segment')} ({families})"
+    return f"{count_noun(len(fit.segments), 'segment')} ({families})"
 
 
 # A curve in the characters of a terminal: Braille dots, or plain ASCII.
 
 
-BRAILLE = 0x2800
-BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+BRAILLE_START = 0x2800
+BRAILLE_BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Of the dots of a Braille character, by column and row."""
-ASCII = " '-|.:||"
+ASCII_DOTS = " '-|.:||"
 """By which thirds of a character have points: the first bit is the upper one."""
 ASCII_ROWS = 3
 
 
 def draw_curve(x: Floats, y: Floats, columns: int, rows: int, *, braille: bool) -> list[str]:
-    """The points in a box of characters, one string per row, the largest y at the top.
-
-    Parameters
-    ----------
-    x, y
-        Finite numbers, at least one.
-    columns, rows
-        Size of the box in characters.
-    braille
-        Whether Braille dots may be used; otherwise plain ASCII.
+    """The points in a box of characters, one string per row, the largest y at the top. `x` and `y`: finite numbers, at
+    least one. `columns` and `rows`: size of the box in characters. `braille`: whether Braille dots may be used;
+    otherwise plain ASCII.
     """
     across, down = (2, 4) if braille else (1, ASCII_ROWS)
     at = _places(x, columns * across)
     depth = rows * down - 1 - _places(y, rows * down)
     characters = np.zeros((rows, columns), dtype=int)
-    bits = np.array(BITS if braille else [[1, 2, 4]])
+    bits = np.array(BRAILLE_BITS if braille else [[1, 2, 4]])
     np.bitwise_or.at(characters, (depth // down, at // across), bits[at % across, depth % down])
-    return ["".join(chr(BRAILLE + bits) if braille else ASCII[bits] for bits in row) for row in characters.tolist()]
+    return [
+        "".join(chr(BRAILLE_START + bits) if braille else ASCII_DOTS[bits] for bits in row)
+        for row in characters.tolist()
+    ]
 
 
 def _places(values: Floats, count: int) -> NDArray[np.int_]:
@@ -246,15 +227,15 @@ def _places(values: Floats, count: int) -> NDArray[np.int_]:
 # Points as they were written, with what a fitted model predicts there, as CSV.
 
 
-ADDED = ("predicted", "extrapolated")
+ADDED_COLUMNS = ("predicted", "extrapolated")
 
 
-def fitted_points(table: CsvTable, predicted: NDArray[np.float64], extrapolated: NDArray[np.bool_]) -> str:
+def format_fitted_points(table: CsvTable, predicted: NDArray[np.float64], extrapolated: NDArray[np.bool_]) -> str:
     """The rows of a table with two columns more; `predicted` is empty where the formula has no finite value."""
-    kept = [at for at, column in enumerate(table.header) if column not in ADDED]
+    kept = [at for at, column in enumerate(table.header) if column not in ADDED_COLUMNS]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*(table.header[at] for at in kept), *ADDED])
+    writer.writerow([*(table.header[at] for at in kept), *ADDED_COLUMNS])
     for row, value, outside in zip(table.rows, predicted.tolist(), extrapolated.tolist(), strict=True):
         shown = f"{value:.15g}" if math.isfinite(value) else ""
         writer.writerow([*(row[at] for at in kept), shown, str(outside).lower()])

@@ -9,11 +9,11 @@ from math import inf
 from placer.model.offered import promised_us
 from placer.run import Comparison
 
-COLUMNS = (
+PLAN_COLUMNS = (
     "strategy", "predictor", "id", "nic", "nic_model", "time", "predicted_kpps", "solo_kpps", "true_kpps", "sla_met",
     "reason",
 )  # fmt: skip
-LATENCIES = ("predicted_latency_us", "true_latency_us")
+LATENCY_COLUMNS = ("predicted_latency_us", "true_latency_us")
 """Further columns, where an arrival is promised a latency."""
 
 
@@ -25,7 +25,7 @@ def plans_csv(comparison: Comparison) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     promises = any(promised_us(arrival.workload) < inf for arrival in comparison.arrivals)
-    writer.writerow((*COLUMNS, *(LATENCIES if promises else ())))
+    writer.writerow((*PLAN_COLUMNS, *(LATENCY_COLUMNS if promises else ())))
     for evaluation in comparison.evaluations:
         for placement in evaluation.plan.placements:
             identity = placement.arrival.id

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from placer.fleet.simulated.monitor import TrueDrift
-from placer.fleet.simulated.outcome import LATE_AFTER, WITH, FleetOutcome, Production
-from placer.report.text.table import counted, text_table
+from placer.fleet.simulated.outcome import LATE_AFTER, WITH_FEEDBACK, FleetOutcome, Production
+from placer.report.text.table import count_noun, text_table
 
 
 def as_table(production: Production) -> str:
@@ -54,7 +54,7 @@ def as_csv(production: Production) -> str:
     return text.getvalue()
 
 
-FORMATS: dict[str, Callable[[Production], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+PRODUCTION_FORMATS: dict[str, Callable[[Production], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 
@@ -66,17 +66,17 @@ def notes(production: Production) -> list[str]:
         *(_drift_sentence(drift) for drift in production.drifts),
         *([f"After drift: arrivals at least {LATE_AFTER} events after the first."] if production.drifts else []),
         *_measure(production),
-        f"{counted(production.arrivals, 'arrival')}, placed by {production.predictor} and {production.rule}. "
+        f"{count_noun(production.arrivals, 'arrival')}, placed by {production.predictor} and {production.rule}. "
         f"SLA violations are those on {where}.",
     ]
 
 
-def found_text(fleet: FleetOutcome, drift: TrueDrift) -> str:
+def format_found_drift(fleet: FleetOutcome, drift: TrueDrift) -> str:
     """After how many readings of its NF a drift was found, for people."""
-    if fleet.name != WITH:
+    if fleet.name != WITH_FEEDBACK:
         return "-"
-    found = fleet.found_after(drift)
-    return "not found" if found is None else counted(found, "reading")
+    found = fleet.count_until_found(drift)
+    return "not found" if found is None else count_noun(found, "reading")
 
 
 def _row(production: Production, fleet: FleetOutcome) -> list[str]:
@@ -88,8 +88,8 @@ def _row(production: Production, fleet: FleetOutcome) -> list[str]:
         f"{fleet.violations_pct:.2f} %",
         *(["-" if late is None else f"{late:.2f} %"] if drifts else []),
         f"{fleet.rejected:,}",
-        *([", ".join(dict.fromkeys(found_text(fleet, drift) for drift in drifts))] if drifts else []),
-        f"{fleet.false_alarms:,}" if fleet.name == WITH else "-",
+        *([", ".join(dict.fromkeys(format_found_drift(fleet, drift) for drift in drifts))] if drifts else []),
+        f"{fleet.false_alarms:,}" if fleet.name == WITH_FEEDBACK else "-",
         f"{fleet.moves:,}",
         f"{fleet.model}",
     ]
@@ -103,10 +103,10 @@ def _drift_sentence(drift: TrueDrift) -> str:
 def _measure(production: Production) -> Iterator[str]:
     for fleet in production.fleets:
         if fleet.measurements:
-            yield f"{counted(fleet.measurements, 'measurement')} with {counted(fleet.readings, 'reading')}."
+            yield f"{count_noun(fleet.measurements, 'measurement')} with {count_noun(fleet.readings, 'reading')}."
             yield (
                 "A co-location that was measured below an SLA violated it again on "
-                f"{counted(fleet.repeated, 'further NIC')} at most."
+                f"{count_noun(fleet.repeated, 'further NIC')} at most."
             )
 
 
@@ -144,7 +144,9 @@ def _fleet(production: Production, fleet: FleetOutcome) -> dict[str, Any]:
         "moves": fleet.moves,
         "repeated": fleet.repeated,
         "model": fleet.model,
-        "found_after": [fleet.found_after(drift) for drift in production.drifts] if fleet.name == WITH else None,
+        "found_after": [fleet.count_until_found(drift) for drift in production.drifts]
+        if fleet.name == WITH_FEEDBACK
+        else None,
         "false_alarms": fleet.false_alarms,
         "alarms": [
             {

@@ -16,12 +16,12 @@ from placer.model.catalogue import PREDICTED_TRUTH
 from placer.model.fleet import Fleet
 from placer.model.plan import OPTIMAL, replay_plan
 from placer.optimal.bounded_plan import ids_of_rejected
-from placer.optimal.shortfall import listed
+from placer.optimal.shortfall import list_ids
 from placer.placing import BudgetVariation
-from placer.report.text.table import counted, counted_nics
+from placer.report.text.table import count_nics, count_noun
 from placer.run import Comparison
 
-PLANNED = "planned"
+PLANNED_PREFIX = "planned"
 """The first word of strategies that know all arrivals in advance."""
 
 THIS_TRACE = "On this very trace"
@@ -39,7 +39,7 @@ def plan_name(evaluation: Evaluation) -> str:
     return f"{plan.strategy}, {plan.predictor}" if plan.predictor else plan.strategy
 
 
-def recommended_plan(comparison: Comparison) -> Evaluation:
+def choose_plan(comparison: Comparison) -> Evaluation:
     """The plan to choose: of those that keep the budget of SLA violations the one that rejects least, then costs least.
 
     A plan keeps the budget by the ground truth, or else by what is expected; one of which neither is known does not.
@@ -72,7 +72,7 @@ def asked_budget(comparison: Comparison, evaluation: Evaluation) -> float | None
 def variation_of(comparison: Comparison, evaluation: Evaluation) -> BudgetVariation | None:
     """The variation that the plan is one of."""
     for variation in comparison.variations:
-        if any(one is evaluation for one in (variation.asked, *(one for _, one in variation.more_careful))):
+        if any(made is evaluation for made in (variation.asked, *(one for _, one in variation.more_careful))):
             return variation
     return None
 
@@ -88,7 +88,9 @@ def nics_to_add(comparison: Comparison) -> dict[str, int] | None:
     if unlimited is None:
         return None
     needed: Counter[str] = Counter()
-    for placed in {one.kind.index: one.kind for one in unlimited.plan.placed if one.kind is not None}.values():
+    for placed in {
+        tenant.kind.index: tenant.kind for tenant in unlimited.plan.placed if tenant.kind is not None
+    }.values():
         count = comparison.catalogue.kinds[placed.index].count
         needed[placed.model] += 0 if count is None else max(peak_nics(unlimited.plan, placed) - count, 0)
     return {model: count for model, count in sorted(needed.items()) if count}
@@ -103,7 +105,7 @@ def ends_of(values: Iterable[float | None]) -> tuple[float, float] | None:
 
 def recommendation_lines(comparison: Comparison) -> Iterator[str]:
     """The plan to choose, with the option that gives it, then what else a planner must know of it."""
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     if chosen.plan.strategy != OPTIMAL:
         yield _begin(comparison, chosen)
         yield from rejection_lines(comparison)
@@ -113,10 +115,10 @@ def recommendation_lines(comparison: Comparison) -> Iterator[str]:
 
 def rejection_lines(comparison: Comparison) -> Iterator[str]:
     """Which arrivals the recommended plan rejects, and with how many more NICs its strategy places all."""
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     if not chosen.plan.rejected or chosen.plan.strategy == OPTIMAL:
         return
-    yield f"It rejects {counted(chosen.plan.rejected, 'arrival')}: {listed(ids_of_rejected(chosen.plan))}."
+    yield f"It rejects {count_noun(chosen.plan.rejected, 'arrival')}: {list_ids(ids_of_rejected(chosen.plan))}."
     unlimited, more = comparison.unlimited, nics_to_add(comparison)
     if unlimited is not None and more and unlimited.plan.rejected < chosen.plan.rejected:
         kinds = " and ".join(f"{count:,} more {model}" for model, count in more.items())
@@ -126,10 +128,30 @@ def rejection_lines(comparison: Comparison) -> Iterator[str]:
 
 def further_lines(comparison: Comparison) -> Iterator[str]:
     """How far the recommended plan carries, what other plans offer, and what its budget and measuring are worth."""
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     if chosen.plan.strategy != OPTIMAL:
         yield from _similar(comparison, chosen)
-        yield from _other_choices(comparison, chosen)
+        # Plans that look better and miss the budget, and what knowing all arrivals in advance is worth.
+        # Plans made for the budget that reject or cost less than the chosen one, but miss it, and what would help.
+        budget, family = budget_of(comparison), variation_of(comparison, chosen)
+        for evaluation in comparison.evaluations:
+            violations = known_violations_pct(evaluation)
+            made_for_it = evaluation.plan.risk is not None or _knows_all(evaluation)
+            better = (evaluation.plan.rejected, evaluation.cost) < (chosen.plan.rejected, chosen.cost)
+            if made_for_it and better and violations is not None and violations > budget:
+                uses = _uses(comparison, evaluation)
+                violate = "violate" if evaluation.violations_pct is not None else "are expected to violate"
+                start = f"{plan_name(evaluation)} {uses}, but {violations:.1f} % of its instances {violate} "
+                variation = variation_of(comparison, evaluation)
+                yield f"{start}their SLA, more than the budget of {budget:g} %{_remedy(comparison, variation, family)}."
+        options = _options(comparison)
+        if _knows_all(chosen):
+            yield from _one_by_one(comparison, [option for option in options if not _knows_all(option)])
+        elif planned := [option for option in options if _knows_all(option)]:
+            best = _best_of(comparison, planned)
+            if is_within_budget(comparison, best):
+                needs = _in_short(comparison, best)
+                yield f"Knowing all arrivals in advance saves nothing here: {plan_name(best)} has {needs}."
         yield from _surprise(chosen)
         yield from _budget_cost(comparison, chosen)
         yield from _worth_of_measuring(comparison, chosen)
@@ -162,7 +184,7 @@ def _options(comparison: Comparison) -> list[Evaluation]:
 
 
 def _best_of(comparison: Comparison, options: Sequence[Evaluation]) -> Evaluation:
-    """By the rule of `recommended_plan`."""
+    """By the rule of `choose_plan`."""
     kept = [option for option in options if is_within_budget(comparison, option)]
 
     def order(evaluation: Evaluation) -> tuple[float, ...]:
@@ -193,7 +215,7 @@ def _begin(comparison: Comparison, chosen: Evaluation) -> str:
 
 def _nics(comparison: Comparison, evaluation: Evaluation) -> str:
     """The NICs of a plan, and the arrivals on them where some are rejected."""
-    nics, total = counted_nics(evaluation.nics), len(comparison.arrivals)
+    nics, total = count_nics(evaluation.nics), len(comparison.arrivals)
     return f"{len(evaluation.plan.placed):,} of {total:,} arrivals on {nics}" if evaluation.plan.rejected else nics
 
 
@@ -210,30 +232,17 @@ def _similar(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
     similar, budget = comparison.similar, budget_of(comparison)
     if not similar:
         return
-    nics = _between(ends_of(one.nics for one in similar), "NIC", ",.0f")
-    rejected = ends_of(one.plan.rejected for one in similar)
+    nics = _between(ends_of(evaluation.nics for evaluation in similar), "NIC", ",.0f")
+    rejected = ends_of(evaluation.plan.rejected for evaluation in similar)
     rejects = f", {_between(rejected, 'arrival', ',.0f')} rejected" if rejected and rejected[1] else ""
     violations = ends_of(map(known_violations_pct, similar))
-    measured = all(one.violations_pct is not None for one in similar)
+    measured = all(evaluation.violations_pct is not None for evaluation in similar)
     of = "SLA violations unknown" if violations is None else f"{_between(violations, '', '.1f')} % SLA violations"
     of += "" if measured or violations is None else " expected"
-    over = sum((known_violations_pct(one) or 0.0) > budget for one in similar)
+    over = sum((known_violations_pct(evaluation) or 0.0) > budget for evaluation in similar)
     above = f", over the budget on {over:,} of them" if over and is_within_budget(comparison, chosen) else ""
-    drawn = f"{counted(len(similar), 'other trace')} drawn from its arrivals"
+    drawn = f"{count_noun(len(similar), 'other trace')} drawn from its arrivals"
     yield f"On {drawn}: {nics}{rejects}, {of}{above}."
-
-
-def _other_choices(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
-    """Plans that look better and miss the budget, and what knowing all arrivals in advance is worth."""
-    yield from _missed_budget(comparison, chosen)
-    options = _options(comparison)
-    if _knows_all(chosen):
-        yield from _one_by_one(comparison, [option for option in options if not _knows_all(option)])
-    elif planned := [option for option in options if _knows_all(option)]:
-        best = _best_of(comparison, planned)
-        if is_within_budget(comparison, best):
-            needs = _in_short(comparison, best)
-            yield f"Knowing all arrivals in advance saves nothing here: {plan_name(best)} has {needs}."
 
 
 def _one_by_one(comparison: Comparison, online: Sequence[Evaluation]) -> Iterator[str]:
@@ -245,21 +254,6 @@ def _one_by_one(comparison: Comparison, online: Sequence[Evaluation]) -> Iterato
     take = "take" if is_within_budget(comparison, best) else "no plan keeps the budget; the closest one:"
     start = "All arrivals must be known in advance for this plan. If they come one by one,"
     yield f"{start} {take} {plan_name(best)}, {_in_short(comparison, best)}."
-
-
-def _missed_budget(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
-    """Plans made for the budget that reject or cost less than the chosen one, but miss it, and what would help."""
-    budget, family = budget_of(comparison), variation_of(comparison, chosen)
-    for evaluation in comparison.evaluations:
-        violations = known_violations_pct(evaluation)
-        made_for_it = evaluation.plan.risk is not None or _knows_all(evaluation)
-        better = (evaluation.plan.rejected, evaluation.cost) < (chosen.plan.rejected, chosen.cost)
-        if made_for_it and better and violations is not None and violations > budget:
-            uses = _uses(comparison, evaluation)
-            violate = "violate" if evaluation.violations_pct is not None else "are expected to violate"
-            start = f"{plan_name(evaluation)} {uses}, but {violations:.1f} % of its instances {violate} "
-            variation = variation_of(comparison, evaluation)
-            yield f"{start}their SLA, more than the budget of {budget:g} %{_remedy(comparison, variation, family)}."
 
 
 def _uses(comparison: Comparison, evaluation: Evaluation) -> str:
@@ -294,9 +288,9 @@ def _budget_cost(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
         return
     without = variation.without_margin
     nics, arrivals = chosen.nics - without.nics, chosen.plan.rejected - without.plan.rejected
-    takes = f"takes {counted(nics, 'extra NIC')}" if nics > 0 else "takes no extra NIC"
+    takes = f"takes {count_noun(nics, 'extra NIC')}" if nics > 0 else "takes no extra NIC"
     if arrivals > 0:
-        takes = f"rejects {counted(arrivals, 'more arrival')}"
+        takes = f"rejects {count_noun(arrivals, 'more arrival')}"
     safety = f"without a safety margin, {_in_short(comparison, without)}"
     yield f"Keeping violations below {budget_of(comparison):g} % {takes}: {safety}."
 
@@ -315,9 +309,9 @@ def _worth_of_measuring(comparison: Comparison, chosen: Evaluation) -> Iterator[
     enough = ""
     if optimum.plan.rejected < chosen.plan.rejected:
         left = optimum.plan.rejected
-        enough = f"all but {counted(left, 'arrival')} would fit" if left else "all arrivals would fit"
+        enough = f"all but {count_noun(left, 'arrival')} would fit" if left else "all arrivals would fit"
     elif optimum.plan.rejected == chosen.plan.rejected and optimum.nics < chosen.nics:
-        enough = f"{counted_nics(optimum.nics)} would be enough"
+        enough = f"{count_nics(optimum.nics)} would be enough"
     known = "exact throughputs" if _knows_all(chosen) else "exact throughputs and all arrivals known"
     if enough:
         yield f"With {known}, {enough}. `--measure N` {runs}, and places again."
@@ -334,7 +328,7 @@ def co_locations_of(comparison: Comparison, evaluation: Evaluation) -> int:
 
 def _knows_all(evaluation: Evaluation) -> bool:
     """Whether the plan was made with all arrivals known."""
-    return evaluation.plan.strategy.split()[0] == PLANNED
+    return evaluation.plan.strategy.split()[0] == PLANNED_PREFIX
 
 
 def _between(ends: tuple[float, float] | None, noun: str, digits: str) -> str:

@@ -15,17 +15,17 @@ from placer.optimal.bounded_plan import ids_of_rejected
 from placer.optimal.shortfall import Shortfall
 from placer.report.text.recommendation import (
     asked_budget,
+    choose_plan,
     ends_of,
     nics_to_add,
     plan_name,
     recommendation_lines,
-    recommended_plan,
     variation_of,
 )
-from placer.report.text.table import counted, counted_nics, text_table
+from placer.report.text.table import count_nics, count_noun, text_table
 from placer.run import Comparison
 
-SHOWN = 5
+MOST_LISTED = 5
 """Co-locations that a sentence lists at most."""
 
 
@@ -40,8 +40,8 @@ def as_table(comparison: Comparison) -> str:
         *wastage_notes(comparison, comparison.plans),
         _optimum_line(comparison),
         *([] if shortfall is None else [shortfall.sentence()]),
-        f"{counted(len(comparison.arrivals), 'arrival')}. {truth_note(comparison)}",
-        *measured_notes(comparison),
+        f"{count_noun(len(comparison.arrivals), 'arrival')}. {truth_note(comparison)}",
+        *note_measurements(comparison),
         *risk_notes(comparison),
     ]
     return text_table([column.heading for column in columns], rows, words=2) + "\n".join(lines) + "\n"
@@ -74,7 +74,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if not isinstance(value, dict)}
 
 
-FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+RUN_FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 
@@ -90,21 +90,21 @@ def truth_note(comparison: Comparison) -> str:
     return f"SLA violations are measured by the testbed {comparison.truth}."
 
 
-def measured_notes(comparison: Comparison) -> list[str]:
+def note_measurements(comparison: Comparison) -> list[str]:
     """Where a plan was made by measuring, how far it rests on that, and what of it was not measured."""
     return [
-        f"{plan_name(plan)}: {counted(plan.measured_runs, 'run')} measured; {plan.measured_pct:.0f} % of the instances "
-        f"are on NICs whose co-locations were measured{_unmeasured(plan)}."
+        f"{plan_name(plan)}: {count_noun(plan.measured_runs, 'run')} measured; {plan.measured_pct:.0f} % of the "
+        f"instances are on NICs whose co-locations were measured{_note_unmeasured(plan)}."
         for plan in comparison.plans
         if plan.measured_runs is not None and plan.measured_pct is not None
     ]
 
 
-def _unmeasured(evaluation: Evaluation) -> str:
+def _note_unmeasured(evaluation: Evaluation) -> str:
     """The co-locations of the plan that were not measured, if any."""
     names = [" + ".join(nfs) for nfs in evaluation.unmeasured]
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return f"; not measured: {', '.join(names[:SHOWN])}{more}" if names else ""
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+    return f"; not measured: {', '.join(names[:MOST_LISTED])}{more}" if names else ""
 
 
 def risk_notes(comparison: Comparison) -> list[str]:
@@ -119,7 +119,7 @@ def risk_notes(comparison: Comparison) -> list[str]:
 
 def _optimum_line(comparison: Comparison) -> str:
     optimum = comparison.optimum
-    nics, cost = counted_nics(optimum.nics) if optimum.nics else "every arrival rejected", f"{optimum.cost:,.6g}"
+    nics, cost = count_nics(optimum.nics) if optimum.nics else "every arrival rejected", f"{optimum.cost:,.6g}"
     if not optimum.proven:
         nics = f"between {optimum.nics_lower_bound:,} (lower bound) and {nics}"
         cost = f"between {optimum.lower_bound:,.6g} and {cost}"
@@ -147,13 +147,13 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
             **({} if optimum.shortfall is None else {"shortfall": _shortfall(optimum.shortfall)}),
         },
         "strategies": [figures_of(comparison, evaluation) for evaluation in comparison.evaluations],
-        "recommended": _recommended(comparison),
+        "recommended": _describe_recommended(comparison),
     }
 
 
-def _recommended(comparison: Comparison) -> dict[str, Any]:
+def _describe_recommended(comparison: Comparison) -> dict[str, Any]:
     """The plan to choose, which may be one for a smaller budget than the requested one."""
-    chosen = recommended_plan(comparison)
+    chosen = choose_plan(comparison)
     variation = variation_of(comparison, chosen)
     return {
         **figures_of(comparison, chosen),
@@ -172,10 +172,10 @@ def _range(comparison: Comparison) -> dict[str, Any] | None:
     if not similar:
         return None
     figures: dict[str, Iterable[float | None]] = {
-        "nics": [one.nics for one in similar],
-        "sla_violations_pct": [round_figure(one.violations_pct) for one in similar],
-        "expected_violations_pct": [round_figure(one.expected_violations_pct) for one in similar],
-        "rejected": [one.plan.rejected for one in similar],
+        "nics": [evaluation.nics for evaluation in similar],
+        "sla_violations_pct": [round_figure(evaluation.violations_pct) for evaluation in similar],
+        "expected_violations_pct": [round_figure(evaluation.expected_violations_pct) for evaluation in similar],
+        "rejected": [evaluation.plan.rejected for evaluation in similar],
     }
     return {"draws": len(similar), **{name: ends_of(values) for name, values in figures.items()}}
 

@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 
 from placer.evaluate.wastage import MARK
-from placer.report.text.study import UNKNOWN, option_name, truth_sentence
-from placer.report.text.table import counted, counted_nics, text_table
+from placer.report.text.study import UNKNOWN_TEXT, option_name, truth_sentence
+from placer.report.text.table import count_nics, count_noun, text_table
 from placer.studies.sizing import (
-    OPTION,
-    POINT,
-    TODAY,
+    OPTION_COLUMNS,
+    POINT_COLUMNS,
+    TODAY_AXIS,
     Recommendation,
     Sizing,
     best_budgets,
@@ -22,12 +22,12 @@ from placer.studies.sizing import (
     recommendation_of,
 )
 from placer.studies.statistics import summarize
-from placer.studies.study import UNLIMITED
+from placer.studies.study import UNLIMITED_FLEET
 
 WITHOUT_MARGIN = "without a safety margin"
 """What plans by the median prediction are called."""
 
-AXES = {
+AXIS_TEXTS = {
     "arrivals": "arrivals, times today's",
     "sla": "allowed drop, times today's",
     "flows": "flows, times today's",
@@ -48,7 +48,7 @@ def recommendation_line(recommendation: Recommendation, sizing: Sizing) -> str:
     if recommendation.violations_pct is not None:
         violations = f"{recommendation.violations_pct:.1f} % SLA violations, budget {sizing.budget_pct:g} %"
     if recommendation.rejected:
-        violations += f"; {counted(recommendation.rejected, 'arrival')} rejected"
+        violations += f"; {count_noun(recommendation.rejected, 'arrival')} rejected"
     warning = _warning(recommendation, sizing)
     option = fleet_option_name(pd.Series(recommendation.option))
     return f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, placed by {option}; {violations}."
@@ -70,13 +70,13 @@ def further_lines(recommendation: Recommendation, sizing: Sizing) -> Iterator[st
     """How sure the number is, and what the budget costs in NICs next year, against placement without a margin."""
     draws, high = sizing.draws, recommendation.high
     enough = "all" if draws <= 10 else "at least nine in ten"
-    of = f"{enough} of {counted(draws, 'trace')} drawn from today's arrivals"
+    of = f"{enough} of {count_noun(draws, 'trace')} drawn from today's arrivals"
     are, median = "is" if high == 1 else "are", recommendation.nics
-    yield f"{counted_nics(high)} {are} enough for {of}; {median:,} for half of them."
+    yield f"{count_nics(high)} {are} enough for {of}; {median:,} for half of them."
     without = recommendation.without_margin
     if without is not None:
         more = high - without
-        takes = f"takes {counted(more, 'extra NIC')}" if more > 0 else "takes no extra NIC"
+        takes = f"takes {count_noun(more, 'extra NIC')}" if more > 0 else "takes no extra NIC"
         yield f"Keeping violations below {sizing.budget_pct:g} % {takes} next year: {without:,} {WITHOUT_MARGIN}."
 
 
@@ -85,7 +85,7 @@ def fleet_option_name(option: pd.Series[Any]) -> str:
     name = option_name(option)
     if not pd.isna(option["risk"]):  # only plans by the median prediction have a given risk
         name = f"{option['strategy']}, {option['predictor']} {WITHOUT_MARGIN}"
-    return name + ("" if option["fleet"] == UNLIMITED else f" on {option['fleet']}")
+    return name + ("" if option["fleet"] == UNLIMITED_FLEET else f" on {option['fleet']}")
 
 
 def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
@@ -93,7 +93,7 @@ def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
     points, recommendation = points_of(results), recommendation_of(results, sizing)
     rows = [
         [
-            AXES[row["axis"]],
+            AXIS_TEXTS[row["axis"]],
             f"{row['factor']:g}",
             row["option"],
             f"{row['nics_high']:,}",
@@ -120,7 +120,7 @@ def _violations(row: pd.Series[Any], sizing: Sizing) -> str:
     """The mean, marked where it is above the budget."""
     mean = row["violations_mean_pct"]
     if pd.isna(mean):
-        return UNKNOWN
+        return UNKNOWN_TEXT
     return f"{mean:.1f} {MARK if mean > sizing.budget_pct else ' '}"
 
 
@@ -147,7 +147,9 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
             else recommendation.violations_pct <= sizing.budget_pct,
             "within_budget": recommendation.within_budget,
         },
-        "curves": json.loads(summarize(results, (*POINT, *OPTION)).to_json(orient="records", double_precision=6)),
+        "curves": json.loads(
+            summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS)).to_json(orient="records", double_precision=6)
+        ),
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -161,17 +163,19 @@ def _ask(option: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_csv(results: pd.DataFrame, sizing: Sizing) -> str:
     """The curves."""
-    return summarize(results, (*POINT, *OPTION)).to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS)).to_csv(
+        index=False, float_format="%.6g", lineterminator="\n"
+    )
 
 
-FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+SIZING_FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 
 def points_of(results: pd.DataFrame) -> pd.DataFrame:
     """A row per point and option, named in `option`; without today's trace."""
-    statistics = summarize(results, (*POINT, *OPTION))
-    points = statistics[statistics["axis"] != TODAY]
+    statistics = summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS))
+    points = statistics[statistics["axis"] != TODAY_AXIS]
     return points.assign(option=[fleet_option_name(row) for _, row in points.iterrows()])
 
 

@@ -10,17 +10,23 @@ import pandas as pd
 from placer.evaluate.wastage import LEAST_DIFFERENCE, MARK, UNPROVEN
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.model.plan import OPTIMAL
-from placer.report.text.table import counted, text_table
-from placer.studies.statistics import BY, MIDDLE
+from placer.report.text.table import count_noun, text_table
+from placer.studies.statistics import GROUP_COLUMNS, MIDDLE_COLUMNS
 
-UNKNOWN = "unknown"
+UNKNOWN_TEXT = "unknown"
 
-INTERVALS = "Medians over the draws, means of SLA violations; in parentheses the range of at least four draws in five."
+INTERVALS_NOTE = (
+    "Medians over the draws, means of SLA violations; in parentheses the range of at least four draws in five."
+)
 
 
 def as_table(statistics: pd.DataFrame) -> str:
     """A row per strategy; columns in which all rows are alike are left out."""
-    columns = [name for name in BY if name in ("strategy", "predictor") or statistics[name].nunique(dropna=False) > 1]
+    columns = [
+        name
+        for name in GROUP_COLUMNS
+        if name in ("strategy", "predictor") or statistics[name].nunique(dropna=False) > 1
+    ]
     expected = statistics["expected_violations_pct"].notna().any()
     headings = [*columns, "draws", "NICs", "wastage %", "SLA violations %", *(["expected %"] if expected else []),
                 "rejected"]  # fmt: skip
@@ -30,13 +36,13 @@ def as_table(statistics: pd.DataFrame) -> str:
             *(_label(row[name]) for name in columns),
             str(row["draws"]),
             *(_figure(row, figure, mark if figure == "wastage_pct" else "") for figure in figures[:3]),
-            *([_expected(row)] if expected else []),
+            *([_format_expected(row)] if expected else []),
             _figure(row, figures[3], ""),
         ]
         for (_, row), mark in zip(statistics.iterrows(), marks(statistics), strict=True)
     ]
-    notes = [recommendation(statistics), *marked_notes(statistics)]
-    notes += [INTERVALS] if (statistics["draws"] > 1).any() else []
+    notes = [recommendation(statistics), *note_marks(statistics)]
+    notes += [INTERVALS_NOTE] if (statistics["draws"] > 1).any() else []
     notes += [truth_sentence(statistics)] if "truth" in statistics and len(statistics) else []
     return text_table(headings, rows, words=len(columns)) + "".join(f"\n{note}" for note in notes) + "\n" * bool(notes)
 
@@ -51,7 +57,7 @@ def as_csv(statistics: pd.DataFrame) -> str:
     return statistics.to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
-FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+STUDY_FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
 
 
@@ -99,7 +105,7 @@ def marks(statistics: pd.DataFrame) -> list[str]:
     ]
 
 
-def marked_notes(statistics: pd.DataFrame) -> tuple[str, ...]:
+def note_marks(statistics: pd.DataFrame) -> tuple[str, ...]:
     """What each mark means, where a row has it."""
     meanings = {
         MARK: f"{MARK} not comparable with the optimum: more than {budget_of(statistics):g} % SLA violations.",
@@ -157,7 +163,7 @@ def _wastage_of(option: pd.Series[Any], traces: int) -> str:
     unknown, of = pd.isna(option["wastage"]), "median" if traces == 1 else "mean of the medians"
     wastage = "unknown" if unknown else f"{option['wastage']:+.1f} % ({of})"
     rejected = int(option["rejected"])
-    return f"{wastage}, {counted(rejected, 'arrival')} rejected" if rejected else wastage
+    return f"{wastage}, {count_noun(rejected, 'arrival')} rejected" if rejected else wastage
 
 
 def truth_sentence(results: pd.DataFrame) -> str:
@@ -174,14 +180,14 @@ def _label(value: Any) -> str:
     return "-" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _expected(row: pd.Series[Any]) -> str:
+def _format_expected(row: pd.Series[Any]) -> str:
     return "-" if pd.isna(row["expected_violations_pct"]) else f"{row['expected_violations_pct']:.1f}"
 
 
 def _figure(row: pd.Series[Any], figure: str, mark: str) -> str:
-    if pd.isna(row[MIDDLE[figure]]):
-        return UNKNOWN
-    middle = f"{row[MIDDLE[figure]]:,.{1 if figure.endswith('pct') else 0}f}"
+    if pd.isna(row[MIDDLE_COLUMNS[figure]]):
+        return UNKNOWN_TEXT
+    middle = f"{row[MIDDLE_COLUMNS[figure]]:,.{1 if figure.endswith('pct') else 0}f}"
     interval = interval_text(row, figure)
     text = middle if interval == middle else f"{middle} ({interval})"
     return f"{text} {mark}" if mark else text

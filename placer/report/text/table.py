@@ -7,19 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from placer.model.catalogue import Catalogue
 
-WIDEST = 400
+WIDEST_TABLE = 400
 """Width limit of a table, characters."""
 
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, words: int | None = None) -> str:
-    """The rows under their headings, ending in a newline.
-
-    Parameters
-    ----------
-    headings, rows
-        Cells are converted to text.
-    words
-        How many columns, from the left, hold words; the others hold numbers, aligned on the right. None: all.
+    """The rows under their headings, ending in a newline. `headings` and `rows`: cells are converted to text. `words`:
+    how many columns, from the left, hold words; the others hold numbers, aligned on the right. None: all.
     """
     from rich.console import Console
     from rich.table import Table
@@ -31,27 +25,27 @@ def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, wor
     for row in rows:
         table.add_row(*map(str, row))
     shown = io.StringIO()
-    Console(file=shown, width=WIDEST, no_color=True).print(table)
+    Console(file=shown, width=WIDEST_TABLE, no_color=True).print(table)
     return "\n".join(line.rstrip() for line in shown.getvalue().splitlines()) + "\n"
 
 
 # Counts in sentences: `1 NIC`, `127 NICs`, `500 arrivals`.
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """A count and its noun, which takes an s unless the count is 1."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def counted_nics(count: int) -> str:
+def count_nics(count: int) -> str:
     """A number of NICs."""
-    return counted(count, "NIC")
+    return count_noun(count, "NIC")
 
 
 # What commands that choose a risk by a budget report of it.
 
 
-def chosen_risk(catalogue: Catalogue, risk: float | None, arrivals: str) -> str:
+def describe_risk(catalogue: Catalogue, risk: float | None, arrivals: str) -> str:
     """The risk that is used, and why; `arrivals` are those that it was chosen by."""
     if risk is None:
         return "the predictor does not model its prediction error: it places by its median prediction"

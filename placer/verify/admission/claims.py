@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
-KIND = "admission"
+ADMISSION_KIND = "admission"
 CERTIFICATE_KEYS = ("certificate", "kind", "device", "slos", "answer")
 
 AtLeastZero = Annotated[Exact, Field(ge=0)]
@@ -89,8 +89,6 @@ class ClaimedMinibatch(_Answered):
 
 
 class ClaimedAdmitted(_Answered):
-    """An admitted SLO."""
-
     id: str
     batch: int
     order: int
@@ -125,10 +123,7 @@ class AdmissionCase(NamedTuple):
 def admission_case(device: object, slos: Sequence[object], answer: object, file: str = "admission") -> AdmissionCase:
     """A case from parsed JSON documents; `file` names them in messages.
 
-    Raises
-    ------
-    InputError
-        With every fault of a document.
+    Raises InputError with every fault of a document.
     """
     claimed, requests = device_of(device, file), slos_of(slos, file)
     _refuse(
@@ -136,18 +131,12 @@ def admission_case(device: object, slos: Sequence[object], answer: object, file:
         for number, slo in enumerate(requests)
         if slo.nf not in claimed.nfs
     )
-    return AdmissionCase(claimed, requests, _claimed(ClaimedAnswer, answer, file, "answer"))
+    return AdmissionCase(claimed, requests, _read_claim(ClaimedAnswer, answer, file, "answer"))
 
 
 def device_of(document: object, file: str) -> ClaimedDevice:
-    """The device in a parsed JSON document.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
-    device = _claimed(ClaimedDevice, document, file, "device")
+    """The device in a parsed JSON document. Raises InputError with every fault."""
+    device = _read_claim(ClaimedDevice, document, file, "device")
     _refuse(
         Fault(file, None, f"device.nfs.{nf}.class", f"{claimed.transfer_class!r} has no transfer_us")
         for nf, claimed in device.nfs.items()
@@ -157,14 +146,8 @@ def device_of(document: object, file: str) -> ClaimedDevice:
 
 
 def slos_of(documents: Sequence[object], file: str) -> tuple[ClaimedSlo, ...]:
-    """The SLOs in parsed JSON documents.
-
-    Raises
-    ------
-    InputError
-        With every fault of one; or for ids given twice.
-    """
-    slos = tuple(_claimed(ClaimedSlo, slo, file, f"slos.{number}") for number, slo in enumerate(documents))
+    """The SLOs in parsed JSON documents. Raises InputError with every fault of one; or for ids given twice."""
+    slos = tuple(_read_claim(ClaimedSlo, slo, file, f"slos.{number}") for number, slo in enumerate(documents))
     times = Counter(slo.id for slo in slos)
     _refuse(Fault(file, None, "slos", f"id {name!r} is given {many} times") for name, many in times.items() if many > 1)
     return slos
@@ -173,13 +156,10 @@ def slos_of(documents: Sequence[object], file: str) -> tuple[ClaimedSlo, ...]:
 def read_admission(path: Path) -> AdmissionCase | None:
     """The case in a certificate of `placer admit`; None for a file that is none.
 
-    Raises
-    ------
-    InputError
-        With every fault of one that is.
+    Raises InputError with every fault of one that is.
     """
     document = _document(path)
-    if not isinstance(document, Mapping) or document.get("kind") != KIND:
+    if not isinstance(document, Mapping) or document.get("kind") != ADMISSION_KIND:
         return None
     file = str(path)
     _refuse(Fault(file, None, key, "is missing") for key in CERTIFICATE_KEYS if key not in document)
@@ -226,11 +206,13 @@ def _document(path: Path) -> Any:
         return None
 
 
-def _claimed(kind: type[One], document: object, file: str, place: str) -> One:
+def _read_claim(kind: type[One], document: object, file: str, place: str) -> One:
     try:
         return kind.model_validate(document)
     except ValidationError as error:
-        found = [(".".join(map(str, (place, *one["loc"]))), worded(one)) for one in error.errors(include_url=False)]
+        found = [
+            (".".join(map(str, (place, *fault["loc"]))), word_fault(fault)) for fault in error.errors(include_url=False)
+        ]
         raise InputError([Fault(file, None, column, message) for column, message in found]) from None
 
 

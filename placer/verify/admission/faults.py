@@ -16,17 +16,17 @@ RELATIVE_SLACK = Fraction(1, 10**9)
 def admission_faults(case: AdmissionCase) -> Iterator[str]:
     """Everything that is wrong with an answer, a sentence each."""
     slos = {slo.id: slo for slo in case.slos}
-    known = [one for one in case.answer.admitted if one.id in slos]
+    known = [claim for claim in case.answer.admitted if claim.id in slos]
     yield from _ids(case)
     yield from _workers(case)
     yield from _orders(case.answer.admitted)
-    for one in known:
-        yield from (f"admitted: {one.id}: {fault}" for fault in _shape(case.device, slos[one.id], one))
+    for claim in known:
+        yield from (f"admitted: {claim.id}: {fault}" for fault in _shape(case.device, slos[claim.id], claim))
     yield from _executors(case.device, case.answer.admitted)
-    if all(one.batch >= 1 for one in known):
+    if all(claim.batch >= 1 for claim in known):
         for one, terms in latency_terms(case.device, slos, known):
             yield from (f"admitted: {one.id}: {fault}" for fault in _times(slos[one.id], one.batch, terms))
-    yield from _bound(case)
+    yield from _check_bound(case)
 
 
 def late(case: AdmissionCase) -> set[str]:
@@ -42,7 +42,7 @@ def late(case: AdmissionCase) -> set[str]:
 def _ids(case: AdmissionCase) -> Iterator[str]:
     """Every SLO is either admitted or rejected, once; and nothing else is."""
     asked = [slo.id for slo in case.slos]
-    answered = Counter([one.id for one in case.answer.admitted] + [one.id for one in case.answer.rejected])
+    answered = Counter([claim.id for claim in case.answer.admitted] + [claim.id for claim in case.answer.rejected])
     for unknown in sorted(answered.keys() - set(asked)):
         yield f"ids: {unknown} is not one of the SLOs"
     for name, times in answered.items():
@@ -61,8 +61,8 @@ def _workers(case: AdmissionCase) -> Iterator[str]:
 
 def _orders(admitted: Sequence[ClaimedAdmitted]) -> Iterator[str]:
     by_order = defaultdict(list)
-    for one in admitted:
-        by_order[one.order].append(one.id)
+    for claim in admitted:
+        by_order[claim.order].append(claim.id)
     for order, names in sorted(by_order.items()):
         if len(names) > 1:
             yield f"orders: {' and '.join(names)} all have order {order}"
@@ -88,8 +88,8 @@ def _shape(device: ClaimedDevice, slo: ClaimedSlo, one: ClaimedAdmitted) -> Iter
 
 def _executors(device: ClaimedDevice, admitted: Sequence[ClaimedAdmitted]) -> Iterator[str]:
     taken: Counter[int] = Counter()
-    for one in admitted:
-        for part in one.minibatches:
+    for claim in admitted:
+        for part in claim.minibatches:
             taken[part.sm] += max(device.executors(part.packets), 0)
     for sm, executors in sorted(taken.items()):
         if executors > device.executors_per_sm:
@@ -110,7 +110,7 @@ def _times(slo: ClaimedSlo, batch: int, terms: LatencyTerms) -> Iterator[str]:
         yield f"its latency is {float(terms.total):g} us ({terms}), its SLO is {float(slo.latency_us):g} us"
 
 
-def _bound(case: AdmissionCase) -> Iterator[str]:
+def _check_bound(case: AdmissionCase) -> Iterator[str]:
     bound, admitted = case.answer.bound, len(case.answer.admitted)
     if bound < admitted:
         yield f"bound: {bound} is below the {admitted} admitted"

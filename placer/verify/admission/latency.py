@@ -38,17 +38,11 @@ def latency_terms(
 ) -> Iterator[tuple[ClaimedAdmitted, LatencyTerms]]:
     """The parts of every latency, in the order of transfers.
 
-    Parameters
-    ----------
-    device
-        The model.
-    slos
-        By id, with all those of `admitted`.
-    admitted
-        Each with a batch of at least 1 and another order than the others.
+    `slos`: by id, with all those of `admitted`. `admitted`: each with a batch of at least 1 and another order than the
+    others.
     """
     in_order = sorted(admitted, key=lambda one: one.order)
-    streams = [_stream(device, slos[one.id], one.batch) for one in in_order]
+    streams = [_stream(device, slos[claim.id], claim.batch) for claim in in_order]
     for place, one in enumerate(in_order):
         slo, own = slos[one.id], streams[place]
         earlier, later = streams[:place], streams[place + 1 :]
@@ -134,7 +128,7 @@ class TooManySteps(Exception):
 
 def one_shot_wait(earlier: Sequence[Stream]) -> Fraction:
     """The sum of all earlier transfers, us."""
-    return sum((one.transfer for one in earlier), start=Fraction(0))
+    return sum((stream.transfer for stream in earlier), start=Fraction(0))
 
 
 def utilisation_of(streams: Sequence[Stream]) -> Fraction:
@@ -149,18 +143,12 @@ def sporadic_wait(own: Stream, earlier: Sequence[Stream], later: Sequence[Stream
     smallest `w = blocking + q * transfer + sum over earlier of (floor(w / period) + 1) * transfer`, and arrived at
     `q * period`. Batches are examined until the line above all of them falls below the longest wait found.
 
-    Parameters
-    ----------
-    own, earlier, later
-        The streams with this, smaller and larger orders; own and earlier leave the bus idle at times
-        (`utilisation_of` is below 1).
+    `own`, `earlier`, `later`: the streams with this, smaller and larger orders; own and earlier leave the bus idle at
+    times (`utilisation_of` is below 1).
 
-    Raises
-    ------
-    TooManySteps
-        When the utilisation is so near 1 that this takes too long.
+    Raises TooManySteps when the utilisation is so near 1 that this takes too long.
     """
-    blocking = max((one.transfer for one in later), default=Fraction(0))
+    blocking = max((stream.transfer for stream in later), default=Fraction(0))
     burst = blocking + one_shot_wait(earlier)
     idle = 1 - utilisation_of(earlier)
     begin, longest, steps, batch = burst, Fraction(0), 0, 0
@@ -169,7 +157,7 @@ def sporadic_wait(own: Stream, earlier: Sequence[Stream], later: Sequence[Stream
             steps += 1
             if steps > MOST_STEPS:
                 raise TooManySteps
-            served = sum((begin // one.period + 1) * one.transfer for one in earlier)
+            served = sum((begin // stream.period + 1) * stream.transfer for stream in earlier)
             after = blocking + batch * own.transfer + served
             if after == begin:
                 break

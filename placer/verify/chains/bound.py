@@ -15,7 +15,7 @@ import numpy as np
 
 from placer.rack.chain import Chain
 from placer.verify.chains.claims import ChainCertificate, LeafPrices, Proof, Split
-from placer.verify.chains.facts import SWITCH, ChainFacts
+from placer.verify.chains.facts import SWITCH_SITE, ChainFacts
 from placer.verify.chains.machines import machines_of
 from placer.verify.chains.stage_fit import fits
 from placer.verify.chains.ways import Ways
@@ -24,7 +24,7 @@ from profiles.arrays import Bools
 Masks = Mapping[int, Bools]
 """By chain the ways that a part allows; absent: all."""
 
-WITHIN = Fraction(1, 10**8)
+BOUND_TOLERANCE = Fraction(1, 10**8)
 """Relative to the sum of rates: a plan this near its bound is optimal, and a bound this near what is proven holds."""
 
 
@@ -42,7 +42,7 @@ def bound_faults(certificate: ChainCertificate) -> Iterator[str]:
         yield "bound: there is no proof of it"
         return
     try:
-        proven = _Tree(certificate, proof).proven()
+        proven = _Tree(certificate, proof).prove()
     except ValueError as error:
         yield f"bound: {error}"
         return
@@ -50,7 +50,9 @@ def bound_faults(certificate: ChainCertificate) -> Iterator[str]:
         if proven is not None:
             yield "bound: that there is no plan is not proven"
         return
-    allowed = WITHIN * max(plan.bound_mbps + sum(chain.slo.t_min_mbps for chain in certificate.chains), Fraction(1))
+    allowed = BOUND_TOLERANCE * max(
+        plan.bound_mbps + sum(chain.slo.t_min_mbps for chain in certificate.chains), Fraction(1)
+    )
     if proven is not None and proven > plan.bound_mbps + allowed:
         yield f"bound: the prices prove {float(proven):.9g} Mbps, not {float(plan.bound_mbps):.9g}"
     marginal = plan.marginal_mbps
@@ -70,15 +72,12 @@ class _Tree:
         self.chains = self.certificate.chains
         self.number = {chain.name: number for number, chain in enumerate(self.chains)}
         self.machines = machines_of(self.certificate.rack, together=self.proof.servers == "together")
-        self.site = {site.name: number for number, site in enumerate(self.machines.sites)} | {"switch": SWITCH}
+        self.site = {site.name: number for number, site in enumerate(self.machines.sites)} | {"switch": SWITCH_SITE}
 
-    def proven(self) -> Fraction | None:
+    def prove(self) -> Fraction | None:
         """The largest marginal throughput that the tree leaves possible; None when it leaves no plan.
 
-        Raises
-        ------
-        ValueError
-            When the tree proves nothing.
+        Raises ValueError when the tree proves nothing.
         """
         if self.machines.together and (self.proof.cuts or len(self.proof.tree) > 1):
             raise ValueError("where equal servers count as one machine, there are neither cuts nor splits")
@@ -114,7 +113,7 @@ class _Tree:
         for number, chain in enumerate(self.chains):
             facts = ChainFacts(chain, rack, self.machines.sites)
             every = range(len(chain.nfs))
-            if any(facts.blocks(nf) is None for nf in every) or not facts.keeps_table_order([SWITCH] * len(every)):
+            if any(facts.blocks(nf) is None for nf in every) or not facts.keeps_table_order([SWITCH_SITE] * len(every)):
                 return []
             tables += [(number, nf) for nf in every]
         if fits(self.chains, rack, tables) is False:
@@ -145,7 +144,7 @@ class _Tree:
         ways = self._ways(self.chains[number])
         if split.nf is not None and split.at_most is None:
             first = ways.with_site(self._nf(split.chain, split.nf), site)
-        elif split.nf is None and split.at_most is not None and site != SWITCH:
+        elif split.nf is None and split.at_most is not None and site != SWITCH_SITE:
             first = ways.with_cores(site, split.at_most)
         else:
             raise ValueError("a split is by the cores of a device, or by the place of an NF")
@@ -157,7 +156,7 @@ class _Tree:
         self, number: int, prices: LeafPrices, cuts: Sequence[Sequence[tuple[int, int]]], masks: Masks
     ) -> Fraction | None:
         """The bound that prices prove for a part; None where they prove that it is empty."""
-        priced = self.machines.priced(prices)
+        priced = self.machines.price_sites(prices)
         total = self.machines.worth(priced)
         tolls: dict[int, dict[int, Fraction]] = {}
         for name, price in prices.cuts.items():

@@ -16,11 +16,11 @@ from placer.rack.rack import Rack
 from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text
-from profiles.validation import worded
+from profiles.validation import word_fault
 
-KIND = "chains"
+CHAINS_KIND = "chains"
 MOST_NODES = 1_000_000
-PLANNED = ("optimal", "feasible")
+PLANNED_STATUSES = ("optimal", "feasible")
 
 
 NfName = Annotated[list[str], Field(min_length=2, max_length=2)]
@@ -121,31 +121,25 @@ class ChainCertificate(NamedTuple):
 def read_chain_certificate(path: Path) -> ChainCertificate | None:
     """The certificate in a file; None for one that does not say that it is about chains.
 
-    Raises
-    ------
-    InputError
-        With every fault of one that does.
+    Raises InputError with every fault of one that does.
     """
     try:
         document = json.loads(read_text(path, LARGEST_FILE))
     except (ValueError, RecursionError):
         return None
-    about_chains = isinstance(document, Mapping) and document.get("kind") == KIND
+    about_chains = isinstance(document, Mapping) and document.get("kind") == CHAINS_KIND
     return chain_certificate_of(document, str(path)) if about_chains else None
 
 
 def chain_certificate_of(document: object, file: str) -> ChainCertificate:
     """The certificate in a parsed JSON document.
 
-    Raises
-    ------
-    InputError
-        With every fault, when the document is no such certificate.
+    Raises InputError with every fault, when the document is no such certificate.
     """
     try:
         claims = _Certificate.model_validate(document)
     except ValidationError as error:
-        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        found = [(".".join(map(str, fault["loc"])), word_fault(fault)) for fault in error.errors(include_url=False)]
         raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
     chains, rack = chains_of(claims.chains, file), rack_of(claims.rack, file)
     if unknown := sorted({nf.nf for chain in chains for nf in chain.nfs} - set(rack.costs)):

@@ -14,22 +14,19 @@ from math import ceil, floor
 from placer.rack.chain import Chain
 from placer.rack.rack import CoreCost, Rack
 
-ALLOWED = Fraction(1, 10**9)
+LIMIT_TOLERANCE = Fraction(1, 10**9)
 """Relative: by how much a comparison with a limit may be missed."""
-SWITCH = -1
+SWITCH_SITE = -1
 """The site of an NF on the switch, and the side of the world."""
 Sites = Sequence[int]
-"""Per NF the number of a core site, or SWITCH."""
+"""Per NF the number of a core site, or SWITCH_SITE."""
 
 
 @dataclass(frozen=True)
 class CoreSite:
     """A server or a SmartNIC, as far as NFs may use it.
 
-    Parameters
-    ----------
-    side
-        The number of the server, on whose side of the NIC it is.
+    `side`: the number of the server, on whose side of the NIC it is.
     """
 
     name: str
@@ -55,14 +52,8 @@ def core_sites(rack: Rack) -> list[CoreSite]:
 class Component:
     """Connected NFs of one chain on one core site.
 
-    Parameters
-    ----------
-    nfs
-        Ascending.
-    each
-        Mbps of the chain on one core; None without a bound.
-    each_of_several
-        Mbps per core on several; None without a bound, 0 where one core must do.
+    `nfs`: ascending. `each`: Mbps of the chain on one core; None without a bound. `each_of_several`: Mbps per core on
+    several; None without a bound, 0 where one core must do.
     """
 
     site: int
@@ -145,24 +136,24 @@ class ChainFacts:
         if switch.kind.value != "openflow":
             return True
         place = {kind: number for number, kind in enumerate(switch.table_order)}
-        if any(site == SWITCH and nf.nf not in place for nf, site in zip(self.chain.nfs, sites, strict=True)):
+        if any(site == SWITCH_SITE and nf.nf not in place for nf, site in zip(self.chain.nfs, sites, strict=True)):
             return False
         kinds = [nf.nf for nf in self.chain.nfs]
         return all(
             place[kinds[edge.tail]] < place[kinds[edge.head]]
             for edge in self.chain.edges
-            if sites[edge.tail] == sites[edge.head] == SWITCH
+            if sites[edge.tail] == sites[edge.head] == SWITCH_SITE
         )
 
     def side(self, sites: Sites, nf: int) -> int:
-        """The server on whose side an NF is; SWITCH for the world."""
-        return SWITCH if nf < 0 or sites[nf] == SWITCH else self.core_sites[sites[nf]].side
+        """The server on whose side an NF is; SWITCH_SITE for the world."""
+        return SWITCH_SITE if nf < 0 or sites[nf] == SWITCH_SITE else self.core_sites[sites[nf]].side
 
-    def carried(self, sites: Sites) -> Mapping[tuple[int, str], Fraction]:
+    def share_by_nic(self, sites: Sites) -> Mapping[tuple[int, str], Fraction]:
         """By server and direction, the share of the chain's packets that its NIC carries."""
         shares: dict[tuple[int, str], Fraction] = {}
         for tail, head, share in self.flows:
-            for key in _crossed(self.side(sites, tail), self.side(sites, head)):
+            for key in _find_crossings(self.side(sites, tail), self.side(sites, head)):
                 shares[key] = shares.get(key, Fraction(0)) + share
         return shares
 
@@ -176,15 +167,15 @@ class ChainFacts:
         return max(done[nf] + self._crossing(sites, nf, -1) for nf, heads in enumerate(self.heads) if not heads)
 
     def _crossing(self, sites: Sites, tail: int, head: int) -> Fraction:
-        return len(_crossed(self.side(sites, tail), self.side(sites, head))) * self.rack.crossing_us
+        return len(_find_crossings(self.side(sites, tail), self.side(sites, head))) * self.rack.crossing_us
 
     def _time(self, nf: int, site: int) -> Fraction:
-        cost = None if site == SWITCH else self.cost(nf, site)
+        cost = None if site == SWITCH_SITE else self.cost(nf, site)
         return cost.cycles / self.core_sites[site].clock_mhz if cost else Fraction(0)
 
     def components(self, sites: Sites) -> list[Component]:
         """The subgroups: connected NFs on one core site."""
-        left = {nf for nf, site in enumerate(sites) if site != SWITCH}
+        left = {nf for nf, site in enumerate(sites) if site != SWITCH_SITE}
         found = []
         while left:
             nfs = tuple(sorted(self._connect(left.pop(), sites)))
@@ -224,13 +215,13 @@ def _rate(bits: Fraction, cycles: Fraction) -> Fraction | None:
     return bits / cycles if cycles else None
 
 
-def _crossed(one: int, other: int) -> list[tuple[int, str]]:
+def _find_crossings(one: int, other: int) -> list[tuple[int, str]]:
     """Servers and directions whose NICs packets cross from side to side."""
     ways = ((one, "out"), (other, "in"))
-    return [] if one == other else [(side, way) for side, way in ways if side != SWITCH]
+    return [] if one == other else [(side, way) for side, way in ways if side != SWITCH_SITE]
 
 
 def on_switch(all_sites: Sequence[Sites]) -> Iterator[tuple[int, int]]:
     """The chains and NFs on the switch."""
     for chain, sites in enumerate(all_sites):
-        yield from ((chain, nf) for nf, site in enumerate(sites) if site == SWITCH)
+        yield from ((chain, nf) for nf, site in enumerate(sites) if site == SWITCH_SITE)

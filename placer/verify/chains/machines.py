@@ -8,21 +8,15 @@ from functools import cached_property
 
 from placer.rack.rack import Rack, Server
 from placer.verify.chains.claims import LeafPrices
-from placer.verify.chains.facts import ALLOWED, CoreSite, core_sites
+from placer.verify.chains.facts import LIMIT_TOLERANCE, CoreSite, core_sites
 
 
 @dataclass(frozen=True)
 class Machines:
     """The machines that prices are of.
 
-    Parameters
-    ----------
-    rack
-        With one server for each machine.
-    sizes
-        How many equal servers a machine stands for.
-    together
-        Whether a machine stands for all servers that are equal: then chains may be split over them.
+    `rack`: with one server for each machine. `sizes`: how many equal servers a machine stands for. `together`: whether
+    a machine stands for all servers that are equal: then chains may be split over them.
     """
 
     rack: Rack
@@ -42,7 +36,7 @@ class Machines:
     def nic_mbps(self) -> list[Fraction]:
         """Of all servers that a machine stands for, with what is allowed."""
         each = zip(self.rack.servers, self.sizes, strict=True)
-        return [server.nic_mbps * size * (1 + ALLOWED) for server, size in each]
+        return [server.nic_mbps * size * (1 + LIMIT_TOLERANCE) for server, size in each]
 
     @property
     def blocks(self) -> int | None:
@@ -52,14 +46,8 @@ class Machines:
             return None
         return max(switch.stages - switch.reserved_stages, 0) * switch.blocks_per_stage
 
-    def priced(self, prices: LeafPrices) -> SitePrices:
-        """Prices by number.
-
-        Raises
-        ------
-        ValueError
-            When they name what there is not, or are negative.
-        """
+    def price_sites(self, prices: LeafPrices) -> SitePrices:
+        """Prices by number. Raises ValueError when they name what there is not, or are negative."""
         names = [site.name for site in self.sites]
         servers = [server.name for server in self.rack.servers]
         for given, known in ((prices.cores, names), (prices.nic_in, servers), (prices.nic_out, servers)):

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from placer.verify.chains.claims import PLANNED, ChainCertificate, ClaimedChain, ClaimedSubgroup
-from placer.verify.chains.facts import ALLOWED, SWITCH, ChainFacts, Component, core_sites, on_switch
+from placer.verify.chains.claims import PLANNED_STATUSES, ChainCertificate, ClaimedChain, ClaimedSubgroup
+from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE, ChainFacts, Component, core_sites, on_switch
 from placer.verify.chains.stage_fit import fits, stages_for
 
 
 def plan_faults(certificate: ChainCertificate) -> Iterator[str]:
     """Everything that is wrong with the plan, a sentence each."""
     plan = certificate.plan
-    if plan.status not in PLANNED:
+    if plan.status not in PLANNED_STATUSES:
         if plan.chains or plan.marginal_mbps is not None:
             yield f"plan: the status is {plan.status}, and there is a plan"
         return
@@ -27,14 +27,14 @@ def plan_faults(certificate: ChainCertificate) -> Iterator[str]:
 
 def above(value: Fraction, limit: Fraction) -> bool:
     """Whether a value is above a limit by more than is allowed."""
-    return value > limit + ALLOWED * abs(limit)
+    return value > limit + LIMIT_TOLERANCE * abs(limit)
 
 
 class _Plan:
     def __init__(self, certificate: ChainCertificate) -> None:
         self.certificate, self.rack = certificate, certificate.rack
         self.sites = core_sites(self.rack)
-        self.number = {site.name: number for number, site in enumerate(self.sites)} | {"switch": SWITCH}
+        self.number = {site.name: number for number, site in enumerate(self.sites)} | {"switch": SWITCH_SITE}
         by_name = {chain.name: chain for chain in certificate.plan.chains}
         self.placed = [(chain, by_name[chain.name]) for chain in certificate.chains]
 
@@ -67,7 +67,7 @@ class _Plan:
             site = self.number.get(on)
             if site is None:
                 yield f"{identity} is on {on}, which the rack does not have"
-            elif (facts.blocks(nf) if site == SWITCH else facts.cost(nf, site)) is None:
+            elif (facts.blocks(nf) if site == SWITCH_SITE else facts.cost(nf, site)) is None:
                 yield f"{identity} cannot run on {on}"
         for group in claimed.subgroups:
             if group.on not in self.number or not set(group.nfs) <= set(ids):
@@ -80,7 +80,7 @@ class _Plan:
         if above(rate, slo.t_max_mbps):
             yield f"its rate is {float(rate):g} Mbps, and t_max is {float(slo.t_max_mbps):g}"
         latency = facts.latency_us(sites)
-        if abs(latency - claimed.latency_us) > ALLOWED * latency:
+        if abs(latency - claimed.latency_us) > LIMIT_TOLERANCE * latency:
             yield f"its latency is {float(latency):g} us, not {float(claimed.latency_us):g}"
         if slo.d_max_us is not None and above(latency, slo.d_max_us):
             yield f"its latency is {float(latency):g} us, and d_max is {float(slo.d_max_us):g}"
@@ -122,7 +122,7 @@ class _Plan:
     def _nics(self, placed: Sequence[tuple[ChainFacts, ClaimedChain, Sequence[int]]]) -> Iterator[str]:
         carried: dict[tuple[int, str], Fraction] = {}
         for facts, claimed, sites in placed:
-            for key, share in facts.carried(sites).items():
+            for key, share in facts.share_by_nic(sites).items():
                 carried[key] = carried.get(key, Fraction(0)) + share * claimed.rate_mbps
         for (side, way), mbps in sorted(carried.items()):
             name, limit = self.rack.servers[side].name, self.rack.servers[side].nic_mbps
@@ -143,6 +143,8 @@ class _Plan:
             sum((rate - least for rate, least in rates), Fraction(0)),
             self.certificate.plan.marginal_mbps,
         )
-        if stated is None or abs(marginal - stated) > ALLOWED * max(sum(rate for rate, _ in rates), Fraction(1)):
+        if stated is None or abs(marginal - stated) > LIMIT_TOLERANCE * max(
+            sum(rate for rate, _ in rates), Fraction(1)
+        ):
             said = "not given" if stated is None else f"not {float(stated):g}"
             yield f"plan: the marginal throughput is {float(marginal):g} Mbps, {said}"

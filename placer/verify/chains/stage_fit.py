@@ -8,7 +8,6 @@ from placer.rack.chain import Chain
 from placer.rack.rack import Rack
 
 Table = tuple[int, int]
-"""Index of the chain, index of its NF."""
 MOST_STATES = 200_000
 """Sets of tables that are looked at, before the question stays open."""
 
@@ -25,7 +24,7 @@ def stages_for(chains: Sequence[Chain], rack: Rack, tables: Collection[Table]) -
 def fits(chains: Sequence[Chain], rack: Rack, tables: Collection[Table]) -> bool | None:
     """Whether tables fit the switch; None if it takes too long to decide."""
     stages = stages_for(chains, rack, tables)
-    return True if stages is None or not tables else _Filling(chains, rack, tables, stages).decided()
+    return True if stages is None or not tables else _Filling(chains, rack, tables, stages).decide()
 
 
 class _Filling:
@@ -52,7 +51,7 @@ class _Filling:
                 self.behind[number] = behind
         self.looked_at = 0
 
-    def decided(self) -> bool | None:
+    def decide(self) -> bool | None:
         if max(self.blocks) > self.most or max(self.behind) >= self.stages:
             return False
         if sum(self.blocks) > self.most * self.stages:

@@ -18,7 +18,7 @@ from math import lcm, prod
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.verify.chains.facts import ALLOWED, SWITCH, ChainFacts, Component, Sites
+from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE, ChainFacts, Component, Sites
 from placer.verify.chains.machines import Machines, SitePrices
 from profiles.arrays import Bools, Floats, Ints
 
@@ -27,7 +27,7 @@ Allocation = tuple[Fraction, tuple[int, ...]]
 
 MOST_LAYOUTS = 4_000_000
 MOST_WAYS = 20_000_000
-NEAR = 1e-9
+NEAR_WORTH = 1e-9
 """Relative: ways whose worth in floating point is this near the largest one are evaluated exactly; errors are below."""
 
 
@@ -35,16 +35,8 @@ NEAR = 1e-9
 class Need:
     """What a way needs of the machines, and what it carries.
 
-    Parameters
-    ----------
-    largest
-        Rate, Mbps.
-    cores
-        Per site.
-    shares
-        Of the chain's packets, through each NIC, in and out.
-    blocks
-        Of table memory.
+    `largest`: rate, Mbps. `cores`: per site. `shares`: of the chain's packets, through each NIC, in and out. `blocks`:
+    of table memory.
     """
 
     largest: Fraction
@@ -66,13 +58,7 @@ class TooMany(ValueError):
 
 
 class Ways:
-    """All ways of one chain; rows are ways.
-
-    Raises
-    ------
-    TooMany
-        When there are more than MOST_LAYOUTS or MOST_WAYS.
-    """
+    """All ways of one chain; rows are ways. Raises TooMany when there are more than MOST_LAYOUTS or MOST_WAYS."""
 
     def __init__(self, chain: Chain, machines: Machines) -> None:
         self.chain, self.machines = chain, machines
@@ -125,34 +111,12 @@ class Ways:
     def most_worth(self, prices: SitePrices, cuts: Mapping[int, Fraction], allowed: Bools | None) -> Fraction | None:
         """The most that a way is worth: its gain less the price of what it needs; None where no way is allowed.
 
-        Parameters
-        ----------
-        cuts
-            Prices of NFs on the switch.
-        allowed
-            Ways; None: all.
+        `cuts`: prices of NFs on the switch. `allowed`: ways; None: all.
         """
         rows = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
         if not len(rows):
             return None
-        by_need, scale = self._rough(prices)
-        toll = np.zeros(len(self.sites))
-        for nf, price in cuts.items():
-            toll += float(price) * (self.sites[:, nf] == SWITCH)
-        rough = by_need[self.need_of[rows]] - toll[self.layout_of[rows]]
-        near = rows[rough >= rough.max() - NEAR * (scale + toll.max(initial=0.0))]
-        exact: dict[tuple[int, Fraction], None] = {}
-        tolls: dict[int, Fraction] = {}
-        for row in near:
-            layout = int(self.layout_of[row])
-            if layout not in tolls:
-                sites = self.sites[layout]
-                tolls[layout] = sum((price for nf, price in cuts.items() if sites[nf] == SWITCH), Fraction(0))
-            exact[int(self.need_of[row]), tolls[layout]] = None
-        return max(self.needs[need].worth(self.least, prices) - paid for need, paid in exact)
-
-    def _rough(self, prices: SitePrices) -> tuple[Floats, float]:
-        """The worth of each need in floating point, and the size of the numbers that it is the difference of."""
+        # the worth of each need in floating point, and the size of the numbers that it is the difference of
         least, gain = float(self.least), float(prices.gain)
         cores, nics = np.array([float(core) for core in prices.cores]), np.array([float(nic) for nic in prices.nics])
         fixed = self.cores @ cores + float(prices.blocks) * self.blocks
@@ -160,20 +124,34 @@ class Ways:
         ends = [gain * (rate - least) - per_mbps * rate for rate in (least, self.largest)]
         sizes = fixed + per_mbps * self.largest + gain * self.largest
         worth: Floats = np.maximum(*ends) - fixed
-        return worth, float(sizes.max(initial=0.0))
+        by_need, scale = worth, float(sizes.max(initial=0.0))
+        toll = np.zeros(len(self.sites))
+        for nf, price in cuts.items():
+            toll += float(price) * (self.sites[:, nf] == SWITCH_SITE)
+        rough = by_need[self.need_of[rows]] - toll[self.layout_of[rows]]
+        near = rows[rough >= rough.max() - NEAR_WORTH * (scale + toll.max(initial=0.0))]
+        exact: dict[tuple[int, Fraction], None] = {}
+        tolls: dict[int, Fraction] = {}
+        for row in near:
+            layout = int(self.layout_of[row])
+            if layout not in tolls:
+                sites = self.sites[layout]
+                tolls[layout] = sum((price for nf, price in cuts.items() if sites[nf] == SWITCH_SITE), Fraction(0))
+            exact[int(self.need_of[row]), tolls[layout]] = None
+        return max(self.needs[need].worth(self.least, prices) - paid for need, paid in exact)
 
     def _layouts(self) -> Iterator[Sites]:
         """All sites of the NFs that keep latency and table order."""
         facts, limit = self.facts, self.chain.slo.d_max_us
         choices = [
             [site for site, one in enumerate(self.machines.sites) if one.cores and facts.cost(nf, site)]
-            + [SWITCH] * (facts.blocks(nf) is not None)
+            + [SWITCH_SITE] * (facts.blocks(nf) is not None)
             for nf in range(len(self.chain.nfs))
         ]
         if prod(map(len, choices)) > MOST_LAYOUTS:
             raise TooMany(f"{self.chain.name} has more than {MOST_LAYOUTS:,} layouts")
         for sites in product(*choices):
-            if limit is not None and facts.latency_us(sites) > limit * (1 + ALLOWED):
+            if limit is not None and facts.latency_us(sites) > limit * (1 + LIMIT_TOLERANCE):
                 continue
             if facts.keeps_table_order(sites):
                 yield sites
@@ -184,13 +162,13 @@ class Ways:
         sides = [self.facts.side(sites, nf) for nf in range(len(sites))]
         shares = [0] * (2 * len(self.machines.sizes))
         for tail, head, share in self._flows:
-            one, other = sides[tail] if tail >= 0 else SWITCH, sides[head] if head >= 0 else SWITCH
+            one, other = sides[tail] if tail >= 0 else SWITCH_SITE, sides[head] if head >= 0 else SWITCH_SITE
             if one != other:
-                if other != SWITCH:
+                if other != SWITCH_SITE:
                     shares[2 * other] += share
-                if one != SWITCH:
+                if one != SWITCH_SITE:
                     shares[2 * one + 1] += share
-        blocks = sum(self.facts.blocks(nf) or 0 for nf, site in enumerate(sites) if site == SWITCH)
+        blocks = sum(self.facts.blocks(nf) or 0 for nf, site in enumerate(sites) if site == SWITCH_SITE)
         yield self._kinds_of(components, whole=True), tuple(shares), blocks
         if self.machines.together:
             cut = self._kinds_of(components, whole=False)
@@ -219,10 +197,7 @@ class Ways:
     def _kinds_of(self, components: Sequence[Component], *, whole: bool) -> tuple[int, ...]:
         """The kinds of subgroups, as they count for cores.
 
-        Parameters
-        ----------
-        whole
-            Whether each is on one server; else those of several NFs may be cut.
+        `whole`: whether each is on one server; else those of several NFs may be cut.
         """
         return tuple(sorted([self._kind(component, whole) for component in components]))
 
@@ -242,7 +217,7 @@ class Ways:
     def _allocations(self, limited: Sequence[tuple[int | None, Component]]) -> Iterator[Allocation]:
         """Cores per site, with the largest rate: the fewest for t_min, then those for each larger rate, up to t_max."""
         largest = self.chain.slo.t_max_mbps
-        counts = [one.fewest(self.least / (1 + ALLOWED), beyond=False) for _, one in limited]
+        counts = [one.fewest(self.least / (1 + LIMIT_TOLERANCE), beyond=False) for _, one in limited]
         while True:
             used = [0] * len(self.machines.sites)
             for (limit, one), cores in zip(limited, counts, strict=True):

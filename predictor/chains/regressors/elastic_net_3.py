@@ -6,7 +6,7 @@ from typing import Any
 
 from predictor.chains.regressor import REGRESSORS, Polynomial
 
-FOLDS = 3
+STRENGTH_FOLDS = 3
 """Of the cross-validation that chooses the strength."""
 
 
@@ -19,4 +19,4 @@ class ElasticNet3(Polynomial):
     def linear_model(self, noise_variance: float) -> Any:
         from sklearn.linear_model import ElasticNetCV
 
-        return ElasticNetCV(cv=FOLDS, alphas=20, max_iter=2000, tol=1e-3)
+        return ElasticNetCV(cv=STRENGTH_FOLDS, alphas=20, max_iter=2000, tol=1e-3)

@@ -13,7 +13,7 @@ from profiles.arrays import Floats
 
 LEAST_SHARE = 0.1
 """A prediction is at least this share of the smallest measured value."""
-MOST = 400
+MOST_SETTINGS = 400
 """Settings it learns from; time grows with their third power."""
 
 
@@ -26,7 +26,7 @@ class GaussianProcessOfThePaper(Regressor):
         from sklearn.gaussian_process import GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 
-        every = -(-len(settings) // MOST)
+        every = -(-len(settings) // MOST_SETTINGS)
         self.scale_ = InputScale.of(settings.inputs)
         self.least_ = float(settings.value.min()) * LEAST_SHARE
         kernel = ConstantKernel() * (DotProduct() + RBF()) + WhiteKernel(0.1)

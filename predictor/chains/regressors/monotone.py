@@ -18,11 +18,11 @@ from profiles.arrays import Floats
 
 FULL_ENOUGH = 0.5
 """Share of a grid's points that must be measured."""
-AGREEING = 0.9
+AGREEING_SHARE = 0.9
 """Share of significant changes along an input that must have one sign for the input to have a direction."""
-SIGNIFICANT = 2.0
+SIGNIFICANT_DEVIATIONS = 2.0
 """Standard deviations of a significant change."""
-ROUNDS, SETTLED = 20, 1e-4
+PROJECTION_ROUNDS, SETTLED_CHANGE = 20, 1e-4
 """Of the projections, and the change of logarithms at which they end."""
 
 
@@ -60,21 +60,21 @@ class Monotone(Regressor):
             at = np.column_stack([axis[i] for axis, i in zip(self.axes_, np.nonzero(missing), strict=True)])
             values[missing] = self.smooth_.level_ + self.smooth_.process_(at)[0]
             variance[missing] = 10 * settings.variance.max()
-        return _made_monotone(values, variance)
+        return _make_monotone(values, variance)
 
 
-def _made_monotone(values: Floats, variance: Floats) -> Floats:
+def _make_monotone(values: Floats, variance: Floats) -> Floats:
     """The nearest values that are monotone along each axis with a direction, by weighted least squares."""
     directions = [_direction(values, variance, axis) for axis in range(values.ndim)]
     made, kept = values, [np.zeros_like(values) for _ in directions]
-    for _ in range(ROUNDS):  # Dykstra's projections
+    for _ in range(PROJECTION_ROUNDS):  # Dykstra's projections
         start = made
         for axis, direction in enumerate(directions):
             if direction:
                 before = made + kept[axis]
                 made = _isotonic(before, 1 / variance, axis, direction)
                 kept[axis] = before - made
-        if np.abs(made - start).max() < SETTLED:
+        if np.abs(made - start).max() < SETTLED_CHANGE:
             break
     return made
 
@@ -95,9 +95,9 @@ def _direction(values: Floats, variance: Floats, axis: int) -> int:
     """1 or -1 when significant changes along the axis have one sign, else 0."""
     change = np.diff(values, axis=axis)
     before, after = (np.delete(variance, gone, axis=axis) for gone in (-1, 0))
-    significant = np.abs(change) > SIGNIFICANT * np.sqrt(before + after)
+    significant = np.abs(change) > SIGNIFICANT_DEVIATIONS * np.sqrt(before + after)
     rising, falling = (change[significant] > 0).sum(), (change[significant] < 0).sum()
-    if rising + falling == 0 or max(rising, falling) < AGREEING * (rising + falling):
+    if rising + falling == 0 or max(rising, falling) < AGREEING_SHARE * (rising + falling):
         return 0
     return 1 if rising > falling else -1
 

@@ -13,7 +13,7 @@ from predictor.chains.regressors.lasso_2 import Lasso2
 from predictor.chains.settings import Settings
 from profiles.arrays import Floats
 
-FEWEST = 4
+FEWEST_SETTINGS = 4
 """Settings of a group for a Lasso of its own."""
 
 
@@ -35,7 +35,7 @@ class MultiLasso(Regressor):
         self.lines_ = [
             (group, Lasso2().fit(_along(settings.at(rows), self.along_)))
             for group, rows in lines
-            if len(np.unique(settings.inputs[rows, self.along_])) >= FEWEST
+            if len(np.unique(settings.inputs[rows, self.along_])) >= FEWEST_SETTINGS
         ]
         self.fallback_ = None if len(self.lines_) > len(lines) / 2 else Interpolation().fit(settings)
         return self

@@ -11,8 +11,8 @@ from predictor.chains.regressor import REGRESSORS, Regressor
 from predictor.chains.settings import InputScale, Settings
 from profiles.arrays import Floats
 
-NODES = 10
-ITERATIONS = 500
+HIDDEN_NODES = 10
+TRAINING_ITERATIONS = 500
 LEAST_SHARE = 0.1
 """A prediction is at least this share of the smallest measured value."""
 
@@ -29,7 +29,11 @@ class NeuralNetwork(Regressor):
         self.least_ = float(settings.value.min()) * LEAST_SHARE
         self.unit_ = float(np.median(settings.value))
         self.model_ = MLPRegressor(
-            hidden_layer_sizes=(NODES,), activation="tanh", solver="lbfgs", max_iter=ITERATIONS, random_state=0
+            hidden_layer_sizes=(HIDDEN_NODES,),
+            activation="tanh",
+            solver="lbfgs",
+            max_iter=TRAINING_ITERATIONS,
+            random_state=0,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

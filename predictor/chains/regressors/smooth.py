@@ -11,7 +11,7 @@ from predictor.chains.regressor import REGRESSORS, Regressor
 from predictor.chains.settings import InputScale, Settings
 from profiles.arrays import Floats
 
-ASSUMED = Assumptions(
+SMOOTH_PRIOR = Assumptions(
     constant=Typical(10.0, 0.0),
     slope=Typical(2.0, 0.0),
     amplitude=Typical(0.5, 1.5),
@@ -29,7 +29,7 @@ class Smooth(Regressor):
         logarithm = np.log(settings.value)
         self.level_ = float(np.median(logarithm))
         self.process_ = SmoothProcess.fit(
-            self.scale_(settings.inputs), logarithm - self.level_, settings.variance, ASSUMED
+            self.scale_(settings.inputs), logarithm - self.level_, settings.variance, SMOOTH_PRIOR
         )
         return self
 

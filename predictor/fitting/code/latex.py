@@ -15,7 +15,7 @@ from sympy.printing.latex import LatexPrinter
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.generated_code import CODES, double, expression, facts, function_names, identifier
 
-SYMBOL = "x"
+INPUT_SYMBOL = "x"
 
 
 class _Printer(LatexPrinter):  # type: ignore[misc]
@@ -43,8 +43,8 @@ def _equation(model: FittedModel, name: str) -> str:
     lines = [*(f"% {fact}" for fact in facts(model)), r"\["]
     lines += [f"{_variable(name)}({x}) =", r"\begin{cases}"]
     for number, segment in enumerate(model.segments):
-        shown = [float(one) for one in segment.shown_parameters()]
-        value = printer.doprint(sympy.expand(expression(segment, SYMBOL, shown)))
+        shown = [float(parameter) for parameter in segment.shown_parameters()]
+        value = printer.doprint(sympy.expand(expression(segment, INPUT_SYMBOL, shown)))
         until = r"\leq" if number == len(model.segments) - 1 else "<"
         lines.append(rf"  {value} & {_number(repr(segment.start))} \leq {x} {until} {_number(repr(segment.end))} \\")
     return "\n".join([*lines, r"\end{cases}", r"\]"])

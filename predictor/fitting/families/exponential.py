@@ -11,12 +11,12 @@ import numpy as np
 from predictor.fitting.family import FAMILIES, Family, Functions
 from profiles.arrays import Floats
 
-SLOWEST, FASTEST, STEP = 0.5, 12.0, 1.5
+SLOWEST_RATE, FASTEST_RATE, RATE_STEP = 0.5, 12.0, 1.5
 """The exponent across a segment that is tried, from the longest segment to the shortest, and the ratio of two rates."""
-LIMIT = 25.0
+RATE_LIMIT = 25.0
 """Largest exponent within a segment: what is steeper is a jump."""
 
-LARGEST = 300.0
+LARGEST_EXPONENT = 300.0
 """Largest exponent of the formula: beyond, its factor can hardly be written."""
 
 
@@ -30,17 +30,17 @@ class Exponential(Family):
         return [1.0, functions.exp(rate * x)]
 
     def rates(self, shortest: float, longest: float) -> Floats:
-        low, high = SLOWEST / longest, FASTEST / shortest
-        sizes = np.geomspace(low, high, max(4, 1 + math.ceil(math.log(high / low) / math.log(STEP))))
+        low, high = SLOWEST_RATE / longest, FASTEST_RATE / shortest
+        sizes = np.geomspace(low, high, max(4, 1 + math.ceil(math.log(high / low) / math.log(RATE_STEP))))
         return np.concatenate([-sizes[::-1], sizes])
 
     def local_columns(self, x: Any, start: Any, span: float, rate: Any = 0.0) -> Sequence[Any]:
         power = rate * (x - start)
         with np.errstate(over="ignore"):
-            return [1.0, np.where(np.abs(power) <= LIMIT, np.exp(power), np.nan)]
+            return [1.0, np.where(np.abs(power) <= RATE_LIMIT, np.exp(power), np.nan)]
 
     def is_sound(self, first: Any, last: Any, rate: Any = 0.0) -> Any:
-        return np.abs(rate) * np.maximum(np.abs(first), np.abs(last)) <= LARGEST
+        return np.abs(rate) * np.maximum(np.abs(first), np.abs(last)) <= LARGEST_EXPONENT
 
     def plain(self, local: Sequence[float], start: float, span: float, rate: float) -> tuple[float, ...]:
         return local[0], local[1] * math.exp(-rate * start), rate

@@ -58,8 +58,10 @@ def _of_degree(degree: int, nested_in: str, reciprocal: bool = False) -> Family:
     return family
 
 
-NAMES = ("constant", "linear", "quadratic", "degree-3", "degree-4", "degree-5")
-for _degree, _name in enumerate(NAMES):
-    FAMILIES.register(_name)(_of_degree(_degree, NAMES[-1]))
+POLYNOMIAL_NAMES = ("constant", "linear", "quadratic", "degree-3", "degree-4", "degree-5")
+for _degree, _name in enumerate(POLYNOMIAL_NAMES):
+    FAMILIES.register(_name)(_of_degree(_degree, POLYNOMIAL_NAMES[-1]))
 for _degree in (1, 2):
-    FAMILIES.register(f"inverse-{NAMES[_degree]}")(_of_degree(_degree, f"inverse-{NAMES[2]}", reciprocal=True))
+    FAMILIES.register(f"inverse-{POLYNOMIAL_NAMES[_degree]}")(
+        _of_degree(_degree, f"inverse-{POLYNOMIAL_NAMES[2]}", reciprocal=True)
+    )

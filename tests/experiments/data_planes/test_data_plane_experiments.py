@@ -11,7 +11,7 @@ import pytest
 from experiments import Setting, as_text, find_experiment
 from experiments.data_planes import PAPER
 from experiments.data_planes.linear_or_quadratic import LINEAR_PCT, QUADRATIC_PCT, X, of_a_line, with_published_errors
-from experiments.data_planes.match_action_entries import recorded_sweep, simulated_sweep
+from experiments.data_planes.match_action_entries import read_recorded_sweep, simulate_sweep
 from experiments.registry import all_experiments
 from experiments.reproduce import command
 from predictor.fitting.fitted_model import smape_pct
@@ -60,7 +60,7 @@ def test_a_line_is_chosen_for_a_line_with_noise() -> None:
 
 def test_the_case_study_runs_on_the_simulated_card_and_says_so() -> None:
     """Twelve numbers of flows, three runs each; more flows than the cache holds cost more."""
-    swept = simulated_sweep(Setting(scale=0.1))
+    swept = simulate_sweep(Setting(scale=0.1))
     x, y = swept.curve.x, swept.curve.y
     assert len(x) == 36
     assert y[x == x.max()].mean() > 1.2 * y[x < 1000].mean()
@@ -83,7 +83,7 @@ def sweep_folder(folder: Path, header: str, testbed: str = "host") -> Path:
 )
 def test_a_folder_of_a_sweep_is_read(tmp_path: Path, testbed: str, sentence: str) -> None:
     """Its key is x; measured and simulated are kept apart."""
-    swept = recorded_sweep(sweep_folder(tmp_path, "entries,repeat,run,cycles_per_packet", testbed))
+    swept = read_recorded_sweep(sweep_folder(tmp_path, "entries,repeat,run,cycles_per_packet", testbed))
     assert (swept.curve.x_name, swept.curve.y_name) == ("entries", "cycles_per_packet")
     assert swept.curve.x.tolist() == [1, 1, 2, 2, 3, 3]
     assert swept.curve.y.tolist() == [101, 101, 102, 102, 103, 103]
@@ -100,7 +100,7 @@ def test_a_folder_of_a_sweep_is_read(tmp_path: Path, testbed: str, sentence: str
 )
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, header: str, fault: str) -> None:
     with pytest.raises(InputError, match=fault):
-        recorded_sweep(sweep_folder(tmp_path, header))
+        read_recorded_sweep(sweep_folder(tmp_path, header))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, header: str, faul
 def test_cells_of_a_sweep_are_numbers(tmp_path: Path, row: str, fault: str) -> None:
     (tmp_path / "measurements.csv").write_text(f"entries,repeat,run,cycles_per_packet\n{row}", encoding="utf-8")
     with pytest.raises(InputError, match=fault):
-        recorded_sweep(tmp_path)
+        read_recorded_sweep(tmp_path)
 
 
 def test_a_folder_without_measurements_is_refused_by_the_command(tmp_path: Path) -> None:

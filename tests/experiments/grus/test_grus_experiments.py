@@ -8,10 +8,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import Experiment, Result, Setting, find_experiment
-from experiments.grus import BUSES, PAPER, figure11, figure12, figure13, own_model
+from experiments.grus import BUS_SCHEDULES, PAPER, figure11, figure12, figure13, own_model
 from experiments.grus.methodology import judging, paper_gpu
 from experiments.grus.methodology.judging import METHOD_NAMES
-from tests.placer.gpu.judged import BY_FORMULA
+from tests.placer.gpu.instances import BY_FORMULA
 
 NAMES = ["grus-figure11", "grus-figure12", "grus-figure13", "grus-own-model"]
 
@@ -21,11 +21,11 @@ def results() -> dict[str, tuple[Experiment, Result]]:
     """Every experiment with its result, on few and small sets."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judging, "TIME_LIMIT_S", 0.02)
-        patch.setattr(figure11, "SIZES", (4,))
-        patch.setattr(figure12, "SIZES", (3, 4))
-        patch.setattr(figure13, "SIZES", (4,))
+        patch.setattr(figure11, "SET_SIZES", (4,))
+        patch.setattr(figure12, "SET_SIZES", (3, 4))
+        patch.setattr(figure13, "SET_SIZES", (4,))
         patch.setattr(figure13, "MOST_SLOS", 4)
-        patch.setattr(own_model, "SIZES", (10,))
+        patch.setattr(own_model, "SET_SIZES", (10,))
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
 
@@ -50,8 +50,8 @@ def test_all_methods_are_compared() -> None:
 def test_figure_11_has_a_row_for_each_baseline_bus_and_method(results: dict[str, tuple[Experiment, Result]]) -> None:
     """A longer tolerance never lowers the optimum, and no method but the printed one has late SLOs."""
     table = results["grus-figure11"][1].table
-    assert len(table) == len(paper_gpu.BASELINES) * len(BUSES) * len(METHOD_NAMES)
-    tolerances = table[[f"at_{tolerance}_pct" for tolerance in figure11.TOLERANCES]]
+    assert len(table) == len(paper_gpu.BASELINE_NAMES) * len(BUS_SCHEDULES) * len(METHOD_NAMES)
+    tolerances = table[[f"at_{tolerance}_pct" for tolerance in figure11.TOLERANCES_PCT]]
     assert (tolerances[table["method"] == "exact"].diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)
     assert not table[table["method"] != "grus-printed"]["violations_pct"].any()
 
@@ -77,11 +77,11 @@ def test_the_device_has_the_printed_size() -> None:
     assert gpu.workers == 24
 
 
-@pytest.mark.parametrize("baseline", paper_gpu.BASELINES)
+@pytest.mark.parametrize("baseline", paper_gpu.BASELINE_NAMES)
 def test_latencies_are_the_baseline_and_a_tolerance(baseline: str) -> None:
     """A tolerance of 0.1 makes a latency of 1.1 times that of the NF alone; a fixed batch is in the SLO."""
     gpu = paper_gpu.device("one-shot")
     for slo in paper_gpu.random_slos(gpu, 5, Random(0), baseline=baseline, tolerances=(0.1, 0.1)):
         alone = paper_gpu.baseline_us(gpu, slo.nf, slo.rate_kpps, baseline)
         assert slo.latency_us == pytest.approx(1.1 * alone, abs=1e-3)
-        assert slo.batch == (256 if baseline == paper_gpu.FIXED else None)
+        assert slo.batch == (256 if baseline == paper_gpu.FIXED_BATCH else None)

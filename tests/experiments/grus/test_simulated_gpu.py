@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from experiments import Experiment, Result, Setting, find_experiment
 from experiments.grus import NOT_PRINTED, PAPER, figure1, figure8, figure9, figure10a, figure10b, figure10c, rivals
-from experiments.grus.methodology import judging, kept_slos, kernel_groups, simulated_server, slo_sets
-from experiments.grus.methodology.simulated_server import trained_models
+from experiments.grus.methodology import judging, simulated_server, slo_sets
+from experiments.grus.methodology.simulated_server import train_models
 from placer.gpu.plan import LatencySlo
 from predictor.gpu.prediction import Overload
 
@@ -32,15 +32,15 @@ NAMES = [
 def results() -> dict[str, tuple[Experiment, Result]]:
     """Every experiment with its result, on few runs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figure1, "OTHERS", (0, 1, 2))
+        patch.setattr(figure1, "OTHER_FIREWALLS", (0, 1, 2))
         patch.setattr(figure8, "executors_of", lambda models: 6)
-        patch.setattr(figure9, "OTHERS", (0, 3))
-        patch.setattr(figure10a, "RATES", (2.0,))
-        patch.setattr(figure10a, "BATCHES", (64, 256))
-        patch.setattr(figure10b, "BATCHES", (64, 256, 512))
-        patch.setattr(figure10c, "SETS", 1)
-        patch.setattr(rivals, "SIZES", (3,))
-        patch.setattr(kept_slos, "BATCHES", (256,))
+        patch.setattr(figure9, "OTHER_FIREWALLS", (0, 3))
+        patch.setattr(figure10a, "RATES_GBPS", (2.0,))
+        patch.setattr(figure10a, "BATCH_SIZES", (64, 256))
+        patch.setattr(figure10b, "BATCH_SIZES", (64, 256, 512))
+        patch.setattr(figure10c, "SLO_SETS", 1)
+        patch.setattr(rivals, "SET_SIZES", (3,))
+        patch.setattr(rivals, "BATCHES_TRIED", (256,))
         patch.setattr(judging, "TIME_LIMIT_S", 0.02)
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
@@ -79,8 +79,10 @@ def test_firewalls_in_turns_wait_and_side_by_side_do_not(results: dict[str, tupl
 def test_kernels_are_linear_alone_and_longer_beside_others(results: dict[str, tuple[Experiment, Result]]) -> None:
     """Predictions of groups are closer than the paper's law; `linear` is published for times alone only."""
     table = results["grus-figure8"][1].table
-    alone, beside = (table[of] for of in (table["sharing"] == figure8.ALONE, table["sharing"] != figure8.ALONE))
-    assert len(alone) == len(simulated_server.NFS) and set(alone["published"]) == {"linear"}
+    alone, beside = (
+        table[of] for of in (table["sharing"] == figure8.ALONE_GROUP, table["sharing"] != figure8.ALONE_GROUP)
+    )
+    assert len(alone) == len(simulated_server.SERVER_NFS) and set(alone["published"]) == {"linear"}
     assert not alone["longer_pct"].any() and not alone["verdict"].any()
     assert (beside["longer_pct"] > 0).all() and set(beside["published"]) == {NOT_PRINTED}
     assert beside["error_pct"].mean() < beside["printed_law_error_pct"].mean()
@@ -90,24 +92,24 @@ def test_kernels_are_linear_alone_and_longer_beside_others(results: dict[str, tu
 def test_kernels_that_no_line_follows_differ(printed_law_error: float, verdict: str) -> None:
     """Alone, a line that misses by more than 5 % on average is not what is published."""
     run = {"measured_us": 10.0, "alone_us": 10.0, "predicted_error_pct": 0.0, "printed_error_pct": printed_law_error}
-    assert figure8.row("NIDS", figure8.ALONE, pd.DataFrame([run]))["verdict"] == verdict
+    assert figure8.row("NIDS", figure8.ALONE_GROUP, pd.DataFrame([run]))["verdict"] == verdict
 
 
 def test_groups_of_kernels_fill_an_sm() -> None:
     """Each has at least one executor, and none is left."""
-    drawn = [kernel_groups.random_shares(Random(seed), 4, 15) for seed in range(100)]
+    drawn = [figure8.random_shares(Random(seed), 4, 15) for seed in range(100)]
     assert all(min(shares) >= 1 and sum(shares) == 15 and len(shares) == 4 for shares in drawn)
 
 
 @pytest.mark.long
 def test_kernels_are_less_busy_where_the_server_cannot_carry_them() -> None:
     """Four IPSec at 60 % of the time each overload an SM; the group that is drawn does not."""
-    models = trained_models(lambda message: None)
+    models = train_models(lambda message: None)
     nfs, executors = ["IPSec"] * 4, [4, 4, 4, 3]
-    busiest = [kernel_groups.busy_load(models, "IPSec", used, order=order) for order, used in enumerate(executors)]
+    busiest = [figure8.busy_load(models, "IPSec", used, order=order) for order, used in enumerate(executors)]
     with pytest.raises(Overload):
         models.predict(busiest)
-    group = kernel_groups.busy_group(models, nfs, executors)
+    group = figure8.busy_group(models, nfs, executors)
     assert group and all(one.rate_kpps < most.rate_kpps for one, most in zip(group, busiest, strict=True))
 
 
@@ -116,14 +118,14 @@ def test_the_first_order_waits_only_for_transfers_under_way(results: dict[str, t
     """It waits longer beside larger transfers, and each increase is below that without guarantees."""
     result, keys = results["grus-figure9"][1], ["beside", "others"]
     wait = _column(result, keys, "transfer_wait_us")
-    assert wait[figure9.IPSEC, 3] > wait[figure9.OWN, 3] > 0
+    assert wait[figure9.IPSEC_FLOW, 3] > wait[figure9.OWN_SMS, 3] > 0
     crowded = result.table[result.table["others"] > 0]
     assert (crowded["increase_pct"] < crowded["without_guarantee_pct"]).all()
 
 
 def test_firewalls_beside_the_first_fit_on_its_sm() -> None:
     """Two executors each: six others on SM 0, which has 15."""
-    sms = [one.gpu.minibatches[0].sm for one in figure9.loads(figure9.SHARED, 9) if one.gpu]
+    sms = [one.gpu.minibatches[0].sm for one in figure9.loads(figure9.SHARED_SM, 9) if one.gpu]
     assert sms == [0] * 7 + [7, 8, 9]
 
 
@@ -157,8 +159,8 @@ def test_latencies_of_co_locations_are_predicted(results: dict[str, tuple[Experi
 @pytest.mark.long
 def test_co_locations_on_few_sms_share_them() -> None:
     """Ten NFs on four SMs, none of which has more executors than there are."""
-    models = trained_models(lambda message: None)
-    loads = slo_sets.packed(models, Random(0)).loads
+    models = train_models(lambda message: None)
+    loads = slo_sets.pack_nfs(models, Random(0)).loads
     parts = [one for load in loads if load.gpu for one in load.gpu.minibatches]
     used: Counter[int] = Counter()
     for one in parts:
@@ -171,14 +173,14 @@ def test_co_locations_on_few_sms_share_them() -> None:
 def test_rivals_are_compared_at_equal_violations(results: dict[str, tuple[Experiment, Result]]) -> None:
     """In one table, nobody violates an SLO; goodput is that of what is kept, and published ratios are beside ours."""
     table = results["grus-rivals"][1].table
-    for name in rivals.TOLERANCES:
+    for name in rivals.TOLERANCE_RANGES:
         assert not table[f"violations_pct_at_{name}"].any()
         assert (table[f"kept_at_{name}"] <= table["slos"]).all()
         assert ((table[f"goodput_mpps_at_{name}"] > 0) == (table[f"kept_at_{name}"] > 0)).all()
         assert (table[table["method"] == "grus"][f"grus_times_at_{name}"] == 1).all()
     published = table.groupby("method")["published_times_at_30"].unique()
     assert list(published["g-net"]) == ["over 2"] and list(published["baymax"]) == ["4.5"]
-    assert set(table[table["judge"] == rivals.SERVER]["method"]) == {"grus", "g-net", "baymax"}
+    assert set(table[table["judge"] == rivals.SERVER_JUDGE]["method"]) == {"grus", "g-net", "baymax"}
 
 
 @pytest.mark.long
@@ -186,11 +188,11 @@ def test_kernels_in_turns_keep_fewer_slos_than_kernels_side_by_side(monkeypatch:
     """Of five SLOs of IPSec, whose kernels in turns take too long; what is left is kept when it runs again."""
     baseline = slo_sets.baselines_us()["IPSec"]
     slos = [LatencySlo(str(place), "IPSec", 277.0, 1.1 * baseline) for place in range(5)]
-    monkeypatch.setattr(kept_slos, "BATCHES", (192,))
-    in_turns, side_by_side = (kept_slos.most_kept(slos, scheduler) for scheduler in ("temporal", "spatial"))
+    monkeypatch.setattr(rivals, "BATCHES_TRIED", (192,))
+    in_turns, side_by_side = (rivals.most_kept(slos, scheduler) for scheduler in ("temporal", "spatial"))
     assert 0 < in_turns.kept < side_by_side.kept
     assert in_turns.goodput_kpps == pytest.approx(277.0 * in_turns.kept)
-    assert kept_slos.most_kept(slos[: in_turns.kept], "temporal").kept == in_turns.kept
+    assert rivals.most_kept(slos[: in_turns.kept], "temporal").kept == in_turns.kept
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ NAMES = [
 def results() -> dict[str, tuple[Experiment, Result]]:
     """Every experiment with its result, on one set of chains where it has several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compared, "SETS", ((1, 2, 3),))
-        patch.setattr(errors, "PERCENTAGES", (1, 10))
-        patch.setattr(speed, "DELTAS", (0.5,))
+        patch.setattr(compared, "CHAIN_SETS", ((1, 2, 3),))
+        patch.setattr(errors, "ERROR_PERCENTAGES", (1, 10))
+        patch.setattr(speed, "RATE_DELTAS", (0.5,))
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
 
@@ -87,7 +87,7 @@ def test_a_tighter_bound_on_latency_never_gives_more(results: dict[str, tuple[Ex
 def test_small_errors_of_the_cycles_change_no_plan(results: dict[str, tuple[Experiment, Result]]) -> None:
     """At 1 % all too low; same and violated plans are never more than those placed."""
     table = results["lemur-errors"][1].table
-    low = table[(table["cycles"] == errors.ALL) & (table["error_pct"] == 1)]
+    low = table[(table["cycles"] == errors.ALL_TOO_LOW) & (table["error_pct"] == 1)]
     assert (low["same"] == low["placed"]).all() and (low["placed"] == 2).all()
     assert (table["same"] + table["violated"] <= table["placed"]).all()
 
@@ -121,3 +121,17 @@ def test_rates_are_a_row_per_instance(results: dict[str, tuple[Experiment, Resul
     data = results["lemur-figure2"][1].data
     assert set(data) == {"rates", "rates-overheads"}
     assert all(isinstance(table, pd.DataFrame) and len(table) == 2 for table in data.values())
+
+
+def test_eleven_nats_are_placed_as_published() -> None:
+    """Ten of them fit twelve stages; of the strategies, only the heuristic and the optimum have a plan."""
+    result = find_experiment("lemur-nats").run(Setting())
+    ours = dict(zip(result.table["quantity"], result.table["ours"], strict=True))
+    assert [ours[name] for name in ours if name.startswith("stages")] == [12, 14, 27, 13]
+    assert {name for name in ours if name.startswith("plan of") and ours[name]} == {"plan of lemur"}
+    assert ours["NATs on the switch, lemur"] == 10
+    assert not result.table["verdict"].any()
+    assert all(sentence.endswith(".") for sentence in (*result.testbeds, *result.notes))
+    figure = Figure()
+    result.draw(figure)
+    assert figure.axes[0].get_xlabel() == "stages"

@@ -75,7 +75,7 @@ def test_drops_are_relative_to_the_throughput_alone(monkeypatch: pytest.MonkeyPa
     """A third of the throughput with the bench is a drop of 66.7 %, for every flow count."""
     monkeypatch.setattr(figure9_host, "open_host_testbed", lambda setting, *options: RoundRobin())
     data = figure9_host.run(TINY).data["throughput"]
-    assert set(data["flows"]) == set(figure9_host.FLOWS)
+    assert set(data["flows"]) == set(figure9_host.FLOW_COUNTS)
     assert data["drop_pct"].to_list() == pytest.approx([200 / 3] * len(data))
 
 
@@ -87,10 +87,10 @@ def test_every_predictor_is_scored_on_the_same_test_runs(monkeypatch: pytest.Mon
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path)
     result = table2_host.run(TINY)
     co_runs = result.data["corun"]
-    alone = result.table[result.table["predictor"] == table2_host.ALONE].set_index("nf")["mape_pct"]
+    alone = result.table[result.table["predictor"] == table2_host.MEASURED_ALONE].set_index("nf")["mape_pct"]
     for nf, rows in co_runs.groupby("nf"):
         with_bench = rows[rows["neighbour"] == "mem-bench"]
         expected = 100 * (with_bench["alone_kpps"] / with_bench["throughput_kpps"] - 1).abs().mean()
         assert alone[f"{nf}, {table2_host.WITH_BENCH}"] == pytest.approx(expected)
-    assert set(result.table["predictor"]) == {"slomo", "tomur", table2_host.ALONE, table2_host.SOLO}
+    assert set(result.table["predictor"]) == {"slomo", "tomur", table2_host.MEASURED_ALONE, table2_host.PREDICTED_ALONE}
     assert len(list(tmp_path.glob("profile-host-*/testbed.json"))) == 1

@@ -14,7 +14,7 @@ from experiments.registry import all_experiments
 from experiments.reproduce import command
 from experiments.vnf_chains import PAPER, table4
 from experiments.vnf_chains.methodology import recorded, scaling, shares
-from experiments.vnf_chains.table3 import METHODS, NOT_PRINTED
+from experiments.vnf_chains.table3 import NOT_PRINTED, PUBLISHED_METHODS
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
 from profiles import InputError
@@ -30,10 +30,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One pair in both orders, at three packet sizes, as `python -m benches chains --part shares` writes it."""
     out = tmp_path_factory.mktemp("chains") / "here"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shares, "SIZES", (128.0, 512.0, 1400.0))
-        patch.setattr(scaling, "TARGETS", (0.6,))
-        patch.setattr(scaling, "AMOUNTS", (0.25, 0.5, 0.75, 1.0))
-        patch.setattr(table4, "DRAWS", 2)
+        patch.setattr(shares, "PACKET_SIZES", (128.0, 512.0, 1400.0))
+        patch.setattr(scaling, "TARGET_SHARES", (0.6,))
+        patch.setattr(scaling, "ALLOCATED_SHARES", (0.25, 0.5, 0.75, 1.0))
+        patch.setattr(table4, "RUN_DRAWS", 2)
         with SimulatedServer() as server, ChainRounds(server, out) as rounds:
             rounds.measure(shares.share_loads(server.describe(), [("NAT", "LB")]), 2)
             found = shares.topologies(rounds.write())
@@ -77,11 +77,11 @@ def test_table_3_has_the_printed_averages(results: Results) -> None:
     """A row per topology and regressor; the bottom rows are the paper's, in the paper's order."""
     table = results("chains-table3")[1].table
     bottom = table[table["topology"] == "average"]
-    assert list(bottom["regressor"][: len(METHODS)]) == list(METHODS)
-    assert list(bottom["published_rmse_ms"][: len(METHODS)]) == [725, 1978, 1911, 1220, 3670, 755]
+    assert list(bottom["regressor"][: len(PUBLISHED_METHODS)]) == list(PUBLISHED_METHODS)
+    assert list(bottom["published_rmse_ms"][: len(PUBLISHED_METHODS)]) == [725, 1978, 1911, 1220, 3670, 755]
     assert list(bottom["published_times_interpolation"][:3]) == [1.0, 2.73, 2.64]
     assert set(table["topology"]) == {"NAT-LB", "LB-NAT", "NAT", "LB", "average"}
-    assert set(bottom["published_rmse_ms"][len(METHODS) :]) == {NOT_PRINTED}
+    assert set(bottom["published_rmse_ms"][len(PUBLISHED_METHODS) :]) == {NOT_PRINTED}
 
 
 def test_table_4_has_the_printed_errors(results: Results) -> None:
@@ -142,7 +142,7 @@ def test_by_default_chains_run_on_the_simulated_server(monkeypatch: pytest.Monke
         asked.append((repeats, seed))
         return recorded.share_runs(Setting(chains=folder))
 
-    monkeypatch.setattr(recorded, "_simulated", simulated)
+    monkeypatch.setattr(recorded, "_simulate", simulated)
     recorded.share_runs(Setting(seed=3))
     recorded.share_runs(Setting(scale=0.1))
     assert asked == [(5, 3), (2, 0)]

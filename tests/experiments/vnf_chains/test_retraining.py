@@ -1,7 +1,8 @@
-"""Chains over rising load, canary and random samples, and the experiments that retrain with them."""
+"""Chains at shares of cores, and how many samples retraining needs."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from experiments.vnf_chains import figure13, figure14
 from experiments.vnf_chains.methodology import loads
 from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns, load_chains, load_runs, rising_loads
 from experiments.vnf_chains.methodology.retraining import (
-    NAMES,
+    ALL_REGRESSORS,
     Retrained,
     all_others,
     canary_order,
@@ -21,10 +22,13 @@ from experiments.vnf_chains.methodology.retraining import (
     random_orders,
     upper_half,
 )
+from experiments.vnf_chains.methodology.shares import SHARES_TOGETHER, place_on_cores, share_loads, topologies
 from experiments.vnf_chains.table3 import NOT_PRINTED
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
-from profiles.chain_table import CHAINS_FILE, read_chains
+from profiles import InputError
+from profiles.chain_table import CHAINS_FILE, key_of, read_chains
+from tests.profiler.toy_server import server_description
 
 LOAD = np.arange(1.0, 21.0) * 1000
 
@@ -40,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One pair in both orders at ten loads, as it is measured."""
     out = tmp_path_factory.mktemp("chains") / "here"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loads, "PAIRS", (("NAT", "LB"),))
+        patch.setattr(loads, "NF_PAIRS", (("NAT", "LB"),))
         with SimulatedServer() as server, ChainRounds(server, out / "loads") as rounds:
             rounds.measure(rising_loads(server.describe(), 10_000.0), 2)
             rounds.write()
@@ -50,8 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def results(folder: Path) -> dict[str, Result]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figure13, "COUNTS", (3, 5))
-        patch.setattr(figure14, "COUNTS", (3, 5))
+        patch.setattr(figure13, "SAMPLE_COUNTS", (3, 5))
+        patch.setattr(figure14, "SAMPLE_COUNTS", (3, 5))
         setting = Setting(chains=folder, scale=0.1)
         return {name: find_experiment(name).run(setting) for name in ("chains-figure13", "chains-figure14")}
 
@@ -114,8 +118,8 @@ def test_a_folder_without_rising_loads_is_not_replaced_by_a_simulation(tmp_path:
 
 
 def test_by_default_loads_run_on_the_simulated_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loads, "PAIRS", (("ACL", "Match"),))
-    monkeypatch.setattr(loads, "STEP", 50_000.0)
+    monkeypatch.setattr(loads, "NF_PAIRS", (("ACL", "Match"),))
+    monkeypatch.setattr(loads, "FLOW_STEP", 50_000.0)
     found = load_runs(Setting(scale=0.1, seed=9))
     assert "all simulated" in found.testbed and len(found.chains) == 6
 
@@ -135,15 +139,17 @@ def test_what_the_figures_do_not_print_is_marked(name: str, results: dict[str, R
 def test_figure_13_improves_with_samples_of_the_chain(results: dict[str, Result]) -> None:
     """Of lines through a few runs, and not of the model before, which is wrong on one core."""
     table = results["chains-figure13"].table.set_index("regressor")
-    assert list(table.index) == list(NAMES)
+    assert list(table.index) == list(ALL_REGRESSORS)
     assert table["5_mape_pct"]["lasso-1"] < table["before_mape_pct"]["lasso-1"]
-    assert (table["published"][:-2] == figure13.PUBLISHED).all() and (table["published"][-2:] == NOT_PRINTED).all()
+    assert (table["published"][:-2] == figure13.PUBLISHED_TEXT).all() and (table["published"][-2:] == NOT_PRINTED).all()
 
 
 def test_ranks_mind_only_clear_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     """1.0 and 1.4 % are equal; 2.0 % is behind both."""
-    monkeypatch.setattr(figure13, "NAMES", ("a", "b", "c"))
-    errors = pd.Series([1.4, 1.0, 2.0], index=pd.MultiIndex.from_product([["a", "b", "c"], [figure13.COUNTS[-1]]]))
+    monkeypatch.setattr(figure13, "ALL_REGRESSORS", ("a", "b", "c"))
+    errors = pd.Series(
+        [1.4, 1.0, 2.0], index=pd.MultiIndex.from_product([["a", "b", "c"], [figure13.SAMPLE_COUNTS[-1]]])
+    )
     assert figure13.ranks(errors.to_frame("mape_pct")) == {"a": 0, "b": 0, "c": 2}
 
 
@@ -151,7 +157,7 @@ def test_ranks_mind_only_clear_differences(monkeypatch: pytest.MonkeyPatch) -> N
 def test_figure_14_has_every_regressor_before_and_after(results: dict[str, Result]) -> None:
     """Retrained chains on one core are no longer wrong by half; the chosen one keeps 10 % by runs of the lower half."""
     table = results["chains-figure14"].table
-    assert list(table["regressor"][:-1]) == list(NAMES)
+    assert list(table["regressor"][:-1]) == list(ALL_REGRESSORS)
     assert table["regressor"].iloc[-1].startswith("chosen: ")
     assert (table["before_mape_pct"] > 10).all()
     chosen = table.iloc[-1]
@@ -170,3 +176,70 @@ def test_loaded_chains_need_every_run_of_a_load(folder: Path) -> None:
     table = read_chains(folder / "loads" / CHAINS_FILE)
     short = table[~((table["flows"] == 10_000) & (table["repeat"] == 1))]
     assert {len(one.load) for one in load_chains(short)} == {9}
+
+
+def table(rows: list[tuple[str, list[float], float, float, float]]) -> pd.DataFrame:
+    """Order, shares, packet size, flows and throughput of each run; the first function drops a tenth."""
+    return pd.DataFrame(
+        {
+            "order": order,
+            "cores": json.dumps([[at] for at in range(order.count(",") + 1)]),
+            "shares": json.dumps(shares),
+            "flows": flows,
+            "packet_size": size,
+            "rate_kpps": 0.0,
+            "throughput_kpps": kpps,
+            "stage0_dropped_pct": 10.0,
+        }
+        for order, shares, size, flows, kpps in rows
+    )
+
+
+ALONE = [("A", [share], size, 1000.0, 100 * share) for share in (0.5, 1.0) for size in (64.0, 512.0, 1400.0)]
+
+
+def test_both_orders_of_each_pair_are_measured_at_every_share() -> None:
+    loads = share_loads(SimulatedServer().describe(), [("NAT", "LB")])
+    assert len(set(loads)) == len(loads) == 2 * 4 * 5 + 2 * len(SHARES_TOGETHER) * 5
+    assert {load.label for load in loads} == {"NAT", "LB", "NAT,LB", "LB,NAT"}
+    assert all(len(load.cores) == len(load.stages) for load in loads)
+    assert {key_of(load, 0)["shares"] for load in loads if len(load.stages) == 1} == {
+        "[0.25]", "[0.5]", "[0.75]", "[1.0]"
+    }  # fmt: skip
+
+
+def test_a_testbed_without_the_functions_or_a_second_core_is_refused() -> None:
+    with pytest.raises(InputError, match="--testbed: toy-server runs no NAT, LB on one core"):
+        share_loads(server_description(), [("NAT", "LB")])
+    one_core = server_description(nic={"model": "toy", "cores": 1})
+    with pytest.raises(InputError, match="has one core, pipelines need two"):
+        share_loads(one_core, [("gate", "coder")])
+
+
+def test_repeats_of_a_setting_are_one() -> None:
+    """Six settings, each twice."""
+    one = topologies(table([*ALONE, *ALONE]))["A"]
+    assert one.nfs == ("A",) and one.inputs == ("cpu", "packet_size")
+    assert len(one.settings) == 6 and len(one.kpps) == 12
+    assert one.dropped_pct == pytest.approx(10)
+
+
+def test_what_was_not_measured_at_shares_is_left_out() -> None:
+    """Chains with all of each core; chains on one core; other flows; too few settings."""
+    whole = [("B", [1.0], size, 1000.0, 50.0) for size in range(64, 74)]
+    other_flows = [("A", [1.0], size, 16000.0, 70.0) for size in (64.0, 512.0)]
+    few = [("C", [share], 64.0, 1000.0, 50.0) for share in (0.25, 0.5, 1.0)]
+    found = topologies(table([*ALONE, *whole, *other_flows, *few]))
+    assert list(found) == ["A"] and len(found["A"].settings) == 6
+
+
+def test_functions_come_before_chains() -> None:
+    """A chain has an input for each of its functions; what the first drops does not reach the second."""
+    shares = [[0.5, 1.0], [1.0, 0.5], [1.0, 1.0]]
+    chain = [("A,B", share, size, 1000.0, 40.0) for share in shares for size in (64.0, 512.0)]
+    seconds = [("B", share, size, flows, kpps) for _, share, size, flows, kpps in ALONE]
+    found = topologies(table([*chain, *ALONE, *seconds]))
+    assert list(found) == ["A", "B", "A-B"]
+    assert found["A-B"].inputs == ("A.cpu", "B.cpu", "packet_size")
+    assert np.array_equal(np.unique(found["A-B"].columns["A.cpu"]), [0.5, 1.0])
+    assert place_on_cores(found["A-B"], found).shares.tolist() == pytest.approx([1.0, 0.9])

@@ -21,8 +21,7 @@ from placer.rack.compiler.routing import Label
 from placer.rack.compiler.traffic.entries import parse
 from tests.nfs.builds import ROOT
 from tests.nfs.rack.wire import END, FLUSH, PACKET, SIDE_B, Message, Wire
-from tests.placer.rack.compiler.ebpf.kernel import require_clang, require_kernel
-from tests.placer.rack.compiler.ebpf.programs import RandomProgram, labelled
+from tests.placer.rack.compiler.ebpf.programs import RandomProgram, labelled, require_clang, require_kernel
 from tests.placer.rack.compiler.library.frames import TCP, ipv4_frame
 from tests.reference.ebpf.machine import NicMachine
 

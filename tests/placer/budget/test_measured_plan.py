@@ -20,7 +20,7 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
-from placer.testing.strategies import CORES, SOLO, TRAFFIC, arrival
+from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC, arrival
 from predictor import Models, Predictor
 from profiler.testbed import Measurement, Run, RunRefused, Testbed, TestbedError
 from profiles import CoLocation, Counters, Load, TestbedDescription, Workload
@@ -29,7 +29,7 @@ from traces.arrivals import Recipe, generate
 
 __all__ = ["placer"]
 
-A, B, C, D = (Workload(name, TRAFFIC) for name in "abcd")
+A, B, C, D = (Workload(name, TOY_TRAFFIC) for name in "abcd")
 SPREAD = 0.05
 Kept = Mapping[CoLocation, float]
 """The share of their solo throughput that the NFs of a co-location keep; 1 where it is not named."""
@@ -53,7 +53,7 @@ class Table(Testbed):
         self.requests[key] += 1
         self.seeds.append(seed)
         assert noise
-        return Run(tuple(Measurement(SOLO[one.nf] * share, Counters(*[1.0] * 7)) for one in key))
+        return Run(tuple(Measurement(SOLO_KPPS[one.nf] * share, Counters(*[1.0] * 7)) for one in key))
 
 
 class Faulty(Table):
@@ -82,7 +82,7 @@ class Predicted:
 
     def solo(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
         """As alone."""
-        return np.array([SOLO[one.nf] for one in workloads])
+        return np.array([SOLO_KPPS[one.nf] for one in workloads])
 
     def throughput(
         self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None
@@ -90,7 +90,9 @@ class Predicted:
         """Lower at a small risk."""
         factor = 1.0 if risk is None else float(np.exp(SPREAD * ndtri(risk)))
         return [
-            np.array([SOLO[n.nf] * self._kept.get(tuple(one), 1.0) * (factor if len(one) > 1 else 1.0) for n in one])
+            np.array(
+                [SOLO_KPPS[n.nf] * self._kept.get(tuple(one), 1.0) * (factor if len(one) > 1 else 1.0) for n in one]
+            )
             for one in co_locations
         ]
 
@@ -110,8 +112,8 @@ def planned(
 ) -> tuple[MeasuredPlan, Table]:
     """The plan after at most `most` runs, at the median prediction, and the card that ran them."""
     card = testbed or Table(true)
-    models = Models({"toy": cast(Predictor, Predicted(predicted))}, None, TRAFFIC, {})
-    catalogue = Catalogue((NicKind(0, "toy", 8, CORES),), (models,), (card,), risk=0.5)
+    models = Models({"toy": cast(Predictor, Predicted(predicted))}, None, TOY_TRAFFIC, {})
+    catalogue = Catalogue((NicKind(0, "toy", 8, CORES_BY_NF),), (models,), (card,), risk=0.5)
     return plan_by_measuring(arrivals, catalogue, "toy", most, seed=1, **{"online": True, **options}), card
 
 
@@ -144,8 +146,8 @@ def test_a_co_location_that_is_measured_to_fit_stays() -> None:
 def test_each_kind_of_nic_is_measured_on_its_testbed() -> None:
     """There is one NIC of the cheap kind, which keeps the pair; the other pair is measured to violate on the other."""
     cards = Table({}), Table({(A, B): 0.8})
-    models = Models({"toy": cast(Predictor, Predicted({}))}, None, TRAFFIC, {})
-    kinds = NicKind(0, "cheap", 3, CORES, 1, 1.0), NicKind(1, "dear", 3, CORES, None, 2.0)
+    models = Models({"toy": cast(Predictor, Predicted({}))}, None, TOY_TRAFFIC, {})
+    kinds = NicKind(0, "cheap", 3, CORES_BY_NF, 1, 1.0), NicKind(1, "dear", 3, CORES_BY_NF, None, 2.0)
     catalogue = Catalogue(kinds, (models, models), cards, risk=0.5)
     arrivals = [arrival(str(at), at, nf) for at, nf in enumerate("abab", start=1)]
     found = plan_by_measuring(arrivals, catalogue, "toy", 40, seed=1, online=True)
@@ -227,7 +229,7 @@ def test_measurement_and_prediction_are_weighed_by_their_precision() -> None:
 
 def test_instances_need_every_co_location_of_their_stay() -> None:
     """An NF whose neighbour comes later and leaves needs three, itself alone among them; an SLA in kpps needs two."""
-    kind = NicKind(0, "toy", 8, CORES)
+    kind = NicKind(0, "toy", 8, CORES_BY_NF)
     stays = [arrival("1", 1.0, "a"), arrival("2", 2.0, "b", departure=5.0)]
     plan = Plan("by hand", None, tuple(Placement(one, "nic-1", kind) for one in stays), 0.0)
     needs = needs_of(plan, [kind], [0])

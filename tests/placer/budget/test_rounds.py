@@ -14,8 +14,8 @@ from placer.budget.rounds import measure, open_rounds, retrain
 from placer.commands.profile import as_table
 from placer.inputs.arrivals import TraceOptions
 from predictor import load_models, train
-from predictor.training.recorded import NOISE
-from profiler.further import ROUNDS, profile_further, with_runs
+from predictor.training.recorded import ASSUMED_NOISE
+from profiler.further import FURTHER_ROUNDS, profile_further, with_runs
 from profiler.profiling import profile
 from profiles import InputError, TrafficProfile, Workload
 from profiles.profile import read_profile
@@ -55,7 +55,7 @@ def test_runs_are_spent_in_rounds_and_reported(trained: Path, tmp_path: Path) ->
         rounds.finish(profile_further(testbed, out, rounds.choose, key=key, most=15))
         assert sum(one.runs for one in rounds.rounds) <= 15
         assert all(one.runs == one.co_locations + one.repeats > 0 for one in rounds.rounds)
-        assert 1 <= len(rounds.rounds) <= ROUNDS
+        assert 1 <= len(rounds.rounds) <= FURTHER_ROUNDS
         assert [line.split(":")[0] for line in lines] == [f"round {one + 1}" for one in range(len(rounds.rounds))]
         assert any(load.traffic.flows == 3000 for loads in testbed.requests for load in loads)
         tables.append(as_table(rounds.rounds))
@@ -137,7 +137,7 @@ def test_few_repeats_that_agree_do_not_make_runs_exact(trained: Path) -> None:
     nfs = {name: replace(nf, co_locations=table if nf is light else table[:0]) for name, nf in read.nfs.items()}
     runs, noise = measure(replace(read, nfs=nfs))
     assert runs == {(Workload("light", LIGHT),): 2}
-    assert 0.8 * NOISE < noise < NOISE
+    assert 0.8 * ASSUMED_NOISE < noise < ASSUMED_NOISE
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gc
 import io
 import sys
@@ -23,8 +24,6 @@ from traces.arrivals import Recipe, generate
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
-
     status: int
     stdout: str
     stderr: str
@@ -33,8 +32,12 @@ class Ended(NamedTuple):
 Placer = Callable[..., Ended]
 
 
+def rows(text: str) -> list[dict[str, str]]:
+    """The rows of printed CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
 def run_placer(*arguments: object, stdin: str | bytes = "") -> Ended:
-    """Run `placer` with arguments and this as its standard input, in this process."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True) for _ in range(2))
     with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
         file.write(stdin if isinstance(stdin, bytes) else stdin.encode())
@@ -54,9 +57,15 @@ def run_placer(*arguments: object, stdin: str | bytes = "") -> Ended:
     return Ended(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 
+def refuse(*arguments: object, stdin: str | bytes = "") -> str:
+    """What `placer` says on stderr where it refuses arguments: with status 2, and nothing on stdout."""
+    ended = run_placer(*arguments, stdin=stdin)
+    assert (ended.status, ended.stdout) == (2, ""), ended
+    return ended.stderr
+
+
 @pytest.fixture
 def placer() -> Placer:
-    """Runs `placer` with arguments, in this process."""
     return run_placer
 
 
@@ -75,4 +84,11 @@ def trace(tmp_path: Path) -> Path:
     """Thirty arrivals of the nine NFs at default traffic."""
     path = tmp_path / "arrivals.csv"
     path.write_text("".join(generate(Recipe(count=30, seed=5))), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def arrivals(tmp_path: Path) -> Path:
+    path = tmp_path / "arrivals.csv"
+    path.write_text("id,time,nf,sla_drop\na,0,NAT,0.5\nb,1,NAT,0.5\n", encoding="utf-8")
     return path

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from placer.gpu.registry import METHODS
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SLOS, GPU = EXAMPLES / "slos.jsonl", EXAMPLES / "gpu.json"
@@ -209,31 +209,25 @@ def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes
 
 
 @pytest.mark.parametrize("more", [["--explain"], ["--certificate", "c.json"]])
-def test_what_speaks_of_a_device_is_refused_beside_predictions(
-    placer: Placer, toy_gpu: Path, hashes: Path, more: list[str]
-) -> None:
+def test_what_speaks_of_a_device_is_refused_beside_predictions(toy_gpu: Path, hashes: Path, more: list[str]) -> None:
     """Explanations and certificates count by the formulas of a device."""
-    ended = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, *more)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert f"{more[0]}: is not known of --method predicted" in ended.stderr
+    assert f"{more[0]}: is not known of --method predicted" in refuse(
+        "admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, *more
+    )
 
 
-def test_predictions_need_models(placer: Placer) -> None:
-    ended = placer("admit", SLOS, "--device", GPU, "--method", PREDICTED)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert "--models: is missing: --method predicted admits by models" in ended.stderr
+def test_predictions_need_models() -> None:
+    assert "--models: is missing: --method predicted admits by models" in refuse(
+        "admit", SLOS, "--device", GPU, "--method", PREDICTED
+    )
 
 
-def test_a_folder_without_models_of_a_gpu_is_refused(placer: Placer, tmp_path: Path) -> None:
-    ended = placer("admit", SLOS, "--models", tmp_path)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert f"{tmp_path}: is not a models directory" in ended.stderr
+def test_a_folder_without_models_of_a_gpu_is_refused(tmp_path: Path) -> None:
+    assert f"{tmp_path}: is not a models directory" in refuse("admit", SLOS, "--models", tmp_path)
 
 
-def test_a_gpu_must_be_named(placer: Placer) -> None:
-    ended = placer("admit", SLOS)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert "hint: name a GPU: --device FILE, or --models DIR" in ended.stderr
+def test_a_gpu_must_be_named() -> None:
+    assert "hint: name a GPU: --device FILE, or --models DIR" in refuse("admit", SLOS)
 
 
 def test_an_nf_that_the_gpu_lacks_is_named_with_its_line(placer: Placer, small: Path) -> None:

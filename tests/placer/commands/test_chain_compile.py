@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from placer.rack.compiler.directory import BUILT
-from tests.placer.commands.conftest import Placer
+from placer.rack.compiler.directory import BUILT_FOLDER
+from tests.placer.commands.conftest import Placer, refuse
 from tests.placer.rack.compiler.library.frames import ipv4_frame
 
 CHAINS = """
@@ -34,7 +34,6 @@ def plan(placer: Placer, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rack(placer: Placer, plan: Path, tmp_path: Path) -> Path:
-    """The compiled plan."""
     assert placer("chain", "compile", plan, "--out", tmp_path / "rack").status == 0
     return tmp_path / "rack"
 
@@ -66,24 +65,23 @@ def test_the_same_plan_gives_the_same_bytes(placer: Placer, plan: Path, rack: Pa
     assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
 
 
-def test_a_directory_of_something_else_is_not_replaced(placer: Placer, plan: Path, tmp_path: Path) -> None:
+def test_a_directory_of_something_else_is_not_replaced(plan: Path, tmp_path: Path) -> None:
     """It stays as it is."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep", encoding="utf-8")
-    status, _, stderr = placer("chain", "compile", plan, "--out", tmp_path / "mine")
-    assert status == 2
-    assert "mine: something else is there\nhint: name a new directory" in stderr
+    assert "mine: something else is there\nhint: name a new directory" in refuse(
+        "chain", "compile", plan, "--out", tmp_path / "mine"
+    )
     assert (tmp_path / "mine" / "notes.txt").read_text(encoding="utf-8") == "keep"
 
 
-def test_parameters_that_an_nf_lacks_are_all_named(placer: Placer, plan: Path, tmp_path: Path) -> None:
+def test_parameters_that_an_nf_lacks_are_all_named(plan: Path, tmp_path: Path) -> None:
     """Before anything is written."""
     document = json.loads(plan.read_text(encoding="utf-8"))
     document["chains"]["chains"][0]["nfs"][0]["parameters"] = {"rulez": 3}
     document["chains"]["chains"][0]["edges"][1][3] = "prt 53"
     plan.write_text(json.dumps(document), encoding="utf-8")
-    status, _, stderr = placer("chain", "compile", plan, "--out", tmp_path / "rack")
-    assert status == 2
+    stderr = refuse("chain", "compile", plan, "--out", tmp_path / "rack")
     assert "'prt' is no test" in stderr or "ACL has no such parameter" in stderr
     assert not (tmp_path / "rack").exists()
 
@@ -92,18 +90,18 @@ def test_an_nf_that_the_library_lacks_is_refused(placer: Placer, tmp_path: Path)
     """Racks may know more NFs than the library."""
     (tmp_path / "c.chains").write_text(CHAINS.replace("ACL(rules=0)", "ACL_1024"), encoding="utf-8")
     placer("chain", "place", tmp_path / "c.chains", "--rack", RACK, "--plan", tmp_path / "plan.json")
-    status, _, stderr = placer("chain", "compile", tmp_path / "plan.json", "--out", tmp_path / "rack")
-    assert status == 2
-    assert "c/ACL_1024: the library has no ACL_1024: it can be placed, not generated\nhint: one of ACL, " in stderr
+    assert "c/ACL_1024: the library has no ACL_1024: it can be placed, not generated\nhint: one of ACL, " in refuse(
+        "chain", "compile", tmp_path / "plan.json", "--out", tmp_path / "rack"
+    )
 
 
 @pytest.mark.parametrize("name", ["../../s", "a b;exit", "$(HOME)", "world", "\u00e9", "-s", "s" * 65])
-def test_names_that_files_cannot_have_are_refused(placer: Placer, plan: Path, tmp_path: Path, name: str) -> None:
+def test_names_that_files_cannot_have_are_refused(plan: Path, tmp_path: Path, name: str) -> None:
     """A server's name is that of a folder, and a word of the Makefile."""
     plan.write_text(plan.read_text(encoding="utf-8").replace('"s0"', json.dumps(name)), encoding="utf-8")
-    status, _, stderr = placer("chain", "compile", plan, "--out", tmp_path / "rack")
-    assert status == 2
-    assert f"plan.json: server: {name!r} cannot be the name of generated files\nhint: up to 64 letters" in stderr
+    assert f"plan.json: server: {name!r} cannot be the name of generated files\nhint: up to 64 letters" in refuse(
+        "chain", "compile", plan, "--out", tmp_path / "rack"
+    )
     assert not (tmp_path / "rack").exists()
 
 
@@ -115,12 +113,12 @@ def test_an_nf_on_several_cores_counts_once(placer: Placer, tmp_path: Path) -> N
     assert re.search(r"^s0 +1  14 cores$", stdout, re.MULTILINE)
 
 
-def test_what_is_no_plan_is_refused(placer: Placer, tmp_path: Path) -> None:
+def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
     """With a hint who writes one."""
     (tmp_path / "x.json").write_text("{}", encoding="utf-8")
-    status, _, stderr = placer("chain", "compile", tmp_path / "x.json", "--out", tmp_path / "rack")
-    assert status == 2
-    assert "hint: a plan is what `placer chain place --plan FILE` writes" in stderr
+    assert "hint: a plan is what `placer chain place --plan FILE` writes" in refuse(
+        "chain", "compile", tmp_path / "x.json", "--out", tmp_path / "rack"
+    )
 
 
 def test_what_was_not_compiled_is_not_run(placer: Placer, tmp_path: Path) -> None:
@@ -149,9 +147,9 @@ def test_what_is_no_capture_is_refused(placer: Placer, rack: Path, tmp_path: Pat
 @pytest.fixture
 def programs() -> Path:
     """Skip without the programs of a rack."""
-    if not all(os.access(BUILT / name, os.X_OK) for name in ("nf-switch", "nf-server")):
+    if not all(os.access(BUILT_FOLDER / name, os.X_OK) for name in ("nf-switch", "nf-server")):
         pytest.skip("the programs of a rack are not built: `make deps nfs` builds them")
-    return BUILT
+    return BUILT_FOLDER
 
 
 PACKETS = [
@@ -231,14 +229,13 @@ def test_a_program_that_refuses_its_input_is_named(placer: Placer, rack: Path, t
     assert not (tmp_path / "out.pcap").exists()
 
 
-def test_a_capture_of_cut_packets_is_refused(placer: Placer, rack: Path, tmp_path: Path, programs: Path) -> None:
+def test_a_capture_of_cut_packets_is_refused(rack: Path, tmp_path: Path, programs: Path) -> None:
     """As any input that cannot be used: with status 2, and each fault once."""
     capture = _capture(tmp_path / "in.pcap", PACKETS[:1])
     content = bytearray(capture.read_bytes())
     content[36:40] = struct.pack("<I", 1500)
     capture.write_bytes(content)
-    status, _, stderr = placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--quiet")
-    assert status == 2
+    stderr = refuse("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--quiet")
     assert stderr.startswith(f"{capture}: packet 1: ")
     assert stderr.endswith("hint: capture whole packets (tcpdump -s 0)\n")
 

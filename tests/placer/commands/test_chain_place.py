@@ -10,7 +10,7 @@ import pytest
 
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.files.written_twins import write_chains, write_rack
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 from tests.placer.rack.lemur import chains, rack
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -179,16 +179,13 @@ def test_an_nf_that_is_not_in_the_rack_is_named(placer: Placer, small: Path) -> 
         (("--time-limit", 0), "greater than or equal to 0.1"),
     ],
 )
-def test_what_is_no_option_is_refused(placer: Placer, more: tuple[object, ...], fault: str) -> None:
-    ended = placer("chain", "place", EDGE, "--rack", RACK, *more)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert fault in ended.stderr
+def test_what_is_no_option_is_refused(more: tuple[object, ...], fault: str) -> None:
+    assert fault in refuse("chain", "place", EDGE, "--rack", RACK, *more)
 
 
-def test_missing_files_are_refused(placer: Placer, tmp_path: Path) -> None:
-    ended = placer("chain", "place", tmp_path / "a", "--rack", tmp_path / "b")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert ended.stderr.count("No such file or directory") == 2
+def test_missing_files_are_refused(tmp_path: Path) -> None:
+    printed = refuse("chain", "place", tmp_path / "a", "--rack", tmp_path / "b")
+    assert printed.count("No such file or directory") == 2
 
 
 def test_what_takes_long_is_announced(placer: Placer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,3 +214,27 @@ def test_a_chain_of_a_hundred_nfs_is_placed(placer: Placer, small: Path) -> None
     status, stdout, _ = placer("chain", "place", small / "long.chains", "--rack", rack)
     assert status == 0
     assert "Optimal, proven" in stdout
+
+
+PLACE_QUIETLY = ["chain", "place", EXAMPLES / "edge.chains", "--rack", EXAMPLES / "rack.toml", "--quiet"]
+
+
+def test_a_report_is_written_beside_the_table(placer: Placer, tmp_path: Path) -> None:
+    """It needs no network, and names the command that makes it again."""
+    file = tmp_path / "rack.html"
+    status, stdout, stderr = placer(*PLACE_QUIETLY, "--report", file)
+    assert (status, stderr) == (0, "") and "Optimal, proven" in stdout
+    html = file.read_text(encoding="utf-8")
+    assert "<title>Chains on a rack: edge.chains</title>" in html
+    assert "placer chain place " in html and "--report FILE.html" in html
+
+
+def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    """A folder is no file."""
+    assert "--report" in refuse(*PLACE_QUIETLY, "--report", tmp_path)
+
+
+def test_report_and_plan_cannot_be_one_file(tmp_path: Path) -> None:
+    file = tmp_path / "both"
+    stderr = refuse(*PLACE_QUIETLY, "--report", file, "--plan", file)
+    assert "is the file of --plan, too" in stderr and not file.exists()

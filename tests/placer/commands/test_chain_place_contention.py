@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from placer.inputs import models
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 from tests.placer.rack.contention.fake_models import SIX, fake_models
 
 RACK = """crossing_us = 5
@@ -140,24 +140,32 @@ def test_what_is_infeasible_by_cycles_is_explained_as_ever(placer: Placer, folde
     assert answer["relaxations"] and answer["contention"]["rounds"] == 0
 
 
-def test_an_nf_that_the_models_do_not_know_is_refused(placer: Placer, folder: Path) -> None:
-    (folder / "rack.toml").write_text(RACK.replace(', testbed_nf = "NAT"', ""), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        (
+            ', testbed_nf = "NAT"',
+            "",
+            "edge.chains:4: column 10: NF Filter is not in the models\nhint: testbed_nf = ...",
+        ),
+        (
+            "simulated:server",
+            "exec:lab",
+            "testbed.spec: there are no recorded models of 'exec:lab'\nhint: name a folder",
+        ),
+    ],
+)
+def test_what_has_no_models_is_refused(placer: Placer, folder: Path, old: str, new: str, fault: str) -> None:
+    (folder / "rack.toml").write_text(RACK.replace(old, new), encoding="utf-8")
     status, stdout, stderr = place(placer, folder)
-    assert (status, stdout) == (2, "")
-    assert "edge.chains:4: column 10: NF Filter is not in the models\nhint: testbed_nf = ..." in stderr
+    assert (status, stdout) == (2, "") and fault in stderr
 
 
-def test_a_testbed_without_recorded_models_is_refused(placer: Placer, folder: Path) -> None:
-    (folder / "rack.toml").write_text(RACK.replace("simulated:server", "exec:lab"), encoding="utf-8")
-    status, stdout, stderr = place(placer, folder)
-    assert (status, stdout) == (2, "")
-    assert "rack.toml: testbed.spec: there are no recorded models of 'exec:lab'\nhint: name a folder" in stderr
-
-
-def test_missing_models_are_refused(placer: Placer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_models_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    ended = placer("chain", "place", folder / "edge.chains", "--rack", folder / "rack.toml", "--models", folder / "x")
-    assert ended.status == 2 and "x" in ended.stderr
+    assert "x" in refuse(
+        "chain", "place", folder / "edge.chains", "--rack", folder / "rack.toml", "--models", folder / "x"
+    )
 
 
 @pytest.mark.parametrize("risk", [0, 0.6])

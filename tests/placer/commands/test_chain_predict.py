@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse, rows
 
 MOST = {"nx": 100.0, "sc": 40.0, "sq": 60.0}
 """Throughput of each NF with all of a CPU, with packets of 64 bytes."""
@@ -53,11 +51,6 @@ def options(lab: Path, *more: object) -> list[object]:
     profiles = [one for nf in MOST for one in ("--profile", f"{nf}={lab / nf}.csv")]
     fixed = ["--order", "nx,sc,sq", "--y", "kpps", "--at", lab / "Q.csv", "--regressor", "smooth"]
     return ["chain", "predict", *profiles, *fixed, *more]
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    """The rows of printed CSV."""
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 def test_the_weakest_link_is_predicted_from_profiles(placer: Placer, lab: Path) -> None:
@@ -216,17 +209,14 @@ def test_regressors_are_compared(placer: Placer, lab: Path) -> None:
         (("--at", "nowhere.csv"), "nowhere.csv: No such file or directory"),
     ],
 )
-def test_options_that_cannot_be_followed_are_refused(
-    placer: Placer, lab: Path, more: tuple[str, ...], fault: str
-) -> None:
-    ended = placer(*options(lab, *more))
-    assert (ended.status, ended.stdout) == (2, "")
-    assert fault in ended.stderr
+def test_options_that_cannot_be_followed_are_refused(lab: Path, more: tuple[str, ...], fault: str) -> None:
+    assert fault in refuse(*options(lab, *more))
 
 
-def test_nothing_to_predict_is_refused(placer: Placer, lab: Path) -> None:
-    ended = placer("chain", "predict", "--profile", f"nx={lab}/nx.csv", "--y", "kpps")
-    assert ended.status == 2 and "--at: is missing\nhint: --at FILE.csv lists what to predict" in ended.stderr
+def test_nothing_to_predict_is_refused(lab: Path) -> None:
+    assert "--at: is missing\nhint: --at FILE.csv lists what to predict" in refuse(
+        "chain", "predict", "--profile", f"nx={lab}/nx.csv", "--y", "kpps"
+    )
 
 
 def test_bad_files_are_refused_whole_with_every_fault(placer: Placer, lab: Path) -> None:
@@ -253,12 +243,11 @@ def test_bad_files_are_refused_whole_with_every_fault(placer: Placer, lab: Path)
     ("header", "missing"),
     [("nx.cpu,sc.cpu,packet_size", "sq.cpu"), ("nx.cpu,sc.cpu,sq.cpu", "nx.packet_size"), ("x,y,z", "nx.cpu")],
 )
-def test_columns_that_are_inputs_must_be_there(placer: Placer, lab: Path, header: str, missing: str) -> None:
+def test_columns_that_are_inputs_must_be_there(lab: Path, header: str, missing: str) -> None:
     """A configuration that other NFs have, and a workload on which the measure depends."""
     (lab / "Q.csv").write_text(f"{header}\n" + ",".join(["0.5"] * (header.count(",") + 1)) + "\n")
-    ended = placer(*options(lab))
-    assert ended.status == 2
-    assert f"Q.csv:1: {missing}: column is missing" in ended.stderr and "hint: " in ended.stderr
+    printed = refuse(*options(lab))
+    assert f"Q.csv:1: {missing}: column is missing" in printed and "hint: " in printed
 
 
 def test_an_input_can_be_ignored(placer: Placer, lab: Path) -> None:
@@ -266,6 +255,5 @@ def test_an_input_can_be_ignored(placer: Placer, lab: Path) -> None:
     assert placer(*options(lab, "--ignore", "packet_size")).status == 0
 
 
-def test_standard_input_is_one_file(placer: Placer, lab: Path) -> None:
-    ended = placer(*options(lab, "--at", "-", "--measured", "-"))
-    assert ended.status == 2 and "<stdin>: is named for several files" in ended.stderr
+def test_standard_input_is_one_file(lab: Path) -> None:
+    assert "<stdin>: is named for several files" in refuse(*options(lab, "--at", "-", "--measured", "-"))

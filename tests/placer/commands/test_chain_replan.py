@@ -1,4 +1,7 @@
-"""`placer chain replan`: the plan, which NFs move, and what is refused."""
+"""`placer chain replan`: the plan, which NFs move, and what is refused.
+
+`placer chain explain`: verdicts on other layouts, what-if placements, and what is refused.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 EDGE, RACK = EXAMPLES / "edge.chains", EXAMPLES / "rack.toml"
@@ -87,7 +90,7 @@ def test_infeasible_chains_are_explained(placer: Placer, plan: Path, faster: Pat
     assert "chain3: t_min at most" in stdout
 
 
-def test_faults_of_all_files_are_named_at_once(placer: Placer, plan: Path, tmp_path: Path) -> None:
+def test_faults_of_all_files_are_named_at_once(plan: Path, tmp_path: Path) -> None:
     """A plan is checked as any input, and faults name what is wrong."""
     document = json.loads(plan.read_text(encoding="utf-8"))
     placement = document["answer"]["chains"][0]["placement"]
@@ -96,12 +99,11 @@ def test_faults_of_all_files_are_named_at_once(placer: Placer, plan: Path, tmp_p
     document["answer"]["chains"][1]["name"] = "chain9"
     plan.write_text(json.dumps(document), encoding="utf-8")
     (tmp_path / "a.chains").write_text("chain a\n", encoding="utf-8")
-    ended = placer("chain", "replan", plan, tmp_path / "a.chains")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert "answer.chains.0.placement: the NFs are not those of the chain: Encrypt" in ended.stderr
-    assert "answer.chains.0.placement.ACL: there is no device 's9'" in ended.stderr
-    assert "answer.chains.1.name: there is no chain 'chain9'" in ended.stderr
-    assert "a.chains:1" in ended.stderr
+    printed = refuse("chain", "replan", plan, tmp_path / "a.chains")
+    assert "answer.chains.0.placement: the NFs are not those of the chain: Encrypt" in printed
+    assert "answer.chains.0.placement.ACL: there is no device 's9'" in printed
+    assert "answer.chains.1.name: there is no chain 'chain9'" in printed
+    assert "a.chains:1" in printed
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,71 @@ def test_faults_of_all_files_are_named_at_once(placer: Placer, plan: Path, tmp_p
         ("[]", "hint: a plan is what `placer chain place --plan FILE` writes"),
     ],
 )
-def test_what_is_no_plan_is_refused(placer: Placer, plan: Path, content: str, fault: str) -> None:
+def test_what_is_no_plan_is_refused(plan: Path, content: str, fault: str) -> None:
     plan.write_text(content, encoding="utf-8")
-    ended = placer("chain", "replan", plan, EDGE)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert fault in ended.stderr
+    assert fault in refuse("chain", "replan", plan, EDGE)
+
+
+def explain(placer: Placer, *more: object) -> tuple[int, str, str]:
+    return placer("chain", "explain", EDGE, "--rack", RACK, *more)
+
+
+def test_the_table_says_what_other_layouts_cost(placer: Placer) -> None:
+    """Chain 3 has three other layouts; the one nearest in rate costs 9.7 Mbps."""
+    status, stdout, stderr = explain(placer, "--chain", "chain3", "--quiet")
+    assert (status, stderr) == (0, "")
+    assert (
+        stdout
+        == """\
+The plan gives 24,663.2 Mbps beyond the least rates; proven.
+
+chain3, 596.6 Mbps: Dedup ACL Limiter on s0; LB IPv4Fwd on switch
+devices    instead                  verdict
+s0 switch  LB on s0                 costs 9.7 Mbps: chain3 -9.7
+s0 switch  ACL on switch            costs 2,218.0 Mbps: chain2 -2,236.1, chain3 +18.1
+s0 switch  ACL on switch, LB on s0  costs 2,218.0 Mbps: chain2 -2,236.1, chain3 +18.1
+"""
+    )
+
+
+def test_layouts_that_are_not_shown_are_counted(placer: Placer) -> None:
+    stdout = explain(placer, "--chain", "chain1", "--layouts", 2)[1]
+    assert stdout.endswith("Not shown, on s0 switch: 13 possible\n")
+
+
+def test_a_placement_is_answered(placer: Placer) -> None:
+    """As JSON: the best plan with ACL on the switch; LB may be anywhere."""
+    answer = json.loads(explain(placer, "--chain", "chain3", "--placement", "ACL=switch", "--format", "json")[1])
+    (layout,) = answer["chains"][0]["layouts"]
+    assert layout["placement"]["ACL"] == "switch"
+    assert (layout["cause"], layout["proven"]) == ("costs", True)
+    assert layout["cost_mbps"] == pytest.approx(2218.0, abs=0.1)
+    assert layout["marginal_mbps"] == pytest.approx(answer["marginal_mbps"] - layout["cost_mbps"])
+    assert "as in the plan" in explain(placer, "--chain", "chain3", "--placement", "ACL=s0")[1]
+
+
+def test_without_a_plan_the_answer_is_that_of_place(placer: Placer, tmp_path: Path) -> None:
+    text = EDGE.read_text(encoding="utf-8").replace("307.35 Mbps", "30 Gbps")
+    (tmp_path / "edge.chains").write_text(text, encoding="utf-8")
+    ended = placer("chain", "explain", tmp_path / "edge.chains", "--rack", RACK)
+    assert ended.status == 0 and ended.stdout.startswith("Infeasible, proven")
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        (("--chain", "chan1"), "--chain: there is no chain 'chan1'\nhint: did you mean chain1?"),
+        (("--placement", "ACL=s0"), "--placement: needs a chain\nhint: --chain chain1"),
+        (("--chain", "chain3", "--placement", "ACL"), "'ACL' is not of the form NF=DEVICE"),
+        (("--chain", "chain3", "--placement", "ALC=s0"), "chain3 has no NF 'ALC'\nhint: did you mean ACL?"),
+        (("--chain", "chain3", "--placement", "ACL=s1"), "there is no device 's1'"),
+        (("--chain", "chain3", "--placement", "Dedup=switch"), "Dedup does not run on switch"),
+        (("--chain", "chain3", "--placement", "ACL=s0 ACL=switch"), "'ACL' is given twice"),
+        (("--chain", "chain3", "--placement", " "), "names no NF"),
+        (("--format", "csv"), "--format: 'csv' is not understood"),
+    ],
+)
+def test_what_is_no_option_is_refused(placer: Placer, more: tuple[object, ...], fault: str) -> None:
+    status, stdout, stderr = explain(placer, *more)
+    assert (status, stdout) == (2, "")
+    assert fault in stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
@@ -68,9 +68,5 @@ def test_a_target_out_of_reach_is_answered(placer: Placer, command: list[object]
         (("--target", 9, "--workload", "packet_size=64", "--resource", "ram"), "has no column ram"),
     ],
 )
-def test_what_cannot_be_scaled_is_refused(
-    placer: Placer, command: list[object], more: tuple[object, ...], fault: str
-) -> None:
-    ended = placer(*command, *more)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert fault in ended.stderr
+def test_what_cannot_be_scaled_is_refused(command: list[object], more: tuple[object, ...], fault: str) -> None:
+    assert fault in refuse(*command, *more)

@@ -11,7 +11,7 @@ import pytest
 from placer.rack.files.rack_file import rack_of_toml
 from placer.rack.rack import MatchKind, StageMemory, SwitchTable
 from profiles import InputError
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 
 RACK = """[switch]
 stages = 12
@@ -96,14 +96,15 @@ def test_a_certificate_of_tables_is_refused(placer: Placer, tmp_path: Path) -> N
     assert stderr == "--certificate: holds no proof of --stages tables\nhint: --stages blocks\n"
 
 
-def test_a_rack_file_starts_no_program(placer: Placer, tmp_path: Path) -> None:
+def test_a_rack_file_starts_no_program(tmp_path: Path) -> None:
     """Nor does it choose what decides."""
     (tmp_path / "edge.chains").write_text("slo c: 10 Mbps to 100 Gbps\nchain c: NAT\n", encoding="utf-8")
     for key in ('stages = "exec:touch x"', 'stage_oracle = "exec:touch x"'):
         text = RACK.replace("stages = 12", key)
         (tmp_path / "rack.toml").write_text(text, encoding="utf-8")
-        ended = placer("chain", "place", tmp_path / "edge.chains", "--rack", tmp_path / "rack.toml")
-        assert ended.status == 2 and "rack.toml:2: switch." in ended.stderr
+        assert "rack.toml:2: switch." in refuse(
+            "chain", "place", tmp_path / "edge.chains", "--rack", tmp_path / "rack.toml"
+        )
     assert not (tmp_path / "x").exists()
 
 

@@ -16,7 +16,6 @@ from placer.studies import RunTask
 
 
 def placer(*arguments: object) -> str:
-    """The stdout of a command that succeeds."""
     ended = CliRunner().invoke(app, [*map(str, arguments)])
     assert ended.exit_code == 0, ended.output
     return ended.stdout
@@ -89,10 +88,7 @@ def test_a_missed_budget_is_followed_by_smaller_ones(
 
 @pytest.mark.parametrize(
     ("arguments", "fault"),
-    [
-        (["--budget", "0"], "--budget: 0 is not above 0 and at most 100"),
-        (["--budget", "2"], "risky.toml has risks"),
-    ],
+    [(["--budget", "0"], "--budget: 0 is not above 0 and at most 100"), (["--budget", "2"], "risky.toml has risks")],
 )
 def test_a_bad_budget_is_refused(risky: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
     """A study with risks has no budget."""

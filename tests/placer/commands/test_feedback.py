@@ -12,7 +12,7 @@ from placer.fleet.state.store import reading
 from placer.testing.strategies import catalogue
 from predictor import train
 from profiles.profile import read_profile
-from tests.placer.commands.conftest import Placer, run_placer
+from tests.placer.commands.conftest import Placer, refuse, run_placer
 from tests.postgres import Cluster
 
 REPO = Path(__file__).parents[3]
@@ -73,11 +73,11 @@ def test_an_exported_profile_trains(placer: Placer, state: Path, tmp_path: Path)
 @pytest.fixture
 def database(state: Path, postgres: Cluster) -> str:
     """The address of a database that has learnt the same."""
-    from placer.fleet.state.postgres.connection import opened, run
+    from placer.fleet.state.postgres.connection import open_connection, run
     from placer.fleet.state.postgres.schema import make_state
 
     address = postgres.database()
-    with opened(address) as connection, reading(state) as file:
+    with open_connection(address) as connection, reading(state) as file:
         make_state(connection, address, catalogue((None, 1.0)).kinds)
         for table, columns in (("readings", READING_COLUMNS), ("learnt", "name, value")):
             marks = ", ".join("%s" for _ in columns.split(","))
@@ -108,13 +108,11 @@ def test_models_in_a_database_are_frozen(placer: Placer, database: str) -> None:
         assert shown["frozen"] is frozen
 
 
-def test_a_database_without_a_state_is_refused(placer: Placer, postgres: Cluster) -> None:
+def test_a_database_without_a_state_is_refused(postgres: Cluster) -> None:
     """And none is made there."""
     address = postgres.database()
     for _ in range(2):
-        ended = placer("feedback", "--state", address)
-        assert ended.status == 2
-        assert "lacks the tables of a state" in ended.stderr
+        assert "lacks the tables of a state" in refuse("feedback", "--state", address)
 
 
 def test_models_are_frozen_and_released(placer: Placer, state: Path) -> None:
@@ -133,20 +131,14 @@ def test_models_are_frozen_and_released(placer: Placer, state: Path) -> None:
         (("--format", "xml"), "--format"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    placer: Placer, state: Path, arguments: tuple[object, ...], message: str
-) -> None:
+def test_what_makes_no_sense_is_refused(state: Path, arguments: tuple[object, ...], message: str) -> None:
     """With what would."""
-    ended = placer("feedback", "--state", state, *arguments)
-    assert ended.status == 2
-    assert message in ended.stderr
+    assert message in refuse("feedback", "--state", state, *arguments)
 
 
-def test_a_state_that_is_missing_is_refused(placer: Placer, tmp_path: Path) -> None:
+def test_a_state_that_is_missing_is_refused(tmp_path: Path) -> None:
     """And none is made."""
-    ended = placer("feedback", "--state", tmp_path / "none.db")
-    assert ended.status == 2
-    assert "does not exist" in ended.stderr
+    assert "does not exist" in refuse("feedback", "--state", tmp_path / "none.db")
     assert not (tmp_path / "none.db").exists()
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,15 +10,10 @@ from pathlib import Path
 import pytest
 
 from predictor.fitting.model_file import models_of, models_text
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse, rows
 from tests.placer.commands.test_loading import CHARTS, loaded_by
 from tests.predictor.fitting.code.p4_interpreter import parsed
 from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS, PER_SETTING, made_up
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    """The rows of printed CSV."""
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 @pytest.fixture
@@ -42,7 +35,6 @@ def sizes(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A model of four segments."""
     path = tmp_path / "model.json"
     path.write_text(models_text([FOUR_SEGMENTS]), encoding="utf-8")
     return path
@@ -207,12 +199,10 @@ def test_code_of_a_table_of_fits_is_a_function_per_setting(placer: Placer, tmp_p
         (("--at", "absent.csv"), "absent.csv: No such file or directory"),
     ],
 )
-def test_bad_options_are_refused(placer: Placer, line: Path, options: Sequence[str], message: str) -> None:
+def test_bad_options_are_refused(line: Path, options: Sequence[str], message: str) -> None:
     """With exit status 2 and nothing on stdout."""
     named = {"LINE": line, "FOLDER": line.parent}
-    ended = placer("fit", line, *(named.get(one, one) for one in options))
-    assert (ended.status, ended.stdout) == (2, "")
-    assert message in ended.stderr
+    assert message in refuse("fit", line, *(named.get(one, one) for one in options))
 
 
 @pytest.mark.parametrize(
@@ -231,34 +221,30 @@ def test_bad_options_are_refused(placer: Placer, line: Path, options: Sequence[s
         ("{", ":1: column 2: is not JSON"),
     ],
 )
-def test_bad_files_are_refused(placer: Placer, line: Path, text: str, message: str) -> None:
+def test_bad_files_are_refused(line: Path, text: str, message: str) -> None:
     """With exit status 2, nothing on stdout and nothing written."""
     line.write_text(text)
-    ended = placer("fit", line, "--out", line.parent / "out.json")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert f"{line}{message}" in ended.stderr or f"{line}: {message}" in ended.stderr
+    printed = refuse("fit", line, "--out", line.parent / "out.json")
+    assert f"{line}{message}" in printed or f"{line}: {message}" in printed
     assert not (line.parent / "out.json").exists()
 
 
-def test_bad_points_are_refused_before_anything_is_written(placer: Placer, line: Path, tmp_path: Path) -> None:
+def test_bad_points_are_refused_before_anything_is_written(line: Path, tmp_path: Path) -> None:
     asked = tmp_path / "p.csv"
     asked.write_text("load\n1\nmany\n")
-    ended = placer("fit", line, "--at", asked, "--out", tmp_path / "out.json")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert f"{asked}:3: load: 'many' is not a number" in ended.stderr
+    assert f"{asked}:3: load: 'many' is not a number" in refuse(
+        "fit", line, "--at", asked, "--out", tmp_path / "out.json"
+    )
     assert not (tmp_path / "out.json").exists()
 
 
 @pytest.mark.parametrize(("option", "value"), [("--x", "entries"), ("--y", "cycles"), ("--select", "bic")])
-def test_options_of_measurements_are_refused_for_a_model(placer: Placer, model: Path, option: str, value: str) -> None:
-    ended = placer("fit", model, option, value)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert f"{option}: is for measurements; this is a fitted model" in ended.stderr
+def test_options_of_measurements_are_refused_for_a_model(model: Path, option: str, value: str) -> None:
+    assert f"{option}: is for measurements; this is a fitted model" in refuse("fit", model, option, value)
 
 
-def test_standard_input_is_read_once(placer: Placer) -> None:
-    ended = placer("fit", "-", "--at", "-")
-    assert ended.status == 2 and "--at: standard input is already the data" in ended.stderr
+def test_standard_input_is_read_once() -> None:
+    assert "--at: standard input is already the data" in refuse("fit", "-", "--at", "-")
 
 
 def test_folders_and_absent_files_are_refused(placer: Placer, tmp_path: Path) -> None:

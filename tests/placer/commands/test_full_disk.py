@@ -1,4 +1,7 @@
-"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written."""
+"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written.
+
+Outputs that cannot be written are refused before the work for them is done.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,10 @@ import pytest
 
 from experiments import Experiment, Paper, Result
 from placer.cli import main
+from placer.commands.options import refuse_unwritable, refuse_unwritable_folder
 from placer.report.files import write_files
-
-
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """Two arrivals."""
-    path = tmp_path / "arrivals.csv"
-    path.write_text("id,time,nf,sla_drop\na,0,NAT,0.5\nb,1,NAT,0.5\n", encoding="utf-8")
-    return path
+from profiles import InputError
+from tests.placer.commands.conftest import refuse
 
 
 def no_space() -> OSError:
@@ -58,16 +56,15 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *
 
 
 def files(folder: Path) -> list[Path]:
-    """All files below a folder."""
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def test_compare_on_a_full_disk(
-    trace: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arrivals: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No part of the results is left."""
     study = tmp_path / "study.toml"
-    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{trace}"\n', encoding="utf-8")
+    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{arrivals}"\n', encoding="utf-8")
     line = fails(monkeypatch, capsys, "compare", study, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
     assert "no space left" in line.lower()
     assert files(tmp_path / "out") == []
@@ -75,16 +72,16 @@ def test_compare_on_a_full_disk(
 
 @pytest.mark.long
 def test_run_on_a_full_disk(
-    trace: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arrivals: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Neither the plan nor the page is left."""
     out = tmp_path / "out"
-    fails(monkeypatch, capsys, "run", trace, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
+    fails(monkeypatch, capsys, "run", arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
     assert files(out) == []
 
 
 def test_a_page_that_fails_leaves_no_plan(
-    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arrivals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Files are written when all of them are ready."""
 
@@ -93,7 +90,7 @@ def test_a_page_that_fails_leaves_no_plan(
 
     monkeypatch.setattr("placer.report.html.page_of_run", page_of_run)
     out = tmp_path / "out"
-    fails(monkeypatch, capsys, "run", trace, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
+    fails(monkeypatch, capsys, "run", arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
     assert files(out) == []
 
 
@@ -121,3 +118,53 @@ def test_if_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
         write_files({second / "inside" / "x": b"new", first: b"new"})
     assert first.read_text(encoding="utf-8") == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["first.txt", "second"]
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "sweeps"
+NO_FILES = Path("/proc")
+"""A folder that takes no file, not even of root."""
+
+needs_proc = pytest.mark.skipif(not (NO_FILES / "self").exists(), reason="no /proc here")
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", "absent.csv", "--out"),
+        ("fit", "absent.csv", "--report"),
+        ("fit", "absent.csv", "--plots"),
+        ("diagnose", "FlowMonitor", "--plots"),
+        ("train", "absent", "--out"),
+        ("sweep", str(EXAMPLES / "mtbr.toml"), "--out"),
+        ("profile", "--testbed", "simulated", "--out"),
+    ],
+    ids=lambda command: f"{command[0]} {command[-1]}",
+)
+def test_it_is_refused_by_the_name_that_was_given(command: tuple[str, ...]) -> None:
+    """Before inputs are read, and with a hint."""
+    printed = refuse(*command, NO_FILES / "x")
+    assert printed.startswith(f"{command[-1]}: {NO_FILES / 'x'} cannot be written\nhint: name a f")
+
+
+@pytest.mark.parametrize("command", [("train", "absent"), ("fit", "absent.csv")], ids=" ".join)
+def test_a_file_is_no_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """It stays as it is."""
+    file = tmp_path / "notes"
+    file.write_text("mine")
+    assert f"{file} is a file\nhint: name a folder" in refuse(
+        *command, "--out" if command[0] == "train" else "--plots", file
+    )
+    assert file.read_text() == "mine"
+
+
+def test_what_can_be_written_is_not_refused_and_not_touched(tmp_path: Path) -> None:
+    """A new file in a new folder, an old file, a device, a pipe; looking leaves nothing behind."""
+    (tmp_path / "old").write_text("old")
+    for path in (tmp_path / "a" / "b" / "new", tmp_path / "old", Path("/dev/null"), None):
+        refuse_unwritable("--out", path)
+    for path in (tmp_path / "a" / "b", tmp_path, None):
+        refuse_unwritable_folder("--plots", path)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    with pytest.raises(InputError, match="cannot be written"):
+        refuse_unwritable("--out", tmp_path)

@@ -14,7 +14,7 @@ from predictor.gpu.models import GpuModels, load_gpu_models
 from predictor.gpu.prediction import Overload
 from profiler.gpu.together import workload
 from profiles import InputError, TrafficProfile
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 from tests.profiler.gpu.toy_gpu import ToyGpu, ToyTimes, toy_description
 
 TOY = f"exec:{sys.executable} -m tests.profiler.gpu.toy_program"
@@ -115,11 +115,10 @@ def test_an_overloaded_server_is_an_answer_and_no_latency(placer: Placer, saved:
     ],
 )
 def test_what_cannot_be_predicted_is_refused(
-    placer: Placer, saved: Path, tmp_path: Path, workload: dict[str, object], fault: str
+    saved: Path, tmp_path: Path, workload: dict[str, object], fault: str
 ) -> None:
     scenario = _scenarios(tmp_path / "s.jsonl", [workload])
-    status, out, err = placer("predict", "--models", saved, "--scenarios", scenario)
-    assert (status, out) == (2, "") and fault in err
+    assert fault in refuse("predict", "--models", saved, "--scenarios", scenario)
 
 
 @pytest.mark.long
@@ -132,11 +131,10 @@ def test_options_of_nics_are_refused(placer: Placer, profile: Path, saved: Path,
     assert status == 2 and "--contention: is not for models of a GPU server" in err
 
 
-def test_an_arrival_on_a_gpu_needs_its_rate(placer: Placer, saved: Path, tmp_path: Path) -> None:
+def test_an_arrival_on_a_gpu_needs_its_rate(saved: Path, tmp_path: Path) -> None:
     trace = tmp_path / "a.csv"
     trace.write_text("id,time,nf,sla_drop\na,0,hash,0.1\n", encoding="utf-8")
-    status, _, err = placer("run", trace, "--models", saved)
-    assert status == 2 and "rate_kpps: is missing, and 'hash' runs on GPUs only" in err
+    assert "rate_kpps: is missing, and 'hash' runs on GPUs only" in refuse("run", trace, "--models", saved)
 
 
 def test_damaged_models_are_refused(saved: Path, tmp_path: Path) -> None:

@@ -40,19 +40,11 @@ def loaded_by(*commands: Sequence[object]) -> list[set[str]]:
     return [set(line.split()) for line in done.stdout.splitlines()]
 
 
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """Two arrivals."""
-    path = tmp_path / "arrivals.csv"
-    path.write_text("id,time,nf,sla_drop\na,0,NAT,0.5\nb,1,NAT,0.5\n", encoding="utf-8")
-    return path
-
-
 @pytest.mark.long
-def test_explain_and_run_load_no_tables_and_no_charts(trace: Path) -> None:
+def test_explain_and_run_load_no_tables_and_no_charts(arrivals: Path) -> None:
     """Explain seeks no optimum either, and help loads no heavy library; one process runs them one after the other."""
     open_models(None, print)  # now, as training them loads more
-    help_, explain, run = loaded_by(["--help"], ["explain", trace, "a"], ["run", trace])
+    help_, explain, run = loaded_by(["--help"], ["explain", arrivals, "a"], ["run", arrivals])
     assert help_.isdisjoint(HEAVY)
     assert explain.isdisjoint(("ortools", "pandas", "sklearn", "sympy", *CHARTS))
     assert run.isdisjoint(("pandas", "sklearn", "sympy", *CHARTS))
@@ -60,7 +52,7 @@ def test_explain_and_run_load_no_tables_and_no_charts(trace: Path) -> None:
 
 
 @pytest.mark.long
-def test_commands_load_only_what_they_use(trace: Path, tmp_path: Path) -> None:
+def test_commands_load_only_what_they_use(arrivals: Path, tmp_path: Path) -> None:
     """Predictions and a fleet load no solver and nothing of training; no command loads charts.
 
     One process runs them in an order in which each may load more than those before it.
@@ -68,14 +60,14 @@ def test_commands_load_only_what_they_use(trace: Path, tmp_path: Path) -> None:
     open_models(None, print)
     scenarios, study = tmp_path / "one.jsonl", tmp_path / "study.toml"
     scenarios.write_text('{"workloads": [{"name": "NAT"}]}\n', encoding="utf-8")
-    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{trace}"\n', encoding="utf-8")
+    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{arrivals}"\n', encoding="utf-8")
     small = ("--growth", "1", "--draws", "1", "--strategy", "greedy")
     predict, online, *others = loaded_by(
         ["predict", "--scenarios", scenarios],
         ["online", "--quiet", "--risk", 0.3],
         ["diagnose", "NAT", "--along", "flows", "--steps", 2],
         ["compare", study, "--jobs", 1, "--out", tmp_path / "compared"],
-        ["size", trace, *small, "--jobs", "1", "--out", tmp_path / "sized"],
+        ["size", arrivals, *small, "--jobs", "1", "--out", tmp_path / "sized"],
     )
     for loaded in (predict, online):
         assert loaded.isdisjoint(FOR_TRAINING)

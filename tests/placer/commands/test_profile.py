@@ -1,9 +1,13 @@
-"""`placer profile`, as a process: what signals end, and where the profile goes."""
+"""`placer profile`, as a process: what signals end, and where the profile goes.
+
+`placer profile --chain` and `--chains`. `placer profile --latency`. `placer train` on a profile with latency.csv.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +19,10 @@ import pytest
 
 from profiler.journal.status import read_status
 from profiler.profiling import journal_of
-from tests.placer.commands.conftest import Placer
+from profiles.chain_table import read_chains
+from profiles.profile import read_profile
+from tests.placer.commands.conftest import Placer, refuse
+from tests.profiler.foreign import FOREIGN
 from tests.profiler.toy_testbed import description
 
 PLACER = [sys.executable, "-c", "from placer.cli import main; main()", "profile"]
@@ -91,8 +98,8 @@ def test_a_profile_goes_into_the_current_folder(
     assert (tmp_path / "here.journal.sqlite").is_file()
     monkeypatch.chdir(tmp_path / "here" / "FlowStats")
     assert "left: nothing" in placer("profile", "--out", "..", "--status").stdout
-    status, _, err = placer("profile", "--out", "/", "--status")
-    assert status == 2 and err.startswith("--out: / cannot hold a profile")
+    err = refuse("profile", "--out", "/", "--status")
+    assert err.startswith("--out: / cannot hold a profile")
 
 
 def _ended(process: int) -> bool:
@@ -105,3 +112,126 @@ def _ended(process: int) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+SERVER = ("profile", "--testbed", "simulated:server")
+
+
+def test_chains_are_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> None:
+    """The placement that the user names, with its NFs alone; results in files, progress on stderr."""
+    arguments = ("--out", tmp_path / "p", "--chain", "Tunnel|Tunnel", "--repeats", 1)
+    status, out, err = placer(*SERVER, *arguments)
+    assert (status, out) == (0, "")
+    assert err.endswith(f"chains written: {tmp_path / 'p'}\n")
+    table = read_chains(tmp_path / "p" / "chains.csv")
+    assert list(dict.fromkeys(zip(table.order, table.cores, strict=True))) == [
+        ("Tunnel", "[[0]]"),
+        ("Tunnel,Tunnel", "[[0], [1]]"),
+    ]
+    cycles = json.loads((tmp_path / "p" / "cycles.json").read_text())
+    assert cycles["simulated"] is True and list(cycles["nfs"]) == ["Tunnel"]
+    status, _, err = placer(*SERVER, *arguments)
+    assert status == 0 and "nothing to measure" in err
+
+
+def test_a_testbed_without_chains_is_reported_plainly(tmp_path: Path) -> None:
+    """With its answer and a hint, as bad input."""
+    err = refuse("profile", "--testbed", f"exec:{FOREIGN}", "--out", tmp_path / "p", "--chain", "tls-proxy")
+    assert err.startswith("--testbed: somewhere-else does not run chains: testbed `")
+    assert "bad-request: no workload chain" in err and "\nhint: a testbed that runs chains describes" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--chain", "ACL,Nat"), "--chain: 'ACL,Nat': the testbed has no Nat\nhint: did you mean NAT?"),
+        (("--chain", "ACL:rules=x"), "--chain: 'ACL:rules=x': 'rules=x' is not of the form NAME=NUMBER\nhint: as in"),
+        (("--chains", "pears"), "--chains: 'pears' is not understood\nhint: it is one of pairs, triples"),
+        (("--chain", "ACL", "--share", "1.5"), "--share: 1.5 is not above 0 and at most 1"),
+        (("--chain", "ACL", "--nf", "ACL"), "--nf: chooses the NFs of --chains, which is missing"),
+        (("--chain", "ACL", "--quota", "9"), "--quota: does not go with chains"),
+        (("--chain", "ACL", "--method", "full"), "--method: does not go with chains"),
+        (("--chains", "pairs", "--budget", "1"), "--budget: does not go with chains"),
+        (("--repeats", "3"), "--repeats: goes with --chain, --chains or --latency only"),
+        (("--cores-of-chain", "3"), "--cores-of-chain: goes with --chain or --chains only"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    """Before anything is measured."""
+    err = refuse(*SERVER, "--out", tmp_path / "p", *arguments)
+    assert err.startswith(message)
+    assert list(tmp_path.iterdir()) == []
+
+
+RECORDED = Path(__file__).parents[3] / "traces" / "server-simulated"
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    folder = tmp_path / "profile"
+    shutil.copytree(RECORDED / "Tunnel", folder / "Tunnel")
+    for file in ("testbed.json", "benches.csv"):
+        shutil.copy2(RECORDED / file, folder / file)
+    return folder
+
+
+def test_latency_is_trained_with_all_else(profile: Path, tmp_path: Path, placer: Placer) -> None:
+    """Its errors are on stderr, and its model in a file of its own; the same command, the same bytes."""
+    status, out, err = placer("train", profile, "--out", tmp_path / "m", "--predictor", "slomo")
+    assert (status, out) == (0, "")
+    assert "trained the latency of Tunnel: at left-out settings, the error of the mean is" in err
+    found = json.loads((tmp_path / "m" / "latency" / "Tunnel.json").read_text())
+    assert found["latency"] == 1 and found["settings"] == 8 and found["utilisation"] == pytest.approx([0.1, 0.95], 1e-3)
+    placer("train", profile, "--out", tmp_path / "again", "--predictor", "slomo")
+    for name in ("Tunnel.json", "shared.npz"):
+        one, other = ((tmp_path / folder / "latency" / name).read_bytes() for folder in ("m", "again"))
+        assert one == other
+
+
+def test_a_fitted_curve_of_the_user_is_not_replaced(profile: Path, tmp_path: Path, placer: Placer) -> None:
+    """Which of two would count is not known."""
+    latency = (profile / "Tunnel" / "latency.csv").rename(tmp_path / "latency.csv")
+    train = ("train", profile, "--out", tmp_path / "m", "--predictor", "slomo")
+    assert placer(*train).status == 0
+    (tmp_path / "m" / "latency").mkdir()
+    (tmp_path / "m" / "latency" / "Tunnel.json").write_text('{"fit": 1}')
+    assert placer(*train).status == 0
+    latency.rename(profile / "Tunnel" / "latency.csv")
+    assert "latency/Tunnel.json: is a fitted curve, and the latency of Tunnel would be trained" in refuse(*train)
+    assert (tmp_path / "m" / "latency" / "Tunnel.json").read_text() == '{"fit": 1}'
+
+
+WITH_LATENCY = ("profile", "--testbed", "simulated:server", "--latency")
+
+
+@pytest.mark.long
+def test_latency_is_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> None:
+    """Of the NFs that the user names; results in files, progress on stderr; the same command measures nothing again."""
+    arguments = (*WITH_LATENCY, "--out", tmp_path / "p", "--nf", "Tunnel", "--repeats", 1)
+    status, out, err = placer(*arguments)
+    assert (status, out) == (0, "") and err.endswith(f"latency written: {tmp_path / 'p'}\n")
+    nfs = read_profile(tmp_path / "p").nfs
+    assert list(nfs) == ["Tunnel"] and (nfs["Tunnel"].latency.repeats == 1).all()
+    status, _, err = placer(*arguments)
+    assert status == 0 and "nothing to measure" in err
+    status, out, _ = placer("profile", "--out", tmp_path / "p", "--status")
+    assert status == 0 and "latency" in out and "left: nothing" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--nf", "Nat"), "--nf: the testbed has no Nat\nhint: did you mean NAT?"),
+        (("--quota", "9"), "--quota: does not go with --latency"),
+        (("--chain", "ACL"), "--chain: does not go with --latency"),
+        (("--share", "0.5"), "--share: does not go with --latency"),
+        (("--method", "full"), "--method: does not go with --latency"),
+        (("--seed", "-1"), "--seed: -1 is negative"),
+    ],
+)
+def test_latency_with_options_that_do_not_fit_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    """Before anything is measured."""
+    err = refuse(*WITH_LATENCY, "--out", tmp_path / "p", *arguments)
+    assert message in err and not (tmp_path / "p").exists()

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from placer.fleet.service.http.tokens import read_tokens
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 from tests.postgres import Cluster
 
 ARRIVAL = {"event": "arrive", "id": "a", "nf": "plain", "sla_drop": 0.1}
@@ -23,7 +23,6 @@ ARRIVAL = {"event": "arrive", "id": "a", "nf": "plain", "sla_drop": 0.1}
 
 @contextmanager
 def serving(state: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """A service with this state, and a client of it."""
     command = [sys.executable, "-m", "placer", "serve", "--state", str(state), "--listen", "127.0.0.1:0", "--quiet"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -41,43 +40,33 @@ def given(made_up_models: Path) -> tuple[str, ...]:
     return ("--models", str(made_up_models), "--risk", "0.22")
 
 
-@pytest.fixture
-def refused(placer: Placer) -> Callable[..., str]:
-    """Runs `placer serve` in this process, which it refuses with status 2; returns what is on stderr."""
-
-    def run(*options: str) -> str:
-        ended = placer("serve", *options)
-        assert (ended.status, ended.stdout) == (2, "")
-        return ended.stderr
-
-    return run
-
-
 @pytest.mark.long
 def test_two_services_share_a_database_and_one_that_decides_otherwise_is_refused(
-    postgres: Cluster, given: tuple[str, ...], refused: Callable[..., str]
+    postgres: Cluster, given: tuple[str, ...]
 ) -> None:
     """What one has placed, the other lets depart; then both stop as they should."""
     address = postgres.database()
     with serving(address, *given) as (one, client), serving(address, *given) as (other, its_client):
         assert client.post("/v1/events", json=ARRIVAL).json()["status"] == "placed"
         assert its_client.post("/v1/events", json={"event": "depart", "id": "a"}).json()["version"] == 2
-        assert "is used by an agent that decides otherwise" in refused("--state", address, "--rule", "best-fit", *given)
+        assert "is used by an agent that decides otherwise" in refuse(
+            "serve", "--state", address, "--rule", "best-fit", *given
+        )
         for process in (one, other):
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
 
 
-def test_a_database_that_cannot_be_reached_is_refused_without_its_password(refused: Callable[..., str]) -> None:
+def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> None:
     """Exit status 2, and the address without secrets."""
-    printed = refused("--state", "postgresql://placer:hush@127.0.0.1:1/fleet")
+    printed = refuse("serve", "--state", "postgresql://placer:hush@127.0.0.1:1/fleet")
     assert "--state: postgresql://placer@127.0.0.1:1/fleet cannot be opened" in printed
     assert "hush" not in printed
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
-    tmp_path: Path, number: signal.Signals, given: tuple[str, ...], refused: Callable[..., str]
+    tmp_path: Path, number: signal.Signals, given: tuple[str, ...]
 ) -> None:
     """An empty fleet begins with a trace, which is placed once; an address in use is refused.
 
@@ -91,7 +80,7 @@ def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
         assert len(client.get("/v1/log").text.splitlines()) == 2
         placed = client.get("/v1/tenants/web-nat").json()
         address = f"{client.base_url.host}:{client.base_url.port}"
-        assert "cannot be used" in refused("--state", str(tmp_path / "t.db"), "--listen", address, *given)
+        assert "cannot be used" in refuse("serve", "--state", str(tmp_path / "t.db"), "--listen", address, *given)
         with client.stream("GET", "/v1/log", params={"after": 2, "wait_s": 0}):
             process.send_signal(number)
         assert process.wait(20) == 0
@@ -131,11 +120,11 @@ def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> 
     ],
 )
 def test_what_is_unsafe_or_wrong_is_refused(
-    tmp_path: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+    tmp_path: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what to do about it; nothing is written."""
     monkeypatch.chdir(tmp_path)
-    assert message in refused(*options)
+    assert message in refuse("serve", *options)
 
 
 @pytest.mark.long

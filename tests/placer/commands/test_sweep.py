@@ -19,7 +19,7 @@ import pytest
 from placer.inputs.sweep import read_sweep
 from profiler.sweeps.loads import faults_on_testbed
 from profiler.testbeds import open_testbed
-from tests.placer.commands.conftest import Placer
+from tests.placer.commands.conftest import Placer, refuse
 from tests.profiler.folders import bytes_of
 from tests.profiler.foreign import FOREIGN
 
@@ -145,13 +145,10 @@ def test_several_metrics_and_settings_have_a_fit_each(tmp_path: Path, placer: Pl
         (("repeats = 2", "metrics = ['cycles_per_packet']"), ":11: measure.metrics: cycles_per_packet is not known"),
     ],
 )
-def test_a_wrong_file_is_refused(
-    small: Path, tmp_path: Path, placer: Placer, change: tuple[str, str], message: str
-) -> None:
+def test_a_wrong_file_is_refused(small: Path, tmp_path: Path, change: tuple[str, str], message: str) -> None:
     """With file, line and key, and nothing is written."""
     small.write_text(SMALL.replace(*change), encoding="utf-8")
-    status, out, err = placer("sweep", small, "--out", tmp_path / "s")
-    assert (status, out) == (2, "")
+    err = refuse("sweep", small, "--out", tmp_path / "s")
     assert err.startswith(f"{small}{message}")
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
@@ -161,20 +158,20 @@ def test_a_changed_file_is_refused_and_the_folder_stays(small: Path, tmp_path: P
     placer("sweep", small, "--out", tmp_path / "s")
     before = bytes_of(tmp_path / "s")
     small.write_text(SMALL.replace("points = 12", "points = 13"), encoding="utf-8")
-    status, _, err = placer("sweep", small, "--out", tmp_path / "s")
-    assert status == 2 and err.startswith("--out: holds another sweep: vary.1.points was 12, is 13\nhint: choose")
+    err = refuse("sweep", small, "--out", tmp_path / "s")
+    assert err.startswith("--out: holds another sweep: vary.1.points was 12, is 13\nhint: choose")
     assert bytes_of(tmp_path / "s") == before
     small.write_text(f"{SMALL}[fit]\nselect = 'bic'\n", encoding="utf-8")
     assert placer("sweep", small, "--out", tmp_path / "s").status == 0
 
 
 @pytest.mark.parametrize("out", ["small.toml", "foreign"])
-def test_a_folder_of_something_else_is_refused(small: Path, tmp_path: Path, placer: Placer, out: str) -> None:
+def test_a_folder_of_something_else_is_refused(small: Path, tmp_path: Path, out: str) -> None:
     """A file, and a folder without a journal."""
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "notes").touch()
-    status, _, err = placer("sweep", small, "--out", tmp_path / out)
-    assert status == 2 and err.startswith(f"--out: {tmp_path / out} ")
+    err = refuse("sweep", small, "--out", tmp_path / out)
+    assert err.startswith(f"--out: {tmp_path / out} ")
 
 
 def test_the_status_is_printed_without_a_run(small: Path, tmp_path: Path, placer: Placer) -> None:

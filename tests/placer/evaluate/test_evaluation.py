@@ -6,9 +6,9 @@ from placer.evaluate.checks import slas_kept
 from placer.evaluate.evaluation import Evaluation, evaluate, to_buy
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
-from placer.testing.strategies import CORES, ToyOracle, arrival
+from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival
 
-KIND = NicKind(0, "toy", 8, CORES)
+KIND = NicKind(0, "toy", 8, CORES_BY_NF)
 
 
 def evaluated(*placements: Placement) -> Evaluation:
@@ -52,7 +52,8 @@ def test_a_neighbour_that_arrives_at_the_same_time_counts_from_the_start() -> No
 def test_what_is_owned_need_not_be_bought() -> None:
     """At the peak two of the first kind, of which one is owned, and one of two other kinds of one model, both owned."""
     kinds = [
-        NicKind(i, model, 8, CORES, owned=owned) for i, (model, owned) in enumerate([("x", 1), ("y", 3), ("y", None)])
+        NicKind(i, model, 8, CORES_BY_NF, owned=owned)
+        for i, (model, owned) in enumerate([("x", 1), ("y", 3), ("y", None)])
     ]
     trace = [arrival(str(number), number, "d", departure=9 if number else 1) for number in range(5)]
     homes = [("a", 0), ("b", 0), ("c", 0), ("e", 1), ("f", 2)]

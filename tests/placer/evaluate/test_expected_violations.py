@@ -13,7 +13,7 @@ from placer.evaluate.expected_violations import expected_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.plan import Placement, Plan
-from placer.testing.strategies import SOLO, arrival, catalogue
+from placer.testing.strategies import SOLO_KPPS, arrival, catalogue
 from profiles import Workload
 
 
@@ -21,7 +21,7 @@ class Tenths:
     """A predictor by which every instance falls short with a tenth per instance on its NIC beyond the first."""
 
     def solo(self, workloads: Sequence[Workload]) -> np.ndarray:
-        return np.array([SOLO[one.nf] for one in workloads])
+        return np.array([SOLO_KPPS[one.nf] for one in workloads])
 
     def shortfall(self, co_locations: Sequence[Sequence[Workload]], required: Any) -> list[np.ndarray]:
         return [np.full(len(one), 0.1 * (len(one) - 1)) for one in co_locations]

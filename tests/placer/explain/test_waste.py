@@ -10,7 +10,7 @@ from placer.explain.waste import Waste, waste_of
 from placer.model.arrival import Arrival
 from placer.policy.rejection import Cause
 from placer.policy.rules import FIRST_FIT
-from placer.report.text.explanation import CAUSES, cause_text, waste_json, waste_table
+from placer.report.text.explanation import CAUSE_TEXTS, cause_text, waste_json, waste_table
 from placer.testing.strategies import ToyOracle, arrival, catalogue
 
 
@@ -50,7 +50,7 @@ def test_waste_is_printed_in_nics_and_percent() -> None:
 
 def test_every_cause_has_words_for_people() -> None:
     """A resource of contention has its name."""
-    assert set(CAUSES) == set(Cause)
+    assert set(CAUSE_TEXTS) == set(Cause)
     assert cause_text("contention") == "contention"
 
 

@@ -13,7 +13,6 @@ from tests.placer.fleet.service.http.toy_http import service
 
 
 def client_of(transport: httpx.BaseTransport) -> Client:
-    """A client over this transport."""
     client = Client("http://service")
     client._http = httpx.Client(base_url="http://service", transport=transport)
     return client

@@ -1,18 +1,23 @@
-"""The engine and its indexes, in cases computed by hand."""
+"""The engine and its indexes, in cases computed by hand.
+
+Asking what would be decided answers as a decision would, and changes nothing.
+"""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
 
 from placer.fleet.engine import QUEUE, Engine
-from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, Join, Lookup, Refused, Return, Where
+from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, Join, Refused, Return
+from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Cause
-from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, WORST_FIT, Rule, rule_of
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, WORST_FIT, Rule, rule_of
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import InputError, TrafficProfile, Workload
 
 
@@ -22,8 +27,7 @@ def engine(count: int | None = None, rule: Rule = FIRST_FIT, **options: object) 
 
 
 def arrive(one: Engine, identity: str, nf: str, drop: float = 0.5, flows: float = 1000) -> str | None:
-    """The NIC that an arrival gets."""
-    traffic = TRAFFIC if flows == TRAFFIC.flows else TrafficProfile(flows, 1500)
+    traffic = TOY_TRAFFIC if flows == TOY_TRAFFIC.flows else TrafficProfile(flows, 1500)
     decision = one.handle(Arrive(Tenant(identity, Workload(nf, traffic), Sla(max_drop=drop))))
     return decision.moves[0].target if decision.moves else None
 
@@ -43,15 +47,15 @@ def test_rules_differ_in_the_nic_that_they_prefer(rule: Rule, nic: str) -> None:
     fleet = one.fleet
     second = fleet.open(fleet.kinds[0])
     for identity in ("3", "4"):
-        fleet.place(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5)), second)
+        fleet.place(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)), second)
     again = Engine(fleet, [ToyOracle()], rule)
     assert arrive(again, "5", "b") == nic
 
 
 def test_every_rule_has_a_name_and_others_are_refused() -> None:
     """`look-ahead` is the default."""
-    assert next(iter(RULES.values())) is LOOK_AHEAD
-    assert [rule_of(name) for name in RULES] == list(RULES.values())
+    assert next(iter(RULES_BY_NAME.values())) is LOOK_AHEAD
+    assert [rule_of(name) for name in RULES_BY_NAME] == list(RULES_BY_NAME.values())
     with pytest.raises(InputError, match="'dice' is not a rule"):
         rule_of("dice")
 
@@ -63,7 +67,7 @@ def test_a_rejection_gives_the_reason_for_every_class_of_nics() -> None:
     arrive(one, "2", "d")
     arrive(one, "3", "d", 0.5)
     arrive(one, "4", "b", 0.5)
-    decision = one.handle(Arrive(Tenant("5", Workload("b", TRAFFIC), Sla(max_drop=0.5))))
+    decision = one.handle(Arrive(Tenant("5", Workload("b", TOY_TRAFFIC), Sla(max_drop=0.5))))
     assert decision.status == "rejected"
     assert {(reason.nics, reason.cause) for reason in decision.reasons} == {
         (1, Cause.CORES),
@@ -135,29 +139,19 @@ def test_a_repeated_arrival_is_answered_with_its_placement() -> None:
     one = engine(1, when_full=QUEUE)
     for identity in "123":
         arrive(one, identity, "d")
-    placed, queued = (one.handle(Arrive(Tenant(i, Workload("d", TRAFFIC), Sla(max_drop=0.5)))) for i in "13")
+    placed, queued = (one.handle(Arrive(Tenant(i, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)))) for i in "13")
     assert (placed.status, placed.nic, placed.moves) == ("placed", "nic-1", ())
     assert (queued.status, queued.nic, queued.moves) == ("queued", None, ())
-    for workload, drop in ((Workload("a", TRAFFIC), 0.5), (Workload("d", TRAFFIC), 0.4)):
+    for workload, drop in ((Workload("a", TOY_TRAFFIC), 0.5), (Workload("d", TOY_TRAFFIC), 0.4)):
         with pytest.raises(Refused, match="'1' already exists"):
             one.handle(Arrive(Tenant("1", workload, Sla(max_drop=drop))))
-
-
-def test_where_names_the_nic_and_changes_nothing() -> None:
-    """Placed, waiting, or unknown."""
-    one = engine(1, when_full=QUEUE)
-    for identity in "123":
-        arrive(one, identity, "d")
-    found = [one.handle(Where(identity)) for identity in "134"]
-    assert [(where.status, where.nic) for where in found] == [("placed", "nic-1"), ("queued", None), ("unknown", None)]
-    assert all(isinstance(where, Lookup) for where in found)
 
 
 def test_a_nic_that_the_fleet_file_names_is_there_before_it_is_used() -> None:
     """An arrival may name it, it can be drained and return, and it joins as the one that it is."""
     kind = replace(catalogue((2, 1.0)).kinds[0], names=("east", "west"))
     one = Engine(Fleet([kind]), [ToyOracle()], FIRST_FIT)
-    decision = one.handle(Arrive(Tenant("1", Workload("a", TRAFFIC), Sla(max_drop=0.5)), "west"))
+    decision = one.handle(Arrive(Tenant("1", Workload("a", TOY_TRAFFIC), Sla(max_drop=0.5)), "west"))
     assert decision.moves[0].target == "west"
     assert one.handle(Drain("east")).status == "drained"
     assert arrive(one, "2", "c", drop=0.0) is None
@@ -165,3 +159,97 @@ def test_a_nic_that_the_fleet_file_names_is_there_before_it_is_used() -> None:
     assert arrive(one, "3", "c", drop=0.0) == "east"
     assert one.handle(Join("west", "toy-0")).status == "joined"
     assert one.fleet.count_of(kind) == 2
+
+
+def looking_ahead(count: int | None = None, rule: Rule = LOOK_AHEAD) -> Engine:
+    return Engine(Fleet(catalogue((count, 1.0)).kinds), [ToyOracle()], rule)
+
+
+def tenant(identity: str, nf: str, drop: float = 0.5, flows: float = TOY_TRAFFIC.flows) -> Tenant:
+    return Tenant(
+        identity, Workload(nf, TrafficProfile(flows, TOY_TRAFFIC.packet_size, TOY_TRAFFIC.mtbr)), Sla(max_drop=drop)
+    )
+
+
+def events(seed: int, count: int) -> list[Arrive | Depart]:
+    """Arrivals and departures, most of them possible."""
+    draw, found, present = random.Random(seed), list[Arrive | Depart](), list[str]()
+    for number in range(count):
+        if present and draw.random() < 0.35:
+            found.append(Depart(present.pop(draw.randrange(len(present)))))
+        else:
+            present.append(f"nf-{number}")
+            found.append(Arrive(tenant(present[-1], draw.choice("abcd"), draw.choice([0.05, 0.2, 0.5]))))
+    return found
+
+
+@pytest.mark.parametrize("rule", RULES_BY_NAME.values(), ids=RULES_BY_NAME)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_answer_is_what_is_decided_next_and_asking_changes_no_decision(rule: Rule, seed: int) -> None:
+    """Two engines decide on the same events; one of them is asked before each arrival, for one and for more."""
+    quiet, asked = looking_ahead(rule=rule), looking_ahead(rule=rule)
+    what_if, same = WhatIf(asked), 0
+    for number, event in enumerate(events(seed, 120)):
+        expected = None
+        if isinstance(event, Arrive):
+            what_if.places(event.tenant, count=number % 5 + 1)
+            what_if.places(tenant("other", "d", 0.01, flows=7), count=2)
+            expected = what_if.places(event.tenant)[0].nic
+        decided = asked.handle(event)
+        assert decided == quiet.handle(event)
+        same += expected == decided.nic
+    assert [(nic.id, nic.tenants) for nic in asked.fleet.all_nics()] == [
+        (nic.id, nic.tenants) for nic in quiet.fleet.all_nics()
+    ]
+    assert same >= 60  # an arrival that is counted may renew the forecast first
+
+
+def test_of_several_arrivals_each_takes_capacity_from_the_next() -> None:
+    """`d` takes three of eight cores: two share a NIC, and two NICs hold four."""
+    places = WhatIf(looking_ahead(2, FIRST_FIT)).places(tenant("x", "d", 0.9), count=6)
+    assert [place.nic for place in places] == ["nic-1", "nic-1", "nic-2", "nic-2"]
+    assert [place.opens for place in places] == [True, False, True, False]
+
+
+def test_alternatives_are_of_different_classes_and_begin_with_the_choice() -> None:
+    """One NIC holds `d`, one holds two; a new one is the last alternative."""
+    one = looking_ahead(3, FIRST_FIT)
+    for identity in ("1", "2", "3"):
+        one.handle(Arrive(tenant(identity, "d", 0.9)))
+    places = WhatIf(one).places(tenant("x", "a", 0.9), top=5)
+    assert [(place.nic, place.opens) for place in places] == [("nic-1", False), ("nic-2", False), ("nic-3", True)]
+
+
+def test_a_nic_joins_by_name_and_takes_the_arrival_that_names_it() -> None:
+    """Without any other NIC, arrivals go to NICs that joined, and a failed one refuses."""
+    one = looking_ahead(0)
+    assert one.handle(Arrive(tenant("1", "d"))).status == "rejected"
+    model = one.fleet.kinds[0].model
+    assert one.handle(Join("rack-1", model)).status == "joined"
+    assert one.handle(Join("rack-2", model)).status == "joined"
+    assert one.handle(Join("rack-2", model)).status == "joined"
+    assert one.events == 3, "a NIC that joins again is no event"
+    assert one.handle(Arrive(tenant("2", "d"), "rack-2")).nic == "rack-2"
+    assert one.handle(Arrive(tenant("3", "d", 0.001))).nic == "rack-1"
+    with pytest.raises(Refused, match=r"rack-2: [db] (there )?would violate its SLA"):
+        one.handle(Arrive(tenant("4", "b", 0.0), "rack-2"))
+    one.handle(Fail("rack-1"))
+    for nic, message in (("rack-1", "the NIC is failed"), ("rack-9", "not a NIC of this fleet")):
+        with pytest.raises(Refused, match=message):
+            one.handle(Arrive(tenant("5", "d"), nic))
+    for name, nic_model, message in (("nic-7", model, "a name that new NICs get"), ("x", "y", "not a NIC model")):
+        with pytest.raises(Refused, match=message):
+            one.handle(Join(name, nic_model))
+
+
+def test_a_misfit_says_why_and_is_asked_for_again_when_the_nic_changed() -> None:
+    """A NIC with two `d` has two cores left."""
+    one = looking_ahead(2, FIRST_FIT)
+    what_if = WhatIf(one)
+    one.handle(Arrive(tenant("1", "d", 0.9)))
+    assert what_if.misfits(tenant("x", "d", 0.9), ["nic-1", "nic-2"])["nic-1"] is None
+    one.handle(Arrive(tenant("2", "d", 0.9)))
+    found = what_if.misfits(tenant("x", "d", 0.9), ["nic-1", "nic-9"])
+    assert str(found["nic-1"]) == "too few free cores"
+    assert str(found["nic-9"]) == "the NIC is not in the fleet"
+    assert set(what_if.scores(tenant("x", "a", 0.9), ["nic-1", "nic-9"])) == {"nic-1"}

@@ -9,12 +9,12 @@ import pytest
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Learned, Measure, MeasuredInstance, Refused
 from placer.fleet.learning.learning import correct
-from placer.fleet.protocol import Reader, decision_line, event_line
+from placer.fleet.protocol import Reader, decision_line
 from placer.model.fleet import Fleet, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
 
@@ -28,8 +28,7 @@ def engine_of(kinds_oracle: Oracle | None = None) -> Engine:
 
 
 def arrive(engine: Engine, identity: str, nf: str, drop: float = 0.2) -> str:
-    """The NIC of an arrival."""
-    nic = engine.handle(Arrive(Tenant(identity, Workload(nf, TRAFFIC), Sla(max_drop=drop)))).nic
+    nic = engine.handle(Arrive(Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop)))).nic
     assert nic is not None
     return nic
 
@@ -118,18 +117,11 @@ def test_what_cannot_have_been_measured_is_refused(line: str, message: str) -> N
     """And nothing of it is learnt."""
     engine = engine_of()
     arrive(engine, "1", "a")
-    reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
     with pytest.raises(Refused, match=message):
         engine.handle(reader.read('{"event": "measured", ' + line[1:]))
     assert engine.feedback is not None
     assert engine.feedback.corrections.ledger.readings == 0
-
-
-def test_an_event_is_read_as_it_is_written() -> None:
-    """For the log of a state."""
-    event = Measure("nic-1", 2.5, (MeasuredInstance("a", 1.5, 2.0), MeasuredInstance("b", 0.0)))
-    engine = engine_of()
-    assert Reader(TRAFFIC, lambda workload: (), engine.workload_of).read(event_line(event)) == event
 
 
 def test_nothing_is_learnt_of_nics_without_a_predictor() -> None:

@@ -1,25 +1,52 @@
-"""Lines that are not an event are refused with what is wrong, and change nothing."""
+"""Lines that are not an event are refused with what is wrong, and change nothing.
+
+The most frequent lines are those that `json.dumps` would write.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placer.fleet.engine import QUEUE, Engine
-from placer.fleet.events import Arrive, Change, Rebalance, Refused, Where
-from placer.fleet.protocol import LONGEST_ERROR, Reader, decision_line, event_line, refusal_line
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Decision,
+    Depart,
+    FleetEvent,
+    Measure,
+    MeasuredInstance,
+    Move,
+    Rebalance,
+    Refused,
+    Where,
+)
+from placer.fleet.frequent_lines import frequent_decision, frequent_event
+from placer.fleet.protocol import (
+    LONGEST_ERROR,
+    Reader,
+    any_decision,
+    any_event,
+    decision_line,
+    event_line,
+    refusal_line,
+)
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.policy.rejection import Cause, Reason
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 
 ARRIVE = '{"event": "arrive", "id": "x", "nf": "a", %s}'
 
 
 def reader_of(engine: Engine) -> Reader:
-    """A reader that accepts every workload."""
-    return Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+    return Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +114,10 @@ def test_a_line_that_is_not_an_event_is_refused(line: str | bytes, message: str)
         Change("x", Workload("a", TrafficProfile(7, 64, 1)), Sla(max_drop=0.3)),
         Rebalance(3, 0.1, 2.0),
         Where("x"),
+        Measure("nic-1", 2.5, (MeasuredInstance("a", 1.5, 2.0), MeasuredInstance("b", 0.0))),
     ],
 )
-def test_an_event_is_read_as_it_was_written(event: Arrive | Change | Rebalance | Where) -> None:
+def test_an_event_is_read_as_it_was_written(event: FleetEvent) -> None:
     """The log and the reader agree."""
     engine = Engine(Fleet(catalogue().kinds), [ToyOracle()])
     engine.handle(Arrive(Tenant("x", Workload("a", TrafficProfile(5, 64, 1)), Sla(max_drop=0.5))))
@@ -101,7 +129,7 @@ def test_where_reports_the_nic_of_an_instance() -> None:
     engine = Engine(Fleet(catalogue((1, 1.0)).kinds), [ToyOracle()], when_full=QUEUE)
     reader, answers = reader_of(engine), []
     for identity in "123":
-        engine.handle(Arrive(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5))))
+        engine.handle(Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5))))
     for identity in "134":
         event = reader.read(json.dumps({"event": "where", "id": identity}))
         answers.append(json.loads(decision_line(event, engine.handle(event))))
@@ -110,3 +138,61 @@ def test_where_reports_the_nic_of_an_instance() -> None:
         {"ok": True, "event": "where", "id": "3", "status": "queued", "nic": None, "moves": []},
         {"ok": True, "event": "where", "id": "4", "status": "unknown", "nic": None, "moves": []},
     ]
+
+
+NAMES = st.text(min_size=1, max_size=8)
+NUMBERS = st.floats(min_value=0, max_value=1e12, allow_subnormal=True)
+SLAS = st.one_of(
+    st.floats(min_value=0, max_value=1, exclude_max=True).map(lambda drop: Sla(drop + 0.0)),
+    st.floats(min_value=1e-6, max_value=1e9).map(lambda kpps: Sla(None, kpps)),
+)
+TRAFFIC = st.builds(lambda *given: TrafficProfile(*(one + 0.0 for one in given)), NUMBERS, NUMBERS, NUMBERS)
+TENANTS = st.builds(Tenant, NAMES, st.builds(Workload, NAMES, TRAFFIC), SLAS)
+EVENTS = st.one_of(st.builds(Arrive, TENANTS, st.none() | NAMES), st.builds(Depart, NAMES))
+
+
+@st.composite
+def decided(draw: st.DrawFn) -> tuple[FleetEvent, Decision]:
+    """An event and a decision on it, which differs in any part from what is frequent."""
+    event = draw(EVENTS)
+    arrived = isinstance(event, Arrive)
+    identity = event.tenant.id if isinstance(event, Arrive) else event.id
+    source, target = (None, draw(NAMES)) if arrived else (draw(NAMES), None)
+    move, status = Move(identity, source, target), "placed" if arrived else "left"
+    usual = Decision(status, (move,))
+    others = [
+        replace(usual, status="queued"),
+        replace(usual, moves=()),
+        replace(usual, moves=(move, move)),
+        replace(usual, moves=(replace(move, id=identity + "x"),)),
+        replace(usual, moves=(replace(move, source=target, target=source),)),
+        replace(usual, moves=(replace(move, source="a", target="b"),)),
+        replace(usual, at_risk=("q",)),
+        replace(usual, queued=("q",)),
+        replace(usual, rejected=("q",)),
+        replace(usual, reasons=(Reason("nic", (), 1, Cause.CORES),)),
+    ]
+    return event, draw(st.just(usual) | st.sampled_from(others))
+
+
+@given(EVENTS)
+def test_events(event: FleetEvent) -> None:
+    """Whatever their names and numbers are."""
+    assert frequent_event(event) in (None, any_event(event))
+
+
+@given(decided())
+def test_answers(case: tuple[FleetEvent, Decision]) -> None:
+    """Also those that no engine would give."""
+    assert frequent_decision(*case) in (None, any_decision(*case))
+
+
+def test_an_arrival_and_a_departure_are_frequent() -> None:
+    """Placed on one NIC, and gone from it."""
+    tenant = Tenant("ä", Workload("NAT", TrafficProfile(1.0, 2.0, 3.0)), Sla(0.1))
+    assert frequent_event(Arrive(tenant)) == (
+        '{"event": "arrive", "id": "\\u00e4", "nf": "NAT", '
+        '"traffic": {"flows": 1.0, "packet_size": 2.0, "mtbr": 3.0}, "sla_drop": 0.1}'
+    )
+    assert frequent_decision(Arrive(tenant), Decision("placed", (Move("ä", None, "nic-1"),))) is not None
+    assert frequent_decision(Depart("ä"), Decision("left", (Move("ä", "nic-1", None),))) is not None

@@ -18,7 +18,7 @@ from placer.fleet.state.store import State, back_up
 from placer.model.fleet import Tenant
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import InputError, Workload
 from tests.effort import examples
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
@@ -34,10 +34,9 @@ def profiled(workload: Workload) -> list[tuple[str, str]]:
 
 
 def arrivals(state: State, *identities: str) -> None:
-    """Let instances of `d` arrive, and commit."""
     engine = Engine(state.fleet, [ToyOracle()], waiting=state.waiting, when_full=QUEUE)
     for identity in identities:
-        event = Arrive(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5)))
+        event = Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)))
         state.record(event, engine.handle(event), engine.fleet)
     state.commit()
 
@@ -125,11 +124,7 @@ def test_a_state_of_another_fleet_is_refused(saved: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"",
-        b"not a database, but a text that is long enough to look like one " * 20,
-        b"SQLite format 3\0" + bytes(4080),
-    ],
+    [b"", b"not a database, but a text that is long enough to look like one " * 20, b"SQLite format 3\0" + bytes(4080)],
     ids=["empty", "text", "header"],
 )
 def test_a_file_that_is_not_a_state_is_refused_and_not_changed(content: bytes, tmp_path: Path) -> None:

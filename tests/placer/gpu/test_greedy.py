@@ -16,10 +16,18 @@ from placer.gpu.tables import BY_DUE, SERIAL, UNORDERED, slo_arrays
 from placer.inputs.gpu.slos import device_of
 from placer.report.text.admission import answer
 from placer.verify.admission import admission_case, admission_faults
-from tests.placer.gpu.random_instances import ARBITRATIONS, Generator, contended, unseen
-from tests.placer.gpu.small_gpu import random_gpu, random_slos, small_gpu, violations
-from tests.reference.gpu.fast_gpu import FastGpu
+from tests.placer.gpu.instances import (
+    ARBITRATIONS,
+    Generator,
+    broken_rules,
+    contended,
+    random_gpu,
+    random_slos,
+    small_gpu,
+    unseen,
+)
 from tests.reference.gpu.greedy import admit_readably
+from tests.reference.gpu.greedy_gpu import FastGpu
 
 
 @pytest.mark.parametrize("arbitration", Arbitration)
@@ -55,7 +63,7 @@ def test_a_set_of_many_slos_keeps_the_model(arbitration: Arbitration) -> None:
     ]
     admitted, rejected = admit_greedily(device, slos)
     assert len(admitted) > 12
-    assert list(violations(device, slos, Admission(admitted, rejected, 80, len(admitted) == 80, 0.0))) == []
+    assert broken_rules(device, slos, Admission(admitted, rejected, 80, len(admitted) == 80, 0.0)) == []
 
 
 def faults_of(device: dict[str, Any], slos: Sequence[dict[str, Any]], admitted: Sequence[Admitted]) -> list[str]:
@@ -94,7 +102,7 @@ def test_arrivals_beside_penalties_keep_the_model(arbitration: Arbitration) -> N
         admitted = gpu.admitted()
         assert {one.slo.id for one in admitted} == {slo.id for slo in accepted}
         kept = Admission(admitted, (), 20, len(admitted) == 20, 0.0)
-        assert list(violations(device, accepted, kept)) == []
+        assert broken_rules(device, accepted, kept) == []
 
 
 def test_a_full_gpu_takes_no_more() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -14,8 +17,7 @@ from placer.gpu.plan import Admission, Admitted, LatencySlo, SmShare
 from placer.inputs.gpu.slos import device_of
 from placer.report.text.admission import answer
 from placer.verify.admission import admission_case, latency_terms
-from tests.placer.gpu.devices import slos_of, small_device
-from tests.placer.gpu.random_instances import ARBITRATIONS, Generator, contended, unseen
+from tests.placer.gpu.instances import ARBITRATIONS, Generator, contended, slos_of, small_device, unseen
 
 
 def some_plan(rng: Random, slos: list[LatencySlo], sms: int) -> Admission:
@@ -114,3 +116,74 @@ def test_workers_limit_the_number() -> None:
     plan = [ALONE, Admitted(B, 1, 1, (SmShare(1, 1),))]
     device = replace(DEVICE, workers=1)
     assert [(one.id, one.cause) for one in violations(device, plan)] == [("b", "workers")]
+
+
+def test_times_are_those_of_the_contract() -> None:
+    """Batching 1000 * (batch - 1) / rate; a kernel by executors; the largest penalty; unknown neighbours cost 0."""
+    device = small_device(kernel_us=(3.0, 20.0), transfer_us=(0.5, 10.0), beta_us=4.0)
+    assert device.batching_us(11, 20.0) == 500.0
+    assert device.period_us(11, 20.0) == 550.0
+    assert device.transfer("ids", 8) == 14.0
+    assert [device.executors(packets) for packets in (1, 10, 11)] == [1, 1, 2]
+    assert device.kernel("ids", 11) == 26.0
+    assert [device.penalty("ids", others) for others in ([], ["acl"], ["acl", "ids"])] == [0.0, 0.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sms": 0}, "sms is 0"),
+        ({"workers": -1}, "workers is -1"),
+        ({"transfer_us": {}}, "ids has class payload"),
+        ({"transfer_us": {"payload": (-1.0, 0.0)}}, "transfer_us of payload is -1"),
+        ({"sharing_us": {"ids": {"acl": float("nan")}}}, "sharing_us of ids beside acl is nan"),
+    ],
+)
+def test_impossible_devices_are_refused(change: dict[str, object], message: str) -> None:
+    """Sizes below 1, unknown classes, and numbers that are no times."""
+    with pytest.raises(ValueError, match=message):
+        replace(small_device(), **change)  # type: ignore[arg-type]
+
+
+LOOP = """
+from pathlib import Path
+from numba import njit
+from predictor.regression.compiled import cached
+FOLDERS = (Path(__file__).parent,)
+"""
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    """Two files: a loop that calls one of the other file."""
+    (tmp_path / "inner.py").write_text(LOOP + "inner = cached(njit()(lambda x: x + 1), FOLDERS)\n", encoding="utf-8")
+    (tmp_path / "outer.py").write_text(
+        LOOP + "from inner import inner\nouter = cached(njit()(lambda x: inner(x)), FOLDERS)\nprint(outer(1))\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def printed(room: Path) -> str:
+    repo = Path(__file__).resolve().parents[3]
+    command = [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(room)!r}, {str(repo)!r}]; import outer"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=room).stdout
+
+
+def test_a_change_in_another_file_is_noticed(room: Path) -> None:
+    """Numba alone would look at the outer file, and go on with the old inner loop."""
+    assert printed(room) == "2\n"
+    assert list((room / "__pycache__").glob("outer*.nbc"))
+    inner = room / "inner.py"
+    inner.write_text(inner.read_text(encoding="utf-8").replace("x + 1", "x + 2"), encoding="utf-8")
+    assert printed(room) == "3\n"
+
+
+def test_what_another_version_left_is_not_read(room: Path) -> None:
+    """Its files name modules that are gone, which Numba would import."""
+    assert printed(room) == "2\n"
+    outer = room / "outer.py"
+    outer.write_text(outer.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    for index in (room / "__pycache__").glob("outer*.nbi"):
+        index.write_bytes(b"\x80\x04c" + b"gone_module\nname\n.")
+    assert printed(room) == "2\n"

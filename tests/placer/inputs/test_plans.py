@@ -12,7 +12,7 @@ from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, NicKind
 from placer.model.offered import offered_of
 from placer.model.plan import Plan
-from placer.testing.strategies import CORES, arrival, catalogue
+from placer.testing.strategies import CORES_BY_NF, arrival, catalogue
 from profiles import InputError
 
 TRACE = [arrival("1", 0, "d"), arrival("2", 5, "d"), arrival("3", 9, "c")]
@@ -51,7 +51,7 @@ def nics(plan: Plan) -> list[str | None]:
 
 def named_fleet() -> Fleet:
     """Two toy-0 with 7 cores; toy-1 without limit; and slot-1, a toy-1 that has the number 1."""
-    fleet = Fleet([NicKind(0, "toy-0", 7, CORES, 2), NicKind(1, "toy-1", 8, CORES)])
+    fleet = Fleet([NicKind(0, "toy-0", 7, CORES_BY_NF, 2), NicKind(1, "toy-1", 8, CORES_BY_NF)])
     fleet.join(fleet.kinds[1], "slot-1")
     return fleet
 
@@ -170,7 +170,7 @@ def test_a_name_of_the_fleet_is_a_nic_of_the_plan(tmp_path: Path) -> None:
 
 def test_nics_of_a_model_with_several_kinds_are_of_the_cheapest_that_has_the_cores(tmp_path: Path) -> None:
     """nic-9 needs 6 cores and gets the only large NIC, though nic-2 is first and the large one is the cheapest."""
-    kinds = [NicKind(0, "toy-0", 4, CORES, None, 2.0), NicKind(1, "toy-0", 8, CORES, 1, 1.0)]
+    kinds = [NicKind(0, "toy-0", 4, CORES_BY_NF, None, 2.0), NicKind(1, "toy-0", 8, CORES_BY_NF, 1, 1.0)]
     rows = "".join(f"p,,{row},toy-0,,\n" for row in ("1,nic-2", "2,nic-9", "3,nic-3", "4,nic-9"))
     plan = read(tmp_path, rows, fleet=Fleet(kinds), trace=[*TRACE, arrival("4", 9, "d")])
     assert [placement.kind and placement.kind.index for placement in plan.placements] == [0, 1, 0, 1]

@@ -7,9 +7,9 @@ import pytest
 from placer.model.feasibility import below_sla, feasible, fits, margin, smallest_margin, tenant_margin
 from placer.model.fleet import NicKind
 from placer.model.oracle import co_location_of
-from placer.testing.strategies import CORES, ToyOracle, arrival
+from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival
 
-KIND = NicKind(0, "toy", 8, CORES)
+KIND = NicKind(0, "toy", 8, CORES_BY_NF)
 ORACLE = ToyOracle()
 
 

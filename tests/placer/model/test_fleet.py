@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placer.model.fleet import Fleet, Nic, NicKind
-from placer.testing.strategies import CORES, arrival
+from placer.testing.strategies import CORES_BY_NF, arrival
 
-KIND = NicKind(0, "toy", 8, CORES, names=("east", "west"))
+KIND = NicKind(0, "toy", 8, CORES_BY_NF, names=("east", "west"))
 
 
 def test_named_nics_are_opened_first_and_others_are_numbered() -> None:
@@ -51,8 +51,8 @@ def test_a_saved_nic_keeps_its_number_and_a_named_one_gets_another() -> None:
 
 def test_of_kinds_that_cost_the_same_owned_nics_are_opened_first() -> None:
     """The second kind has one owned NIC left, then none; a cheaper kind comes first whatever is owned."""
-    bought, owned = NicKind(0, "bought", 8, CORES), NicKind(1, "owned", 8, CORES, owned=1)
-    cheap = NicKind(2, "cheap", 8, CORES, count=1, cost=0.5)
+    bought, owned = NicKind(0, "bought", 8, CORES_BY_NF), NicKind(1, "owned", 8, CORES_BY_NF, owned=1)
+    cheap = NicKind(2, "cheap", 8, CORES_BY_NF, count=1, cost=0.5)
     fleet = Fleet([bought, owned, cheap])
     assert fleet.available() == [cheap, owned, bought]
     fleet.open(owned)

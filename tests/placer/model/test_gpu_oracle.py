@@ -12,7 +12,7 @@ from placer.model.fleet import Tenant
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import co_location_of
 from placer.model.sla import Sla
-from placer.testing.strategies import TRAFFIC, arrival
+from placer.testing.strategies import TOY_TRAFFIC, arrival
 from profiles import Workload
 from tests.placer.toy_gpu import CURVES, ToyAdmission, mixed, promised
 
@@ -79,10 +79,10 @@ def test_without_a_curve_no_latency_is_promised() -> None:
     ("workload", "fault"),
     [
         # c runs on NICs, which have no curve of it in this fleet
-        (OfferedWorkload("c", TRAFFIC, 5.0, 90.0), ("sla_latency_us", "the latency of 'c' cannot be promised")),
-        (OfferedWorkload("a", TRAFFIC, 5.0, 90.0), None),
-        (Workload("x", TRAFFIC), ("nf", "'x' is not profiled, and no GPU runs it")),
-        (Workload("c", TRAFFIC), None),
+        (OfferedWorkload("c", TOY_TRAFFIC, 5.0, 90.0), ("sla_latency_us", "the latency of 'c' cannot be promised")),
+        (OfferedWorkload("a", TOY_TRAFFIC, 5.0, 90.0), None),
+        (Workload("x", TOY_TRAFFIC), ("nf", "'x' is not profiled, and no GPU runs it")),
+        (Workload("c", TOY_TRAFFIC), None),
     ],
 )
 def test_what_no_device_can_promise_is_refused(workload: Workload, fault: tuple[str, str] | None) -> None:

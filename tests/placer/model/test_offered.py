@@ -8,11 +8,11 @@ from math import inf
 from placer.model.fleet import NicKind
 from placer.model.offered import OfferedWorkload, offered_of, plain_of, promised_us
 from placer.model.oracle import as_plain, co_location_of
-from placer.testing.strategies import TRAFFIC
+from placer.testing.strategies import TOY_TRAFFIC
 from profiles import Workload
 
-PLAIN = Workload("a", TRAFFIC)
-SLOW, FAST = (OfferedWorkload("a", TRAFFIC, 50.0, latency) for latency in (200.0, 100.0))
+PLAIN = Workload("a", TOY_TRAFFIC)
+SLOW, FAST = (OfferedWorkload("a", TOY_TRAFFIC, 50.0, latency) for latency in (200.0, 100.0))
 
 
 def test_rate_and_promise_make_workloads_different() -> None:
@@ -27,7 +27,7 @@ def test_rate_and_promise_make_workloads_different() -> None:
 
 def test_workloads_of_both_sorts_have_one_order() -> None:
     """By NF, traffic, rate and promise; the plain one first."""
-    expected = (PLAIN, FAST, SLOW, Workload("b", TRAFFIC))
+    expected = (PLAIN, FAST, SLOW, Workload("b", TOY_TRAFFIC))
     assert co_location_of(reversed(expected)) == expected
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from placer.model import oracle
 from placer.model.oracle import co_location_of
-from placer.testing.strategies import TRAFFIC, ToyOracle
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle
 from profiles import Workload
 
-A, B, C, D = (co_location_of([Workload(nf, TRAFFIC)]) for nf in "abcd")
+A, B, C, D = (co_location_of([Workload(nf, TOY_TRAFFIC)]) for nf in "abcd")
 
 
 def test_a_co_location_is_queried_once() -> None:

@@ -10,14 +10,14 @@ from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
 from placer.model.latency_oracle import PacedTruth
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
-from placer.testing.strategies import TRAFFIC
+from placer.testing.strategies import TOY_TRAFFIC
 from profiler.testbed import Measurement, PacketLatency, Run, Testbed
 from profiles import Counters, Load, TestbedDescription, Workload
 from profiles.gpu import GpuSettings
 from profiles.workload import PacedWorkload
 
 COUNTERS = Counters(1, 1, 1, 1, 1, 1, 1)
-PLAIN = Workload("a", TRAFFIC)
+PLAIN = Workload("a", TOY_TRAFFIC)
 SETTINGS = GpuSettings.of([(0, 32)], order=0)
 
 
@@ -61,7 +61,7 @@ def test_a_promise_is_judged_by_a_run_at_the_offered_rate() -> None:
     """The neighbour is as fast as it goes; throughput is that of all as fast as they go."""
     testbed = AnsweringTestbed()
     truth = PacedTruth(testbed)
-    promised = OfferedWorkload("a", TRAFFIC, 60.0, 50.0)
+    promised = OfferedWorkload("a", TOY_TRAFFIC, 60.0, 50.0)
     assert truth.throughput([(PLAIN, promised)]) == [(100.0, 100.0)]
     assert testbed.asked == [(PLAIN, PLAIN), (PLAIN, PacedWorkload(PLAIN, 60.0))]
     assert truth.latency((PLAIN, promised)) == (None, 50.0)
@@ -80,14 +80,14 @@ def test_a_promise_is_judged_by_a_run_at_the_offered_rate() -> None:
 )
 def test_a_missed_promise_is_no_throughput(p99: float | None, leaves: float, kpps: float) -> None:
     truth = PacedTruth(AnsweringTestbed(p99, leaves))
-    promised = OfferedWorkload("a", TRAFFIC, 60.0, 50.0)
+    promised = OfferedWorkload("a", TOY_TRAFFIC, 60.0, 50.0)
     assert truth.throughput([(promised,)]) == [(kpps,)]
     assert truth.latency((promised,)) == (p99,)
 
 
 def test_without_a_promise_nothing_is_run_at_a_rate() -> None:
     testbed = AnsweringTestbed()
-    rated = OfferedWorkload("a", TRAFFIC, 60.0, float("inf"))
+    rated = OfferedWorkload("a", TOY_TRAFFIC, 60.0, float("inf"))
     assert PacedTruth(testbed).throughput([(PLAIN,), (rated,)]) == [(100.0,), (100.0,)]
     assert testbed.asked == [(PLAIN,), (PLAIN,)]
 
@@ -96,7 +96,7 @@ def test_a_gpu_runs_what_its_admission_test_admits_as_it_says() -> None:
     """The rate counts where 99 % of it leave; what is rejected is not run."""
     testbed = AnsweringTestbed()
     truth: Oracle = PacedTruth(testbed, GpuOracle(OneAtATime()))
-    promised = OfferedWorkload("a", TRAFFIC, 60.0, 50.0)
+    promised = OfferedWorkload("a", TOY_TRAFFIC, 60.0, 50.0)
     assert truth.throughput([(promised,), (promised, promised)]) == [(60.0,), (0.0, 0.0)]
     assert testbed.asked == [(PacedWorkload(PLAIN, 60.0, SETTINGS),)]
     assert truth.latency((promised,)) == (50.0,)

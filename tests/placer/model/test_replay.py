@@ -5,9 +5,9 @@ from __future__ import annotations
 from placer.model.fleet import Fleet, NicKind
 from placer.model.plan import Event, Placement, Plan, events_of, replay, replay_plan
 from placer.model.running import settle_running
-from placer.testing.strategies import CORES, arrival
+from placer.testing.strategies import CORES_BY_NF, arrival
 
-KIND = NicKind(0, "toy", 8, CORES)
+KIND = NicKind(0, "toy", 8, CORES_BY_NF)
 
 
 def test_at_one_time_departures_come_first() -> None:

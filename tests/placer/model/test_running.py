@@ -9,9 +9,9 @@ import pytest
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, NicKind
 from placer.model.running import NamedNics, running_faults, running_nics, settle_running
-from placer.testing.strategies import CORES, arrival
+from placer.testing.strategies import CORES_BY_NF, arrival
 
-KIND = NicKind(0, "toy", 8, CORES)
+KIND = NicKind(0, "toy", 8, CORES_BY_NF)
 EAST = replace(KIND, names=("east", "west"), count=3)
 BIG = NicKind(1, "big", 16, {"a": 1}, names=("big-1",))
 

@@ -77,10 +77,7 @@ def trace_of(tenants: list[Tenant], times: list[tuple[int, int | None]]) -> list
     ]
 
 
-@given(
-    instances(),
-    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6),
-)
+@given(instances(), st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6))
 @settings(max_examples=examples(80))
 def test_the_plan_has_no_violations_and_the_bound_is_valid(
     given_: Instance, times: list[tuple[int, int | None]]
@@ -117,10 +114,7 @@ def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> 
     return optimum
 
 
-@given(
-    instances(),
-    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6),
-)
+@given(instances(), st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6))
 @settings(max_examples=examples(100))
 def test_the_optimum_of_a_random_trace_has_no_violations(given_: Instance, times: list[tuple[int, int | None]]) -> None:
     """Whatever arrives, departs or is rejected: no SLA is ever violated, and no bound is above the plan."""

@@ -23,7 +23,6 @@ def packing_of(capacities: list[int], sizes: list[list[int]]) -> Packing:
 
 
 def faults_of(packed: Packed, packing: Packing) -> Iterator[str]:
-    """All that is wrong with an answer."""
     if sorted(item for members in packed.assignment for item in members) != list(range(len(packing.sizes))):
         yield "not every item is packed exactly once"
     for members in packed.assignment:
@@ -60,7 +59,6 @@ def test_first_fit_decreasing_is_improved() -> None:
 
 
 def test_no_items_need_no_bin() -> None:
-    """No items, no bins, proven."""
     packed = pack(Packing(np.array([5]), np.zeros((0, 1), dtype=np.int64)))
     assert (packed.assignment, packed.lower_bound, packed.proven) == ([], 0, True)
 
@@ -98,7 +96,6 @@ def test_a_file_that_is_no_instance_is_refused(tmp_path: Path, text: str) -> Non
 
 
 def test_quantities_are_items(tmp_path: Path) -> None:
-    """An item of quantity three is three items."""
     file = tmp_path / "three.vbp"
     file.write_text("2\n10 10\n2\n6 1 3\n1 1 1\n")
     assert read_vbp(file).sizes.tolist() == [[6, 1], [6, 1], [6, 1], [1, 1]]

@@ -7,14 +7,14 @@ from scipy.optimize import linprog
 
 from placer.policy.dual_simplex import OpenClass, PatternProgram
 from placer.policy.pattern_table import PatternTable
-from placer.testing.strategies import CORES, TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import CORES_BY_NF, TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 
 LEVELS = 6
 
 
 def _table() -> PatternTable:
-    return PatternTable(catalogue((None, 1.0)).kinds[0], [Workload(nf, TRAFFIC) for nf in CORES], ToyOracle())
+    return PatternTable(catalogue((None, 1.0)).kinds[0], [Workload(nf, TOY_TRAFFIC) for nf in CORES_BY_NF], ToyOracle())
 
 
 def _levels(table: PatternTable) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""The forecast, in cases that are priced by hand."""
+"""The forecast, in cases that are priced by hand.
+
+Prices for the last arrivals of a trace. Frequencies that are smoothed as far as they differ by chance only.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placer.policy.dual_simplex import OpenClass, PatternProgram
 from placer.policy.forecast import (
-    LEVELS,
-    PRICED,
-    QUANTILES,
-    REFINED,
+    FINER_LEVELS,
+    PRICED_LEVELS,
+    SLA_LEVELS,
+    SLA_QUANTILES,
     PriceForecast,
     Prices,
     alike,
     core_shares,
     levels_of,
+    smooth,
 )
 from placer.policy.kernels import free_capacity_value, mark_reachable
-from tests.placer.policy.toy_tables import TABLE
+from placer.policy.pattern_table import PatternTable
+from placer.strategies.contention_aware import ContentionAware
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, arrival, catalogue
+from profiles import Workload
+from tests.placer.policy.test_pattern_table import TABLE
 
 
 def prices_of(*recent: tuple[int, int, float]) -> Prices:
@@ -36,7 +45,6 @@ def prices_of(*recent: tuple[int, int, float]) -> Prices:
 
 
 def pattern_of(big: int, small: int) -> int:
-    """The number of a pattern."""
     return TABLE.counts.tolist().index([big, small])
 
 
@@ -45,7 +53,7 @@ def value_of(prices: Prices, big: int, small: int, *, required: tuple[float, flo
     pattern = pattern_of(big, small)
     above, reachable = TABLE.above(pattern), np.zeros(len(TABLE.counts), dtype=np.bool_)
     mark_reachable(pattern, above, TABLE.members, TABLE.kpps, np.array(required), reachable)
-    counts, members, then = TABLE.counts, TABLE.members, np.zeros((2, LEVELS))
+    counts, members, then = TABLE.counts, TABLE.members, np.zeros((2, SLA_LEVELS))
     return float(free_capacity_value(pattern, above, reachable, counts, members, prices.level, prices.worth, then))
 
 
@@ -129,18 +137,78 @@ def test_levels_are_those_of_weighted_shares(arrivals: list[tuple[int, float]]) 
         np.arange(1.0, 4),
     )
     levels, probability = levels_of(columns.tobytes(), shares.tobytes(), len(arrivals), solo.tobytes())
-    pooled = np.quantile(shares[-256:], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    pooled = np.quantile(shares[-256:], (np.arange(SLA_QUANTILES) + 0.5) / SLA_QUANTILES)
     likely, worth = alike(columns, shares, pooled, 3)
     for column, kpps in enumerate(solo.tolist()):
         own = shares[columns == column]
         share = np.concatenate([own, pooled])
-        weight = np.concatenate([np.ones(len(own)), np.full(QUANTILES, worth / QUANTILES)])
+        weight = np.concatenate([np.ones(len(own)), np.full(SLA_QUANTILES, worth / SLA_QUANTILES)])
         order = np.argsort(share, kind="stable")
         share, weight = share[order], weight[order]
         below = np.cumsum(weight) - weight
-        at = np.searchsorted(below, np.linspace(0.0, weight.sum(), LEVELS, endpoint=False), side="right") - 1
+        at = np.searchsorted(below, np.linspace(0.0, weight.sum(), SLA_LEVELS, endpoint=False), side="right") - 1
         assert levels[column].tolist() == (share[at] * kpps).tolist()
-        first = np.searchsorted(share, share[at[::REFINED]])
+        first = np.searchsorted(share, share[at[::FINER_LEVELS]])
         mass = np.diff(np.append(below[first], weight.sum()))
         assert probability[column].tolist() == (likely[column] * mass / weight.sum()).tolist()
-    assert probability.shape == (3, PRICED)
+    assert probability.shape == (3, PRICED_LEVELS)
+
+
+def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray:
+    # workload d takes three of eight cores, and any SLA accepts a drop of a half: at most two fit on a NIC
+    table = PatternTable(catalogue().kinds[0], [Workload("d", TOY_TRAFFIC)], ToyOracle(), lambda workload, solo: 0.5)
+    program = PatternProgram(table.counts, table.members, 1)
+    program.restart(np.where(table.counts > 0, 0, -1).astype(np.int32), classes)
+    program.demand(np.array([[arrivals]]))
+    program.pivot(100)
+    return program.prices()
+
+
+HALF_FULL = OpenClass(1, np.array([2]), 4)
+"""Four NICs with one free slot each."""
+
+
+@pytest.mark.parametrize(
+    ("classes", "arrivals", "price"),
+    [
+        ([], 6.0, 0.5),  # two d fit on a new NIC, so each is worth half of one
+        ([HALF_FULL], 3.0, 0.0),  # where open NICs suffice
+        ([HALF_FULL], 5.0, 0.5),
+        ([], 0.0, 0.0),
+    ],
+)
+def test_slots_cost_what_open_nics_do_not_offer(classes: list[OpenClass], arrivals: float, price: float) -> None:
+    assert _prices(classes, arrivals) == pytest.approx(
+        np.array([[price]]), rel=1e-3, abs=1e-3 if classes and not price else 1e-12
+    )
+
+
+def test_the_last_arrivals_fill_open_nics() -> None:
+    """At the end of a trace a NIC is opened only where no NIC in use fits: 30 d in a row need 15 NICs."""
+    trace = [arrival(f"{number:02}", number, "d", 0.5) for number in range(30)]
+    plan = ContentionAware(catalogue(), "toy", oracles=[ToyOracle()]).place(trace)
+    assert len({one.nic for one in plan.placements}) == 15
+
+
+def test_what_differs_by_chance_is_taken_for_alike() -> None:
+    """Of 100 arrivals of five equally likely workloads, counts scatter by chance: all stay within 4 % of a fifth."""
+    likely, _ = smooth(np.array([[17.0, 24.0, 21.0, 18.0, 20.0]]), np.full(5, 0.2))
+    assert np.abs(likely[0] - 0.2).max() < 0.008
+
+
+def test_what_differs_by_more_than_chance_is_believed() -> None:
+    """Of 100 arrivals, 80 of one workload: it stays above 76 %."""
+    likely, _ = smooth(np.array([[80.0, 5.0, 5.0, 5.0, 5.0]]), np.full(5, 0.2))
+    assert likely[0, 0] > 0.76
+
+
+def test_groups_that_are_alike_are_pooled() -> None:
+    """What is expected of all is worth more arrivals where groups are alike than where each has its own."""
+    alike = np.array([[5.0, 6.0, 5.0, 4.0], [6.0, 5.0, 4.0, 5.0]])
+    apart = np.array([[20.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 20.0]])
+    assert smooth(alike, np.full(4, 0.25))[1] > 10 * smooth(apart, np.full(4, 0.25))[1]
+
+
+def test_without_arrivals_the_expectation_is_returned() -> None:
+    expected = np.array([0.7, 0.3])
+    assert np.allclose(smooth(np.zeros((1, 2)), expected)[0], expected)

@@ -1,27 +1,36 @@
-"""What was learnt since predictions were made in advance is heeded by every decision."""
+"""What was learnt since predictions were made in advance is heeded by every decision.
+
+A rebuild in small steps: at its end indexes are as if built at once, and no decision meanwhile is wrong.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from placer.fleet import engine as engine_module
 from placer.fleet.engine import Engine
-from placer.fleet.events import Arrive, Depart, FleetEvent, Join, Measure, MeasuredInstance
+from placer.fleet.events import Arrive, Depart, Drain, FleetEvent, Join, Measure, MeasuredInstance, Refused, Return
 from placer.fleet.learning.learning import correct
 from placer.fleet.what_if import WhatIf
-from placer.model.feasibility import feasible
+from placer.model.feasibility import below_sla, feasible
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
-from placer.testing.strategies import TRAFFIC, catalogue
+from placer.policy.rules import BEST_FIT, LOOK_AHEAD
+from placer.policy.selector import Selector
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import CoLocation, Workload
+from tests.effort import examples
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
 
 KIND = "toy-0"
-PAIR = (Workload("a", TRAFFIC), Workload("b", TRAFFIC))
+PAIR = (Workload("a", TOY_TRAFFIC), Workload("b", TOY_TRAFFIC))
 SOLO = {"a": 100.0, "b": 200.0, "c": 400.0}
 
 
@@ -29,7 +38,7 @@ def engine_of(count: int | None = None) -> Engine:
     """An engine that learns, of so many NICs."""
     kinds = catalogue((count, 1.0)).kinds
     feedback, oracles = correct(kinds, [PredictorOracle(ToyPredictor(), 0.2)])
-    expected = [Tenant(nf, Workload(nf, TRAFFIC), Sla(max_drop=0.3)) for nf in SOLO]
+    expected = [Tenant(nf, Workload(nf, TOY_TRAFFIC), Sla(max_drop=0.3)) for nf in SOLO]
     return Engine(Fleet(kinds), oracles, feedback=feedback, expected=expected)
 
 
@@ -41,7 +50,6 @@ class LowerOracle(PredictorOracle):
         self.now = now
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
-        """The lower of both."""
         both = zip(super().throughput(co_locations), self.now.throughput(co_locations), strict=True)
         return [tuple(map(min, *answers)) for answers in both]
 
@@ -53,7 +61,6 @@ def measured(nic: Nic, draw: Random, shares: tuple[float, float] = (0.6, 1.05)) 
 
 
 def next_event(engine: Engine, number: int, draw: Random) -> FleetEvent:
-    """Something that happens."""
     nics = list(engine.fleet.nics.values())
     kind = draw.random()
     if nics and kind < 0.3:
@@ -63,7 +70,7 @@ def next_event(engine: Engine, number: int, draw: Random) -> FleetEvent:
     nf = draw.choice("abc")
     drop = round(draw.uniform(0.05, 0.3), 2)
     sla = Sla(max_drop=drop) if draw.random() < 0.7 else Sla(min_kpps=SOLO[nf] * (1.0 - drop))
-    return Arrive(Tenant(str(number), Workload(nf, TRAFFIC), sla))
+    return Arrive(Tenant(str(number), Workload(nf, TOY_TRAFFIC), sla))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -100,9 +107,9 @@ def test_an_arrival_is_rejected_only_where_no_nic_keeps_all_slas_by_what_was_lea
             engine.handle(Depart(draw.choice(draw.choice(nics).tenants).id))
             continue
         nf = draw.choice("abc")
-        arrival = Tenant(str(number), Workload(nf, TRAFFIC), Sla(min_kpps=SOLO[nf] * draw.uniform(0.7, 0.95)))
+        arrival = Tenant(str(number), Workload(nf, TOY_TRAFFIC), Sla(min_kpps=SOLO[nf] * draw.uniform(0.7, 0.95)))
         if draw.random() < 0.3:  # a question in between changes nothing
-            engine.selector.ranked(arrival, 3)
+            engine.selector.rank(arrival, 3)
         if engine.handle(Arrive(arrival)).nic is None:
             rejected += 1
             for nic in engine.fleet.nics.values():
@@ -117,7 +124,7 @@ def test_questions_change_no_decision(seed: int) -> None:
     what_if = WhatIf(asked)
     for number in range(150):
         for nf in SOLO:
-            arrival = Tenant("?", Workload(nf, TRAFFIC), Sla(max_drop=0.1))
+            arrival = Tenant("?", Workload(nf, TOY_TRAFFIC), Sla(max_drop=0.1))
             what_if.places(arrival, count=1 + number % 2)
         event = next_event(asked, number, draw)
         assert asked.handle(event).moves == other.handle(event).moves
@@ -132,13 +139,11 @@ def place(engine: Engine, rack: int, required: float) -> None:
 
 
 def learn(engine: Engine, kpps: float) -> None:
-    """Each a beside a b is measured."""
     for rack in range(3):
         engine.handle(Measure(f"rack-{rack}", 1.0, (MeasuredInstance(f"a{rack}", kpps, 1e4),)))
 
 
 def rebuild(engine: Engine) -> None:
-    """Build indexes anew."""
     engine.selector.rebuild()
     while engine.selector.rebuilding:
         engine.selector.advance()
@@ -212,3 +217,89 @@ def test_a_nic_that_became_too_slow_hides_no_other_of_its_class() -> None:
     placed(2, 1.0001 * now)
     placed(3, 0.9999 * now)
     assert engine.handle(Arrive(second)).nic == "rack-3"
+
+
+class SwitchedOracle(ToyOracle):
+    """A toy oracle whose answers become others; `drop` of them is lost beside others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop = 0.0
+
+    @property
+    def revision(self) -> int:
+        """Changes with the answers."""
+        return int(self.drop > 0)
+
+    def switch(self) -> None:
+        """From now on everything beside others is 8 % slower."""
+        self.drop = 0.08
+
+    def throughput(self, co_locations):  # type: ignore[no-untyped-def]
+        """As of a toy oracle, less the drop."""
+        plain = super().throughput(co_locations)
+        return [tuple(kpps * (1 - self.drop * (len(one) > 1)) for kpps in one) for one in plain]
+
+
+def arrival(number: int, nf: str, drop: float) -> Arrive:
+    return Arrive(Tenant(str(number), Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop)))
+
+
+EVERY = [arrival(100, nf, drop).tenant for nf in "abcd" for drop in (0.05, 0.1, 0.2, 0.3)]
+
+arrivals = st.builds(arrival, st.integers(0, 60), st.sampled_from("abcd"), st.sampled_from([0.05, 0.1, 0.2, 0.3]))
+departures = st.builds(Depart, st.integers(0, 60).map(str))
+of_nics = st.sampled_from([Drain, Return]).flatmap(
+    lambda kind: st.builds(kind, st.integers(1, 12).map("nic-{}".format))
+)
+histories = st.lists(st.one_of(arrivals, arrivals, departures, of_nics), max_size=80)
+
+
+def handled(engine: Engine, event: FleetEvent) -> None:
+    with suppress(Refused):
+        engine.handle(event)
+
+
+def choices(selector: Selector) -> list[object]:
+    return [selector.choose(tenant) for tenant in EVERY]
+
+
+@settings(max_examples=examples(60))
+@given(histories, histories)
+def test_a_rebuilt_index_is_as_one_that_is_built_at_once(before: list[FleetEvent], after: list[FleetEvent]) -> None:
+    """Whatever happens meanwhile; without a forecast an index depends on the fleet alone."""
+    oracle = SwitchedOracle()
+    kinds = catalogue((None, 1.0)).kinds
+    engine = Engine(Fleet(kinds), [oracle], BEST_FIT, expected=EVERY)
+    for event in before:
+        handled(engine, event)
+    oracle.switch()
+    engine.selector.rebuild()
+    for event in after:
+        handled(engine, event)
+    while engine.selector.rebuilding:
+        engine.selector.advance()
+    found = choices(engine.selector)
+    assert found == choices(Selector(engine.fleet, [oracle], BEST_FIT, expected=EVERY))
+
+
+@settings(max_examples=examples(60))
+@given(histories, histories)
+def test_no_arrival_is_placed_where_the_answers_of_now_show_a_violation(
+    before: list[FleetEvent], after: list[FleetEvent]
+) -> None:
+    """Before the rebuild, during it and after it: NICs that an arrival joins keep every SLA."""
+    oracle = SwitchedOracle()
+    engine = Engine(Fleet(catalogue((None, 1.0)).kinds), [oracle], LOOK_AHEAD)
+    for event in before:
+        handled(engine, event)
+    oracle.switch()
+    for at, event in enumerate(after):
+        if at == len(after) // 3:
+            engine.selector.rebuild()
+        if isinstance(event, Arrive) and engine.fleet.nic_of(event.tenant.id) is None:
+            handled(engine, event)
+            nic = engine.fleet.nic_of(event.tenant.id)
+            assert nic is None or not below_sla(oracle, nic.tenants)
+        else:
+            handled(engine, event)

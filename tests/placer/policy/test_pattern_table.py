@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
 from placer.policy.pattern_table import PatternTable, TooManyPatterns
 from placer.policy.rules import LOOK_AHEAD
-from profiles import TrafficProfile, Workload
-from tests.placer.policy.toy_tables import BIG, KIND, SMALL, TABLE, SmallSlowsSmall
+from profiles import CoLocation, TrafficProfile, Workload
 
 
 def rows_of(table: PatternTable) -> list[tuple[int, ...]]:
-    """The counts of each pattern."""
     return [tuple(row) for row in table.counts.tolist()]
 
 
@@ -58,3 +59,20 @@ def test_too_many_co_locations_are_refused_early() -> None:
     assert len(PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall(), most=7).counts) == 7
     with pytest.raises(TooManyPatterns):
         PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall(), most=6)
+
+
+BIG, SMALL = (Workload(nf, TrafficProfile(1, 64)) for nf in ("big", "small"))
+KIND = NicKind(0, "toy", 4, {"big": 3, "small": 1})
+
+
+class SmallSlowsSmall(Oracle):
+    """No contention, except that small NFs lose 20 % where they share a NIC."""
+
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return [
+            [80.0 if w == SMALL and co_location.count(SMALL) > 1 else 100.0 for w in co_location]
+            for co_location in co_locations
+        ]
+
+
+TABLE = PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall())

@@ -1,17 +1,23 @@
-"""The selector: which NICs are compared, and when co-locations are predicted anew."""
+"""The selector: which NICs are compared, and when co-locations are predicted anew.
+
+The lowest NIC number of a class, against a sorted list.
+"""
 
 from __future__ import annotations
+
+import random
 
 import pytest
 
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
+from placer.policy.class_slots import LowestNumbers
 from placer.policy.rejection import Cause, Tally
-from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, Rule
+from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, Rule
 from placer.policy.sampled_index import SampledIndex
 from placer.policy.selector import LoosestSlas, Selector
-from placer.testing.strategies import SOLO, TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import SOLO_KPPS, TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 
 KIND = catalogue((None, 1.0)).kinds[0]
@@ -19,11 +25,10 @@ KIND = catalogue((None, 1.0)).kinds[0]
 
 def tenant(identity: str, nf: str, sla: float | Sla) -> Tenant:
     """A tenant with an SLA, or one that accepts a drop."""
-    return Tenant(identity, Workload(nf, TRAFFIC), sla if isinstance(sla, Sla) else Sla(max_drop=sla))
+    return Tenant(identity, Workload(nf, TOY_TRAFFIC), sla if isinstance(sla, Sla) else Sla(max_drop=sla))
 
 
 def selector_of(*nics: list[Tenant], rule: Rule = FIRST_FIT) -> Selector:
-    """A selector over NICs with these tenants."""
     fleet = Fleet([KIND])
     for number, tenants in enumerate(nics, start=1):
         fleet.adopt(Nic(f"nic-{number}", KIND, number), tenants)
@@ -51,11 +56,11 @@ def test_a_looser_sla_extends_what_is_predicted() -> None:
 def test_the_loosest_sla_is_rounded_up() -> None:
     """To steps of 5 %; an SLA in kpps counts by its share of the throughput alone, and for its workload only."""
     loosest = LoosestSlas()
-    for one in (tenant("1", "a", 0.07), tenant("2", "b", Sla(min_kpps=0.72 * SOLO["b"])), tenant("3", "b", 0.1)):
+    for one in (tenant("1", "a", 0.07), tenant("2", "b", Sla(min_kpps=0.72 * SOLO_KPPS["b"])), tenant("3", "b", 0.1)):
         loosest.include(one)
-    drops = {nf: loosest.accepted_drop(Workload(nf, TRAFFIC), SOLO[nf]) for nf in "ab"}
+    drops = {nf: loosest.accepted_drop(Workload(nf, TOY_TRAFFIC), SOLO_KPPS[nf]) for nf in "ab"}
     assert drops == {"a": pytest.approx(0.1), "b": pytest.approx(0.3)}
-    assert loosest.accepted_drop(Workload("b", TRAFFIC), 0.5 * SOLO["b"]) == pytest.approx(0.1)
+    assert loosest.accepted_drop(Workload("b", TOY_TRAFFIC), 0.5 * SOLO_KPPS["b"]) == pytest.approx(0.1)
 
 
 def test_a_nic_that_violates_every_sla_takes_no_arrival_and_is_explained() -> None:
@@ -98,7 +103,7 @@ def test_the_tightest_class_that_fits_is_filled_first() -> None:
         assert len(set(homes)) == 10
 
 
-@pytest.mark.parametrize("rule", RULES.values())
+@pytest.mark.parametrize("rule", RULES_BY_NAME.values())
 def test_the_same_arrivals_get_the_same_nics(rule: Rule) -> None:
     """Prices are renewed by number of arrivals, not by the clock."""
     plans = []
@@ -120,3 +125,35 @@ def test_what_is_expected_is_predicted_before_the_first_arrival() -> None:
         asked.append(oracle.queries - before)
     assert asked[0] > 0
     assert asked[1] == 0
+
+
+@pytest.mark.long
+def test_the_lowest_number_is_found_whatever_came_and_left() -> None:
+    """Most numbers leave again, so that the heap is renewed several times."""
+    slots: dict[int, int] = {}
+    numbers, draw = LowestNumbers(3, slots), random.Random(0)
+    for _ in range(20_000):
+        number = draw.randrange(2_000)
+        if slots.get(number) == 3:
+            slots[number] = draw.choice([0, 1])
+            numbers.size -= 1
+        elif draw.random() < 0.5 or len(slots) < 10:
+            slots[number] = 3
+            numbers.add(number)
+        here = [number for number, slot in slots.items() if slot == 3]
+        assert numbers.lowest() == min(here, default=None)
+        assert numbers.size == len(here)
+
+
+def test_numbers_of_nics_that_left_do_not_pile_up() -> None:
+    """Of ten thousand NICs that pass through a class one is left."""
+    slots = {0: 3}
+    numbers = LowestNumbers(3, slots)
+    numbers.add(0)
+    for number in range(1, 10_000):
+        slots[number] = 3
+        numbers.add(number)
+        slots[number] = 0
+        numbers.size -= 1
+    assert numbers.lowest() == 0
+    assert len(numbers) < 1_000

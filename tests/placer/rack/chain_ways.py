@@ -101,10 +101,10 @@ class ChainWays:
         for sites in product(*where):
             placement = dict(zip(self.kinds, sites, strict=True))
             latency_kept = limit is None or self.latency(placement) <= exact(limit) * (1 + TOLERANCE)
-            if latency_kept and self._keeps_table_order(placement):
+            if latency_kept and self.keeps_table_order(placement):
                 yield placement
 
-    def _keeps_table_order(self, placement: Mapping[str, str]) -> bool:
+    def keeps_table_order(self, placement: Mapping[str, str]) -> bool:
         """An OpenFlow switch has fixed tables in a fixed order."""
         switch = self.rack.get("switch", {})
         if switch.get("kind", "pisa") == "pisa":
@@ -133,9 +133,9 @@ class ChainWays:
         return crossing * changes(None, self._side(placement[entry])) + until_out(entry)
 
     def _time(self, nf: str, site: str) -> Fraction:
-        return Fraction(0) if site == SWITCH else exact(self._cost(nf, site)["cycles"]) / self.places[site].clock
+        return Fraction(0) if site == SWITCH else exact(self.cost(nf, site)["cycles"]) / self.places[site].clock
 
-    def _cost(self, nf: str, site: str) -> Json:
+    def cost(self, nf: str, site: str) -> Json:
         cost: Json = self.rack["nfs"][self.kinds[nf]][self.places[site].kind]
         return cost
 
@@ -159,7 +159,7 @@ class ChainWays:
             groups.append((placement[group[0]], group))
         return groups
 
-    def _nic_shares(self, placement: Mapping[str, str]) -> tuple[Fraction, ...]:
+    def shares_of_nics(self, placement: Mapping[str, str]) -> tuple[Fraction, ...]:
         """The share of packets into and out of each server."""
         shares = [[Fraction(0), Fraction(0)] for _ in self.rack["servers"]]
         moves: list[tuple[int | None, int | None, Fraction]] = []
@@ -182,7 +182,7 @@ class ChainWays:
     def group_rate(self, site: str, group: Sequence[str], cores: int) -> Fraction | None:
         """The largest rate of the chain; None: without a bound."""
         overheads = self.rack.get("overheads", {})
-        cycles = sum((self.reach[nf] * exact(self._cost(nf, site)["cycles"]) for nf in group), Fraction(0))
+        cycles = sum((self.reach[nf] * exact(self.cost(nf, site)["cycles"]) for nf in group), Fraction(0))
         per_entry = exact(overheads.get("subgroup_cycles", 0))
         per_entry += exact(overheads.get("replica_cycles", 0)) if cores > 1 else 0
         entered = sum(
@@ -195,7 +195,7 @@ class ChainWays:
     def _useful_cores(self, site: str, group: Sequence[str]) -> list[tuple[int, Fraction]]:
         """Numbers of cores, each with its rate, that reach t_min; not beyond the fewest that reach t_max."""
         single = any(
-            not self._cost(nf, site).get("replicable", True) or len(self.into[nf]) > 1 or len(self.from_[nf]) > 1
+            not self.cost(nf, site).get("replicable", True) or len(self.into[nf]) > 1 or len(self.from_[nf]) > 1
             for nf in group
         )
         useful = []
@@ -210,7 +210,7 @@ class ChainWays:
 
     def _with_cores(self, placement: Mapping[str, str]) -> Iterator[Way]:
         groups = self.groups(placement)
-        shares = self._nic_shares(placement)
+        shares = self.shares_of_nics(placement)
         tables = frozenset(nf for nf, site in placement.items() if site == SWITCH)
         for allocation in product(*(self._useful_cores(site, group) for site, group in groups)):
             used = dict.fromkeys(self.places, 0)

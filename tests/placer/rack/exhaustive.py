@@ -15,7 +15,7 @@ from itertools import combinations, product
 from math import floor, lcm
 
 from tests.placer.rack.chain_ways import TOLERANCE, ChainWays, Json, Way, exact, places_of
-from tests.placer.rack.stage_search import fits_stages
+from tests.placer.rack.table_search import fits_stages
 
 Table = tuple[int, str]
 Fits = Callable[[Sequence[Json], Json, frozenset[Table], int], bool]

@@ -14,6 +14,7 @@ from typing import Any
 
 Json = dict[str, Any]
 Generator = Callable[[int], tuple[Json, Json]]
+FaultsOf = Callable[[Json, Json], object]
 KINDS = ("Encrypt", "Dedup", "Limiter", "Monitor", "NAT", "LB", "Match")
 
 
@@ -253,3 +254,9 @@ def _least_at_the_edge(random: Random, chain: Json, rack: Json) -> float | int:
     rate = Fraction(rack["servers"][0]["clock_mhz"] * 8 * chain["packet_size"] * random.randint(1, 2), cycles)
     rate /= random.choice((1, 2, 3, 4))
     return random.choice((0, float(rate), float(rate), int(rate), int(rate) + 1))
+
+
+def faulty(faults_of: FaultsOf, generator: Generator, seeds: range) -> dict[int, object]:
+    """What is wrong with the instances of a generator, by seed."""
+    each = {seed: faults_of(*generator(seed)) for seed in seeds}
+    return {seed: wrong for seed, wrong in each.items() if wrong}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.lemur.methodology.paper_rack import DELTAS, GRAPHS, chain_json, chains, rack, rack_json
+from experiments.lemur.methodology.paper_rack import CHAIN_GRAPHS, RATE_DELTAS, chain_json, chains, rack, rack_json
 
-__all__ = ["DELTAS", "GRAPHS", "OPTIMA_GBPS", "chain_json", "chains", "rack", "rack_json"]
+__all__ = ["CHAIN_GRAPHS", "OPTIMA_GBPS", "RATE_DELTAS", "chain_json", "chains", "rack", "rack_json"]
 
 OPTIMA_GBPS: dict[tuple[int, ...], tuple[float | None, ...]] = {
     (1, 2, 3, 4): (27.51, 21.35, 18.11, 18.11, None, None, None, None),

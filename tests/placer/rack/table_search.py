@@ -5,10 +5,46 @@ All NFs on the switch are one program. Only what its steering and splitting tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeVar
 
-from placer.rack.stages.tables.program import STEERING, splitting
+from placer.rack.stages.tables.packing import STEERING_TABLE, splitting
+
+Table = TypeVar("Table", bound=Hashable)
+
+
+def fits_stages(blocks: Mapping[Table, int], before: Mapping[Table, Set[Table]], stages: int, most: int) -> bool:
+    """Whether each table finds a stage after those of the tables before it, with at most `most` blocks in a stage.
+
+    A stage is filled until no other table that may lie there fits: a table never lies worse in an earlier stage.
+    """
+    if sum(blocks.values()) > most * stages or any(need > most for need in blocks.values()):
+        return False
+    reached = {frozenset[Table]()}
+    for _ in range(stages):
+        reached = {held | filled for held in reached for filled in _fillings(held, blocks, before, most)}
+        if any(len(held) == len(blocks) for held in reached):
+            return True
+    return not blocks
+
+
+def _fillings(
+    held: frozenset[Table], blocks: Mapping[Table, int], before: Mapping[Table, Set[Table]], most: int
+) -> Iterator[frozenset[Table]]:
+    """The largest sets of tables for the next stage: those whose tables before them are all held."""
+    ready = [table for table in blocks if table not in held and before[table] <= held]
+
+    def extend(at: int, filled: frozenset[Table], free: int) -> Iterator[frozenset[Table]]:
+        if at == len(ready):
+            if all(blocks[table] > free for table in ready if table not in filled):
+                yield filled
+            return
+        if blocks[ready[at]] <= free:
+            yield from extend(at + 1, filled | {ready[at]}, free - blocks[ready[at]])
+        yield from extend(at + 1, filled, free)
+
+    return extend(0, frozenset(), most)
+
 
 Json = Mapping[str, Any]
 Rows = tuple[int, ...]
@@ -46,7 +82,7 @@ class _Program:
     def __init__(self, chains: Sequence[Json], rack: Json, nfs: frozenset[tuple[int, str]]) -> None:
         self.chains, self.nfs = chains, nfs
         self.blocks = {memory: rack["switch"][memory]["blocks"] for memory in ("tcam", "sram")}
-        self.tables: list[tuple[int, str, Json]] = [(-1, "", _as_json(STEERING))]
+        self.tables: list[tuple[int, str, Json]] = [(-1, "", _as_json(STEERING_TABLE))]
         for at, nf in sorted(nfs):
             kind = next(one["nf"] for one in chains[at]["nfs"] if one["id"] == nf)
             own = rack["nfs"][kind]["switch"]["tables"]

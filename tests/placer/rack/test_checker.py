@@ -13,7 +13,7 @@ from tests.placer.rack import instances
 from tests.placer.rack.checker import faults
 from tests.placer.rack.exhaustive import best_rates
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
-from tests.placer.rack.test_exhaustive import answer_of
+from tests.placer.rack.test_best_plan import answer_of
 
 SMARTNIC = {"name": "n0", "cores": 1, "clock_mhz": 1000}
 RACK = rack(
@@ -126,7 +126,7 @@ def _at(answer: Json, site: str, nf: str = "enc", group: int = 0) -> None:
         (lambda _, rack, __: rack["overheads"].update(stages=1), "switch: the 2 tables do not fit 0 stages"),
         (
             lambda _, rack, __: rack["switch"].update(kind="openflow", table_order=["Limiter"]),
-            "a: in has no table on the switch",
+            "a: its NFs on the switch do not follow the order",
         ),
     ],
 )

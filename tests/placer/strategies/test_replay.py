@@ -12,12 +12,12 @@ from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
 from placer.strategies import budget
 from placer.strategies.budget import LeftOutOracle, Replayed, arrivals_to_replay, judge, left_out_co_locations
-from placer.testing.strategies import SOLO, TRAFFIC, ToyCatalogue, arrival, catalogue
+from placer.testing.strategies import SOLO_KPPS, TOY_TRAFFIC, ToyCatalogue, arrival, catalogue
 from predictor.contention.intervals import ErrorModel, TrafficScale
 from predictor.contention.left_out import LeftOutCoLocation
 from profiles import TrafficProfile, Workload
 
-A, B = (Workload(nf, TRAFFIC) for nf in "ab")
+A, B = (Workload(nf, TOY_TRAFFIC) for nf in "ab")
 ERRORS = ErrorModel.even(TrafficScale(np.zeros(3), np.ones(3)), np.linspace(-0.04, 0.04, 41))
 
 
@@ -25,7 +25,7 @@ class Known:
     """A predictor that measured a next to b: a kept 85 %, where 90 % were predicted; b as predicted."""
 
     def solo(self, workloads: list[Workload]) -> np.ndarray:
-        return np.array([SOLO[one.nf] for one in workloads])
+        return np.array([SOLO_KPPS[one.nf] for one in workloads])
 
     def left_out(self, default: TrafficProfile) -> dict[tuple[Workload, ...], LeftOutCoLocation]:
         measured, predicted = np.array([85.0, 190.0]), np.array([90.0, 190.0])
@@ -36,7 +36,7 @@ class Known:
 def known(monkeypatch: pytest.MonkeyPatch) -> ToyCatalogue:
     """A toy catalogue whose one model is `Known`."""
     monkeypatch.setattr(budget, "FEWEST_MEASURED", 1)
-    models = SimpleNamespace(predictors={"toy": Known()}, default_traffic=TRAFFIC, nfs=("a", "b"))
+    models = SimpleNamespace(predictors={"toy": Known()}, default_traffic=TOY_TRAFFIC, nfs=("a", "b"))
     return ToyCatalogue(catalogue().kinds, (models,), ())  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from placer.model.arrival import Arrival
 from placer.model.plan import Plan
 from placer.model.sla import Sla
 from placer.strategies import STRATEGIES, find_strategy
-from placer.testing.strategies import TRAFFIC, ToyCatalogue, arrival, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyCatalogue, arrival, catalogue
 from profiles import InputError, Workload
 
 
@@ -96,7 +96,7 @@ def test_limited_fleets_reject_what_does_not_fit(name: str) -> None:
 
 def test_contention_aware_rejects_an_sla_above_the_solo_throughput() -> None:
     """An SLA above the solo throughput is rejected, one at the solo throughput is not."""
-    trace = [Arrival(str(kpps), 0, Workload("a", TRAFFIC), Sla(min_kpps=kpps)) for kpps in (100.0, 100.1)]
+    trace = [Arrival(str(kpps), 0, Workload("a", TOY_TRAFFIC), Sla(min_kpps=kpps)) for kpps in (100.0, 100.1)]
     assert homes(place("contention-aware", trace)) == {"100.0": "nic-1", "100.1": None}
 
 

@@ -1,10 +1,15 @@
-"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws."""
+"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws.
+
+Executors: a cluster of two workers gives the results of one process, to the byte.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from signal import SIG_DFL, SIGINT, signal
@@ -12,8 +17,17 @@ from signal import SIG_DFL, SIGINT, signal
 import pandas as pd
 import pytest
 
-from placer.studies import BY, execute, local_executor, read_study, summarize, tasks_of_study
-from placer.studies.execute import RESULTS, fingerprint
+from placer.studies import (
+    GROUP_COLUMNS,
+    cluster_executor,
+    execute,
+    local_executor,
+    read_study,
+    summarize,
+    tasks_of_study,
+)
+from placer.studies.execute import CLUSTER_EXECUTORS, RESULTS_FILE, fingerprint
+from profiles import InputError
 
 
 @pytest.mark.long
@@ -32,7 +46,7 @@ def test_an_interrupted_study_continues_to_the_same_bytes(study: Path, tmp_path:
     assert len(kept) == 1
     execute(tasks, tmp_path / "parted", executor=local_executor(2))
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    assert (tmp_path / "parted" / RESULTS).read_bytes() == (tmp_path / "whole" / RESULTS).read_bytes()
+    assert (tmp_path / "parted" / RESULTS_FILE).read_bytes() == (tmp_path / "whole" / RESULTS_FILE).read_bytes()
 
 
 def test_a_result_is_named_after_what_it_depends_on(study: Path, risky: Path, tmp_path: Path) -> None:
@@ -66,7 +80,7 @@ def test_ctrl_c_keeps_finished_results(study: Path, tmp_path: Path) -> None:
     assert running.returncode == 130
     assert "the same command" in stderr
     assert all(len(pd.read_parquet(part)) == 1 for part in out.glob("parts/*.parquet"))
-    assert not (out / RESULTS).exists()
+    assert not (out / RESULTS_FILE).exists()
 
 
 def test_statistics_of_five_and_of_two_draws() -> None:
@@ -91,7 +105,7 @@ def test_four_draws_in_five_lie_between_low_and_high(draws: int) -> None:
 
 def test_statistics_keep_the_order_of_the_study(risky: Path, tmp_path: Path) -> None:
     """Rows are ordered by strategy, then by risk, as in the study."""
-    statistics = summarize(execute(tasks_of_study(read_study(risky), print), tmp_path / "out"), BY)
+    statistics = summarize(execute(tasks_of_study(read_study(risky), print), tmp_path / "out"), GROUP_COLUMNS)
     assert statistics["strategy"].tolist() == ["greedy", "contention-aware", "contention-aware", "optimal"]
     assert statistics["risk"].tolist()[1:3] == [0.05, 0.5]
     assert (statistics["draws"] == 1).all()
@@ -101,7 +115,7 @@ def test_results_of_earlier_versions_are_summarized() -> None:
     """They have no budgets: a risk was given, and whether a budget was kept is not known."""
     figures = {"nics": 5, "wastage_pct": 0.0, "violations_pct": 1.0, "rejected": 0, "cost": 1.0}
     named = {"trace": "t", "fleet": "f", "strategy": "s", "predictor": "tomur", "risk": 0.05}
-    (row,) = summarize(pd.DataFrame([{**named, **figures}]), BY).to_dict("records")
+    (row,) = summarize(pd.DataFrame([{**named, **figures}]), GROUP_COLUMNS).to_dict("records")
     assert row["risk"] == row["chosen_risk"] == 0.05
     assert row["keeps_budget"] is None and pd.isna(row["budget_pct"])
 
@@ -113,3 +127,48 @@ def test_the_risks_that_a_budget_chose_are_draws_of_one_row() -> None:
     (row,) = summarize(pd.DataFrame(rows), ["strategy", "budget_pct", "risk"]).to_dict("records")
     assert (row["draws"], row["expected_violations_pct"], row["keeps_budget"]) == (2, 2.0, True)
     assert pd.isna(row["risk"]) and row["chosen_risk"] == pytest.approx(0.2)
+
+
+@contextmanager
+def dask() -> Iterator[str]:
+    """The address of a local cluster of two workers."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: dask is not tested")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+@contextmanager
+def ray() -> Iterator[str]:
+    """The address of a local cluster of two workers."""
+    utils = pytest.importorskip("ray.cluster_utils", reason="ray is not installed: it is not tested")
+    head = {"num_cpus": 2, "include_dashboard": False}
+    cluster = utils.Cluster(initialize_head=True, head_node_args=head)
+    yield cluster.address
+    cluster.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("started", [dask, ray], ids=["dask", "ray"])
+def test_a_cluster_gives_the_same_bytes(
+    study: Path, tmp_path: Path, started: Callable[[], AbstractContextManager[str]]
+) -> None:
+    """The results file does not depend on the executor."""
+    tasks = tasks_of_study(read_study(study), print)
+    execute(tasks, tmp_path / "serial")
+    with started() as address:
+        execute(tasks, tmp_path / "cluster", executor=cluster_executor(started.__name__, address))
+    assert (tmp_path / "cluster" / RESULTS_FILE).read_bytes() == (tmp_path / "serial" / RESULTS_FILE).read_bytes()
+
+
+def test_a_cluster_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hint names the extra; unknown names are refused, too."""
+    monkeypatch.setitem(CLUSTER_EXECUTORS, "dask", ("no_such_package", CLUSTER_EXECUTORS["dask"][1]))
+    with pytest.raises(InputError, match=r"pip install 'nf-placer\[dask\]'"):
+        cluster_executor("dask")
+    with pytest.raises(InputError, match="'cloud' is no cluster software"):
+        cluster_executor("cloud")
+
+
+def test_zero_jobs_are_refused() -> None:
+    with pytest.raises(InputError, match="--jobs: 0 runs at a time can finish no study"):
+        local_executor(0)

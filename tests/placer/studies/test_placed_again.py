@@ -29,7 +29,6 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def again(compared: Comparison, draws: int = 2, strategy: str = "contention-aware") -> Comparison:
-    """The comparison with what its strategy does again."""
     return place_again(compared, strategy, "tomur", 2.0, rejects=True, draws=draws, progress=QUIET)
 
 

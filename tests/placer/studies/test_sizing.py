@@ -1,18 +1,31 @@
-"""Sizing: the options, recommendations checked by hand, and the command."""
+"""Sizing: the options, recommendations checked by hand, and the command.
+
+Growth of a trace: drawn from itself, inside the profiled range.
+"""
 
 from __future__ import annotations
 
+import io
 import json
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from placer.cli import app
+from placer.inputs.arrivals import read_arrivals
+from placer.model.arrival import Arrival
+from placer.model.fleet import NicKind
+from placer.model.offered import OfferedWorkload
+from placer.model.sla import Sla
 from placer.report.text.sizing import as_table, curves_of, further_lines, recommendation_line
+from placer.studies.growth import Growth, arrivals_csv, grow
 from placer.studies.sizing import (
     Sizing,
     best_budgets,
@@ -22,7 +35,7 @@ from placer.studies.sizing import (
     points_of,
     recommendation_of,
 )
-from profiles import InputError
+from profiles import InputError, TrafficProfile, Workload
 from tests.placer.commands.test_compare import placer
 from traces.arrivals import Recipe, generate
 
@@ -88,29 +101,35 @@ def test_a_fleet_that_is_large_enough_needs_no_more(tmp_path: Path, trace: Path)
     assert answer["nics_high"] > answer["today_nics"]
 
 
-def test_without_an_option_within_the_budget_the_closest_is_recommended() -> None:
-    """The recommendation says that it does not keep the budget."""
-    recommendation = recommendation_of(results(("rash", 5, (10, 10), 9.0, 0), ("bold", 6, (12, 12), 3.0, 0)), SIZING)
-    assert recommendation.option["strategy"] == "bold"
-    assert recommendation_line(recommendation, SIZING).startswith(
-        "No option keeps the budget; the closest one: Buy 6 more NICs"
-    )
-
-
-def test_rejected_arrivals_are_in_the_recommendation() -> None:
-    """Where every option rejects arrivals, the line says how many."""
-    recommendation = recommendation_of(results(("small", 5, (5, 5), 0.0, 7)), SIZING)
-    line = recommendation_line(recommendation, SIZING)
-    assert line.startswith("No option places every arrival within the budget; the one that rejects fewest: Buy no NICs")
-    assert line.endswith("0.0 % SLA violations, budget 2 %; 7 arrivals rejected.")
-
-
-def test_the_budget_comes_before_rejections() -> None:
-    """One option rejects none and violates too much; of the others the one that rejects less is bought."""
-    options = (("rash", 5, (5, 5), 9.0, 0), ("small", 5, (5, 5), 0.0, 7), ("safe", 5, (6, 6), 1.0, 1))
+@pytest.mark.parametrize(
+    ("options", "strategy", "begins", "ends"),
+    [
+        (
+            [("rash", 5, (10, 10), 9.0, 0), ("bold", 6, (12, 12), 3.0, 0)],
+            "bold", "No option keeps the budget; the closest one: Buy 6 more NICs", "",
+        ),
+        (
+            [("small", 5, (5, 5), 0.0, 7)],
+            "small", "No option places every arrival within the budget; the one that rejects fewest: Buy no NICs",
+            "0.0 % SLA violations, budget 2 %; 7 arrivals rejected.",
+        ),
+        (  # the budget comes before rejections
+            [("rash", 5, (5, 5), 9.0, 0), ("small", 5, (5, 5), 0.0, 7), ("safe", 5, (6, 6), 1.0, 1)],
+            "safe", "", "budget 2 %; 1 arrival rejected.",
+        ),
+        (  # without a ground truth
+            [("one", 5, (4, 5), float("nan"), 0), ("two", 6, (12, 12), float("nan"), 0)],
+            "one", "No option is known to keep the budget: Buy no NICs for 2 times the arrivals: 5 instead of 5",
+            "SLA violations unknown.",
+        ),
+    ],
+)  # fmt: skip
+def test_without_an_option_within_the_budget_the_line_says_what_the_closest_one_breaks(
+    options: list[tuple[str, int, tuple[int, int], float, int]], strategy: str, begins: str, ends: str
+) -> None:
     recommendation = recommendation_of(results(*options), SIZING)
-    assert recommendation.option["strategy"] == "safe"
-    assert recommendation_line(recommendation, SIZING).endswith("budget 2 %; 1 arrival rejected.")
+    line = recommendation_line(recommendation, SIZING)
+    assert (recommendation.option["strategy"], line.startswith(begins), line.endswith(ends)) == (strategy, True, True)
 
 
 def test_the_number_of_the_sentence_stands_in_the_table() -> None:
@@ -132,18 +151,6 @@ def test_the_number_of_the_sentence_stands_in_the_table() -> None:
         "without a safety margin: by the median prediction; it shows what the budget costs, and is no option.",
         "Throughput is measured on the simulated card, not on hardware.",
     ]
-
-
-def test_without_ground_truth_no_budget_is_known_to_be_kept() -> None:
-    """The cheapest option is named, and the line says that its violations are unknown."""
-    recommendation = recommendation_of(
-        results(("one", 5, (4, 5), float("nan"), 0), ("two", 6, (12, 12), float("nan"), 0)), SIZING
-    )
-    assert recommendation.more == 0
-    assert recommendation_line(recommendation, SIZING).startswith(
-        "No option is known to keep the budget: Buy no NICs for 2 times the arrivals: 5 instead of 5"
-    )
-    assert recommendation_line(recommendation, SIZING).endswith("SLA violations unknown.")
 
 
 def test_next_year_is_a_point_of_the_curve() -> None:
@@ -209,7 +216,6 @@ def test_fleets_of_the_same_name_are_refused() -> None:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """Twenty arrivals."""
     path = tmp_path / "now.csv"
     path.write_text("".join(generate(Recipe(count=20, seed=3))), encoding="utf-8")
     return path
@@ -252,10 +258,7 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
         (["--growth", "1e308"], "--growth: '1e308' is not a list of numbers above 0 and at most 1000"),
         (["--sla", "nan"], "--sla: 'nan' is not a list of numbers above 0 and at most 1000"),
         (["--risk", "0.1,0.2"], "--risk: is chosen by the budget"),
-        (
-            ["--growth", "1000", "--draws", "9999"],
-            "--draws: all draws of all points are 200,279,970 arrivals",
-        ),
+        (["--growth", "1000", "--draws", "9999"], "--draws: all draws of all points are 200,279,970 arrivals"),
     ],
 )
 def test_numbers_out_of_range_are_refused(trace: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
@@ -263,3 +266,78 @@ def test_numbers_out_of_range_are_refused(trace: Path, tmp_path: Path, arguments
     ended = CliRunner().invoke(app, ["size", str(trace), "--out", str(tmp_path / "out"), *arguments])
     assert fault in str(ended.exception)
     assert not (tmp_path / "out").exists()
+
+
+TRAFFIC = TrafficProfile(1000, 1000, 600)
+RANGE = {"flows": (1.0, 4000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
+TRACE = [
+    Arrival("a", 0.0, Workload("NAT", TRAFFIC), Sla(max_drop=0.1)),
+    Arrival("b", 5.0, Workload("ACL", TRAFFIC), Sla(min_kpps=100.0), departure=50.0),
+    Arrival("c", 7.5, Workload("NIDS", TRAFFIC), Sla(max_drop=0.6)),
+]
+
+
+def drawn(growth: Growth, seed: int = 0) -> list[Arrival]:
+    return grow(TRACE, growth, RANGE, random.Random(seed))
+
+
+@given(st.floats(0.5, 20), st.floats(0.5, 20), st.integers(0, 99))
+def test_a_larger_growth_begins_with_the_smaller(small: float, large: float, seed: int) -> None:
+    """The requested number of arrivals, in order of time, with unique ids; a smaller growth is part of a larger one."""
+    small, large = sorted((small, large))
+    few, many = drawn(Growth(arrivals=small), seed), drawn(Growth(arrivals=large), seed)
+    assert len(few) == round(3 * small)
+    assert len({one.id for one in many}) == len(many)
+    assert [one.time for one in many] == sorted(one.time for one in many)
+    for nf in ("NAT", "ACL", "NIDS"):
+        assert sum(one.workload.nf == nf for one in few) <= sum(one.workload.nf == nf for one in many)
+
+
+def test_slas_tighten_and_traffic_grows_within_the_profiled_range() -> None:
+    """The drop is halved, ten times the flows end at the profiled maximum; kpps, match rate and stay do not change."""
+    by_nf = {one.workload.nf: one for one in drawn(Growth(arrivals=9, sla=0.5, flows=10, packet_size=1.2))}
+    assert by_nf["NAT"].sla == Sla(max_drop=0.05)
+    assert by_nf["ACL"].sla == Sla(min_kpps=100.0)
+    assert by_nf["ACL"].departure == 50.0
+    assert by_nf["NIDS"].workload.traffic == TrafficProfile(4000, 1200, 600)
+
+
+def test_an_allowed_drop_stays_below_1() -> None:
+    """Twice an allowed drop of 60 % is not 120 %."""
+    assert all((one.sla.max_drop or 0.0) < 1 for one in drawn(Growth(arrivals=9, sla=2)))
+
+
+@pytest.mark.parametrize("growth", [Growth(), Growth(arrivals=3, sla=0.3, flows=1.7)])
+def test_grown_arrivals_survive_a_csv_file(growth: Growth, tmp_path: Path) -> None:
+    """Written and read again, a grown trace is the same to the last digit."""
+    arrivals = drawn(growth)
+    path = tmp_path / "grown.csv"
+    path.write_text(arrivals_csv(arrivals), encoding="utf-8")
+    assert read_arrivals(str(path), TRAFFIC, lambda workload: ()) == arrivals
+
+
+def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None:
+    """They grow with nothing; traces without them have no such columns."""
+    promised = [OfferedWorkload("NAT", TRAFFIC, 400.0, latency) for latency in (90.0, float("inf"))]
+    trace = [
+        Arrival(str(n), float(n), one, Sla(min_kpps=400.0)) for n, one in enumerate([*promised, TRACE[0].workload])
+    ]
+    path = tmp_path / "grown.csv"
+    path.write_text(arrivals_csv(grow(trace, Growth(), RANGE, random.Random(1))), encoding="utf-8")
+    read = read_arrivals(str(path), TRAFFIC, lambda workload: [])
+    assert {one.workload for one in read} <= {one.workload for one in trace}
+    assert any(isinstance(one.workload, OfferedWorkload) for one in read)
+    assert "rate_kpps" not in arrivals_csv(TRACE)
+
+
+def test_what_already_runs_is_there_once() -> None:
+    """Twice three arrivals: the one that runs stays on its NIC, and five are drawn and are to be placed."""
+    trace = [TRACE[0], replace(TRACE[1], nic="x"), TRACE[2]]
+    grown = grow(trace, Growth(arrivals=2.0, sla=0.5), RANGE, random.Random(0))
+    assert len(grown) == len({one.id for one in grown}) == 6
+    assert [one.id.split("~")[0] for one in grown if one.nic == "x"] == ["b"]
+    assert [one.nic for one in grown].count(None) == 5
+    assert [one.time for one in grown] == sorted(one.time for one in grown)
+    assert [one.nic for one in grow(trace, Growth(arrivals=0.1), RANGE, random.Random(0))] == ["x"]
+    kinds = [NicKind(0, "nic", 8, {"NAT": 1, "ACL": 1, "NIDS": 1})]
+    assert read_arrivals(io.StringIO(arrivals_csv(grown)), TRAFFIC, lambda workload: (), kinds=kinds) == grown

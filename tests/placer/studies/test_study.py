@@ -12,17 +12,13 @@ from traces.arrivals import Recipe, generate
 
 
 def runs(path: Path) -> list[tuple[object, float | None, tuple[str, ...]]]:
-    """Draw, risk and strategies of every run."""
     return [(task.labels["draw"], task.cards.risk, task.strategies) for task in tasks_of_study(read_study(path), print)]
 
 
 def test_a_study_is_every_draw_at_every_risk(study: Path, risky: Path) -> None:
     """Strategies that use no predictor run at the first risk only."""
     assert runs(study) == [(draw, None, ("greedy", "optimal")) for draw in range(3)]
-    assert runs(risky) == [
-        (0, 0.05, ("greedy", "contention-aware", "optimal")),
-        (0, 0.5, ("contention-aware",)),
-    ]
+    assert runs(risky) == [(0, 0.05, ("greedy", "contention-aware", "optimal")), (0, 0.5, ("contention-aware",))]
 
 
 def test_predictors_without_risk_run_once(risky: Path) -> None:

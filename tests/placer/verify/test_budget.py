@@ -17,11 +17,11 @@ from placer.optimal.planned.certificate import certificate
 from placer.optimal.planned.strategy import Planned
 from placer.progress import Progress
 from placer.run import RunRequest, run
-from placer.testing.strategies import CORES, arrival
+from placer.testing.strategies import CORES_BY_NF, arrival
 from placer.verify import budget_faults, places_most, read_certificate
 from predictor import Predictor
 from profiles import InputError
-from tests.placer.commands.conftest import Placer, placer
+from tests.placer.commands.conftest import Placer, placer, refuse
 from tests.placer.optimal.planned.instances import NAME, ErringPredictor, catalogue_of
 from traces.arrivals import Recipe, generate
 
@@ -30,7 +30,7 @@ __all__ = ["placer"]
 Tamper = Callable[[dict[str, Any]], object]
 PAIR = ErringPredictor(kept={("a", "a"): (0.88, 0.88), ("a", "a", "a"): (0.5,) * 3})
 """Two of NF a keep 88 %, which errs by 5 %; three of them keep half."""
-KIND = NicKind(0, "toy-0", 3, CORES)
+KIND = NicKind(0, "toy-0", 3, CORES_BY_NF)
 
 
 def claimed(drops: Sequence[float], budget_pct: float = 50.0, kind: NicKind = KIND) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def test_what_is_likely_while_a_nic_fills_up_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("count", "left_out"), [(2, 1), (1, 2)])
 def test_prices_prove_that_none_leaves_out_fewer(tmp_path: Path, count: int, left_out: int) -> None:
     """With too few NICs, tenants are left out, and the prices of NICs say that no plan leaves out fewer."""
-    claims = claimed(FOUR, kind=NicKind(0, "toy-0", 3, CORES, count))
+    claims = claimed(FOUR, kind=NicKind(0, "toy-0", 3, CORES_BY_NF, count))
     assert len(claims["plan"]["left_out"]) == left_out
     assert faults_in(claims, tmp_path) == []
     found = read_certificate(tmp_path / "certificate.json")
@@ -202,10 +202,8 @@ def test_what_has_no_certificate_is_refused(
     recorded: tuple[Path, dict[str, Any]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    placer: Placer,
 ) -> None:
     """Before anything is placed, and without a file."""
     monkeypatch.chdir(tmp_path)
-    status, out, err = placer("run", recorded[0], *options)
-    assert (status, out) == (2, "") and message in err
+    assert message in refuse("run", recorded[0], *options)
     assert not (tmp_path / "c.json").exists()

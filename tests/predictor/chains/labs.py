@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import pandas as pd
 
+from predictor.chains.profiled_nf import ProfiledNf
 from profiles.arrays import Floats
 
 NFS = ("nx", "sc", "sq")
@@ -21,27 +23,18 @@ CHAIN_LAWS = ("weakest link", "factor", "soft", "costs add", "factor per NF", "c
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab.
-
-    Parameters
-    ----------
-    seed
-        Of everything.
-    workloads
-        How many workload columns there are, at most two.
-    response_time
-        Measures response time (ms) instead of throughput (kpps).
-    chain_law
-        One of `CHAIN_LAWS`.
-    repeats
-        Of each setting of a profile.
-    """
+    """One lab."""
 
     seed: int
+    """Of everything."""
     workloads: int = 1
+    """How many workload columns there are, at most two."""
     response_time: bool = False
+    """Measures response time (ms) instead of throughput (kpps)."""
     chain_law: str = "weakest link"
+    """One of `CHAIN_LAWS`."""
     repeats: int = 10
+    """Of each setting of a profile."""
     noise: float = 0.05
     nfs: Mapping[str, Callable[[Floats, Floats], Floats]] = field(
         default_factory=dict, init=False, compare=False, repr=False
@@ -115,12 +108,9 @@ class Lab:
     def _size(self, workload: Floats) -> Floats:
         return workload[:, 1] if self.workloads > 1 else np.full(len(workload), 512.0)
 
-    def _clients(self, workload: Floats) -> Floats:
-        return workload[:, 0] if self.workloads else np.full(len(workload), 50.0)
-
     def _measured(self, capacity: Floats, workload: Floats) -> Floats:
         """Throughput or response time of a closed loop of clients on a server of that capacity."""
-        clients, think_ms = self._clients(workload), 20.0
+        clients, think_ms = (workload[:, 0] if self.workloads else np.full(len(workload), 50.0)), 20.0
         if self.response_time:
             return np.asarray(2.0 + (clients / capacity**1.0) * 1.0 + 1.0 / capacity)
         offered = clients / think_ms * 40
@@ -178,3 +168,22 @@ def _law(draw: np.random.Generator) -> Callable[[Floats, Floats], Floats]:
         return np.asarray(most * reached * (size / 512) ** -slope)
 
     return law
+
+
+Profiles = dict[str, ProfiledNf]
+
+
+@cache
+def profiles_of(lab: Lab) -> Profiles:
+    """The profile of each NF, with the regressor `smooth`: comparing all takes seconds."""
+    profiles = {}
+    for nf in NFS:
+        table, names = lab.profile(nf, cpus=7), ("cpu", *lab.workload_names)
+        at, measured = table[list(names)].to_numpy(np.float64), table[lab.measure].to_numpy()
+        profiles[nf] = ProfiledNf.fit(nf, names, at, measured, regressor="smooth")
+    return profiles
+
+
+def columns(lab: Lab, table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The configurations and workloads of a table of chain runs."""
+    return {name: table[name].to_numpy(np.float64) for name in [*(f"{nf}.cpu" for nf in NFS), *lab.workload_names]}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from predictor.contention.accelerators import ServiceTime, equilibrium, limits, time_next_to_bench
+from predictor.contention.execution import COMPOSITIONS, PIPELINE, RUN_TO_COMPLETION, drops_on_accelerators
 
 
 def _row(*values: float) -> np.ndarray:
@@ -40,9 +41,7 @@ def test_unused_accelerator_limits_no_nf() -> None:
     assert_allclose(limits(_row(1.0, 0.0), _row(1, 0), _row(9, 9)), [[1.0, np.inf]])
 
 
-@given(
-    st.lists(st.tuples(st.floats(0.1, 3), st.integers(1, 4), st.floats(0.01, 5)), min_size=1, max_size=5),
-)
+@given(st.lists(st.tuples(st.floats(0.1, 3), st.integers(1, 4), st.floats(0.01, 5)), min_size=1, max_size=5))
 def test_water_filling_uses_the_accelerator_exactly(members: list[tuple[float, int, float]]) -> None:
     """At the limit of member i, its own turns and min(n u, demand) of the others fill the accelerator's time."""
     service, queues, demand = (np.array([part], dtype=np.float64) for part in zip(*members, strict=True))
@@ -80,3 +79,40 @@ def test_service_time_is_linear_in_matches() -> None:
     traffic = np.array([[1.0, 1500.0, 600.0], [1.0, 1500.0, 0.0]])
     assert_allclose(ServiceTime((("constant", 0.1), ("mtbr", 0.001)))(traffic), [0.7, 0.1])
     assert_allclose(ServiceTime((("constant", -0.1), ("mtbr", 0.001)))(traffic), [0.5, 0.0])
+
+
+SOLO = np.array([100.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "drops", "expected"),
+    [
+        ("pipeline", [20.0, 50.0], 50.0),  # the larger drop
+        ("run-to-completion", [20.0, 50.0], 1 / (1 / 80 + 1 / 50 - 1 / 100)),  # equation 7
+        ("run-to-completion", [20.0], 80.0),  # one resource: no correction
+        ("run-to-completion", [20.0, 0.0], 80.0),  # a resource without contention changes nothing
+        ("sum", [20.0, 50.0], 30.0),
+        ("sum", [60.0, 50.0], 0.0),  # never below nothing
+        ("min", [20.0, 50.0], 50.0),
+    ],
+)
+def test_compositions_by_hand(name: str, drops: list[float], expected: float) -> None:
+    """Throughput of a solo throughput of 100 kpps."""
+    assert_allclose(COMPOSITIONS[name](SOLO, np.array([drops])), [expected])
+
+
+def test_pipeline_loses_only_what_is_above_the_limit() -> None:
+    """A pipeline at 100 kpps: limits of 150 and 80 cost 0 and 20."""
+    drops = drops_on_accelerators(PIPELINE, SOLO, np.array([[0.001, 0.002]]), np.array([[150.0, 80.0]]))
+    assert_allclose(drops, [[0.0, 20.0]])
+
+
+def test_run_to_completion_loses_by_waiting() -> None:
+    """0.01 ms a packet, and 0.005 ms of waiting beyond the 0.005 ms of service: 1 / 0.015."""
+    drops = drops_on_accelerators(RUN_TO_COMPLETION, SOLO, np.array([[0.005]]), np.array([[100.0]]))
+    assert_allclose(SOLO - drops[:, 0], [1 / 0.015])
+
+
+def test_run_to_completion_ignores_accelerators_it_does_not_use() -> None:
+    """A limit of infinity stands for an accelerator that is not used."""
+    assert_allclose(drops_on_accelerators(RUN_TO_COMPLETION, SOLO, np.zeros((1, 1)), np.full((1, 1), np.inf)), 0.0)

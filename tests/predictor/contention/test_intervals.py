@@ -1,13 +1,22 @@
-"""Intervals and quantiles of prediction errors."""
+"""Intervals and quantiles of prediction errors, and errors of runs that were left out."""
 
 from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from predictor import Models, TomurPredictor
 from predictor.contention.calibration import Conditions
 from predictor.contention.intervals import ErrorModel, HeldOutErrors, TrafficScale
+from predictor.contention.neighbours import NeighbourCorrection
+from predictor.contention.nf_model import NfModel
+from predictor.contention.solo import NEGLIGIBLE_MISFIT, MeasuredAlone
 from predictor.training.calibrate import fit_error_models
+from profiles import Workload
+from tests.predictor.made_up import CRYPTO, DEFAULT, PLAIN
 
 SCALE = TrafficScale.of(
     np.array([16000.0, 1500.0, 600.0]), {"flows": (1, 5e5), "packet_size": (64, 1500), "mtbr": (0, 1100)}
@@ -136,3 +145,118 @@ def test_an_error_model_survives_as_arrays() -> None:
     here = _conditions((1000.0, 500.0, 100.0), 0.8)
     assert spread.interval(spread.at(here), 0.9) == again.interval(again.at(here), 0.9)
     assert spread.lower(spread.at(here), 0.1) == again.lower(again.at(here), 0.1)
+
+
+NAMES = (PLAIN.name, CRYPTO.name)
+PAIR = tuple(sorted(Workload(name, DEFAULT) for name in NAMES))
+TRIPLE = tuple(sorted([*PAIR, Workload(PLAIN.name, DEFAULT)]))
+ALONE = (Workload(PLAIN.name, DEFAULT),)
+ERROR, NOISE = 0.5, 0.04
+
+
+def _rows(nf: str, co_locations: list[tuple[Workload, ...]], names: tuple[str, ...]) -> np.ndarray:
+    rows = []
+    for co_location in co_locations:
+        for at, one in enumerate(co_location):
+            if one.nf == nf:
+                others = Counter(other.nf for place, other in enumerate(co_location) if place != at)
+                rows.append([*(float(others[name]) for name in names), *[0.0] * (3 * len(names) + 3)])
+    return np.array(rows)
+
+
+@pytest.fixture(scope="module")
+def measured(models: Models) -> dict[str, NfModel]:
+    """The made-up NFs, of which a pair and a triple were measured, in each of which all err by half a usual spread."""
+    names = tuple(models.models)
+    found = {}
+    for name, model in models.models.items():
+        inputs = _rows(name, [PAIR, TRIPLE], names)
+        if not len(inputs):
+            found[name] = replace(model, calibration=None, neighbours=None)
+            continue
+        many = np.full(len(inputs), ERROR)
+        lengths = np.full(inputs.shape[1], 2.0)
+        neighbours = NeighbourCorrection(names, lengths, 0.7, 0.2, inputs, many, np.full(len(inputs), NOISE))
+        errors = ErrorModel.even(model.error_model.scale, np.linspace(-0.05, 0.05, 41))
+        found[name] = replace(model, calibration=None, neighbours=neighbours, error_model=errors)
+    return found
+
+
+def test_a_co_location_is_predicted_as_if_it_had_not_been_measured(measured: dict[str, NfModel]) -> None:
+    """The prediction for the pair equals that of models which only know the triple; what was measured comes back."""
+    left_out = TomurPredictor(measured).left_out(DEFAULT)
+    assert set(left_out) == {PAIR, TRIPLE}
+    fewer = {}
+    for name, model in measured.items():
+        inputs = _rows(name, [TRIPLE], tuple(measured))
+        if model.neighbours and len(inputs):
+            of_triple = replace(model.neighbours, inputs=inputs, errors=np.full(len(inputs), ERROR),
+                                noise=np.full(len(inputs), NOISE))  # fmt: skip
+            model = replace(model, neighbours=of_triple)
+        fewer[name] = model
+    (expected,) = TomurPredictor(fewer).throughput([PAIR])
+    assert left_out[PAIR].predicted == pytest.approx(expected)
+    plain = {name: replace(model, neighbours=None) for name, model in measured.items()}
+    (uncorrected,) = TomurPredictor(plain).throughput([PAIR])
+    assert np.log(left_out[PAIR].measured / uncorrected) == pytest.approx(
+        [ERROR * measured[one.nf].error_model.usual for one in PAIR], rel=1e-6
+    )
+
+
+def test_a_measurement_falls_short_more_often_than_throughput(measured: dict[str, NfModel]) -> None:
+    """Below the prediction, noise adds to the probability; and a careful answer is a lower one."""
+    pair = TomurPredictor(measured).left_out(DEFAULT)[PAIR]
+    truly, measurement = pair.shortfall(0, 0.97 * pair.predicted[0])
+    assert 0 < truly <= measurement < 0.5
+    assert pair.throughput(0.05)[0] < pair.throughput(0.3)[0] <= pair.predicted[0]
+
+
+def test_without_measured_co_locations_there_is_nothing_to_leave_out(models: Models) -> None:
+    """The made-up profile has none with members by name."""
+    plain = {name: replace(model, neighbours=None) for name, model in models.models.items()}
+    assert not TomurPredictor(plain).left_out(DEFAULT)
+
+
+USUAL, OTHER = (16_000.0, 1500.0, 600.0), (100.0, 64.0, 0.0)
+
+
+def test_many_repeats_outweigh_the_model() -> None:
+    """A hundred runs that are 2 % above the model, with 0.2 % of noise, are answered as measured within 0.05 %."""
+    rng = np.random.default_rng(0)
+    errors = 0.02 + 0.002 * rng.standard_normal(100)
+    alone = MeasuredAlone.fit(np.array([USUAL] * 100), errors)
+    assert alone is not None
+    assert np.log(alone.factor(np.array([USUAL]))[0]) == pytest.approx(errors.mean(), abs=5e-4)
+    assert alone.spread_at(np.array([USUAL]))[0] == pytest.approx(0.0002, rel=0.3)
+
+
+def test_one_noisy_run_hardly_counts() -> None:
+    """A single run with ten times the noise of the misfit moves the prediction by about a hundredth of its error."""
+    rng = np.random.default_rng(1)
+    noise = 10 * NEGLIGIBLE_MISFIT
+    errors = np.concatenate([noise * rng.standard_normal(2000), [noise]])
+    alone = MeasuredAlone.fit(np.array([USUAL] * 2000 + [OTHER]), errors)
+    assert alone is not None
+    assert abs(np.log(alone.factor(np.array([OTHER]))[0])) < 0.05 * noise
+
+
+def test_traffic_that_was_not_measured_is_left_to_the_model() -> None:
+    """The factor is exactly 1 there, and no spread is claimed."""
+    alone = MeasuredAlone.fit(np.array([USUAL] * 5), np.full(5, 0.02) + np.arange(5) * 1e-4)
+    assert alone is not None
+    elsewhere = np.array([[16_001.0, 1500.0, 600.0]])
+    assert alone.factor(elsewhere).tolist() == [1.0]
+    assert alone.spread_at(elsewhere).tolist() == [0.0]
+
+
+def test_without_repeats_noise_is_not_known() -> None:
+    """Then measurements and model cannot be weighed."""
+    assert MeasuredAlone.fit(np.array([USUAL, OTHER]), np.array([0.01, 0.02])) is None
+
+
+def test_it_survives_as_arrays() -> None:
+    """What was saved answers as before."""
+    alone = MeasuredAlone.fit(np.array([USUAL] * 5 + [OTHER]), np.array([0.02, 0.021, 0.019, 0.02, 0.022, 0.01]))
+    assert alone is not None
+    traffic = np.array([USUAL, OTHER])
+    assert np.array_equal(MeasuredAlone.from_arrays(alone.as_arrays()).factor(traffic), alone.factor(traffic))

@@ -9,7 +9,7 @@ import pytest
 
 from predictor import Models
 from predictor.contention.equilibrium import MOST_COMPETITORS, _write_sums, write_lowest_shares
-from predictor.contention.memory import INPUTS, MemoryModel, MemoryModels, memory_models
+from predictor.contention.memory import INPUT_COUNT, MemoryModel, MemoryModels, memory_models
 from predictor.contention.workload_table import CoLocationBatch, WorkloadTable
 from predictor.regression.boosting import Trees
 from predictor.regression.gaussian_process import GaussianProcess
@@ -42,7 +42,7 @@ def _dip_at(table: WorkloadTable, competitors: int) -> MemoryModels:
         np.array([[0.0, 0.0, 0.0, 0.0, *[math.log(1 / 2)] * 2, 0.0, 0.0]]),
         len(COUNTERS) + len(ATTRIBUTES),
     )
-    trend, none = GaussianProcess.none(INPUTS), Trees.none(dip.features)
+    trend, none = GaussianProcess.none(INPUT_COUNT), Trees.none(dip.features)
     model = MemoryModel(trend, np.inf, dip, none, np.zeros(0))
     return memory_models([model] * len(table.names))
 

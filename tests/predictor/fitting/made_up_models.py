@@ -22,16 +22,8 @@ def made_up(
     errors: tuple[float, float | None, float] = (0.73, 0.91, 0.9),
     of_segments: Sequence[tuple[int, float]] = (),
 ) -> FittedModel:
-    """A model of one segment between each two edges.
-
-    Parameters
-    ----------
-    breaks
-        Jumps with an interval of 5 % to either side where left out.
-    errors
-        sMAPE of the fit and at points left out, and noise (%).
-    of_segments
-        Points and sMAPE (%) of each.
+    """A model of one segment between each two edges. `breaks`: jumps with an interval of 5 % to either side where left
+    out. `errors`: sMAPE of the fit and at points left out, and noise (%). `of_segments`: points and sMAPE (%) of each.
     """
     segments = tuple(
         CurveSegment(start, end, family, parameters, *known)

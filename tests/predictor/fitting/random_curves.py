@@ -115,25 +115,10 @@ def random_curve(seed: int) -> RandomCurve:
     least = max(LEAST_SHARE, LEAST_POINTS / points)
     count = int(rng.integers(1, min(5, int(1 / least)) + 1))
     noise = _noise(rng, count) if rng.random() < 0.25 else np.full(count, _noise(rng, 1)[0])
-    shares = _cuts(rng, count, least)
-    places = high**shares if x_log else 1.0 + (high - 1.0) * shares
-    pieces, jumps = _pieces(rng, places, noise, x_log)
-    curve = RandomCurve(x, x, x_log, tuple(pieces), tuple(jumps))
-    of_point = noise[np.searchsorted(places[1:-1], x, side="right")]
-    return RandomCurve(x, curve.truth(x) * (1 + of_point * rng.normal(size=points)), x_log, curve.pieces, curve.jumps)
-
-
-def _noise(rng: np.random.Generator, count: int) -> Floats:
-    return np.asarray(0.005 * 6 ** (rng.random(count) ** 1.25))
-
-
-def _cuts(rng: np.random.Generator, count: int, least: float) -> Floats:
     free = 1.0 - count * least
     widths = least + free * rng.dirichlet(np.full(count, 2.0))
-    return np.r_[0.0, np.cumsum(widths)[:-1], 1.0]
-
-
-def _pieces(rng: np.random.Generator, places: Floats, noise: Floats, x_log: bool) -> tuple[list[Piece], list[bool]]:
+    shares = np.r_[0.0, np.cumsum(widths)[:-1], 1.0]
+    places = high**shares if x_log else 1.0 + (high - 1.0) * shares
     pieces = [_piece(rng, places[0], places[1], 10 ** rng.uniform(1, 4))]
     jumps: list[bool] = []
     for number in range(1, len(places) - 1):
@@ -148,7 +133,13 @@ def _pieces(rng: np.random.Generator, places: Floats, noise: Floats, x_log: bool
                 break
         pieces.append(piece)
         jumps.append(jump)
-    return pieces, jumps
+    curve = RandomCurve(x, x, x_log, tuple(pieces), tuple(jumps))
+    of_point = noise[np.searchsorted(places[1:-1], x, side="right")]
+    return RandomCurve(x, curve.truth(x) * (1 + of_point * rng.normal(size=points)), x_log, curve.pieces, curve.jumps)
+
+
+def _noise(rng: np.random.Generator, count: int) -> Floats:
+    return np.asarray(0.005 * 6 ** (rng.random(count) ** 1.25))
 
 
 def _difference(last: Piece, piece: Piece, places: Floats, x_log: bool) -> Floats:

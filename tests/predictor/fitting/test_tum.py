@@ -9,10 +9,10 @@ from predictor.fitting.family import FAMILIES
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import smape_pct
 from predictor.fitting.points import FitPoints, MeasuredCurve
-from predictor.fitting.residuals import fitted_alone, residual_tables
+from predictor.fitting.residuals import fit_alone, residual_tables
 from predictor.fitting.splits import best_splits
 from predictor.fitting.structure import Structured
-from predictor.fitting.tum import at_least, chosen_families, run_errors, split_candidates, tum_structure
+from predictor.fitting.tum import at_least, choose_families, run_errors, split_candidates, tum_structure
 from tests.effort import examples
 from tests.predictor.fitting.random_curves import FAMILIES as TRUE_FAMILIES
 from tests.predictor.fitting.random_curves import random_curve
@@ -45,8 +45,8 @@ def nearly_linear() -> tuple[np.ndarray, np.ndarray]:
 def test_the_papers_example() -> None:
     """A line of 1.418 % is chosen, not a quadratic of 1.196 %; the margin decides that."""
     errors, sizes = np.array([LINEAR_PCT, QUADRATIC_PCT]), np.array([2, 3])
-    assert chosen_families(errors, sizes, 0.25)[1] == 0
-    assert chosen_families(errors, sizes, 0.2)[1] == 1
+    assert choose_families(errors, sizes, 0.25)[1] == 0
+    assert choose_families(errors, sizes, 0.2)[1] == 1
 
 
 def test_a_line_is_chosen_where_the_quadratic_is_hardly_better() -> None:
@@ -64,11 +64,11 @@ def test_without_a_margin_the_smaller_error_is_chosen() -> None:
     errors = {name: table[0, -1] for name, table in run_errors(points, POLYNOMIALS, 0.0).items()}
     assert min(errors, key=lambda name: errors[name]) == "quadratic"
     names, sizes = list(errors), np.array([1, 2, 3])
-    assert names[int(chosen_families(np.array(list(errors.values())), sizes, 0.0)[1])] == "quadratic"
+    assert names[int(choose_families(np.array(list(errors.values())), sizes, 0.0)[1])] == "quadratic"
 
 
 def test_of_equally_simple_families_the_smaller_error_counts() -> None:
-    error, best = chosen_families(np.array([1.0, 1.2, 1.1]), np.array([3, 2, 2]), 0.3)
+    error, best = choose_families(np.array([1.0, 1.2, 1.1]), np.array([3, 2, 2]), 0.3)
     assert (float(error), int(best)) == (1.1, 2)
 
 
@@ -102,7 +102,7 @@ def test_errors_of_runs_are_those_of_single_fits(seed: int) -> None:
     for _ in range(10):
         first, last = np.sort(rng.choice(len(points), 2, replace=False))
         for name in (one for one in tables if not FAMILIES[one].has_rate and last - first > FAMILIES[one].size):
-            alone = fitted_alone(points, name, first, last + 1)
+            alone = fit_alone(points, name, first, last + 1)
             expected = smape_pct(alone(points.x[first : last + 1]), points.y[first : last + 1])
             if np.isfinite(tables[name][first, last]) and last - first >= 4:
                 assert errors[name][first, last] == pytest.approx(expected, abs=1e-6)
@@ -112,7 +112,7 @@ def test_repeats_weigh() -> None:
     """Nine runs of ten at one level: the error of a constant is that of all rows."""
     x, y = np.r_[np.full(9, 1.0), 2.0, 3.0, 4.0], np.r_[np.full(9, 10.0), 12.0, 12.0, 12.0]
     error = run_errors(points_of(x, y), ["constant"], 0.0)["constant"][0, -1]
-    fitted = np.full(12, float(fitted_alone(points_of(x, y), "constant", 0, 4)(np.array([1.0]))[0]))
+    fitted = np.full(12, float(fit_alone(points_of(x, y), "constant", 0, 4)(np.array([1.0]))[0]))
     assert error == pytest.approx(smape_pct(fitted, y))
 
 

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 
-from predictor.regression.boosting import FOLDS, Stages, Trees, _folds, boost, fit_stages
-from tests.predictor.regression.gradient_boosting import stages_of
+from predictor.regression.boosting import CROSS_VALIDATION_FOLDS, Stages, Trees, _folds, boost, fit_stages
+
+
+def stages_of(model: GradientBoostingRegressor) -> Stages:
+    """The stages of a fitted model (squared loss, learning rate 0.1, constant start)."""
+    base = float(np.ravel(model.init_.constant_)[0])
+    return Stages(base, [tree.tree_ for tree in model.estimators_[:, 0]], model.n_features_in_)
+
 
 ROWS = 200
 
@@ -60,7 +66,7 @@ def test_folds_keep_settings_together() -> None:
     assert sorted(np.concatenate(out)) == list(range(200))
     for setting in (*range(25), 99):
         assert sum((settings[rows] == setting).any() for rows in out) == 1
-    assert len(out) == FOLDS
+    assert len(out) == CROSS_VALIDATION_FOLDS
 
 
 # Flattened trees predict as scikit-learn does.

@@ -1,10 +1,27 @@
-"""GaussianProcess interpolation: between, beyond, and where measurements of one setting share a deviation."""
+"""Gaussian processes, their factors and compiled kernels, and significant digits."""
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from predictor.regression.gaussian_process import GaussianProcess
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import njit
+
+from predictor.regression.compiled import KERNEL_FOLDERS, _sources, announce_compiling, dot, exponential, pad
+from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.processes import (
+    add_squared,
+    factorise,
+    matern,
+    matern_exactly,
+    solve,
+    square_distances,
+    value_at,
+)
+from predictor.regression.significant import VALUE_BITS, significant
 
 
 def test_interpolates_a_smooth_function() -> None:
@@ -67,3 +84,139 @@ def test_constants_need_no_points() -> None:
     assert not len(GaussianProcess.fit(inputs, np.full((10, 1), 3.0)).points)
     both = GaussianProcess.fit(inputs, np.column_stack([inputs, np.full(10, 3.0)]))
     np.testing.assert_allclose(both(inputs)[:, 1], 3.0)
+
+
+@given(st.floats(-700, 0))
+def test_the_exponential_is_that_of_the_library(exponent: float) -> None:
+    """To two units in the last place."""
+    assert exponential(exponent) == pytest.approx(math.exp(exponent), rel=5e-16, abs=0)
+
+
+def test_the_exponential_of_very_little_is_nothing() -> None:
+    """Below the smallest normal number, and of minus infinity."""
+    assert exponential(0.0) == 1.0
+    assert 0.0 <= exponential(-800.0) < 1e-300
+    assert 0.0 <= exponential(-math.inf) < 1e-300
+
+
+def test_a_dot_product_ends_where_it_should() -> None:
+    """Only the first two products count."""
+    assert dot(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]), 2) == 14.0
+
+
+def test_padding_is_zero() -> None:
+    """A shorter array is filled up at its ends."""
+    both = pad([np.ones((1, 2)), np.ones((2, 1))])
+    assert both.tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
+
+
+def test_a_process_is_the_same_next_to_a_larger_one() -> None:
+    """Of two inputs and ten points next to one of three inputs and thirty points; what pads it has no effect."""
+    rng = np.random.default_rng(0)
+    large, small = (
+        GaussianProcess.fit(inputs, np.sin(inputs.sum(axis=1, keepdims=True)))
+        for inputs in (rng.uniform(0, 3, (30, 3)), rng.uniform(0, 3, (10, 2)))
+    )
+    row, squared = np.array([1.0, 2.0, 1e9]), np.zeros(30)
+    both = side_by_side([large, small])
+    for column in range(3):
+        add_squared(both, 1, row, column, column + 1, squared)
+    assert value_at(both, 1, squared) == pytest.approx(small(row[None, :2])[0, 0], rel=1e-12)
+    assert value_at(side_by_side([GaussianProcess.none(2)]), 0, np.empty(0)) == 0.0
+
+
+def test_machine_code_is_of_all_sources_of_today() -> None:
+    """The cache is compared by the digest of all of them: a kernel has others compiled into it."""
+    assert exponential._cache._cache_file._source_stamp == _sources(KERNEL_FOLDERS)  # type: ignore[attr-defined]
+
+
+def test_compiling_is_announced_once_to_who_asked_last() -> None:
+    """A kernel that is compiled already is not announced, nor is the next one."""
+    first, last = list[str](), list[str]()
+    announce_compiling(first.append)
+    announce_compiling(last.append)
+    one, other = njit(lambda x: x + 1), njit(lambda x: x + 2)
+    assert one(1) == 2 and one(2) == 3 and other(1) == 3
+    assert not first
+    assert len(last) == 1 and last[0].startswith("compiling")
+
+
+def _covariance(size: int, seed: int) -> np.ndarray:
+    points = np.random.default_rng(seed).standard_normal((size, 3))
+    covariance: np.ndarray = matern_exactly(square_distances(points, points)) + 0.01 * np.eye(size)
+    return covariance
+
+
+@given(st.integers(1, 40), st.integers(0, 1_000))
+def test_a_factor_is_the_inverse_of_choleskys(size: int, seed: int) -> None:
+    """Row by row as LAPACK computes it, and it solves."""
+    covariance = _covariance(size, seed)
+    inverse_factor = factorise(covariance)
+    assert inverse_factor == pytest.approx(
+        np.linalg.inv(np.linalg.cholesky(covariance))[np.tril_indices(size)], rel=1e-9, abs=1e-9
+    )
+    values = np.arange(size, dtype=float)
+    assert covariance @ solve(inverse_factor, values) == pytest.approx(values, rel=1e-9, abs=1e-9)
+
+
+def test_a_factor_by_hand() -> None:
+    """Of [[4, 2], [2, 5]] the factor is [[2, 0], [1, 2]], and the inverse of that [[1/2, 0], [-1/4, 1/2]]."""
+    covariance = np.array([[4.0, 2.0], [2.0, 5.0]])
+    assert factorise(covariance).tolist() == [0.5, -0.25, 0.5]
+    assert covariance.tolist() == [[4.0, 2.0], [2.0, 5.0]]
+
+
+def test_what_is_no_covariance_is_refused() -> None:
+    """Two errors cannot be more alike than equal."""
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        factorise(np.array([[1.0, 2.0], [2.0, 1.0]]))
+
+
+@given(st.floats(0, 1e6))
+def test_the_covariance_is_that_of_compiled_code(squared: float) -> None:
+    """Predictions are made with the compiled one, factors with this."""
+    assert matern_exactly(np.array([squared]))[0] == pytest.approx(matern(squared), rel=1e-14, abs=1e-300)
+
+
+numbers = st.floats(-1e300, 1e300, allow_subnormal=False)
+
+
+@given(numbers)
+def test_rounding_a_second_time_changes_nothing(value: float) -> None:
+    """Stages may round what an earlier stage has rounded."""
+    once = significant(value)
+    assert significant(once) == once
+
+
+@given(st.floats(1e-200, 1e200), st.integers(1, 40))
+def test_a_value_keeps_that_many_binary_digits(value: float, bits: int) -> None:
+    """The error is at most half of the last digit kept."""
+    assert abs(significant(value, bits) / value - 1.0) <= 2.0**-bits
+
+
+def test_digits_are_those_of_the_magnitude_that_is_given() -> None:
+    """What is far below the last digit of 1 becomes 0, as a difference of sums near 1 has no further digits."""
+    step = 2.0 ** (1 - VALUE_BITS)
+    assert significant([1e-12, 0.4 * step, 0.6 * step, 1.0 + 1e-12], of=1.0).tolist() == [0.0, 0.0, step, 1.0]
+
+
+@given(st.floats(0.1, 10.0))
+def test_values_that_differ_by_rounding_become_equal(value: float) -> None:
+    """Unless they are on both sides of the middle between two rounded values."""
+    exact = significant(value)
+    assert significant(float(exact) * (1 + 1e-14)) == significant(float(exact) * (1 - 1e-14)) == exact
+
+
+def test_what_is_no_number_stays() -> None:
+    """Infinite values stand for what was not measured."""
+    found = significant([np.inf, -np.inf, np.nan, 0.0])
+    assert found.tolist()[:2] == [np.inf, -np.inf]
+    assert np.isnan(found[2])
+    assert found[3] == 0.0
+
+
+def test_a_column_each_has_its_own_magnitude() -> None:
+    """`of` is divided by as numpy does."""
+    found = significant([[1.0 + 2.0**-30, 1024.0 + 2.0**-30]], of=np.array([1.0, 1024.0]))
+    assert found.tolist() == [[1.0, 1024.0]]
+    assert significant([1.0 + 2.0**-30], 40).tolist() == pytest.approx([1.0 + 2.0**-30], abs=0)

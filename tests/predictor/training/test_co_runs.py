@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from predictor import Models, train
-from predictor.training.co_runs import _noise, compared_by_name
-from predictor.training.recorded import left_out, profiled, recorded_runs
+from predictor.training.co_runs import _noise, compare_by_name
+from predictor.training.recorded import collect_runs, left_out, select_profiled
 from profiles import InputError, Workload
 from profiles.profile import Profile
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, profile
@@ -37,7 +37,7 @@ def _with(made: Profile, **tables: list[dict[str, object]]) -> Profile:
 
 
 def _recorded(made: Profile, **tables: list[dict[str, object]]) -> dict[tuple[Workload, ...], np.ndarray]:
-    return recorded_runs(_with(made, **tables))
+    return collect_runs(_with(made, **tables))
 
 
 def test_a_run_in_two_folders_counts_once_in_any_order(made: Profile) -> None:
@@ -80,9 +80,9 @@ def test_co_locations_with_nfs_outside_the_profile_are_left_out(made: Profile) -
     one = NAMES[0]
     rows = [*_rows(1, [(one, 1.0), ("Stranger", 2.0)]), *_rows(2, [(one, 3.0)])]
     runs = _recorded(made, **{one.replace("-", "_"): rows})
-    assert list(profiled(runs, made)) == [(Workload(one, DEFAULT),)]
+    assert list(select_profiled(runs, made)) == [(Workload(one, DEFAULT),)]
     assert left_out(runs, made) == "1 of 1 co-locations left out: no profile of Stranger"
-    assert left_out(profiled(runs, made), made) is None
+    assert left_out(select_profiled(runs, made), made) is None
 
 
 def test_a_run_that_exceeds_the_nic_is_refused(made: Profile) -> None:
@@ -129,5 +129,5 @@ def test_rows_of_one_co_location_share_a_number(models: Models) -> None:
         (Workload(one, DEFAULT),) * 2: np.array([[100.0, 101.0]]),
         (Workload(one, DEFAULT),) * 3: np.ones((1, 3)),
     }
-    ((_, rows),) = compared_by_name(models.models, co_locations)
+    ((_, rows),) = compare_by_name(models.models, co_locations)
     assert sorted(rows.co_location.tolist()) == [0, 0, 1, 1, 1]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.chains.plan import MOST_PLACEMENTS, ChainOnCores, ChainRequest, drawn_orders, placed_chains, placements
+from profiler.chains.plan import MOST_PLACEMENTS, ChainOnCores, ChainRequest, draw_orders, place_chains, placements
 from profiles import InputError, NfStage
 from tests.profiler.toy_server import server_description
 
@@ -17,7 +17,7 @@ GATE, CODER = NfStage("gate"), NfStage("coder")
 
 
 def planned(*chains: str, **other: object) -> list[ChainOnCores]:
-    return placed_chains(ChainRequest(chains, **other), TOY, 0)  # type: ignore[arg-type]
+    return place_chains(ChainRequest(chains, **other), TOY, 0)  # type: ignore[arg-type]
 
 
 def test_a_chain_is_placed_on_one_core_and_on_two() -> None:
@@ -74,8 +74,8 @@ def test_three_stages_have_four_placements() -> None:
 def test_orders_are_drawn_evenly_and_grow_with_their_number(length: int, count: int, seed: int) -> None:
     """No NF is in one by more than a few orders than another; fewer orders are the first of more."""
     nfs = list("abcdefg")
-    drawn = drawn_orders(nfs, length, count, seed)
-    assert drawn_orders(nfs, length, count + 1, seed)[:count] == drawn
+    drawn = draw_orders(nfs, length, count, seed)
+    assert draw_orders(nfs, length, count + 1, seed)[:count] == drawn
     assert len(set(drawn)) == len(drawn) and all(len(set(order)) == length for order in drawn)
     used = Counter(nf for order in drawn for nf in order)
     if len(drawn) == count:
@@ -85,13 +85,13 @@ def test_orders_are_drawn_evenly_and_grow_with_their_number(length: int, count: 
 def test_nfs_that_chains_cannot_name_are_not_drawn() -> None:
     """A comma separates stages, so an NF with a comma in its name is left out."""
     described = server_description(nfs=[{"name": name, "cores": 1} for name in ("a,b", "c", "d|e", "f")])
-    drawn = placed_chains(ChainRequest(drawn=["pairs"]), described, 0)
+    drawn = place_chains(ChainRequest(drawn=["pairs"]), described, 0)
     assert {stage.nf for one in drawn for stage in one.stages} == {"c", "f"}
 
 
 def test_all_orders_are_drawn_where_there_are_no_more() -> None:
     """Three NFs have six pairs."""
-    assert len(drawn_orders(["a", "b", "c"], 2, 100, 0)) == 6
+    assert len(draw_orders(["a", "b", "c"], 2, 100, 0)) == 6
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_all_orders_are_drawn_where_there_are_no_more() -> None:
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused(plan: ChainRequest, message: str) -> None:
     with pytest.raises(InputError) as raised:
-        placed_chains(plan, TOY, 0)
+        place_chains(plan, TOY, 0)
     assert message in str(raised.value)

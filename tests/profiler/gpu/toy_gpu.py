@@ -65,16 +65,8 @@ class ToyTimes:
 
 
 class ToyGpu(Testbed):
-    """A server that answers from formulas, and queues on its bus.
-
-    Parameters
-    ----------
-    described
-        Its description.
-    tails
-        Whether it measures the p99 of each stage.
-    noise
-        Relative error of each stage's mean.
+    """A server that answers from formulas, and queues on its bus. `described`: its description. `tails`: whether it
+    measures the p99 of each stage. `noise`: relative error of each stage's mean.
     """
 
     def __init__(

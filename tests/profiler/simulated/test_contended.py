@@ -125,10 +125,7 @@ def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue,
 
 @pytest.mark.parametrize(
     ("spec", "folder"),
-    [
-        pytest.param(CONTENDED, RECORDED, marks=pytest.mark.long),
-        ("simulated", TRACES / "bluefield-2-simulated"),
-    ],
+    [pytest.param(CONTENDED, RECORDED, marks=pytest.mark.long), ("simulated", TRACES / "bluefield-2-simulated")],
 )
 def test_recorded_runs_are_those_of_the_card(spec: str, folder: Path, tmp_path: Path) -> None:
     """Profiling one NF with the seed of the recorded profile measures the recorded bytes again."""

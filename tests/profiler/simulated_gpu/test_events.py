@@ -10,9 +10,9 @@ import pytest
 
 from profiler.simulated_gpu import SMALL_CARD, SMALL_CARD_NFS, TITAN, SimulatedGpu
 from profiler.simulated_gpu import columns as of
-from profiler.simulated_gpu.server import Timeline
+from profiler.simulated_gpu.testbed import Timeline
 from profiles import PacedWorkload, TrafficProfile
-from tests.profiler.simulated_gpu.loads import crowd, on_sms, scheduled
+from tests.profiler.gpu_loads import at_two_gbps, crowd, on_sms
 
 GPU = SimulatedGpu()
 OTHER = SimulatedGpu(card=SMALL_CARD, nfs=SMALL_CARD_NFS)
@@ -23,8 +23,8 @@ RUNS = [
     pytest.param(GPU, crowd(10), id="executors"),
     pytest.param(GPU, crowd(10, ordered=False), id="bus as they come"),
     pytest.param(GPU, crowd(10, rate_kpps=FAST), id="busy"),
-    pytest.param(GPU, [scheduled(nf, "temporal") for nf in ("ACL", "NIDS", "ACL", "IPSec")], id="temporal"),
-    pytest.param(GPU, [scheduled(nf, "spatial") for nf in ("ACL", "NIDS", "ACL", "IPSec", "NIDS")], id="spatial"),
+    pytest.param(GPU, [at_two_gbps(nf, "temporal") for nf in ("ACL", "NIDS", "ACL", "IPSec")], id="temporal"),
+    pytest.param(GPU, [at_two_gbps(nf, "spatial") for nf in ("ACL", "NIDS", "ACL", "IPSec", "NIDS")], id="spatial"),
     pytest.param(OTHER, crowd(6, sharers=1), id="the other card"),
     pytest.param(GPU, [on_sms("ACL", rate_kpps=20, flush_us=400), on_sms("NIDS", order=1)], id="time-out"),
     pytest.param(OTHER, [on_sms("IPSec", [(0, 64)], rate_kpps=2500)], id="overloaded"),
@@ -97,7 +97,7 @@ def test_an_nf_runs_on_its_own_executors_only() -> None:
 @pytest.mark.parametrize(("scheduler", "most"), [("temporal", 1), ("spatial", TITAN.sms // 8)])
 def test_the_scheduler_of_the_gpu_runs_as_many_kernels_as_there_is_room(scheduler: str, most: int) -> None:
     """One at a time, or as many as have SMs of their own: 256 packets are eight warps."""
-    loads = [scheduled(nf, scheduler) for nf in ("NIDS", "IPSec") * 4]
+    loads = [at_two_gbps(nf, scheduler) for nf in ("NIDS", "IPSec") * 4]
     card = replace(TITAN, switch_us=0.0, clock_ghz=0.4)
     rows = intervals(SimulatedGpu(card=card).timelines(loads, until_us=50_000), of.STARTED, of.DONE)
     running = [int(np.sum((rows[:, 0] <= begin) & (rows[:, 1] > begin))) for begin in rows[:, 0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from profiler.journal.journal import Journal
 from profiler.profiling import journal_of, merge, profile
+from profiler.sweeps.claim import machine_facts
 from profiler.sweeps.measuring import MeasuredSweep, measure_sweep, table_of
 from profiler.sweeps.spec import SweepSpec
 from profiler.testbed import TestbedError
@@ -226,10 +228,7 @@ def test_every_setting_of_a_further_key_has_its_own_points(tmp_path: Path) -> No
     """Beside two rates of a bench, whose effect the toy knows; repeats are counted per setting."""
     spec = flows_sweep(
         workload={"nf": "counter", "competitors": [{"bench": "mem-bench", "parameters": {"wss_mb": 1}}]},
-        vary=[
-            {"key": "flows", "values": [10, 5000]},
-            {"key": "mem-bench.access_mops", "values": [40, 100]},
-        ],
+        vary=[{"key": "flows", "values": [10, 5000]}, {"key": "mem-bench.access_mops", "values": [40, 100]}],
         measure={"repeats": 2},
     )
     testbed = ToyTestbed()
@@ -239,3 +238,17 @@ def test_every_setting_of_a_further_key_has_its_own_points(tmp_path: Path) -> No
     assert means == {(40, 10): 909.1, (40, 5000): 454.5, (100, 10): 800.0, (100, 5000): 400.0}
     ran = {load for run in testbed.requests for load in run}
     assert {BenchLoad.of("mem-bench", {"wss_mb": 1, "access_mops": rate}) for rate in (40, 100)} <= ran
+
+
+@pytest.mark.parametrize("testbed", ["host", "host:--cores 2-5"])
+def test_the_host_is_described(testbed: str) -> None:
+    """Cores, memory, kernel, and a time with its zone."""
+    facts = machine_facts(testbed)
+    assert facts["cores"] >= 1 and facts["memory_mb"] > 100 and facts["kernel"]
+    assert datetime.fromisoformat(facts["began"]).tzinfo is not None
+
+
+@pytest.mark.parametrize("testbed", ["simulated", "exec:ssh host agent", "replay:host", "hosts"])
+def test_other_testbeds_say_nothing_of_this_machine(testbed: str) -> None:
+    """A simulation has the same files everywhere; another machine is not this one."""
+    assert machine_facts(testbed) == {}

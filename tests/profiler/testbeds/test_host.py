@@ -25,7 +25,7 @@ for line in sys.stdin:
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     """A testbed that reports its options as its name, in a folder whose name has a space."""
-    path = tmp_path / "a folder" / host.PROGRAM
+    path = tmp_path / "a folder" / host.HOST_PROGRAM
     path.parent.mkdir()
     path.write_text(TESTBED.format(python=sys.executable))
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -37,7 +37,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Neither a built program nor one on the path."""
     monkeypatch.delenv(host.PROGRAM_VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(host, "BUILT", tmp_path / "not built")
+    monkeypatch.setattr(host, "BUILT_PROGRAM", tmp_path / "not built")
 
 
 def test_a_missing_program_is_reported_with_the_command_that_builds_it() -> None:
@@ -49,7 +49,7 @@ def test_a_missing_program_is_reported_with_the_command_that_builds_it() -> None
 
 def test_the_built_program_is_started(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gets the timeout, and what follows the colon as further options."""
-    monkeypatch.setattr(host, "BUILT", program)
+    monkeypatch.setattr(host, "BUILT_PROGRAM", program)
     with open_testbed("host:--cores 0,1 --windows 5,10") as testbed:
         assert testbed.describe().name == "--timeout 60 --cores 0,1 --windows 5,10"
 
@@ -58,7 +58,7 @@ def test_its_stderr_is_passed_on(
     program: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """So users see its warnings about a machine that cannot measure well."""
-    monkeypatch.setattr(host, "BUILT", program)
+    monkeypatch.setattr(host, "BUILT_PROGRAM", program)
     with open_testbed("host") as testbed:
         testbed.describe()
     assert "testbed: cores are threads of one" in capfd.readouterr().err
@@ -76,6 +76,6 @@ def test_the_environment_variable_comes_first(program: Path, monkeypatch: pytest
     monkeypatch.setenv(host.PROGRAM_VARIABLE, str(program))
     assert host.find_program() == program
     monkeypatch.setenv(host.PROGRAM_VARIABLE, str(program.parent))
-    monkeypatch.setattr(host, "BUILT", program)
+    monkeypatch.setattr(host, "BUILT_PROGRAM", program)
     with pytest.raises(InputError, match="is not a program"):
         open_testbed("host")

@@ -1,9 +1,10 @@
-"""The testbeds drawn at random in `tests/data`: they keep the protocol, differ, repeat, and make physical sense."""
+"""Registered testbeds, and those drawn at random in `tests/data`, which keep the protocol and make physical sense."""
 
 from __future__ import annotations
 
 import ast
 import json
+import math
 import random
 import subprocess
 import sys
@@ -13,8 +14,18 @@ import pytest
 
 from placer.testing import check_testbed
 from profiler.testbed import RunRefused, Testbed
-from profiler.testbeds import open_testbed
-from profiles import BenchLoad, Load, TestbedDescription, TrafficProfile, Workload
+from profiler.testbeds import TESTBEDS, list_testbeds, open_testbed
+from profiler.testbeds.exec import ExecTestbed
+from profiles import (
+    BenchLoad,
+    GpuSettings,
+    InputError,
+    Load,
+    PacedWorkload,
+    TestbedDescription,
+    TrafficProfile,
+    Workload,
+)
 
 REPO = Path(__file__).parents[3]
 PROGRAM = REPO / "tests" / "data" / "random_testbed.py"
@@ -178,3 +189,88 @@ def test_a_random_testbed_is_profiled_placed_and_evaluated(tmp_path: Path) -> No
     tomur = next(row for row in printed["strategies"] if row["predictor"] == "tomur")
     assert tomur["nics"] < 60
     assert tomur["violated"] < 60 * 0.2
+
+
+def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:
+    assert list(TESTBEDS) == ["exec", "host", "replay", "simulated"]
+    simulated = (
+        "simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu, simulated:gpu-b"
+    )
+    assert list_testbeds() == f"exec:COMMAND, host, replay:PROFILE, {simulated}"
+
+
+@pytest.mark.parametrize("timeout", [math.nan, math.inf, 0.0, -1.0, 1e300])
+def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
+    with pytest.raises(InputError, match=r"--timeout: .* is not between 0 and 1,000,000 s"):
+        open_testbed("exec:true", timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("simulator", "--testbed: 'simulator' is not a testbed\nhint: did you mean simulated?"),
+        ("Exec:ssh bf2", "--testbed: 'Exec' is not a testbed\nhint: did you mean exec?"),
+        ("lab", "--testbed: 'lab' is not a testbed\nhint: one of exec, host, replay, simulated"),
+        ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, replay:PROFILE, simulated, "),
+        ("", "--testbed: names no testbed\nhint: one of exec:COMMAND"),
+        ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
+        (
+            "simulated:fast",
+            "--testbed: there is no simulated card 'fast'\n"
+            "hint: simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu or "
+            "simulated:gpu-b",
+        ),
+    ],
+)
+def test_a_spec_that_opens_nothing_is_refused(spec: str, message: str) -> None:
+    """The error has the nearest name, or all."""
+    with pytest.raises(InputError) as raised:
+        open_testbed(spec)
+    assert message in str(raised.value)
+
+
+GPU_PROGRAM = Path(__file__).parents[2] / "data" / "random_gpu.py"
+
+
+def gpu_command(seed: int) -> str:
+    return f"{sys.executable} {GPU_PROGRAM} --seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_random_gpu_is_a_testbed(seed: int) -> None:
+    """With stages that add up to the latency."""
+    with ExecTestbed(gpu_command(seed)) as gpu:
+        check_testbed(gpu)
+        described = gpu.describe()
+        loads = [
+            PacedWorkload(Workload(nf.name, described.traffic), 200.0, GpuSettings.of([(0, 16)], order=at))
+            for at, nf in enumerate(described.nfs[:3])
+        ]
+        for one in gpu.run(loads, seed=1).measurements:
+            assert one.latency_us is not None and one.stages_us is not None
+            assert sum(one.stages_us.as_dict().values()) == pytest.approx(one.latency_us.mean, rel=1e-3)
+
+
+def test_random_gpus_differ() -> None:
+    """In hardware, NFs, and how parts share an SM."""
+    described = set()
+    for seed in range(3):
+        with ExecTestbed(gpu_command(seed)) as gpu:
+            described.add(gpu.describe().model_dump_json())
+    assert len(described) == 3
+
+
+def test_the_program_imports_nothing_of_the_project() -> None:
+    """It runs in a Python without any package."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(GPU_PROGRAM.parent)!r}); import random_gpu",
+        ],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -62,13 +62,7 @@ def shares_of(device: GpuDevice, slos: Sequence[LatencySlo]) -> Sequence[float]:
 def best_of_shares(
     device: GpuDevice, slos: Sequence[LatencySlo], shares: Sequence[float], key: Key, empty: Callable[[], GreedyGpu]
 ) -> Placed:
-    """What is admitted and rejected with that share of the headroom for batches with which most SLOs are admitted.
-
-    Parameters
-    ----------
-    empty
-        Makes a GPU without tenants.
-    """
+    """What is admitted and rejected with that share of the headroom for batches with which most SLOs are admitted."""
     best: Placed | None = None
     for share in shares:
         found = admit_in_order(device, slos, share, key, empty())

@@ -12,9 +12,12 @@ from math import inf
 
 import numpy as np
 
+from placer.gpu.batches import MEDIUM_SHARE, layouts
 from placer.gpu.bus import longest_wait
 from placer.gpu.device import Arbitration, GpuDevice
+from placer.gpu.greedy import CAUSE_NAMES, list_admitted, place
 from placer.gpu.plan import Admitted, LatencySlo, SmShare
+from placer.gpu.tables import empty_tables, gpu_numbers, nf_times, numbers_of
 from tests.reference.gpu.greedy_layouts import NEAR, WITHIN, BatchLayout
 
 TRIED_SMS = 4
@@ -153,7 +156,6 @@ class GpuJob:
 
     @classmethod
     def of(cls, device: GpuDevice, slo: LatencySlo, layout: BatchLayout) -> GpuJob:
-        """The job of an SLO with this layout."""
         batching = device.batching_us(layout.batch, slo.rate_kpps)
         left = slo.latency_us * WITHIN - batching - device.nfs[slo.nf].pre_post_us
         base = tuple(device.kernel(slo.nf, packets) for packets in layout.minibatches)
@@ -167,8 +169,6 @@ class GpuTenant:
 
     Parameters
     ----------
-    number
-        In the order of arrival.
     kernel_us
         Of the slowest minibatch, with its sharing penalty.
     """
@@ -185,13 +185,7 @@ class GpuTenant:
 
 
 class SmTable:
-    """The SMs of a GPU.
-
-    Parameters
-    ----------
-    exclusive
-        Whether an SM serves one SLO only.
-    """
+    """The SMs of a GPU."""
 
     def __init__(self, device: GpuDevice, *, exclusive: bool = False) -> None:
         self.device = device
@@ -261,8 +255,6 @@ class BusTransfer:
     ----------
     due_us
         Counted from the end of the batch.
-    number
-        In the order of arrival.
     kernel_us
         Of the kernel that follows, on SMs that nobody shares.
     """
@@ -340,3 +332,38 @@ def in_time_with_kernels(ordered: Sequence[BusTransfer], arbitration: Arbitratio
         transfer <= one.due_us and transfer + kernel <= limit * WITHIN
         for one, transfer, kernel, limit in zip(ordered, transfers, kernels, limits, strict=True)
     )
+
+
+class FastGpu:
+    """A GPU whose SLOs are admitted as they arrive; those before keep batch and SMs."""
+
+    def __init__(self, device: GpuDevice, most: int) -> None:
+        self.device = device
+        self._gpu, self._nfs, self._numbers = gpu_numbers(device), nf_times(device), numbers_of(device)
+        self._whole, self._times = empty_tables(self._gpu, most)
+        self._most = most
+        self._slos: list[LatencySlo] = []
+        self._share = 0.0 if device.arbitration is Arbitration.ONE_SHOT else MEDIUM_SHARE
+        self._allowances = {nf: device.penalty(nf, device.nfs) for nf in device.nfs}
+
+    def arrive(self, slo: LatencySlo) -> str | None:
+        """Admit an SLO if all keep their latency with it, and return None; else the cause.
+
+        Raises
+        ------
+        ValueError
+            More arrive than were announced.
+        """
+        if len(self._slos) >= self._most:
+            raise ValueError(f"The GPU was made for {self._most} SLOs.")
+        nf, allowance = self._numbers[slo.nf], self._allowances[slo.nf]
+        request = (nf, slo.rate_kpps, slo.latency_us, slo.batch or 0, allowance, self._share)
+        first = layouts(self._gpu, self._nfs, *request, 1)
+        batch, largest = first[0] if len(first) else (0, 0)
+        cause = place(self._gpu, self._nfs, self._whole, self._times, len(self._slos), *request, batch, largest)
+        self._slos.append(slo)
+        return CAUSE_NAMES[cause] or None
+
+    def admitted(self) -> tuple[Admitted, ...]:
+        """The SLOs that are admitted, in the order of their transfers."""
+        return tuple(list_admitted(self.device, self._slos, self._whole))

@@ -19,13 +19,7 @@ ROUNDED = 1.0 - 1e-12
 
 @dataclass(frozen=True)
 class BatchLayout:
-    """A batch, and its parts.
-
-    Parameters
-    ----------
-    minibatches
-        Packets of each, the largest first.
-    """
+    """A batch, and its parts."""
 
     batch: int
     minibatches: tuple[int, ...]

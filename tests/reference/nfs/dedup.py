@@ -24,8 +24,8 @@ from tests.reference.nfs.headers import (
     with_header_fields,
     word_at,
 )
+from tests.reference.nfs.lb import MASK, SipHash, split_mix
 from tests.reference.nfs.model import Bounds, Contract, FirstRun, FunctionModel, Left
-from tests.reference.nfs.siphash import MASK, SipHash, split_mix
 from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
 
 MAGIC = b"DDUP"

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from tests.reference.nfs.esp import ICV, EspModel
 from tests.reference.nfs.headers import INSIDE, OUTSIDE, Headers, read_headers, refresh_l4_checksum
+from tests.reference.nfs.lb import split_mix
 from tests.reference.nfs.model import Contract, FirstRun, FunctionModel, Left
-from tests.reference.nfs.siphash import split_mix
 from tests.reference.nfs.traffic import Sent, mixed_frames
 
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f0" * 2 + "a1b2c3d4"

@@ -11,13 +11,14 @@ from tests.reference.nfs.headers import (
     DESTINATION,
     SOURCE,
     Headers,
+    Reporter,
     addresses,
     header_is_right,
+    is_host,
     read_headers,
     with_address,
     with_hop_taken,
 )
-from tests.reference.nfs.icmp_errors import Reporter, is_host
 from tests.reference.nfs.model import FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent, make_flows, plain
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.reference.nfs.headers import ICMP, IPV4, IPV6, OFFSET, SYN, TCP, UDP
+from tests.reference.nfs.ip_tunnel import is_full, with_tag
 from tests.reference.nfs.model import FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent
-from tests.reference.nfs.tunnel import is_full, with_tag
 
 
 def word(frame: bytes, at: int) -> int | None:
@@ -16,7 +16,6 @@ def word(frame: bytes, at: int) -> int | None:
 
 
 def byte(frame: bytes, at: int) -> int | None:
-    """A byte, or None."""
     return frame[at] if 0 <= at < len(frame) else None
 
 

@@ -25,12 +25,13 @@ from tests.reference.nfs.headers import (
     Headers,
     addresses,
     end_of,
+    find_quoted,
     header_is_right,
     read_headers,
     with_address,
     with_end,
+    with_icmp_checksum,
 )
-from tests.reference.nfs.icmp_errors import find_quoted, with_icmp_checksum
 from tests.reference.nfs.model import Bounds, Contract, FirstRun, FunctionModel, differences
 from tests.reference.nfs.nat_traffic import NatTraffic
 from tests.reference.nfs.traffic import Mix, Sent

@@ -11,20 +11,22 @@ from tests.reference.nfs.headers import (
     ETHERNET,
     ICMP,
     INSIDE,
+    INSIDE_MAC,
     IPV4,
     OUTSIDE,
+    OUTSIDE_MAC,
     SOURCE,
     TCP,
     UDP,
     End,
     end_of,
+    error_about,
     ipv4_header,
     read_headers,
     with_end,
 )
-from tests.reference.nfs.icmp_errors import error_about
 from tests.reference.nfs.model import FirstRun
-from tests.reference.nfs.traffic import INSIDE_MAC, OUTSIDE_MAC, Mix, Sent, connection_frames
+from tests.reference.nfs.traffic import Mix, Sent, connection_frames
 
 Key = tuple[int, End]
 """Protocol and inside end."""

@@ -98,7 +98,6 @@ def searches() -> tuple[list[tuple[bytes, Rule]], list[tuple[bytes, Rule]]]:
 
 
 def find_matches(payload: bytes) -> list[Rule]:
-    """The rules that a payload matches."""
     exact, ignoring = searches()
     lower = payload.lower()
     likely = [rule for literal, rule in exact if literal in payload]

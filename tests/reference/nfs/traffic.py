@@ -13,9 +13,11 @@ from tests.reference.nfs.headers import (
     FIN,
     ICMP,
     INSIDE,
+    INSIDE_MAC,
     IPV4,
     MORE_FRAGMENTS,
     OUTSIDE,
+    OUTSIDE_MAC,
     RST,
     SYN,
     TCP,
@@ -27,7 +29,6 @@ from tests.reference.nfs.headers import (
 )
 
 PORTS = (20, 22, 25, 53, 80, 110, 123, 161, 443, 873, 993, 5060, 8080, 16400, 33000)
-INSIDE_MAC, OUTSIDE_MAC = bytes.fromhex("020000000010"), bytes.fromhex("020000000020")
 
 
 @dataclass(frozen=True, slots=True)

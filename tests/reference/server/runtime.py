@@ -35,17 +35,7 @@ class ChainCounts:
 
 
 class ChainRuntime:
-    """A chain file that runs.
-
-    Parameters
-    ----------
-    text
-        The chain file.
-    files
-        The texts of the files that it names.
-    sorter
-        Runs filters of libpcap.
-    """
+    """A chain file that runs."""
 
     def __init__(self, text: str, files: Mapping[str, str], sorter: Sorter) -> None:
         self.counts = ChainCounts()

@@ -5,6 +5,7 @@ It reads the text, not the program that the text was made from, and shares no co
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -38,11 +39,6 @@ END = "end"
 
 class Pipeline:
     """A pipeline with its tables and registers.
-
-    Parameters
-    ----------
-    spec, entries
-        The texts.
 
     Raises
     ------
@@ -88,30 +84,28 @@ class Pipeline:
     def _step(self, words: list[str]) -> Step:
         name, *operands = words
         if name in ARITHMETIC:
-            return self._compute(name, *operands)
+            return self._compute(ARITHMETIC[name], *operands)
+        if name in COMPARISONS:
+            return self._jump_where(COMPARISONS[name], *operands)
         makers: dict[str, Callable[..., Step]] = {
             "rx": self._receive,
             "tx": self._transmit,
-            "drop": self._end,
-            "return": self._end,
+            "drop": lambda: lambda packet: END,
+            "return": lambda: lambda packet: END,
             "extract": self._extract,
             "lookahead": self._look_ahead,
             "emit": self._emit,
-            "validate": self._validate,
-            "invalidate": self._invalidate,
-            "ckadd": self._add_to_checksum,
-            "cksub": self._subtract_from_checksum,
+            "validate": lambda header: lambda packet: packet.valid.add(header),
+            "invalidate": lambda header: lambda packet: packet.valid.discard(header),
+            "ckadd": lambda to, operand: self._change_checksum(to, operand, 1),
+            "cksub": lambda to, operand: self._change_checksum(to, operand, -1),
             "table": self._table,
             "learn": self._learn,
             "regadd": self._add_to_register,
             "regrd": self._read_register,
-            "jmp": self._jump,
-            "jmpv": self._jump_if_valid,
-            "jmpnv": self._jump_if_invalid,
-            "jmpeq": self._jump_if_equal,
-            "jmpneq": self._jump_if_different,
-            "jmplt": self._jump_if_less,
-            "jmpgt": self._jump_if_greater,
+            "jmp": lambda to: lambda packet: to,
+            "jmpv": lambda to, header: lambda packet: to if header in packet.valid else None,
+            "jmpnv": lambda to, header: lambda packet: None if header in packet.valid else to,
         }
         return makers[name](*operands)
 
@@ -128,19 +122,13 @@ class Pipeline:
 
     # instructions, each with its operands as text
 
-    def _compute(self, name: str, to: str, operand: str) -> Step:
-        value, mask, operation = self._value(operand), self._mask(to), ARITHMETIC[name]
+    def _compute(self, operation: Operation, to: str, operand: str) -> Step:
+        value, mask = self._value(operand), self._mask(to)
 
         def step(packet: _Packet) -> None:
             packet.fields[to] = operation(packet.fields.get(to, 0), value(packet)) & mask
 
         return step
-
-    def _add_to_checksum(self, to: str, operand: str) -> Step:
-        return self._change_checksum(to, operand, 1)
-
-    def _subtract_from_checksum(self, to: str, operand: str) -> Step:
-        return self._change_checksum(to, operand, -1)
 
     def _change_checksum(self, to: str, operand: str, sign: int) -> Step:
         """In ones' complement: the remainder modulo 65,535, as DPDK has it, which never writes 0."""
@@ -166,9 +154,6 @@ class Pipeline:
             return END
 
         return step
-
-    def _end(self) -> Step:
-        return lambda packet: END
 
     def _extract(self, header: str, length: str = "") -> Step:
         size = self._value(length) if length else None
@@ -208,12 +193,6 @@ class Pipeline:
 
         return step
 
-    def _validate(self, header: str) -> Step:
-        return lambda packet: packet.valid.add(header)
-
-    def _invalidate(self, header: str) -> Step:
-        return lambda packet: packet.valid.discard(header)
-
     def _table(self, name: str) -> Step:
         table = self.spec.tables[name]
         keys = [self._value(key) for key in table.keys]
@@ -234,7 +213,7 @@ class Pipeline:
         if not table.is_ternary:
             return self._exact[table.name].get(key, table.default)
         for entry in table.entries:
-            if all(value == wanted & mask for (wanted, mask), value in _masked(entry.key, key)):
+            if all(one & mask == wanted & mask for (wanted, mask), one in zip(entry.key, key, strict=True)):
                 return entry.action, entry.arguments
         return table.default
 
@@ -271,43 +250,20 @@ class Pipeline:
 
         return step
 
-    def _jump(self, to: str) -> Step:
-        return lambda packet: to
-
-    def _jump_if_valid(self, to: str, header: str) -> Step:
-        return lambda packet: to if header in packet.valid else None
-
-    def _jump_if_invalid(self, to: str, header: str) -> Step:
-        return lambda packet: None if header in packet.valid else to
-
-    def _jump_if_equal(self, to: str, one: str, other: str) -> Step:
+    def _jump_where(self, holds: Callable[[int, int], bool], to: str, one: str, other: str) -> Step:
         left, right = self._value(one), self._value(other)
-        return lambda packet: to if left(packet) == right(packet) else None
-
-    def _jump_if_different(self, to: str, one: str, other: str) -> Step:
-        left, right = self._value(one), self._value(other)
-        return lambda packet: to if left(packet) != right(packet) else None
-
-    def _jump_if_less(self, to: str, one: str, other: str) -> Step:
-        left, right = self._value(one), self._value(other)
-        return lambda packet: to if left(packet) < right(packet) else None
-
-    def _jump_if_greater(self, to: str, one: str, other: str) -> Step:
-        left, right = self._value(one), self._value(other)
-        return lambda packet: to if left(packet) > right(packet) else None
+        return lambda packet: to if holds(left(packet), right(packet)) else None
 
 
-def _masked(wanted: Sequence[tuple[int, int]], key: Sequence[int]) -> list[tuple[tuple[int, int], int]]:
-    return [((value, mask), one & mask) for (value, mask), one in zip(wanted, key, strict=True)]
-
-
-ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+Operation = Callable[[int, int], int]
+ARITHMETIC: dict[str, Operation] = {
     "mov": lambda before, value: value,
-    "add": lambda before, value: before + value,
-    "sub": lambda before, value: before - value,
-    "and": lambda before, value: before & value,
-    "or": lambda before, value: before | value,
-    "xor": lambda before, value: before ^ value,
-    "shl": lambda before, value: before << value,
-    "shr": lambda before, value: before >> value,
+    "add": operator.add,
+    "sub": operator.sub,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
 }
+COMPARISONS = {"jmpeq": operator.eq, "jmpneq": operator.ne, "jmplt": operator.lt, "jmpgt": operator.gt}

@@ -44,19 +44,7 @@ class SpecTable:
 
 @dataclass
 class SpecText:
-    """What a text says.
-
-    Parameters
-    ----------
-    bits
-        Of each field: `m.node`, `ipv4.ttl`.
-    metadata
-        Names of metadata in their order.
-    headers
-        Fields with their bits.
-    registers
-        Sizes and first values.
-    """
+    """What a text says."""
 
     bits: dict[str, int] = field(default_factory=dict)
     metadata: list[str] = field(default_factory=list)

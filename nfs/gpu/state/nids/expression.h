@@ -1,6 +1,5 @@
 /* Reads Perl-compatible expressions of bytes as far as the device's automaton has them. */
-#ifndef NFS_GPU_STATE_NIDS_EXPRESSION_H
-#define NFS_GPU_STATE_NIDS_EXPRESSION_H
+#pragma once
 
 #include "gpu/state/nids/sequences.h"
 
@@ -10,5 +9,3 @@
  * many alternatives.
  */
 const char *expression_read(const char *expression, struct sequences *made);
-
-#endif

@@ -1,8 +1,7 @@
 /* The tables of NIDS: patterns with their automata, and the automaton of their literals. */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "gpu/state/builders.h"
+#include "gpu/state/state.h"
 #include "gpu/state/nids/patterns.h"
 #include "tables/rule_file.h"
 

@@ -2,8 +2,7 @@
  * Expressions as sets of sequences: each is items one after another, without groups. An expression
  * matches where one of its sequences does.
  */
-#ifndef NFS_GPU_STATE_NIDS_SEQUENCES_H
-#define NFS_GPU_STATE_NIDS_SEQUENCES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ void sequences_free(struct sequences *sequences);
  * ends.
  */
 const char *sequences_trim(struct sequences *sequences);
-
-#endif

@@ -22,11 +22,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from placer.fleet.service.http.openapi import JSON, LINES, DescribedRoute, RouteOperation, describe, documentation_page
+from placer.fleet.service.http.openapi import (
+    JSON_TYPE,
+    LINES_TYPE,
+    DescribedRoute,
+    RouteOperation,
+    describe,
+    documentation_page,
+)
 from placer.fleet.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
 from placer.fleet.service.http.writer import Overloaded, Stopped, Writer
 from placer.fleet.service.log import log
-from placer.fleet.service.page import HEADERS, page_files
+from placer.fleet.service.page import PAGE_HEADERS, page_files
 from placer.fleet.state.saved import Unreachable
 
 LARGEST_BODY = 16 * 1024 * 1024
@@ -39,32 +46,30 @@ OVERLOAD_SECONDS, SECONDS_PER_REFUSAL = 0.01, 0.0005
 """How long the refusal of an event waits while too many requests do, at least and for each refusal that waits already:
 clients that retry as soon as they are answered would otherwise take the time of those that are decided on."""
 
-EVENTS = "/v1/events"
+EVENTS_PATH = "/v1/events"
 
 OPEN_PATHS = ("/", "/docs", "/healthz", "/openapi.json", "/readyz")
 """Paths that need no token, besides the files of the page."""
 
 PAGE_FILES = "/page/"
 
-UNEXPECTED = 500
+UNEXPECTED_STATUS = 500
 
 Background = Callable[[], Coroutine[None, None, None]]
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 def answer(value: object) -> Response:
-    """A value as JSON."""
-    return Response(json.dumps(value), media_type=JSON)
+    return Response(json.dumps(value), media_type=JSON_TYPE)
 
 
 def lines(texts: Iterable[str]) -> Response:
-    """Lines of JSON."""
-    return Response("".join(f"{text}\n" for text in texts), media_type=LINES)
+    return Response("".join(f"{text}\n" for text in texts), media_type=LINES_TYPE)
 
 
 def refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Why a request is refused."""
-    return Response(json.dumps({"ok": False, "error": message}), status, dict(headers or {}), JSON)
+    return Response(json.dumps({"ok": False, "error": message}), status, dict(headers or {}), JSON_TYPE)
 
 
 class TooLarge(Exception):
@@ -75,14 +80,7 @@ class TooLarge(Exception):
 class Posted:
     """A request, whole.
 
-    Parameters
-    ----------
-    body
-        What was sent.
-    headers
-        Names in lower case, and values.
-    administers
-        Whether who sent it may change NICs.
+    `headers`: names in lower case, and values. `administers`: whether who sent it may change NICs.
     """
 
     body: bytes
@@ -95,7 +93,6 @@ class Posted:
 
 
 Handler = Callable[[Posted], Awaitable[Response]]
-"""Answers a request."""
 
 
 class PostedEndpoint:
@@ -113,7 +110,7 @@ class PostedEndpoint:
             return
         except Exception as failure:
             response = failure_answer(failure, "POST")
-            if response.status_code == UNEXPECTED:
+            if response.status_code == UNEXPECTED_STATUS:
                 log("failure", error=repr(failure), trace=traceback.format_exception(failure))
         await response(scope, receive, send)
 
@@ -121,12 +118,7 @@ class PostedEndpoint:
 async def _read_body(receive: Receive) -> bytes:
     """All that is sent.
 
-    Raises
-    ------
-    TooLarge
-        When it is more than `LARGEST_BODY`.
-    ClientDisconnect
-        When the client leaves before the end.
+    Raises TooLarge when it is more than `LARGEST_BODY`. Raises ClientDisconnect when the client leaves before the end.
     """
     parts, size = [], 0
     while True:
@@ -143,7 +135,6 @@ async def _read_body(receive: Receive) -> bytes:
 
 
 def posted_route(path: str, handler: Handler, operation: RouteOperation) -> DescribedRoute:
-    """`POST` of a path."""
     return DescribedRoute(path, PostedEndpoint(handler), operation, "POST")
 
 
@@ -162,11 +153,10 @@ def failure_answer(failure: Exception, method: str) -> Response:
             return refusal(404, "there is no such path")
         case HTTPException(status_code=405):
             return refusal(405, f"{method} is not possible here", failure.headers)
-    return refusal(UNEXPECTED, "the service failed; its log says how")
+    return refusal(UNEXPECTED_STATUS, "the service failed; its log says how")
 
 
-OVERLOAD = failure_answer(Overloaded(), "POST")
-"""The refusal of an event while too many wait."""
+OVERLOAD_ANSWER = failure_answer(Overloaded(), "POST")
 
 
 class Guard:
@@ -185,14 +175,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path = scope["path"]
-        if path == EVENTS and self._writer.full:  # before anything else is done: these may be many more than others
-            self._writer.metrics.overloaded()
+        if path == EVENTS_PATH and self._writer.full:  # first of all: these may be many more than others
+            self._writer.metrics.count_overload()
             self._refusals += 1
             try:
                 await asyncio.sleep(max(OVERLOAD_SECONDS, SECONDS_PER_REFUSAL * self._refusals))
             finally:
                 self._refusals -= 1
-            await OVERLOAD(scope, receive, send)
+            await OVERLOAD_ANSWER(scope, receive, send)
             return
         allowed = self._check(path, scope["headers"])
         if isinstance(allowed, Response):
@@ -210,7 +200,7 @@ class Guard:
         scopes = self._tokens.scopes(found.get(b"authorization", b"").decode("latin-1") or None)
         if scopes is None:
             return refusal(401, "a known token is needed: Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
-        needed = DECIDE if path.startswith((EVENTS, "/k8s/v1/bind")) else ASK
+        needed = DECIDE if path.startswith((EVENTS_PATH, "/k8s/v1/bind")) else ASK
         if needed not in scopes:
             return refusal(403, f"the token does not have the scope '{needed}'")
         length = found.get(b"content-length", b"0")
@@ -222,10 +212,7 @@ class Guard:
 def make_app(routes: Sequence[Route], writer: Writer, tokens: Tokens, background: Sequence[Background] = ()) -> ASGIApp:
     """The application with these routes and their description, behind authorisation and limits.
 
-    Parameters
-    ----------
-    background
-        What runs as long as the application, besides the writer.
+    `background`: what runs as long as the application, besides the writer.
     """
 
     @asynccontextmanager
@@ -262,10 +249,10 @@ def _file_routes(routes: Sequence[Route]) -> list[Route]:
     """`/` and `/page/...`, the page for people; `/openapi.json` and `/docs`, the description of the routes."""
     document = cache(partial(describe, routes))  # made once, when it is first asked for: it takes 0.1 s
     served: dict[str, tuple[Callable[[], bytes], str, Mapping[str, str]]] = {
-        path: (partial(bytes, file.content), file.media_type, HEADERS) for path, file in page_files().items()
+        path: (partial(bytes, file.content), file.media_type, PAGE_HEADERS) for path, file in page_files().items()
     }
-    served["/openapi.json"] = cache(lambda: json.dumps(document()).encode()), JSON, {}
-    served["/docs"] = cache(lambda: documentation_page(document()).encode()), "text/html; charset=utf-8", HEADERS
+    served["/openapi.json"] = cache(lambda: json.dumps(document()).encode()), JSON_TYPE, {}
+    served["/docs"] = cache(lambda: documentation_page(document()).encode()), "text/html; charset=utf-8", PAGE_HEADERS
     return [_file_route(path, *file) for path, file in served.items()]
 
 

@@ -15,8 +15,7 @@ from placer.fleet.events import Decision, FleetEvent, Learned
 from placer.fleet.protocol import name_of
 from placer.model.fleet import Service
 
-SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
-"""Bounds of the histograms."""
+HISTOGRAM_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
 class Metrics:
@@ -29,39 +28,37 @@ class Metrics:
         self._violations = Counter("placer_violations_seen", "Measurements below an SLA.", registry=self.registry)
         self._overload = Counter("placer_overload", "Requests that were turned away.", registry=self.registry)
         self._seconds = Histogram(
-            "placer_request_seconds", "From request to decision.", buckets=SECONDS, registry=self.registry
+            "placer_request_seconds", "From request to decision.", buckets=HISTOGRAM_SECONDS, registry=self.registry
         )
-        self._commits = Histogram("placer_commit_seconds", "Commits.", buckets=SECONDS, registry=self.registry)
+        self._commits = Histogram(
+            "placer_commit_seconds", "Commits.", buckets=HISTOGRAM_SECONDS, registry=self.registry
+        )
         self._by_name: dict[tuple[type, str], Counter] = {}
         self.violations_seen = 0
         self.registry.register(FleetMetrics(engine))
 
-    def decided(self, event: FleetEvent, decision: Decision) -> None:
-        """Count a decision."""
+    def count_decision(self, event: FleetEvent, decision: Decision) -> None:
         key = type(event), decision.status
         counter = self._by_name.get(key)
         if counter is None:
             counter = self._by_name[key] = self._decisions.labels(name_of(event), decision.status)
         counter.inc()
         if isinstance(decision, Learned):
-            below = sum(one.below_sla is True for one in decision.instances)
+            below = sum(instance.below_sla is True for instance in decision.instances)
             self.violations_seen += below
             self._violations.inc(below)
 
-    def refused(self, status: int) -> None:
-        """Count a refusal."""
+    def count_refusal(self, status: int) -> None:
         self._refused.labels(str(status)).inc()
 
-    def overloaded(self) -> None:
+    def count_overload(self) -> None:
         """Count a request that was turned away."""
         self._overload.inc()
 
-    def answered(self, seconds: float) -> None:
-        """Count a request."""
+    def count_answer(self, seconds: float) -> None:
         self._seconds.observe(seconds)
 
-    def committed(self, seconds: float) -> None:
-        """Count a commit."""
+    def count_commit(self, seconds: float) -> None:
         self._commits.observe(seconds)
 
     def watch_queue(self, waiting: Sized) -> None:

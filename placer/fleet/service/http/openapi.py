@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 
 from placer.fleet.protocol import Name
 
-JSON, LINES, TEXT = "application/json", "application/x-ndjson", "text/plain"
+JSON_TYPE, LINES_TYPE, TEXT_TYPE = "application/json", "application/x-ndjson", "text/plain"
 
 
 class Refusal(TypedDict):
@@ -180,7 +180,7 @@ class Summary(TypedDict):
     by_model: list[NicModelSummary]
 
 
-REFUSALS = {
+REFUSAL_TEXTS = {
     400: "Not as described here.",
     401: "No known token.",
     403: "The token does not have the scope.",
@@ -199,16 +199,9 @@ REFUSALS = {
 class RouteOperation:
     """What a route does.
 
-    Parameters
-    ----------
-    name, summary
-        Its `operationId`, and its purpose.
-    answer, body
-        The types of the answer and of the request, both JSON; a media type for one that is not. None without a body.
-    refusals
-        Statuses of refusals.
-    headers, query
-        Types of the headers and of the parameters after `?` that it takes, all of them optional.
+    `name`, `summary`: its `operationId`, and its purpose. `answer`, `body`: the types of the answer and of the request,
+    both JSON; a media type for one that is not. None without a body. `refusals`: statuses of refusals. `headers`,
+    `query`: types of the headers and of the parameters after `?` that it takes, all of them optional.
     """
 
     name: str
@@ -221,8 +214,6 @@ class RouteOperation:
 
 
 class DescribedRoute(Route):
-    """A route that the document describes."""
-
     def __init__(self, path: str, endpoint: Callable[..., Any], operation: RouteOperation, method: str = "GET") -> None:
         super().__init__(path, endpoint, methods=[method])
         self.method = method.lower()
@@ -239,7 +230,7 @@ class _Schemas(GenerateJsonSchema):
         return False
 
 
-BOUNDS = {"ge": "minimum", "le": "maximum"}
+BOUND_NAMES = {"ge": "minimum", "le": "maximum"}
 """JSON Schema's names of bounds that pydantic leaves under its own, those of numbers that it converts first."""
 
 
@@ -253,7 +244,9 @@ def describe(routes: Iterable[BaseRoute]) -> dict[str, Any]:
         types |= {(route.path, name): kind for name, kind in (*operation.headers.items(), *operation.query.items())}
         types |= {(route.path, name): Name for name in route.param_convertors}
     adapters = [
-        (key, "validation", TypeAdapter(kind)) for key, kind in types.items() if kind not in (None, LINES, TEXT)
+        (key, "validation", TypeAdapter(kind))
+        for key, kind in types.items()
+        if kind not in (None, LINES_TYPE, TEXT_TYPE)
     ]
     found, definitions = TypeAdapter.json_schemas(
         adapters,  # type: ignore[arg-type]
@@ -284,7 +277,11 @@ def _operation(route: DescribedRoute, schemas: Mapping[Any, Any]) -> dict[str, A
     operation = route.operation
 
     def content(kind: Any, key: tuple[str, str]) -> dict[str, Any]:
-        return {kind: {"schema": {"type": "string"}}} if kind in (LINES, TEXT) else {JSON: {"schema": schemas[key]}}
+        return (
+            {kind: {"schema": {"type": "string"}}}
+            if kind in (LINES_TYPE, TEXT_TYPE)
+            else {JSON_TYPE: {"schema": schemas[key]}}
+        )
 
     places = (("path", route.param_convertors), ("header", operation.headers), ("query", operation.query))
     refusal = content(Refusal, ("", "refusal"))
@@ -298,7 +295,9 @@ def _operation(route: DescribedRoute, schemas: Mapping[Any, Any]) -> dict[str, A
         ],
         "responses": {
             "200": {"description": "The answer.", "content": content(operation.answer, (route.path, "answer"))},
-            **{str(status): {"description": REFUSALS[status], "content": refusal} for status in operation.refusals},
+            **{
+                str(status): {"description": REFUSAL_TEXTS[status], "content": refusal} for status in operation.refusals
+            },
         },
     }
     if operation.body is not None:
@@ -307,11 +306,11 @@ def _operation(route: DescribedRoute, schemas: Mapping[Any, Any]) -> dict[str, A
 
 
 def _standard(schema: Any) -> Any:
-    """The schema with `BOUNDS`."""
+    """The schema with `BOUND_NAMES`."""
     if isinstance(schema, list):
         return [_standard(part) for part in schema]
     if isinstance(schema, dict):
-        return {BOUNDS.get(key, key): _standard(part) for key, part in schema.items()}
+        return {BOUND_NAMES.get(key, key): _standard(part) for key, part in schema.items()}
     return schema
 
 

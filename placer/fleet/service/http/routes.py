@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from placer.fleet.events import Refused
-from placer.fleet.protocol import SHOWN, AnyEvent, Malformed, Wanted, Whole, faults_in
+from placer.fleet.protocol import MAX_LISTED_CLASSES, AnyEvent, Malformed, Wanted, Whole, faults_in
 from placer.fleet.service.http import openapi
-from placer.fleet.service.http.app import EVENTS, Posted, answer, lines, posted_route, refusal
+from placer.fleet.service.http.app import EVENTS_PATH, Posted, answer, lines, posted_route, refusal
 from placer.fleet.service.http.metrics import model_of, nics_by_service
-from placer.fleet.service.http.openapi import JSON, LINES, TEXT, DescribedRoute, RouteOperation
+from placer.fleet.service.http.openapi import JSON_TYPE, LINES_TYPE, TEXT_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.what_if import ClassVerdict, WhatIf
 from placer.model.fleet import Nic, Tenant
@@ -39,12 +39,8 @@ MOST_NICS, USUAL_NICS = 1_000, 100
 MOST_LOG, LONGEST_WAIT = 1_000, 60.0
 """Events of one answer, and seconds that it may wait for one."""
 
-DIGITS = 15
-"""Digits of a number of an event or a NIC in a request."""
-
-ASKED = "ask"
-"""The id of an instance that is only asked for."""
-
+MAX_DIGITS = 15
+ASKED_ID = "ask"
 Key = Annotated[
     str,
     Field(
@@ -55,7 +51,7 @@ Key = Annotated[
     ),
 ]
 Since = Annotated[int, Field(description="of an arrival that names its NIC: 412 where that has changed since")]
-Number = Annotated[int, Field(ge=0, lt=10**DIGITS)]
+Number = Annotated[int, Field(ge=0, lt=10**MAX_DIGITS)]
 
 
 @dataclass(frozen=True)
@@ -70,13 +66,12 @@ class EventRoutes:
         headers = {"Idempotency-Key": Key, "If-Version": Since}
         one = RouteOperation("decide", "Decide on one event.", openapi.DecisionJson, refusals, AnyEvent, headers)
         batch = RouteOperation(
-            "decideMany", "Decide on a line each; answers come in the same order.", LINES, refusals, LINES,
+            "decideMany", "Decide on a line each; answers come in the same order.", LINES_TYPE, refusals, LINES_TYPE,
             {"Idempotency-Key": Key},
         )  # fmt: skip
-        return [posted_route(EVENTS, self.one, one), posted_route(f"{EVENTS}:batch", self.batch, batch)]
+        return [posted_route(EVENTS_PATH, self.one, one), posted_route(f"{EVENTS_PATH}:batch", self.batch, batch)]
 
     async def one(self, posted: Posted) -> Response:
-        """Decide on one event."""
         body = posted.body
         if len(body) > LONGEST_EVENT:
             return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
@@ -87,7 +82,7 @@ class EventRoutes:
         (found,) = await self.writer.submit(
             [body], key, None if if_version is None else int(if_version), administers=posted.administers
         )
-        return Response(found.text, found.status, media_type=JSON)
+        return Response(found.text, found.status, media_type=JSON_TYPE)
 
     async def batch(self, posted: Posted) -> Response:
         """Decide on a line each; the status of each answer is in its line."""
@@ -103,13 +98,13 @@ class EventRoutes:
         if not events:
             return refusal(422, "there is no event: give one JSON object per line")
         found = await self.writer.submit(events, key, administers=posted.administers)
-        return lines(one.text for one in found)
+        return lines(answer.text for answer in found)
 
 
 def _wrong_headers(key: str | None, if_version: str | None) -> Response | None:
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
         return refusal(422, f"Idempotency-Key: give 1 to {LONGEST_KEY} printable characters")
-    if if_version is not None and not (if_version.isascii() and if_version.isdigit() and len(if_version) <= DIGITS):
+    if if_version is not None and not (if_version.isascii() and if_version.isdigit() and len(if_version) <= MAX_DIGITS):
         return refusal(422, "If-Version: give the `version` of an answer")
     return None
 
@@ -130,7 +125,6 @@ class QuestionRoutes:
     what_if: WhatIf
 
     def routes(self) -> list[DescribedRoute]:
-        """All."""
         wrong, health = (401, 403, 422, 503), (503,)
         usual: Any = Annotated[int, Field(ge=1, le=MOST_NICS, json_schema_extra={"default": USUAL_NICS})]
         log = {"after": Number, "wait_s": Annotated[float, Field(ge=0, le=LONGEST_WAIT)]}
@@ -143,10 +137,10 @@ class QuestionRoutes:
             ("/v1/tenants/{id:path}", self.tenant, RouteOperation(
                 "tenant", "One instance.", openapi.FoundTenant, (*wrong, 404)
             )),
-            ("/v1/log", self.log, RouteOperation("log", "Events, with their answers.", LINES, wrong, query=log)),
+            ("/v1/log", self.log, RouteOperation("log", "Events, with their answers.", LINES_TYPE, wrong, query=log)),
             ("/healthz", self.alive, RouteOperation("alive", "Whether it works.", openapi.Good, health)),
             ("/readyz", self.ready, RouteOperation("ready", "Whether it takes requests.", openapi.Good, health)),
-            ("/metrics", self.metrics, RouteOperation("metrics", "For Prometheus.", TEXT, (401, 403))),
+            ("/metrics", self.metrics, RouteOperation("metrics", "For Prometheus.", TEXT_TYPE, (401, 403))),
         )  # fmt: skip
         asked = RouteOperation(
             "ask", "Where it would go.", openapi.Places, (401, 403, 408, 409, 413, 422, 503), Question
@@ -154,10 +148,9 @@ class QuestionRoutes:
         return [posted_route("/v1/ask", self.ask, asked), *(DescribedRoute(*route) for route in found)]
 
     async def ask(self, posted: Posted) -> Response:
-        """`POST /v1/ask`."""
         try:
             question = Question.model_validate_json(posted.body)
-            arrival = self.writer.reader.tenant(ASKED, question)
+            arrival = self.writer.reader.tenant(ASKED_ID, question)
         except ValidationError as error:
             return refusal(422, "; ".join(faults_in(error)))
         except Refused as refused:
@@ -166,10 +159,10 @@ class QuestionRoutes:
             return refusal(
                 422, "count and top: places one after the other, or alternatives for one; give one of the two"
             )
-        await self.writer.settled()
+        await self.writer.settle()
         places = self.what_if.places(arrival, question.count, question.top)
         explained = question.explain or len(places) < question.count
-        verdicts = self.what_if.verdicts(arrival)[:SHOWN] if explained else []
+        verdicts = self.what_if.verdicts(arrival)[:MAX_LISTED_CLASSES] if explained else []
         found: openapi.Places = {
             "version": self.writer.version,
             "places": [
@@ -182,13 +175,17 @@ class QuestionRoutes:
 
     async def tenant(self, request: Request) -> Response:
         """`GET /v1/tenants/{id}`."""
-        await self.writer.settled()
+        await self.writer.settle()
         engine, identity = self.writer.engine, request.path_params["id"]
         nic = engine.fleet.nic_of(identity)
         tenant = nic.tenants_by_id[identity] if nic is not None else engine.waiting.get(identity)
         if tenant is None:
             return refusal(404, f"'{identity}' is not placed or queued")
-        shown = next(one for one in self._tenants(nic) if one["id"] == identity) if nic else _show_tenant(tenant)
+        shown = (
+            next(shown_tenant for shown_tenant in self._tenants(nic) if shown_tenant["id"] == identity)
+            if nic
+            else _show_tenant(tenant)
+        )
         found: openapi.FoundTenant = {
             "version": self.writer.version,
             "status": "placed" if nic else "queued",
@@ -198,8 +195,7 @@ class QuestionRoutes:
         return answer(found)
 
     async def nic(self, request: Request) -> Response:
-        """`GET /v1/nics/{nic}`."""
-        await self.writer.settled()
+        await self.writer.settle()
         nic = self.writer.engine.fleet.find(request.path_params["nic"])
         if nic is None:
             return refusal(404, f"'{request.path_params['nic']}' was never in use")
@@ -211,9 +207,9 @@ class QuestionRoutes:
         limit, after = request.query_params.get("limit", f"{USUAL_NICS}"), request.query_params.get("cursor", "0")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MOST_NICS):
             return refusal(422, f"limit: give a whole number from 1 to {MOST_NICS:,}")
-        if not (after.isascii() and after.isdigit() and len(after) <= DIGITS):
+        if not (after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS):
             return refusal(422, "cursor: give the cursor of the page before")
-        await self.writer.settled()
+        await self.writer.settle()
         found = sorted((nic for nic in self.writer.engine.fleet.all_nics() if nic.number > int(after)), key=_number)
         page = found[: int(limit)]
         cursor = str(page[-1].number) if len(found) > len(page) else None
@@ -226,7 +222,7 @@ class QuestionRoutes:
 
     async def summary(self, request: Request) -> Response:
         """`GET /v1/summary`."""
-        await self.writer.settled()
+        await self.writer.settle()
         engine = self.writer.engine
         counts = nics_by_service(engine)
         taken = dict.fromkeys((kind.model for kind in engine.fleet.kinds), (0, 0, 0))
@@ -265,14 +261,14 @@ class QuestionRoutes:
             seconds = float(wait)
         except ValueError:
             seconds = -1.0
-        if not (after.isascii() and after.isdigit() and len(after) <= DIGITS):
+        if not (after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS):
             return refusal(422, "after: give the number of an event")
         if not 0 <= seconds <= LONGEST_WAIT:
             return refusal(422, f"wait_s: give seconds from 0 to {LONGEST_WAIT:g}")
-        await self.writer.settled()
+        await self.writer.settle()
         if self.writer.version <= int(after) and seconds and not self.writer.stopping:
-            await self.writer.changed(seconds)
-            await self.writer.settled()
+            await self.writer.wait_for_change(seconds)
+            await self.writer.settle()
         rows = await self.writer.with_state(partial(self.writer.state.log_after, int(after), MOST_LOG))
         return lines(log_line(*row) for row in rows)
 
@@ -287,7 +283,6 @@ class QuestionRoutes:
         return answer({"ok": True}) if self.writer.up else refusal(503, "the state cannot be reached")
 
     async def metrics(self, request: Request) -> Response:
-        """`GET /metrics`."""
         return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")
 
     def _nic(self, nic: Nic) -> openapi.NicJson:

@@ -23,7 +23,7 @@ from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import Background, make_app
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
-from placer.fleet.service.http.tokens import OPEN, Tokens
+from placer.fleet.service.http.tokens import OPEN_TO_ALL, Tokens
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.service.log import log
 from placer.fleet.state.saved import SavedState
@@ -35,39 +35,28 @@ GRACE_S = 10
 
 MOST_CONNECTIONS = 4_096
 
-ACCEPTED = 16
+MAX_ACCEPTED_PER_TURN = 16
 """Connections that are accepted per turn: uvloop accepts one per socket, and a turn may take 20 ms."""
 
-BACKLOG = 1_024
-"""Connections that wait to be accepted."""
+SOCKET_BACKLOG = 1_024
 
 
 @dataclass(frozen=True)
 class ServerSettings:
     """Where and for whom the service listens.
 
-    Parameters
-    ----------
-    host, port
-        Where; port 0 is a free one.
-    tokens
-        Who may do what.
-    certificate, key
-        Files for TLS; None for plain HTTP.
-    log_requests
-        Whether every request is logged.
+    `host`, `port`: where; port 0 is a free one. `certificate`, `key`: files for TLS; None for plain HTTP.
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
-    tokens: Tokens = field(default=OPEN)
+    tokens: Tokens = field(default=OPEN_TO_ALL)
     certificate: Path | None = None
     key: Path | None = None
     log_requests: bool = False
 
 
 def make_writer(engine: Engine, reader: Reader, state: SavedState) -> Writer:
-    """The writer of a fleet."""
     if not state.shared:
         return Writer(engine, reader, state, Metrics(engine))
     from placer.fleet.service.http.shared_writer import SharedWriter
@@ -87,36 +76,36 @@ def serve_http(
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; then finish what was begun.
 
-    Parameters
-    ----------
-    listening
-        At the address of the settings; of `bound_to`.
-    routes, background
-        Of adapters such as Kubernetes.
+    `listening`: at the address of the settings; of `bind_socket`. `routes`, `background`: of adapters such as
+    Kubernetes.
 
-    Raises
-    ------
-    InputError
-        When the address is in use.
+    Raises InputError when the address is in use.
     """
     all_routes = [*EventRoutes(writer).routes(), *QuestionRoutes(writer, what_if).routes(), *routes]
     app = make_app(all_routes, writer, settings.tokens, background)
     config = uvicorn.Config(
         app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,
         limit_concurrency=MOST_CONNECTIONS, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
-        server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, ws="none",
+        server_header=False, date_header=False, lifespan="on", backlog=SOCKET_BACKLOG, ws="none",
         http=LimitedConnection,
         proxy_headers=settings.log_requests,  # who asks is only logged
     )  # fmt: skip
-    _log_as_json(requests=settings.log_requests)
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    for name, level in (("uvicorn", logging.WARNING), ("uvicorn.access", logging.INFO)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler] if settings.log_requests or name == "uvicorn" else [], False
+        logger.setLevel(level)
     with _refusing(settings):
-        listening.listen(BACKLOG)  # who connects from now on waits until the service has started
+        listening.listen(SOCKET_BACKLOG)  # who connects from now on waits until the service has started
     host, port = listening.getsockname()[:2]
     scheme = "https" if settings.certificate else "http"
     shown = f"[{host}]" if ":" in host else host
     log("listening", address=f"{scheme}://{shown}:{port}", version=writer.version)
     with short_searches():
-        StoppingServer(config, writer).run(sockets=[listening, *(listening.dup() for _ in range(1, ACCEPTED))])
+        StoppingServer(config, writer).run(
+            sockets=[listening, *(listening.dup() for _ in range(1, MAX_ACCEPTED_PER_TURN))]
+        )
     if writer.failure is not None:
         raise writer.failure
     log("stopped", version=writer.version)
@@ -150,13 +139,10 @@ class StoppingServer(uvicorn.Server):
 
 
 @contextmanager
-def bound_to(settings: ServerSettings) -> Iterator[socket.socket]:
+def bind_socket(settings: ServerSettings) -> Iterator[socket.socket]:
     """A socket at the address of the settings, on which nobody can connect yet.
 
-    Raises
-    ------
-    InputError
-        When the address is in use.
+    Raises InputError when the address is in use.
     """
     with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -179,20 +165,10 @@ class JsonLines(logging.Formatter):
     """Log records as lines of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
         line = {"log": "request" if record.name == "uvicorn.access" else record.levelname.lower()}
         if record.exc_info:
             line["failure"] = self.formatException(record.exc_info)
         return json.dumps({**line, "message": record.getMessage()})
-
-
-def _log_as_json(*, requests: bool) -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines())
-    for name, level in (("uvicorn", logging.WARNING), ("uvicorn.access", logging.INFO)):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler] if requests or name == "uvicorn" else [], False
-        logger.setLevel(level)
 
 
 # Connections: a client has a limited time for a request, and a limited number of bytes for the head of one. Without
@@ -211,8 +187,7 @@ LARGEST_HEAD = 65_536
 LINGER_SECONDS = 1.0
 """Seconds in which what a client still sends is read and dropped: to close at once would take the answer from it."""
 
-NOTHING, HEAD, BODY = "nothing", "head", "body"
-"""What a connection waits for."""
+WAITS_FOR_NOTHING, WAITS_FOR_HEAD, WAITS_FOR_BODY = "nothing", "head", "body"
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -225,9 +200,9 @@ class LimitedConnection(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._ended = False
         self._request = 0
-        self._awaited = HEAD
+        self._awaited = WAITS_FOR_HEAD
         self._head_bytes = 0
-        self._timed = (0, NOTHING)
+        self._timed = (0, WAITS_FOR_NOTHING)
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -237,7 +212,7 @@ class LimitedConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
-        self._awaited = NOTHING
+        self._awaited = WAITS_FOR_NOTHING
         self._limit_time()
         super().connection_lost(exc)
 
@@ -247,7 +222,7 @@ class LimitedConnection(HttpToolsProtocol):
             return
         self._head_bytes += len(data)
         super().data_received(data)
-        if self._awaited is HEAD and self._head_bytes > LARGEST_HEAD:
+        if self._awaited is WAITS_FOR_HEAD and self._head_bytes > LARGEST_HEAD:
             self.transport.close()
         if (self._request, self._awaited) != self._timed:
             self._limit_time()
@@ -256,16 +231,16 @@ class LimitedConnection(HttpToolsProtocol):
         """The parser has begun to read a request."""
         super().on_message_begin()
         self._request += 1
-        self._awaited, self._head_bytes = HEAD, 0
+        self._awaited, self._head_bytes = WAITS_FOR_HEAD, 0
 
     def on_headers_complete(self) -> None:
         """The parser has read the head of a request."""
-        self._awaited = BODY
+        self._awaited = WAITS_FOR_BODY
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The parser has read all of a request."""
-        self._awaited = NOTHING
+        self._awaited = WAITS_FOR_NOTHING
         super().on_message_complete()
 
     def _unsupported_upgrade_warning(self) -> None:
@@ -282,8 +257,8 @@ class LimitedConnection(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
         self._timed = self._request, self._awaited
-        if self._awaited is not NOTHING:
-            seconds = HEAD_SECONDS if self._awaited is HEAD else BODY_SECONDS
+        if self._awaited is not WAITS_FOR_NOTHING:
+            seconds = HEAD_SECONDS if self._awaited is WAITS_FOR_HEAD else BODY_SECONDS
             self._timer = self.loop.call_later(seconds, self._end)
 
     def _end(self) -> None:
@@ -291,7 +266,7 @@ class LimitedConnection(HttpToolsProtocol):
         if self.flow.read_paused:
             self._limit_time()
             return
-        if self._awaited is not BODY or self.pipeline or self.cycle.response_started or self._ended:
+        if self._awaited is not WAITS_FOR_BODY or self.pipeline or self.cycle.response_started or self._ended:
             self.transport.close()
             return
         self.transport.write(_too_slow())
@@ -317,8 +292,7 @@ def _too_slow() -> bytes:
 # So what has survived two searches is left out of all that follow; it is freed when nothing refers to it any more.
 
 
-YOUNG = 1
-"""The generation whose survivors are left out."""
+YOUNG_GENERATION = 1
 
 
 @contextmanager
@@ -335,5 +309,5 @@ def short_searches() -> Iterator[None]:
 
 
 def _leave_out(phase: str, search: Mapping[str, int]) -> None:
-    if phase == "stop" and search["generation"] == YOUNG:
+    if phase == "stop" and search["generation"] == YOUNG_GENERATION:
         gc.freeze()

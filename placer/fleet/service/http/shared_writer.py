@@ -13,17 +13,17 @@ from placer.fleet.engine import QUEUE, Engine
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.metrics import Metrics
-from placer.fleet.service.http.writer import CHANGED, CONFLICT, MOST_WAITING, Stopped, Submission, Writer
-from placer.fleet.state.postgres.agreement import OPTIMISTIC
+from placer.fleet.service.http.writer import MOST_WAITING, STATUS_CHANGED, STATUS_CONFLICT, Stopped, Submission, Writer
+from placer.fleet.state.postgres.agreement import OPTIMISTIC_ATTEMPTS
 from placer.fleet.state.postgres.batch import News
-from placer.fleet.state.postgres.state import REBALANCING, SharedState
+from placer.fleet.state.postgres.state import REBALANCING_TASK, SharedState
 from placer.fleet.state.saved import KeptAnswer
 
 FOLLOW_S = 0.1
 """Seconds after which an agent without requests looks what others have done."""
 
 
-CAREFUL = 16
+CAREFUL_BATCHES = 16
 """Batches that are decided on news only, after one that needed them: the next ones often do, too."""
 
 NO_NEWS = News()
@@ -45,10 +45,7 @@ class SharedWriter(Writer):
     A batch is first decided on what is known: if that is old, the commit fails. Only what no commit checks, as a
     rejection, is decided once more on what others have committed since.
 
-    Parameters
-    ----------
-    engine, reader, state, metrics, most_waiting
-        As of `Writer`.
+    `engine`, `reader`, `state`, `metrics`, `most_waiting`: as of `Writer`.
     """
 
     def __init__(
@@ -108,21 +105,26 @@ class SharedWriter(Writer):
             self._settled.clear()
             self._agreement.begin(self.engine, news, alone=alone)
             try:
-                self._decide_together(alone=alone)
+                # decide on the batch; NeedsAll or NeedsNews where that is not possible so
+                self.engine.selector.everywhere = alone
+                try:
+                    self._decide_all(self._batch)
+                finally:
+                    self.engine.selector.everywhere = False
             except (NeedsAll, NeedsNews) as need:
                 self._agreement.abandon(self.engine)
                 alone = alone or isinstance(need, NeedsAll)
-                self._careful = CAREFUL
+                self._careful = CAREFUL_BATCHES
             else:
                 self._agreement.seal(self.engine)
                 await self._commit(self._agreement.commit)
                 shift = self._agreement.finish(self.engine)
-                self._shared.leases.give_back(REBALANCING)
+                self._shared.leases.give_back(REBALANCING_TASK)
                 if shift is not None:
                     self._raise_versions(shift)
                     return
                 attempt += 1
-                alone = alone or attempt > OPTIMISTIC
+                alone = alone or attempt > OPTIMISTIC_ATTEMPTS
             self._fresh = True
             self._forget_answers()
 
@@ -138,17 +140,9 @@ class SharedWriter(Writer):
             self.engine.selector.reach_out()
         return await self._on_disk(partial(self._agreement.fetch, keys, alone=alone))
 
-    def _decide_together(self, *, alone: bool) -> None:
-        """Decide on the batch; NeedsAll or NeedsNews where that is not possible so."""
-        self.engine.selector.everywhere = alone
-        try:
-            self._decide_all(self._batch)
-        finally:
-            self.engine.selector.everywhere = False
-
     def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
         answer = super()._decide(one, line, read, digest)
-        if not self._fresh and answer.status in (CONFLICT, CHANGED):
+        if not self._fresh and answer.status in (STATUS_CONFLICT, STATUS_CHANGED):
             raise NeedsNews
         return answer
 
@@ -156,7 +150,7 @@ class SharedWriter(Writer):
         optimistic = not self._agreement.alone
         if optimistic and (self.engine.waiting or not isinstance(event, Arrive | Depart | Where)):
             raise NeedsAll
-        if isinstance(event, Rebalance) and not self._shared.leads(REBALANCING):
+        if isinstance(event, Rebalance) and not self._shared.leads(REBALANCING_TASK):
             raise RefusedForNow("another agent rebalances this fleet; retry later")
         decision = super()._handle(event)
         if optimistic and decision.status == "queued" and self.engine.when_full == QUEUE:

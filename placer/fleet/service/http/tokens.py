@@ -23,18 +23,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from profiles import Fault, InputError
 from profiles.files.toml import line_of, read_toml
-from profiles.validation import worded
+from profiles.validation import word_fault
 
 ASK, DECIDE, ADMIN = SCOPES = ("ask", "decide", "admin")
 """`ask` reads; `decide` also sends events of tenants and measurements; `admin` also those of NICs."""
 
-INCLUDES = {ASK: {ASK}, DECIDE: {ASK, DECIDE}, ADMIN: {ASK, DECIDE, ADMIN}}
-TABLE = "token"
+INCLUDED_SCOPES = {ASK: {ASK}, DECIDE: {ASK, DECIDE}, ADMIN: {ASK, DECIDE, ADMIN}}
+TOKEN_TABLE = "token"  # noqa: S105 - the name of a table in a file
 
 
 class TokenTable(BaseModel):
-    """One `[[token]]` table."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: Annotated[str, Field(min_length=1, max_length=256)]
@@ -66,19 +64,13 @@ class Tokens:
         return self.by_hash.get(_hash(token))
 
 
-OPEN = Tokens({}, everybody=True)
+OPEN_TO_ALL = Tokens({}, everybody=True)
 
 
 def read_tokens(path: Path) -> Tokens:
-    """The tokens of a file.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The tokens of a file. Raises InputError with every fault of the file."""
     text, document = read_toml(path)
-    tables = document.get(TABLE, [])
+    tables = document.get(TOKEN_TABLE, [])
     if not isinstance(tables, list) or not tables:
         raise InputError.of(str(path), "no [[token]] table", hint="make one: placer serve --new-token NAME")
     faults, found = [], {}
@@ -87,12 +79,13 @@ def read_tokens(path: Path) -> Tokens:
             read = TokenTable.model_validate(table)
         except ValidationError as error:
             for wrong in error.errors():
-                key = str(wrong["loc"][0]) if wrong["loc"] else TABLE
-                faults.append(Fault(str(path), line_of(text, TABLE, number, key), key, worded(wrong)))
+                key = str(wrong["loc"][0]) if wrong["loc"] else TOKEN_TABLE
+                faults.append(Fault(str(path), line_of(text, TOKEN_TABLE, number, key), key, word_fault(wrong)))
             continue
-        found[read.sha256] = frozenset().union(*(INCLUDES[scope] for scope in read.scopes))
+        found[read.sha256] = frozenset().union(*(INCLUDED_SCOPES[scope] for scope in read.scopes))
     faults += [
-        Fault(str(path), None, key, "unknown key", "a token file holds [[token]]") for key in {*document} - {TABLE}
+        Fault(str(path), None, key, "unknown key", "a token file holds [[token]]")
+        for key in {*document} - {TOKEN_TABLE}
     ]
     if faults:
         raise InputError(faults)
@@ -100,13 +93,7 @@ def read_tokens(path: Path) -> Tokens:
 
 
 def new_token(name: str, scopes: Iterable[str]) -> tuple[str, str]:
-    """A new token, and the `[[token]]` table for it.
-
-    Raises
-    ------
-    InputError
-        When the name or a scope is not one.
-    """
+    """A new token, and the `[[token]]` table for it. Raises InputError when the name or a scope is not one."""
     wanted = list(dict.fromkeys(scopes))
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown or not wanted:

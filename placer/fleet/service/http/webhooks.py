@@ -24,35 +24,21 @@ from placer.fleet.service.log import log
 from placer.fleet.state.saved import Unreachable
 from profiles import InputError
 
-TOGETHER = 100
-"""Most events of one request."""
-
+MAX_EVENTS_PER_REQUEST = 100
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Seconds before a batch is sent again; doubled each time."""
 
-SECONDS = 10.0
+REQUEST_SECONDS = 10.0
 """Seconds that a receiver may take for a request, in all."""
 
 SHORTEST_SECRET = 16
 """Bytes of a secret, at least."""
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 
 class Webhook:
-    """Posts the log to one address.
-
-    Parameters
-    ----------
-    address
-        Where to.
-    secret
-        Shared with the receiver.
-    writer
-        Whose log.
-    transport
-        Of requests; the network by default.
-    """
+    """Posts the log to one address."""
 
     def __init__(
         self, address: str, secret: bytes, writer: Writer, transport: httpx.AsyncBaseTransport | None = None
@@ -60,25 +46,27 @@ class Webhook:
         self.address = address
         self._secret = secret
         self._writer = writer
-        self._client = httpx.AsyncClient(timeout=SECONDS, follow_redirects=False, trust_env=False, transport=transport)
+        self._client = httpx.AsyncClient(
+            timeout=REQUEST_SECONDS, follow_redirects=False, trust_env=False, transport=transport
+        )
         self._name = f"webhook {address}"
 
     @property
     def sent(self) -> int:
         """The number of the last event that the receiver has acknowledged."""
-        return int(self._writer.state.noted(self._name) or 0)
+        return int(self._writer.state.find_note(self._name) or 0)
 
     async def run(self) -> None:
         """Send until cancelled."""
         pause = FIRST_PAUSE_S
         try:
             while not self._writer.stopping:
-                await self._writer.settled()
+                await self._writer.settle()
                 rows = await self._writer.with_state(self._due)
                 if rows is None:
                     await asyncio.sleep(pause)
                 elif not rows:
-                    await self._writer.changed(LONGEST_PAUSE_S)
+                    await self._writer.wait_for_change(LONGEST_PAUSE_S)
                 elif await self._post("".join(f"{log_line(*row)}\n" for row in rows).encode()):
                     await self._keep(rows[-1][0])
                     pause = FIRST_PAUSE_S
@@ -93,7 +81,11 @@ class Webhook:
     def _due(self) -> list[tuple[int, str, str]] | None:
         """Events to be sent; None where another agent sends them, or the state cannot be reached."""
         try:
-            return self._writer.state.log_after(self.sent, TOGETHER) if self._writer.state.leads(self._name) else None
+            return (
+                self._writer.state.log_after(self.sent, MAX_EVENTS_PER_REQUEST)
+                if self._writer.state.leads(self._name)
+                else None
+            )
         except Unreachable:
             return None
 
@@ -104,7 +96,7 @@ class Webhook:
         }
         try:
             async with (
-                asyncio.timeout(SECONDS),
+                asyncio.timeout(REQUEST_SECONDS),
                 self._client.stream("POST", self.address, content=body, headers=headers) as answer,
             ):
                 if not answer.is_success:  # what it says besides is not read
@@ -115,7 +107,7 @@ class Webhook:
             return False
 
     async def _keep(self, number: int) -> None:
-        await self._writer.settled()
+        await self._writer.settle()
         await self._writer.with_state(partial(self._note, number))
 
     def _note(self, number: int) -> None:
@@ -135,10 +127,7 @@ def signature(secret: bytes, body: bytes, seconds: float) -> str:
 def webhook_maker(address: str, secret: Path | None) -> Callable[[Writer], Webhook]:
     """What makes the webhook once there is a writer.
 
-    Raises
-    ------
-    InputError
-        When the address would send the log in the clear, or there is no good secret.
+    Raises InputError when the address would send the log in the clear, or there is no good secret.
     """
     try:
         parts = urlsplit(address)
@@ -148,7 +137,7 @@ def webhook_maker(address: str, secret: Path | None) -> Callable[[Writer], Webho
         hint = "requests are signed: leave it out"
         raise InputError.of("--webhook", "has a user or a password, which the log would show", hint=hint)
     if parts.hostname is None or not (
-        parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+        parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS)
     ):
         raise InputError.of("--webhook", f"'{address}' is no https:// address", hint="http only to this machine")
     if secret is None or not secret.is_file():

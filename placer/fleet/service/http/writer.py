@@ -37,7 +37,7 @@ from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.log import log
 from placer.fleet.state.saved import KeptAnswer, SavedState, Unreachable
 
-TOGETHER = 64
+MAX_EVENTS_PER_COMMIT = 64
 """Most events that are decided on together: what a commit takes is shared, and nobody waits long for one."""
 
 LONGEST_RUN = 16
@@ -46,7 +46,14 @@ LONGEST_RUN = 16
 MOST_WAITING = 128
 """Requests in the queue; further ones are refused, to be retried later."""
 
-DONE, FORBIDDEN, CONFLICT, CHANGED, MALFORMED, FAILED = 200, 403, 409, 412, 422, 503
+STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED, STATUS_FAILED = (
+    200,
+    403,
+    409,
+    412,
+    422,
+    503,
+)
 
 OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)
 """Events that change NICs; the others are of tenants."""
@@ -66,20 +73,10 @@ class Stopped(Exception):
 class Submission:
     """Events that one request sends, and their answers so far.
 
-    Parameters
-    ----------
-    lines
-        An event each.
-    done
-        Is set when all answers are committed.
-    key
-        The idempotency key of the request; None without.
-    if_version
-        An arrival that names its NIC is refused where that NIC is newer than this version; None for any version.
-    administers
-        Whether events of NICs are allowed.
-    taken
-        How many lines are in this batch or in earlier ones.
+    `done`: is set when all answers are committed. `key`: the idempotency key of the request; None without.
+    `if_version`: an arrival that names its NIC is refused where that NIC is newer than this version; None for any
+    version. `administers`: whether events of NICs are allowed. `taken`: how many lines are in this batch or in earlier
+    ones.
     """
 
     lines: list[bytes]
@@ -92,7 +89,6 @@ class Submission:
     begun: float = field(default_factory=time.perf_counter)
 
     def key_of(self, number: int) -> str | None:
-        """The key of one line."""
         return self.key if self.key is None or len(self.lines) == 1 else f"{self.key}#{number}"
 
 
@@ -108,14 +104,8 @@ class Part:
 class Writer:
     """Decides on the events of all clients.
 
-    Parameters
-    ----------
-    engine, reader, state
-        As for `placer online`; nobody else uses them to change anything.
-    metrics
-        Counts what is decided.
-    most_waiting
-        Requests that wait, before `Overloaded`.
+    `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything. `most_waiting`:
+    requests that wait, before `Overloaded`.
     """
 
     def __init__(
@@ -158,30 +148,19 @@ class Writer:
         return len(self._waiting) >= self._most_waiting
 
     async def submit(
-        self,
-        lines: list[bytes],
-        key: str | None = None,
-        if_version: int | None = None,
-        *,
-        administers: bool = True,
+        self, lines: list[bytes], key: str | None = None, if_version: int | None = None, *, administers: bool = True
     ) -> list[KeptAnswer]:
         """The answers to these events, in order, once all are committed.
 
-        Raises
-        ------
-        Overloaded
-            When too many wait; nothing was decided.
-        Stopped
-            When the service ends; what was committed is in the state.
-        Unreachable
-            When the state cannot be reached for now; nothing was decided.
+        Raises Overloaded when too many wait; nothing was decided. Raises Stopped when the service ends; what was
+        committed is in the state. Raises Unreachable when the state cannot be reached for now; nothing was decided.
         """
         if self._stopping:
             raise Stopped
         if not self.up:
             raise Unreachable
         if self.full:
-            self.metrics.overloaded()
+            self.metrics.count_overload()
             raise Overloaded
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         one = Submission(lines, done, key, if_version, administers)
@@ -195,7 +174,7 @@ class Writer:
         """Whether the state could be reached last."""
         return True
 
-    async def settled(self) -> None:
+    async def settle(self) -> None:
         """Wait until all that was decided is committed, so that what is read now is never taken back."""
         self._reading += 1
         try:
@@ -206,7 +185,7 @@ class Writer:
         if self.failure is not None:
             raise Stopped
 
-    async def changed(self, seconds: float) -> None:
+    async def wait_for_change(self, seconds: float) -> None:
         """Wait for the next commit, or so long, or for the end of the service."""
         try:
             async with asyncio.timeout(seconds):
@@ -234,7 +213,7 @@ class Writer:
                 self._batch = self._take()
                 await self._decide_and_commit()
                 self._settle()
-                await asyncio.sleep(0)  # answers leave, and who waits for `settled` reads, before the next batch
+                await asyncio.sleep(0)  # answers leave, and who waits for `settle` reads, before the next batch
         except BaseException as failure:
             self._fail(failure)
             raise
@@ -269,7 +248,7 @@ class Writer:
     async def _commit(self, commit: Callable[[], None]) -> None:
         begun = time.perf_counter()
         await self._on_disk(commit)
-        self.metrics.committed(time.perf_counter() - begun)
+        self.metrics.count_commit(time.perf_counter() - begun)
 
     async def _on_disk(self, work: Callable[[], _Found]) -> _Found:
         """What `work` returns, which waits for the disk or the database."""
@@ -289,11 +268,11 @@ class Writer:
     def _count(self) -> None:
         """Count what was decided, now that it is committed."""
         for event, decision in self._counted:
-            self.metrics.decided(event, decision)
+            self.metrics.count_decision(event, decision)
         for status in self._refused:
-            self.metrics.refused(status)
+            self.metrics.count_refusal(status)
         for seconds in self._seconds:
-            self.metrics.answered(seconds)
+            self.metrics.count_answer(seconds)
         self._forget_counts()
 
     def _forget_counts(self) -> None:
@@ -306,14 +285,14 @@ class Writer:
         self.failure, self._stopping = failure, True
         self._settled.set()
         self._committed.set()
-        for one in (*(part.of for part in self._batch), *self._waiting):
-            if not one.done.done():
-                one.done.set_exception(Stopped())
+        for request in (*(part.of for part in self._batch), *self._waiting):
+            if not request.done.done():
+                request.done.set_exception(Stopped())
         self._waiting.clear()
 
     def _take(self) -> list[Part]:
-        """At most `TOGETHER` lines; the rest of a submission comes after all that wait."""
-        budget, parts = TOGETHER, []
+        """At most `MAX_EVENTS_PER_COMMIT` lines; the rest of a submission comes after all that wait."""
+        budget, parts = MAX_EVENTS_PER_COMMIT, []
         while self._waiting and budget > 0:
             one = self._waiting[0]
             first, one.taken = one.taken, min(one.taken + budget, len(one.lines))
@@ -349,31 +328,31 @@ class Writer:
         known = self._answers.find(key)
         if known is None:
             answer = self._decide(one, line, read, digest)
-            if answer.status not in (FORBIDDEN, FAILED):
+            if answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED):
                 self._answers.keep(key, answer)
             return answer
         if known.digest == digest:
             return known
-        return self._refuse(digest, MALFORMED, f"the key {key!r} was used for another request")
+        return self._refuse(digest, STATUS_MALFORMED, f"the key {key!r} was used for another request")
 
     def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
         try:
             event = read or self.reader.read(line)
             if not one.administers and isinstance(event, OF_ADMINISTRATORS):
-                return self._refuse(digest, FORBIDDEN, "the token does not allow events of NICs")
+                return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
             if self._is_outdated(event, one.if_version):
-                return self._refuse(digest, CHANGED, "the NIC has changed since that version: ask again")
+                return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
             decision = self._handle(event)
         except Refused as refused:
-            status = MALFORMED if isinstance(refused, Malformed) else CONFLICT
-            status = FAILED if isinstance(refused, RefusedForNow) else status
+            status = STATUS_MALFORMED if isinstance(refused, Malformed) else STATUS_CONFLICT
+            status = STATUS_FAILED if isinstance(refused, RefusedForNow) else status
             self._refused.append(status)
             return KeptAnswer(digest, status, refusal_line(refused))
         answer = decision_line(event, decision)
         if not isinstance(decision, Lookup):
             self.state.record(event, decision, self.engine.fleet, answer)
         self._counted.append((event, decision))
-        return KeptAnswer(digest, DONE, answer, self.engine.events)
+        return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
 
     def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
         """The answer to an event that is not even decided on."""

@@ -14,15 +14,13 @@ import httpx
 from profiles import InputError
 
 IN_CLUSTER = "in-cluster"
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-SECONDS = 10.0
-"""Seconds that the API server may take for an answer."""
-
+ANSWER_SECONDS = 10.0
 WATCH_SECONDS = 300
 """Seconds after which a watch is begun anew."""
 
-PAGE = 500
+PAGE_LIMIT = 500
 
 
 class Gone(Exception):
@@ -40,20 +38,14 @@ class ApiAnswer:
 class KubernetesApi:
     """A client of one API server.
 
-    Parameters
-    ----------
-    address
-        `in-cluster` (the pod's service account), or the address of an API server that asks for no credentials, such as
-        `kubectl proxy`.
+    `address`: `in-cluster` (the pod's service account), or the address of an API server that asks for no credentials,
+    such as `kubectl proxy`.
 
-    Raises
-    ------
-    InputError
-        When there is no such account.
+    Raises InputError when there is no such account.
     """
 
     def __init__(self, address: str) -> None:
-        self._account = ACCOUNT if address == IN_CLUSTER else None
+        self._account = ACCOUNT_FOLDER if address == IN_CLUSTER else None
         verify: str | bool = True
         if self._account is not None:
             host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
@@ -65,13 +57,13 @@ class KubernetesApi:
             raise InputError.of(
                 "--kubernetes", f"'{address}' is no address", hint="in-cluster, or http://127.0.0.1:8001"
             )
-        timeout = httpx.Timeout(SECONDS, read=SECONDS)
+        timeout = httpx.Timeout(ANSWER_SECONDS, read=ANSWER_SECONDS)
         self._client = httpx.AsyncClient(base_url=address, verify=verify, timeout=timeout, trust_env=False)
 
-    async def listed(self, resource: str) -> tuple[list[dict[str, Any]], str]:
+    async def list_resource(self, resource: str) -> tuple[list[dict[str, Any]], str]:
         """All `nodes` or `pods`, and the version of the list."""
         items: list[dict[str, Any]] = []
-        parameters: dict[str, str | int] = {"limit": PAGE}
+        parameters: dict[str, str | int] = {"limit": PAGE_LIMIT}
         while True:
             answer = await self._client.get(f"/api/v1/{resource}", params=parameters, headers=self._headers())
             answer.raise_for_status()
@@ -85,15 +77,12 @@ class KubernetesApi:
     async def changes(self, resource: str, version: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
         """Every change since a version, as its kind (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`) and the object.
 
-        Raises
-        ------
-        Gone
-            When the version is too old.
+        Raises Gone when the version is too old.
         """
         parameters: dict[str, str | int] = {
             "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": WATCH_SECONDS,
         }  # fmt: skip
-        patient = httpx.Timeout(SECONDS, read=WATCH_SECONDS + SECONDS)
+        patient = httpx.Timeout(ANSWER_SECONDS, read=WATCH_SECONDS + ANSWER_SECONDS)
         address = f"/api/v1/{resource}"
         request = self._client.stream("GET", address, params=parameters, headers=self._headers(), timeout=patient)
         async with request as answer:
@@ -118,7 +107,6 @@ class KubernetesApi:
         return found
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> ApiAnswer:
-        """Bind a pod to a node."""
         binding = {
             "apiVersion": "v1", "kind": "Binding",
             "metadata": {"name": name, "namespace": namespace, "uid": uid},

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from placer.fleet.events import Arrive, Refused
 from placer.fleet.service.http.app import Background, Posted, answer, posted_route, refusal
-from placer.fleet.service.http.openapi import JSON, DescribedRoute, RouteOperation
+from placer.fleet.service.http.openapi import JSON_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.service.kubernetes.api import KubernetesApi
 from placer.fleet.service.kubernetes.pods import Pod, WrongPod, pod_of
@@ -27,13 +27,10 @@ from placer.fleet.service.kubernetes.watch import Watcher
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Tenant
 
-BEST = 10
-"""The highest score that kube-scheduler takes."""
+BEST_SCORE = 10
+REFUSAL_STATUSES = (400, 401, 403, 408, 413, 429, 503)
 
-REFUSALS = (400, 401, 403, 408, 413, 429, 503)
-
-REMEMBERED = 10_000
-"""Pods that are remembered between filter and bind."""
+MAX_REMEMBERED_PODS = 10_000
 
 
 class _Impossible(Exception):
@@ -42,19 +39,7 @@ class _Impossible(Exception):
 
 @dataclass
 class Extender:
-    """The three verbs.
-
-    Parameters
-    ----------
-    writer
-        Decides.
-    what_if
-        Advises.
-    api
-        Binds pods.
-    watcher
-        Knows the nodes.
-    """
+    """The three verbs."""
 
     writer: Writer
     what_if: WhatIf
@@ -70,7 +55,9 @@ class Extender:
             ("bind", self.bind, "Bind a pod to a node."),
         )
         return [
-            posted_route(f"/k8s/v1/{name}", handler, RouteOperation(name, summary, Any, REFUSALS, dict[str, Any]))
+            posted_route(
+                f"/k8s/v1/{name}", handler, RouteOperation(name, summary, Any, REFUSAL_STATUSES, dict[str, Any])
+            )
             for name, handler, summary in verbs
         ]
 
@@ -81,7 +68,7 @@ class Extender:
             if pod is None:
                 return answer(_filter(names))
             arrival = self._arrival(pod)
-            await self.writer.settled()
+            await self.writer.settle()
         except _Impossible as error:
             return answer(_filter([], error=str(error)))
         except (Refused, WrongPod) as wrong:
@@ -99,7 +86,7 @@ class Extender:
             if pod is None:
                 return _score(names, {})
             arrival = self._arrival(pod)
-            await self.writer.settled()
+            await self.writer.settle()
         except (_Impossible, Refused, WrongPod):
             return _score(names, {})
         except ValueError as error:
@@ -173,12 +160,7 @@ class Extender:
     def _pod_and_names(self, body: bytes) -> tuple[Pod | None, list[str]]:
         """The pod of a request, None where it is no NF, and the names of nodes.
 
-        Raises
-        ------
-        ValueError
-            When it is no such request.
-        _Impossible
-            While the nodes are not known.
+        Raises ValueError when it is no such request. Raises _Impossible while the nodes are not known.
         """
         arguments = json.loads(body)
         if not isinstance(arguments, dict) or not isinstance(arguments.get("Pod"), dict):
@@ -193,14 +175,11 @@ class Extender:
         if pod is not None:
             if not self.watcher.synced:
                 raise _Impossible("the nodes have not been listed yet")
-            self._remember(pod)
+            self._seen[pod.uid] = pod
+            self._seen.move_to_end(pod.uid)
+            while len(self._seen) > MAX_REMEMBERED_PODS:
+                self._seen.popitem(last=False)
         return pod, names
-
-    def _remember(self, pod: Pod) -> None:
-        self._seen[pod.uid] = pod
-        self._seen.move_to_end(pod.uid)
-        while len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
 
     def _arrival(self, pod: Pod) -> Tenant:
         event = self.writer.reader.read(pod.arrival())
@@ -226,16 +205,18 @@ def _filter(
 def _score(names: Sequence[str], scores: Mapping[str, int]) -> Response:
     """The answer of prioritize; written line by line, as it is long and has always the same keys."""
     rows = [f'{{"Host": {quoted(name)}, "Score": {scores.get(name, 0)}}}' for name in names]
-    return Response(f"[{', '.join(rows)}]", media_type=JSON)
+    return Response(f"[{', '.join(rows)}]", media_type=JSON_TYPE)
 
 
 def _from_0_to_10(scores: Mapping[str, float]) -> dict[str, int]:
-    """Scores where low is good, as whole numbers up to `BEST` where high is good; infinite ones become 0."""
+    """Scores where low is good, as whole numbers up to `BEST_SCORE` where high is good; infinite ones become 0."""
     finite = {score for score in scores.values() if math.isfinite(score)}
     if not finite:
         return dict.fromkeys(scores, 0)
     best, width = min(finite), max(max(finite) - min(finite), 1e-12)
-    whole = {score: BEST - round((BEST - 1) * (score - best) / width) for score in finite}  # NICs of a class have one
+    whole = {
+        score: BEST_SCORE - round((BEST_SCORE - 1) * (score - best) / width) for score in finite
+    }  # NICs of a class have one
     return {name: whole.get(score, 0) for name, score in scores.items()}
 
 

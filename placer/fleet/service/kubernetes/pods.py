@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-PREFIX = "nf-placer.io/"
-NF = f"{PREFIX}nf"
-NIC_MODEL = f"{PREFIX}nic-model"
+ANNOTATION_PREFIX = "nf-placer.io/"
+NF_ANNOTATION = f"{ANNOTATION_PREFIX}nf"
+NIC_MODEL = f"{ANNOTATION_PREFIX}nic-model"
 """The label of nodes that are NICs: their model."""
 
-TRAFFIC = {"flows": "flows", "packet-size": "packet_size", "mtbr": "mtbr"}
-SLAS = {"sla-drop": "sla_drop", "sla-min-kpps": "sla_min_kpps"}
+TRAFFIC_ANNOTATIONS = {"flows": "flows", "packet-size": "packet_size", "mtbr": "mtbr"}
+SLA_ANNOTATIONS = {"sla-drop": "sla_drop", "sla-min-kpps": "sla_min_kpps"}
 ON_GPUS = ("sla-latency-us", "rate-kpps")
 """Annotations of arrivals with a promised latency, which an online fleet does not take."""
 
-PODS = "pod/"
-"""How the ids of pods begin in the fleet."""
+POD_PREFIX = "pod/"
 
 
 class WrongPod(Exception):
@@ -29,16 +28,8 @@ class WrongPod(Exception):
 class Pod:
     """A pod that is an NF instance.
 
-    Parameters
-    ----------
-    namespace, name, uid
-        Of the pod.
-    annotations
-        Those of ours, without the prefix.
-    node
-        Where it is bound; None where it is not.
-    over
-        Whether it has ended, and needs no NIC any more.
+    `namespace`, `name`, `uid`: of the pod. `annotations`: those of ours, without the prefix. `node`: where it is bound;
+    None where it is not. `over`: whether it has ended, and needs no NIC any more.
     """
 
     namespace: str
@@ -51,28 +42,25 @@ class Pod:
     @property
     def id(self) -> str:
         """Its id in the fleet; a pod that is made again has another."""
-        return f"{PODS}{self.namespace}/{self.name}/{self.uid}"
+        return f"{POD_PREFIX}{self.namespace}/{self.name}/{self.uid}"
 
     def arrival(self, nic: str | None = None) -> bytes:
         """The event of its arrival, on a NIC if one is given.
 
-        Raises
-        ------
-        WrongPod
-            With the annotation that makes no sense.
+        Raises WrongPod with the annotation that makes no sense.
         """
         event: dict[str, Any] = {"event": "arrive", "id": self.id, "nf": self.annotations["nf"]}
         traffic: dict[str, float] = {}
         for name, value in self.annotations.items():
-            if name in TRAFFIC:
-                traffic[TRAFFIC[name]] = _number(name, value)
-            elif name in SLAS:
-                event[SLAS[name]] = _number(name, value)
+            if name in TRAFFIC_ANNOTATIONS:
+                traffic[TRAFFIC_ANNOTATIONS[name]] = _number(name, value)
+            elif name in SLA_ANNOTATIONS:
+                event[SLA_ANNOTATIONS[name]] = _number(name, value)
             elif name in ON_GPUS:
-                raise WrongPod(f"{PREFIX}{name}: no latency can be promised here")
+                raise WrongPod(f"{ANNOTATION_PREFIX}{name}: no latency can be promised here")
             elif name != "nf":
-                known = ", ".join(("nf", *TRAFFIC, *SLAS))
-                raise WrongPod(f"{PREFIX}{name} is unknown; annotations are {known}")
+                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *SLA_ANNOTATIONS))
+                raise WrongPod(f"{ANNOTATION_PREFIX}{name} is unknown; annotations are {known}")
         if traffic:
             event["traffic"] = traffic
         if nic is not None:
@@ -84,9 +72,13 @@ def pod_of(found: Mapping[str, Any]) -> Pod | None:
     """The NF instance that a pod of the Kubernetes API is; None for any other pod."""
     metadata = found.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    if NF not in annotations:
+    if NF_ANNOTATION not in annotations:
         return None
-    ours = {name[len(PREFIX) :]: str(value) for name, value in annotations.items() if name.startswith(PREFIX)}
+    ours = {
+        name[len(ANNOTATION_PREFIX) :]: str(value)
+        for name, value in annotations.items()
+        if name.startswith(ANNOTATION_PREFIX)
+    }
     phase = (found.get("status") or {}).get("phase")
     node = (found.get("spec") or {}).get("nodeName") or None
     namespace, name, uid = (str(metadata.get(key, "")) for key in ("namespace", "name", "uid"))
@@ -95,11 +87,11 @@ def pod_of(found: Mapping[str, Any]) -> Pod | None:
 
 def uid_of(tenant_id: str) -> str | None:
     """The UID of the pod with this id; None for an instance that is no pod."""
-    return tenant_id.rpartition("/")[2] if tenant_id.startswith(PODS) else None
+    return tenant_id.rpartition("/")[2] if tenant_id.startswith(POD_PREFIX) else None
 
 
 def _number(name: str, value: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise WrongPod(f"{PREFIX}{name}: '{value}' is not a number") from None
+        raise WrongPod(f"{ANNOTATION_PREFIX}{name}: '{value}' is not a number") from None

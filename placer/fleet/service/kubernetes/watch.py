@@ -25,17 +25,7 @@ PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 class Watcher:
     """Keeps the fleet as the cluster is.
 
-    Parameters
-    ----------
-    api
-        Lists and watches.
-    writer
-        Decides on what follows.
-
-    Attributes
-    ----------
-    synced
-        Whether nodes and pods have been listed once.
+    `synced`: whether nodes and pods have been listed once.
     """
 
     def __init__(self, api: KubernetesApi, writer: Writer) -> None:
@@ -66,7 +56,7 @@ class Watcher:
         failures = 0
         while not self.writer.stopping:
             try:
-                items, version = await self.api.listed(resource)
+                items, version = await self.api.list_resource(resource)
                 await (self._nodes(items) if resource == "nodes" else self._pods(items))
                 self._listed.add(resource)
                 failures = 0
@@ -83,7 +73,6 @@ class Watcher:
                 await asyncio.sleep(pause)
 
     async def _nodes(self, items: list[dict[str, Any]]) -> None:
-        """All nodes as they are now."""
         names = {item["metadata"]["name"] for item in items}
         for item in items:
             await self._node("ADDED", item)

@@ -12,7 +12,7 @@ MEDIA_TYPES = {
     "svg": "image/svg+xml",
 }
 
-HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'",

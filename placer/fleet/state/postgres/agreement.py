@@ -21,11 +21,13 @@ from placer.fleet.state.saved import KeptAnswer
 LONGEST_HOLD_MS = 20_000
 """How long others wait for an agent that has the whole fleet to itself, and then was stopped."""
 
-OPTIMISTIC = 3
+OPTIMISTIC_ATTEMPTS = 3
 """Attempts before an agent takes the whole fleet to itself, so that it is never overtaken for ever."""
 
-NEWS = "SELECT last, events, id, changes, NULL, NULL FROM batches WHERE last > %s AND events > 0"
-WITH_KEYS = f"{NEWS} UNION ALL SELECT version, NULL, name, digest, status, answer FROM answers WHERE name = ANY(%s)"  # noqa: S608
+SELECT_NEWS = "SELECT last, events, id, changes, NULL, NULL FROM batches WHERE last > %s AND events > 0"
+WITH_KEYS = (
+    f"{SELECT_NEWS} UNION ALL SELECT version, NULL, name, digest, status, answer FROM answers WHERE name = ANY(%s)"  # noqa: S608
+)
 
 
 class Behind(Exception):
@@ -35,22 +37,9 @@ class Behind(Exception):
 class Agreement:
     """The batches of one agent, one at a time.
 
-    Parameters
-    ----------
-    link
-        To the database.
-    known
-        The number of the last event that the engine knows.
-
-    Attributes
-    ----------
-    conflicts, repeated, followed
-        NICs that another agent had changed in between; decisions that were made again for that; events of others that
-        were followed.
-    alone
-        Whether the batch under way has the whole fleet to itself.
-    answers
-        Kept by key.
+    `known`: the number of the last event that the engine knows. `conflicts`, `repeated`, `followed`: NICs that another
+    agent had changed in between; decisions that were made again for that; events of others that were followed. `alone`:
+    whether the batch under way has the whole fleet to itself. `answers`: kept by key.
     """
 
     def __init__(self, link: Link, known: int) -> None:
@@ -67,10 +56,7 @@ class Agreement:
     def fetch(self, keys: Sequence[str] = (), *, alone: bool = False) -> News:
         """What others have committed, and the answers to these keys.
 
-        Parameters
-        ----------
-        alone
-            Nobody else commits until this batch is, so that it can be about the whole fleet.
+        `alone`: nobody else commits until this batch is, so that it can be about the whole fleet.
         """
         while True:
             found = self.link.attempt(lambda connection: self._fetch(connection, keys, alone))
@@ -154,7 +140,7 @@ class Agreement:
     def decide(self, engine: Engine, decide: Callable[[], None]) -> None:
         """Decide on a batch and commit it, as often as it takes; waits for the database."""
         for attempt in count(1):
-            alone = attempt > OPTIMISTIC
+            alone = attempt > OPTIMISTIC_ATTEMPTS
             self.begin(engine, self.fetch(alone=alone), alone=alone)
             decide()
             self.seal(engine)
@@ -167,7 +153,7 @@ class Agreement:
             run(connection, "BEGIN")
             run(connection, f"SET LOCAL idle_in_transaction_session_timeout = {LONGEST_HOLD_MS}")
             run(connection, "SELECT number FROM head FOR UPDATE")
-        rows = run(connection, WITH_KEYS, self.known, list(keys)) if keys else run(connection, NEWS, self.known)
+        rows = run(connection, WITH_KEYS, self.known, list(keys)) if keys else run(connection, SELECT_NEWS, self.known)
         answers = {
             name: KeptAnswer(bytes.fromhex(digest), status, KeptAnswer(b"", status, answer, last).text)
             for last, events, name, digest, status, answer in rows
@@ -200,7 +186,7 @@ class Agreement:
         if not rows:
             return None, ()
         last: int = rows[0][0]
-        query = f"{NEWS} AND last < %s ORDER BY last"
+        query = f"{SELECT_NEWS} AND last < %s ORDER BY last"
         news = [ForeignBatch(row[0], row[1], row[3]) for row in run(connection, query, self._batch.base, last)]
         return last, news
 

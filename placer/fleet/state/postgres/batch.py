@@ -33,14 +33,7 @@ class Lease:
 class EventBatch:
     """What is decided, and how to take it back.
 
-    Parameters
-    ----------
-    base
-        The number of the last event before.
-    journal
-        Takes back what was changed in the fleet.
-    waiting
-        The queue before.
+    `base`: the number of the last event before. `journal`: takes back what was changed in the fleet.
     """
 
     base: int
@@ -116,25 +109,17 @@ def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
 
 
 class BatchAnswers:
-    """Answers by idempotency key: those that were found in the state, and those of the batch.
-
-    Attributes
-    ----------
-    found
-        Answers to requests of earlier batches.
-    """
+    """Answers by idempotency key: those that were found in the state, and those of the batch."""
 
     def __init__(self) -> None:
         self.found: Mapping[str, KeptAnswer] = {}
         self.batch: EventBatch | None = None
 
     def find(self, key: str) -> KeptAnswer | None:
-        """As of `Answers`."""
         known = None if self.batch is None else self.batch.kept.get(key)
         return known or self.found.get(key)
 
     def keep(self, key: str, answer: KeptAnswer) -> None:
-        """As of `Answers`."""
         assert self.batch is not None
         self.batch.kept[key] = answer
 
@@ -142,10 +127,9 @@ class BatchAnswers:
 # Following: an agent's fleet becomes what others have made of it, one of their batches after the other.
 
 
-SERVICES = {service.value: service for service in Service}
+SERVICES_BY_NAME = {service.value: service for service in Service}
 
-REMEMBERED = 100_000
-"""Different workloads that are remembered."""
+MAX_REMEMBERED_WORKLOADS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +160,10 @@ def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None 
         base = batch.last - batch.events
         _follow_nics(engine, changes["nics"], base)
         for tenant_id in changes["gone"]:
-            _remove(engine, tenant_id)
+            if engine.fleet.nic_of(tenant_id) is not None:
+                engine.fleet.remove(tenant_id)
+            else:
+                engine.waiting.pop(tenant_id, None)
         for row in changes["here"]:
             _place(engine, row)
         if "readings" in changes and learn is not None:
@@ -194,15 +181,8 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
             nic = Nic(nic_id, fleet.kinds[kind], number)
             fleet.adopt(nic, ())
         if nic.service.value != value:
-            fleet.set_service(nic_id, SERVICES[value])
+            fleet.set_service(nic_id, SERVICES_BY_NAME[value])
         versions.follow(nic_id, base + after)
-
-
-def _remove(engine: Engine, tenant_id: str) -> None:
-    if engine.fleet.nic_of(tenant_id) is not None:
-        engine.fleet.remove(tenant_id)
-    else:
-        engine.waiting.pop(tenant_id, None)
 
 
 def _place(engine: Engine, row: Sequence[Any]) -> None:
@@ -218,6 +198,6 @@ def _place(engine: Engine, row: Sequence[Any]) -> None:
         engine.selector.observe_elsewhere(tenant)
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MAX_REMEMBERED_WORKLOADS)
 def _workload(nf: str, flows: float, size: float, mtbr: float) -> Workload:
     return Workload(nf, TrafficProfile(flows, size, mtbr))

@@ -13,13 +13,13 @@ from psycopg.conninfo import conninfo_to_dict
 
 from profiles import InputError
 
-SETTINGS: dict[str, str | int] = {
+CONNECTION_SETTINGS: dict[str, str | int] = {
     "connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
     "tcp_user_timeout": 15_000, "application_name": "placer",
 }  # fmt: skip
 """Unless the address says otherwise: a server that cannot be reached is noticed within seconds."""
 
-HINT = "as in postgresql://placer@db.example/fleet; the password belongs in PGPASSWORD or ~/.pgpass"
+ADDRESS_HINT = "as in postgresql://placer@db.example/fleet; the password belongs in PGPASSWORD or ~/.pgpass"
 
 
 def show(address: str) -> str:
@@ -44,7 +44,6 @@ class Rows:
         self.connection = connection
 
     def execute(self, statement: str, values: Iterable[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """The rows that a statement returns."""
         return run(self.connection, statement, *values)
 
 
@@ -54,24 +53,18 @@ def run(connection: Connection[Any], statement: str, *values: object) -> list[tu
     return found.fetchall() if found.description else []
 
 
-def opened(address: str) -> Connection[Any]:
-    """A connection, outside any transaction.
-
-    Raises
-    ------
-    InputError
-        When the address is none, or the server refuses it.
-    """
+def open_connection(address: str) -> Connection[Any]:
+    """A connection, outside any transaction. Raises InputError when the address is none, or the server refuses it."""
     try:
         given = conninfo_to_dict(address)
         if urlsplit(address).netloc.count("@") > 1:
             raise ValueError("an @ of a password is written as %40")
     except (ProgrammingError, ValueError):  # libpq's message may quote a part of the password
-        raise InputError.of("--state", f"{show(address)} is no address of PostgreSQL", hint=HINT) from None
+        raise InputError.of("--state", f"{show(address)} is no address of PostgreSQL", hint=ADDRESS_HINT) from None
     try:
         return reopen(address)
     except Error as error:
-        message = _first_line(error)
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         if given.get("password"):
             message = message.replace(str(given["password"]), "...")
         raise InputError.of("--state", f"{show(address)} cannot be opened: {message}") from None
@@ -80,7 +73,8 @@ def opened(address: str) -> Connection[Any]:
 def reopen(address: str) -> Connection[Any]:
     """A connection to an address that was good before; psycopg's errors."""
     given = conninfo_to_dict(address)
-    made = connect(address, autocommit=True, **{key: value for key, value in SETTINGS.items() if key not in given})  # type: ignore[arg-type]
+    settings: dict[str, Any] = {key: value for key, value in CONNECTION_SETTINGS.items() if key not in given}
+    made = connect(address, autocommit=True, **settings)
     try:
         made.execute("SET synchronous_commit = on")  # nothing is acknowledged that a crash could lose
     except BaseException:
@@ -95,7 +89,6 @@ def is_lost(connection: Connection[Any]) -> bool:
 
 
 def in_transaction(connection: Connection[Any], work: Callable[[], Any], begin: str = "BEGIN") -> Any:
-    """What `work` returns, in one transaction."""
     run(connection, begin)
     try:
         found = work()
@@ -105,10 +98,6 @@ def in_transaction(connection: Connection[Any], work: Callable[[], Any], begin: 
             run(connection, "ROLLBACK")
         raise
     return found
-
-
-def _first_line(error: Error) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 # The link of an agent to the database: made anew when it was lost, and then nothing of before can be committed.
@@ -127,19 +116,8 @@ class Ended(Exception):
 class Link:
     """The connection of one agent.
 
-    Parameters
-    ----------
-    address
-        Of the database.
-    agent
-        The agent's name.
-
-    Attributes
-    ----------
-    epoch
-        How often the agent has connected: what an older connection still does in the database is refused.
-    up
-        Whether the database was reached last.
+    `epoch`: how often the agent has connected: what an older connection still does in the database is refused. `up`:
+    whether the database was reached last.
     """
 
     def __init__(self, address: str, agent: str) -> None:
@@ -147,7 +125,7 @@ class Link:
         self.agent = agent
         self.epoch = 0
         self.up = True
-        self.connection = opened(address)
+        self.connection = open_connection(address)
         self._ending = threading.Event()
 
     def end(self) -> None:
@@ -180,10 +158,7 @@ class Link:
 
         What `work` did is then either committed or will never be.
 
-        Raises
-        ------
-        Ended
-            When the service ends before the database is reached.
+        Raises Ended when the service ends before the database is reached.
         """
         try:
             return work(self.connection)

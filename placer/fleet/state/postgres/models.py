@@ -11,20 +11,12 @@ from placer.fleet.learning.versions import ModelStore
 from predictor import Predictor
 
 Ask = Callable[..., list[tuple[Any, ...]]]
-"""Runs a statement with values, and returns its rows."""
 
 
 class SharedModelStore(ModelStore):
     """Versions in a table, a row per file.
 
-    Parameters
-    ----------
-    folder
-        Of copies on this machine.
-    predictor
-        As of `ModelStore`.
-    ask
-        Of the database.
+    `folder`: of copies on this machine.
     """
 
     def __init__(self, folder: Path, predictor: str, ask: Ask) -> None:
@@ -49,7 +41,6 @@ class SharedModelStore(ModelStore):
         )  # fmt: skip
 
     def predictors(self, number: int, nic_models: Sequence[str]) -> dict[str, Predictor]:
-        """As of `ModelStore`."""
         if not (self.folder / str(number)).is_dir():
             self.fetch(number)
         return super().predictors(number, nic_models)

@@ -18,16 +18,14 @@ from psycopg import Connection, Error
 
 from placer.fleet.learning.actions import ModelAction
 from placer.fleet.learning.versions import ModelStore
-from placer.fleet.state.postgres.connection import Rows, in_transaction, opened, run, show
+from placer.fleet.state.postgres.connection import Rows, in_transaction, open_connection, run, show
 from placer.fleet.state.postgres.models import SharedModelStore
 from placer.fleet.state.saved_fleet import facts_of
 from placer.fleet.state.saved_learning import next_asked, read_asked
 from placer.model.fleet import NicKind
 from profiles import InputError
 
-LAYOUT = "1"
-"""Of the tables and functions."""
-
+LAYOUT_VERSION = "1"
 KEPT_BATCHES = 1_000_000
 """Events whose changes are kept for agents to follow; one that is further behind has to start again."""
 
@@ -37,7 +35,7 @@ BEAT_SECONDS = 2.0
 DEAD_SECONDS = 10.0
 """After which an agent that says nothing counts as dead: others take over its NICs."""
 
-TABLES = """
+CREATE_TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE head (number BIGINT NOT NULL, kept BIGINT NOT NULL, layout TEXT NOT NULL);
 INSERT INTO head VALUES (0, 0, '{layout}');
@@ -74,18 +72,18 @@ CREATE TABLE agents (name TEXT PRIMARY KEY, epoch BIGINT NOT NULL, seen TIMESTAM
 CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch BIGINT NOT NULL, expires TIMESTAMPTZ NOT NULL);
 """
 
-NAMES = (
+TABLE_NAMES = (
     "facts", "head", "kinds", "nics", "tenants", "log", "batches", "answers", "readings", "learnt", "model_files",
     "agents", "leases",
 )  # fmt: skip
 
-COMPARE = """
+CREATE_COMPARE = """
     SELECT count(*) INTO lost FROM jsonb_array_elements(changes->'nics') one LEFT JOIN nics ON nics.id = one->>0
         WHERE coalesce(nics.version, 0) <> (one->>4)::bigint;
 """
 """The compare of compare-and-set: every NIC of the batch is of the version that the agent decided on."""
 
-COMMIT = """
+CREATE_COMMIT = """
 CREATE FUNCTION placer_commit(me TEXT, my_epoch BIGINT, batch TEXT, known BIGINT, work TEXT, rest TEXT)
 RETURNS TABLE (outcome TEXT, last BIGINT, events INTEGER, news TEXT) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -175,7 +173,7 @@ BEGIN
 END $$;
 """
 
-LEASE = """
+CREATE_LEASE = """
 CREATE FUNCTION placer_lease(lease TEXT, me TEXT, seconds FLOAT8) RETURNS BIGINT LANGUAGE sql AS $$
     INSERT INTO leases AS l VALUES (lease, me, 1, now() + seconds * interval '1 second')
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires = excluded.expires,
@@ -191,7 +189,7 @@ BEGIN
 END $$;
 """
 
-BEAT = """
+CREATE_BEAT = """
 CREATE FUNCTION placer_beat(me TEXT, dead FLOAT8) RETURNS SETOF TEXT LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE agents SET seen = clock_timestamp() WHERE name = me;
@@ -212,24 +210,21 @@ END $$;
 
 def statements() -> str:
     """All that makes an empty state."""
-    functions = COMMIT.format(compare=COMPARE) + LEASE + BEAT
-    return TABLES.format(layout=LAYOUT) + functions
+    functions = CREATE_COMMIT.format(compare=CREATE_COMPARE) + CREATE_LEASE + CREATE_BEAT
+    return CREATE_TABLES.format(layout=LAYOUT_VERSION) + functions
 
 
 # Makes the tables of a state, or refuses a database that holds something else.
 
 
-LOCK = 7_350_912_041
+SCHEMA_LOCK = 7_350_912_041
 """The advisory lock of those that make a state at the same time."""
 
 
 def make_state(connection: Connection[Any], name: str, kinds: Sequence[NicKind]) -> None:
     """Make the tables of an empty fleet in an empty database; one that has them stays as it is.
 
-    Raises
-    ------
-    InputError
-        When the database holds something else.
+    Raises InputError when the database holds something else.
     """
     try:
         in_transaction(connection, lambda: _make(connection, name, kinds))
@@ -242,12 +237,9 @@ def make_state(connection: Connection[Any], name: str, kinds: Sequence[NicKind])
 def check_layout(connection: Connection[Any], name: str) -> None:
     """Refuse a state of another version of this program, or that lacks a table.
 
-    Raises
-    ------
-    InputError
-        With what is wrong.
+    Raises InputError with what is wrong.
     """
-    if missing := sorted(set(NAMES) - _tables(connection)):
+    if missing := sorted(set(TABLE_NAMES) - _tables(connection)):
         raise InputError.of(
             "--state", f"{name} lacks the tables of a state: {', '.join(missing)}", hint="restore a backup"
         )
@@ -257,19 +249,18 @@ def check_layout(connection: Connection[Any], name: str) -> None:
         found = []
     if len(found) != 1:
         raise InputError.of("--state", f"{name} is not the state of a fleet", hint="name an empty database")
-    if found[0][0] != LAYOUT:
+    if found[0][0] != LAYOUT_VERSION:
         raise InputError.of(
-            "--state", f"{name} is of layout {found[0][0]}, not {LAYOUT}", hint="use the version of placer that made it"
+            "--state",
+            f"{name} is of layout {found[0][0]}, not {LAYOUT_VERSION}",
+            hint="use the version of placer that made it",
         )
 
 
 def keep_kinds(connection: Connection[Any], name: str, kinds: Sequence[NicKind]) -> None:
     """Write how many NICs there are of each kind; agents that run together must agree on it.
 
-    Raises
-    ------
-    InputError
-        When another agent that is alive was started with other counts.
+    Raises InputError when another agent that is alive was started with other counts.
     """
 
     def keep() -> None:
@@ -289,7 +280,7 @@ def keep_kinds(connection: Connection[Any], name: str, kinds: Sequence[NicKind])
 
 
 def _make(connection: Connection[Any], name: str, kinds: Sequence[NicKind]) -> None:
-    run(connection, "SELECT pg_advisory_xact_lock(%s)", LOCK)
+    run(connection, "SELECT pg_advisory_xact_lock(%s)", SCHEMA_LOCK)
     tables = _tables(connection)
     if not tables:
         connection.execute(statements().encode())
@@ -315,8 +306,6 @@ def _tables(connection: Connection[Any]) -> set[str]:
 
 
 class SharedLook(Rows):
-    """A look at a database; a `Look`."""
-
     learns = True
 
     def __init__(self, name: str, connection: Connection[Any], folder: Path) -> None:
@@ -325,8 +314,6 @@ class SharedLook(Rows):
         self._folder = folder
 
     def ask(self, action: ModelAction) -> None:
-        """As of `Look`."""
-
         def write() -> None:
             run(self.connection, "SELECT number FROM head FOR UPDATE")  # two operators get two numbers
             name = next_asked(read_asked(self))
@@ -335,19 +322,12 @@ class SharedLook(Rows):
         in_transaction(self.connection, write)
 
     def models(self, predictor: str) -> ModelStore:
-        """As of `Look`."""
         return SharedModelStore(self._folder, predictor, lambda *statement: run(self.connection, *statement))
 
 
 @contextmanager
 def looking_at(address: str) -> Iterator[SharedLook]:
-    """A look at the state at an address.
-
-    Raises
-    ------
-    InputError
-        When the server cannot be reached, or has no state there.
-    """
-    with opened(address) as connection, TemporaryDirectory(prefix="placer-models-") as folder:
+    """A look at the state at an address. Raises InputError when the server cannot be reached, or has no state there."""
+    with open_connection(address) as connection, TemporaryDirectory(prefix="placer-models-") as folder:
         check_layout(connection, show(address))
         yield SharedLook(show(address), connection, Path(folder))

@@ -26,7 +26,7 @@ from placer.fleet.events import Decision, FleetEvent, Learned, Rebalance
 from placer.fleet.learning.actions import ActionKind
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.protocol import Check
-from placer.fleet.state.model_actions import RETRAINING, RecordedActions
+from placer.fleet.state.model_actions import RETRAINING_TASK, RecordedActions
 from placer.fleet.state.postgres.agreement import Agreement
 from placer.fleet.state.postgres.batch import BatchAnswers, Lease
 from placer.fleet.state.postgres.connection import Link, Rows, in_transaction, is_lost, reopen, run, show
@@ -39,10 +39,10 @@ from placer.fleet.state.postgres.schema import (
     keep_kinds,
     make_state,
 )
-from placer.fleet.state.saved import KEPT, Unreachable
+from placer.fleet.state.saved import MAX_KEPT_ANSWERS, Unreachable
 from placer.fleet.state.saved_fleet import read_saved_fleet
 from placer.fleet.state.saved_learning import (
-    ASKED,
+    ASKED_PREFIX,
     read_learnt,
     read_readings,
     reading_of,
@@ -57,33 +57,16 @@ PRUNED_EVERY = 300
 """Beats between removals of what is no longer needed."""
 
 
-REBALANCING = "rebalance"
-"""What only one agent does at a time."""
+REBALANCING_TASK = "rebalance"
 
 
 class SharedState:
     """An open state in PostgreSQL; a `SavedState`.
 
-    Parameters
-    ----------
-    address
-        Of a database that is empty or has a state.
-    kinds, check
-        As of `State`.
+    `address`: of a database that is empty or has a state. `kinds`, `check`: as of `State`. `agreement`: how its
+    decisions get into the state. `pool`: the NICs that this agent prefers.
 
-    Attributes
-    ----------
-    agent
-        The name of this agent.
-    agreement
-        How its decisions get into the state.
-    pool
-        The NICs that this agent prefers.
-
-    Raises
-    ------
-    InputError
-        When the database cannot be opened, or holds something else or another fleet.
+    Raises InputError when the database cannot be opened, or holds something else or another fleet.
     """
 
     shared = True
@@ -140,7 +123,6 @@ class SharedState:
 
     @property
     def answers(self) -> BatchAnswers:
-        """As of `SavedState`."""
         return self.agreement.answers
 
     def attach(self, engine: Engine) -> None:
@@ -155,13 +137,12 @@ class SharedState:
         """Take down an event of the batch under way."""
         lease = None
         if isinstance(event, Rebalance):
-            lease = self.leases.held(REBALANCING)
+            lease = self.leases.find_lease(REBALANCING_TASK)
         elif isinstance(decision, Learned) and brings_a_version(decision.rows):
-            lease = self.leases.held(RETRAINING)
+            lease = self.leases.find_lease(RETRAINING_TASK)
         self.agreement.record(event, decision, answer, lease)
 
     def decide(self, engine: Engine, work: Callable[[], None]) -> None:
-        """As of `SavedState`."""
         self.attach(engine)
         self.agreement.decide(engine, work)
 
@@ -173,7 +154,6 @@ class SharedState:
 
     @property
     def beat_is_due(self) -> bool:
-        """Whether it is time for `beat`."""
         return time.monotonic() >= self._beat_at + BEAT_SECONDS
 
     def beat(self) -> None:
@@ -186,12 +166,14 @@ class SharedState:
         if self.agent in alive:
             self.pool = Pool(alive.index(self.agent), len(alive))
         if self._beats % PRUNED_EVERY == 0:
-            self._link.attempt(lambda connection: run(connection, "SELECT placer_prune(%s, %s)", KEPT_BATCHES, KEPT))
+            self._link.attempt(
+                lambda connection: run(connection, "SELECT placer_prune(%s, %s)", KEPT_BATCHES, MAX_KEPT_ANSWERS)
+            )
         self._beats += 1
 
     def note(self, name: str, value: object, task: str | None = None) -> bool:
         """As of `SavedState`; at once, and with a task only under its lease."""
-        lease = None if task is None else self.leases.held(task)
+        lease = None if task is None else self.leases.find_lease(task)
         if task is not None and lease is None:
             return False
         guard = "" if lease is None else "WHERE placer_holds(%s, %s) "
@@ -206,31 +188,26 @@ class SharedState:
             self.leases.lose(task)
         return bool(written)
 
-    def noted(self, name: str) -> Any:
-        """As of `SavedState`."""
+    def find_note(self, name: str) -> Any:
         rows = self._ask("SELECT value FROM learnt WHERE name = %s", name)
         return json.loads(rows[0][0]) if rows else None
 
-    def asked(self) -> Mapping[str, Any]:
-        """As of `SavedState`."""
+    def list_requests(self) -> Mapping[str, Any]:
         with suppress(Unreachable):  # it takes effect with a later measurement
-            return requests_in(self._ask("SELECT name, value FROM learnt WHERE name LIKE %s", f"{ASKED}%"))
+            return requests_in(self._ask("SELECT name, value FROM learnt WHERE name LIKE %s", f"{ASKED_PREFIX}%"))
         return {}
 
     def log(self) -> Iterator[tuple[str, str]]:
-        """As of `SavedState`."""
         number = 0
         while rows := self.log_after(number, 10_000):
             yield from ((event, answer) for _, event, answer in rows)
             number = rows[-1][0]
 
     def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
-        """As of `SavedState`."""
         query = "SELECT number, event, answer FROM log WHERE number > %s ORDER BY number LIMIT %s"
         return [(at, event, answer) for at, event, answer in self._ask(query, number, most)]
 
     def leads(self, task: str) -> bool:
-        """As of `SavedState`."""
         try:
             return self.leases.take(task) is not None
         except Unreachable:
@@ -241,7 +218,6 @@ class SharedState:
         self._link.end()
 
     def close(self) -> None:
-        """As of `SavedState`."""
         self._link.close()
         if self._asking is not None:
             self._asking.close()
@@ -250,10 +226,7 @@ class SharedState:
     def _ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """What a statement outside of batches returns, over a connection of its own.
 
-        Raises
-        ------
-        Unreachable
-            When the database cannot be reached.
+        Raises Unreachable when the database cannot be reached.
         """
         for _ in range(2):
             try:
@@ -282,23 +255,14 @@ class SharedState:
 # that is refused.
 
 
-SECONDS = 15.0
+LEASE_SECONDS = 15.0
 """How long a lease lasts; it is prolonged when a third of that has passed."""
 
 Ask = Callable[..., list[tuple[Any, ...]]]
-"""Runs a statement with values, and returns its rows."""
 
 
 class Leases:
-    """Those of one agent.
-
-    Parameters
-    ----------
-    agent
-        Its name.
-    ask
-        Of the database.
-    """
+    """Those of one agent."""
 
     def __init__(self, agent: str, ask: Ask) -> None:
         self._agent = agent
@@ -309,9 +273,9 @@ class Leases:
         """The lease of a task, taken or prolonged; None while another agent has it."""
         lease, since = self._held.get(task, (None, 0.0))
         now = time.monotonic()
-        if lease is not None and now < since + SECONDS / 3:
+        if lease is not None and now < since + LEASE_SECONDS / 3:
             return lease
-        ((epoch,),) = self._ask("SELECT placer_lease(%s, %s, %s)", task, self._agent, SECONDS)
+        ((epoch,),) = self._ask("SELECT placer_lease(%s, %s, %s)", task, self._agent, LEASE_SECONDS)
         if epoch is None:
             self.lose(task)
             return None
@@ -319,7 +283,7 @@ class Leases:
         self._held[task] = taken, now
         return taken
 
-    def held(self, task: str) -> Lease | None:
+    def find_lease(self, task: str) -> Lease | None:
         """The lease of a task as far as this agent knows; the database has the last word."""
         found = self._held.get(task)
         return None if found is None else found[0]
@@ -344,14 +308,7 @@ def learn_from_others(
 ) -> None:
     """Learn what another agent has measured, with the actions on models that it took with it.
 
-    Parameters
-    ----------
-    store
-        Of versions that came.
-    rows
-        The readings.
-    learnt
-        What the agent recorded, by name.
+    `learnt`: what the agent recorded, by name.
     """
     feedback = engine.feedback
     if feedback is None:

@@ -21,13 +21,13 @@ from profiles import Fault, InputError
 
 MOST_INSTRUCTIONS = 4196
 MOST_STACK = 512
-HELPERS = {1: "bpf_map_lookup_elem", 44: "bpf_xdp_adjust_head"}
+KERNEL_HELPERS = {1: "bpf_map_lookup_elem", 44: "bpf_xdp_adjust_head"}
 
-JUMPS, WIDE_LOAD, CALL, EXIT, ALWAYS = (5, 6), 0x18, 0x85, 0x95, 0x05
-MOVE, ADD_CONSTANT = 0xBF, 0x07
-STACK = 10
+JUMP_CLASSES, WIDE_LOAD, CALL_OPCODE, EXIT_OPCODE, ALWAYS_JUMP = (5, 6), 0x18, 0x85, 0x95, 0x05
+MOVE_REGISTER, ADD_CONSTANT = 0xBF, 0x07
+STACK_REGISTER = 10
 OWN_CALL = 1
-ALONE = Label(1, 255)
+LONE_LABEL = Label(1, 255)
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,20 @@ def violations(program: NicObject) -> list[tuple[str, str]]:
         found.append(("instructions", f"{use.instructions:,} instructions, at most {MOST_INSTRUCTIONS:,}"))
     if use.stack > MOST_STACK:
         found.append(("stack", f"{use.stack} bytes of stack, at most {MOST_STACK}"))
-    if len(program.functions) > 1 or any(_calls_own(one) for one in program.code):
+    if len(program.functions) > 1 or any(_calls_own(instruction) for instruction in program.code):
         names = ", ".join(function.name for function in program.functions)
         found.append(("calls", f"functions that are called ({names}): all must be inlined"))
     loop = _back_edge(program.code)
     if loop is not None:
         found.append(("loop", f"instruction {loop[0]} leads back to {loop[1]}: loops must be unrolled"))
-    strange = sorted({one.immediate for one in program.code if one.opcode == CALL and not one.source} - HELPERS.keys())
+    strange = sorted(
+        {
+            instruction.immediate
+            for instruction in program.code
+            if instruction.opcode == CALL_OPCODE and not instruction.source
+        }
+        - KERNEL_HELPERS.keys()
+    )
     found += [("helper", f"helper {number} of the kernel, which the card lacks") for number in strange]
     return found
 
@@ -71,16 +78,16 @@ def build(program: NicProgram) -> tuple[bytes, NicUse]:
         With each limit that it violates, and which NF takes how much of that.
     """
     try:
-        data = compiled(source_of(program))
+        data = compile_source(source_of(program))
     except StackLimitError:
-        raise _refused(program, None) from None
+        raise _refuse(program, None) from None
     found = read_object(data)
     if violations(found):
-        raise _refused(program, found)
+        raise _refuse(program, found)
     return data, use_of(found)
 
 
-def _refused(program: NicProgram, found: NicObject | None) -> InputError:
+def _refuse(program: NicProgram, found: NicObject | None) -> InputError:
     """The refusal of a program, with what each of its NFs takes alone; None: an object that needs too much stack."""
     broken = violations(found) if found else [("stack", f"more than {MOST_STACK} bytes of stack")]
     several = len(program.steps) > 1
@@ -92,7 +99,7 @@ def _object_alone(step: NicStep) -> NicObject | None:
     """The object of a program with this NF alone; None if that needs too much stack."""
     alone = replace(step, edges=(NicEdge(NicExit(NicSide.SWITCH)),))
     try:
-        return read_object(compiled(source_of(NicProgram("alone", (alone,), (NicEntry(ALONE, 0),)))))
+        return read_object(compile_source(source_of(NicProgram("alone", (alone,), (NicEntry(LONE_LABEL, 0),)))))
     except StackLimitError:
         return None
 
@@ -113,7 +120,7 @@ def _hint(what: str, alone: Mapping[str, NicObject | None]) -> str:
 
 
 def _calls_own(one: Instruction) -> bool:
-    return one.opcode == CALL and one.source == OWN_CALL
+    return one.opcode == CALL_OPCODE and one.source == OWN_CALL
 
 
 def _successors(code: Sequence[Instruction], at: int) -> Iterator[int]:
@@ -121,11 +128,11 @@ def _successors(code: Sequence[Instruction], at: int) -> Iterator[int]:
     kind = one.opcode & 7
     if one.opcode == WIDE_LOAD:
         yield at + 2
-    elif kind not in JUMPS or one.opcode == CALL:
+    elif kind not in JUMP_CLASSES or one.opcode == CALL_OPCODE:
         yield at + 1
-    elif one.opcode == ALWAYS:
+    elif one.opcode == ALWAYS_JUMP:
         yield at + 1 + one.offset
-    elif one.opcode != EXIT:
+    elif one.opcode != EXIT_OPCODE:
         yield at + 1
         yield at + 1 + one.offset
 
@@ -153,20 +160,20 @@ def _back_edge(code: Sequence[Instruction]) -> tuple[int, int] | None:
 def _stack(code: Sequence[Instruction]) -> int:
     """The lowest byte of the stack that is read, written or pointed to."""
     lowest = 0
-    pointers: dict[int, int] = {STACK: 0}
-    for one in code:
-        kind = one.opcode & 7
-        base = one.source if kind == 1 else one.target if kind in (2, 3) else None
+    pointers: dict[int, int] = {STACK_REGISTER: 0}
+    for instruction in code:
+        kind = instruction.opcode & 7
+        base = instruction.source if kind == 1 else instruction.target if kind in (2, 3) else None
         if base in pointers:
-            lowest = min(lowest, pointers[base] + one.offset)
-        if one.opcode == MOVE and one.source in pointers:
-            pointers[one.target] = pointers[one.source]
-        elif one.opcode == ADD_CONSTANT and one.target in pointers:
-            pointers[one.target] += one.immediate
-            lowest = min(lowest, pointers[one.target])
+            lowest = min(lowest, pointers[base] + instruction.offset)
+        if instruction.opcode == MOVE_REGISTER and instruction.source in pointers:
+            pointers[instruction.target] = pointers[instruction.source]
+        elif instruction.opcode == ADD_CONSTANT and instruction.target in pointers:
+            pointers[instruction.target] += instruction.immediate
+            lowest = min(lowest, pointers[instruction.target])
         elif kind in (0, 1, 4, 7):
-            pointers.pop(one.target, None)
-        elif one.opcode == CALL:
+            pointers.pop(instruction.target, None)
+        elif instruction.opcode == CALL_OPCODE:
             pointers = {register: at for register, at in pointers.items() if register > 5}
     return -lowest
 
@@ -174,15 +181,15 @@ def _stack(code: Sequence[Instruction]) -> int:
 # Reads the object of a SmartNIC's program: an ELF file, as clang writes it for BPF.
 
 
-HEADER = struct.Struct("<4sBBB9xHHIQQQIHHHHHH")
-SECTION = struct.Struct("<IIQQQQIIQQ")
-SYMBOL = struct.Struct("<IBBHQQ")
-RELOCATION = struct.Struct("<QQ")
-INSTRUCTION = struct.Struct("<BBhi")
+ELF_HEADER = struct.Struct("<4sBBB9xHHIQQQIHHHHHH")
+ELF_SECTION = struct.Struct("<IIQQQQIIQQ")
+ELF_SYMBOL = struct.Struct("<IBBHQQ")
+ELF_RELOCATION = struct.Struct("<QQ")
+BPF_INSTRUCTION = struct.Struct("<BBhi")
 BPF_MACHINE = 247
 PROGBITS, NOBITS = 1, 8
 CODE_FLAG, DATA_FLAG = 4, 2
-FUNCTION = 2
+FUNCTION_SYMBOL = 2
 PROGRAM_SECTION = "xdp"
 
 
@@ -257,7 +264,7 @@ def read_object(data: bytes) -> NicObject:
 
 
 def _read(data: bytes) -> NicObject:
-    magic, bits, order, _, _, machine, *_ = header = HEADER.unpack_from(data)
+    magic, bits, order, _, _, machine, *_ = header = ELF_HEADER.unpack_from(data)
     if magic != b"\x7fELF" or (bits, order, machine) != (2, 1, BPF_MACHINE):
         raise ObjectError("the object is no ELF file for BPF, little-endian")
     sections = _sections(data, header)
@@ -267,7 +274,7 @@ def _read(data: bytes) -> NicObject:
         raise ObjectError(f"the object has {len(programs)} sections '{PROGRAM_SECTION}'")
     code = data[programs[0].offset : programs[0].offset + programs[0].size]
     return NicObject(
-        [_instruction(*raw) for raw in INSTRUCTION.iter_unpack(code)],
+        [_instruction(*raw) for raw in BPF_INSTRUCTION.iter_unpack(code)],
         _addresses(data, sections, symbols, sections.index(programs[0]), code),
         {
             section.name: bytes(section.size)
@@ -286,7 +293,7 @@ def _instruction(opcode: int, registers: int, offset: int, immediate: int) -> In
 
 def _sections(data: bytes, header: Sequence[int]) -> list[_Section]:
     start, size, count, names = header[9], header[14], header[15], header[16]
-    raw = [SECTION.unpack_from(data, start + size * at) for at in range(count)]
+    raw = [ELF_SECTION.unpack_from(data, start + size * at) for at in range(count)]
     return [
         _Section(_text(data, raw[names][4] + name), kind, flags, offset, length, link, info)
         for name, kind, flags, _, offset, length, link, info, _, _ in raw
@@ -303,10 +310,10 @@ def _symbols(data: bytes, sections: Sequence[_Section]) -> list[NicSymbol]:
         raise ObjectError("the object has no symbols")
     names = sections[table.link].offset
     found = []
-    for at in range(table.offset, table.offset + table.size, SYMBOL.size):
-        name, info, _, section, value, size = SYMBOL.unpack_from(data, at)
+    for at in range(table.offset, table.offset + table.size, ELF_SYMBOL.size):
+        name, info, _, section, value, size = ELF_SYMBOL.unpack_from(data, at)
         place = sections[section].name if section < len(sections) else ""
-        found.append(NicSymbol(_text(data, names + name), place, value, size, info & 0xF == FUNCTION))
+        found.append(NicSymbol(_text(data, names + name), place, value, size, info & 0xF == FUNCTION_SYMBOL))
     return found
 
 
@@ -315,11 +322,11 @@ def _addresses(
 ) -> dict[int, tuple[str, int]]:
     found = {}
     for section in (section for section in sections if section.kind == 9 and section.info == program):
-        for at in range(section.offset, section.offset + section.size, RELOCATION.size):
-            offset, info = RELOCATION.unpack_from(data, at)
+        for at in range(section.offset, section.offset + section.size, ELF_RELOCATION.size):
+            offset, info = ELF_RELOCATION.unpack_from(data, at)
             symbol = symbols[info >> 32]
-            addend = INSTRUCTION.unpack_from(code, offset)[3]
-            found[offset // INSTRUCTION.size] = (symbol.section, symbol.value + addend)
+            addend = BPF_INSTRUCTION.unpack_from(code, offset)[3]
+            found[offset // BPF_INSTRUCTION.size] = (symbol.section, symbol.value + addend)
     return found
 
 
@@ -327,8 +334,8 @@ def _addresses(
 
 
 CLANG = "clang"
-OPTIONS = ("-O2", "-target", "bpf", "-mcpu=v3", "-fno-jump-tables", "-Wall", "-Wextra", "-Wno-unused-function")
-REGISTERS = ("-mllvm", "-pre-RA-sched=source")
+CLANG_OPTIONS = ("-O2", "-target", "bpf", "-mcpu=v3", "-fno-jump-tables", "-Wall", "-Wextra", "-Wno-unused-function")
+REGISTER_OPTIONS = ("-mllvm", "-pre-RA-sched=source")
 """Instructions in the order of the source: ChaCha20 then keeps more of its words in registers."""
 STACK_MESSAGE = "BPF stack limit"
 
@@ -340,10 +347,10 @@ class StackLimitError(Exception):
 def compile_command(source: Path | str, target: Path | str) -> list[str]:
     """The command that compiles `source` into the object `target`."""
     headers = f"/usr/include/{sysconfig.get_config_var('MULTIARCH') or 'x86_64-linux-gnu'}"
-    return [CLANG, *OPTIONS, *REGISTERS, "-idirafter", headers, "-c", str(source), "-o", str(target)]
+    return [CLANG, *CLANG_OPTIONS, *REGISTER_OPTIONS, "-idirafter", headers, "-c", str(source), "-o", str(target)]
 
 
-def compiled(source: str) -> bytes:
+def compile_source(source: str) -> bytes:
     """The object of a program in C.
 
     Raises

@@ -95,7 +95,7 @@ class NicProgram:
             raise InputError(faults)
 
     def _faults(self) -> Iterator[tuple[str, str, str | None]]:
-        labels = [entry.label for entry in self.entries] + [one.label for one in self.passing]
+        labels = [entry.label for entry in self.entries] + [exit_.label for exit_ in self.passing]
         for label, count in Counter(labels).items():
             if count > 1:
                 yield "entries", f"{_show(label)} enters {count} times", None

@@ -29,13 +29,13 @@ from placer.rack.compiler.traffic.expression import (
     Or,
 )
 
-SNIPPETS = Path(__file__).resolve().parents[4] / "nfs" / "xdp"
+SNIPPET_FOLDER = Path(__file__).resolve().parents[4] / "nfs" / "xdp"
 OWN_INCLUDE = re.compile(r'^#include "xdp/(\w+\.h)"\n', re.MULTILINE)
 SYSTEM_INCLUDE = re.compile(r"^#include <.*>\n", re.MULTILINE)
-GUARD = re.compile(r"^#ifndef (\w+)\n#define \1\n(.*)^#endif\n\Z", re.MULTILINE | re.DOTALL)
-ACTIONS = {NicSide.SWITCH: "XDP_TX", NicSide.HOST: "XDP_PASS"}
-REASONS = ("unknown_path", "unmatched", "no_room")
-HASHES = 1 << 16
+PRAGMA_ONCE = re.compile(r"^#pragma once\n", re.MULTILINE)
+XDP_ACTIONS = {NicSide.SWITCH: "XDP_TX", NicSide.HOST: "XDP_PASS"}
+DROP_REASONS = ("unknown_path", "unmatched", "no_room")
+HASH_VALUES = 1 << 16
 
 
 class FunctionNames(TypedDict):
@@ -60,7 +60,7 @@ def names_of(program: NicProgram) -> NicNames:
         "functions": [
             {"name": step.name, "entered": 2 * at, "sent": 2 * at + 1} for at, step in enumerate(program.steps)
         ],
-        "reasons": {reason: 2 * count + at for at, reason in enumerate(REASONS)},
+        "reasons": {reason: 2 * count + at for at, reason in enumerate(DROP_REASONS)},
     }
 
 
@@ -98,11 +98,11 @@ def _inline(snippets: Sequence[str]) -> tuple[str, str]:
     def add(name: str) -> None:
         if name in code:
             return
-        text = (SNIPPETS / name).read_text(encoding="utf-8")
+        text = (SNIPPET_FOLDER / name).read_text(encoding="utf-8")
         for needed in OWN_INCLUDE.findall(text):
             add(needed)
         system.update(dict.fromkeys(SYSTEM_INCLUDE.findall(text)))
-        text = GUARD.sub(lambda found: found[2], SYSTEM_INCLUDE.sub("", OWN_INCLUDE.sub("", text)))
+        text = PRAGMA_ONCE.sub("", SYSTEM_INCLUDE.sub("", OWN_INCLUDE.sub("", text)))
         code[name] = re.sub(r"\n{3,}", "\n\n", f"/* xdp/{name} */\n{text}").rstrip() + "\n"
 
     for name in snippets:
@@ -119,7 +119,7 @@ def _counters(program: NicProgram) -> str:
     ]
     lines += [f"reason {place} {name}" for name, place in names["reasons"].items()]
     quoted = "\n".join(f'\t"{_escape(line)}\\n"' for line in lines)
-    total = 2 * len(program.steps) + len(REASONS)
+    total = 2 * len(program.steps) + len(DROP_REASONS)
     return f"""/* What counters count, for those who read them. */
 const char names[] SEC(".rodata.names") =
 {quoted};
@@ -145,7 +145,7 @@ def _next(name: str) -> str:
 
 def _escape(text: str) -> str:
     """Text within a string of C."""
-    return "".join(f"\\{ord(one):03o}" if one in '"\\' or one < " " else one for one in text)
+    return "".join(f"\\{ord(char):03o}" if char in '"\\' or char < " " else char for char in text)
 
 
 def _exit_name(at: int) -> str:
@@ -190,7 +190,7 @@ def _branch(program: NicProgram, step: NicStep, identifiers: Sequence[str], unma
         yield f"if ({condition_of(edge.match)})"
         yield f"\treturn {_place(program, identifiers, edge.to)};"
     for edge, limit in zip(shared, hash_limits(shared), strict=True):
-        if limit < HASHES:
+        if limit < HASH_VALUES:
             yield f"if (hash < {limit})"
             yield f"\treturn {_place(program, identifiers, edge.to)};"
         else:
@@ -206,7 +206,7 @@ def hash_limits(edges: Sequence[NicEdge]) -> list[int]:
     limits, passed = [], Fraction(0)
     for edge in edges:
         passed += edge.share
-        limits.append(int(HASHES * passed / total))
+        limits.append(int(HASH_VALUES * passed / total))
     return limits
 
 
@@ -235,11 +235,11 @@ static __always_inline int pass(struct xdp_md *ctx, __u32 label)
 
 def _passing(program: NicProgram) -> str:
     lines = []
-    for one in program.passing:
-        if one.label is None:
-            lines.append(f"\tif (label == 0 && nsh_absent(ctx))\n\t\treturn {ACTIONS[one.to]};\n")
+    for exit_ in program.passing:
+        if exit_.label is None:
+            lines.append(f"\tif (label == 0 && nsh_absent(ctx))\n\t\treturn {XDP_ACTIONS[exit_.to]};\n")
         else:
-            lines.append(f"\tif (label == {one.label.word:#x})\n\t\treturn {ACTIONS[one.to]};\n")
+            lines.append(f"\tif (label == {exit_.label.word:#x})\n\t\treturn {XDP_ACTIONS[exit_.to]};\n")
     return "".join(lines) or "\t(void)ctx;\n\t(void)label;\n"
 
 
@@ -248,7 +248,8 @@ def _way_out(program: NicProgram) -> str:
     if not exits:
         return ""
     cases = "".join(
-        f"\tcase {_exit_name(at)}:\n\t\tlabel = {_word(exit_.label)};\n\t\taction = {ACTIONS[exit_.to]};\n\t\tbreak;\n"
+        f"\tcase {_exit_name(at)}:\n\t\tlabel = {_word(exit_.label)};\n"
+        f"\t\taction = {XDP_ACTIONS[exit_.to]};\n\t\tbreak;\n"
         for at, exit_ in enumerate(exits)
     )
     return f"""/* Put on the label of what is next elsewhere; 0: the packet leaves the rack without one. */
@@ -295,7 +296,7 @@ char _license[] SEC("license") = "Apache-2.0";
 # Traffic expressions as conditions in C over `struct fields` (nfs/xdp/fields.h).
 
 
-NAMES = {End.SOURCE: ("source",), End.DESTINATION: ("destination",), End.EITHER: ("source", "destination")}
+END_NAMES = {End.SOURCE: ("source",), End.DESTINATION: ("destination",), End.EITHER: ("source", "destination")}
 
 
 def condition_of(expression: Expression) -> str:
@@ -312,10 +313,10 @@ def condition_of(expression: Expression) -> str:
         case HasProtocol(protocol):
             return f"(fields.ip && fields.protocol == {protocol})"
         case HasAddress(end, prefix, _):
-            tests = [f"(fields.{name} & {expression.mask:#x}) == {prefix:#x}" for name in NAMES[end]]
+            tests = [f"(fields.{name} & {expression.mask:#x}) == {prefix:#x}" for name in END_NAMES[end]]
             return f"(fields.ip && ({' || '.join(tests)}))"
         case HasPort(end, low, high):
-            return f"(fields.has_ports && ({' || '.join(_port(name, low, high) for name in NAMES[end])}))"
+            return f"(fields.has_ports && ({' || '.join(_port(name, low, high) for name in END_NAMES[end])}))"
         case Not(of):
             return f"!{condition_of(of)}"
         case And(parts):

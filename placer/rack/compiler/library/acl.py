@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placer.rack.compiler.library.nf_kind import EVERYWHERE, NF_KINDS, SEED, NfKind, ParameterRange
-from placer.rack.compiler.library.prefixes import ANY, INSIDE, OUTSIDE, Prefix
-from placer.rack.compiler.library.random_numbers import SplitMix
+from placer.rack.compiler.library.nf_kind import (
+    ALL_PLATFORMS,
+    NF_KINDS,
+    SEED_PARAMETER,
+    NfKind,
+    ParameterRange,
+    SplitMix,
+)
+from placer.rack.compiler.library.prefixes import ANY_PREFIX, INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix
 
 ANY_PROTOCOL = 0
 ANY_PORT = (0, 65535)
 ICMP, TCP, UDP = 1, 6, 17
-NAMES = {ANY_PROTOCOL: "ip", ICMP: "icmp", TCP: "tcp", UDP: "udp"}
-SERVICES = (22, 25, 53, 80, 110, 123, 143, 161, 389, 443, 993, 1433, 3306, 5060, 8080)
+PROTOCOL_NAMES = {ANY_PROTOCOL: "ip", ICMP: "icmp", TCP: "tcp", UDP: "udp"}
+SERVICE_PORTS = (22, 25, 53, 80, 110, 123, 143, 161, 389, 443, 993, 1433, 3306, 5060, 8080)
 HIGH_PORTS = (1024, 65535)
 
 
@@ -39,7 +45,7 @@ class AclFilter:
     destination_ports: tuple[int, int]
 
     def __str__(self) -> str:
-        words = ["permit" if self.permit else "deny", NAMES.get(self.protocol, str(self.protocol))]
+        words = ["permit" if self.permit else "deny", PROTOCOL_NAMES.get(self.protocol, str(self.protocol))]
         words += [_prefix_word(self.source), *_port_words(self.source_ports)]
         words += [_prefix_word(self.destination), *_port_words(self.destination_ports)]
         return " ".join(words)
@@ -49,8 +55,8 @@ class AclNf(NfKind[tuple[AclFilter, ...]]):
     """An access list on addresses, protocol and ports."""
 
     name = "ACL"
-    parameters = (ParameterRange("rules", "filters in the list", 0, 10000, 64), SEED)
-    platforms = EVERYWHERE
+    parameters = (ParameterRange("rules", "filters in the list", 0, 10000, 64), SEED_PARAMETER)
+    platforms = ALL_PLATFORMS
 
     def data(self, parameters: Mapping[str, float]) -> tuple[AclFilter, ...]:
         random = SplitMix(int(parameters["seed"]))
@@ -70,8 +76,10 @@ def next_filter(random: SplitMix) -> AclFilter:
     """
     protocol = random.one_of((TCP,) * 9 + (UDP,) * 6 + (ICMP,) + (ANY_PROTOCOL,) * 4)
     permit = random.below(4) > 0
-    source = ANY if random.below(2) else INSIDE.within(random, random.one_of((8, 9, 10, 12, 16)))
-    destination = random.one_of((INSIDE, *OUTSIDE, *OUTSIDE)).within(random, random.one_of((8, 10, 16, 24, 25, 26, 28)))
+    source = ANY_PREFIX if random.below(2) else INSIDE_PREFIX.within(random, random.one_of((8, 9, 10, 12, 16)))
+    destination = random.one_of((INSIDE_PREFIX, *OUTSIDE_PREFIXES, *OUTSIDE_PREFIXES)).within(
+        random, random.one_of((8, 10, 16, 24, 25, 26, 28))
+    )
     source_ports, destination_ports = ANY_PORT, ANY_PORT
     if protocol in (TCP, UDP):
         destination_ports = _service(random)
@@ -88,12 +96,12 @@ def _service(random: SplitMix) -> tuple[int, int]:
     if kind < 7:
         first = random.below(512) << 7
         return first, first | 127
-    port = random.one_of(SERVICES)
+    port = random.one_of(SERVICE_PORTS)
     return port, port
 
 
 def _prefix_word(prefix: Prefix) -> str:
-    return "any" if prefix == ANY else str(prefix)
+    return "any" if prefix == ANY_PREFIX else str(prefix)
 
 
 def _port_words(ports: tuple[int, int]) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from placer.rack.compiler.library.nf_kind import EVERYWHERE, NF_KINDS, NoData
+from placer.rack.compiler.library.nf_kind import ALL_PLATFORMS, NF_KINDS, NoData
 
 
 class DetunnelNf(NoData):
     """Frames without their outer VLAN tag."""
 
     name = "Detunnel"
-    platforms = EVERYWHERE
+    platforms = ALL_PLATFORMS
 
 
 NF_KINDS.register(DetunnelNf.name)(DetunnelNf())

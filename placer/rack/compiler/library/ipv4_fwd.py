@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placer.rack.compiler.library.nf_kind import EVERYWHERE, NF_KINDS, SEED, NfKind, ParameterRange
-from placer.rack.compiler.library.prefixes import INSIDE, OUTSIDE, Prefix
-from placer.rack.compiler.library.random_numbers import SplitMix
+from placer.rack.compiler.library.nf_kind import (
+    ALL_PLATFORMS,
+    NF_KINDS,
+    SEED_PARAMETER,
+    NfKind,
+    ParameterRange,
+    SplitMix,
+)
+from placer.rack.compiler.library.prefixes import INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix
 
 OWN_MAC = bytes.fromhex("020000000001")
 """The source address of forwarded frames."""
-HOPS = 16
+NEXT_HOPS = 16
 """Next hops of generated routes."""
-BROAD = (INSIDE, *OUTSIDE)
+BROAD_PREFIXES = (INSIDE_PREFIX, *OUTSIDE_PREFIXES)
 """Prefixes that the first routes cover: destinations elsewhere have no route."""
 
 
@@ -37,11 +43,11 @@ class IPv4FwdNf(NfKind[tuple[Route, ...]]):
     """Forwarding by the longest prefix."""
 
     name = "IPv4Fwd"
-    parameters = (ParameterRange("routes", "prefixes in the table", 0, 100000, 64), SEED)
-    platforms = EVERYWHERE
+    parameters = (ParameterRange("routes", "prefixes in the table", 0, 100000, 64), SEED_PARAMETER)
+    platforms = ALL_PLATFORMS
 
     def data(self, parameters: Mapping[str, float]) -> tuple[Route, ...]:
-        return generated_routes(int(parameters["routes"]), int(parameters["seed"]))
+        return generate_routes(int(parameters["routes"]), int(parameters["seed"]))
 
     def server_files(self, data: tuple[Route, ...]) -> dict[str, str]:
         return {"routes": "".join(f"{route}\n" for route in data)}
@@ -50,16 +56,18 @@ class IPv4FwdNf(NfKind[tuple[Route, ...]]):
         return {"file": files["routes"]}
 
 
-def generated_routes(n: int, seed: int) -> tuple[Route, ...]:
+def generate_routes(n: int, seed: int) -> tuple[Route, ...]:
     """So many routes with different prefixes: broad ones first, then parts of them, as in an inside network."""
     random = SplitMix(seed)
     routes: dict[Prefix, Route] = {}
     while len(routes) < n:
-        if len(routes) < len(BROAD):
-            prefix = BROAD[len(routes)]
+        if len(routes) < len(BROAD_PREFIXES):
+            prefix = BROAD_PREFIXES[len(routes)]
         else:
-            prefix = random.one_of(BROAD).within(random, random.one_of((12, 16, 17, 20, 24, 24, 24, 26, 28, 30, 32)))
-        routes.setdefault(prefix, Route(prefix, random.below(HOPS)))
+            prefix = random.one_of(BROAD_PREFIXES).within(
+                random, random.one_of((12, 16, 17, 20, 24, 24, 24, 26, 28, 30, 32))
+            )
+        routes.setdefault(prefix, Route(prefix, random.below(NEXT_HOPS)))
     return tuple(routes.values())
 
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from placer.rack.compiler.library.nf_kind import NF_KINDS, SEED, NfKind, ParameterRange
-from placer.rack.compiler.library.random_numbers import SplitMix
+from placer.rack.compiler.library.nf_kind import NF_KINDS, SEED_PARAMETER, NfKind, ParameterRange, SplitMix
 from profiles.faults import Fault, InputError
 
 FIRST_BACKEND = int(IPv4Address("198.18.0.1"))
 MOST_TABLE = 65536
 """Entries of the table at most: the split hash has 16 bits."""
-FREE = -1
+FREE_SLOT = -1
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class LbNf(NfKind[Backends]):
     parameters = (
         ParameterRange("backends", "number of backends", 1, 4096, 8),
         ParameterRange("table", "entries of the table, a power of two", 2, MOST_TABLE, 256),
-        SEED,
+        SEED_PARAMETER,
         ParameterRange("address", "the only address that is balanced, as a number; 0: every one", 0, 2**32 - 1, 0),
     )
     platforms = frozenset(("server", "switch", "smartnic"))
@@ -79,7 +78,7 @@ def maglev_table(size: int, backends: int, seed: int) -> tuple[int, ...]:
     The order is every skip-th entry from an offset on, both random. Where the size is a power of two, skips are odd, so
     that each order reaches every entry; the same as `nfs/functions/lb/maglev.c`.
     """
-    table, orders = [FREE] * size, list[tuple[int, int]]()
+    table, orders = [FREE_SLOT] * size, list[tuple[int, int]]()
     for backend in range(backends):
         random = SplitMix(seed << 16 | backend)
         offset, skip = random.below(size), 1 + random.below(size - 1)
@@ -87,7 +86,7 @@ def maglev_table(size: int, backends: int, seed: int) -> tuple[int, ...]:
     for turn in range(size):
         backend = turn % backends
         at, skip = orders[backend]
-        while table[at] != FREE:
+        while table[at] != FREE_SLOT:
             at = (at + skip) % size
         table[at] = backend
         orders[backend] = at, skip

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from profiles.faults import Fault, InputError, suggestion
 from profiles.registry import Registry
 
+T = TypeVar("T")
+
+WORD_MASK = (1 << 64) - 1
+
+
+class SplitMix:
+    """SplitMix64 (Steele, Lea and Flood, 2014)."""
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed & WORD_MASK
+
+    def next(self) -> int:
+        """A number of 64 bits."""
+        self._state = self._state + 0x9E3779B97F4A7C15 & WORD_MASK
+        value = self._state
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & WORD_MASK
+        value = (value ^ value >> 27) * 0x94D049BB133111EB & WORD_MASK
+        return value ^ value >> 31
+
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1, where n has at most 32 bits."""
+        return (self.next() >> 32) * n >> 32
+
+    def one_of(self, choices: Sequence[T]) -> T:
+        return choices[self.below(len(choices))]
+
+
 Platform = Literal["server", "switch", "smartnic", "openflow"]
-EVERYWHERE: frozenset[Platform] = frozenset(("server", "switch", "smartnic", "openflow"))
+ALL_PLATFORMS: frozenset[Platform] = frozenset(("server", "switch", "smartnic", "openflow"))
 
 MOST_SEED = 2**32 - 1
 
@@ -44,7 +71,7 @@ class ParameterRange:
         return f"{value:.15g} is not a whole number" if self.is_whole and value != int(value) else None
 
 
-SEED = ParameterRange("seed", "of the generated data", 0, MOST_SEED, 1)
+SEED_PARAMETER = ParameterRange("seed", "of the generated data", 0, MOST_SEED, 1)
 
 
 class NfKind(ABC, Generic[Data]):
@@ -63,7 +90,7 @@ class NfKind(ABC, Generic[Data]):
         InputError
             When a parameter is unknown, out of its range, or missing: all of them, in the name of `where`.
         """
-        known = {one.name: one for one in self.parameters}
+        known = {parameter.name: parameter for parameter in self.parameters}
         faults = [
             Fault(where, None, name, f"{self.name} has no such parameter", _hint(name, known))
             for name in given

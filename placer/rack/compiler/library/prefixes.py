@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from placer.rack.compiler.library.random_numbers import SplitMix
+from placer.rack.compiler.library.nf_kind import SplitMix
 
 
 @dataclass(frozen=True)
@@ -30,18 +30,16 @@ class Prefix:
 
 
 def prefix_of(address: int, length: int) -> Prefix:
-    """The prefix of a length that has an address."""
     return Prefix(address & ~((1 << 32 - length) - 1) & 0xFFFFFFFF, length)
 
 
-def parsed_prefix(text: str) -> Prefix:
-    """A prefix from `10.0.0.0/8`."""
+def parse_prefix(text: str) -> Prefix:
     address, _, length = text.partition("/")
     return prefix_of(int(IPv4Address(address)), int(length))
 
 
-ANY = Prefix(0, 0)
-INSIDE = parsed_prefix("10.0.0.0/8")
+ANY_PREFIX = Prefix(0, 0)
+INSIDE_PREFIX = parse_prefix("10.0.0.0/8")
 """Where clients are."""
-OUTSIDE = tuple(parsed_prefix(text) for text in ("192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24"))
+OUTSIDE_PREFIXES = tuple(parse_prefix(text) for text in ("192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24"))
 """Where servers are: networks for documentation and benchmarks (RFC 5737, RFC 2544). That of a NAT is another one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placer.rack.compiler.library.nf_kind import EVERYWHERE, NF_KINDS, NoData, ParameterRange
+from placer.rack.compiler.library.nf_kind import ALL_PLATFORMS, NF_KINDS, NoData, ParameterRange
 
 
 class TunnelNf(NoData):
@@ -12,7 +12,7 @@ class TunnelNf(NoData):
 
     name = "Tunnel"
     parameters = (ParameterRange("vlan", "of the tag", 0, 4094, 100),)
-    platforms = EVERYWHERE
+    platforms = ALL_PLATFORMS
 
     def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
         return {"vlan": f"{int(parameters['vlan'])}"}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placer.rack.compiler.library.nf_kind import NF_KINDS, SEED, NfKind, ParameterRange
-from placer.rack.compiler.library.random_numbers import SplitMix
+from placer.rack.compiler.library.nf_kind import NF_KINDS, SEED_PARAMETER, NfKind, ParameterRange, SplitMix
 
-HOSTS = ("", "", "", "www.", "ads.", "cdn.", "track.", "static.")
-NAMES = (
+HOST_PREFIXES = ("", "", "", "www.", "ads.", "cdn.", "track.", "static.")
+HOST_NAMES = (
     *("alpha", "banner", "casino", "click", "coupon", "data", "fast", "game", "lucky"),
     *("market", "media", "metric", "online", "pixel", "prize", "search", "shop", "stream"),
 )
-TOPS = ("com", "com", "com", "net", "org", "info", "example", "co.uk")
-SEGMENTS = (
+TOP_DOMAINS = ("com", "com", "com", "net", "org", "info", "example", "co.uk")
+PATH_SEGMENTS = (
     *("ads", "api", "banners", "click", "download", "img", "js"),
     *("login", "pixel", "promo", "track", "v1", "video", "watch"),
 )
@@ -23,7 +22,7 @@ class UrlFilterNf(NfKind[tuple[str, ...]]):
     """A block list of domains and URLs."""
 
     name = "UrlFilter"
-    parameters = (ParameterRange("urls", "entries of the list", 0, 1_000_000, 1000), SEED)
+    parameters = (ParameterRange("urls", "entries of the list", 0, 1_000_000, 1000), SEED_PARAMETER)
     platforms = frozenset(("server",))
 
     def data(self, parameters: Mapping[str, float]) -> tuple[str, ...]:
@@ -39,11 +38,11 @@ class UrlFilterNf(NfKind[tuple[str, ...]]):
 
 def next_url(random: SplitMix) -> str:
     """An entry as `nfs/tables/urls.c` makes it: three of five are domains, others have a path."""
-    host, first, second = random.one_of(HOSTS), random.one_of(NAMES), random.one_of(NAMES)
-    url = f"{host}{first}-{second}{random.below(1000)}.{random.one_of(TOPS)}"
+    host, first, second = random.one_of(HOST_PREFIXES), random.one_of(HOST_NAMES), random.one_of(HOST_NAMES)
+    url = f"{host}{first}-{second}{random.below(1000)}.{random.one_of(TOP_DOMAINS)}"
     depth = 0 if random.below(5) < 3 else 1 + random.below(3)
     for _ in range(depth):
-        url += f"/{random.one_of(SEGMENTS)}{random.below(10)}"
+        url += f"/{random.one_of(PATH_SEGMENTS)}{random.below(10)}"
     return url
 
 

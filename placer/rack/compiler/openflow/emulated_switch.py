@@ -15,8 +15,8 @@ from functools import lru_cache
 from ipaddress import IPv4Address
 
 from placer.rack.compiler.openflow.headers import (
-    ETHERNET,
-    TAG,
+    ETHERNET_BYTES,
+    TAG_BYTES,
     FrameType,
     Headers,
     checksum_changed,
@@ -29,9 +29,9 @@ from placer.rack.compiler.openflow.headers import (
     word_at,
 )
 
-ADDRESSES = 12
+ADDRESS_BYTES = 12
 TAG_PRESENT = 0x1000
-WORDS = {"ip": None, "icmp": 1, "tcp": 6, "udp": 17}
+PROTOCOL_WORDS = {"ip": None, "icmp": 1, "tcp": 6, "udp": 17}
 """Words of matches, and the protocol that they stand for."""
 
 
@@ -53,9 +53,9 @@ class _Packet:
 
     @property
     def tags(self) -> int:
-        count, at = 0, ADDRESSES
-        while len(self.frame) >= at + TAG + 2 and is_tag(word_at(self.frame, at)):
-            count, at = count + 1, at + TAG
+        count, at = 0, ADDRESS_BYTES
+        while len(self.frame) >= at + TAG_BYTES + 2 and is_tag(word_at(self.frame, at)):
+            count, at = count + 1, at + TAG_BYTES
         return count
 
 
@@ -88,7 +88,7 @@ class EmulatedOpenFlowSwitch:
             yield from rules
 
     def _run(self, packet: _Packet, table: int) -> None:
-        rule = next((one for one in self.rules.get(table, ()) if _fits(one.match, packet)), None)
+        rule = next((rule for rule in self.rules.get(table, ()) if _fits(rule.match, packet)), None)
         if rule is not None:
             rule.packets += 1
             rule.bytes += len(packet.frame)
@@ -117,8 +117,8 @@ class EmulatedOpenFlowSwitch:
         table, priority = int(fields.pop("table")), int(fields.pop("priority"))
         match = {"ip": ""}
         for name, value in fields.items():
-            if name in LEARNT:
-                match[LEARNT[name]] = f"{FIELDS[LEARNT[name]](packet, packet.headers())}"
+            if name in LEARNT_FIELDS:
+                match[LEARNT_FIELDS[name]] = f"{PACKET_FIELDS[LEARNT_FIELDS[name]](packet, packet.headers())}"
             elif name != "eth_type":
                 match[name] = value
         rules = self.rules.setdefault(table, [])
@@ -145,12 +145,12 @@ def _fits(match: Mapping[str, str], packet: _Packet) -> bool:
 
 
 def _field_fits(name: str, value: str, packet: _Packet, headers: Headers) -> bool:
-    if name in WORDS:
-        return headers.type is FrameType.IPV4 and WORDS[name] in (None, headers.protocol)
+    if name in PROTOCOL_WORDS:
+        return headers.type is FrameType.IPV4 and PROTOCOL_WORDS[name] in (None, headers.protocol)
     if name == "ip_frag":
         return value == "no" and headers.type is FrameType.IPV4 and not headers.fragment
     wanted, mask = _numbers(value)
-    return FIELDS[name](packet, headers) & mask == wanted & mask
+    return PACKET_FIELDS[name](packet, headers) & mask == wanted & mask
 
 
 @lru_cache(maxsize=65536)
@@ -168,15 +168,15 @@ def _tci(packet: _Packet, headers: Headers) -> int:
     """The outer tag without its type, and a bit that there is one; 0 without a tag."""
     if packet.tags == 0:
         return 0
-    return word_at(packet.frame, ETHERNET) | TAG_PRESENT
+    return word_at(packet.frame, ETHERNET_BYTES) | TAG_PRESENT
 
 
 def _ether_type(packet: _Packet, headers: Headers) -> int:
     """The type behind all tags."""
-    return word_at(packet.frame, ADDRESSES + TAG * packet.tags)
+    return word_at(packet.frame, ADDRESS_BYTES + TAG_BYTES * packet.tags)
 
 
-FIELDS: Mapping[str, Callable[[_Packet, Headers], int]] = {
+PACKET_FIELDS: Mapping[str, Callable[[_Packet, Headers], int]] = {
     "in_port": lambda packet, headers: packet.port,
     "metadata": lambda packet, headers: packet.metadata,
     "reg15": lambda packet, headers: packet.tags,
@@ -191,7 +191,7 @@ FIELDS: Mapping[str, Callable[[_Packet, Headers], int]] = {
 }
 """Fields of matches. Those of IPv4 stand behind a word that asks for it."""
 
-LEARNT = {
+LEARNT_FIELDS = {
     "OXM_OF_METADATA[]": "metadata",
     "NXM_OF_IP_PROTO[]": "nw_proto",
     "NXM_OF_IP_SRC[]": "nw_src",
@@ -205,7 +205,6 @@ LEARNT = {
 
 
 def _change(packet: _Packet, name: str, value: str) -> None:
-    """Change the packet or its metadata."""
     frame = packet.frame
     if name == "drop":
         return
@@ -216,10 +215,10 @@ def _change(packet: _Packet, name: str, value: str) -> None:
     elif name == "write_metadata":
         packet.metadata = int(value, 0)
     elif name == "pop_vlan":
-        packet.frame = frame[:ADDRESSES] + frame[ADDRESSES + TAG :]
+        packet.frame = frame[:ADDRESS_BYTES] + frame[ADDRESS_BYTES + TAG_BYTES :]
     elif name == "push_vlan":
-        copied = frame[ETHERNET : ETHERNET + 2] if packet.tags else b"\0\0"
-        packet.frame = frame[:ADDRESSES] + int(value, 0).to_bytes(2, "big") + copied + frame[ADDRESSES:]
+        copied = frame[ETHERNET_BYTES : ETHERNET_BYTES + 2] if packet.tags else b"\0\0"
+        packet.frame = frame[:ADDRESS_BYTES] + int(value, 0).to_bytes(2, "big") + copied + frame[ADDRESS_BYTES:]
     elif name == "dec_ttl":
         packet.frame = _with_less_ttl(frame, packet.headers())
     elif name == "set_field":
@@ -244,9 +243,11 @@ def _set_field(packet: _Packet, value: str, name: str) -> None:
         at = 0 if name == "eth_dst" else 6
         made[at : at + 6] = bytes.fromhex(value.replace(":", ""))
     elif name == "vlan_vid":
-        made[ETHERNET : ETHERNET + 2] = (word_at(made, ETHERNET) & 0xE000 | int(value, 0) & 0xFFF).to_bytes(2, "big")
+        made[ETHERNET_BYTES : ETHERNET_BYTES + 2] = (
+            word_at(made, ETHERNET_BYTES) & 0xE000 | int(value, 0) & 0xFFF
+        ).to_bytes(2, "big")
     elif name == "vlan_pcp":
-        made[ETHERNET] = made[ETHERNET] & 0x1F | int(value, 0) << 5
+        made[ETHERNET_BYTES] = made[ETHERNET_BYTES] & 0x1F | int(value, 0) << 5
     else:
         raise ValueError(f"the emulated OpenFlow switch cannot set {name}")
     packet.frame = bytes(made)
@@ -255,7 +256,7 @@ def _set_field(packet: _Packet, value: str, name: str) -> None:
 # Reads rules and groups from their text, as far as generated programs use the syntax of `ovs-ofctl`.
 
 
-PARENTHESES = re.compile(r"\([^)]*\)")
+IN_PARENTHESES = re.compile(r"\([^)]*\)")
 FLOW_WORDS = ("cookie", "table", "priority")
 
 
@@ -307,7 +308,7 @@ def _field(word: str) -> tuple[str, str]:
 
 def _group(line: str) -> ReadGroup:
     head, *buckets = line.split(",bucket=")
-    fields = dict(_field(word) for word in PARENTHESES.sub("", head).split(","))
+    fields = dict(_field(word) for word in IN_PARENTHESES.sub("", head).split(","))
     found = []
     for bucket in buckets:
         parts, _, actions = bucket.partition(",actions=")

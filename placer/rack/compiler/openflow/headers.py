@@ -5,18 +5,18 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-ETHERNET = 14
-TAG = 4
+ETHERNET_BYTES = 14
+TAG_BYTES = 4
 MOST_TAGS = 2
 """VLAN tags that are skipped: one, or two with 802.1ad."""
 
 TYPE_IPV4, TYPE_IPV6, TYPE_VLAN, TYPE_QINQ, TYPE_NSH = 0x0800, 0x86DD, 0x8100, 0x88A8, 0x894F
 ICMP, TCP, UDP, ESP = 1, 6, 17, 50
-IPV4 = 20
+IPV4_BYTES = 20
 """Bytes of an IPv4 header without options."""
 FRAGMENT_OFFSET, MORE_FRAGMENTS = 0x1FFF, 0x2000
 
-WORD = 0xFFFF
+WORD_MASK = 0xFFFF
 DOUBLE_WORD = 0xFFFFFFFF
 
 
@@ -56,14 +56,14 @@ class Headers(NamedTuple):
         return self.l4 != 0 and self.protocol in (UDP, TCP)
 
 
-MALFORMED = Headers(FrameType.MALFORMED)
+MALFORMED_HEADERS = Headers(FrameType.MALFORMED)
 
 
 def read_headers(frame: bytes) -> Headers:
     """The headers of a frame; nothing beyond its end is looked at."""
     l3, ether_type = past_ethernet(frame)
     if l3 == 0:
-        return MALFORMED
+        return MALFORMED_HEADERS
     if ether_type == TYPE_IPV4:
         return _read_ipv4(frame, l3)
     return Headers(FrameType.IPV6 if ether_type == TYPE_IPV6 else FrameType.OTHER, l3)
@@ -71,25 +71,25 @@ def read_headers(frame: bytes) -> Headers:
 
 def past_ethernet(frame: bytes) -> tuple[int, int]:
     """Offset and type of what follows Ethernet and up to two VLAN tags; 0, 0 if the frame is too short for them."""
-    if len(frame) < ETHERNET:
+    if len(frame) < ETHERNET_BYTES:
         return 0, 0
-    at, ether_type = ETHERNET, word_at(frame, ETHERNET - 2)
+    at, ether_type = ETHERNET_BYTES, word_at(frame, ETHERNET_BYTES - 2)
     for _ in range(MOST_TAGS):
         if not is_tag(ether_type):
             break
-        if len(frame) < at + TAG:
+        if len(frame) < at + TAG_BYTES:
             return 0, 0
         ether_type = word_at(frame, at + 2)
-        at += TAG
+        at += TAG_BYTES
     return at, ether_type
 
 
 def _read_ipv4(frame: bytes, l3: int) -> Headers:
-    if len(frame) < l3 + IPV4 or frame[l3] >> 4 != 4:
-        return MALFORMED
+    if len(frame) < l3 + IPV4_BYTES or frame[l3] >> 4 != 4:
+        return MALFORMED_HEADERS
     header, total = 4 * (frame[l3] & 0xF), word_at(frame, l3 + 2)
-    if header < IPV4 or total < header or len(frame) < l3 + total:
-        return MALFORMED
+    if header < IPV4_BYTES or total < header or len(frame) < l3 + total:
+        return MALFORMED_HEADERS
     parts, protocol = word_at(frame, l3 + 6), frame[l3 + 9]
     fragment, later = parts & (FRAGMENT_OFFSET | MORE_FRAGMENTS) != 0, parts & FRAGMENT_OFFSET != 0
     if later or protocol not in (UDP, TCP, ICMP):
@@ -118,7 +118,7 @@ def is_tag(ether_type: int) -> bool:
 
 def has_too_many_tags(frame: bytes) -> bool:
     """Whether a frame has more VLAN tags than are skipped: racks take no such frames."""
-    kinds = [ETHERNET - 2 + TAG * tag for tag in range(MOST_TAGS + 1)]
+    kinds = [ETHERNET_BYTES - 2 + TAG_BYTES * tag for tag in range(MOST_TAGS + 1)]
     return len(frame) >= kinds[-1] + 2 and all(is_tag(word_at(frame, at)) for at in kinds)
 
 
@@ -169,9 +169,9 @@ def split_value(frame: bytes, headers: Headers, salt: int) -> int:
 
 def checksum_changed(value: int, before: bytes, after: bytes) -> int:
     """A checksum after bytes that it covers changed, an even number of them (RFC 1624, equation 3)."""
-    total = ~value & WORD
+    total = ~value & WORD_MASK
     for at in range(0, len(before), 2):
-        total += (~word_at(before, at) & WORD) + word_at(after, at)
-    while total > WORD:
-        total = (total & WORD) + (total >> 16)
-    return ~total & WORD
+        total += (~word_at(before, at) & WORD_MASK) + word_at(after, at)
+    while total > WORD_MASK:
+        total = (total & WORD_MASK) + (total >> 16)
+    return ~total & WORD_MASK

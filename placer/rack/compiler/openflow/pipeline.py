@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from placer.rack.compiler.graph import Place, RackNf, Way
 from placer.rack.compiler.instances import NfInstance
-from placer.rack.compiler.openflow.headers import TYPE_NSH, TYPE_QINQ
-from placer.rack.compiler.openflow.labels import VlanLabels
+from placer.rack.compiler.openflow.headers import ETHERNET_BYTES, TAG_BYTES, TYPE_NSH, TYPE_QINQ, word_at
 from placer.rack.compiler.openflow.rules import (
-    DROP,
+    DROP_ACTIONS,
     FLOWS_TABLE,
     OPENFLOW_NFS,
     TAG_PRESENT,
@@ -28,12 +28,83 @@ from placer.rack.compiler.openflow.rules import (
     matches_of,
     push_tag,
 )
-from placer.rack.compiler.routing import Routing, split_limits, switch_ports
+from placer.rack.compiler.routing import Label, Routing, split_limits, switch_ports
 from placer.rack.compiler.traffic.entries import TooManyEntriesError, entries_of
 from placer.rack.compiler.traffic.expression import Or
 from profiles import Fault, InputError
 
-WORLD = 1
+MOST_LABELS = 4094
+"""VLANs that a tag can name: 0 and 4095 are reserved (IEEE 802.1Q, table 9-2)."""
+ADDRESS_BYTES = 12
+NSH_BASE = bytes.fromhex("0fc20203")
+"""Version 0, time to live 63, two words, metadata of variable length, Ethernet (RFC 8300)."""
+NSH_BYTES = 8
+
+
+@dataclass(frozen=True)
+class VlanLabels:
+    """The VLAN of each label."""
+
+    vlans: Mapping[Label, int]
+
+    @cached_property
+    def labels(self) -> Mapping[int, Label]:
+        return {vlan: label for label, vlan in self.vlans.items()}
+
+    def text(self) -> str:
+        """A line per label: VLAN, service path, index."""
+        return "".join(f"{vlan} {label.path} {label.index}\n" for label, vlan in self.vlans.items())
+
+
+def read_labels(text: str) -> VlanLabels:
+    """The labels of a text that `VlanLabels.text` wrote."""
+    lines = [list(map(int, line.split())) for line in text.splitlines()]
+    return VlanLabels({Label(path, index): vlan for vlan, path, index in lines})
+
+
+def vlan_labels(routing: Routing) -> VlanLabels:
+    """The VLANs of the labels by which packets travel.
+
+    Raises
+    ------
+    InputError
+        When there are more than a tag can name.
+    """
+    used = {routing.labels[nf] for nf in routing.entered} | set(routing.exits.values())
+    if len(used) > MOST_LABELS:
+        message = f"{len(used)} labels are too many for an OpenFlow switch: a VLAN tag names {MOST_LABELS}"
+        raise InputError.of("chains", message, hint="fewer chains, or fewer changes between switch and servers")
+    in_order = sorted(used, key=lambda label: (label.path, -label.index))
+    return VlanLabels({label: vlan for vlan, label in enumerate(in_order, 1)})
+
+
+def tag(frame: bytes, vlan: int) -> bytes:
+    """A frame with its label in front of all tags of its own."""
+    return frame[:ADDRESS_BYTES] + (TYPE_QINQ << 16 | vlan).to_bytes(4, "big") + frame[ADDRESS_BYTES:]
+
+
+def with_service_header(frame: bytes, labels: VlanLabels) -> bytes | None:
+    """A labelled frame with a service header in place of the tag, as servers know it; None if it has no label."""
+    if len(frame) < ETHERNET_BYTES + TAG_BYTES or word_at(frame, ADDRESS_BYTES) != TYPE_QINQ:
+        return None
+    label = labels.labels.get(word_at(frame, ETHERNET_BYTES) & 0xFFF)
+    if label is None:
+        return None
+    inner = frame[:ADDRESS_BYTES] + frame[ADDRESS_BYTES + TAG_BYTES :]
+    return inner[:ADDRESS_BYTES] + TYPE_NSH.to_bytes(2, "big") + NSH_BASE + label.word.to_bytes(4, "big") + inner
+
+
+def with_vlan_label(frame: bytes, labels: VlanLabels) -> bytes | None:
+    """A frame with a tag in place of its service header; None if it has no header, or an unknown path."""
+    begin = ETHERNET_BYTES + NSH_BYTES
+    if len(frame) < begin + ETHERNET_BYTES or word_at(frame, ADDRESS_BYTES) != TYPE_NSH:
+        return None
+    word = int.from_bytes(frame[ETHERNET_BYTES + 4 : begin], "big")
+    vlan = labels.vlans.get(Label(word >> 8, word & 0xFF))
+    return None if vlan is None else tag(frame[begin:], vlan)
+
+
+WORLD_PORT = 1
 """The port to the world; those of the servers follow."""
 ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"
 """Lets a packet leave by the port by which it came, too."""
@@ -103,7 +174,7 @@ class _Writer:
                 self.nf(nf)
                 self.ways(nf)
         for table in sorted({0, *(1 + table for table in self.tables.values())}):
-            self.add(table, 0, {}, DROP, f"reason {UNKNOWN_PATH}")
+            self.add(table, 0, {}, DROP_ACTIONS, f"reason {UNKNOWN_PATH}")
 
     def add(self, table: int, priority: int, match: Match, actions: Actions, counts: str = "") -> None:
         """A rule whose packets count as something, or not at all."""
@@ -118,20 +189,20 @@ class _Writer:
         """Packets from the world: forged ones, then by the first chain that takes them."""
         chains = self.routing.graph.entries
         entries = entries_of([Or(chain.aggregates) for chain in chains])
-        port = {"in_port": f"{WORLD}"}
+        port = {"in_port": f"{WORLD_PORT}"}
         forged = {**port, "vlan_tci": f"0x0000/{TAG_PRESENT:#06x}", "dl_type": f"{TYPE_NSH:#06x}"}
-        self.add(0, len(entries) + 1, forged, DROP, f"reason {FORGED}")
+        self.add(0, len(entries) + 1, forged, DROP_ACTIONS, f"reason {FORGED}")
         for at, entry in enumerate(entries):
             for match in matches_of(entry.bits):
                 if entry.verdict is None:
-                    self.add(0, len(entries) - at, {**port, **match}, DROP, f"reason {UNCLASSIFIED}")
+                    self.add(0, len(entries) - at, {**port, **match}, DROP_ACTIONS, f"reason {UNCLASSIFIED}")
                 else:
                     actions = (ANY_OUTPUT, *self.onward(chains[entry.verdict].nf))
                     self.add(0, len(entries) - at, {**port, **match}, actions)
 
     def from_servers(self) -> None:
         """Packets from servers: by their label to an NF here, to another server as they are, or out."""
-        for number in range(WORLD + 1, WORLD + 1 + len(switch_ports(self.routing))):
+        for number in range(WORLD_PORT + 1, WORLD_PORT + 1 + len(switch_ports(self.routing))):
             for nf in sorted(self.routing.entered):
                 match = self.label_match(number, self.labels.vlans[self.routing.labels[nf]])
                 if self.routing.on_switch(nf):
@@ -139,7 +210,7 @@ class _Writer:
                 else:
                     self.add(0, 1, match, (self.output(nf),))
             for label in self.routing.exits.values():
-                self.add(0, 1, self.label_match(number, self.labels.vlans[label]), ("pop_vlan", f"output:{WORLD}"))
+                self.add(0, 1, self.label_match(number, self.labels.vlans[label]), ("pop_vlan", f"output:{WORLD_PORT}"))
 
     @staticmethod
     def label_match(port: int, vlan: int) -> Match:
@@ -152,7 +223,7 @@ class _Writer:
         for rule in OPENFLOW_NFS[nf.kind](self.instances[nf.number]):
             priority = rule.priority + 1  # that of packets that are in no NF is 0
             if rule.actions is None:
-                self.add(table, priority, {**here, **rule.match}, DROP, f"{nf.name} dropped")
+                self.add(table, priority, {**here, **rule.match}, DROP_ACTIONS, f"{nf.name} dropped")
             else:
                 actions = (*rule.actions, f"goto_table:{table + 1}")
                 self.add(table, priority, {**here, **rule.match}, actions, f"{nf.name} sent")
@@ -171,7 +242,7 @@ class _Writer:
                 elif rest := self.rest(nf):
                     self.add(table, priority, {**here, **match}, rest)
                 else:
-                    self.add(table, priority, {**here, **match}, DROP, f"reason {UNMATCHED}")
+                    self.add(table, priority, {**here, **match}, DROP_ACTIONS, f"reason {UNMATCHED}")
 
     def rest(self, nf: RackNf) -> Actions:
         """Actions for packets that no match holds for; none without a way for them."""
@@ -200,7 +271,7 @@ class _Writer:
     def onward(self, target: int | None) -> Actions:
         """The way on: to an NF here, to a server with its label, or out."""
         if target is None:
-            return (f"output:{WORLD}",)
+            return (f"output:{WORLD_PORT}",)
         if self.routing.on_switch(target):
             table = self.tables[self.routing.graph.nfs[target].kind]
             return f"write_metadata:{target + 1:#x}", f"goto_table:{table}"
@@ -210,4 +281,4 @@ class _Writer:
     def output(self, nf: int) -> str:
         """To the port of an NF's server, also for its SmartNIC."""
         place: Place = self.routing.graph.nfs[nf].place
-        return f"output:{WORLD + 1 + list(switch_ports(self.routing)).index(place.server)}"
+        return f"output:{WORLD_PORT + 1 + list(switch_ports(self.routing)).index(place.server)}"

@@ -18,15 +18,20 @@ from typing import Any
 
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
 from placer.rack.compiler.openflow.headers import FrameType, has_too_many_tags, read_headers
-from placer.rack.compiler.openflow.labels import read_labels, with_service_header, with_vlan_label
 from placer.rack.compiler.openflow.link_end import CaptureWriter, LinkEnd, LinkError, MessageKind, read_capture
-from placer.rack.compiler.openflow.pipeline import UNKNOWN_PATH, WORLD
+from placer.rack.compiler.openflow.pipeline import (
+    UNKNOWN_PATH,
+    WORLD_PORT,
+    read_labels,
+    with_service_header,
+    with_vlan_label,
+)
 from profiles import InputError
 
-INTERRUPTED = 130
+INTERRUPTED_STATUS = 130
 QUIET_ROUNDS = 8
 """As `nf-switch` has them: a server and its SmartNIC exchange packets that the switch does not see."""
-BATCH, MOST_WAITING = 32, 512
+BATCH_PACKETS, MOST_WAITING = 32, 512
 IDLE_S, PATIENCE_S = 50e-6, 30.0
 LOOK_S = 0.1
 """How often an idle switch looks whether the other processes are still there."""
@@ -95,7 +100,7 @@ class SwitchProcess:
 
     def _read(self, packets: Iterator[tuple[int, bytes]]) -> bool:
         """Let some packets in from the world; False at the end."""
-        for _ in range(BATCH):
+        for _ in range(BATCH_PACKETS):
             packet = next(packets, None)
             if packet is None:
                 return False
@@ -162,10 +167,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             links.append((name, LinkEnd(Path(path))))
         with CaptureWriter(options.target) as out:
             process = SwitchProcess(switch, links, out)
-            interrupted = _interrupted(process, packets)
+            interrupted = _run_until_interrupt(process, packets)
         report = {**process.report(), "interrupted": interrupted}
         options.report.write_text(json.dumps(report) + "\n", encoding="utf-8")
-        return INTERRUPTED if interrupted else 0
+        return INTERRUPTED_STATUS if interrupted else 0
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
@@ -177,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             link.close()
 
 
-def _interrupted(process: SwitchProcess, packets: Iterator[tuple[int, bytes]]) -> bool:
+def _run_until_interrupt(process: SwitchProcess, packets: Iterator[tuple[int, bytes]]) -> bool:
     """Run a switch; whether it was interrupted: what it has done by then is kept."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -215,13 +220,7 @@ def _text(path: Path) -> str:
 
 
 class LabelledSwitch:
-    """A switch with ports from 0 on, the world's, as the programmable one of the rack has them.
-
-    Parameters
-    ----------
-    flows, groups, names, labels
-        Texts as generated.
-    """
+    """A switch with ports from 0 on, the world's, as the programmable one of the rack has them."""
 
     def __init__(self, flows: str, groups: str, names: str, labels: str) -> None:
         self._switch = EmulatedOpenFlowSwitch(flows, groups)
@@ -235,12 +234,12 @@ class LabelledSwitch:
         if arrived is None:
             self._unknown += 1
             return None
-        left = self._switch.process(arrived, port + WORLD)
+        left = self._switch.process(arrived, port + WORLD_PORT)
         if not left:
             return None
         [(to, made)] = left
-        served = made if to == WORLD else with_service_header(made, self._labels)
-        return None if served is None else (to - WORLD, served)
+        served = made if to == WORLD_PORT else with_service_header(made, self._labels)
+        return None if served is None else (to - WORLD_PORT, served)
 
     def counters(self) -> Counter[str]:
         """What rules counted: `NF sent`, `NF dropped` and `reason REASON`."""

@@ -16,7 +16,7 @@ TAGS_REGISTER = "reg15"
 """Where the emulated switch puts the number of VLAN tags: OpenFlow itself matches only the outer one."""
 FLOWS_TABLE = 250
 """The table of rules that the Monitor learns: it comes after those of all kinds of NF."""
-DROP = ("drop",)
+DROP_ACTIONS = ("drop",)
 
 Match = Mapping[str, str]
 """Fields and their values, in the order in which they are written; words such as `tcp` have an empty value."""
@@ -111,8 +111,8 @@ def ternary_match(value: int, mask: int) -> str:
     return f"{value:#x}/{mask:#x}"
 
 
-TERNARY = {"source": "nw_src", "destination": "nw_dst", "source_port": "tp_src", "destination_port": "tp_dst"}
-PORTS = {6: "tcp", 17: "udp"}
+TERNARY_FIELDS = {"source": "nw_src", "destination": "nw_dst", "source_port": "tp_src", "destination_port": "tp_dst"}
+PORT_PROTOCOLS = {6: "tcp", 17: "udp"}
 
 
 def matches_of(bits: Bits) -> list[Match]:
@@ -123,8 +123,8 @@ def matches_of(bits: Bits) -> list[Match]:
         words = {"ip": ""} if "ip" in bits else {}
         words |= {} if protocol is None else {"nw_proto": str(protocol)}
         return [{**words, **common, **_ternary(bits)}]
-    protocols = [one for one in PORTS if protocol in (None, one)]
-    return [{PORTS[protocol]: "", "ip_frag": "no", **common, **_ternary(bits)} for protocol in protocols]
+    protocols = [name for name in PORT_PROTOCOLS if protocol in (None, name)]
+    return [{PORT_PROTOCOLS[protocol]: "", "ip_frag": "no", **common, **_ternary(bits)} for protocol in protocols]
 
 
 def _tag_match(bits: Bits) -> Match:
@@ -138,9 +138,9 @@ def _ternary(bits: Bits) -> Match:
     found = {}
     for name, (value, mask) in bits.items():
         if name in ("source", "destination"):
-            found[TERNARY[name]] = prefix_match(value, mask)
-        elif name in TERNARY:
-            found[TERNARY[name]] = ternary_match(value, mask)
+            found[TERNARY_FIELDS[name]] = prefix_match(value, mask)
+        elif name in TERNARY_FIELDS:
+            found[TERNARY_FIELDS[name]] = ternary_match(value, mask)
     return found
 
 

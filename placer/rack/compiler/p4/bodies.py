@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from placer.rack.compiler.p4.names import P4Names, field_text, plain
 from placer.rack.compiler.switch.program import (
     Apply,
     Assign,
@@ -25,8 +24,84 @@ from placer.rack.compiler.switch.program import (
     Value,
 )
 
-INDENT = "    "
-SIGNS = {
+_P4_KEYWORDS = """
+    abstract action actions apply bit bool const control default else entries enum error exit extern false header
+    header_union if in inout int key match_kind out package parser return select state string struct switch table
+    this transition true tuple type typedef varbit valueset void _
+"""
+P4_KEYWORDS = frozenset(_P4_KEYWORDS.split())
+"""Reserved words of the language, and those of a table's parts; of these, `ALSO_NAMES` may also be names."""
+
+ALSO_NAMES = frozenset({"actions", "apply", "entries", "key", "state", "type"})
+
+_ARCHITECTURE_NAMES = """
+    ClassOfServiceUint_t ClassOfService_t Counter ExpireTimeProfileIdUint_t ExpireTimeProfileId_t FlowIdUint_t
+    FlowId_t Hash InterfaceIdUint_t InterfaceId_t InternetChecksum MirrorSessionIdUint_t MirrorSessionId_t
+    MirrorSlotIdUint_t MirrorSlotId_t MulticastGroupUint_t MulticastGroup_t MulticastInstanceUint_t
+    MulticastInstance_t NoAction PNA_CounterType_t PNA_Direction_t PNA_HashAlgorithm_t PNA_IdleTimeout_t PNA_NIC
+    PNA_PacketPath_t PacketLengthUint_t PacketLength_t ParserError_t PassNumberUint_t PassNumber_t PortIdUint_t
+    PortId_t Register SecurityAssocIdUint_t SecurityAssocId_t TimestampUint_t Timestamp_t add_entry allocate_flow_id
+    drop_packet packet_in packet_out pna_main_input_metadata_t pna_main_output_metadata_t
+    pna_main_parser_input_metadata_t pna_pre_input_metadata_t pna_pre_output_metadata_t recirculate
+    restart_expire_timer send_to_port set_entry_expire_time verify
+"""
+ARCHITECTURE_NAMES = frozenset(_ARCHITECTURE_NAMES.split())
+"""Types, externs, functions and packages of `core.p4` and `pna.p4`."""
+
+
+OWN_NAMES = "hdr meta istd ostd packet main MainParser PreControl MainControl MainDeparser headers_t metadata_t"
+RESERVED_NAMES = frozenset({*(P4_KEYWORDS - ALSO_NAMES), *ARCHITECTURE_NAMES, *OWN_NAMES.split()})
+"""Names that stand for something else in every program."""
+FIELD_PLACES = {"h": "hdr.", "m": "meta.", "t": ""}
+"""Where headers, metadata and an action's arguments stand."""
+
+
+@dataclass(frozen=True)
+class P4Names:
+    """What tables, actions and registers are called in the text, by what the switch program calls them.
+
+    They may share names there, but not in P4: a name that is taken gets `_` behind it.
+    """
+
+    tables: Mapping[str, str]
+    actions: Mapping[str, str]
+    registers: Mapping[str, str]
+
+
+def p4_names(program: SwitchProgram) -> P4Names:
+    taken = set(RESERVED_NAMES)
+    taken |= {f"{header.name}_t" for header in program.headers}
+    taken |= {plain(argument) for action in program.actions for argument in action.arguments}
+    return P4Names(
+        _free((table.name for table in program.tables), taken),
+        _free((action.name for action in program.actions), taken),
+        _free((register.name for register in program.registers), taken),
+    )
+
+
+def _free(names: Iterable[str], taken: set[str]) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for name in names:
+        found[name] = name
+        while found[name] in taken:
+            found[name] += "_"
+        taken.add(found[name])
+    return found
+
+
+def plain(name: str) -> str:
+    """The name of a header, field or argument; reserved ones get `_` behind them."""
+    return f"{name}_" if name in RESERVED_NAMES else name
+
+
+def field_text(name: str) -> str:
+    """A field as the text calls it: `hdr.ipv4.ttl` of `h.ipv4.ttl`."""
+    place, *parts = name.split(".")
+    return FIELD_PLACES[place] + ".".join(map(plain, parts))
+
+
+BODY_INDENT = "    "
+OPERATION_SIGNS = {
     Operation.ADD: "+",
     Operation.SUBTRACT: "-",
     Operation.AND: "&",
@@ -35,9 +110,9 @@ SIGNS = {
     Operation.SHIFT_LEFT: "<<",
     Operation.SHIFT_RIGHT: ">>",
 }
-SHIFTS = (Operation.SHIFT_LEFT, Operation.SHIFT_RIGHT)
+SHIFT_OPERATIONS = (Operation.SHIFT_LEFT, Operation.SHIFT_RIGHT)
 REGISTER_BITS, INDEX_BITS = 64, 32
-WIDEST = 64
+WIDEST_BITS = 64
 
 
 def number(value: int) -> str:
@@ -51,8 +126,6 @@ class BodyWriter:
 
     Parameters
     ----------
-    names
-        Tables, actions and registers as the P4 program calls them.
     arguments
         Bits of the arguments of the action that is written.
     """
@@ -69,10 +142,9 @@ class BodyWriter:
         if place == "t":
             return self.arguments[rest]
         header, field = rest.split(".")
-        return next(one for one in self.program.headers if one.name == header).fields[field]
+        return next(header_type for header_type in self.program.headers if header_type.name == header).fields[field]
 
     def value(self, of: Value, bits: int) -> str:
-        """A value in so many bits."""
         if isinstance(of, int):
             return number(of % (1 << bits))
         text = field_text(of)
@@ -110,15 +182,14 @@ class BodyWriter:
 
     def _compute(self, one: Compute) -> str:
         to, bits = self.target(one.to), self.bits(one.to)
-        if one.operation not in SHIFTS:
-            return f"{to} = {to} {SIGNS[one.operation]} {self.value(one.value, bits)};"
+        if one.operation not in SHIFT_OPERATIONS:
+            return f"{to} = {to} {OPERATION_SIGNS[one.operation]} {self.value(one.value, bits)};"
         if isinstance(one.value, int):
-            by = f"{to} {SIGNS[one.operation]} {one.value}" if one.value < bits else "0"
+            by = f"{to} {OPERATION_SIGNS[one.operation]} {one.value}" if one.value < bits else "0"
             return f"{to} = {by};"
-        return f"{to} = {to} {SIGNS[one.operation]} {self.value(one.value, self.bits(one.value))};"
+        return f"{to} = {to} {OPERATION_SIGNS[one.operation]} {self.value(one.value, self.bits(one.value))};"
 
     def _count(self, registers: str, index: Value) -> str:
-        """What a counter counts, for readers."""
         if not isinstance(index, int):
             return ""
         if registers == "reasons":
@@ -134,7 +205,7 @@ class BodyWriter:
         yield f"{name}.write({place}, {read} + 1);"
 
     def _learnt(self, action: str, arguments: Sequence[str]) -> str:
-        wanted = next(one for one in self.program.actions if one.name == action).arguments
+        wanted = next(wanted_action for wanted_action in self.program.actions if wanted_action.name == action).arguments
         values = [self.value(name, bits) for name, bits in zip(arguments, wanted.values(), strict=True)]
         parts = [
             f'action_name = "{self.names.actions[action]}"',
@@ -147,14 +218,14 @@ class BodyWriter:
         note = f" // {one.note}" if one.note else ""
         yield f"{word} ({self._condition(one.condition)}) {{{note}"
         for line in self.body(one.then):
-            yield INDENT + line
+            yield BODY_INDENT + line
         if len(one.otherwise) == 1 and isinstance(one.otherwise[0], If):
             yield from self._if(one.otherwise[0], "} else if")
             return
         if one.otherwise:
             yield "} else {"
             for line in self.body(one.otherwise):
-                yield INDENT + line
+                yield BODY_INDENT + line
         yield "}"
 
     def _condition(self, one: FieldComparison | IsValid) -> str:
@@ -164,7 +235,7 @@ class BodyWriter:
         if isinstance(one.right, str):
             bits = max(bits, self.bits(one.right))
         elif one.right >> bits:
-            bits = WIDEST
+            bits = WIDEST_BITS
         return f"{self.value(one.left, bits)} {one.relation} {self.value(one.right, bits)}"
 
 
@@ -203,8 +274,8 @@ def exclusive_tables(body: Body) -> Iterator[tuple[str, str]]:
 # Updates of checksums as arithmetic: P4 has no operator for them.
 
 
-SUM, CARRY = "m.sum", "m.carry"
-METADATA: Mapping[str, int] = {"sum": 32, "carry": 32}
+SUM_FIELD, CARRY_FIELD = "m.sum", "m.carry"
+SUM_METADATA: Mapping[str, int] = {"sum": 32, "carry": 32}
 
 
 def with_arithmetic(program: SwitchProgram) -> SwitchProgram:
@@ -213,7 +284,7 @@ def with_arithmetic(program: SwitchProgram) -> SwitchProgram:
     actions = tuple(replace(action, body=_lower(action.body)) for action in program.actions)
     if (control, actions) == (program.control, tuple(program.actions)):
         return program
-    return replace(program, control=control, actions=actions, metadata={**program.metadata, **METADATA})
+    return replace(program, control=control, actions=actions, metadata={**program.metadata, **SUM_METADATA})
 
 
 def _lower(body: Body) -> Body:
@@ -233,22 +304,22 @@ def _update(one: UpdateChecksum) -> Body:
     """~(~checksum + ~before + after), by words of 16 bits (RFC 1624, equation 3)."""
     checksum = one.checksum
     fold: Body = (
-        Assign(CARRY, SUM),
-        Compute(Operation.SHIFT_RIGHT, CARRY, 16),
-        Compute(Operation.AND, SUM, 0xFFFF),
-        Compute(Operation.ADD, SUM, CARRY),
+        Assign(CARRY_FIELD, SUM_FIELD),
+        Compute(Operation.SHIFT_RIGHT, CARRY_FIELD, 16),
+        Compute(Operation.AND, SUM_FIELD, 0xFFFF),
+        Compute(Operation.ADD, SUM_FIELD, CARRY_FIELD),
     )
     body: Body = (
-        Assign(SUM, checksum),
-        Compute(Operation.XOR, SUM, 0xFFFF),
+        Assign(SUM_FIELD, checksum),
+        Compute(Operation.XOR, SUM_FIELD, 0xFFFF),
         *_add(one.before, inverted=True, high=True),
         *_add(one.before, inverted=True, high=False),
         *_add(one.after, inverted=False, high=True),
         *_add(one.after, inverted=False, high=False),
         *fold,
         *fold,
-        Compute(Operation.XOR, SUM, 0xFFFF),
-        Assign(checksum, SUM),
+        Compute(Operation.XOR, SUM_FIELD, 0xFFFF),
+        Assign(checksum, SUM_FIELD),
     )
     if one.never_zero:
         body += (If(FieldComparison(checksum, "==", 0), (Assign(checksum, 0xFFFF),)),)
@@ -257,6 +328,6 @@ def _update(one: UpdateChecksum) -> Body:
 
 def _add(value: str, *, inverted: bool, high: bool) -> Body:
     """Adds half of a value of 32 bits; one of 16 bits has zeros in its upper half, whose inverse is 0, too."""
-    half = Compute(Operation.SHIFT_RIGHT, CARRY, 16) if high else Compute(Operation.AND, CARRY, 0xFFFF)
-    inverse = (Compute(Operation.XOR, CARRY, 0xFFFF),) if inverted else ()
-    return (Assign(CARRY, value), half, *inverse, Compute(Operation.ADD, SUM, CARRY))
+    half = Compute(Operation.SHIFT_RIGHT, CARRY_FIELD, 16) if high else Compute(Operation.AND, CARRY_FIELD, 0xFFFF)
+    inverse = (Compute(Operation.XOR, CARRY_FIELD, 0xFFFF),) if inverted else ()
+    return (Assign(CARRY_FIELD, value), half, *inverse, Compute(Operation.ADD, SUM_FIELD, CARRY_FIELD))

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from placer.rack.compiler.p4.bodies import (
-    INDENT,
+    BODY_INDENT,
     INDEX_BITS,
     REGISTER_BITS,
     BodyWriter,
+    P4Names,
     exclusive_tables,
+    field_text,
     number,
+    p4_names,
+    plain,
     registers_in,
     with_arithmetic,
 )
-from placer.rack.compiler.p4.names import P4Names, field_text, p4_names, plain
 from placer.rack.compiler.switch.program import (
     ActionCall,
     HeaderType,
@@ -29,7 +32,7 @@ from placer.rack.compiler.switch.program import (
 )
 from placer.rack.rack import MatchKind
 
-VARYING = "bytes"
+VARYING_FIELD = "bytes"
 """The field of a header whose length follows from another one."""
 
 
@@ -61,24 +64,24 @@ def p4_text(program: SwitchProgram, *, entries: bool = True) -> str:
 def _header(header: HeaderType) -> Iterator[str]:
     yield f"header {header.name}_t {{"
     for name, bits in header.fields.items():
-        yield f"{INDENT}bit<{bits}> {plain(name)};"
+        yield f"{BODY_INDENT}bit<{bits}> {plain(name)};"
     if header.most_bytes:
-        yield f"{INDENT}varbit<{8 * header.most_bytes}> {VARYING};"
+        yield f"{BODY_INDENT}varbit<{8 * header.most_bytes}> {VARYING_FIELD};"
     yield "}"
 
 
 def _struct(name: str, fields: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield f"struct {name} {{"
     for kind, field in fields:
-        yield f"{INDENT}{kind} {field};"
+        yield f"{BODY_INDENT}{kind} {field};"
     yield "}"
 
 
 def _block(word: str, name: str, parameters: Sequence[str]) -> Iterator[str]:
     yield f"{word} {name}("
     for parameter in parameters[:-1]:
-        yield f"{INDENT}{parameter},"
-    yield f"{INDENT}{parameters[-1]})"
+        yield f"{BODY_INDENT}{parameter},"
+    yield f"{BODY_INDENT}{parameters[-1]})"
     yield "{"
 
 
@@ -101,10 +104,10 @@ def _parser(program: SwitchProgram) -> Iterator[str]:
     for at, state in enumerate(states):
         if at:
             yield ""
-        yield f"{INDENT}state {_state(state)} {{"
+        yield f"{BODY_INDENT}state {_state(state)} {{"
         for line in _state_lines(program, state, headers.get(state)):
-            yield INDENT * 2 + line
-        yield f"{INDENT}}}"
+            yield BODY_INDENT * 2 + line
+        yield f"{BODY_INDENT}}}"
     yield "}"
 
 
@@ -127,8 +130,8 @@ def _state_lines(program: SwitchProgram, state: str, header: HeaderType | None) 
     yield f"transition select({', '.join(_test(field, state) for field in fields)}) {{"
     for edge in tested:
         values = [_case(edge, field) for field in fields]
-        yield f"{INDENT}{_tuple(values)}: {_state(edge.target)};"
-    yield f"{INDENT}default: {otherwise};"
+        yield f"{BODY_INDENT}{_tuple(values)}: {_state(edge.target)};"
+    yield f"{BODY_INDENT}default: {otherwise};"
     yield "}"
 
 
@@ -170,8 +173,8 @@ def _pre_control() -> Iterator[str]:
             "inout pna_pre_output_metadata_t ostd",
         ),
     )
-    yield f"{INDENT}apply {{"
-    yield f"{INDENT}}}"
+    yield f"{BODY_INDENT}apply {{"
+    yield f"{BODY_INDENT}}}"
     yield "}"
 
 
@@ -188,19 +191,19 @@ def _control(program: SwitchProgram, names: P4Names, entries: bool) -> Iterator[
     )
     writer = BodyWriter(program, names, {})
     for lines in (_registers(program, names), *_control_parts(program, names, entries)):
-        yield from (INDENT + line for line in lines)
+        yield from (BODY_INDENT + line for line in lines)
         if lines:
             yield ""
-    yield f"{INDENT}apply {{"
-    yield f"{INDENT * 2}meta.port = (bit<32>) istd.input_port;"
+    yield f"{BODY_INDENT}apply {{"
+    yield f"{BODY_INDENT * 2}meta.port = (bit<32>) istd.input_port;"
     for line in writer.body(program.control):
-        yield INDENT * 2 + line
-    yield f"{INDENT * 2}if (meta.drop == 1) {{"
-    yield f"{INDENT * 3}drop_packet();"
-    yield f"{INDENT * 2}}} else {{"
-    yield f"{INDENT * 3}send_to_port((PortId_t) meta.port);"
-    yield f"{INDENT * 2}}}"
-    yield f"{INDENT}}}"
+        yield BODY_INDENT * 2 + line
+    yield f"{BODY_INDENT * 2}if (meta.drop == 1) {{"
+    yield f"{BODY_INDENT * 3}drop_packet();"
+    yield f"{BODY_INDENT * 2}}} else {{"
+    yield f"{BODY_INDENT * 3}send_to_port((PortId_t) meta.port);"
+    yield f"{BODY_INDENT * 2}}}"
+    yield f"{BODY_INDENT}}}"
     yield "}"
 
 
@@ -222,16 +225,16 @@ def _control_parts(program: SwitchProgram, names: P4Names, entries: bool) -> Ite
     exclusive: dict[str, list[str]] = {}
     for table, other in exclusive_tables(program.control):
         exclusive.setdefault(table, []).append(names.tables[other])
-    for one in program.tables:
-        others = list(dict.fromkeys(exclusive.get(one.name, ())))
-        yield [*_table(names, one, others, entries)]
+    for match_table in program.tables:
+        others = list(dict.fromkeys(exclusive.get(match_table.name, ())))
+        yield [*_table(names, match_table, others, entries)]
 
 
 def _action(program: SwitchProgram, names: P4Names, action: SwitchAction) -> Iterator[str]:
     arguments = ", ".join(f"bit<{bits}> {plain(name)}" for name, bits in action.arguments.items())
     yield f"action {names.actions[action.name]}({arguments}) {{"
     for line in BodyWriter(program, names, action.arguments).body(action.body):
-        yield INDENT + line
+        yield BODY_INDENT + line
     yield "}"
 
 
@@ -243,24 +246,24 @@ def _table(names: P4Names, table: MatchTable, exclusive: Sequence[str], entries:
         yield f"@mutually_exclusive({others})"
     yield f"table {names.tables[table.name]} {{"
     if table.keys:
-        yield f"{INDENT}key = {{"
+        yield f"{BODY_INDENT}key = {{"
         for key in table.keys:
-            yield f"{INDENT * 2}{field_text(key.field)}: {key.match.value};"
-        yield f"{INDENT}}}"
-    yield f"{INDENT}actions = {{"
+            yield f"{BODY_INDENT * 2}{field_text(key.field)}: {key.match.value};"
+        yield f"{BODY_INDENT}}}"
+    yield f"{BODY_INDENT}actions = {{"
     for action in dict.fromkeys([*table.actions, table.default.action]):
-        yield f"{INDENT * 2}{_limit(table, action)}{names.actions[action]};"
-    yield f"{INDENT}}}"
-    yield f"{INDENT}const default_action = {_call(names, table.default)};"
+        yield f"{BODY_INDENT * 2}{_limit(table, action)}{names.actions[action]};"
+    yield f"{BODY_INDENT}}}"
+    yield f"{BODY_INDENT}const default_action = {_call(names, table.default)};"
     if table.learns_for_s:
-        yield f"{INDENT}add_on_miss = true;"
-        yield f"{INDENT}idle_timeout_with_auto_delete = true;"
-        yield f"{INDENT}default_idle_timeout_for_data_plane_added_entries = 1; // {table.learns_for_s} s"
+        yield f"{BODY_INDENT}add_on_miss = true;"
+        yield f"{BODY_INDENT}idle_timeout_with_auto_delete = true;"
+        yield f"{BODY_INDENT}default_idle_timeout_for_data_plane_added_entries = 1; // {table.learns_for_s} s"
     elif entries and table.entries:
-        yield f"{INDENT}const entries = {{"
-        yield from (INDENT * 2 + line for line in dict.fromkeys(_entries(names, table)))
-        yield f"{INDENT}}}"
-    yield f"{INDENT}size = {max(table.size, len(table.entries), 1)};"
+        yield f"{BODY_INDENT}const entries = {{"
+        yield from (BODY_INDENT * 2 + line for line in dict.fromkeys(_entries(names, table)))
+        yield f"{BODY_INDENT}}}"
+    yield f"{BODY_INDENT}size = {max(table.size, len(table.entries), 1)};"
     yield "}"
 
 
@@ -302,8 +305,8 @@ def _deparser(program: SwitchProgram) -> Iterator[str]:
         "MainDeparser",
         ("packet_out packet", "in headers_t hdr", "in metadata_t meta", "in pna_main_output_metadata_t ostd"),
     )
-    yield f"{INDENT}apply {{"
+    yield f"{BODY_INDENT}apply {{"
     for header in program.headers:
-        yield f"{INDENT * 2}packet.emit(hdr.{plain(header.name)});"
-    yield f"{INDENT}}}"
+        yield f"{BODY_INDENT * 2}packet.emit(hdr.{plain(header.name)});"
+    yield f"{BODY_INDENT}}}"
     yield "}"

@@ -22,7 +22,7 @@ MOST_FUNCTIONS, MOST_EDGES, MOST_CORES, MOST_WAYS = 256, 1024, 32, 32
 """Of the chain runtime (`nfs/core/chain.h`)."""
 MOST_ON_LINE = 16
 """Functions of a core; a line of a chain file has few words, and a core may have several lines."""
-SORTS = "Match"
+SORTING_FUNCTION = "Match"
 """The function that sorts packets by filters."""
 
 
@@ -32,8 +32,6 @@ class ServerProgram:
 
     Parameters
     ----------
-    chain
-        The text of its chain file.
     files
         Files that functions read, by name.
     functions
@@ -94,11 +92,11 @@ class _Writer:
         name = nf.identifier + end
         settings = dict(instance.kind.server_settings(instance.parameters, self.files_of(instance)))
         sorting = _sorting(nf)
-        if sorting and nf.kind == SORTS:
+        if sorting and nf.kind == SORTING_FUNCTION:
             settings = sorting
         self.add(name, nf.kind, settings, core, nf.name)
-        if sorting and nf.kind != SORTS:
-            self.add(f"{nf.identifier}__sort{end}", SORTS, sorting, core, nf.name)
+        if sorting and nf.kind != SORTING_FUNCTION:
+            self.add(f"{nf.identifier}__sort{end}", SORTING_FUNCTION, sorting, core, nf.name)
             self.edges.append(f"{name} -> {nf.identifier}__sort{end}")
 
     def files_of(self, instance: NfInstance) -> dict[str, str]:
@@ -119,7 +117,7 @@ class _Writer:
         """The edges behind an NF."""
         matched = [way for way in nf.ways if way.match is not None]
         others = [way for way in nf.ways if way.match is None]
-        tail = nf.identifier if not matched or nf.kind == SORTS else f"{nf.identifier}__sort"
+        tail = nf.identifier if not matched or nf.kind == SORTING_FUNCTION else f"{nf.identifier}__sort"
         numbered = len(matched) + bool(others) > 1
         for gate, way in enumerate(matched):
             self.edges.append(f"{tail}{end}{f'[{gate}]' if numbered else ''} -> {self.target(nf, way, end, group)}")

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from placer.rack.compiler.graph import SWITCH, DeviceKind, RackNf, Way
+from placer.rack.compiler.graph import SWITCH_PLACE, DeviceKind, RackNf, Way
 from placer.rack.compiler.instances import NfInstance
 from placer.rack.compiler.routing import Routing, switch_ports
-from placer.rack.compiler.switch.flow import BLOCKS, Block, hashed_flow, limits_of
-from placer.rack.compiler.switch.headers import FLOW, HEADERS, LABELLED, PLAIN, TO_PORTS, labelled_packets
+from placer.rack.compiler.switch.flow import BLOCKS, Block, hash_flow, limits_of
+from placer.rack.compiler.switch.headers import (
+    FLOW_BITS,
+    HEADER_TYPES,
+    LABELLED_EDGES,
+    PLAIN_EDGES,
+    TO_PORTS,
+    label_packets,
+)
 from placer.rack.compiler.switch.loading import load_where_used, sharing_runs
-from placer.rack.compiler.switch.needed import needed_only
+from placer.rack.compiler.switch.needed import drop_needless
 from placer.rack.compiler.switch.program import (
     ActionCall,
     Apply,
@@ -31,44 +38,44 @@ from placer.rack.compiler.switch.program import (
     TableKey,
 )
 from placer.rack.compiler.switch.tree import NfRun, exclusive_groups, runs_of, tree_of
-from placer.rack.compiler.traffic.entries import WIDTHS, Entry, entries_of
+from placer.rack.compiler.traffic.entries import FIELD_WIDTHS, Entry, entries_of
 from placer.rack.compiler.traffic.expression import Expression
 from placer.rack.rack import MatchKind
 from profiles import InputError
 
-FORGED, UNCLASSIFIED, UNKNOWN_PATH, WITHOUT_LABEL, UNMATCHED = REASONS = (
+FORGED, UNCLASSIFIED, UNKNOWN_PATH, WITHOUT_LABEL, UNMATCHED = DROP_REASONS = (
     "forged",
     "unclassified",
     "unknown_path",
     "without_label",
     "unmatched",
 )
-WORLD = 0
+WORLD_PORT = 0
 """The port of the world; the others are those of servers."""
 
-METADATA: Mapping[str, int] = {
+SWITCH_METADATA: Mapping[str, int] = {
     "port": 32,
     "node": 16,
     "label": 32,
     "path": 32,
     "drop": 8,
-    **FLOW,
+    **FLOW_BITS,
     "fragment": 16,
     "hash": 32,
     "shifted": 32,
     "word": 32,
 }
-ACTIONS = (
+SWITCH_ACTIONS = (
     SwitchAction("to_run", (Assign("m.node", "t.node"),), {"node": 16}),
     SwitchAction("to_device", (Assign("m.label", "t.label"), Assign("m.port", "t.port")), {"label": 32, "port": 32}),
-    SwitchAction("to_world", (Assign("m.port", WORLD),)),
+    SwitchAction("to_world", (Assign("m.port", WORLD_PORT),)),
     SwitchAction("relay", (Assign("m.port", "t.port"),), {"port": 32}),
 )
 """What becomes of a packet next: a run of NFs on the switch, another device with a new label, the world, or another
 device with the label that the packet has."""
-COMPARED = 2
+COMPARED_LABELS = 2
 """Labels; more of them are looked up in a table."""
-GROUPED = 3
+GROUPED_RUNS = 3
 """Runs side by side; from so many on, else-if does not nest them deeper."""
 
 
@@ -106,7 +113,7 @@ class _Composer:
 
     def run_call(self, call: ActionCall) -> Body:
         """The body of an action with its arguments in place."""
-        action = next(one for one in (*ACTIONS, *self.actions) if one.name == call.action)
+        action = next(candidate for candidate in (*SWITCH_ACTIONS, *self.actions) if candidate.name == call.action)
         values = dict(zip(action.arguments, call.arguments, strict=True))
         body: Body = ()
         for statement in action.body:
@@ -117,13 +124,13 @@ class _Composer:
                     body += (statement,)
         return body
 
-    def classified(self) -> Body:
+    def classify(self) -> Body:
         """Packets from the world enter the first chain of which an aggregate fits them."""
         expressions = [(aggregate, entry) for entry in self.graph.entries for aggregate in entry.aggregates]
         calls = [self.next(entry.nf) for _, entry in expressions]
-        return self.sorted("classify", [one for one, _ in expressions], calls, drop(UNCLASSIFIED))
+        return self.sort("classify", [one for one, _ in expressions], calls, drop(UNCLASSIFIED))
 
-    def sorted(self, name: str, expressions: Sequence[Expression], calls: Sequence[ActionCall], others: Body) -> Body:
+    def sort(self, name: str, expressions: Sequence[Expression], calls: Sequence[ActionCall], others: Body) -> Body:
         """Sorts packets by the first expression that holds for them."""
         entries = entries_of(expressions)
         if len(entries) == 1:
@@ -134,26 +141,26 @@ class _Composer:
             return (Apply(name),)
         return (Assign("m.found", 1), Apply(name), If(FieldComparison("m.found", "==", 0), others))
 
-    def steered(self) -> Body:
+    def steer(self) -> Body:
         """Packets from devices: to their run by their label, or on to another device."""
         routing, graph = self.routing, self.graph
         entries = []
         for nf in sorted(routing.entered):
-            before = [graph.nfs[one].place for one in graph.before[nf]]
+            before = [graph.nfs[earlier].place for earlier in graph.before[nf]]
             if routing.on_switch(nf):
                 entries.append((routing.labels[nf].word, ActionCall("resume", (nf + 1,))))
             elif any(
-                place.kind is not DeviceKind.SWITCH and routing.neighbour(place, nf) == SWITCH for place in before
+                place.kind is not DeviceKind.SWITCH and routing.neighbour(place, nf) == SWITCH_PLACE for place in before
             ):
                 entries.append((routing.labels[nf].word, ActionCall("relay", (self.port_of(nf),))))
         entries += [(label.word, ActionCall("leave")) for label in routing.exits.values()]
         unlabelled = (SetValid("outer", False), SetValid("nsh", False))
         self.actions += [
             SwitchAction("resume", (*unlabelled, Assign("m.node", "t.node")), {"node": 16}),
-            SwitchAction("leave", (*unlabelled, Assign("m.port", WORLD))),
+            SwitchAction("leave", (*unlabelled, Assign("m.port", WORLD_PORT))),
             SwitchAction("unknown_path", drop(UNKNOWN_PATH)),
         ]
-        if len(entries) <= COMPARED:
+        if len(entries) <= COMPARED_LABELS:
             body = drop(UNKNOWN_PATH)
             for word, call in reversed(entries):
                 body = (If(FieldComparison("h.nsh.path", "==", word), self.run_call(call), body),)
@@ -175,7 +182,7 @@ class _Composer:
     def block(self, nf: RackNf) -> Block:
         if nf.number not in self.blocks:
             self.blocks[nf.number] = (
-                Block((), PLAIN) if self.only_steering else BLOCKS[nf.kind](self.instances[nf.number])
+                Block((), PLAIN_EDGES) if self.only_steering else BLOCKS[nf.kind](self.instances[nf.number])
             )
             block = self.blocks[nf.number]
             self.tables += block.tables
@@ -202,7 +209,7 @@ class _Composer:
         matched = [way for way in nf.ways if way.match is not None]
         calls = [self.next(way.target) for way in matched]
         others = self.split(nf, [way for way in nf.ways if way.match is None])
-        return self.sorted(f"{nf.identifier}_branch", [one.match for one in matched if one.match], calls, others)
+        return self.sort(f"{nf.identifier}_branch", [branch.match for branch in matched if branch.match], calls, others)
 
     def split(self, nf: RackNf, ways: Sequence[Way]) -> Body:
         """Packets by the hash of their flows."""
@@ -215,7 +222,7 @@ class _Composer:
         for way, limit in reversed(list(zip(ways[:-1], limits[:-1], strict=True))):
             chosen = self.run_call(self.next(way.target))
             body = (If(FieldComparison("m.hash", "<", limit), chosen, body),)
-        return (*hashed_flow(nf.split_salt), *body)
+        return (*hash_flow(nf.split_salt), *body)
 
     def groups(self, siblings: Sequence[NfRun]) -> Body:
         """Runs side by side: of each group a packet passes at most one."""
@@ -253,7 +260,7 @@ class _Composer:
         done
             By first NF of the run, the block that was run for it.
         """
-        if len(group) <= GROUPED:
+        if len(group) <= GROUPED_RUNS:
             body: Body = ()
             for run in reversed(group):
                 names = ", ".join(nf.name for nf in run.nfs)
@@ -280,8 +287,6 @@ def compose(
 
     Parameters
     ----------
-    instances
-        By number of the NF.
     shares
         Whether NFs of the same kind that no packet passes both share their tables (`sharing.py`).
     only_steering
@@ -293,47 +298,52 @@ def compose(
         When NFs cannot share a parser.
     """
     composer = _Composer(routing, instances, shares, only_steering)
-    classified, steered = composer.classified(), composer.steered()
+    classified, steered = composer.classify(), composer.steer()
     nfs = composer.groups(tree_of(composer.runs))
     from_world = If(IsValid("outer"), drop(FORGED), classified)
     from_device = If(IsValid("outer"), steered, drop(WITHOUT_LABEL))
     control: Body = (
         Assign("m.node", 0),
         Assign("m.drop", 0),
-        If(FieldComparison("m.port", "==", WORLD), (from_world,), (from_device,), "from the world; else from a device"),
+        If(
+            FieldComparison("m.port", "==", WORLD_PORT),
+            (from_world,),
+            (from_device,),
+            "from the world; else from a device",
+        ),
         *nfs,
     )
-    actions = (*ACTIONS, *composer.actions, SwitchAction("others", (Assign("m.found", 0),)))
-    control = load_where_used(labelled_packets(control, composer.tables), composer.tables, actions)
+    actions = (*SWITCH_ACTIONS, *composer.actions, SwitchAction("others", (Assign("m.found", 0),)))
+    control = load_where_used(label_packets(control, composer.tables), composer.tables, actions)
     of_own = [nf for nf in composer.functions if nf.number in composer.blocks]
     blocks = [*((nf.name, composer.block(nf)) for nf in of_own), *composer.shared_blocks]
-    steering = [("the steering of packets", LABELLED + PLAIN + TO_PORTS)]
-    metadata = {**METADATA, "found": 8, "shared": 8}
+    steering = [("the steering of packets", LABELLED_EDGES + PLAIN_EDGES + TO_PORTS)]
+    metadata = {**SWITCH_METADATA, "found": 8, "shared": 8}
     for _, block in blocks:
         metadata |= block.metadata
     program = SwitchProgram(
-        headers=tuple(HEADERS.values()),
+        headers=tuple(HEADER_TYPES.values()),
         parser=merge_parser([*steering, *((name, block.parser) for name, block in blocks)]),
         metadata=metadata,
         registers=(
             Registers("entered", max(len(composer.functions), 1)),
             Registers("sent", max(len(composer.functions), 1)),
-            Registers("reasons", len(REASONS)),
+            Registers("reasons", len(DROP_REASONS)),
             *(register for _, block in blocks for register in block.registers),
         ),
         actions=actions,
         tables=tuple(composer.tables),
         control=control,
         functions=[nf.name for nf in composer.functions],
-        reasons=REASONS,
+        reasons=DROP_REASONS,
         notes=tuple(_notes(routing)),
     )
-    return needed_only(program)
+    return drop_needless(program)
 
 
 def drop(reason: str) -> Body:
     """A packet goes no further, and is counted."""
-    return (Count("reasons", REASONS.index(reason)), Assign("m.drop", 1))
+    return (Count("reasons", DROP_REASONS.index(reason)), Assign("m.drop", 1))
 
 
 def _may_drop(body: Body) -> bool:
@@ -346,7 +356,7 @@ def _may_drop(body: Body) -> bool:
 
 def _ternary(name: str, entries: Sequence[Entry[int | None]], calls: Sequence[ActionCall]) -> MatchTable:
     """A table over the fields that entries look at."""
-    fields = [one for one in WIDTHS if any(one in entry.bits for entry in entries)]
+    fields = [field for field in FIELD_WIDTHS if any(field in entry.bits for entry in entries)]
     call: Callable[[int | None], ActionCall] = lambda at: ActionCall("others") if at is None else calls[at]  # noqa: E731
     rows = [
         MatchEntry(tuple(entry.bits.get(key, (0, 0)) for key in fields), call(entry.verdict)) for entry in entries[:-1]
@@ -354,7 +364,7 @@ def _ternary(name: str, entries: Sequence[Entry[int | None]], calls: Sequence[Ac
     default = call(entries[-1].verdict)
     return MatchTable(
         name,
-        tuple(TableKey(f"m.{key}", WIDTHS[key], MatchKind.TERNARY) for key in fields),
+        tuple(TableKey(f"m.{key}", FIELD_WIDTHS[key], MatchKind.TERNARY) for key in fields),
         tuple(dict.fromkeys([*(row.call.action for row in rows), default.action])),
         default,
         tuple(rows),

@@ -23,7 +23,7 @@ from placer.rack.compiler.switch.program import (
 )
 from profiles.registry import Registry
 
-HASHED = 1 << 16
+HASH_VALUES = 1 << 16
 """The hash has 16 bits."""
 VLAN_MASK = 0xFFF
 
@@ -80,22 +80,22 @@ def _fragment() -> Body:
     return (Assign("m.fragment", "h.ipv4.fragment"), Compute(Operation.AND, "m.fragment", FRAGMENT_MASK))
 
 
-def loaded_tag() -> Body:
+def load_tag() -> Body:
     """Copies what says of the outer VLAN tag."""
     return flow_of({"m.tagged", "m.vlan"}, {})
 
 
-def hashed_flow(salt: int) -> Body:
+def hash_flow(salt: int) -> Body:
     """Writes the 16 bits of the split hash to `m.hash`; 0 for what is not IPv4."""
     ports = If(IsValid("tcp"), _word("tcp"), (If(IsValid("udp"), _word("udp")),))
     body: Body = (
         Assign("m.hash", salt),
-        *_added("h.ipv4.source"),
-        *_added("h.ipv4.destination"),
+        *_add_word("h.ipv4.source"),
+        *_add_word("h.ipv4.destination"),
         *_fragment(),
         If(FieldComparison("m.fragment", "==", 0), (ports,)),
         *_mix((Operation.SHIFT_LEFT, Operation.ADD, 10), (Operation.SHIFT_RIGHT, Operation.XOR, 6)),
-        *_added("h.ipv4.protocol"),
+        *_add_word("h.ipv4.protocol"),
         *_mix(
             (Operation.SHIFT_LEFT, Operation.ADD, 3),
             (Operation.SHIFT_RIGHT, Operation.XOR, 11),
@@ -116,7 +116,7 @@ def _word(header: str) -> Body:
     )
 
 
-def _added(word: str) -> Body:
+def _add_word(word: str) -> Body:
     mixed = _mix((Operation.SHIFT_LEFT, Operation.ADD, 10), (Operation.SHIFT_RIGHT, Operation.XOR, 6))
     return (Compute(Operation.ADD, "m.hash", word), *mixed)
 
@@ -124,9 +124,9 @@ def _added(word: str) -> Body:
 def _mix(*steps: tuple[Operation, Operation, int]) -> Body:
     """hash = hash OPERATION (hash SHIFT bits), for each step."""
     return tuple(
-        one
+        statement
         for shift, operation, bits in steps
-        for one in (
+        for statement in (
             Assign("m.shifted", "m.hash"),
             Compute(shift, "m.shifted", bits),
             Compute(operation, "m.hash", "m.shifted"),
@@ -140,17 +140,17 @@ def limits_of(shares: Sequence[Fraction]) -> list[int]:
     limits = []
     for share in shares:
         sum_ += share
-        limits.append(int(HASHED * sum_ / total))
-    return [*limits[:-1], HASHED]
+        limits.append(int(HASH_VALUES * sum_ / total))
+    return [*limits[:-1], HASH_VALUES]
 
 
 # What the author of an NF for the switch gives: its headers, tables and state, and what it does with a packet.
 
 
-DROP: Body = (Assign("m.drop", 1),)
+DROP_BODY: Body = (Assign("m.drop", 1),)
 """The packet goes no further."""
 PASS_ACTION = SwitchAction("pass_on", ())
-DROP_ACTION = SwitchAction("drop_it", DROP)
+DROP_ACTION = SwitchAction("drop_it", DROP_BODY)
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,6 @@ class Block:
         What happens to a packet; it goes on to the next NF unless `m.drop` is set to 1.
     parser
         The ways to the headers that it looks at.
-    metadata
-        Bits by name, of the NF alone.
     node_field
         Metadata by which tables that several NFs share know the NF; `m.node` unless keys need it elsewhere.
     """

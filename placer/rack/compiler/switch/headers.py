@@ -30,17 +30,17 @@ VLAN_TYPE, QINQ_TYPE, IPV4_TYPE = 0x8100, 0x88A8, 0x0800
 ICMP, TCP, UDP = 1, 6, 17
 OFFSET_MASK, FRAGMENT_MASK = 0x1FFF, 0x3FFF
 
-ETHERNET = {"destination": 48, "source": 48, "type": 16}
-TAG = {"control": 16, "type": 16}
+ETHERNET_FIELDS = {"destination": 48, "source": 48, "type": 16}
+TAG_FIELDS = {"control": 16, "type": 16}
 
-HEADERS: Mapping[str, HeaderType] = {
-    one.name: one
-    for one in (
-        HeaderType("outer", ETHERNET),
+HEADER_TYPES: Mapping[str, HeaderType] = {
+    header_type.name: header_type
+    for header_type in (
+        HeaderType("outer", ETHERNET_FIELDS),
         HeaderType("nsh", {"base": 32, "path": 32}),
-        HeaderType("ethernet", ETHERNET),
-        HeaderType("tag", TAG),
-        HeaderType("inner_tag", TAG),
+        HeaderType("ethernet", ETHERNET_FIELDS),
+        HeaderType("tag", TAG_FIELDS),
+        HeaderType("inner_tag", TAG_FIELDS),
         HeaderType(
             "ipv4",
             {
@@ -95,19 +95,19 @@ def _behind_ipv4(source: str) -> tuple[ParserEdge, ...]:
     )
 
 
-LABELLED: tuple[ParserEdge, ...] = (
+LABELLED_EDGES: tuple[ParserEdge, ...] = (
     ParserEdge("start", "outer", (FieldTest("h.outer.type", NSH_TYPE),)),
     ParserEdge("outer", "nsh"),
     ParserEdge("nsh", "ethernet"),
 )
 """Packets that come with a label; the first test looks ahead."""
-PLAIN: tuple[ParserEdge, ...] = (
+PLAIN_EDGES: tuple[ParserEdge, ...] = (
     ParserEdge("start", "ethernet"),
     *_tag("ethernet", "tag"),
     *_tag("tag", "inner_tag"),
 )
 """Ethernet with up to two VLAN tags."""
-TO_IPV4: tuple[ParserEdge, ...] = (*PLAIN, _to_ipv4("ethernet"), _to_ipv4("tag"), _to_ipv4("inner_tag"))
+TO_IPV4: tuple[ParserEdge, ...] = (*PLAIN_EDGES, _to_ipv4("ethernet"), _to_ipv4("tag"), _to_ipv4("inner_tag"))
 TO_PORTS: tuple[ParserEdge, ...] = (
     *TO_IPV4,
     ParserEdge("ipv4", "options_or_not"),
@@ -118,7 +118,7 @@ TO_PORTS: tuple[ParserEdge, ...] = (
 )
 """To the headers behind IPv4; states without a header of their name extract none."""
 
-FLOW: Mapping[str, int] = {
+FLOW_BITS: Mapping[str, int] = {
     "tagged": 8,
     "vlan": 16,
     "ip": 8,
@@ -136,7 +136,7 @@ those that are no fragment."""
 # Labels that the switch puts on packets.
 
 
-def labelled_packets(control: Body, tables: Sequence[MatchTable]) -> Body:
+def label_packets(control: Body, tables: Sequence[MatchTable]) -> Body:
     """A control flow that puts labels on packets: where it says so, or at its end where actions of tables say so."""
     if any("to_device" in table.actions for table in tables):
         put = If(FieldComparison("m.label", ">", 0), _label("m.label"), note="the next NF is on another device")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from placer.rack.compiler.instances import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, Block, flow_of
-from placer.rack.compiler.switch.headers import FLOW
+from placer.rack.compiler.switch.headers import FLOW_BITS
 from placer.rack.compiler.switch.needed import fields_written_by, read_by
 from placer.rack.compiler.switch.program import (
     Apply,
@@ -29,8 +29,8 @@ from placer.rack.compiler.switch.program import (
 from placer.rack.compiler.switch.tree import NfRun
 from placer.rack.rack import MatchKind
 
-METADATA = {f"m.{name}" for name in FLOW}
-IMPLIED = {"tcp": "ipv4", "udp": "ipv4", "icmp": "ipv4", "inner_tag": "tag"}
+FLOW_METADATA = {f"m.{name}" for name in FLOW_BITS}
+IMPLIED_HEADERS = {"tcp": "ipv4", "udp": "ipv4", "icmp": "ipv4", "inner_tag": "tag"}
 """A header, and one that stands in front of it."""
 
 
@@ -46,8 +46,8 @@ class _Known:
         headers = dict(self.headers)
         if isinstance(condition, IsValid):
             headers[condition.header] = holds
-            if holds and condition.header in IMPLIED:
-                headers[IMPLIED[condition.header]] = True
+            if holds and condition.header in IMPLIED_HEADERS:
+                headers[IMPLIED_HEADERS[condition.header]] = True
         return _Known(set(self.loaded), headers)
 
     def after(self, one: _Known, other: _Known) -> None:
@@ -80,8 +80,8 @@ class _Loader:
                     known.headers[header] = valid
                 case Apply(table):
                     for name in self.tables[table].actions:
-                        self.changed(self.actions[name].body, known)
-            known.loaded |= METADATA.intersection(fields_written_by((statement,)))
+                        self.forget_changes(self.actions[name].body, known)
+            known.loaded |= FLOW_METADATA.intersection(fields_written_by((statement,)))
             found += (statement,)
         return found
 
@@ -96,9 +96,9 @@ class _Loader:
                 read = {*read_by((If(condition, ()),))}
             case _:
                 read = {*read_by((one,))}  # type: ignore[arg-type]
-        return METADATA & read
+        return FLOW_METADATA & read
 
-    def changed(self, body: Body, known: _Known) -> None:
+    def forget_changes(self, body: Body, known: _Known) -> None:
         """Forgets headers that an action sets."""
         for statement in body:
             if isinstance(statement, SetValid):
@@ -115,7 +115,7 @@ def load_where_used(control: Body, tables: Sequence[MatchTable], actions: Sequen
 # One table for NFs of the same kind that no packet passes both, in place of one per NF: it also matches the NF.
 
 
-NODE = "m.node"
+NODE_FIELD = "m.node"
 NODE_BITS = 16
 NODE_MASK = 0xFFFF
 
@@ -147,7 +147,6 @@ def sharing_runs(
 
 
 def _as_shared(instance: NfInstance, name: str) -> Block:
-    """The block with the names of a shared one."""
     nf = replace(instance.nf, chain="shared", id=name)
     return BLOCKS[nf.kind](replace(instance, nf=nf))
 
@@ -162,8 +161,10 @@ def _merge(runs: Sequence[NfRun], blocks: Sequence[Block]) -> Block:
     tables = tuple(
         _merge_table(runs, [block.tables[at] for block in blocks], first.node_field) for at in range(len(first.tables))
     )
-    own_field = first.node_field != NODE
-    return replace(first, tables=tables, body=((Assign(first.node_field, NODE),) if own_field else ()) + first.body)
+    own_field = first.node_field != NODE_FIELD
+    return replace(
+        first, tables=tables, body=((Assign(first.node_field, NODE_FIELD),) if own_field else ()) + first.body
+    )
 
 
 def _merge_table(runs: Sequence[NfRun], tables: Sequence[MatchTable], node_field: str) -> MatchTable:

@@ -24,9 +24,9 @@ from placer.rack.compiler.switch.program import (
 )
 
 
-def needed_only(program: SwitchProgram) -> SwitchProgram:
+def drop_needless(program: SwitchProgram) -> SwitchProgram:
     """The same program with less; packets are treated equally."""
-    program = _used_actions(program)
+    program = _drop_unused_actions(program)
     while True:
         read = set(_read(program))
         smaller = replace(
@@ -37,17 +37,17 @@ def needed_only(program: SwitchProgram) -> SwitchProgram:
         if smaller == program:
             break
         program = smaller
-    program = _parsed_headers(program)
-    named = {one[2:] for one in (*_read(program), *_write(program)) if one.startswith("m.")} | {"port", "drop"}
+    program = _drop_unparsed_headers(program)
+    named = {name[2:] for name in (*_read(program), *_write(program)) if name.startswith("m.")} | {"port", "drop"}
     return replace(program, metadata={name: bits for name, bits in program.metadata.items() if name in named})
 
 
-def _used_actions(program: SwitchProgram) -> SwitchProgram:
+def _drop_unused_actions(program: SwitchProgram) -> SwitchProgram:
     used = {action for table in program.tables for action in table.actions}
     return replace(program, actions=tuple(action for action in program.actions if action.name in used))
 
 
-def _parsed_headers(program: SwitchProgram) -> SwitchProgram:
+def _drop_unparsed_headers(program: SwitchProgram) -> SwitchProgram:
     """Without states from which no header that is used can be reached; parsing ends there."""
     used = {name.split(".")[1] for name in (*_read(program), *_write(program)) if name.startswith("h.")}
     used |= set(_headers(program.control)) | {"ethernet"}
@@ -134,7 +134,7 @@ def fields_written_by(body: Body) -> Iterator[str]:
                 yield from fields_written_by(otherwise)
 
 
-KEPT = {"m.port", "m.drop"}
+KEPT_FIELDS = {"m.port", "m.drop"}
 """What the switch itself reads."""
 
 
@@ -143,7 +143,7 @@ def _without_dead(body: Body, read: set[str]) -> Body:
     found: list[Statement] = []
     for statement in body:
         match statement:
-            case Assign(to, _) | Compute(_, to, _) if to.startswith("m.") and to not in read | KEPT:
+            case Assign(to, _) | Compute(_, to, _) if to.startswith("m.") and to not in read | KEPT_FIELDS:
                 continue
             case If(condition, then, otherwise, note):
                 then, otherwise = _without_dead(then, read), _without_dead(otherwise, read)

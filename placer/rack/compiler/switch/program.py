@@ -184,13 +184,7 @@ Body = tuple[Statement, ...]
 
 @dataclass(frozen=True)
 class SwitchAction:
-    """An action.
-
-    Parameters
-    ----------
-    arguments
-        Bits by name; an entry gives their values.
-    """
+    """An action."""
 
     name: str
     body: Body
@@ -273,8 +267,6 @@ class SwitchProgram:
         In the order in which they stand in packets.
     parser
         States have the names of headers; `start` extracts none.
-    metadata
-        Bits by name.
     functions
         Names of NFs, in the order of the registers `entered` and `sent`.
     reasons

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from placer.rack.compiler.switch.headers import FLOW
+from placer.rack.compiler.switch.headers import FLOW_BITS
 from placer.rack.compiler.switch.program import (
     Apply,
     Assign,
@@ -28,13 +28,19 @@ from placer.rack.compiler.switch.program import (
     TakeNumber,
     Value,
 )
-from placer.rack.rack import SRAM, TCAM, SwitchTable
-from placer.rack.stages.tables.packing import Memories, fewest_stages
-from placer.rack.stages.tables.program import DependencyKind, PlacedTable, TableDependency, TableProgram
+from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, SwitchTable
+from placer.rack.stages.tables.packing import (
+    DependencyKind,
+    Memories,
+    PlacedTable,
+    TableDependency,
+    TableProgram,
+    fewest_stages,
+)
 
-SHARED = {f"m.{name}" for name in ("node", "label", "path", "port", "drop", "found", "shared", *FLOW)}
+SHARED_FIELDS = {f"m.{name}" for name in ("node", "label", "path", "port", "drop", "found", "shared", *FLOW_BITS)}
 """Metadata that NFs have in common; all other is scratch of one NF."""
-MEMORIES = Memories(TCAM, SRAM)
+STAGE_MEMORIES = Memories(TCAM_MEMORY, SRAM_MEMORY)
 
 
 @dataclass
@@ -57,7 +63,7 @@ class _Unit:
     writes: set[str] = field(default_factory=set)
 
 
-def stages_of(program: SwitchProgram, memories: Memories = MEMORIES) -> int | None:
+def stages_of(program: SwitchProgram, memories: Memories = STAGE_MEMORIES) -> int | None:
     """The fewest stages that hold a program; None where a key is wider than a stage."""
     return fewest_stages(table_program_of(program), memories)
 
@@ -118,7 +124,7 @@ class _Walk:
 
     def named(self, fields: set[str]) -> set[str]:
         """Scratch metadata with the name of its NF."""
-        return {one if one in SHARED or one.startswith("h.") else f"{self.nf}:{one}" for one in fields}
+        return {field if field in SHARED_FIELDS or field.startswith("h.") else f"{self.nf}:{field}" for field in fields}
 
     def put(
         self, statements: Sequence[Statement], cases: tuple[tuple[int, bool], ...], decided_by: frozenset[str]
@@ -128,9 +134,9 @@ class _Walk:
         name = f"{self.nf}/{len(self.found)}"
         unit = _Unit(name, SwitchTable(name), cases, decided_by)
         written: set[str] = set()
-        for one in _flat(tuple(statements)):
-            unit.reads |= self.named(_reads(one)) - written
-            written |= self.named(_writes(one))
+        for statement in _flat(tuple(statements)):
+            unit.reads |= self.named(_reads(statement)) - written
+            written |= self.named(_writes(statement))
         unit.writes = written
         self.found.append(unit)
 
@@ -140,9 +146,11 @@ class _Walk:
         shown = SwitchTable(table.name, key, table.keys[0].match, entries)
         unit = _Unit(table.name, shown, cases, decided_by, self.named(set(key)))
         for name in table.actions:
-            for one in _flat(self.actions[name].body):
-                unit.reads |= {field for field in self.named(_reads(one)) if not field.startswith("t.")} - unit.writes
-                unit.writes |= self.named(_writes(one))
+            for statement in _flat(self.actions[name].body):
+                unit.reads |= {
+                    field for field in self.named(_reads(statement)) if not field.startswith("t.")
+                } - unit.writes
+                unit.writes |= self.named(_writes(statement))
         self.found.append(replace(unit, table=replace(shown, writes=tuple(sorted(unit.writes)))))
 
 

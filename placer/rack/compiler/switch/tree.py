@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from placer.rack.compiler.graph import DeviceKind, RackGraph, RackNf
 
-ROOT = -1
+ROOT_NODE = -1
 """In place of a run: the tables that steer packets."""
 
 
@@ -29,7 +29,7 @@ class NfRun:
     """
 
     nfs: list[RackNf]
-    parent: int = ROOT
+    parent: int = ROOT_NODE
     depth: int = 1
     before: set[int] = field(default_factory=set)
     children: list[NfRun] = field(default_factory=list)
@@ -50,7 +50,7 @@ def runs_of(graph: RackGraph) -> dict[int, NfRun]:
         of[nf.number] = first
         if joined is None:
             runs[first] = NfRun([])
-            runs[first].before = {of.get(before, ROOT) for before in graph.before[nf.number]} or {ROOT}
+            runs[first].before = {of.get(before, ROOT_NODE) for before in graph.before[nf.number]} or {ROOT_NODE}
         runs[first].nfs.append(nf)
     return runs
 
@@ -69,8 +69,8 @@ def tree_of(runs: dict[int, NfRun]) -> list[NfRun]:
     roots: list[NfRun] = []
     for run in runs.values():
         run.parent = _common_ancestor(runs, run.before)
-        run.depth = 1 if run.parent == ROOT else runs[run.parent].depth + 1
-        (roots if run.parent == ROOT else runs[run.parent].children).append(run)
+        run.depth = 1 if run.parent == ROOT_NODE else runs[run.parent].depth + 1
+        (roots if run.parent == ROOT_NODE else runs[run.parent].children).append(run)
     return roots
 
 
@@ -78,8 +78,8 @@ def _common_ancestor(runs: dict[int, NfRun], of: set[int]) -> int:
     """The nearest run that is above all of these, or one of them."""
     found = set(of)
     while len(found) > 1:
-        if ROOT in found:
-            return ROOT
+        if ROOT_NODE in found:
+            return ROOT_NODE
         deepest = max(found, key=lambda run: (runs[run].depth, run))
         found = (found - {deepest}) | {runs[deepest].parent}
     return found.pop()

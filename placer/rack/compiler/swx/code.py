@@ -22,7 +22,7 @@ from placer.rack.compiler.switch.program import (
     UpdateChecksum,
 )
 
-SUMMANDS = "summands"
+SUMMANDS_FIELD = "summands"
 """A header that no packet has: DPDK adds only fields of headers to checksums."""
 
 
@@ -99,8 +99,8 @@ class SpecCode:
         """A field of a header with this value."""
         if not self.names.get(value, value).startswith("m."):
             return value
-        self.instruction(f"mov h.{SUMMANDS}.{place} {value}")
-        return f"h.{SUMMANDS}.{place}"
+        self.instruction(f"mov h.{SUMMANDS_FIELD}.{place} {value}")
+        return f"h.{SUMMANDS_FIELD}.{place}"
 
     def case(self, case: If) -> None:
         """Jumps over what is not to run."""
@@ -174,12 +174,12 @@ def _instructions(statement: Statement) -> Iterator[str]:
 
 Line = tuple[str, str]
 
-OPPOSITES = {"jmpeq": "jmpneq", "jmpneq": "jmpeq", "jmpv": "jmpnv", "jmpnv": "jmpv"}
-EQUAL, DIFFERENT = "==", "!="
-FACTS = {"jmpeq": EQUAL, "jmpv": EQUAL, "jmpneq": DIFFERENT, "jmpnv": DIFFERENT}
+OPPOSITE_JUMPS = {"jmpeq": "jmpneq", "jmpneq": "jmpeq", "jmpv": "jmpnv", "jmpnv": "jmpv"}
+IS_EQUAL, IS_DIFFERENT = "==", "!="
+JUMP_FACTS = {"jmpeq": IS_EQUAL, "jmpv": IS_EQUAL, "jmpneq": IS_DIFFERENT, "jmpnv": IS_DIFFERENT}
 """What holds where a jump is taken."""
 VALID = "valid"
-FORGETTING = {"table", "learn", "rx", "extract", "lookahead"}
+FORGETTING_INSTRUCTIONS = {"table", "learn", "rx", "extract", "lookahead"}
 """Instructions behind which nothing is known of what was before."""
 Facts = dict[str, tuple[str, str]]
 """By field or header: whether it equals a value, or does not."""
@@ -189,13 +189,13 @@ def with_fewer_jumps(lines: Sequence[Line]) -> list[Line]:
     """The same instructions with fewer jumps on the way of a packet."""
     found = list(lines)
     while True:
-        shorter = _without_needless(_invert(_threaded(found)))
+        shorter = _without_needless(_invert(_thread_jumps(found)))
         if shorter == found:
             return found
         found = shorter
 
 
-def _threaded(lines: list[Line]) -> list[Line]:
+def _thread_jumps(lines: list[Line]) -> list[Line]:
     """Jumps lead where the tests behind their targets lead them, if it is known how these turn out."""
     lines = _only_used_labels(lines)
     places = {text: at for at, (kind, text) in enumerate(lines) if kind == "label"}
@@ -205,7 +205,7 @@ def _threaded(lines: list[Line]) -> list[Line]:
         word, *operands = text.split()
         if kind != "instruction" or not word.startswith("jmp"):
             continue
-        facts = _known_before(lines, at) | _learnt(word, operands, taken=True)
+        facts = _facts_before(lines, at) | _learnt(word, operands, taken=True)
         target = places[operands[0]]
         while (behind := _behind(lines, target, places, facts)) is not None:
             target = behind
@@ -237,7 +237,7 @@ def _behind(lines: Sequence[Line], at: int, places: dict[str, int], facts: Facts
     word, *operands = lines[at][1].split()
     if word == "jmp":
         return places[operands[0]]
-    if word not in OPPOSITES:
+    if word not in OPPOSITE_JUMPS:
         return None
     turns = _turns_out(word, operands, facts)
     if turns is None:
@@ -251,44 +251,44 @@ def _turns_out(word: str, operands: Sequence[str], facts: Facts) -> bool | None:
     if name not in facts:
         return None
     known, known_value = facts[name]
-    if known == EQUAL:
-        return (known_value == value) == (relation == EQUAL)
-    return relation == DIFFERENT if known_value == value else None
+    if known == IS_EQUAL:
+        return (known_value == value) == (relation == IS_EQUAL)
+    return relation == IS_DIFFERENT if known_value == value else None
 
 
 def _learnt(word: str, operands: Sequence[str], *, taken: bool) -> Facts:
     """What a jump says of a field or header where it is taken, or is not."""
-    if word not in FACTS:
+    if word not in JUMP_FACTS:
         return {}
-    relation = FACTS[word if taken else OPPOSITES[word]]
+    relation = JUMP_FACTS[word if taken else OPPOSITE_JUMPS[word]]
     if word in ("jmpv", "jmpnv"):
         return {operands[1]: (relation, VALID)}
     if not operands[2][0].isdigit():
-        return {operands[1]: (DIFFERENT, "nothing")}
+        return {operands[1]: (IS_DIFFERENT, "nothing")}
     return {operands[1]: (relation, str(int(operands[2], 0)))}
 
 
-def _known_before(lines: Sequence[Line], at: int) -> Facts:
+def _facts_before(lines: Sequence[Line], at: int) -> Facts:
     """What the instructions in front of a jump say, up to where other packets join."""
     facts: Facts = {}
     written: set[str] = set()
     for before in range(at - 1, -1, -1):
         kind, text = lines[before]
         word, *operands = text.split()
-        if kind == "label" or word in FORGETTING or word in ("jmp", "tx", "drop"):
+        if kind == "label" or word in FORGETTING_INSTRUCTIONS or word in ("jmp", "tx", "drop"):
             break
-        if word in FACTS:
+        if word in JUMP_FACTS:
             for name, fact in _learnt(word, operands, taken=False).items():
                 if name not in written:
                     facts.setdefault(name, fact)
         elif word in ("validate", "invalidate"):
-            relation = EQUAL if word == "validate" else DIFFERENT
+            relation = IS_EQUAL if word == "validate" else IS_DIFFERENT
             if operands[0] not in written:
                 facts.setdefault(operands[0], (relation, VALID))
             written.add(operands[0])
         elif operands:
             if word == "mov" and operands[0] not in written and operands[1][0].isdigit():
-                facts.setdefault(operands[0], (EQUAL, str(int(operands[1], 0))))
+                facts.setdefault(operands[0], (IS_EQUAL, str(int(operands[1], 0))))
             written.add(operands[0])
     return facts
 
@@ -305,8 +305,8 @@ def _invert(lines: Sequence[Line]) -> list[Line]:
         word, *operands = line[1].split()
         if found and found[-1][0] == "instruction" and line[0] == "instruction" and word == "jmp":
             before, *rest = found[-1][1].split()
-            if before in OPPOSITES and rest[0] in _labels_behind(lines, at):
-                found[-1] = ("instruction", " ".join([OPPOSITES[before], operands[0], *rest[1:]]))
+            if before in OPPOSITE_JUMPS and rest[0] in _labels_behind(lines, at):
+                found[-1] = ("instruction", " ".join([OPPOSITE_JUMPS[before], operands[0], *rest[1:]]))
                 continue
         found.append(line)
     return found

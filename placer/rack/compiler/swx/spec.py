@@ -18,7 +18,7 @@ from placer.rack.compiler.switch.program import (
     TableKey,
     UpdateChecksum,
 )
-from placer.rack.compiler.swx.code import SUMMANDS, SpecCode
+from placer.rack.compiler.swx.code import SUMMANDS_FIELD, SpecCode
 from placer.rack.rack import MatchKind
 
 LEAST_SIZE = 16
@@ -71,14 +71,16 @@ def _summands(program: SwitchProgram) -> Mapping[str, str]:
     """Metadata that checksums are updated with, and where it is instead; keys and what is learnt stay metadata."""
     kept = {key.field for table in program.tables for key in table.keys}
     updates = []
-    for one in _statements((*program.control, *(statement for action in program.actions for statement in action.body))):
-        match one:
+    for inner_statement in _statements(
+        (*program.control, *(statement for action in program.actions for statement in action.body))
+    ):
+        match inner_statement:
             case UpdateChecksum():
-                updates.append(one)
+                updates.append(inner_statement)
             case Learn(_, arguments):
                 kept.update(arguments)
     values = dict.fromkeys(value for update in updates for value in (update.before, update.after))
-    return {name: f"h.{SUMMANDS}.{name[2:]}" for name in values if name.startswith("m.") and name not in kept}
+    return {name: f"h.{SUMMANDS_FIELD}.{name[2:]}" for name in values if name.startswith("m.") and name not in kept}
 
 
 def _statements(body: Body) -> Iterator[Statement]:
@@ -103,7 +105,9 @@ def _structs(program: SwitchProgram) -> str:
     if any(isinstance(statement, UpdateChecksum) for statement in _statements(program.control)):
         summands = "".join(f"\tbit<{program.metadata[name]}> {name}\n" for name in moved)
         summands += "\tbit<32> before\n\tbit<32> after\n"
-        parts.append(f"struct {SUMMANDS}_h {{\n{summands}}}\n\nheader {SUMMANDS} instanceof {SUMMANDS}_h\n")
+        parts.append(
+            f"struct {SUMMANDS_FIELD}_h {{\n{summands}}}\n\nheader {SUMMANDS_FIELD} instanceof {SUMMANDS_FIELD}_h\n"
+        )
     metadata = {name: bits for name, bits in program.metadata.items() if name not in moved}
     if any(header.most_bytes for header in program.headers):
         metadata["length"] = 32

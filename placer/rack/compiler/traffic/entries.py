@@ -29,7 +29,7 @@ from placer.rack.compiler.traffic.expression import (
     Or,
 )
 
-WIDTHS: Mapping[str, int] = {
+FIELD_WIDTHS: Mapping[str, int] = {
     "tagged": 8,
     "vlan": 16,
     "ip": 8,
@@ -72,7 +72,7 @@ def entries_of(expressions: Sequence[Expression]) -> list[Entry[int | None]]:
     """
     found: list[Entry[int | None]] = [Entry({}, None)]
     for at, expression in reversed(list(enumerate(expressions))):
-        found = _paired(_entries(expression), found, partial(_first, at))
+        found = _pair_entries(_entries(expression), found, partial(_first, at))
     return found
 
 
@@ -85,11 +85,11 @@ def _entries(expression: Expression) -> list[Entry[bool]]:
         case Everything():
             return [Entry({}, True)]
         case Not(of):
-            return [Entry(one.bits, not one.verdict) for one in _entries(of)]
+            return [Entry(entry.bits, not entry.verdict) for entry in _entries(of)]
         case And(parts):
-            return reduce(lambda a, b: _paired(a, b, lambda x, y: x and y), map(_entries, parts))
+            return reduce(lambda a, b: _pair_entries(a, b, lambda x, y: x and y), map(_entries, parts))
         case Or(parts):
-            return reduce(lambda a, b: _paired(a, b, lambda x, y: x or y), map(_entries, parts))
+            return reduce(lambda a, b: _pair_entries(a, b, lambda x, y: x or y), map(_entries, parts))
         case _:
             return [*(Entry(bits, True) for bits in _test(expression)), Entry({}, False)]
 
@@ -129,17 +129,17 @@ def prefixes_of(low: int, high: int, bits: int = 16) -> list[tuple[int, int]]:
     return found
 
 
-def _paired(
+def _pair_entries(
     ones: Sequence[Entry[One]], others: Sequence[Entry[Other]], verdict: Callable[[One, Other], Verdict]
 ) -> list[Entry[Verdict]]:
     """Entries for both lists at once, without those that an earlier one covers."""
     found: list[Entry[Verdict]] = []
-    for one in ones:
+    for first_entry in ones:
         for other in others:
-            bits = _both(one.bits, other.bits)
+            bits = _both(first_entry.bits, other.bits)
             if bits is None or any(_covers(earlier.bits, bits) for earlier in found):
                 continue
-            found.append(Entry(bits, verdict(one.verdict, other.verdict)))
+            found.append(Entry(bits, verdict(first_entry.verdict, other.verdict)))
             if len(found) > MOST_ENTRIES:
                 raise TooManyEntriesError(f"more than {MOST_ENTRIES} table entries")
     while len(found) > 1 and found[-2].verdict == found[-1].verdict:
@@ -176,18 +176,18 @@ def _covers(one: Bits, other: Bits) -> bool:
 #         | [tcp | udp] [END] port N | [tcp | udp] [END] portrange A-B          END := src | dst | src or dst
 
 
-PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": 1}
-ENDS = {"src": End.SOURCE, "dst": End.DESTINATION}
-ALL = ("any", "other", "")
-DEEPEST = 30
-HINT = "as in `udp port 53`, `src net 10.0.0.0/8 and not tcp`, `vlan 7` or `other`"
-TOKEN = re.compile(r"\s*(&&|\|\||[(),!]|[^\s(),!&|]+|.)")
+PROTOCOL_NUMBERS = {"tcp": TCP, "udp": UDP, "icmp": 1}
+END_WORDS = {"src": End.SOURCE, "dst": End.DESTINATION}
+ALL_WORDS = ("any", "other", "")
+DEEPEST_NESTING = 30
+EXPRESSION_HINT = "as in `udp port 53`, `src net 10.0.0.0/8 and not tcp`, `vlan 7` or `other`"
+EXPRESSION_TOKEN = re.compile(r"\s*(&&|\|\||[(),!]|[^\s(),!&|]+|.)")
 
 
 class ExpressionError(Exception):
     """An expression that cannot be read: what is wrong, and at which character."""
 
-    def __init__(self, at: int, message: str, hint: str = HINT) -> None:
+    def __init__(self, at: int, message: str, hint: str = EXPRESSION_HINT) -> None:
         super().__init__(message)
         self.at = at
         self.message = message
@@ -209,7 +209,9 @@ class _Parser:
     """Reads words from left to right; each method reads one part of the grammar."""
 
     def __init__(self, text: str) -> None:
-        self.words = [(found[1].lower(), found.start(1)) for found in TOKEN.finditer(text) if found[1].strip()]
+        self.words = [
+            (found[1].lower(), found.start(1)) for found in EXPRESSION_TOKEN.finditer(text) if found[1].strip()
+        ]
         self.end = len(text)
         self.number = 0
         self.depth = 0
@@ -256,26 +258,26 @@ class _Parser:
 
     def part(self) -> Expression:
         if self.takes("not", "!"):
-            return Not(self.nested(self.part))
+            return Not(self.nest(self.part))
         at = self.at
         if not self.takes("("):
             return self.test()
-        found = self.nested(self.expression)
+        found = self.nest(self.expression)
         if not self.takes(")"):
             raise ExpressionError(at, "the '(' is not closed")
         return found
 
-    def nested(self, read: Callable[[], Expression]) -> Expression:
+    def nest(self, read: Callable[[], Expression]) -> Expression:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise ExpressionError(self.at, f"parts are nested deeper than {DEEPEST}")
+        if self.depth > DEEPEST_NESTING:
+            raise ExpressionError(self.at, f"parts are nested deeper than {DEEPEST_NESTING}")
         found = read()
         self.depth -= 1
         return found
 
     def test(self) -> Expression:
         at, word = self.at, self.take("a test")
-        if word in ALL:
+        if word in ALL_WORDS:
             return Everything()
         if word == "ip":
             return IsIp()
@@ -283,9 +285,9 @@ class _Parser:
             return HasTag(self.count(4095, "a VLAN") if self.word is not None and self.word.isdigit() else None)
         if word == "proto":
             return HasProtocol(self.count(255, "a protocol"))
-        if word in PROTOCOLS:
+        if word in PROTOCOL_NUMBERS:
             return self.of_protocol(word)
-        if word in (*ENDS, "host", "net", "port", "portrange"):
+        if word in (*END_WORDS, "host", "net", "port", "portrange"):
             self.number -= 1
             return self.of_end()
         if re.fullmatch(r"[0-9.]+(/[0-9]+)?", word) and "." in word:
@@ -294,8 +296,8 @@ class _Parser:
 
     def of_protocol(self, word: str) -> Expression:
         """`tcp`, or `tcp dst port 80`."""
-        protocol = HasProtocol(PROTOCOLS[word])
-        if word == "icmp" or self.word not in (*ENDS, "port", "portrange"):
+        protocol = HasProtocol(PROTOCOL_NUMBERS[word])
+        if word == "icmp" or self.word not in (*END_WORDS, "port", "portrange"):
             return protocol
         at = self.at
         port = self.of_end()
@@ -305,8 +307,8 @@ class _Parser:
 
     def of_end(self) -> Expression:
         end = End.EITHER
-        if self.word in ENDS:
-            end = ENDS[self.take("an end")]
+        if self.word in END_WORDS:
+            end = END_WORDS[self.take("an end")]
             if self.word == "or" and self.other_end(end):
                 end = End.EITHER
                 self.number += 2
@@ -326,7 +328,7 @@ class _Parser:
     def other_end(self, end: End) -> bool:
         """Whether `or` and the other end follow: `src or dst`."""
         following = self.words[self.number + 1][0] if self.number + 1 < len(self.words) else None
-        return following in ENDS and ENDS[following] != end
+        return following in END_WORDS and END_WORDS[following] != end
 
     def range_of_ports(self, end: End) -> HasPort:
         at, word = self.at, self.take("a range of ports")

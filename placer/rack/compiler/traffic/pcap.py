@@ -21,11 +21,11 @@ from placer.rack.compiler.traffic.expression import (
     Or,
 )
 
-IPV4 = 0x0800
-TYPE = 12
+IPV4_TYPE = 0x0800
+TYPE_OFFSET = 12
 TAG_BYTES = 4
 MOST_TAGS = 2
-ALWAYS, NEVER = "len>=0", "len<=0"
+ALWAYS_TRUE, NEVER_TRUE = "len>=0", "len<=0"
 
 
 def pcap_filter(expression: Expression) -> str:
@@ -33,15 +33,15 @@ def pcap_filter(expression: Expression) -> str:
 
     libpcap refuses a filter that it finds can never hold, unless that depends on the length of the packet.
     """
-    ways = [f"({_tagged(tags)}&&({_at(expression, tags)}))" for tags in range(MOST_TAGS + 1)]
-    return "||".join([*ways, NEVER])
+    ways = [f"({_shift_tags(tags)}&&({_at(expression, tags)}))" for tags in range(MOST_TAGS + 1)]
+    return "||".join([*ways, NEVER_TRUE])
 
 
-def _tagged(tags: int) -> str:
+def _shift_tags(tags: int) -> str:
     """Whether a frame has this number of tags; more than the most count as the most."""
-    wanted = [_is_tag(TYPE + TAG_BYTES * tag) for tag in range(tags)]
+    wanted = [_is_tag(TYPE_OFFSET + TAG_BYTES * tag) for tag in range(tags)]
     if tags < MOST_TAGS:
-        wanted.append(f"!{_is_tag(TYPE + TAG_BYTES * tags)}")
+        wanted.append(f"!{_is_tag(TYPE_OFFSET + TAG_BYTES * tags)}")
     return "&&".join(wanted)
 
 
@@ -51,21 +51,21 @@ def _is_tag(at: int) -> str:
 
 def _at(expression: Expression, tags: int) -> str:
     """An expression for frames with this number of tags."""
-    at = TYPE + TAG_BYTES * tags + 2
-    ip = f"ether[{at - 2}:2]={IPV4:#06x}"
+    at = TYPE_OFFSET + TAG_BYTES * tags + 2
+    ip = f"ether[{at - 2}:2]={IPV4_TYPE:#06x}"
     match expression:
         case Everything():
-            return ALWAYS
+            return ALWAYS_TRUE
         case IsIp():
             return ip
         case HasTag(vlan):
             if tags == 0:
-                return NEVER
-            return ALWAYS if vlan is None else f"ether[{TYPE + 2}:2]&0xfff={vlan}"
+                return NEVER_TRUE
+            return ALWAYS_TRUE if vlan is None else f"ether[{TYPE_OFFSET + 2}:2]&0xfff={vlan}"
         case HasProtocol(protocol):
             return f"({ip}&&ether[{at + 9}]={protocol})"
         case HasAddress(end, prefix, _):
-            tests = [f"ether[{at + 12 + 4 * one}:4]&{expression.mask:#x}={prefix:#x}" for one in _ends(end)]
+            tests = [f"ether[{at + 12 + 4 * tag}:4]&{expression.mask:#x}={prefix:#x}" for tag in _ends(end)]
             return f"({ip}&&({'||'.join(tests)}))"
         case HasPort():
             return f"({ip}&&{_port(expression, at)})"

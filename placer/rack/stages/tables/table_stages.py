@@ -9,11 +9,17 @@ from dataclasses import dataclass, field
 from placer.rack.chain import Chain
 from placer.rack.rack import Rack, SwitchTable
 from placer.rack.stages.block_stages import TableId, stages_left
-from placer.rack.stages.tables.packing import Memories, TablePacking, table_need
-from placer.rack.stages.tables.program import LIBRARY, TableProgram, table_program
+from placer.rack.stages.tables.packing import (
+    TABLE_LIBRARY,
+    Memories,
+    TablePacking,
+    TableProgram,
+    table_need,
+    table_program,
+)
 from profiles import Fault, InputError
 
-HINT = "tables = [...] beside blocks, in [nf.{nf}.switch] of the rack"
+TABLES_HINT = "tables = [...] beside blocks, in [nf.{nf}.switch] of the rack"
 
 
 @dataclass
@@ -25,7 +31,7 @@ class KnownVerdicts:
 
     def verdict(self, nfs: frozenset[TableId]) -> bool | None:
         """None where it is not known."""
-        if any(nfs <= one for one in self.fitting):
+        if any(nfs <= fit for fit in self.fitting):
             return True
         return False if any(nfs >= misfit for misfit in self.misfits) else None
 
@@ -103,10 +109,10 @@ def tables_of_nfs(rack: Rack, chains: Sequence[Chain]) -> Mapping[str, Sequence[
         costs = rack.costs[nf]
         if costs.switch_blocks is None:
             continue
-        tables = costs.switch_tables if costs.switch_tables is not None else LIBRARY.get(nf)
+        tables = costs.switch_tables if costs.switch_tables is not None else TABLE_LIBRARY.get(nf)
         if tables is None:
             message = f"the tables of {nf} on the switch are not known"
-            faults.append(Fault("--stages", None, None, message, HINT.format(nf=nf)))
+            faults.append(Fault("--stages", None, None, message, TABLES_HINT.format(nf=nf)))
         else:
             found[nf] = tables
     if faults:

@@ -17,17 +17,16 @@ from placer.model.fleet import Fleet, Tenant
 from placer.model.oracle import PredictorOracle, co_location_of
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT
-from placer.testing.strategies import TRAFFIC, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, catalogue
 from profiles import Workload
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
 
 MODEL, KPPS, SPREAD = "card", 1000.0, 0.05
-OWN, OTHER = Workload("a", TRAFFIC), Workload("b", TRAFFIC)
+OWN, OTHER = Workload("a", TOY_TRAFFIC), Workload("b", TOY_TRAFFIC)
 KINDS = catalogue((None, 1.0)).kinds
 
 
 def reading(event: int, tenant: str, kpps: float, others: int = 1, offered: float | None = 1e5) -> ProductionReading:
-    """One of `a` beside so many `b`."""
     return ProductionReading(MODEL, co_location_of([OWN, *[OTHER] * others]), OWN, tenant, kpps, offered, event)
 
 
@@ -42,7 +41,6 @@ def readings(seed: int, factors: list[float], tenants: int = 8) -> Iterator[Prod
 
 
 def first_drift(found: Iterator[ProductionReading], expected: float = KPPS) -> tuple[int, Drift] | None:
-    """The first change, and the event with which it was found."""
     detector = DriftDetector()
     for one in found:
         if drift := detector.add(one, expected, SPREAD):
@@ -101,7 +99,7 @@ def engine_with_pairs() -> Engine:
     feedback, oracles = correct(KINDS, [PredictorOracle(ToyPredictor())])
     engine = Engine(Fleet(KINDS), oracles, BEST_FIT, feedback=feedback)
     for number in range(24):
-        engine.handle(Arrive(Tenant(str(number), Workload("ac"[number % 2], TRAFFIC), Sla(max_drop=0.2))))
+        engine.handle(Arrive(Tenant(str(number), Workload("ac"[number % 2], TOY_TRAFFIC), Sla(max_drop=0.2))))
     return engine
 
 
@@ -153,4 +151,4 @@ def test_a_restart_knows_the_drift() -> None:
     again.restore(seen)
     assert again.drifts == feedback.drifts != []
     nic = next(iter(engine.fleet.nics.values()))
-    assert again.expected(nic.kind.model, nic.co_location) == feedback.expected(nic.kind.model, nic.co_location)
+    assert again.expect(nic.kind.model, nic.co_location) == feedback.expect(nic.kind.model, nic.co_location)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.fleet.learning.ledger import Ledger, ProductionReading, agreed
+from placer.fleet.learning.ledger import Ledger, ProductionReading, agree_on
 from placer.model.oracle import co_location_of
-from placer.testing.strategies import TRAFFIC
+from placer.testing.strategies import TOY_TRAFFIC
 from profiles import Workload
 
-A, B, C, D = (Workload(nf, TRAFFIC) for nf in "abcd")
+A, B, C, D = (Workload(nf, TOY_TRAFFIC) for nf in "abcd")
 MODEL = "toy-0"
 
 
@@ -26,7 +26,6 @@ def reading(
     offered: float | None = 200.0,
     event: int = 1,
 ) -> ProductionReading:
-    """A reading of `of` beside others."""
     return ProductionReading(MODEL, co_location_of([of, *beside]), of, tenant, kpps, offered, event)
 
 
@@ -63,28 +62,27 @@ def test_a_lower_bound_never_lowers_a_prediction() -> None:
 
 def test_two_tenants_agree_on_the_lesser_change_and_three_on_the_median() -> None:
     """So that one that reports false readings moves nothing."""
-    assert agreed([]) == 0.0
-    assert agreed([-0.7, -0.1]) == -0.1
-    assert agreed([-0.7, -0.1, 0.0]) == -0.1
+    assert agree_on([]) == 0.0
+    assert agree_on([-0.7, -0.1]) == -0.1
+    assert agree_on([-0.7, -0.1, 0.0]) == -0.1
 
 
 def test_lower_bounds_count_against_what_is_less() -> None:
     """By hand after Kaplan and Meier: of -0.9, -0.8 and 1.0 with bounds at -0.4, -0.1 and -0.02, two thirds lie above
     -0.8, and the median is between the last bound and 1. Bounds at -2 say nothing."""
-    assert agreed([-0.9, -0.8, 1.0]) == -0.8
-    assert agreed([-0.9, -0.8, 1.0], [-0.4, -0.1, -0.02]) == 0.0
-    assert agreed([-0.9, -0.8, -0.01], [-0.4, -0.1, -0.02]) == -0.01
-    assert agreed([-0.9, -0.8, -0.7], [-0.4, -0.1, -0.02, -0.01]) == 0.0
-    assert agreed([-0.9, -0.8, 1.0], [-2.0, -2.0, -2.0]) == -0.8
-    assert agreed([-0.5], [-0.3]) == -0.3
-    assert agreed([-0.5], [-0.7]) == -0.5
-    assert agreed([0.2], [-0.3]) == 0.2
+    assert agree_on([-0.9, -0.8, 1.0]) == -0.8
+    assert agree_on([-0.9, -0.8, 1.0], [-0.4, -0.1, -0.02]) == 0.0
+    assert agree_on([-0.9, -0.8, -0.01], [-0.4, -0.1, -0.02]) == -0.01
+    assert agree_on([-0.9, -0.8, -0.7], [-0.4, -0.1, -0.02, -0.01]) == 0.0
+    assert agree_on([-0.9, -0.8, 1.0], [-2.0, -2.0, -2.0]) == -0.8
+    assert agree_on([-0.5], [-0.3]) == -0.3
+    assert agree_on([-0.5], [-0.7]) == -0.5
+    assert agree_on([0.2], [-0.3]) == 0.2
 
 
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=9))
 def test_without_lower_bounds_three_or_more_agree_on_their_median(votes: list[float]) -> None:
-    """Whatever they are."""
-    assert agreed(votes) == pytest.approx(median(votes))
+    assert agree_on(votes) == pytest.approx(median(votes))
 
 
 def test_entries_are_found_by_all_but_one_of_their_competitors() -> None:

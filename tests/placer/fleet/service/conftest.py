@@ -50,7 +50,6 @@ def tab(browser: Browser, console: list[str]) -> Iterator[Page]:
 
 @pytest.fixture
 def opened(tab: Page, fake: Fake) -> Page:
-    """The page with its NICs and events."""
     tab.goto(fake.url)
     tab.wait_for_selector("#nics tbody tr")
     tab.wait_for_selector("#events li")

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from placer.fleet.service.page import HEADERS, PageFile, page_files
+from placer.fleet.service.page import PAGE_HEADERS, PageFile, page_files
 
 SCRIPT = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
 LONG = "a-very-long-name-" * 15
@@ -54,13 +54,11 @@ class Fake:
     url: str = ""
 
     def add_event(self, event: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Append to the log."""
         with self.changed:
             self.events.append({"number": len(self.events) + 1, "event": event, "answer": answer})
             self.changed.notify_all()
 
     def answer(self, path: str, query: dict[str, list[str]], body: dict[str, Any]) -> tuple[int, Any]:
-        """Status and JSON of a request."""
         match path.split("/")[2:]:
             case ["summary"]:
                 return 200, self.summary()
@@ -81,7 +79,6 @@ class Fake:
         return 404, _error("no such path")
 
     def summary(self) -> dict[str, Any]:
-        """As of GET /v1/summary."""
         models = sorted({nic["nic_model"] for nic in self.nics})
         return {
             "version": len(self.events),
@@ -94,13 +91,11 @@ class Fake:
         }
 
     def page(self, start: int, limit: int) -> dict[str, Any]:
-        """As of GET /v1/nics."""
         end = start + limit
         cursor = str(end) if end < len(self.nics) else None
         return {"version": len(self.events), "nics": self.nics[start:end], "cursor": cursor}
 
     def tenant(self, name: str) -> tuple[int, dict[str, Any]]:
-        """As of GET /v1/tenants/{id}."""
         for nic in self.nics:
             for tenant in nic["tenants"]:
                 if tenant["id"] == name:
@@ -108,7 +103,6 @@ class Fake:
         return 404, _error("no such tenant")
 
     def places(self, question: dict[str, Any]) -> dict[str, Any]:
-        """As of POST /v1/ask."""
         free = [nic for nic in self.nics if nic["free_cores"] >= 2 and nic["service"] == "up"]
         places: list[dict[str, Any]] = [
             {"nic": nic["nic"], "nic_model": nic["nic_model"], "opens": False, "score": 0.1284 + 0.01 * at}
@@ -123,7 +117,6 @@ class Fake:
         return {"version": len(self.events), "places": places, "verdicts": verdicts}
 
     def log(self, after: int) -> list[dict[str, Any]]:
-        """As of GET /v1/log."""
         with self.changed:
             self.changed.wait_for(lambda: len(self.events) > after, LONGEST_WAIT_S)
             return self.events[after:]
@@ -146,7 +139,6 @@ def fleet(count: int) -> list[dict[str, Any]]:
 
 
 def tenant(name: str, nf: str, predicted: float, required: float) -> dict[str, Any]:
-    """A tenant with usual traffic."""
     traffic = {"flows": 16000, "packet_size": 1500, "mtbr": 600}
     throughput = {"predicted_kpps": predicted, "required_kpps": required, "solo_kpps": 700.0}
     return {"id": name, "nf": nf, "traffic": traffic, "sla_drop": 0.1, **throughput}
@@ -207,7 +199,7 @@ def _handler_of(fake: Fake) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             found = FILES.get(self.path)
             if found:
-                self.send(200, found, HEADERS)
+                self.send(200, found, PAGE_HEADERS)
                 return
             status, answer = self.judged(json.loads(body or b"{}"))
             lines = "\n".join(map(json.dumps, answer)) if isinstance(answer, list) else json.dumps(answer)

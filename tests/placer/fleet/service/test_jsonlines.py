@@ -22,7 +22,7 @@ from placer.failures import failure_of
 from placer.fleet.protocol import Reader, read_decision
 from placer.fleet.service.jsonlines import LONGEST_LINE, _batches, serve
 from placer.fleet.state.store import State
-from placer.testing.strategies import TRAFFIC, ToyOracle
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle
 from tests.placer.fleet.audit import Auditor
 from tests.placer.fleet.service.toy_service import KINDS, service
 
@@ -109,7 +109,7 @@ def audited(path: Path) -> list[tuple[str, str]]:
         log = list(state.log())
         kind_of = {nic.id: nic.kind.index for nic in state.fleet.all_nics()}
         auditor = Auditor(KINDS, [ToyOracle()], exhaustive=False)
-        reader = Reader(TRAFFIC, lambda workload: (), lambda one: auditor.tenants[one].workload)
+        reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda one: auditor.tenants[one].workload)
         for line, answer in log:
             auditor.follow(reader.read(line), read_decision(answer), kind_of)
         assert {tenant.id: nic.id for nic in state.fleet.nics.values() for tenant in nic.tenants} == auditor.places

@@ -1,4 +1,7 @@
-"""A restart: the engine of a state is, to the last bit, what it was."""
+"""A restart: the engine of a state is, to the last bit, what it was.
+
+A fleet that begins with a plan: its NICs, its SLAs, and what a restart makes of it.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,32 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 
 from placer.fleet.engine import Engine
+from placer.fleet.events import Arrive, Depart, Drain, Rebalance
 from placer.fleet.feedback_summary import FeedbackSummary
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.learning.learning import correct
 from placer.fleet.protocol import Reader, decision_line
-from placer.fleet.service.opening import replay
+from placer.fleet.service.opening import replay, take_over
 from placer.fleet.state.looking import looking
 from placer.fleet.state.model_actions import RecordedActions
 from placer.fleet.state.saved_learning import read_asked, recorded_actions
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet
+from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.oracle import PredictorOracle
+from placer.model.plan import Placement, Plan
+from placer.model.sla import Sla
+from placer.policy.rules import FIRST_FIT
 from placer.progress import Progress
-from placer.testing.strategies import TRAFFIC, catalogue
-from profiles import InputError
-from tests.placer.fleet.learning.biased_predictor import BiasedPredictor, Planned
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, arrival, catalogue
+from profiles import InputError, Workload
+from tests.placer.fleet.learning.toy_predictor import BiasedPredictor, Planned
+from tests.placer.fleet.state.postgres.agents import Agent, picture
+from tests.postgres import Cluster
 
 CATALOGUE = catalogue((None, 1.0))
 TRIED_AT = 150
@@ -50,7 +60,7 @@ def opened(state: State) -> Engine:
     fresh = engine_of(Fleet(CATALOGUE.kinds))
     before = Recorded(recorded_actions(state.learnt), None, ("toy-0",))
     # the toy world has neither models nor traffic ranges
-    world = type("World", (), {"default_traffic": TRAFFIC, "check": lambda self, workload: ()})()
+    world = type("World", (), {"default_traffic": TOY_TRAFFIC, "check": lambda self, workload: ()})()
     engine = replay(state, fresh, before, world, Progress(quiet=True))
     assert engine is not None
     assert engine.feedback is not None
@@ -79,7 +89,7 @@ def answers(path: Path, lines: list[str], kills: set[int]) -> list[str]:
     while done < len(lines):
         with State(path, CATALOGUE.kinds) as state:
             engine = opened(state)
-            reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+            reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
             while done < len(lines):
                 event = reader.read(_measured(lines[done], engine, done))
                 decision = engine.handle(event)
@@ -108,7 +118,6 @@ def _measured(line: str, engine: Engine, number: int) -> str:
 
 
 def contents(path: Path) -> list[str]:
-    """All rows of a state."""
     with closing(sqlite3.connect(path)) as file:
         return list(file.iterdump())
 
@@ -133,7 +142,7 @@ def test_what_operators_ask_for_waits_in_the_state(tmp_path: Path) -> None:
             look.ask(ModelAction(ActionKind.FREEZE))
             look.ask(ModelAction(ActionKind.ROLL_BACK, 1))
             summary = FeedbackSummary.of(look)
-        assert list(state.asked()) == ["asked 1", "asked 2"]
+        assert list(state.list_requests()) == ["asked 1", "asked 2"]
     assert (summary.frozen, summary.model, summary.measurements) == (True, 1, 0)
 
 
@@ -150,3 +159,115 @@ def test_a_row_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     assert str(refused.value).count("makes no sense") == 2
     with closing(sqlite3.connect(path)) as file:
         assert read_asked(file) == {}
+
+
+KINDS = catalogue((None, 1.0)).kinds
+
+
+def plan(*placed: tuple[str, str, str | None, float], kind: NicKind = KINDS[0]) -> Plan:
+    """A plan of (id, NF, NIC, largest drop)."""
+    return Plan(
+        "by hand",
+        None,
+        tuple(
+            Placement(arrival(identity, 0, nf, drop), nic, None if nic is None else kind)
+            for identity, nf, nic, drop in placed
+        ),
+        0.0,
+    )
+
+
+TINY = plan(("1", "d", "nic-5", 0.5), ("2", "c", "nic-2", 0.5), ("3", "c", None, 0.5), ("4", "d", "nic-5", 0.5))
+
+
+def engine(fleet: Fleet | None = None, events: int = 0) -> Engine:
+    """It takes the NIC with the lowest number."""
+    return Engine(fleet or Fleet(KINDS), [ToyOracle()], FIRST_FIT, events=events)
+
+
+def arrive(one: Engine, identity: str, nf: str, drop: float = 0.5) -> str | None:
+    return one.handle(Arrive(Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop)))).nic
+
+
+def test_nics_keep_the_ids_of_the_plan_and_later_ones_have_higher_numbers() -> None:
+    """Two `d` fill six of eight cores of nic-5, `c` is alone on nic-2, `3` is rejected; the next NIC is nic-6."""
+    one = engine()
+    assert take_over(TINY, one, None) == 0
+    assert {nic.id: [*nic.tenants_by_id] for nic in one.fleet.nics.values()} == {"nic-5": ["1", "4"], "nic-2": ["2"]}
+    assert arrive(one, "5", "b") == "nic-2"
+    assert arrive(one, "6", "d", 0.01) == "nic-6"
+    assert one.fleet.nic_of("3") is None
+
+
+def test_a_nic_with_a_name_takes_what_the_plan_has_on_it() -> None:
+    """slot-1 has the number 1, so that the next NIC is nic-2."""
+    fleet = Fleet(KINDS)
+    fleet.join(KINDS[0], "slot-1")
+    one = engine(fleet)
+    take_over(plan(("1", "d", "slot-1", 0.5), ("2", "d", "slot-1", 0.5)), one, None)
+    assert list(fleet.nics) == ["slot-1"]
+    assert arrive(one, "3", "d", 0.01) == "nic-2"
+
+
+def test_an_instance_of_the_plan_leaves_and_is_moved_as_any_other() -> None:
+    """A drain moves `2` beside the two `d`; when `1` and `4` leave, the NIC is used again before a new one is."""
+    one = engine()
+    take_over(TINY, one, None)
+    assert [(move.id, move.target) for move in one.handle(Drain("nic-2")).moves] == [("2", "nic-5")]
+    for identity in ("1", "2", "4"):
+        one.handle(Depart(identity))
+    assert arrive(one, "5", "d") == "nic-5"
+
+
+@pytest.mark.parametrize(("drop", "violated", "nic"), [(0.2, 0, "nic-1"), (0.05, 1, "nic-2")])
+def test_slas_that_the_plan_violates_are_counted_and_bar_arrivals_there(drop: float, violated: int, nic: str) -> None:
+    """`c` loses 10 % beside `b`: where it may, `a` is placed beside them, else on another NIC."""
+    one = engine()
+    assert take_over(plan(("1", "c", "nic-1", drop), ("2", "b", "nic-1", 0.5)), one, None) == violated
+    assert arrive(one, "3", "a") == nic
+
+
+def test_a_rebalance_ends_what_the_plan_violates() -> None:
+    """`b` leaves `c`, which is then alone on nic-1."""
+    one = engine()
+    take_over(plan(("1", "c", "nic-1", 0.05), ("2", "b", "nic-1", 0.5), ("3", "d", "nic-3", 0.5)), one, None)
+    assert [(move.id, move.target) for move in one.handle(Rebalance(5)).moves] == [("2", "nic-3")]
+
+
+def test_a_restart_finds_the_fleet_of_the_plan(tmp_path: Path) -> None:
+    """NICs, tenants, order of arrival and the next number are the same, and so is the next decision."""
+    with State(tmp_path / "s.db", KINDS) as state:
+        one = engine(state.fleet)
+        take_over(TINY, one, state)
+        before = picture(one.fleet)
+    with State(tmp_path / "s.db", KINDS) as state:
+        assert state.events == 3
+        assert picture(state.fleet) == before
+        assert arrive(engine(state.fleet, state.events), "6", "d", 0.01) == "nic-6"
+
+
+def test_a_plan_that_is_not_on_disk_whole_is_not_there_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state is empty after an end before the commit, so that the same command begins again."""
+    with pytest.raises(KeyboardInterrupt), State(tmp_path / "s.db", KINDS) as state:
+        monkeypatch.setattr(state, "commit", Mock(side_effect=KeyboardInterrupt))
+        take_over(TINY, engine(state.fleet), state)
+    with State(tmp_path / "s.db", KINDS) as state:
+        assert (state.events, state.fleet.tenants) == (0, 0)
+
+
+def test_agents_take_over_a_plan_once(postgres: Cluster) -> None:
+    """The second one, which knows nothing of the first, follows it; both have the fleet of the plan."""
+    address = postgres.database()
+    one, other = Agent.of(address, KINDS), Agent.of(address, KINDS)
+    assert take_over(TINY, one.engine, one.state) == 0
+    assert take_over(plan(("1", "d", "nic-1", 0.5)), other.engine, other.state) is None
+    assert picture(one.engine.fleet) == picture(other.engine.fleet)
+    assert {nic.id: [*nic.tenants_by_id] for nic in other.engine.fleet.nics.values()} == {
+        "nic-5": ["1", "4"],
+        "nic-2": ["2"],
+    }
+    for agent in (one, other):
+        agent.state.close()
+    again = Agent.of(address, KINDS)
+    assert picture(again.engine.fleet) == picture(one.engine.fleet)
+    again.state.close()

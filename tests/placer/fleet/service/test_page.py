@@ -1,13 +1,17 @@
-"""The page of the service in a browser: by keyboard, with hostile names, errors and a token."""
+"""The page of the service in a browser: by keyboard, with hostile names, errors and a token.
+
+The files of the page: all are served, load nothing from elsewhere, and have colours with contrast.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.placer.fleet.service.fake_service import SCRIPT, Fake
-from tests.placer.fleet.service.page_steps import focused, wait_for
+from placer.fleet.service.page import page_files
+from tests.placer.fleet.service.fake_service import SCRIPT, Fake, fleet
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -240,3 +244,132 @@ def test_text_cannot_become_markup(opened: Page) -> None:
     """The policy of the page forbids it, whatever a script tries."""
     script = "() => { try { document.body.innerHTML = '<b>'; } catch (error) { return error.name; } }"
     assert opened.evaluate(script) == "TypeError"
+
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def test_a_cursor_that_is_no_longer_valid_leads_to_the_first_page(opened: Page, fake: Fake) -> None:
+    """When the fleet shrinks below the page that is shown."""
+    opened.locator("#on").click()
+    wait_for(opened, "#nics tbody th", "nic-101")
+    fake.nics = fleet(8)
+    fake.add_event({"event": "return", "nic": "nic-1"}, {"ok": True, "status": "returned", "moves": []})
+    wait_for(opened, "#nics-count", "NICs 1 to 8.")
+
+
+def test_a_service_that_starts_anew_is_followed(opened: Page, fake: Fake) -> None:
+    """Its log starts again: events of the former fleet are forgotten."""
+    fake.add_event({"event": "depart", "id": "former"}, {"ok": True, "status": "left", "moves": []})
+    wait_for(opened, "#events li", "former")
+    fake.events = []
+    opened.wait_for_selector("#events li", state="detached")
+    fake.add_event({"event": "depart", "id": "new"}, {"ok": True, "status": "left", "moves": []})
+    wait_for(opened, "#events li", "1 new departs: left")
+
+
+def test_a_service_without_a_log_is_shown(tab: Page, fake: Fake) -> None:
+    """NICs are listed, and nothing is reported as failed."""
+    fake.logs = False
+    tab.goto(fake.url)
+    tab.wait_for_selector("#nics tbody tr")
+    wait_for(tab, "#state", "Up to date.")
+    assert tab.inner_text("#events-none") == "None yet."
+
+
+def test_any_nf_can_be_typed_where_none_are_listed(tab: Page, fake: Fake) -> None:
+    """In place of the list there is a field with the same label."""
+    fake.nfs = []
+    tab.goto(fake.url)
+    tab.wait_for_selector("#nics tbody tr")
+    tab.get_by_label("NF", exact=True).fill("ACL")
+    tab.keyboard.press("Enter")
+    wait_for(tab, "#ask-said", "places for ACL")
+    assert fake.questions[0]["nf"] == "ACL"
+
+
+def test_an_empty_fleet_is_said_in_words(tab: Page, fake: Fake) -> None:
+    """And so is a filter that has nothing to search."""
+    fake.nics = []
+    tab.goto(fake.url)
+    wait_for(tab, "#nics-count", "No NIC is in use yet.")
+    tab.fill("#filter-text", "nat")
+    wait_for(tab, "#nics-count", "No NIC to search.")
+
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def wait_for(page: Page, selector: str, words: str) -> None:
+    page.locator(selector, has_text=words).first.wait_for()
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+
+
+THEMES = ("light", "dark")
+WORDS = ("ink", "soft", "accent", "bad", "warn", "good")
+GROUNDS = ("ground", "raised")
+
+
+def text(path: str) -> str:
+    return page_files()[path].content.decode()
+
+
+def colours(theme: str) -> dict[str, str]:
+    light, dark = re.findall(r":root \{(.*?)\}", text("/page/page.css"), flags=re.DOTALL)
+    return dict(re.findall(r"--([\w-]+): (#\w{6});", light if theme == "light" else dark))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_computed_as_defined() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=1e-3)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_words_have_contrast(theme: str) -> None:
+    """4.5 for text; 3 for edges of fields and for bars (WCAG AA)."""
+    named = colours(theme)
+    pairs = [(word, ground, 4.5) for word in WORDS for ground in GROUNDS]
+    pairs += [("on-accent", "accent", 4.5), ("full", "track", 3), ("edge", "ground", 3), ("edge", "raised", 3)]
+    found = {(one, other): contrast(named[one], named[other]) for one, other, _ in pairs}
+    assert {pair: found[pair[:2]] for pair in pairs if found[pair[:2]] < pair[2]} == {}
+
+
+def test_both_themes_have_the_same_colours() -> None:
+    assert colours("light").keys() == colours("dark").keys()
+    used = set(re.findall(r"var\(--([\w-]+)\)", text("/page/page.css")))
+    assert used == colours("light").keys()
+
+
+def test_every_file_that_is_named_is_served() -> None:
+    """Scripts and styles of the page and imports of scripts; nothing is served that is not used."""
+    named = {f"/{path}" for path in re.findall(r'(?:href|src)="(page/[^"]+)"', text("/"))}
+    for path in [path for path in page_files() if path.endswith(".js")]:
+        named |= {f"/page/{name}" for name in re.findall(r'from "\./([\w.]+)"', text(path))}
+    assert named | {"/"} == page_files().keys()
+
+
+def test_no_script_or_style_is_inline() -> None:
+    """Nor does any text become markup, or come from elsewhere."""
+    assert re.findall(r"<style|style=|\son\w+=|<script(?! type=\"module\" src=)", text("/")) == []
+    everything = "".join(text(path) for path in page_files() if path != "/page/page.svg")
+    assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://", everything) == []
+
+
+def test_files_are_short() -> None:
+    assert [path for path in page_files() if text(path).count("\n") > 300] == []

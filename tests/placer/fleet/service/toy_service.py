@@ -9,7 +9,7 @@ from placer.fleet.engine import QUEUE, Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.jsonlines import serve
 from placer.fleet.state.store import State
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 
 KINDS = catalogue((3, 1.0)).kinds
 
@@ -17,11 +17,10 @@ KINDS = catalogue((3, 1.0)).kinds
 def service(state: State) -> tuple[Engine, Reader]:
     """The engine over the toy NICs of the state, with a queue, and the reader of its events."""
     engine = Engine(state.fleet, [ToyOracle()], waiting=state.waiting, when_full=QUEUE)
-    return engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+    return engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
 
 
 def main(path: str) -> None:
-    """Serve until stdin ends."""
     with State(Path(path), KINDS) as state:
         serve(sys.stdin.buffer, sys.stdout, *service(state), state)
 

@@ -8,7 +8,7 @@ from placer.fleet.engine import Engine
 from placer.fleet.learning.learning import correct
 from placer.fleet.simulated.fleet_life import FleetLife, Stage
 from placer.fleet.simulated.monitor import DriftingTruth, Monitor, TrueDrift
-from placer.fleet.simulated.outcome import BY_HAND, WITH, FleetOutcome
+from placer.fleet.simulated.outcome import BY_HAND, WITH_FEEDBACK, FleetOutcome
 from placer.inputs.production import SLA_PROMISED, LiarTable, MonitorTable
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, Nic, Tenant
@@ -26,14 +26,12 @@ def truth_of(*drifts: TrueDrift) -> DriftingTruth:
 
 
 def nic_of(*tenants: Tenant) -> Nic:
-    """A NIC with these tenants."""
     nic = Nic("nic-1", KINDS[0])
     nic.tenants_by_id |= {tenant.id: tenant for tenant in tenants}
     return nic
 
 
 def tenant(identity: str, nf: str, drop: float = 0.1) -> Tenant:
-    """An instance at toy traffic."""
     return arrival(identity, 0.0, nf, drop).tenant
 
 
@@ -48,13 +46,12 @@ def life_of(
     """A fleet of unlimited toy NICs, on which best-fit places without a margin."""
     truth = truth_of(*drifts)
     feedback, oracles = correct(KINDS, [PredictorOracle(ToyPredictor())])
-    engine = Engine(Fleet(KINDS), oracles, BEST_FIT, feedback=feedback if name == WITH else None)
-    monitor = Monitor(measure or MonitorTable(share=1.0), liars, truth, seed=1) if name == WITH else None
+    engine = Engine(Fleet(KINDS), oracles, BEST_FIT, feedback=feedback if name == WITH_FEEDBACK else None)
+    monitor = Monitor(measure or MonitorTable(share=1.0), liars, truth, seed=1) if name == WITH_FEEDBACK else None
     return FleetLife(Stage(arrivals, truth, sla), engine, feedback, monitor, by_hand=name == BY_HAND)
 
 
 def play(
     name: str, arrivals: Sequence[Arrival], *drifts: TrueDrift, measure: MonitorTable | None = None
 ) -> FleetOutcome:
-    """What comes of the fleet of that name, as of `life_of`."""
     return life_of(name, arrivals, *drifts, measure=measure).play(name, lambda done, total: None)

@@ -15,7 +15,7 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.sla import Sla
-from placer.testing.strategies import CORES, SOLO, TRAFFIC
+from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC
 from predictor import Models, Prediction, Predictor
 from profiles import Workload
 
@@ -42,7 +42,7 @@ class ErringPredictor(Predictor):
         return float(random.choice([1.0, 0.97, 0.94, 0.9, 0.85, 0.8, 0.7]))
 
     def solo(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
-        return np.array([SOLO[workload.nf] for workload in workloads])
+        return np.array([SOLO_KPPS[workload.nf] for workload in workloads])
 
     def throughput(
         self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None
@@ -82,15 +82,12 @@ class ErringPredictor(Predictor):
 
 
 def catalogue_of(kinds: Sequence[NicKind], predictors: Sequence[Predictor], budget_pct: float) -> Catalogue:
-    """These kinds of NIC, each with its predictor."""
-    models = tuple(Models({NAME: predictor}, None, TRAFFIC, {}) for predictor in predictors)
+    models = tuple(Models({NAME: predictor}, None, TOY_TRAFFIC, {}) for predictor in predictors)
     specs = ("none",) * len(kinds)
     return Catalogue(tuple(kinds), models, (None,) * len(kinds), specs=specs, budget_pct=budget_pct)
 
 
 class Instance(NamedTuple):
-    """A trace, and the NICs for it."""
-
     arrivals: list[Arrival]
     catalogue: Catalogue
 
@@ -101,18 +98,18 @@ def instances(draw: st.DrawFn, most: int = 6, departures: bool = False) -> Insta
     time, arrivals = 0.0, []
     for number in range(draw(st.integers(1, most))):
         time += draw(st.sampled_from([0.0, 1.0, 1.0, 3.0]))
-        workload = Workload(draw(st.sampled_from("abc")), TRAFFIC)
+        workload = Workload(draw(st.sampled_from("abc")), TOY_TRAFFIC)
         drop = draw(st.sampled_from([0.0, 0.03, 0.08, 0.15, 0.25, 0.4]))
         stay = draw(st.sampled_from([None, 1.0, 2.5, 6.0])) if departures else None
         least = draw(st.sampled_from([None, None, 0.9, 1.1]))
-        sla = Sla(max_drop=drop) if least is None else Sla(min_kpps=least * SOLO[workload.nf])
+        sla = Sla(max_drop=drop) if least is None else Sla(min_kpps=least * SOLO_KPPS[workload.nf])
         arrivals.append(Arrival(f"t{number}", time, workload, sla, None if stay is None else time + stay))
     kinds = [
         NicKind(
             index,
             f"toy-{index}",
             draw(st.sampled_from([3, 4, 5])),
-            CORES,
+            CORES_BY_NF,
             draw(st.sampled_from([None, None, 1, 2])),
             draw(st.sampled_from([1.0, 1.0, 0.7, 2.0])),
         )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from placer.evaluate.checks import check_plan
-from placer.evaluate.expected_violations import expected_violations
+from placer.evaluate.expected_violations import expected_violations, likeliest_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
@@ -19,8 +21,10 @@ from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
 from placer.optimal.planned.certificate import certificate
 from placer.optimal.planned.reserve import reserve_pct
+from placer.optimal.planned.search import NO_TENANT, chances_now, co_locations
+from placer.optimal.planned.static import _Search
 from placer.optimal.planned.strategy import Planned
-from placer.testing.strategies import CORES, SOLO, TRAFFIC
+from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC
 from placer.verify import budget_faults, read_certificate
 from profiles import Workload
 from tests.placer.optimal.planned.instances import NAME, ErringPredictor, Instance, catalogue_of, instances
@@ -32,7 +36,6 @@ EXAMPLES = settings(
 
 
 def planned(given: Instance) -> Plan:
-    """The plan of `planned`."""
     return Planned(given.catalogue, NAME, seconds=20.0).place(given.arrivals)
 
 
@@ -87,7 +90,6 @@ class AllPlans:
 
 
 def _partitions(rest: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
-    """Every way to divide these."""
     if not rest:
         yield []
         return
@@ -145,8 +147,33 @@ def test_plans_are_valid_and_keep_the_budget(given: Instance) -> None:
 
 def test_what_no_nic_can_carry_is_rejected() -> None:
     """An NF whose SLA is above its throughput alone has no place, and neither a plan nor its bound needs a NIC."""
-    workload = Workload("a", TRAFFIC)
-    arrivals = [Arrival("t0", 0.0, workload, Sla(min_kpps=1.1 * SOLO["a"]))]
-    kind = NicKind(0, "toy-0", 4, CORES, None, 1.0)
+    workload = Workload("a", TOY_TRAFFIC)
+    arrivals = [Arrival("t0", 0.0, workload, Sla(min_kpps=1.1 * SOLO_KPPS["a"]))]
+    kind = NicKind(0, "toy-0", 4, CORES_BY_NF, None, 1.0)
     plan = planned(Instance(arrivals, catalogue_of([kind], [ErringPredictor()], 5.0)))
     assert plan.rejected == 1 and plan.within is not None and plan.within.lower_bound == 0.0
+
+
+@pytest.mark.long
+@given(instances(most=10))
+@EXAMPLES
+def test_of_each_tenant_the_worst_on_the_way_counts(given: Instance) -> None:
+    """In order of arrival: a NIC has only some parts of its last co-location before, and others never."""
+    arrivals = [replace(one, time=float(at)) for at, one in enumerate(given.arrivals)]
+    planner = Planned(given.catalogue, NAME).planner([one.tenant for one in arrivals], 1.0, 20.0)
+    assert planner is not None
+    search = _Search(planner, np.arange(planner.number), 1.0)
+    placed = search.place(search.begin(search._state([])))
+    names = [planner.tenants[tenant].id for tenant in search.tenants]
+    nics = {name: int(nic) for name, nic in zip(names, placed.nic, strict=True) if nic != NO_TENANT}
+    assert np.all(co_locations(search.graph, search.movers, placed.kind, placed.nic) != NO_TENANT)
+    placements = [
+        Placement(one, f"nic-{nics[one.id] + 1}", given.catalogue.kinds[placed.kind[nics[one.id]]])
+        if one.id in nics
+        else Placement(one, None, None)
+        for one in arrivals
+    ]
+    worst = likeliest_violations(Plan("search", NAME, tuple(placements), 0.0), given.catalogue, NAME)
+    chances = chances_now(search.graph, search.movers, placed.kind, placed.nic)
+    counted = {name: chance for name, chance in zip(names, chances.tolist(), strict=True) if name in nics}
+    assert counted == {name: pytest.approx(worst[name][0], abs=1e-9) for name in nics}

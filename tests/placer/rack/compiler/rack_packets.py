@@ -23,9 +23,9 @@ from tests.placer.rack.compiler.library.frames import (
     ipv4_frame,
     random_frames,
 )
-from tests.reference.branches import fields_of, holds
 from tests.reference.nfs.dedup import repeated_payload
 from tests.reference.nfs.url_filter import web_payload
+from tests.reference.peel import fields_of, holds
 
 GAP_US = 10
 """Between packets."""

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 import pytest
 
 from placer.rack.compiler.compile import CompiledRack, compile_rack
-from placer.rack.compiler.ebpf.limits import compiled
+from placer.rack.compiler.ebpf.limits import compile_source
 from placer.rack.compiler.execute import NfCounts
 from placer.rack.compiler.routing import Routing
 from placer.rack.files.plan_file import PlanFile
@@ -76,7 +76,7 @@ def sorted_by_libpcap(filters: Sequence[str], frame: bytes) -> int | None:
 @lru_cache(200)
 def object_of(source: str) -> bytes:
     """The object of the program of a SmartNIC; each source is compiled once."""
-    return compiled(source)
+    return compile_source(source)
 
 
 def emulated_outcome(rack: CompiledRack, frames: Sequence[bytes], texts: RackTexts | None = None) -> RackOutcome:
@@ -97,8 +97,6 @@ class Coverage:
 
     Parameters
     ----------
-    nfs
-        By kind and device.
     idle
         NFs that no packet entered.
     refused

@@ -10,9 +10,8 @@ import pytest
 
 from placer.rack.chain import Chain
 from placer.rack.compiler.execute import NfCounts
-from tests.placer.rack.compiler.library.frames import TCP, UDP, ipv4_frame, random_frames
-from tests.placer.rack.compiler.library.nf_run import in_c
-from tests.placer.rack.compiler.made_chains import made_chain
+from tests.placer.rack.compiler.library.frames import TCP, UDP, in_c, ipv4_frame, random_frames
+from tests.placer.rack.compiler.racks import made_chain
 from tests.reference.compare import RackOutcome, ReferenceRun
 from tests.reference.interpret import Interpreter
 from tests.reference.nfs.dedup import repeated_payload

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 import pytest
 
 from placer.rack.compiler.library.nf_kind import NF_KINDS
-from tests.placer.rack.compiler.ebpf.kernel import require_clang
+from tests.placer.rack.compiler.ebpf.programs import require_clang
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
-from tests.placer.rack.compiler.random_racks import ALL_KINDS, random_plan
+from tests.placer.rack.compiler.racks import ALL_KINDS, random_plan
 from tests.reference.compare import ReferenceRun
 
 FEW, FEW_WITH_SMARTNICS, MANY = range(30), range(100, 110), range(10_040)
 PARTS = 4
 AT_A_TIME = 20
-WORKERS = int(os.environ.get("TEST_WORKERS") or os.cpu_count() or 1)
-SMARTNICS = 0.1
+EMULATION_WORKERS = int(os.environ.get("TEST_WORKERS") or os.cpu_count() or 1)
+EMULATED_SMARTNICS = 0.1
 """Chance of a server to have one."""
 MOST_REFUSED = 0.01
 
@@ -27,7 +27,7 @@ Findings = tuple[Coverage, dict[int, list[str]]]
 """What was covered, and differences by seed."""
 
 
-def run_racks(seeds: Sequence[int], smartnics: float = SMARTNICS, *, shares: bool = False) -> Findings:
+def run_racks(seeds: Sequence[int], smartnics: float = EMULATED_SMARTNICS, *, shares: bool = False) -> Findings:
     """Random racks beside the reference."""
     coverage, wrong = Coverage(), dict[int, list[str]]()
     for seed in seeds:
@@ -72,7 +72,7 @@ def test_programs_of_ten_thousand_random_racks_do_what_chains_say(part: int) -> 
     total, wrong = Coverage(), dict[int, list[str]]()
     seeds = MANY[part * len(MANY) // PARTS : (part + 1) * len(MANY) // PARTS]
     pieces = [seeds[at : at + AT_A_TIME] for at in range(0, len(seeds), AT_A_TIME)]
-    with multiprocessing.get_context("spawn").Pool(WORKERS) as pool:
+    with multiprocessing.get_context("spawn").Pool(EMULATION_WORKERS) as pool:
         for coverage, differences in pool.imap_unordered(run_racks, pieces):
             total.merge(coverage)
             wrong |= differences

@@ -16,14 +16,14 @@ import pytest
 from placer.rack.compiler.compile import CompiledRack
 from placer.rack.compiler.directory import write_files
 from placer.rack.compiler.ebpf.limits import CLANG
-from placer.rack.compiler.execute import RackRun, executed, find_programs
+from placer.rack.compiler.execute import RackRun, execute_rack, find_programs
 from placer.rack.files.plan_file import PlanFile
 from profiles import InputError
 from tests.nfs.captures import read_capture, write_capture
-from tests.placer.rack.compiler.ebpf.kernel import require_clang, require_kernel
+from tests.placer.rack.compiler.ebpf.programs import require_clang, require_kernel
 from tests.placer.rack.compiler.rack_packets import GAP_US, rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none
-from tests.placer.rack.compiler.random_racks import ALL_KINDS, random_plan
+from tests.placer.rack.compiler.racks import ALL_KINDS, random_plan
 from tests.reference.compare import RackOutcome, ReferenceRun
 
 FIRST_SEED, MANY = 20_000, 300
@@ -61,7 +61,7 @@ def run_rack(plan: PlanFile, rack: CompiledRack, seed: int, folder: Path) -> Exe
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     source, target = write_capture(folder / "in.pcap", frames, GAP_US), folder / "out.pcap"
-    execution = executed(directory, source, target)
+    execution = execute_rack(directory, source, target)
     out = read_capture(target)
     reference = ReferenceRun(plan.chains, timed(frames))
     wrong = reference.differences(RackOutcome(out, execution.nfs, execution.dropped))

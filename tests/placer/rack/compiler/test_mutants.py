@@ -12,13 +12,12 @@ from placer.rack.chain import Chain
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.files.plan_file import PlanFile
 from profiles import InputError
-from tests.placer.rack.compiler.ebpf.kernel import require_clang
-from tests.placer.rack.compiler.made_chains import made_chain
+from tests.placer.rack.compiler.ebpf.programs import require_clang
 from tests.placer.rack.compiler.mutants import of_servers, of_smartnics, of_switch
 from tests.placer.rack.compiler.mutants.mutant import Mutant
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import emulated_outcome, require_libpcap
-from tests.placer.rack.compiler.random_racks import ALL_KINDS, SAME_BYTES, every_placement, rack_of, random_plan
+from tests.placer.rack.compiler.racks import ALL_KINDS, SAME_BYTES, every_placement, made_chain, rack_of, random_plan
 from tests.reference.compare import ReferenceRun
 
 TAGS = made_chain(

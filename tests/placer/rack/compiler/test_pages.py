@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from placer.rack.compiler.code_share import CodeShare, code_share, share_text
+from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.library.nf_kind import NF_KINDS
+from tests.placer.rack.compiler.racks import random_plan
 
 REPO = Path(__file__).parents[4]
 COMPILE = (REPO / "docs/how-to/compile.md").read_text(encoding="utf-8")
@@ -48,3 +51,18 @@ def test_the_network_function_that_is_shown_is_the_one_in_use() -> None:
     """All of Tunnel for the switch but its imports."""
     (shown,) = re.findall(r"```python\n(@BLOCKS.*?)```", COMPILE, re.DOTALL)
     assert (REPO / "placer/rack/compiler/switch/nfs/tunnel.py").read_text(encoding="utf-8").endswith(shown)
+
+
+def test_lines_are_counted_by_who_wrote_them() -> None:
+    """Steering is a part of what is generated, and all NFs of a rack have an author."""
+    share = code_share(compile_rack(random_plan(3), "plan"))
+    assert share is not None
+    assert 0 < share.steering <= share.generated
+    assert share.written > 0
+
+
+def test_the_published_share_stands_beside() -> None:
+    """A quarter of 400 lines; Lemur's are named."""
+    text = share_text(CodeShare(100, 60, 300))
+    assert text.startswith("100 lines generated, 60 of them steer packets on the switch; NF authors wrote 300: 25 %")
+    assert "820 of 1700" in text

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from placer.rack.compiler.graph import graph_of, identifier
-from placer.rack.compiler.routing import Label, Routing, routed, switch_ports
+from placer.rack.compiler.routing import Label, Routing, route_graph, switch_ports
 from profiles import InputError
-from tests.placer.rack.compiler.made_chains import made_chain
-from tests.placer.rack.compiler.made_plans import made_plan
-from tests.placer.rack.compiler.random_racks import random_plan
+from tests.placer.rack.compiler.racks import made_chain, made_plan, random_plan
 
 
 def _routing(nfs: list[str], places: str, edges: list[tuple[int, int, str, str]] | None = None) -> Routing:
-    return routed(graph_of(made_plan((made_chain(nfs, edges), places)), "plan"))
+    return route_graph(graph_of(made_plan((made_chain(nfs, edges), places)), "plan"))
 
 
 def test_a_line_is_one_path_with_falling_indices() -> None:
@@ -48,7 +46,7 @@ def test_a_packet_that_leaves_behind_a_server_has_a_label_of_its_own() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_no_two_nfs_share_a_label(seed: int) -> None:
     """Labels of NFs and of exits are all different, on any rack; indices fall along each path."""
-    routing = routed(graph_of(random_plan(seed), "plan"))
+    routing = route_graph(graph_of(random_plan(seed), "plan"))
     labels = [*routing.labels.values(), *routing.exits.values()]
     assert len(set(labels)) == len(labels)
     assert set(routing.labels) == set(range(len(routing.graph.nfs)))

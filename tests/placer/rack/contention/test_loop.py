@@ -7,17 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from placer.rack.chain import Chain
-from placer.rack.contention.co_location import CycleGrowth, Member
-from placer.rack.contention.loop import ROUNDS, ContendedPlan, contended_plan
+from placer.rack.contention.co_location import CycleGrowth, Member, co_locations
+from placer.rack.contention.loop import MOST_ROUNDS, ContendedPlan, plan_under_contention
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.place import best_plan
 from placer.rack.plan import Status, answer
 from placer.rack.rack import Device, Rack
-from tests.placer.rack import small
+from tests.effort import examples
+from tests.placer.rack import instances, small
 from tests.placer.rack.checker import faults
-from tests.placer.rack.contention.by_hand import beside_another, nil
+from tests.placer.rack.contention.fake_models import beside_another, by_kind, nil
 
 NFS = {"A": small.ON_SERVER, "B": {"server": {"cycles": 1700}}}
 TWO: dict[str, Any] = {"t_min_mbps": 10_000, "t_max_mbps": 12_000}
@@ -27,7 +30,7 @@ def contended(growth: CycleGrowth, *, rack: Rack | None = None, least: float = 1
     """Two chains of one NF each, with rates from 10,000 to 12,000 Mbps, which is what a core carries."""
     slo = TWO | {"t_min_mbps": least} | changes
     chains = chains_of({"chains": [small.chain("c0", "A", **slo), small.chain("c1", "B", **slo)]}, "chains")
-    return contended_plan(chains, rack or one_server(), growth, best_plan)
+    return plan_under_contention(chains, rack or one_server(), growth, best_plan)
 
 
 def one_server(cores: int = 4, servers: int = 1) -> Rack:
@@ -117,7 +120,7 @@ def test_an_openflow_switch_keeps_the_order_of_its_tables() -> None:
     def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
         return [[2.0 if nf.nf == "A" else 1.0 for nf in one.kinds] for one in members]
 
-    found = contended_plan(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
+    found = plan_under_contention(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
     assert found.plan.chains and faults(asked, rack, dict(answer(found.plan))) == []
 
 
@@ -130,7 +133,7 @@ def test_predictions_that_go_in_a_circle_end() -> None:
         return [[1.0 + 0.01 * len(names)] * len(one.nfs) for one in members]
 
     found = contended(growth, rack=one_server(cores=2, servers=2), least=1000)
-    assert found.rounds <= ROUNDS
+    assert found.rounds <= MOST_ROUNDS
     assert found.plan.chains
     for one, (factor,) in zip(found.plan.chains, found.factors, strict=True):
         assert one.rate_mbps <= sum(one.cores) * 12_000 / factor * (1 + 1e-6)
@@ -143,7 +146,7 @@ def test_equal_chains_stay_equal() -> None:
     def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
         return [[1.1 if one.chain.name == "c0" else 1.2] for one in members]
 
-    found = contended_plan(chains, one_server(cores=2), growth, best_plan)
+    found = plan_under_contention(chains, one_server(cores=2), growth, best_plan)
     assert found.factors == ((1.2,), (1.2,))
 
 
@@ -161,6 +164,78 @@ def test_a_time_limit_ends_the_loop_after_the_first_prediction() -> None:
     def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
         return [[1.5] for _ in members]
 
-    found = contended_plan(chains, one_server(), growth, best_plan, time_limit=0)
+    found = plan_under_contention(chains, one_server(), growth, best_plan, time_limit=0)
     assert found.rounds == 1 and not found.agreed
     assert found.plan.chains[0].rate_mbps == pytest.approx(32_000)
+
+
+FACTORS = st.fixed_dictionaries({kind: st.sampled_from([0.0, 0.03, 0.2, 1.0]) for kind in instances.KINDS})
+GENERATORS = st.sampled_from([instances.everyday, instances.edges])
+
+
+@pytest.mark.long
+@settings(max_examples=examples(40), phases=[Phase.generate], derandomize=True)
+@given(GENERATORS, st.integers(0, 10**9), FACTORS, FACTORS)
+def test_keeps_every_limit_by_prediction(
+    generator: instances.Generator, seed: int, sensitivity: dict[str, float], pressure: dict[str, float]
+) -> None:
+    """By a checker that shares no code with placing: with cycles as asked, and with cycles as predicted."""
+    (asked, rack), growth = generator(seed), by_kind(sensitivity, pressure)
+    found = plan_under_contention(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
+    assert found.rounds <= MOST_ROUNDS
+    assert (found.plan.status is Status.INFEASIBLE) == (found.by_cycles.status is Status.INFEASIBLE)
+    if not found.plan.chains:
+        assert found.plan.status is Status.INFEASIBLE or found.plan.notes
+        return
+    assert faults(asked, rack, dict(answer(found.plan))) == []
+    assert faults(*grown(asked, rack, found), dict(answer(found.predicted))) == []
+    for device, placed in co_locations(found.plan.chains, found.plan.rack):
+        for one, factors in zip(placed, growth(device, [each.member for each in placed]), strict=True):
+            for at, factor in zip(one.member.nfs, factors, strict=True):
+                assert found.factors[one.chain][at] >= factor
+    assert found.plan.marginal_mbps <= found.by_cycles.marginal_mbps * (1 + 1e-9) + 1e-6
+    assert found.plan.bound_mbps == pytest.approx(found.by_cycles.bound_mbps)
+
+
+BRANCHED = [["f0", "f1", "1/3"], ["f0", "f2", "2/3"], ["f1", "f3"], ["f2", "f3"]]
+
+
+def grown(asked: dict[str, Any], rack: dict[str, Any], found: ContendedPlan) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The instance with each NF of each chain as a kind of its own, whose cycles on cores have grown."""
+    nfs: dict[str, Any] = {}
+    renamed = []
+    for number, chain in enumerate(asked["chains"]):
+        own = []
+        for at, nf in enumerate(chain["nfs"]):
+            kind = f"{number}.{at}"
+            factor = found.factors[number][at]
+            costs = rack["nfs"][nf["nf"]]
+            nfs[kind] = {
+                place: cost if place == "switch" else cost | {"cycles": cost["cycles"] * factor}
+                for place, cost in costs.items()
+            }
+            own.append(nf | {"nf": kind})
+        renamed.append(chain | {"nfs": own})
+    return {"chains": renamed}, rack | {"nfs": nfs}
+
+
+BELOW_ITS_BOUND = {
+    "chains": [
+        small.chain("c0", "AAAC", packet_size=125, t_min_mbps=100, edges=BRANCHED),
+        small.chain("c1", "D", packet_size=125, t_min_mbps=100),
+    ]
+}
+THREE_CORES = small.rack(
+    {kind: {"server": {"cycles": cycles}} for kind, cycles in {"A": 110, "C": 100, "D": 100}.items()},
+    small.server("s0", cores=3, clock_mhz=1000, nic_mbps=4000),
+)
+"""Its proven plan is below the bound by more than 1e-9, as the tolerance of the search allows."""
+
+
+@pytest.mark.parametrize(
+    ("asked", "rack"), [(BELOW_ITS_BOUND, THREE_CORES), *(instances.everyday(seed) for seed in range(8))]
+)
+def test_without_contention_it_is_the_plain_plan(asked: dict[str, Any], rack: dict[str, Any]) -> None:
+    """A predictor without contention leaves the plan of the program as it is."""
+    found = plan_under_contention(chains_of(asked, "chains"), rack_of(rack, "rack"), nil, best_plan)
+    assert found.plan.chains == found.by_cycles.chains and found.plan.status == found.by_cycles.status

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from placer.rack.contention.measured_rates import Capacity, capacities, measured_rates, walks
+from placer.rack.contention.measured_rates import Capacity, capacities, measure_rates, walks
 from placer.rack.files.chains_file import chains_of_text
 from placer.rack.files.json_twins import rack_of
 from placer.rack.place import best_plan
 from placer.rack.plan import RackPlan
 from profiler.simulated import SimulatedServer
-from profiler.simulated.server import SERVER
+from profiler.simulated.server import SERVER_CARD
 from profiler.testbed import RunRefused
 from profiles import ChainLoad, TrafficProfile
 from tests.placer.rack import small
@@ -33,14 +33,14 @@ def planned(text: str, cores: int, nfs: dict[str, Any] = NFS) -> RackPlan:
 
 def measured(text: str, cores: int, nfs: dict[str, Any] = NFS) -> tuple[RackPlan, list[Capacity]]:
     plan = planned(text, cores, nfs)
-    return plan, capacities(plan, SimulatedServer(card=replace(SERVER, cores=64)))
+    return plan, capacities(plan, SimulatedServer(card=replace(SERVER_CARD, cores=64)))
 
 
 def test_a_subgroup_alone_reaches_what_its_cycles_say() -> None:
     """The server is calibrated to the published cycles."""
     plan, (one,) = measured("chain c0: Encrypt\n", 1)
     assert one.mbps == one.alone_mbps == pytest.approx(plan.chains[0].rate_mbps, rel=0.003)
-    assert measured_rates(plan, [one]) == [pytest.approx(plan.chains[0].rate_mbps, rel=0.003)]
+    assert measure_rates(plan, [one]) == [pytest.approx(plan.chains[0].rate_mbps, rel=0.003)]
 
 
 def test_neighbours_take_their_part() -> None:

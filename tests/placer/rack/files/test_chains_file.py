@@ -14,7 +14,7 @@ from placer.rack.files.chains_file import chains_of_text, read_chains_file
 from placer.rack.files.json_twins import chains_of
 from placer.rack.files.written_twins import write_chains
 from profiles import InputError
-from tests.placer.rack.lemur import GRAPHS, chain_json
+from tests.placer.rack.lemur import CHAIN_GRAPHS, chain_json
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "edge.chains"
 SLO = "slo c: 1 Gbps to 2 Gbps\n"
@@ -111,7 +111,7 @@ def test_the_example_holds_lemurs_chains() -> None:
         same = {(edge.tail, edge.head, edge.share) for edge in one.edges}
         assert same == {(edge.tail, edge.head, edge.share) for edge in twin.edges}
         assert (one.packet_size, one.slo) == (twin.packet_size, twin.slo)
-    assert len(read) == len(GRAPHS) - 1
+    assert len(read) == len(CHAIN_GRAPHS) - 1
 
 
 def test_the_json_twin_is_read_too(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from placer.rack.files.json_twins import chains_of, rack_of, read_chains, read_rack
+from placer.rack.files.chains_file import read_chains_file
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.files.rack_file import read_rack_file
 from placer.rack.files.written_twins import write_chains
 from profiles import InputError
 from tests.placer.rack import lemur
@@ -161,7 +163,7 @@ def test_what_is_no_json_is_refused(tmp_path: Path, text: str, fault: str) -> No
     """By both readers, with the file's name."""
     path = tmp_path / "x.json"
     path.write_text(text, encoding="utf-8")
-    for read in (read_chains, read_rack):
+    for read in (read_chains_file, read_rack_file):
         with pytest.raises(InputError, match=fault) as refused:
             read(path)
         assert str(path) in str(refused.value)
@@ -183,7 +185,7 @@ def test_shares_may_miss_one_by_what_a_decimal_number_misses() -> None:
     assert faults_of_chains(chain("a", "XXXX", edges=[[*edge[:2], 0.333] for edge in edges]))
 
 
-@pytest.mark.parametrize("number", lemur.GRAPHS)
+@pytest.mark.parametrize("number", lemur.CHAIN_GRAPHS)
 def test_chains_are_read_as_they_were_written(number: int) -> None:
     """Lemur's chains, twice through JSON."""
     chains = chains_of({"chains": [lemur.chain_json(number, 0.5)]}, "x.json")

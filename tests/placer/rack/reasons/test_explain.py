@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.layout import SWITCH
+from placer.rack.layout import SWITCH_SITE
 from placer.rack.place import best_plan
-from placer.rack.plan import Status
+from placer.rack.plan import RackPlan, Status
 from placer.rack.reasons.explain import LayoutQuestions
-from placer.rack.reasons.layout_verdicts import LayoutCause, LayoutVerdict
+from placer.rack.reasons.layout_verdicts import LayoutCause, LayoutVerdict, bottlenecks, rack_use
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.exhaustive import best_rates_within
-from tests.placer.rack.search.test_fleet_plan import copies, rack_of_servers
+from tests.placer.rack.search.test_search import copies, rack_of_servers
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
 
 WITH_PLAN = (LayoutCause.COSTS, LayoutCause.AS_GOOD)
@@ -29,7 +30,7 @@ def questions(chains: Json, on: Json) -> LayoutQuestions | None:
 def placement(verdict: LayoutVerdict) -> Mapping[str, str]:
     layout = verdict.layout
     names = [device.name for device in layout.rack.devices]
-    return {nf.id: "switch" if site == SWITCH else names[site]
+    return {nf.id: "switch" if site == SWITCH_SITE else names[site]
             for nf, site in zip(layout.chain.nfs, layout.sites, strict=True)}  # fmt: skip
 
 
@@ -113,3 +114,32 @@ def test_a_layout_that_is_better_than_an_unproven_plan_is_called_better() -> Non
     worse = replace(plan, chains=(slow,), status=Status.FEASIBLE)
     found = LayoutQuestions(worse, 60.0).explanation(0, 3).verdicts
     assert all(one.cause is LayoutCause.BETTER and one.cost_mbps and one.cost_mbps < 0 for one in found)
+
+
+def plan(t_max: float = 10_000, nic: float = 10_000, cycles: float = 100) -> RackPlan:
+    """A, B on the switch and on a server with two cores, of 1 GHz; packets of 1,000 bits."""
+    chain: dict[str, Any] = {
+        "name": "c", "packet_size": 125, "t_min_mbps": 0, "t_max_mbps": t_max,
+        "nfs": [{"id": "x", "nf": "A"}, {"id": "y", "nf": "B"}], "edges": [["x", "y"]],
+    }  # fmt: skip
+    server = {"name": "s0", "cores": 2, "clock_mhz": 1000, "nic_mbps": nic}
+    nfs = {"A": {"switch": {"blocks": 1}}, "B": {"server": {"cycles": cycles}}}
+    return best_plan(chains_of({"chains": [chain]}, "c"), rack_of({"servers": [server], "nfs": nfs}, "r"))
+
+
+@pytest.mark.parametrize(
+    ("found", "limits"),
+    [
+        (plan(t_max=500), ["t_max"]),
+        (plan(nic=700), ["NIC of s0, in", "NIC of s0, out"]),
+        (plan(cycles=1000), ["y on s0"]),
+        (plan(cycles=200, t_max=10_000, nic=10_000), ["t_max", "y on s0", "NIC of s0, in", "NIC of s0, out"]),
+    ],
+)
+def test_everything_that_is_used_up_limits_a_chain(found: RackPlan, limits: list[str]) -> None:
+    assert bottlenecks(found.chains[0], rack_use(found)) == limits
+
+
+def test_use_is_that_of_all_chains() -> None:
+    use = rack_use(plan(cycles=1000))
+    assert (use.cores, use.nic_in, use.nic_out) == ((2,), (2000.0,), (2000.0,))

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.place import exact_plan
-from placer.rack.plan import Limit, LimitChange, Status
+from placer.rack.place import best_plan, exact_plan
+from placer.rack.plan import Limit, LimitChange, Status, answer
 from placer.rack.rack import Rack
-from placer.rack.reasons.infeasible import Infeasible, explained
-from tests.placer.rack import lemur
+from placer.rack.reasons.infeasible import Infeasible, explain_infeasible
+from tests.effort import examples
+from tests.placer.rack import instances, lemur
+from tests.placer.rack.exhaustive import is_feasible
 
 
 def changed(chains: Sequence[Chain], rack: Rack, change: LimitChange, factor: float) -> tuple[list[Chain], Rack]:
@@ -57,7 +63,7 @@ def test_a_latency_that_no_layout_keeps_is_raised_to_the_least_one() -> None:
     """Dedup runs on a server only: two crossings of 6 us, and Dedup, ACL and Limiter on the server are the least."""
     (chain,) = lemur.chains((3,), 0.5)
     chain = replace(chain, slo=replace(chain.slo, d_max_us=Fraction(20)))
-    plan = explained(exact_plan([chain], lemur.rack()), [chain])
+    plan = explain_infeasible(exact_plan([chain], lemur.rack()), [chain])
     assert plan.conflict == (Limit("d_max", "chain3"),)
     (change,) = plan.changes
     assert change.limit == Limit("d_max", "chain3")
@@ -71,7 +77,7 @@ def test_a_slow_nic_is_named() -> None:
     )
     server = {"name": "s", "cores": 4, "clock_mhz": 2000, "nic_mbps": 500}
     rack = rack_of({"switch": {}, "servers": [server], "nfs": {"A": {"server": {"cycles": 100}}}}, "rack")
-    plan = explained(exact_plan(chains, rack), chains)
+    plan = explain_infeasible(exact_plan(chains, rack), chains)
     assert plan.conflict == (Limit("t_min", "c"), Limit("nic_mbps", "s"))
     by_kind = {change.limit.kind: change.to for change in plan.changes}
     assert by_kind["t_min"] == pytest.approx(500) and by_kind["nic_mbps"] == pytest.approx(1000, rel=1e-3)
@@ -83,5 +89,136 @@ def test_no_core_is_enough_where_an_nf_runs_nowhere() -> None:
         {"chains": [{"name": "c", "t_min_mbps": 1, "t_max_mbps": 1, "nfs": [{"id": "a", "nf": "A"}]}]}, "chains"
     )
     rack = rack_of({"switch": {}, "servers": [], "nfs": {"A": {"server": {"cycles": 100}}}}, "rack")
-    plan = explained(exact_plan(chains, rack), chains)
+    plan = explain_infeasible(exact_plan(chains, rack), chains)
     assert plan.status is Status.INFEASIBLE and plan.changes == plan.conflict == ()
+
+
+Json = dict[str, Any]
+GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
+IN_CHUNKS = [range(begin, begin + 100) for begin in range(3000, 4000, 100)]
+"""Ten hundreds of each generator, of which a third is infeasible."""
+OF_CHAINS = {"t_min": "t_min_mbps", "d_max": "d_max_us"}
+ENOUGH = {"t_min": 0, "d_max": None, "cores": 1024, "nic_mbps": 10**9, "blocks": 1024}
+"""Values at which a limit never matters."""
+WHOLE = ("cores", "blocks")
+ENOUGH_S = 600.0
+"""On a busy machine too; what is not known in time is left out."""
+
+
+def limits(chains: Json, rack: Json) -> Iterator[tuple[str, str, Any]]:
+    """Kind, name and value of each limit that can be changed."""
+    for chain in chains["chains"]:
+        if chain["t_min_mbps"]:
+            yield "t_min", chain["name"], chain["t_min_mbps"]
+        if chain["d_max_us"] is not None:
+            yield "d_max", chain["name"], chain["d_max_us"]
+    for server in rack["servers"]:
+        yield "cores", server["name"], server["cores"]
+        yield "nic_mbps", server["name"], server["nic_mbps"]
+        if nic := server.get("smartnic"):
+            yield "cores", nic["name"], nic["cores"]
+    if rack["switch"].get("stages") is not None:
+        yield "blocks", "switch", rack["switch"]["blocks_per_stage"]
+
+
+def with_limit(chains: Json, rack: Json, kind: str, of: str, to: object) -> tuple[Json, Json]:
+    """The instance with another value of one limit."""
+    if kind in OF_CHAINS:
+        each = [one | {OF_CHAINS[kind]: to} if one["name"] == of else one for one in chains["chains"]]
+        return {"chains": each}, rack
+    if kind == "blocks":
+        return chains, rack | {"switch": rack["switch"] | {"blocks_per_stage": to}}
+    return chains, rack | {"servers": [_server(one, kind, of, to) for one in rack["servers"]]}
+
+
+def _server(server: Json, kind: str, of: str, to: object) -> Json:
+    if server["name"] == of:
+        return server | {kind: to}
+    nic = server.get("smartnic")
+    return server | {"smartnic": nic | {kind: to}} if nic and nic["name"] == of else server
+
+
+def freed(chains: Json, rack: Json, kept: Sequence[tuple[str, str]]) -> tuple[Json, Json]:
+    """The instance in which no other limits matter."""
+    for kind, of, _ in list(limits(chains, rack)):
+        if (kind, of) in kept:
+            continue
+        if kind == "blocks":
+            rack = rack | {"switch": rack["switch"] | {"stages": None}}
+        else:
+            chains, rack = with_limit(chains, rack, kind, of, ENOUGH[kind])
+    return chains, rack
+
+
+def less(kind: str, now: float, to: float) -> object:
+    """A value that relaxes 1 % less, or one less; at least as it was."""
+    if kind in WHOLE:
+        return int(to) - 1
+    if kind == "t_min":
+        return min(Fraction(to) * Fraction(101, 100), Fraction(str(now)))
+    return max(Fraction(to) * Fraction(99, 100), Fraction(str(now)))
+
+
+def faults_of_changes(chains: Json, rack: Json, found: Json) -> Iterator[str]:
+    """Changes that are not enough, that are larger than need be, or that are missing."""
+    named = {(one["kind"], one["of"]): one["to"] for one in found["relaxations"]}
+    values = {(kind, of): value for kind, of, value in limits(chains, rack)}
+    for kind, of in named.keys() - values.keys():
+        yield f"{kind} of {of} is changed, and there is no such limit"
+    for (kind, of), now in values.items():
+        to = named.get((kind, of))
+        if to is None:
+            if kind != "t_min" and is_feasible(*with_limit(chains, rack, kind, of, ENOUGH[kind])):
+                yield f"{kind} of {of} is not named, and a change of it is enough"
+            elif kind == "t_min" and is_feasible(*with_limit(chains, rack, kind, of, min(1e-3, float(now)))):
+                yield f"{kind} of {of} is not named, and a lower one is enough"
+            continue
+        if not is_feasible(*with_limit(chains, rack, kind, of, int(to) if kind in WHOLE else to)):
+            yield f"{kind} of {of}: {to} is not enough"
+        if is_feasible(*with_limit(chains, rack, kind, of, less(kind, now, to))):
+            yield f"{kind} of {of}: less than {to} is enough"
+
+
+def faults_of_conflict(chains: Json, rack: Json, found: Json) -> Iterator[str]:
+    """Whether the limits cannot be kept together, and each would if another was left out."""
+    conflict = [(one["kind"], one["of"]) for one in found["conflict"]]
+    if is_feasible(*freed(chains, rack, conflict)):
+        yield f"{conflict} can be kept together"
+    for limit in conflict:
+        if not is_feasible(*freed(chains, rack, [one for one in conflict if one != limit])):
+            yield f"{conflict} is a conflict without {limit}"
+
+
+def faults_of_reasons(chains: Json, rack: Json) -> list[str]:
+    """What is wrong with the reasons of an instance; nothing where it is feasible."""
+    if is_feasible(chains, rack):
+        return []
+    read = chains_of(chains, "chains")
+    found = json.loads(
+        json.dumps(answer(explain_infeasible(best_plan(read, rack_of(rack, "rack")), read, seconds=ENOUGH_S)))
+    )
+    if found["status"] != "infeasible":
+        return [f"{found['status']}, and no plan is possible"]
+    return [*faults_of_changes(chains, rack, found), *faults_of_conflict(chains, rack, found)]
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_reasons_of_infeasible_instances_are_exact(generator: instances.Generator) -> None:
+    """Changes are enough and no larger than need be, and conflicts are minimal."""
+    assert instances.faulty(faults_of_reasons, generator, range(examples(12))) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", IN_CHUNKS, ids=str)
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_reasons_of_a_thousand_infeasible_instances_are_exact(generator: instances.Generator, seeds: range) -> None:
+    """As above, for instances that no other test draws."""
+    assert instances.faulty(faults_of_reasons, generator, seeds) == {}
+
+
+@pytest.mark.long
+@given(st.sampled_from(GENERATORS), st.integers(10_000, 10**9))
+@settings(max_examples=examples(5))
+def test_reasons_of_any_instance_are_exact(generator: instances.Generator, seed: int) -> None:
+    """Instances of `make test-all` change from run to run; the seed is named where one is wrong."""
+    assert faults_of_reasons(*generator(seed)) == []

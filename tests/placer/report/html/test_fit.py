@@ -13,7 +13,7 @@ import pytest
 
 from placer.report.html import Figure, Page, fit, write_page, write_plots
 from placer.report.html.fit import MOST_POINTS, fit_page
-from placer.report.html.fit_tables import NAME, breaks_table, mathematics, noise_band_pct, points_table
+from placer.report.html.fit_tables import NAME_PLACEHOLDER, breaks_table, mathematics, noise_band_pct, points_table
 from placer.report.html.page import render
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from predictor.fitting.points import MeasuredCurve
@@ -183,7 +183,7 @@ def test_where_the_model_is_zero_there_is_no_deviation() -> None:
 )  # fmt: skip
 def test_formulas_are_plain_mathematics(formula: str, text: str) -> None:
     assert mathematics(formula, "x") == text
-    assert mathematics(f"2*{NAME}", "size*1e5") == "2·size*1e5"
+    assert mathematics(f"2*{NAME_PLACEHOLDER}", "size*1e5") == "2·size*1e5"
 
 
 def test_the_page_says_how_it_was_made_and_is_the_same_again() -> None:

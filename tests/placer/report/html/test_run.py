@@ -1,8 +1,9 @@
-"""The page of a run as a file, without a browser."""
+"""The page of a run as a file, without a browser, section by section."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.metadata import version
@@ -12,10 +13,30 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from placer.explain.waste import Waste
 from placer.inputs.catalogue import Cards
+from placer.model.plan import Placement
 from placer.progress import Progress
 from placer.report.html import Page, Section, Tile, page_of_run, write_plots
+from placer.report.html import run as run_page
 from placer.report.html.page import render
+from placer.report.html.run import (
+    agreement_section,
+    co_locations,
+    compare_with_truth,
+    drops,
+    drops_section,
+    idle_capacity,
+    idle_section,
+    nics_over_time,
+    occupancy,
+    occupancy_section,
+    over_time_section,
+    sections_of_run,
+    violations,
+    violations_section,
+)
+from placer.report.text.recommendation import plan_name
 from placer.run import Comparison, RunRequest, run
 from traces.arrivals import Recipe, generate
 
@@ -167,3 +188,147 @@ def test_numbers_of_a_column_have_the_same_digits() -> None:
     page = replace(EMPTY, sections=(Section("s", "S", "Text.", table=table),))
     cells = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', render(page))
     assert cells == ["0.20", "3", "663.2", "1.00", "1,200", "1,499.5"]
+
+
+@pytest.fixture(scope="module")
+def nothing(comparison: Comparison) -> Comparison:
+    """The run as if every plan, the optimum included, rejected every arrival."""
+    rejected = tuple(map(Placement, comparison.arrivals))
+    empty = tuple(
+        replace(one, plan=replace(one.plan, placements=rejected), nics=0, cost=0.0, stays={}, expected={})
+        for one in comparison.evaluations
+    )
+    plan = replace(comparison.optimum.plan, placements=rejected)
+    optimum = replace(comparison.optimum, plan=plan, nics=0, cost=0.0, lower_bound=0.0, nics_lower_bound=0, proven=True)
+    return replace(comparison, evaluations=empty, optimum=optimum)
+
+
+def html(sections: Iterable[Section]) -> str:
+    """The sections on a page; its script is left out."""
+    return render(Page("page", (), (), tuple(sections))).partition("<noscript>")[0]
+
+
+def without_chart(sections: Iterable[Section]) -> bool:
+    """Whether the sections have no chart and can be rendered."""
+    kept = list(sections)
+    return bool(html(kept)) and not any(section.charts for section in kept)
+
+
+def test_over_time_section_without_nics(nothing: Comparison) -> None:
+    """No curve where no NIC is ever in use."""
+    curves = nics_over_time(nothing)
+    assert not curves["nics"].any()
+    assert without_chart([over_time_section(curves, 0, "the optimum")])
+
+
+def test_over_time_section_without_strategies(comparison: Comparison) -> None:
+    """A run without evaluations has no curve either."""
+    curves = nics_over_time(replace(comparison, evaluations=()))
+    assert curves.empty
+    assert without_chart([over_time_section(curves, 0, "the optimum")])
+
+
+def test_occupancy_section_without_nics(nothing: Comparison) -> None:
+    """No bar, no co-location."""
+    table = occupancy(nothing)
+    assert table.empty
+    plan = nothing.evaluations[0].plan
+    assert without_chart([occupancy_section(table, co_locations(plan), 8, "greedy")])
+
+
+def test_agreement_section_without_predictions(nothing: Comparison) -> None:
+    """The section is left out."""
+    table = compare_with_truth(nothing)
+    assert table.empty
+    assert not list(agreement_section(table, ["greedy"]))
+
+
+def test_drops_section_without_drops(nothing: Comparison) -> None:
+    """The section is left out."""
+    table = drops(nothing.evaluations[0].plan, [])
+    assert table.empty
+    assert not list(drops_section(table, "tomur", "greedy"))
+
+
+def test_idle_section_without_idle_capacity() -> None:
+    """A sentence instead of a chart; with no NIC at all, too."""
+    for waste in (Waste(2, 2.0, {}), Waste(0, 0.0, {})):
+        table = idle_capacity(waste)
+        assert list(table.columns) == ["cause", "NICs", "pct"]
+        section = idle_section(table, waste.nics)
+        assert without_chart([section])
+        assert section.text.startswith("No capacity is idle" if waste.nics else "No NIC is in use")
+
+
+def test_violations_section_without_violations(nothing: Comparison) -> None:
+    """The section is left out; so it is without a ground truth."""
+    chosen = nothing.evaluations[0]
+    for evaluation in (chosen, replace(chosen, stays=None)):
+        table = violations(evaluation)
+        assert table.empty
+        assert not list(violations_section(table, "greedy"))
+
+
+def test_strategies_section_with_zero_nics(nothing: Comparison) -> None:
+    """Bars of length 0, and a note instead of wastage."""
+    section = next(iter(sections_of_run(nothing, nothing.evaluations[0])))
+    assert section.name == "strategies"
+    assert "Wastage is undefined" in section.notes[0]
+    assert section.table is not None
+    assert "wastage, %" not in section.table
+    assert html([section])
+
+
+@pytest.mark.parametrize("chosen", range(5))
+def test_a_page_of_nothing_is_rendered(nothing: Comparison, chosen: int) -> None:
+    """Whichever plan is chosen."""
+    assert html(sections_of_run(nothing, nothing.evaluations[chosen]))
+    assert render(page_of_run(nothing, "nothing.csv"))
+
+
+def test_a_plan_without_idle_capacity_has_a_page(tmp_path: Path) -> None:
+    """Four NATs with loose SLAs fill their NIC: the page says that no capacity is idle."""
+    trace = tmp_path / "four.csv"
+    trace.write_text("id,time,nf,sla_drop\n" + "".join(f"n{i},{i},NAT,0.5\n" for i in range(4)), encoding="utf-8")
+    page = page_of_run(run(RunRequest(str(trace)), Progress(quiet=True)), "four.csv")
+    (section,) = (section for section in page.sections if section.name == "waste")
+    assert section.text == "No capacity is idle at the peak: every core of the NICs in use is taken."
+    assert render(page)
+
+
+def test_the_curve_over_time_peaks_at_the_nics_that_are_reported(comparison: Comparison) -> None:
+    """The maximum of every curve is the number of NICs of the strategy."""
+    peaks = nics_over_time(comparison).groupby("strategy")["nics"].max()
+    assert {plan_name(one): one.nics for one in comparison.evaluations} == peaks.to_dict()
+
+
+def test_a_curve_of_many_moments_keeps_its_peak(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A curve reduced to ten points still has its peak."""
+    monkeypatch.setattr(run_page, "MOST_CURVE_POINTS", 10)
+    curves = nics_over_time(comparison)
+    assert curves.groupby("strategy").size().max() <= 11
+    assert curves.groupby("strategy")["nics"].max().to_dict() == {
+        plan_name(one): one.nics for one in comparison.evaluations
+    }
+
+
+def test_co_locations_add_up_to_the_nics_in_use(comparison: Comparison) -> None:
+    """The NICs of all co-locations are those of the peak, and the average NIC uses at most its cores."""
+    for one in comparison.evaluations:
+        assert co_locations(one.plan)["NICs"].sum() == one.nics
+    assert occupancy(comparison).groupby("strategy")["cores"].sum().max() <= 8
+
+
+def test_every_sla_violation_is_listed(comparison: Comparison) -> None:
+    """A row per violation, each with less throughput than required."""
+    for one in comparison.evaluations:
+        if one.violated:
+            table = violations(one)
+            assert len(table) == one.violated
+            assert (table["true, kpps"] < table["required, kpps"]).all()
+
+
+def test_every_prediction_is_counted_once(comparison: Comparison) -> None:
+    """Instances of equal prediction and truth are one point; all points together hold all instances."""
+    counted = compare_with_truth(comparison).groupby("strategy")["instances"].sum()
+    assert counted.to_dict() == {"contention-aware, tomur": 40, "contention-aware, slomo": 40, "planned, tomur": 40}

@@ -7,8 +7,8 @@ import pytest
 
 from placer.report.html.page import render
 from placer.report.html.study import page_of_study
-from placer.report.text.study import as_table, marked_notes
-from placer.studies.statistics import BY, summarize
+from placer.report.text.study import as_table, note_marks
+from placer.studies.statistics import GROUP_COLUMNS, summarize
 
 
 def results(*plans: tuple[str, str, float, float]) -> pd.DataFrame:
@@ -44,21 +44,21 @@ def results(*plans: tuple[str, str, float, float]) -> pd.DataFrame:
 def test_the_first_sentence_is_the_decision(plans: list[tuple[str, str, float, float]], sentence: str) -> None:
     """The strategy of least wastage is named only if it keeps the budget; the optimum is no choice."""
     rows = results(*plans)
-    assert page_of_study("s", summarize(rows, BY), rows).summary[0] == sentence
+    assert page_of_study("s", summarize(rows, GROUP_COLUMNS), rows).summary[0] == sentence
 
 
 def test_a_strategy_that_rejects_arrivals_is_not_recommended() -> None:
     """Few NICs are no advantage when arrivals are rejected."""
     rows = results(("t", "small", 0.0, 0.0), ("t", "safe", 4.0, 0.0))
     rows.loc[rows["strategy"] == "small", "rejected"] = 3
-    assert "safe, +4.0 %" in page_of_study("s", summarize(rows, BY), rows).summary[0]
+    assert "safe, +4.0 %" in page_of_study("s", summarize(rows, GROUP_COLUMNS), rows).summary[0]
 
 
 def test_where_every_strategy_rejects_arrivals_the_budget_comes_first() -> None:
     """The rash one rejects none and violates too much; of the others, the one that rejects less is named."""
     rows = results(("t", "rash", 0.0, 9.0), ("t", "small", 0.0, 0.0), ("t", "safe", 4.0, 0.0))
     rows["rejected"] = [0, 3, 1]
-    assert page_of_study("s", summarize(rows, BY), rows).summary[0] == (
+    assert page_of_study("s", summarize(rows, GROUP_COLUMNS), rows).summary[0] == (
         "No strategy places every arrival with at most 2 % SLA violations; fewest are rejected by safe, wastage +4.0 % "
         "(median), 1 arrival rejected."
     )
@@ -67,20 +67,20 @@ def test_where_every_strategy_rejects_arrivals_the_budget_comes_first() -> None:
 def test_an_optimum_that_is_not_proven_is_marked() -> None:
     """Its wastage is relative to a lower bound, in text and HTML; that of a proven one is 0."""
     rows = results(("t", "safe", 4.0, 1.0), ("t", "optimal", 1.9, 0.0))
-    statistics = summarize(rows, BY)
+    statistics = summarize(rows, GROUP_COLUMNS)
     table = as_table(statistics)
     assert "1.9 **" in table
     assert "\n** the best plans found, not all proven optimal: wastage is relative to lower bounds.\n" in table
     (section,) = page_of_study("s", statistics, rows).sections
     assert section.table is not None
     assert section.table["note"].tolist() == ["", "** not proven"]
-    assert "**" not in as_table(summarize(results(("t", "safe", 4.0, 1.0), ("t", "optimal", 0.0, 0.0)), BY))
+    assert "**" not in as_table(summarize(results(("t", "safe", 4.0, 1.0), ("t", "optimal", 0.0, 0.0)), GROUP_COLUMNS))
 
 
 def test_numbers_have_their_range_in_the_next_column() -> None:
     """Where draws differ, a column holds their range; SLA violations are the mean."""
     rows = results(*(("t", "greedy", float(draw), violations) for draw, violations in enumerate((0.0, 0.0, 3.0))))
-    (section,) = page_of_study("s", summarize(rows, BY), rows).sections
+    (section,) = page_of_study("s", summarize(rows, GROUP_COLUMNS), rows).sections
     assert section.table is not None
     assert section.table.to_dict("records") == [
         {"strategy": "greedy", "NICs": 5, "wastage, %": 1.0, "wastage: range": "0.0 to 2.0", "SLA violations, %": 1.0,
@@ -92,7 +92,7 @@ def test_numbers_have_their_range_in_the_next_column() -> None:
 def test_charts_of_traces_with_similar_names_have_different_names() -> None:
     """`a b` and `a-b` are two sections, and their charts have four names."""
     rows = results(("a b", "greedy", 1.0, 0.0), ("a-b", "greedy", 2.0, 0.0))
-    page = page_of_study("s", summarize(rows, BY), rows)
+    page = page_of_study("s", summarize(rows, GROUP_COLUMNS), rows)
     names = [figure.name for section in page.sections for figure in section.figures]
     assert len(names) == len(set(names)) == 4
     assert all(f'id="chart-{name}"' in render(page) for name in names)
@@ -101,25 +101,25 @@ def test_charts_of_traces_with_similar_names_have_different_names() -> None:
 def test_wastage_with_too_many_violations_is_marked() -> None:
     """A strategy above the budget has a mark and a note in text and HTML, others have none."""
     rows = results(("t", "rash", -20.0, 9.0), ("t", "safe", 4.0, 1.0))
-    statistics = summarize(rows, BY)
+    statistics = summarize(rows, GROUP_COLUMNS)
     rash, safe = as_table(statistics).splitlines()[1:3]
     assert "-20.0 *" in rash
     assert "*" not in safe
-    (note,) = marked_notes(statistics)
+    (note,) = note_marks(statistics)
     assert note == "* not comparable with the optimum: more than 2 % SLA violations."
     assert note in as_table(statistics)
     (section,) = page_of_study("s", statistics, rows).sections
     assert section.table is not None
     assert section.table["note"].tolist() == ["* not comparable", ""]
     assert section.notes == (note,)
-    assert note not in as_table(summarize(rows[1:], BY))
+    assert note not in as_table(summarize(rows[1:], GROUP_COLUMNS))
 
 
 def test_a_study_without_wastage_and_truth_has_a_page() -> None:
     """Unknown figures have no charts, and no strategy is known to keep the budget."""
     unknown = float("nan")
     rows = results(("t", "safe", unknown, unknown), ("t", "other", unknown, unknown)).assign(truth="predicted")
-    page = page_of_study("s", summarize(rows, BY), rows)
+    page = page_of_study("s", summarize(rows, GROUP_COLUMNS), rows)
     assert page.summary[0] == "No strategy is known to keep the budget of 2 % SLA violations: they are unknown."
     assert [section.figures for section in page.sections] == [()]
     assert "SLA violations are unknown" in render(page)
@@ -128,7 +128,7 @@ def test_a_study_without_wastage_and_truth_has_a_page() -> None:
 def test_a_study_without_rows_has_a_page() -> None:
     """No section, and no fault."""
     rows = results(("t", "safe", 1.0, 1.0))[:0]
-    page = page_of_study("s", summarize(rows, BY), rows)
+    page = page_of_study("s", summarize(rows, GROUP_COLUMNS), rows)
     assert page.sections == ()
     assert render(page)
 
@@ -144,7 +144,7 @@ def test_a_strategy_for_a_smaller_budget_is_recommended_before_another() -> None
         ],
         ignore_index=True,
     )
-    statistics = summarize(rows, BY)
+    statistics = summarize(rows, GROUP_COLUMNS)
     text = as_table(statistics)
     assert "Least wastage with at most 2 % SLA violations: aware, tomur at budget 1 %, +2.0 % (median)." in text
     assert text.splitlines()[0].split()[2] == "budget_pct"
@@ -156,12 +156,12 @@ def test_without_a_ground_truth_the_expected_violations_of_a_study_count() -> No
     """A strategy that is expected to miss the budget is not recommended."""
     rows = results(("t", "rash", 1.0, float("nan")), ("t", "safe", 4.0, float("nan")))
     rows = rows.assign(expected_violations_pct=[5.0, 1.0], budget_pct=2.0)
-    assert page_of_study("s", summarize(rows, BY), rows).summary[0].endswith("safe, +4.0 % (median).")
+    assert page_of_study("s", summarize(rows, GROUP_COLUMNS), rows).summary[0].endswith("safe, +4.0 % (median).")
 
 
 def test_wastage_without_an_optimum_is_unknown() -> None:
     rows = results(("t", "rash", float("nan"), 5.0), ("t", "safe", float("nan"), 1.0))
-    assert page_of_study("s", summarize(rows, BY), rows).summary[0] == (
+    assert page_of_study("s", summarize(rows, GROUP_COLUMNS), rows).summary[0] == (
         "Wastage is unknown: there is no optimum to compare with."
     )
 
@@ -177,5 +177,5 @@ def test_wastage_without_an_optimum_is_unknown() -> None:
 def test_the_table_ends_with_the_ground_truth(truth: str, sentence: str) -> None:
     """As the page does."""
     rows = results(("t", "safe", 4.0, 1.0)).assign(truth=truth)
-    assert as_table(summarize(rows, BY)).endswith(f"\n{sentence}\n")
-    assert summarize(rows, BY)["truth"].tolist() == [truth]
+    assert as_table(summarize(rows, GROUP_COLUMNS)).endswith(f"\n{sentence}\n")
+    assert summarize(rows, GROUP_COLUMNS)["truth"].tolist() == [truth]

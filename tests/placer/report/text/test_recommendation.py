@@ -11,8 +11,8 @@ from placer.evaluate.evaluation import Evaluation, Stay
 from placer.model.catalogue import Catalogue
 from placer.model.plan import Placement
 from placer.placing import BudgetVariation
-from placer.report.text.recommendation import recommendation_lines, recommended_plan
-from placer.report.text.run import as_json, measured_notes
+from placer.report.text.recommendation import choose_plan, recommendation_lines
+from placer.report.text.run import as_json, note_measurements
 from placer.run import Comparison
 from tests.placer.evaluate.test_wastage import KINDS, TRACE, comparison, evaluation
 
@@ -121,10 +121,7 @@ MEASURE = (
         ),
         pytest.param(
             [plan("monopolization", 100, None, expected=0.0), slomo(10, None)],
-            [
-                "Recommended: monopolization, 100 NICs.",
-                "No instance is expected to violate its SLA.",
-            ],
+            ["Recommended: monopolization, 100 NICs.", "No instance is expected to violate its SLA."],
             id="no violation expected",
         ),
         pytest.param(
@@ -312,7 +309,7 @@ def test_a_more_careful_plan_is_recommended_before_another_strategy() -> None:
 
 def test_another_strategy_is_recommended_where_no_careful_plan_keeps_the_budget() -> None:
     compared = varied(9, ((1.0, 13, 8),))
-    assert recommended_plan(compared).plan.strategy == "greedy"
+    assert choose_plan(compared).plan.strategy == "greedy"
     assert list(recommendation_lines(compared))[2:] == [
         "contention-aware, tomur uses 12 NICs, but 9.0 % of its instances violate their SLA, more than the budget of "
         "2 %, and so do those of its plans for smaller budgets, down to 1 %."
@@ -347,7 +344,7 @@ def test_what_was_not_measured_is_named() -> None:
         (pairs, "; not measured: NAT + NF0, NAT + NF1, NAT + NF2, NAT + NF3, NAT + NF4 and 2 more."),
     ):
         one = replace(aware(12, 0), measured_runs=9, measured_pct=80.0, unmeasured=unmeasured)
-        assert measured_notes(comparison(one)) == [
+        assert note_measurements(comparison(one)) == [
             "contention-aware, tomur: 9 runs measured; 80 % of the instances are on NICs whose co-locations were "
             f"measured{said}"
         ]

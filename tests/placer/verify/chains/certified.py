@@ -21,7 +21,6 @@ def certified(chains: Json, rack: Json) -> Json:
 
 
 def faults_in(claims: Json) -> list[str]:
-    """What the check finds."""
     return list(chain_faults(chain_certificate_of(claims, "certificate")))
 
 

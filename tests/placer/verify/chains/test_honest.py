@@ -1,10 +1,15 @@
-"""The certificates of Lemur's instances, of random ones and of fleets are accepted, and prove what the plan claims."""
+"""The certificates of Lemur's instances, of random ones and of fleets are accepted, and prove what the plan claims.
+
+Whether tables fit the stages of a switch, as the check decides it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.files.written_twins import write_chains, write_rack
@@ -12,30 +17,28 @@ from placer.rack.place import best_plan
 from placer.rack.plan import Status
 from placer.rack.proofs.certificate import certificate_of, weaker_claim
 from placer.rack.run_strategy import run_strategy
+from placer.verify.chains.stage_fit import fits
 from tests.effort import examples
 from tests.placer.rack import instances, lemur
-from tests.placer.rack.search.test_fleet_plan import rack_of_servers
+from tests.placer.rack.search.test_search import rack_of_servers
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, chain, rack, server
+from tests.placer.rack.stage_search import fits_stages
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 
 GENERATORS = [instances.everyday, instances.edges]
-ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.DELTAS]
+ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.RATE_DELTAS]
+QUICK = [((1, 2, 3, 4), 0.5), ((1, 3, 4), 1), ((1, 3, 4), 4), ((1, 2, 3), 3)]
 
 
 def lemurs(numbers: tuple[int, ...], delta: float) -> tuple[Json, Json]:
     return {"chains": [lemur.chain_json(number, delta) for number in numbers]}, lemur.rack_json()
 
 
-@pytest.mark.parametrize(("numbers", "delta"), [((1, 2, 3, 4), 0.5), ((1, 3, 4), 1), ((1, 3, 4), 4), ((1, 2, 3), 3)])
+@pytest.mark.parametrize(
+    ("numbers", "delta"), [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in ALL if case not in QUICK)]
+)
 def test_certificates_of_lemurs_chains(numbers: tuple[int, ...], delta: float) -> None:
-    """One with prices, one with a split, one of no plan."""
-    assert wrong_with(*lemurs(numbers, delta)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("numbers", "delta"), ALL)
-def test_all_certificates_of_lemurs_chains(numbers: tuple[int, ...], delta: float) -> None:
-    """34 optima and 6 instances without a plan."""
+    """34 optima and 6 instances without a plan; quickly one with prices, one with a split, one of no plan."""
     assert wrong_with(*lemurs(numbers, delta)) == []
 
 
@@ -50,7 +53,6 @@ def test_certificates_of_random_instances(generator: instances.Generator) -> Non
 @pytest.mark.parametrize("seeds", [range(begin, begin + 100) for begin in range(2000, 2500, 100)], ids=str)
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_certificates_of_a_thousand_instances(generator: instances.Generator, seeds: range) -> None:
-    """As above."""
     found = {seed: wrong_with(*generator(seed)) for seed in seeds}
     assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
 
@@ -137,3 +139,37 @@ def test_nothing_is_claimed_where_nothing_is_known() -> None:
     claims["plan"] = {**claims["plan"], "bound_mbps": None}  # type: ignore[dict-item]
     assert faults_in(claims) == []
     assert claims["chains"] == write_chains(chains)
+
+
+@given(st.lists(st.text("ABCD", min_size=1, max_size=5), min_size=1, max_size=3), st.integers(0, 6), st.integers(1, 4))
+def test_it_fits_if_an_exact_search_says_so(kinds: list[str], stages: int, most: int) -> None:
+    """Tables of 0 to 3 blocks, in chains."""
+    chains = chains_of({"chains": [chain(f"c{at}", one) for at, one in enumerate(kinds)]}, "chains")
+    nfs = {kind: {"switch": {"blocks": blocks}} for blocks, kind in enumerate("ABCD")}
+    on = rack_of(rack(nfs, switch={"stages": stages, "blocks_per_stage": most}), "rack")
+    tables = [(number, nf) for number, one in enumerate(kinds) for nf in range(len(one))]
+    blocks = {table: "ABCD".index(kinds[table[0]][table[1]]) for table in tables}
+    before = {(number, nf): {(number, nf - 1)} if nf else set() for number, nf in tables}
+    assert fits(chains, on, tables) == fits_stages(blocks, before, stages, most)
+
+
+@pytest.mark.parametrize(("on_switch", "fit"), [(2, False), (3, True)])
+def test_stages_for_encapsulation_are_taken_only_where_packets_cross(on_switch: int, fit: bool) -> None:
+    """Three in a row fit three stages; two of them do not fit the one that encapsulation leaves."""
+    chains = chains_of({"chains": [chain("a", "XXX")]}, "chains")
+    switch = {"stages": 3, "blocks_per_stage": 1}
+    on = rack_of(rack({"X": {"switch": {"blocks": 1}}}, switch=switch, overheads={"stages": 2}), "rack")
+    assert fits(chains, on, [(0, nf) for nf in range(on_switch)]) is fit
+
+
+def test_a_question_that_takes_too_long_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then a cut is not accepted, and a plan is not said to fit."""
+    blocks = (5, 4, 3, 3, 3, 2)  # 5 + 3 + 2 and 4 + 3 + 3, which is not what taking the largest first finds
+    nfs = {f"X{one}": {"switch": {"blocks": one}} for one in blocks}
+    each = [chain(f"c{at}", "X", nfs=[{"id": "f0", "nf": f"X{one}"}]) for at, one in enumerate(blocks)]
+    chains = chains_of({"chains": each}, "chains")
+    on = rack_of(rack(nfs, switch={"stages": 2, "blocks_per_stage": 10}), "rack")
+    tables = [(at, 0) for at in range(len(blocks))]
+    assert fits(chains, on, tables) is True
+    monkeypatch.setattr("placer.verify.chains.stage_fit.MOST_STATES", 3)
+    assert fits(chains, on, tables) is None

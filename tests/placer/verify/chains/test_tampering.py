@@ -54,13 +54,11 @@ def chain_of(claims: Json, number: int = 0) -> Json:
 
 
 def leaf(claims: Json) -> Json:
-    """The prices of the first leaf."""
     prices: Json = next(node["prices"] for node in claims["proof"]["tree"] if "prices" in node)
     return prices
 
 
 def alone(claims: Json, prices: Json) -> None:
-    """A tree of one leaf."""
     claims["proof"]["tree"] = [{"prices": prices}]
 
 

@@ -8,7 +8,7 @@ from itertools import product
 from placer.rack.compiler.instances import NfInstance
 from placer.rack.compiler.library.acl import ANY_PORT, AclFilter
 from placer.rack.compiler.library.prefixes import Prefix
-from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, PORTS, Match, NfRule, prefix_match, ternary_match
+from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, PORT_PROTOCOLS, Match, NfRule, prefix_match, ternary_match
 from placer.rack.compiler.traffic.entries import prefixes_of
 
 
@@ -25,8 +25,8 @@ def acl_rules(instance: NfInstance) -> Sequence[NfRule]:
 
 
 def _matches(one: AclFilter) -> Iterator[Match]:
-    base = {PORTS[one.protocol]: ""} if one.protocol in PORTS else {"ip": ""}
-    if one.protocol and one.protocol not in PORTS:
+    base = {PORT_PROTOCOLS[one.protocol]: ""} if one.protocol in PORT_PROTOCOLS else {"ip": ""}
+    if one.protocol and one.protocol not in PORT_PROTOCOLS:
         base["nw_proto"] = str(one.protocol)
     base |= {**_address("nw_src", one.source), **_address("nw_dst", one.destination)}
     for source, destination in product(_ports("tp_src", one.source_ports), _ports("tp_dst", one.destination_ports)):

@@ -8,15 +8,15 @@ from placer.rack.compiler.instances import NfInstance
 from placer.rack.compiler.library.ipv4_fwd import OWN_MAC, Route
 from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, Actions, NfRule, prefix_match
 
-OVER = 100
+ENDED_PRIORITY = 100
 """The priority of what is dropped whatever its route."""
 
 
 @OPENFLOW_NFS.register("IPv4Fwd")
 def forwarding_rules(instance: NfInstance) -> Sequence[NfRule]:
     """At the end of its time to live, without route, or other than IPv4, a packet is dropped."""
-    ended = [NfRule(OVER, {"ip": "", "nw_ttl": f"{ttl}"}, None) for ttl in (0, 1)]
-    routes = [NfRule(1 + one.prefix.length, _match(one), _actions(one)) for one in instance.data]
+    ended = [NfRule(ENDED_PRIORITY, {"ip": "", "nw_ttl": f"{ttl}"}, None) for ttl in (0, 1)]
+    routes = [NfRule(1 + route.prefix.length, _match(route), _actions(route)) for route in instance.data]
     return [*ended, *routes, NfRule(0, {}, None)]
 
 

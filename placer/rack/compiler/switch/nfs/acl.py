@@ -12,18 +12,21 @@ from placer.rack.compiler.switch.program import ActionCall, Apply, If, IsValid, 
 from placer.rack.compiler.traffic.entries import prefixes_of
 from placer.rack.rack import MatchKind
 
-FIELDS = ("protocol", "source", "destination", "source_port", "destination_port")
-BITS = (8, 32, 32, 16, 16)
+ENTRY_FIELDS = ("protocol", "source", "destination", "source_port", "destination_port")
+FIELD_BITS = (8, 32, 32, 16, 16)
 
 
 @BLOCKS.register("ACL")
 def acl_block(instance: NfInstance) -> Block:
     """One ternary table; what is not IPv4 passes."""
     name = f"{instance.nf.identifier}_rules"
-    entries = tuple(entry for one in instance.data for entry in _entries(one))
+    entries = tuple(entry for acl_filter in instance.data for entry in _entries(acl_filter))
     table = MatchTable(
         name,
-        tuple(TableKey(f"m.{field}", bits, MatchKind.TERNARY) for field, bits in zip(FIELDS, BITS, strict=True)),
+        tuple(
+            TableKey(f"m.{field}", bits, MatchKind.TERNARY)
+            for field, bits in zip(ENTRY_FIELDS, FIELD_BITS, strict=True)
+        ),
         (PASS_ACTION.name, DROP_ACTION.name),
         ActionCall(PASS_ACTION.name),
         entries,

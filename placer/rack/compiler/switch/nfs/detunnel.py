@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from placer.rack.compiler.instances import NfInstance
-from placer.rack.compiler.switch.flow import BLOCKS, Block, loaded_tag
-from placer.rack.compiler.switch.headers import PLAIN
+from placer.rack.compiler.switch.flow import BLOCKS, Block, load_tag
+from placer.rack.compiler.switch.headers import PLAIN_EDGES
 from placer.rack.compiler.switch.program import Assign, Body, If, IsValid, SetValid
 
 
@@ -19,6 +19,6 @@ def detunnel_block(instance: NfInstance) -> Block:
     pop: Body = (
         Assign("h.ethernet.type", "h.tag.type"),
         If(IsValid("inner_tag"), outer, (SetValid("tag", False),)),
-        *loaded_tag(),
+        *load_tag(),
     )
-    return Block((If(IsValid("tag"), pop),), PLAIN)
+    return Block((If(IsValid("tag"), pop),), PLAIN_EDGES)

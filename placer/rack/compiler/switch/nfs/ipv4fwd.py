@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placer.rack.compiler.instances import NfInstance
 from placer.rack.compiler.library.ipv4_fwd import OWN_MAC
-from placer.rack.compiler.switch.flow import BLOCKS, DROP, DROP_ACTION, Block
+from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, DROP_BODY, Block
 from placer.rack.compiler.switch.headers import TO_IPV4
 from placer.rack.compiler.switch.program import (
     ActionCall,
@@ -23,7 +23,7 @@ from placer.rack.compiler.switch.program import (
 )
 from placer.rack.rack import MatchKind
 
-HOP = SwitchAction("to_hop", (Assign("h.ethernet.destination", "t.hop"),), {"hop": 48})
+HOP_ACTION = SwitchAction("to_hop", (Assign("h.ethernet.destination", "t.hop"),), {"hop": 48})
 
 
 @BLOCKS.register("IPv4Fwd")
@@ -33,14 +33,15 @@ def ipv4fwd_block(instance: NfInstance) -> Block:
     routes = sorted(instance.data, key=lambda one: -one.prefix.length)
     entries = tuple(
         MatchEntry(
-            ((route.prefix.address, route.prefix.mask),), ActionCall(HOP.name, (int.from_bytes(route.mac, "big"),))
+            ((route.prefix.address, route.prefix.mask),),
+            ActionCall(HOP_ACTION.name, (int.from_bytes(route.mac, "big"),)),
         )
         for route in routes
     )
     table = MatchTable(
         name,
         (TableKey("h.ipv4.destination", 32, MatchKind.LPM),),
-        (HOP.name, DROP_ACTION.name),
+        (HOP_ACTION.name, DROP_ACTION.name),
         ActionCall(DROP_ACTION.name),
         entries,
         max(len(entries), 1),
@@ -48,14 +49,14 @@ def ipv4fwd_block(instance: NfInstance) -> Block:
     )
     forwarded: Body = (
         Assign("h.ethernet.source", int.from_bytes(OWN_MAC, "big")),
-        If(FieldComparison("h.ipv4.checksum", ">", 0xFEFE), _added(0x101), _added(0x100)),
+        If(FieldComparison("h.ipv4.checksum", ">", 0xFEFE), _add_number(0x101), _add_number(0x100)),
         Compute(Operation.SUBTRACT, "h.ipv4.ttl", 1),
     )
     routed: Body = (Apply(name), If(FieldComparison("m.drop", "==", 0), forwarded))
-    alive: Body = (If(FieldComparison("h.ipv4.ttl", "<", 2), DROP, routed),)
-    return Block((If(IsValid("ipv4"), alive, DROP),), TO_IPV4, (table,), (HOP, DROP_ACTION))
+    alive: Body = (If(FieldComparison("h.ipv4.ttl", "<", 2), DROP_BODY, routed),)
+    return Block((If(IsValid("ipv4"), alive, DROP_BODY),), TO_IPV4, (table,), (HOP_ACTION, DROP_ACTION))
 
 
-def _added(number: int) -> Body:
+def _add_number(number: int) -> Body:
     """What the word with the time to live lost, 256, the checksum gets, with the carry (RFC 1624, equation 3)."""
     return (Compute(Operation.ADD, "h.ipv4.checksum", number),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placer.rack.compiler.instances import NfInstance
 from placer.rack.compiler.library.lb import Backends
-from placer.rack.compiler.switch.flow import BLOCKS, Block, hashed_flow
+from placer.rack.compiler.switch.flow import BLOCKS, Block, hash_flow
 from placer.rack.compiler.switch.headers import TO_PORTS, address_rewritten
 from placer.rack.compiler.switch.program import (
     ActionCall,
@@ -22,7 +22,7 @@ from placer.rack.compiler.switch.program import (
     TableKey,
 )
 
-BACKEND = SwitchAction("to_backend", (Assign("m.address", "t.address"),), {"address": 32})
+BACKEND_ACTION = SwitchAction("to_backend", (Assign("m.address", "t.address"),), {"address": 32})
 
 
 @BLOCKS.register("LB")
@@ -32,20 +32,20 @@ def lb_block(instance: NfInstance) -> Block:
     name = f"{instance.nf.identifier}_backends"
     mask = len(backends.table) - 1
     entries = tuple(
-        MatchEntry(((at, mask),), ActionCall(BACKEND.name, (backends.first + number,)))
+        MatchEntry(((at, mask),), ActionCall(BACKEND_ACTION.name, (backends.first + number,)))
         for at, number in enumerate(backends.table)
     )
     table = MatchTable(
         name,
         (TableKey("m.bucket", 16),),
-        (BACKEND.name,),
-        ActionCall(BACKEND.name, (backends.first,)),
+        (BACKEND_ACTION.name,),
+        ActionCall(BACKEND_ACTION.name, (backends.first,)),
         entries,
         len(entries),
         of=instance.nf.name,
     )
     balanced: Body = (
-        *hashed_flow(backends.seed),
+        *hash_flow(backends.seed),
         Assign("m.bucket", "m.hash"),
         Compute(Operation.AND, "m.bucket", mask),
         Apply(name),
@@ -54,4 +54,4 @@ def lb_block(instance: NfInstance) -> Block:
     if backends.address:
         balanced = (If(FieldComparison("h.ipv4.destination", "==", backends.address), balanced),)
     body: Body = (If(IsValid("ipv4"), balanced),)
-    return Block(body, TO_PORTS, (table,), (BACKEND,), metadata={"bucket": 16, "address": 32})
+    return Block(body, TO_PORTS, (table,), (BACKEND_ACTION,), metadata={"bucket": 16, "address": 32})

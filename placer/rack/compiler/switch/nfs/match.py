@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from placer.rack.compiler.instances import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, Block
-from placer.rack.compiler.switch.headers import PLAIN
+from placer.rack.compiler.switch.headers import PLAIN_EDGES
 
 
 @BLOCKS.register("Match")
 def match_block(instance: NfInstance) -> Block:
     """Nothing but what sorts packets behind it."""
-    return Block((), PLAIN)
+    return Block((), PLAIN_EDGES)

@@ -6,7 +6,7 @@ Fragments are dropped, since a switch cannot wait for their ports; so are packet
 from __future__ import annotations
 
 from placer.rack.compiler.instances import NfInstance
-from placer.rack.compiler.switch.flow import BLOCKS, DROP, Block
+from placer.rack.compiler.switch.flow import BLOCKS, DROP_BODY, Block
 from placer.rack.compiler.switch.headers import FRAGMENT_MASK, TO_PORTS, address_rewritten, port_rewritten
 from placer.rack.compiler.switch.program import (
     ActionCall,
@@ -26,16 +26,16 @@ from placer.rack.compiler.switch.program import (
     TakeNumber,
 )
 
-QUERIES = (8, 13, 17)
+ICMP_QUERIES = (8, 13, 17)
 """ICMP types of requests with an identifier: echo, timestamp, address mask (RFC 792, RFC 950)."""
 FIRST_PORT, PORT_BITS = 0x8000, 15
 """Ports of each external address: the upper half."""
-SESSIONS = 65536
+MOST_SESSIONS = 65536
 TIMEOUT_S = 300
-TRANSLATE = SwitchAction(
+TRANSLATE_ACTION = SwitchAction(
     "translate", (Assign("m.outside", "t.address"), Assign("m.outside_port", "t.port")), {"address": 32, "port": 16}
 )
-METADATA = {
+NAT_METADATA = {
     "outside": 32,
     "outside_port": 16,
     "inside": 32,
@@ -58,31 +58,31 @@ def nat_block(instance: NfInstance) -> Block:
     table = MatchTable(
         f"{name}_endpoints",
         (TableKey("m.inside", 32), TableKey("m.inside_port", 16), TableKey("m.inside_protocol", 8)),
-        (TRANSLATE.name, learn.name),
+        (TRANSLATE_ACTION.name, learn.name),
         ActionCall(learn.name),
-        size=SESSIONS,
+        size=MOST_SESSIONS,
         learns_for_s=TIMEOUT_S,
         of=instance.nf.name,
     )
     translated: Body = (Apply(table.name), If(FieldComparison("m.drop", "==", 0), _rewritten()))
-    looked_up: Body = (*_endpoint(), If(FieldComparison("m.has_endpoint", "==", 1), translated, DROP))
+    looked_up: Body = (*_endpoint(), If(FieldComparison("m.has_endpoint", "==", 1), translated, DROP_BODY))
     outward: Body = (
         Assign("m.word", "h.ipv4.destination"),
         Compute(Operation.SUBTRACT, "m.word", first),
-        If(FieldComparison("m.word", "<", addresses), DROP, looked_up),
+        If(FieldComparison("m.word", "<", addresses), DROP_BODY, looked_up),
     )
     whole: Body = (
         Assign("m.fragment", "h.ipv4.fragment"),
         Compute(Operation.AND, "m.fragment", FRAGMENT_MASK),
-        If(FieldComparison("m.fragment", "==", 0), outward, DROP),
+        If(FieldComparison("m.fragment", "==", 0), outward, DROP_BODY),
     )
     return Block(
-        (If(IsValid("ipv4"), whole, DROP),),
+        (If(IsValid("ipv4"), whole, DROP_BODY),),
         TO_PORTS,
         (table,),
-        (TRANSLATE, learn),
+        (TRANSLATE_ACTION, learn),
         (Registers(f"{name}_taken", 1),),
-        METADATA,
+        NAT_METADATA,
         "m.inside_node",
     )
 
@@ -95,10 +95,10 @@ def _learnt(name: str, first: int, addresses: int) -> Body:
         Compute(Operation.ADD, "m.outside", first),
         Assign("m.outside_port", "m.taken"),
         Compute(Operation.OR, "m.outside_port", FIRST_PORT),
-        Learn(TRANSLATE.name, ("m.outside", "m.outside_port")),
+        Learn(TRANSLATE_ACTION.name, ("m.outside", "m.outside_port")),
     )
     limit = FieldComparison("m.taken", "<", addresses << PORT_BITS)
-    return (TakeNumber(f"{name}_taken", 0, "m.taken"), If(limit, learn, DROP))
+    return (TakeNumber(f"{name}_taken", 0, "m.taken"), If(limit, learn, DROP_BODY))
 
 
 def _endpoint() -> Body:
@@ -107,7 +107,7 @@ def _endpoint() -> Body:
         If(IsValid(header), (Assign("m.inside_port", f"h.{header}.source_port"), *WITH_ENDPOINT))
         for header in ("tcp", "udp")
     )
-    queries = tuple(If(FieldComparison("h.icmp.type", "==", query), WITH_ENDPOINT) for query in QUERIES)
+    queries = tuple(If(FieldComparison("h.icmp.type", "==", query), WITH_ENDPOINT) for query in ICMP_QUERIES)
     icmp = If(IsValid("icmp"), (Assign("m.inside_port", "h.icmp.id"), *queries))
     address: Body = (Assign("m.inside", "h.ipv4.source"), Assign("m.inside_protocol", "h.ipv4.protocol"))
     return (*address, Assign("m.has_endpoint", 0), *ports, icmp)

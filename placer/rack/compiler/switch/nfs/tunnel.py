@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from placer.rack.compiler.instances import NfInstance
-from placer.rack.compiler.switch.flow import BLOCKS, DROP, Block
-from placer.rack.compiler.switch.headers import PLAIN, VLAN_TYPE
+from placer.rack.compiler.switch.flow import BLOCKS, DROP_BODY, Block
+from placer.rack.compiler.switch.headers import PLAIN_EDGES, VLAN_TYPE
 from placer.rack.compiler.switch.program import Assign, Body, If, IsValid, SetValid
 
 
@@ -26,4 +26,4 @@ def tunnel_block(instance: NfInstance) -> Block:
         Assign("m.tagged", 1),
         Assign("m.vlan", vlan),
     )
-    return Block((If(IsValid("inner_tag"), DROP, push),), PLAIN)
+    return Block((If(IsValid("inner_tag"), DROP_BODY, push),), PLAIN_EDGES)

@@ -15,7 +15,6 @@ ARRIVAL = {"event": "arrive", "id": "a", "nf": "d", "sla_drop": 0.9}
 
 
 def eventually(one: Service, path: str, status: int) -> None:
-    """Wait until a path is answered so."""
     for _ in range(200):
         if one.client.get(path).status_code == status:
             return

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from placer.fleet.service.http import app, server
-from placer.fleet.service.http.tokens import OPEN
-from tests.placer.fleet.service.http.sockets import EVENT, HEAD, sent, serving
+from placer.fleet.service.http.tokens import OPEN_TO_ALL
+from tests.placer.fleet.service.http.toy_http import EVENT, HEAD, sent, serving
 
 HEADERS_WITHOUT_END = (b"GET / HTTP/1.1\r\n", *[b"X: %d\r\n" % number for number in range(40)])
 A_LARGE_HEADER = (b"GET / HTTP/1.1\r\n", *[b"X: " + b"x" * 8_000 + b"\r\n"] * 12)
@@ -90,17 +90,17 @@ def test_a_request_that_is_cut_in_the_middle_changes_nothing_and_pipelined_ones_
 
 
 LIVE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-LAST = HEAD.replace(b"Host: x", b"Host: x\r\nConnection: close") + EVENT
+LAST_EVENT = HEAD.replace(b"Host: x", b"Host: x\r\nConnection: close") + EVENT
 
 
 @pytest.mark.parametrize(
     ("parts", "answers"),
     [
-        ((HEAD + EVENT, LAST), [429, 429]),
-        ((HEAD, EVENT[:3], EVENT[3:] + LIVE, LAST), [429, 404, 429]),
-        ((LIVE + HEAD + EVENT + LIVE, LAST), [404, 429, 404, 429]),
-        ((HEAD.replace(b"Host: x", b"Expect: 100-continue") + EVENT, LAST), [429, 429]),
-        ((LAST.replace(b"HTTP/1.1", b"HTTP/1.0"),), [429]),
+        ((HEAD + EVENT, LAST_EVENT), [429, 429]),
+        ((HEAD, EVENT[:3], EVENT[3:] + LIVE, LAST_EVENT), [429, 404, 429]),
+        ((LIVE + HEAD + EVENT + LIVE, LAST_EVENT), [404, 429, 404, 429]),
+        ((HEAD.replace(b"Host: x", b"Expect: 100-continue") + EVENT, LAST_EVENT), [429, 429]),
+        ((LAST_EVENT.replace(b"HTTP/1.1", b"HTTP/1.0"),), [429]),
     ],
     ids=["twice", "in parts", "at once", "expecting", "old"],
 )
@@ -154,8 +154,8 @@ def test_a_refusal_waits_the_longer_the_more_of_them_wait(monkeypatch: pytest.Mo
         await asyncio.sleep(0)
 
     async def study() -> None:
-        writer: Any = SimpleNamespace(full=True, metrics=SimpleNamespace(overloaded=lambda: None))
-        guard, scope = app.Guard(None, [], OPEN, writer), {"type": "http", "path": app.EVENTS}  # type: ignore[arg-type]
+        writer: Any = SimpleNamespace(full=True, metrics=SimpleNamespace(count_overload=lambda: None))
+        guard, scope = app.Guard(None, [], OPEN_TO_ALL, writer), {"type": "http", "path": app.EVENTS_PATH}  # type: ignore[arg-type]
         statuses = []
 
         async def send(message: Any) -> None:

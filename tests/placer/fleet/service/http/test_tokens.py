@@ -50,7 +50,6 @@ def test_without_a_known_token_nothing_is_answered_and_nothing_changes(tmp_path:
 
 
 def test_a_token_file_holds_no_token_and_its_faults_are_named(tmp_path: Path) -> None:
-    """Every fault at its line."""
     token, table = new_token("web", ["ask", "decide"])
     assert token not in table
     path = tmp_path / "tokens.toml"

@@ -18,7 +18,7 @@ from placer.fleet.service.http.server import make_writer
 from placer.fleet.service.http.webhooks import Webhook, webhook_maker
 from placer.fleet.state.open_state import open_state
 from placer.model.fleet import Fleet
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import InputError
 
 SECRET = b"0123456789abcdef"
@@ -45,17 +45,13 @@ class Receiver:
 
 
 async def follow(
-    path: Path | str,
-    receiver: Receiver,
-    arrivals: int,
-    until: int,
-    transport: httpx.AsyncBaseTransport | None = None,
+    path: Path | str, receiver: Receiver, arrivals: int, until: int, transport: httpx.AsyncBaseTransport | None = None
 ) -> None:
     """Decide on arrivals, and send the log until it is sent up to this event."""
     with open_state(path, KINDS) as state:
         fleet = state.fleet if state.events else Fleet(KINDS)
         engine = Engine(fleet, [ToyOracle()], events=state.events)
-        writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
         hook = Webhook("http://127.0.0.1/x", SECRET, writer, transport or httpx.MockTransport(receiver))
         deciding, sending = asyncio.create_task(writer.run()), asyncio.create_task(hook.run())
         first = state.events
@@ -112,7 +108,7 @@ def test_a_receiver_that_hangs_or_fails_gets_the_events_again(
 ) -> None:
     """Within the seconds that it has; and the log says so."""
     monkeypatch.setattr(webhooks, "FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(webhooks, "SECONDS", 0.1)
+    monkeypatch.setattr(webhooks, "REQUEST_SECONDS", 0.1)
     transport = Dribbler(failure)
     asyncio.run(follow(tmp_path / "s.db", Receiver(), arrivals=1, until=1, transport=transport))
     assert transport.calls == 2

@@ -1,15 +1,21 @@
-"""The HTTP service over toy NICs, in this process."""
+"""The HTTP service over toy NICs, in this process.
+
+The HTTP service over toy NICs on a socket, and clients that say what they want on it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
@@ -17,13 +23,14 @@ from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import make_app
 from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
-from placer.fleet.service.http.server import make_writer
-from placer.fleet.service.http.tokens import OPEN, Tokens
+from placer.fleet.service.http.server import LimitedConnection, StoppingServer, make_writer
+from placer.fleet.service.http.tokens import OPEN_TO_ALL, Tokens
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.state.open_state import open_state
+from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 
 NFS = "abcd"
@@ -36,43 +43,84 @@ def check(workload: Workload) -> list[tuple[str, str]]:
 
 @dataclass
 class Service:
-    """A service, and a client of it."""
-
     client: TestClient
     writer: Writer
     engine: Engine
 
     def event(self, headers: dict[str, str] | None = None, **event: Any) -> httpx.Response:
-        """The answer to one event."""
         return self.client.post("/v1/events", json=event, headers=headers)
 
     def arrive(self, identity: str, nf: str = "d", drop: float = 0.9, **more: Any) -> dict[str, Any]:
-        """The answer to an arrival."""
         found: dict[str, Any] = self.event(event="arrive", id=identity, nf=nf, sla_drop=drop, **more).json()
         return found
 
     def ask(self, **question: Any) -> dict[str, Any]:
-        """The answer to a question."""
         found: dict[str, Any] = self.client.post("/v1/ask", json=question).json()
         return found
 
     def log(self, after: int = 0, wait_s: float = 0) -> list[dict[str, Any]]:
-        """The log after an event."""
         text = self.client.get("/v1/log", params={"after": after, "wait_s": wait_s}).text
         return [json.loads(line) for line in text.splitlines()]
 
 
 @contextmanager
 def service(
-    path: Path | str, count: int | None = 3, tokens: Tokens = OPEN, routes: list[Route] | None = None
+    path: Path | str, count: int | None = 3, tokens: Tokens = OPEN_TO_ALL, routes: list[Route] | None = None
 ) -> Iterator[Service]:
     """A service over this many toy NICs, with a state in a file or a database."""
     kinds = catalogue((count, 1.0)).kinds
     with open_state(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
         engine = Engine(fleet, [ToyOracle()], waiting=state.waiting, events=state.events)
-        writer = make_writer(engine, Reader(TRAFFIC, check, engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
         questions = QuestionRoutes(writer, WhatIf(engine))
         app = make_app([*EventRoutes(writer).routes(), *questions.routes(), *(routes or ())], writer, tokens)
         with TestClient(app, raise_server_exceptions=False) as client:
             yield Service(client, writer, engine)
+
+
+KINDS = catalogue((3, 1.0)).kinds
+EVENT = json.dumps({"event": "arrive", "id": "x", "nf": "a", "sla_drop": 0.9}).encode()
+HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(EVENT)
+
+
+@asynccontextmanager
+async def serving(
+    path: Path, *, full: bool = False, idle_s: int = 5, tokens: Tokens = OPEN_TO_ALL
+) -> AsyncIterator[tuple[int, Engine]]:
+    """A service over toy NICs on a free port, where too many requests wait if `full`; idle connections are closed."""
+    with State(path, KINDS) as state, socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        engine = Engine(Fleet(KINDS), [ToyOracle()])
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
+        if full:
+            writer._most_waiting = 0
+        config = uvicorn.Config(
+            make_app(EventRoutes(writer).routes(), writer, tokens), log_config=None, lifespan="on",
+            http=LimitedConnection, ws="none", timeout_keep_alive=idle_s, server_header=False, date_header=False,
+        )  # fmt: skip
+        server = StoppingServer(config, writer)
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        yield listening.getsockname()[1], engine
+        server.should_exit = True
+        await running
+
+
+async def sent(port: int, *parts: bytes, pause: float = 0.0) -> bytes:
+    """What comes back until the connection is closed, for parts with a pause after each; none where it is cut off."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answer = asyncio.create_task(reader.read())
+    try:
+        for part in parts:
+            if answer.done():
+                break
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(pause)
+        return await asyncio.wait_for(answer, 10)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()

@@ -16,14 +16,14 @@ from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import make_app
 from placer.fleet.service.http.server import make_writer
-from placer.fleet.service.http.tokens import OPEN
+from placer.fleet.service.http.tokens import OPEN_TO_ALL
 from placer.fleet.service.kubernetes.api import ApiAnswer, Gone
 from placer.fleet.service.kubernetes.extender import Extender
 from placer.fleet.service.kubernetes.watch import Watcher
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
-from placer.testing.strategies import TRAFFIC, ToyOracle, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from tests.placer.fleet.service.http.toy_http import Service, check
 
 
@@ -48,12 +48,11 @@ class ToyApi:
         if not seen:
             self.forgotten = len(self.history)
 
-    async def listed(self, resource: str) -> tuple[list[dict[str, Any]], str]:
+    async def list_resource(self, resource: str) -> tuple[list[dict[str, Any]], str]:
         """All objects."""
         return list(self.objects[resource].values()), str(len(self.history))
 
     async def changes(self, resource: str, version: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        """Changes since a version."""
         at = int(version)
         while True:
             if at < self.forgotten:
@@ -66,7 +65,6 @@ class ToyApi:
             await asyncio.sleep(0.005)
 
     async def pod(self, namespace: str, name: str) -> dict[str, Any] | None:
-        """One pod."""
         return self.objects["pods"].get(name)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> ApiAnswer:
@@ -85,12 +83,10 @@ class ToyApi:
 
 
 def node(name: str, model: str = "toy-0") -> dict[str, Any]:
-    """A node that is a NIC."""
     return {"metadata": {"name": name, "labels": {"nf-placer.io/nic-model": model}}}
 
 
 def pod(name: str, nf: str = "d", drop: str = "0.9", uid: str = "", **annotations: str) -> dict[str, Any]:
-    """A pod that is an NF."""
     ours = {"nf": nf, "sla-drop": drop, **{key.replace("_", "-"): value for key, value in annotations.items()}}
     named = {f"nf-placer.io/{key}": value for key, value in ours.items() if value}
     metadata = {"name": name, "namespace": "default", "uid": uid or f"uid-{name}", "annotations": named}
@@ -106,13 +102,11 @@ class Cluster:
     watcher: Watcher
 
     def call(self, verb: str, **arguments: Any) -> Any:
-        """The answer of the extender."""
         answer = self.service.client.post(f"/k8s/v1/{verb}", json=arguments)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def add(self, *pods: dict[str, Any]) -> None:
-        """Create pods."""
         for one in pods:
             self.api.change("pods", "ADDED", one)
 
@@ -133,7 +127,6 @@ class Cluster:
 
 
 def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait until it holds."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it never came true"
@@ -142,7 +135,6 @@ def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 
 @contextmanager
 def cluster(path: Path, *names: str, api: ToyApi | None = None) -> Iterator[Cluster]:
-    """A cluster of nodes with these names."""
     api = api or ToyApi()
     for name in names:
         api.change("nodes", "ADDED", node(name))
@@ -150,10 +142,10 @@ def cluster(path: Path, *names: str, api: ToyApi | None = None) -> Iterator[Clus
     with State(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
         engine = Engine(fleet, [ToyOracle()], events=state.events)
-        writer = make_writer(engine, Reader(TRAFFIC, check, engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
         watcher = Watcher(api, writer)  # type: ignore[arg-type]
         extender = Extender(writer, WhatIf(engine), api, watcher)  # type: ignore[arg-type]
-        app = make_app(extender.routes(), writer, background=[watcher.run], tokens=OPEN)
+        app = make_app(extender.routes(), writer, background=[watcher.run], tokens=OPEN_TO_ALL)
         with TestClient(app, raise_server_exceptions=False) as client:
             eventually(lambda: watcher.synced)
             yield Cluster(api, Service(client, writer, engine), watcher)

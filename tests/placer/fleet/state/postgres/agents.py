@@ -15,8 +15,6 @@ from placer.testing.strategies import ToyOracle
 
 @dataclass
 class Agent:
-    """One agent."""
-
     state: SharedState
     engine: Engine
 
@@ -33,7 +31,6 @@ class Agent:
         return cls(state, engine)
 
     def decide(self, *events: FleetEvent) -> list[Decision | Refused]:
-        """What is decided on events, in one batch."""
         decisions: list[Decision | Refused] = []
 
         def work() -> None:
@@ -53,12 +50,10 @@ class Agent:
         return decision
 
     def follow(self) -> None:
-        """Learn what others have done."""
         self.state.agreement.follow(self.engine, self.state.agreement.fetch().batches)
 
 
 def picture(fleet: Fleet, engine: Engine | None = None) -> dict[str, Any]:
-    """All that is in a fleet, and in the queue of its engine."""
     nics = {nic.id: (nic.kind.index, nic.number, nic.service.value, frozenset(nic.tenants)) for nic in fleet.all_nics()}
     kinds = [(fleet.in_use(kind), fleet.idle(kind), kind in fleet.available()) for kind in fleet.kinds]
     return {"nics": nics, "kinds": kinds, "waiting": list(engine.waiting.values()) if engine else []}

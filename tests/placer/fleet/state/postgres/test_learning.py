@@ -21,9 +21,9 @@ from placer.fleet.state.postgres.state import SharedState, learn_from_others
 from placer.fleet.state.saved_learning import recorded_actions
 from placer.model.fleet import Fleet
 from placer.model.oracle import PredictorOracle
-from placer.testing.strategies import TRAFFIC, catalogue
+from placer.testing.strategies import TOY_TRAFFIC, catalogue
 from predictor import Predictor
-from tests.placer.fleet.learning.biased_predictor import MODEL, BiasedPredictor, Planned
+from tests.placer.fleet.learning.toy_predictor import MODEL, BiasedPredictor, Planned
 from tests.placer.fleet.service.test_opening import TRIED_AT, _measured, events
 from tests.postgres import Cluster
 
@@ -54,7 +54,6 @@ def agent(address: str) -> tuple[SharedState, Engine]:
 
 
 def learnt(engine: Engine) -> dict[str, Any]:
-    """All that predictions depend on."""
     feedback = engine.feedback
     assert feedback is not None
     places = sorted({nic.co_location for nic in engine.fleet.nics.values()})
@@ -62,7 +61,7 @@ def learnt(engine: Engine) -> dict[str, Any]:
         "versions": [one.as_dict() for one in feedback.versions.values()],
         "model": feedback.model,
         "on_trial": feedback.on_trial,
-        "expected": [feedback.expected(MODEL, place) for place in places],
+        "expected": [feedback.expect(MODEL, place) for place in places],
         "capacities": feedback.capacities,
     }
 
@@ -71,7 +70,7 @@ def handle(of: tuple[SharedState, Engine], line: str, number: int) -> None:
     """Let an agent decide on a line, once it knows what others did."""
     state, engine = of
     state.agreement.follow(engine, state.agreement.fetch().batches)
-    reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
     text = _measured(line, engine, number)
 
     def work() -> None:
@@ -116,7 +115,7 @@ def test_a_measurement_outlives_its_connection(postgres: Cluster, committed: boo
     state, engine = one
     agreement = state.agreement
     agreement.begin(engine, agreement.fetch(alone=alone), alone=alone)
-    reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
     event = reader.read(_measured(lines[at], engine, at))
     state.record(event, engine.handle(event), engine.fleet)
     agreement.seal(engine)
@@ -157,12 +156,12 @@ def test_what_is_asked_for_takes_effect_with_the_next_measurement(postgres: Clus
         engine.feedback.actions = LiveActions(state, STORE, engine.feedback, None)
     with looking(address) as look:
         look.ask(ModelAction(ActionKind.FREEZE))
-        assert list(agents[1][0].asked()) == ["asked 1"]
+        assert list(agents[1][0].list_requests()) == ["asked 1"]
     for number, line in enumerate(events(12)):
         handle(agents[0], line, number)
     state, engine = agents[1]
     state.agreement.follow(engine, state.agreement.fetch().batches)
-    assert list(state.asked()) == []
+    assert list(state.list_requests()) == []
     for state, engine in agents:
         assert engine.feedback is not None
         assert engine.feedback.frozen

@@ -45,20 +45,6 @@ def test_an_address_is_shown_without_password_and_settings() -> None:
     [
         ("CREATE TABLE other (x INTEGER)", "holds other tables"),
         ("CREATE TABLE facts (x INTEGER)", "lacks the tables of a state"),
-    ],
-)
-def test_a_database_of_something_else_is_refused(postgres: Cluster, statement: str, message: str) -> None:
-    """And stays as it is."""
-    address = postgres.database()
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(statement)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=message):
-        open_state(address, KINDS)
-
-
-@pytest.mark.parametrize(
-    ("statement", "message"),
-    [
         ("UPDATE head SET layout = '0'", "is of layout 0, not 1"),
         ("DELETE FROM head", "is not the state of a fleet"),
         ("DROP TABLE leases", "lacks the tables of a state: leases"),
@@ -66,10 +52,11 @@ def test_a_database_of_something_else_is_refused(postgres: Cluster, statement: s
         ("INSERT INTO tenants (id, nf, flows, packet_size, mtbr) VALUES ('a', 'd', 1, 1, 0)", "has not one SLA"),
     ],
 )
-def test_a_state_that_makes_no_sense_is_refused(postgres: Cluster, statement: str, message: str) -> None:
-    """As a damaged file is."""
+def test_what_is_no_state_or_makes_no_sense_is_refused(postgres: Cluster, statement: str, message: str) -> None:
+    """A database of something else, and a damaged state."""
     address = postgres.database()
-    open_state(address, KINDS).close()
+    if not statement.startswith("CREATE"):
+        open_state(address, KINDS).close()
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(statement)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=message):
@@ -95,12 +82,12 @@ def test_a_lease_is_one_agents_until_its_time_is_over_and_a_former_holder_writes
         assert one.note("row", 1, "task")
         one._ask("UPDATE leases SET expires = now() - interval '1 second'")
         assert other.leads("task")
-        assert one.leases.held("task") is not None
+        assert one.leases.find_lease("task") is not None
         assert not one.note("row", 2, "task")
-        assert one.noted("row") == other.noted("row") == 1
+        assert one.find_note("row") == other.find_note("row") == 1
         assert not one.leads("task")
         assert other.note("row", 3, "task")
-        assert one.noted("row") == 3
+        assert one.find_note("row") == 3
 
 
 def test_agents_share_the_nics_out_among_those_that_are_alive(postgres: Cluster) -> None:

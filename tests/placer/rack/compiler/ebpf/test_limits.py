@@ -13,7 +13,7 @@ from placer.rack.compiler.ebpf.limits import (
     ObjectError,
     StackLimitError,
     build,
-    compiled,
+    compile_source,
     read_object,
     use_of,
     violations,
@@ -23,11 +23,10 @@ from placer.rack.compiler.ebpf.source import source_of
 from placer.rack.compiler.library.acl import AclFilter
 from placer.rack.compiler.library.ipv4_fwd import Route
 from placer.rack.compiler.library.lb import Backends
-from placer.rack.compiler.library.prefixes import ANY
+from placer.rack.compiler.library.prefixes import ANY_PREFIX
 from placer.rack.compiler.routing import Label
 from profiles import InputError
-from tests.placer.rack.compiler.ebpf.kernel import require_clang
-from tests.placer.rack.compiler.ebpf.programs import IN, OUT
+from tests.placer.rack.compiler.ebpf.programs import IN, OUT, require_clang
 
 EXIT = NicExit(NicSide.SWITCH, OUT)
 HEAD = """#include <linux/bpf.h>
@@ -39,7 +38,7 @@ volatile __u32 seen;
 def program(body: str, before: str = "") -> bytes:
     """A program of XDP with a body, which returns `found`."""
     require_clang()
-    return compiled(
+    return compile_source(
         f'{HEAD}{before}\nSEC("xdp") int nic(struct xdp_md *ctx)\n{{\n\t__u64 found = 0;\n{body}\n\treturn found;\n}}\n'
     )
 
@@ -80,7 +79,7 @@ def test_a_program_that_needs_too_much_stack_is_refused_with_its_nfs(monkeypatch
     def refuse(_: str) -> bytes:
         raise StackLimitError
 
-    monkeypatch.setattr(limits, "compiled", refuse)
+    monkeypatch.setattr(limits, "compile_source", refuse)
     with pytest.raises(InputError, match="more than 512 bytes of stack") as refused:
         build(one_step(NicTunnel()))
     assert "c0/f0 more than 512 B" in str(refused.value)
@@ -137,9 +136,12 @@ def test_two_blocks_of_chacha20_do_not_fit() -> None:
     [
         (one_step(NicFastEncrypt(blocks=0)), "does not fit the card"),
         (one_step(NicFastEncrypt(key=b"short")), "the key has 5 bytes"),
-        (one_step(NicAcl((AclFilter(True, 0, ANY, (0, 1), ANY, (0, 1)),) * 700)), "700 filters do not fit the card"),
-        (one_step(NicIpv4Fwd((Route(ANY, 1),) * 1399)), "1399 routes do not fit the card"),
-        (one_step(NicIpv4Fwd((Route(ANY, 256),))), "next hop 256 of 0.0.0.0/0"),
+        (
+            one_step(NicAcl((AclFilter(True, 0, ANY_PREFIX, (0, 1), ANY_PREFIX, (0, 1)),) * 700)),
+            "700 filters do not fit the card",
+        ),
+        (one_step(NicIpv4Fwd((Route(ANY_PREFIX, 1),) * 1399)), "1399 routes do not fit the card"),
+        (one_step(NicIpv4Fwd((Route(ANY_PREFIX, 256),))), "next hop 256 of 0.0.0.0/0"),
         (one_step(NicTunnel(4095)), "vlan is 4095"),
         (one_step(NicLb(Backends(1, (0, 0, 0), 1, 0))), "table has 3 entries"),
         (NicProgram("n0", (NicStep("c0/f0", NicTunnel(), ()),)), "has no edge"),

@@ -17,15 +17,7 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault of the generator.
-
-    Parameters
-    ----------
-    fault
-        One line.
-    patch
-        Puts it in.
-    """
+    """A fault of the generator."""
 
     fault: str
     patch: Patch
@@ -56,8 +48,8 @@ def replaced(owner: object, name: str, by: object) -> Patch:
 
 def in_program(change: Callable[[SwitchProgram], SwitchProgram]) -> Patch:
     """The program of the switch is changed before what it does not need is left out."""
-    original = vars(compose)["needed_only"]
-    return replaced(compose, "needed_only", lambda program: original(change(program)))
+    original = vars(compose)["drop_needless"]
+    return replaced(compose, "drop_needless", lambda program: original(change(program)))
 
 
 def in_statements(change: Callable[[Statement], Iterable[Statement]]) -> Patch:

@@ -233,7 +233,7 @@ MUTANTS = (
     ),
     Mutant(
         "the split hash of the switch has another salt",
-        replaced(compose, "hashed_flow", lambda salt: flow.hashed_flow(salt + 1)),
+        replaced(compose, "hash_flow", lambda salt: flow.hash_flow(salt + 1)),
     ),
     Mutant(
         "splits on switch and server have the salt of the chain, not of the NF",
@@ -241,7 +241,7 @@ MUTANTS = (
     ),
     Mutant(
         "the split hash ignores ports",
-        replaced(compose, "hashed_flow", lambda salt: _without_ports(flow.hashed_flow(salt))),
+        replaced(compose, "hash_flow", lambda salt: _without_ports(flow.hash_flow(salt))),
     ),
     Mutant("fragments are hashed with ports", in_statements(_fragments_have_ports)),
     Mutant("what an NF dropped goes on to the next one", replaced(compose, "_may_drop", lambda body: False)),
@@ -263,15 +263,15 @@ MUTANTS = (
     ),
     Mutant("source and destination port are swapped", in_statements(_ports_swapped)),
     Mutant("filters of an ACL permit what they deny", in_tables(_filters_turned)),
-    Mutant("the IPv4 checksum is not updated", replaced(ipv4fwd, "_added", lambda number: ())),
+    Mutant("the IPv4 checksum is not updated", replaced(ipv4fwd, "_add_number", lambda number: ())),
     Mutant(
         "checksums are not updated for new addresses",
         in_statements(lambda one: [] if isinstance(one, UpdateChecksum) else [one]),
     ),
     Mutant("the time to live stays", in_statements(_ttl_kept)),
     Mutant("packets are forwarded at the end of their time to live", in_statements(_ttl_not_looked_at)),
-    Mutant("a balancer takes another salt", replaced(lb, "hashed_flow", lambda salt: flow.hashed_flow(salt ^ 1))),
-    Mutant("Detunnel leaves the note of the tag", replaced(detunnel, "loaded_tag", lambda: ())),
+    Mutant("a balancer takes another salt", replaced(lb, "hash_flow", lambda salt: flow.hash_flow(salt ^ 1))),
+    Mutant("Detunnel leaves the note of the tag", replaced(detunnel, "load_tag", lambda: ())),
     Mutant("Tunnel makes no note of the tag", in_statements(_tag_not_noted)),
     Mutant("Tunnel forgets the tag that was there", in_statements(_inner_tag_lost)),
     Mutant("NAT gives the same endpoint to all", in_statements(_number_not_taken)),

@@ -1,26 +1,23 @@
-"""A rack with an emulated OpenFlow switch; its servers are played by models that take labels from VLAN tags."""
+"""A rack with an emulated OpenFlow switch, and servers that run the chain files that the compiler writes for them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from placer.rack.compiler.execute import NfCounts
-from placer.rack.compiler.graph import RackGraph, RackNf
+from placer.rack.compiler.graph import RackGraph
 from placer.rack.compiler.instances import instances_of
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
-from placer.rack.compiler.openflow.labels import VlanLabels, tag, vlan_labels
-from placer.rack.compiler.openflow.pipeline import WORLD, openflow_program
+from placer.rack.compiler.openflow.pipeline import openflow_program, vlan_labels
 from placer.rack.compiler.openflow.process import LabelledSwitch
-from placer.rack.compiler.openflow.rules import OpenFlowProgram
-from placer.rack.compiler.routing import routed, split_limits
-from placer.rack.compiler.server.chain_file import server_program
+from placer.rack.compiler.routing import route_graph
+from placer.rack.compiler.server.chain_file import ServerProgram, server_program
 from placer.rack.compiler.traffic.expression import Everything
 from placer.rack.compiler.traffic.pcap import pcap_filter
-from tests.reference.branches import fields_of, holds
 from tests.reference.compare import RackOutcome
-from tests.reference.interpret import model_of
-from tests.reference.nfs.headers import has_too_many_tags, read_headers, split_value
+from tests.reference.emulate import Emulation, add_server
+from tests.reference.nfs.headers import has_too_many_tags, read_headers
+from tests.reference.peel import fields_of, holds
 from tests.reference.server.runtime import ChainRuntime
 
 
@@ -28,97 +25,19 @@ class LabelledRack:
     """Runs frames through the switch and the servers, one after the other."""
 
     def __init__(self, graph: RackGraph) -> None:
-        self.graph, self.routing = graph, routed(graph)
-        self.labels: VlanLabels = vlan_labels(self.routing)
-        self.instances = instances_of(graph)
-        self.program: OpenFlowProgram = openflow_program(self.routing, self.instances, self.labels)
-        self.switch = EmulatedOpenFlowSwitch(self.program.flows_text(), self.program.groups_text())
-        self.models = {at: model_of(one.nf.kind, one.parameters, one.nf.name) for at, one in self.instances.items()}
-        self.by_vlan = {self.labels.vlans[self.routing.labels[nf]]: nf for nf in self.routing.entered}
-        self.counts = {nf.name: NfCounts() for nf in graph.nfs}
-        self.dropped = Counter[str]()
-
-    def outcome(self, packets: Iterable[tuple[int, bytes]]) -> RackOutcome:
-        """What leaves the rack."""
-        frames = [out for time_us, frame in packets for out in self.enter(frame, time_us)]
-        for name, count in self.switch.counters(self.program.names_text()).items():
-            what, kind = name.split()
-            if what == "reason":
-                self.dropped[kind] += count
-            else:
-                self.counts[what].entered += count
-                self.counts[what].sent += count * (kind == "sent")
-                self.counts[what].dropped += count * (kind == "dropped")
-        return RackOutcome(frames, self.counts, self.dropped)
-
-    def enter(self, frame: bytes, time_us: int) -> list[bytes]:
-        if read_headers(frame).kind == "malformed" or has_too_many_tags(frame):
-            self.dropped["malformed"] += 1
-            return []
-        left, waiting = [], [(WORLD, frame)]
-        while waiting:
-            port, one = waiting.pop(0)
-            for out, made in self.switch.process(one, port):
-                if out == WORLD:
-                    left.append(made)
-                else:
-                    waiting += [(out, back) for back in self.serve(made, time_us)]
-        return left
-
-    def serve(self, frame: bytes, time_us: int) -> list[bytes]:
-        """What a server sends back to the switch, with labels."""
-        nf = self.graph.nfs[self.by_vlan[int.from_bytes(frame[14:16], "big")]]
-        waiting, left = [(nf, frame[:12] + frame[16:])], []
-        while waiting:
-            nf, frame = waiting.pop(0)
-            for made in self.processed(nf, frame, time_us):
-                known, target = self.target(nf, made)
-                if not known:
-                    self.dropped["unmatched"] += 1
-                elif target is not None and self.graph.nfs[target].place.server == nf.place.server:
-                    waiting.append((self.graph.nfs[target], made))
-                else:
-                    label = self.routing.exits[nf.number] if target is None else self.routing.labels[target]
-                    left.append(tag(made, self.labels.vlans[label]))
-        return left
-
-    def processed(self, nf: RackNf, frame: bytes, time_us: int) -> list[bytes]:
-        made, counts = self.models[nf.number].process(frame, time_us), self.counts[nf.name]
-        counts.entered += 1
-        counts.sent += len(made)
-        counts.dropped += not made
-        return made
-
-    @staticmethod
-    def target(nf: RackNf, frame: bytes) -> tuple[bool, int | None]:
-        """Whether there is a way for a frame, and to which NF."""
-        fields = fields_of(frame)
-        for way in nf.ways:
-            if way.match is not None and holds(way.match, fields):
-                return True, way.target
-        others = [way for way in nf.ways if way.match is None]
-        value = split_value(frame, read_headers(frame), nf.split_salt) if len(others) > 1 else 0
-        for limit, way in zip(split_limits([way.share for way in others]), others, strict=True):
-            if value < limit:
-                return True, way.target
-        return False, None
-
-
-class ServedRack:
-    """The switch, and servers that run the chain files that the compiler writes for them."""
-
-    def __init__(self, graph: RackGraph) -> None:
-        routing, instances = routed(graph), instances_of(graph)
-        labels = vlan_labels(routing)
-        program = openflow_program(routing, instances, labels)
-        self.ports = program.ports
-        self.switch = LabelledSwitch(program.flows_text(), program.groups_text(), program.names_text(), labels.text())
+        self.graph, self.routing = graph, route_graph(graph)
+        self.labels, instances = vlan_labels(self.routing), instances_of(graph)
+        self.program = openflow_program(self.routing, instances, self.labels)
+        texts = self.program.flows_text(), self.program.groups_text(), self.program.names_text(), self.labels.text()
+        self.labelled = LabelledSwitch(*texts)
+        self.switch: EmulatedOpenFlowSwitch = self.labelled._switch
         ways = [way for nf in graph.nfs for way in nf.ways]
         self.filters = {pcap_filter(way.match): way.match for way in ways if way.match is not None}
-        self.servers: dict[str, ChainRuntime] = {}
+        self.servers: dict[str, tuple[ChainRuntime, ServerProgram]] = {}
         for place in graph.places:
-            if place.server and (made := server_program(routing, place, instances)):
-                self.servers[place.name] = ChainRuntime(made.chain, made.files, self.sort)
+            if place.server and (made := server_program(self.routing, place, instances)):
+                self.servers[place.name] = ChainRuntime(made.chain, made.files, self.sort), made
+        self.malformed = 0
 
     def sort(self, filters: Sequence[str], frame: bytes) -> int | None:
         """The first filter that holds: filters are known by what they are made from; that of a Match alone always."""
@@ -126,21 +45,37 @@ class ServedRack:
         return next((at for at, one in enumerate(filters) if holds(self.filters.get(one, Everything()), fields)), None)
 
     def outcome(self, packets: Iterable[tuple[int, bytes]]) -> RackOutcome:
-        """What leaves the rack."""
-        return RackOutcome([out for time_us, frame in packets for out in self.enter(frame, time_us)])
+        """What leaves the rack, what NFs count, and what is dropped outside of them."""
+        frames = [out for time_us, frame in packets for out in self.enter(frame, time_us)]
+        found = Emulation()
+        found.dropped["malformed"] = self.malformed
+        for name, count in self.labelled.counters().items():
+            what, kind = name.split()
+            if what == "reason":
+                found.dropped[kind] += count
+            else:
+                found.entered[what] += count
+                found.sent[what] += count * (kind == "sent")
+        for runtime, made in self.servers.values():
+            add_server(found, runtime, made.functions)
+        entered, sent = found.entered, found.sent
+        counts = {nf.name: NfCounts(entered[nf.name], sent[nf.name], entered[nf.name] - sent[nf.name])
+                  for nf in self.graph.nfs}  # fmt: skip
+        return RackOutcome(frames, counts, +found.dropped)
 
     def enter(self, frame: bytes, time_us: int) -> list[bytes]:
         if read_headers(frame).kind == "malformed" or has_too_many_tags(frame):
+            self.malformed += 1
             return []
         left, waiting = [], [(0, frame)]
         while waiting:
             port, one = waiting.pop(0)
-            made = self.switch.process(one, port)
+            made = self.labelled.process(one, port)
             if made is None:
                 continue
             if made[0] == 0:
                 left.append(made[1])
             else:
-                server = self.servers[self.ports[made[0] - 1]]
-                waiting += [(made[0], back) for back in server.receive(made[1], time_us)]
+                runtime, _ = self.servers[self.program.ports[made[0] - 1]]
+                waiting += [(made[0], back) for back in runtime.receive(made[1], time_us)]
         return left

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -13,44 +10,30 @@ from random import Random
 import pytest
 
 from placer.rack.chain import Chain
-from placer.rack.compiler.execute import NfCounts
+from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.graph import graph_of
 from placer.rack.compiler.instances import instances_of
-from placer.rack.compiler.openflow.labels import vlan_labels
 from placer.rack.compiler.openflow.link_end import CaptureWriter, read_capture
-from placer.rack.compiler.openflow.pipeline import openflow_program
+from placer.rack.compiler.openflow.pipeline import openflow_program, vlan_labels
 from placer.rack.compiler.openflow.process import main
-from placer.rack.compiler.routing import routed
-from placer.rack.compiler.server.chain_file import ServerProgram, server_program
+from placer.rack.compiler.routing import route_graph
 from profiles.faults import InputError
 from tests.nfs.captures import write_capture
-from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
-from tests.placer.rack.compiler.made_chains import made_chain
+from tests.placer.rack.compiler.library.frames import ipv4_frame
 from tests.placer.rack.compiler.openflow.test_openflow import plan_of, random_places
-from tests.placer.rack.compiler.random_racks import SAME_BYTES, random_chain
-from tests.reference.compare import RackOutcome, ReferenceRun
-
-ROOT = Path(__file__).resolve().parents[5]
-NF_SERVER = ROOT / "build" / "nfs" / "rack" / "nf-server"
+from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, random_chain
+from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
 
 
-def write_rack(folder: Path, chains: list[Chain], places: list[dict[str, str]]) -> dict[str, ServerProgram]:
-    """The programs of a rack in a folder; returns those of the servers."""
+def write_rack(folder: Path, chains: list[Chain], places: list[dict[str, str]]) -> None:
+    """The rules of a switch in a folder."""
     graph = graph_of(plan_of(chains, places), "plan")
-    routing, instances = routed(graph), instances_of(graph)
+    routing = route_graph(graph)
     labels = vlan_labels(routing)
-    program = openflow_program(routing, instances, labels)
+    program = openflow_program(routing, instances_of(graph), labels)
     texts = {"flows": program.flows_text(), "groups": program.groups_text(), "names": program.names_text()}
     for name, text in {**texts, "labels": labels.text()}.items():
         (folder / name).write_text(text, encoding="utf-8")
-    servers = {}
-    for place in graph.places:
-        if place.server and (made := server_program(routing, place, instances)):
-            servers[place.name] = made
-            (folder / place.name).mkdir()
-            for name, text in {**made.files, "server.chain": made.chain}.items():
-                (folder / place.name / name).write_text(text, encoding="utf-8")
-    return servers
 
 
 def switch_arguments(folder: Path, servers: Sequence[str]) -> list[str]:
@@ -63,47 +46,11 @@ def switch_arguments(folder: Path, servers: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize("seed", [61, 70])
 def test_processes_joined_by_links_do_what_the_reference_does(seed: int, tmp_path: Path) -> None:
     """Switch and servers, each a process; frames, order, counters and drops."""
-    if not NF_SERVER.exists():
-        pytest.skip("nf-server is not built: `make nfs` builds it")
+    require_programs(smartnics=False)
     random = Random(seed)
     chains = [random_chain(random, f"c{at}", SAME_BYTES, at) for at in range(2)]
-    servers = write_rack(tmp_path, chains, [random_places(random, chain) for chain in chains])
-    packets = [(1_000_000 + 1000 * at, frame) for at, frame in enumerate(random_frames(seed, 400))]
-    write_capture(tmp_path / "in.pcap", [frame for _, frame in packets])
-    switch = [sys.executable, "-m", "placer.rack.compiler.openflow.process"]
-    command = [*switch, *switch_arguments(tmp_path, sorted(servers))]
-    started = [subprocess.Popen(server_command(name), cwd=tmp_path / name) for name in servers]
-    started.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}))
-    assert [process.wait(60) for process in started] == [0] * len(started)
-    counts, dropped = reports(tmp_path, servers)
-    sent = [frame for _, frame in read_capture(tmp_path / "out.pcap")]
-    assert ReferenceRun(chains, packets).differences(RackOutcome(sent, counts, dropped)) == []
-
-
-def server_command(name: str) -> list[str]:
-    link, report = f"../{name}.link", f"../{name}.json"
-    return [str(NF_SERVER), "--chain", "server.chain", "--link", link, "--report", report, "--cores", "1"]
-
-
-def reports(folder: Path, servers: dict[str, ServerProgram]) -> tuple[dict[str, NfCounts], dict[str, int]]:
-    """The counters of NFs, and drops by reason."""
-    counts: dict[str, NfCounts] = {}
-    dropped: dict[str, int] = {}
-    for device in ("switch", *servers):
-        report = json.loads((folder / f"{device}.json").read_text(encoding="utf-8"))
-        for reason, count in report["dropped"].items():
-            dropped[reason] = dropped.get(reason, 0) + count
-        for one in report["functions"]:
-            name = one["name"]
-            if device in servers:
-                if name.partition(".")[0].endswith("__sort"):
-                    continue
-                name = servers[device].functions[name]
-            found = counts.setdefault(name, NfCounts())
-            found.entered += one["entered"]
-            found.sent += one["sent"]
-            found.dropped += one["dropped"]
-    return counts, dropped
+    plan = plan_of(chains, [random_places(random, chain) for chain in chains])
+    assert run_rack(plan, compile_rack(plan, "plan"), seed, tmp_path).differences == []
 
 
 def test_a_rack_without_servers_needs_no_links(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.server.chain_file import ServerProgram
 from placer.rack.files.plan_file import PlanFile, SubgroupCores
 from profiles import InputError
-from tests.placer.rack.compiler.made_chains import made_chain
-from tests.placer.rack.compiler.made_plans import made_plan
+from tests.placer.rack.compiler.racks import made_chain, made_plan
 
 
 def _server(plan: PlanFile, name: str = "s0") -> ServerProgram:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from placer.rack.compiler.traffic.entries import ExpressionError, entries_of, parse, prefixes_of
 from placer.rack.compiler.traffic.pcap import pcap_filter
-from tests.reference.branches import PacketFields, holds
+from tests.placer.rack.compiler.rack_runs import require_libpcap, sorted_by_libpcap
+from tests.reference.peel import PacketFields, holds
 
 ADDRESSES = [0x0A000001, 0x0A010203, 0xC0000201, 0x0A01FFFF, 0]
 PORTS = [0, 53, 80, 1023, 1024, 443, 65535]
@@ -121,23 +119,7 @@ def test_a_range_is_covered_by_its_prefixes_exactly(low: int, high: int, port: i
     assert (low <= port <= high) == any(port & mask == value for value, mask in prefixes_of(low, high))
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_uint), ("instructions", ctypes.c_void_p))
-
-
-def _libpcap() -> ctypes.CDLL:
-    name = ctypes.util.find_library("pcap")
-    if name is None:
-        pytest.skip("libpcap is not installed")
-    library = ctypes.CDLL(name)
-    library.pcap_open_dead.restype = ctypes.c_void_p
-    library.pcap_compile.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32)
-    library.bpf_filter.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint)
-    return library
-
-
 def _frame(packet: PacketFields, options: bool) -> bytes:
-    """A frame with these fields."""
     tag = b"" if packet.vlan is None else b"\x81\x00" + (packet.vlan | 0x2000).to_bytes(2, "big")
     if not packet.ip:
         return (bytes(12) + tag + b"\x08\x06").ljust(60, b"\x35")
@@ -158,14 +140,6 @@ def _frame(packet: PacketFields, options: bool) -> bytes:
 @example("any or port 53", PacketFields(), False)
 def test_libpcap_holds_for_the_same_packets(text: str, packet: PacketFields, options: bool) -> None:
     """The filter that Match runs holds exactly where the expression does, also behind tags and IPv4 options."""
-    library, program, frame = _libpcap(), _Program(), _frame(packet, options)
-    pcap = library.pcap_open_dead(1, 65535)
-    try:
-        compiled = library.pcap_compile(pcap, ctypes.byref(program), pcap_filter(parse(text)).encode(), 1, 0xFFFFFFFF)
-        assert compiled == 0
-        found = library.bpf_filter(program.instructions, frame, len(frame), len(frame))
-        library.pcap_freecode(ctypes.byref(program))
-    finally:
-        library.pcap_close.argtypes = (ctypes.c_void_p,)
-        library.pcap_close(pcap)
-    assert (found != 0) is holds(parse(text), packet)
+    require_libpcap()
+    found = sorted_by_libpcap([pcap_filter(parse(text))], _frame(packet, options)) is not None
+    assert found is holds(parse(text), packet)

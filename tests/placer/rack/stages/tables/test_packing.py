@@ -12,20 +12,23 @@ from hypothesis import strategies as st
 
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of
-from placer.rack.rack import SRAM, TCAM, MatchKind, StageMemory, SwitchTable
-from placer.rack.stages.tables.packing import Memories, TablePacking, fewest_stages, table_need
-from placer.rack.stages.tables.program import (
-    LIBRARY,
+from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, MatchKind, StageMemory, SwitchTable
+from placer.rack.stages.tables.packing import (
+    TABLE_LIBRARY,
     DependencyKind,
+    Memories,
     PlacedTable,
     TableDependency,
+    TablePacking,
     TableProgram,
+    fewest_stages,
+    table_need,
     table_program,
 )
 from tests.effort import examples
 from tests.placer.rack.small import chain
 
-SWITCH = Memories(TCAM, SRAM)
+SWITCH = Memories(TCAM_MEMORY, SRAM_MEMORY)
 
 
 def nats(number: int) -> Chain:
@@ -52,8 +55,8 @@ def test_ten_branched_nats_fit_twelve_stages_and_eleven_do_not(
 ) -> None:
     """Branches may share stages; fields that begin blocks of their own, or NFs in series, take more."""
     one = nats(number)
-    program = table_program(everything(one), [one], LIBRARY)
-    series = table_program(everything(one), [one], LIBRARY, branches_share=False)
+    program = table_program(everything(one), [one], TABLE_LIBRARY)
+    series = table_program(everything(one), [one], TABLE_LIBRARY, branches_share=False)
     assert fewest_stages(program, SWITCH) == shared
     assert fewest_stages(program, SWITCH, by_field=True) == by_field
     assert fewest_stages(series, SWITCH) == in_series
@@ -61,7 +64,7 @@ def test_ten_branched_nats_fit_twelve_stages_and_eleven_do_not(
 
 def test_the_nats_table_takes_twelve_blocks_of_tcam() -> None:
     """2,000 entries are four rows of 512, 99 bits three columns of 44; sixteen blocks if each field has its own."""
-    translations = LIBRARY["NAT"][1]
+    translations = TABLE_LIBRARY["NAT"][1]
     assert sum(translations.key.values()) == 99
     need = table_need(translations, SWITCH)
     assert (need.memory, need.columns, need.rows) == (0, 3, 4)
@@ -180,4 +183,4 @@ def test_any_small_program_fits_as_all_ways_to_lay_it_say(
     if not packing.too_wide:
         ends = zip(packing.heads, packing.spans, packing.tails, strict=True)
         if all(head + span + tail <= stages for head, span, tail in ends):
-            assert packing.solved(stages) == expected
+            assert packing.fits_by_solver(stages) == expected

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given, reject, settings
@@ -17,9 +20,9 @@ from placer.rack.files.written_twins import write_rack
 from placer.rack.place import best_plan
 from placer.rack.plan import Limit, Status
 from placer.rack.rack import Rack
-from placer.rack.reasons.infeasible import explained
+from placer.rack.reasons.infeasible import explain_infeasible
 from placer.rack.search.fleet_plan import fleet_plan
-from placer.rack.stages.stage_oracles import checked_stages, stage_oracle
+from placer.rack.stages.stage_oracles import CompilerError, StageCompiler, check_stages, stage_oracle
 from placer.rack.stages.tables.table_stages import TableStages
 from profiles import InputError
 from tests.placer.rack import instances, lemur
@@ -29,7 +32,6 @@ from tests.placer.rack.table_search import TooLarge, fits_tables
 
 
 def lemur_rack(stages: int, servers: int = 1) -> Rack:
-    """Lemur's rack with so many stages and servers."""
     rack = lemur.rack(switch={"stages": stages})
     copies = tuple(replace(rack.servers[0], name=f"s{at}") for at in range(servers))
     return replace(rack, servers=copies, stage_oracle="tables")
@@ -62,7 +64,7 @@ def test_lemurs_sets_reach_their_optima_with_twelve_stages(delta: float) -> None
     """Stages are no bottleneck of these chains, as in the paper (section 5.2)."""
     chains = lemur.chains((1, 2, 3), delta)
     plan = best_plan(chains, lemur_rack(12))
-    expected = lemur.OPTIMA_GBPS[1, 2, 3][lemur.DELTAS.index(delta)]
+    expected = lemur.OPTIMA_GBPS[1, 2, 3][lemur.RATE_DELTAS.index(delta)]
     assert plan.status is Status.OPTIMAL
     assert sum(one.rate_mbps for one in plan.chains) / 1000 == pytest.approx(expected, abs=0.01)
 
@@ -82,7 +84,7 @@ def test_too_few_stages_are_in_the_conflict() -> None:
     """IPv4Fwd runs on the switch only and needs four stages, with the steering before it."""
     chains = lemur.chains((2,), 0.5)
     assert best_plan(chains, lemur_rack(4)).chains
-    plan = explained(best_plan(chains, lemur_rack(3)), chains)
+    plan = explain_infeasible(best_plan(chains, lemur_rack(3)), chains)
     assert plan.status is Status.INFEASIBLE
     assert plan.conflict == (Limit("blocks", "switch"),) and plan.changes == ()
 
@@ -103,8 +105,8 @@ def test_a_rack_may_give_tables_and_memory() -> None:
 def test_nfs_whose_cycles_grow_keep_their_tables() -> None:
     """Prediction of contention gives them names that no library knows."""
     chains = lemur.chains((3,), 0.5)
-    asked = RackInstance(chains, checked_stages(lemur.rack(switch={"stages": 12}), chains, "tables"))
-    grown = asked.grown({(0, 1, False): Fraction(3, 2)})
+    asked = RackInstance(chains, check_stages(lemur.rack(switch={"stages": 12}), chains, "tables"))
+    grown = asked.grow({(0, 1, False): Fraction(3, 2)})
     assert grown.chains[0].nfs[1].nf != "ACL"
     assert best_plan(grown.chains, grown.rack).status is Status.OPTIMAL
 
@@ -113,7 +115,7 @@ def test_nfs_without_tables_are_refused() -> None:
     """By name, with the key of the rack file that would give them."""
     chains, rack = renamed(lemur.chains((3,), 0.5))
     with pytest.raises(InputError) as refused:
-        checked_stages(rack, chains, "tables")
+        check_stages(rack, chains, "tables")
     (fault,) = refused.value.faults
     assert "the tables of Firewall on the switch are not known" in str(fault)
     assert fault.hint == "tables = [...] beside blocks, in [nf.Firewall.switch] of the rack"
@@ -137,7 +139,7 @@ def renamed(chains: tuple[Chain, ...]) -> tuple[list[Chain], Rack]:
 )
 def test_other_oracles_are_refused(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        checked_stages(lemur.rack(switch={"stages": 12}), lemur.chains((3,), 0.5), name)
+        check_stages(lemur.rack(switch={"stages": 12}), lemur.chains((3,), 0.5), name)
 
 
 def disagreements(seed: int) -> list[str]:
@@ -168,3 +170,85 @@ def test_any_plan_with_tables_agrees_with_an_exhaustive_search(seed: int) -> Non
         assert disagreements(seed) == []
     except TooLarge:
         reject()
+
+
+COUNTS = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    with open(sys.argv[1], "a") as log:
+        log.write(line)
+    print(json.dumps({"id": asked["id"], "fits": len(asked["tables"]) <= asked["stages"]}), flush=True)
+"""
+"""A compiler that gives each table a stage of its own."""
+
+
+def with_compiler(folder: Path, stages: int | None) -> Rack:
+    (folder / "compiler.py").write_text(COUNTS, encoding="utf-8")
+    command = f"exec:{sys.executable} {folder / 'compiler.py'} {folder / 'log'}"
+    return check_stages(lemur.rack(switch={"stages": stages}), lemur.chains((3,), 0.5), command)
+
+
+def test_a_compiler_decides_what_fits(tmp_path: Path) -> None:
+    """Steering and IPv4Fwd take four tables; LB would take two more, ACL one."""
+    chains = lemur.chains((3,), 0.5)
+    assert best_plan(chains, with_compiler(tmp_path, 3)).status is Status.INFEASIBLE
+    plan = best_plan(chains, with_compiler(tmp_path, 4))
+    assert plan.chains[0].layout.on_switch == (4,)
+    lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
+    asked = json.loads(next(line for line in reversed(lines) if "routes" in line))
+    assert asked["stages"] == 4
+    assert asked["tcam"] == {"blocks": 24, "bits": 44, "entries": 512}
+    routes = next(one for one in asked["tables"] if one["name"] == "chain3/IPv4Fwd/routes")
+    assert routes["key"] == {"ip.dst": 32} and routes["match"] == "lpm"
+    assert ["steering", "chain3/IPv4Fwd/routes", "match"] in asked["dependencies"]
+
+
+def test_it_is_not_asked_again(tmp_path: Path) -> None:
+    """Not even by another search of the same process."""
+    chains, rack = lemur.chains((3,), 0.5), with_compiler(tmp_path, 5)
+    best_plan(chains, rack)
+    questions = (tmp_path / "log").read_text(encoding="utf-8")
+    best_plan(chains, rack)
+    assert (tmp_path / "log").read_text(encoding="utf-8") == questions
+
+
+def test_a_compiler_needs_a_number_of_stages(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the rack has no number of stages"):
+        with_compiler(tmp_path, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("", "answered with what is not JSON"),
+        ("no", "answered with what is not JSON: no"),
+        ("[" * 100_000, "answered with what is not JSON"),
+        ('{"fits": true}', "did not answer with an object whose id is 0"),
+        ('{"id": 1, "fits": true}', "did not answer with an object whose id is 0"),
+        ('{"id": 0, "fits": 1}', "answered without `fits` true or false"),
+        ("7", "did not answer with an object"),
+    ],
+)
+def test_a_wrong_answer_ends_the_compiler(tmp_path: Path, answer: str, message: str) -> None:
+    """The error names what it answered, and holds what it wrote to stderr."""
+    program = tmp_path / "compiler.py"
+    program.write_text(f"import sys\nsys.stdin.readline()\nprint('oh', file=sys.stderr)\nprint({answer!r})\n")
+    with pytest.raises(CompilerError, match=message) as failed:
+        StageCompiler(f"{sys.executable} {program}").fits({})
+    assert "on stderr:\n  oh" in str(failed.value)
+
+
+def test_a_compiler_that_ends_is_an_error() -> None:
+    with pytest.raises(CompilerError, match=r"`true` ended without an answer \(exit status 0\)"):
+        StageCompiler("true").fits({})
+
+
+def test_an_answer_that_takes_too_long_ends_the_compiler(tmp_path: Path) -> None:
+    with pytest.raises(CompilerError, match=r"gave no answer within 0\.05 s"):
+        StageCompiler("sleep 60", timeout=0.05).fits({})
+
+
+def test_a_compiler_that_cannot_be_started_is_named() -> None:
+    with pytest.raises(CompilerError, match=r"compiler `\./no-such-program` cannot be started"):
+        StageCompiler("./no-such-program")

@@ -1,0 +1,232 @@
+"""The linear programs under all relaxations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placer.rack.chain import Chain
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.options import options_of
+from placer.rack.place import best_plan, exact_plan
+from placer.rack.plan import Status, answer
+from placer.rack.rack import Rack
+from placer.rack.search import relaxation
+from placer.rack.search.branch_and_bound import Search
+from placer.rack.search.fleet_bound import fleet_bound
+from placer.rack.search.fleet_plan import fleet_plan
+from placer.rack.stages.block_stages import BlockStages
+from tests.effort import examples
+from tests.placer.rack import instances, lemur
+from tests.placer.rack.checker import faults
+from tests.placer.rack.exhaustive import best_rates
+from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
+from tests.placer.rack.test_best_plan import answered
+
+ONE = np.ones(1)
+NOBODY = np.zeros(1, dtype=np.int64)
+
+
+def test_a_program_beyond_its_limits_has_no_solution() -> None:
+    """One column that uses 2 of a limit of 1."""
+    assert relaxation.largest_gain(ONE, 2.0 * np.ones((1, 1)), ONE, NOBODY, ONE) is None
+
+
+def test_a_solver_that_gives_up_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its answer is an error, never that there is no solution."""
+    monkeypatch.setattr(relaxation, "linprog", lambda *_, **__: SimpleNamespace(status=4, x=None, message="numbers"))
+    with pytest.raises(ArithmeticError, match="numbers"):
+        relaxation.largest_gain(ONE, np.ones((1, 1)), ONE, NOBODY, ONE)
+
+
+def marginal(chains: list[Json], on: Json) -> float | None:
+    """Of the best plan, which keeps all limits; None if there is none."""
+    found = answered({"chains": chains}, on)
+    assert faults({"chains": chains}, on, found) == []
+    assert found["status"] == ("optimal" if found["chains"] else "infeasible")
+    return found["marginal_mbps"] if found["chains"] else None
+
+
+@pytest.mark.parametrize(
+    "nfs",
+    [
+        {},  # nothing runs it
+        {"smartnic": {"cycles": 10}},  # no server has a SmartNIC
+        {"server": {"cycles": 17_000_000}},  # four cores carry 5 Mbps
+    ],
+)
+def test_an_nf_that_fits_nowhere_makes_the_instance_infeasible(nfs: Json) -> None:
+    """There is no layout or allocation of cores at all, and that is no fault of the input."""
+    assert marginal([chain("a", "X", t_min_mbps=100)], rack({"X": nfs})) is None
+
+
+def test_a_chain_on_the_switch_alone_needs_no_nic() -> None:
+    """No packet crosses a NIC, so that t_max is reached, with and without servers."""
+    chains = [chain("a", "XX", t_min_mbps=100)]
+    assert marginal(chains, rack({"X": ON_SWITCH})) == 99_900
+    assert marginal(chains, rack({"X": ON_SWITCH}, servers=[])) == 99_900
+
+
+@pytest.mark.parametrize("number", [3, 4, 5])
+def test_the_search_ends_where_tables_fit_by_halves(number: int) -> None:
+    """Two stages of one block hold two tables; the relaxation shares them between all chains, and the search ends."""
+    chains = [chain(f"c{at}", "X", t_min_mbps=100, t_max_mbps=30_000 + at) for at in range(number)]
+    on = rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 2, "blocks_per_stage": 1})
+    largest = [30_000 + at for at in range(number)]
+    on_server = {3: 30_000, 4: 40_000, 5: 40_000}[number]  # of its NIC, by one chain or by several
+    assert marginal(chains, on) == pytest.approx(sum(largest[-2:]) + on_server - 100 * number)
+
+
+def test_all_on_the_switch_is_found_where_parts_do_not_fit() -> None:
+    """Encapsulation takes two of three stages once packets cross to servers; without, three tables fit in a row.
+
+    Two of the tables do not fit the stage that is left. That forbids them together in every other plan.
+    """
+    chains = chains_of({"chains": [chain("a", "XXY", t_max_mbps=12_000)]}, "chains")
+    on = rack_of(
+        rack(
+            {"X": ON_SWITCH, "Y": ON_SERVER | ON_SWITCH},
+            switch={"stages": 3, "blocks_per_stage": 1},
+            overheads={"stages": 2},
+        ),
+        "rack",
+    )
+    search = Search(on, [options_of(chains[0], on)], BlockStages(on, chains))
+    search.relaxation.cuts.append(frozenset({(0, 0), (0, 1)}))
+    assert search.run().marginal == 12_000
+
+
+def test_a_rate_just_above_what_the_nic_carries_is_not_rounded_to_t_max() -> None:
+    """t_max is 5e-7 beyond the NIC: the rate is the NIC's."""
+    chains = [chain("a", "X", t_min_mbps=999, t_max_mbps=1000.0005)]
+    assert marginal(chains, rack({"X": ON_SERVER}, server("s0", nic_mbps=1000))) == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("beyond", "fits"),
+    [
+        (1e-6, False),
+        (1e-7, False),  # within the tolerance of solvers
+        (3e-9, False),
+        (5e-10, True),  # within that of CONTRACTS 9
+        (0, True),
+    ],
+)
+@pytest.mark.parametrize("cycles", [0, 17, 1700])
+def test_limits_hold_to_a_billionth(beyond: float, fits: bool, cycles: int) -> None:
+    """Rates, cores, latency: a limit may be missed by 1e-9 of it and no more, whatever a solver allows itself."""
+    costs = {"server": {"cycles": cycles}}
+    nics = [server("s0", nic_mbps=1000), server("s1", nic_mbps=1000)]
+    alone = [chain("a", "X", t_min_mbps=1000 * (1 + beyond))]
+    assert (marginal(alone, rack({"X": costs}, nics[0])) is not None) == fits
+    both = [chain("a", "X", t_min_mbps=500 * (1 + 2 * beyond)), chain("b", "X", t_min_mbps=500)]
+    assert (marginal(both, rack({"X": costs}, nics[0])) is not None) == fits
+    third = chain("c", "X", t_min_mbps=1000)
+    assert (marginal([*both, third], rack({"X": costs}, *nics)) is not None) == fits
+    if cycles:
+        full = [chain("a", "X", t_min_mbps=1700 * 12_000 / cycles * (1 + beyond), t_max_mbps=10**7)]
+        assert (marginal(full, rack({"X": costs}, server("s0", cores=1, nic_mbps=10**7))) is not None) == fits
+        late = [chain("a", "X", d_max_us=(2 + cycles / 1700) * (1 - beyond))]
+        assert (marginal(late, rack({"X": costs})) is not None) == fits
+
+
+def rack_of_servers(servers: int) -> Rack:
+    """Lemur's rack with so many servers."""
+    rack = lemur.rack()
+    return replace(rack, servers=tuple(replace(rack.servers[0], name=f"s{number}") for number in range(servers)))
+
+
+def copies(number: int, delta: float) -> tuple[Chain, ...]:
+    return chains_of({"chains": copies_json(number, delta)}, "chains")
+
+
+def copies_json(number: int, delta: float) -> list[Json]:
+    names = [(chain, f"{chain}_{copy}") for chain in (1, 2, 3, 4) for copy in range(number)]
+    return [lemur.chain_json(chain, delta, name) for chain, name in names]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("servers", [3, 10])
+def test_equal_loads_on_equal_servers_are_proven_optimal(servers: int) -> None:
+    """With delta 0.5, each server gives what one server gives by itself, and the bound says that more is impossible."""
+    alone = exact_plan(copies(1, 0.5), lemur.rack())
+    plan = best_plan(copies(servers, 0.5), rack_of_servers(servers))
+    assert plan.status is Status.OPTIMAL
+    assert plan.marginal_mbps == pytest.approx(servers * alone.marginal_mbps, rel=1e-9)
+    assert len(plan.chains) == 4 * servers
+
+
+def test_a_plan_of_twenty_chains_keeps_all_limits() -> None:
+    """No device has more cores than it has, no NIC carries more than it can, and each chain has its least rate."""
+    chains, on = copies(5, 1.0), rack_of_servers(5)
+    servers = [lemur.rack_json()["servers"][0] | {"name": server.name} for server in on.servers]
+    asked = {"chains": copies_json(5, 1.0)}
+    assert faults(asked, lemur.rack_json() | {"servers": servers}, dict(answer(fleet_plan(chains, on)))) == []
+
+
+@pytest.mark.parametrize("delta", [0.5, 1.0, 2.0])
+def test_the_bound_is_never_below_a_plan(delta: float) -> None:
+    """For one server, the exact optimum; for several, the plan."""
+    assert (
+        fleet_bound(copies(1, delta), lemur.rack()) >= exact_plan(copies(1, delta), lemur.rack()).marginal_mbps - 1e-6
+    )
+    plan = fleet_plan(copies(4, delta), rack_of_servers(4))
+    assert plan.bound_mbps is not None and plan.bound_mbps >= plan.marginal_mbps - 1e-6
+
+
+def test_too_many_chains_are_infeasible() -> None:
+    """Fifteen chains that need a core each do not fit fourteen cores, and the bound says so."""
+    chains = chains_of({"chains": [lemur.chain_json(3, 0.5, f"c{number}") for number in range(15 * 3)]}, "chains")
+    assert fleet_plan(chains, rack_of_servers(3)).status is Status.INFEASIBLE
+
+
+GENERATORS = [instances.racks, instances.everyday, instances.openflow]
+SECONDS = 2.0
+IN_CHUNKS = [range(begin, begin + 50) for begin in range(1000, 1300, 50)]
+
+
+def faults_of_fleet(chains: instances.Json, rack: instances.Json) -> list[str]:
+    """All that is wrong with the plan of column generation, which may be worse than the best one but not prove so."""
+    plan = fleet_plan(chains_of(chains, "chains"), rack_of(rack, "rack"), time_limit=SECONDS)
+    found: dict[str, Any] = json.loads(json.dumps(answer(plan)))
+    wrong, best = faults(chains, rack, found), best_rates(chains, rack)
+    if best is None:
+        return [*wrong, "a plan where none is possible"] if found["chains"] else wrong
+    marginal = float(best.marginal)
+    near = 1e-7 * max(marginal, 1.0)
+    if found["status"] == "infeasible":
+        wrong.append(f"infeasible, and {marginal} is possible")
+    elif found["bound_mbps"] is not None and found["bound_mbps"] < marginal - near:
+        wrong.append(f"the bound {found['bound_mbps']} is below {marginal}")
+    elif found["status"] == "optimal" and abs(found["marginal_mbps"] - marginal) > near:
+        wrong.append(f"optimal with {found['marginal_mbps']}, and {marginal} is possible")
+    return wrong
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_plans_of_fleets_are_sound_and_never_above_their_bound(generator: instances.Generator) -> None:
+    """Each plan keeps all limits, no plan is better than the bound, and what is infeasible is so."""
+    assert instances.faulty(faults_of_fleet, generator, range(examples(12))) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", IN_CHUNKS, ids=str)
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_hundreds_of_fleets_are_sound(generator: instances.Generator, seeds: range) -> None:
+    """As above, for instances that no other test draws."""
+    assert instances.faulty(faults_of_fleet, generator, seeds) == {}
+
+
+@given(st.sampled_from(GENERATORS), st.integers(10_000, 10**9))
+@settings(max_examples=examples(8))
+def test_the_plan_of_any_fleet_is_sound(generator: instances.Generator, seed: int) -> None:
+    """Instances of `make test-all` change from run to run; the seed is named where one is wrong."""
+    assert faults_of_fleet(*generator(seed)) == []

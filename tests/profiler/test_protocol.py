@@ -1,0 +1,248 @@
+"""GPU workloads in requests and answers of the protocol, and which of them are refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from profiler.protocol.protocol import RUN_MESSAGE, parse_run, run_answer, run_request
+from profiler.protocol.request_checks import refusals
+from profiler.serve import answer
+from profiler.simulated import SimulatedServer, SimulatedTestbed
+from profiler.testbed import (
+    GpuStages,
+    Measurement,
+    PacketLatency,
+    Run,
+    RunRefused,
+    Testbed,
+    TestbedError,
+    refuse_invalid,
+)
+from profiler.testbeds.exec import ExecTestbed
+from profiles import (
+    ChainLoad,
+    ConfiguredWorkload,
+    Counters,
+    Load,
+    NfStage,
+    PacedWorkload,
+    TestbedDescription,
+    TrafficProfile,
+    Workload,
+)
+from tests.profiler.gpu_loads import TRAFFIC, gpu_description, paced, scheduled
+from tests.profiler.toy_testbed import ToyTestbed, description
+
+REPO = Path(__file__).resolve().parents[2]
+STAGES = GpuStages(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+MEASURED = Measurement(99.5, Counters(), (), PacketLatency(28.0, 28.0, 29.0, 30.0), STAGES, STAGES)
+
+
+class GpuToy(Testbed):
+    """Answers every load with `MEASURED`."""
+
+    def describe(self) -> TestbedDescription:
+        return gpu_description()
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        return Run((MEASURED,) * len(loads))
+
+
+@pytest.mark.parametrize(
+    "load", [paced({0: 3, 1: 4}), paced({0: 3}, order=None), scheduled(9), scheduled(9, "temporal")]
+)
+def test_a_gpu_workload_is_received_as_it_was_sent(load: PacedWorkload) -> None:
+    """With batch, order, minibatches, time-out and scheduler."""
+    loads = [load, PacedWorkload(load.workload, 7.0)]
+    assert RUN_MESSAGE.validate_json(run_request(0, loads, True, None)).loads() == loads
+
+
+def test_an_answer_of_a_gpu_is_received_as_it_was_sent() -> None:
+    """Latency and stages, means and 99th percentiles."""
+    line = run_answer(0, Run((MEASURED,)))
+    assert json.loads(line)["workloads"][0]["stages_us"] == {
+        "batching": 1,
+        "pre_post": 2,
+        "transfer_wait": 3,
+        "transfer": 4,
+        "kernel_wait": 5,
+        "kernel": 6,
+        "return": 7,
+    }
+    assert parse_run(json.loads(line), [paced({0: 1})]).measurements == (MEASURED,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gpu": {"batch": 0}}, "workloads.0.nf.gpu.batch"),
+        ({"gpu": {"batch": 1, "order": -1}}, "workloads.0.nf.gpu.order"),
+        ({"gpu": {"batch": 1, "minibatches": [{"sm": 0}]}}, "minibatches.0.packets: is missing"),
+        ({"gpu": {"batch": 1, "flush_us": 0}}, "workloads.0.nf.gpu.flush_us"),
+        ({"gpu": {"batch": 1, "scheduler": "fair"}}, "workloads.0.nf.gpu.scheduler"),
+        ({"rate_kpps": -1}, "workloads.0.nf.rate_kpps"),
+        ({"rate_kpps": 0}, "counter with gpu needs a rate_kpps above 0"),
+        ({"parameters": {"rules": 1}}, "counter has both rate_kpps and parameters"),
+        ({"gpu": {"batch": 3, "order": 0, "minibatches": [{"sm": 9, "packets": 3}]}}, "minibatch on SM 9"),
+    ],
+)
+def test_a_wrong_gpu_request_is_refused_with_its_fault(changes: dict[str, object], message: str) -> None:
+    """The answer names the key or the value."""
+    workload = paced({0: 3}).as_request() | changes
+    answered = json.loads(answer(GpuToy(), json.dumps({"id": 3, "op": "run", "workloads": [workload]})))
+    assert answered["ok"] is False and answered["error"]["code"] == "bad-request"
+    assert message in answered["error"]["message"]
+
+
+def test_an_nf_at_rate_0_runs_in_a_closed_loop() -> None:
+    """As without the key, which testbeds without rates know."""
+    workload = paced({0: 3}).workload.as_request() | {"rate_kpps": 0}
+    line = json.dumps({"id": 3, "op": "run", "workloads": [workload]})
+    assert json.loads(answer(ToyTestbed(), line))["ok"] is True
+
+
+def test_stages_that_are_no_times_are_no_measurement() -> None:
+    """No model learns from them."""
+    wrong = Measurement(1.0, Counters(), stages_us=GpuStages(1.0, 2.0, float("nan"), 4.0, 5.0, 6.0, 7.0))
+    with pytest.raises(TestbedError, match="GpuStages"):
+        refuse_invalid(Run((wrong,)))
+
+
+def test_a_program_that_knows_no_rates_is_not_asked_at_one(tmp_path: Path) -> None:
+    """It would ignore the keys and measure a closed loop."""
+    program = tmp_path / "toy.py"
+    program.write_text(
+        f"import sys\nsys.path.insert(0, {str(REPO)!r})\n"
+        "from profiler.serve import serve\nfrom tests.profiler.toy_testbed import ToyTestbed\n"
+        "serve(ToyTestbed(), sys.stdin, sys.stdout)\n"
+    )
+    with ExecTestbed(f"{sys.executable} {program}") as testbed:
+        with pytest.raises(RunRefused, match="rate_kpps of NFs is not known to toy; counter: toy has no gpu"):
+            testbed.run([paced({0: 1})])
+        assert testbed.run([paced({0: 1}).workload]).measurements
+
+
+NF = Workload("counter", TRAFFIC)
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        [paced({0: 128})],  # an SM full
+        [paced({0: 33, 1: 97})],  # 2 and 4 executors
+        [paced({0: 64}, order=5), paced({0: 64}, order=2)],  # two NFs share an SM; orders need not be dense
+        [paced({0: 1}, order=None), paced({1: 1}, order=None)],  # the bus serves batches as they come
+        [scheduled(200), scheduled(3)],
+        [scheduled(200, "temporal"), scheduled(3, "temporal")],
+    ],
+)
+def test_gpu_workloads_that_fit_are_accepted(loads: list[Load]) -> None:
+    assert refusals(gpu_description(), loads) == []
+
+
+@pytest.mark.parametrize(
+    ("loads", "faults"),
+    [
+        ([NF], ["counter: toy runs NFs with rate_kpps and gpu only"]),
+        ([PacedWorkload(NF, 5.0)], ["counter: toy runs NFs with rate_kpps and gpu only"]),
+        ([paced({0: 1}, rate_kpps=0)], ["counter: rate_kpps 0 is not above 0"]),
+        ([paced({2: 1})], ["counter: minibatch on SM 2: there are 2, numbered from 0"]),
+        ([paced({0: 5}, batch=6)], ["counter: minibatches of 5 packets for a batch of 6"]),
+        ([paced({0: 129})], ["SM 0 needs 5 executors, it has 4"]),
+        ([paced({0: 97}), paced({0: 1}, order=1)], ["SM 0 needs 5 executors, it has 4"]),
+        ([paced({0: 1}), paced({1: 1})], ["order 0 is given twice"]),
+        ([paced({0: 1}), paced({1: 1}, order=None)], ["order is given for some NFs only"]),
+        ([scheduled(257)], ["counter: a batch of 257 packets, the GPU takes 256"]),
+        ([scheduled(1), scheduled(1, "temporal")], ["scheduler spatial and scheduler temporal exclude each other"]),
+        ([paced({0: 1}, order=None), scheduled(1)], ["minibatches and scheduler spatial exclude each other"]),
+        ([paced({0: 1}, order=at) for at in range(3)], ["needs 3 workers, there are 2"]),
+    ],
+)
+def test_each_fault_of_a_gpu_workload_is_named(loads: list[Load], faults: list[str]) -> None:
+    """With the NF, the SM or the value that is wrong."""
+    assert refusals(gpu_description(), loads) == faults
+
+
+def test_all_faults_of_a_gpu_request_are_named_at_once() -> None:
+    """So that one answer is enough to correct a request."""
+    wrong = [paced({5: 200}, batch=300, rate_kpps=0), paced({0: 200}), paced({1: 9})]
+    assert len(refusals(gpu_description(), wrong)) == 8
+
+
+@pytest.mark.parametrize("described", [SimulatedTestbed().describe(), description()])
+def test_a_testbed_without_a_gpu_or_a_pace_refuses_rates_and_gpu_settings(described: object) -> None:
+    """It would otherwise measure another question than was posed."""
+    load = paced({0: 1})
+    name = described.name  # type: ignore[attr-defined]
+    faults = refusals(described, [load])  # type: ignore[arg-type]
+    assert f"counter: rate_kpps of NFs is not known to {name}" in faults
+    assert f"counter: {name} has no gpu" in faults
+
+
+def test_a_paced_testbed_without_a_gpu_takes_rates() -> None:
+    """A server that offers packets at a rate knows no GPU settings."""
+    server = description(paced=True)
+    assert refusals(server, [PacedWorkload(NF, 5.0)]) == []
+    assert refusals(server, [paced({0: 1})]) == ["counter: toy has no gpu"]
+
+
+SERVER = SimulatedServer().describe()
+SERVER_TRAFFIC = SERVER.traffic
+
+
+def chain(stages: Sequence[str | NfStage], cores: Sequence[Sequence[int]], **other: object) -> ChainLoad:
+    return ChainLoad.of(stages, cores, SERVER_TRAFFIC, **other)  # type: ignore[arg-type]
+
+
+def test_chains_of_every_placement_are_accepted() -> None:
+    """Run to completion, a pipeline, stages of one core apart, shares of cores, and an NF with parameters."""
+    accepted: list[Load] = [
+        chain(["ACL", "NAT"], [[0, 1]]),
+        chain(["ACL", "NAT"], [[1], [0]]),
+        chain(["ACL", "NAT", "LB"], [[0, 2], [1]], shares=[0.5, 1]),
+        chain([NfStage.of("ACL", {"rules": 1024}), "ACL"], [[0, 1]]),
+        ConfiguredWorkload.of(Workload("ACL", SERVER_TRAFFIC), {"rules": 1024}),
+    ]
+    assert refusals(SERVER, accepted) == []
+
+
+@pytest.mark.parametrize(
+    ("load", "faults"),
+    [
+        (chain(["ACL", "Firewall"], [[0, 1]]), ["chain ACL,Firewall: stage 1: NF Firewall is not known"]),
+        (chain(["ACL", "NAT"], [[0]]), ["chain ACL,NAT: stage 1 (NAT) is on no core"]),
+        (chain(["ACL", "NAT"], [[0, 1], [1]]), ["chain ACL,NAT: stage 1 (NAT) is placed 2 times"]),
+        (chain(["ACL"], [[0, 0]]), ["chain ACL: stage 0 (ACL) is placed 2 times"]),
+        (chain(["ACL"], []), ["chain ACL: has no cores"]),
+        (chain(["ACL"], [[0], []]), ["chain ACL: core 1 has no stage"]),
+        (chain(["ACL"], [[0, 1]]), ["chain ACL: stage 1 does not exist: there are 1, numbered from 0"]),
+        (chain(["ACL"], [[0, -1]]), ["chain ACL: stage -1 does not exist: there are 1, numbered from 0"]),
+        (chain(["ACL"] * 17, [[at] for at in range(17)]), ["needs 17 cores, the NIC has 16"]),
+        (chain(["ACL"], [[0]], shares=[0]), ["chain ACL: share 0 is not above 0 and at most 1"]),
+        (chain(["ACL"], [[0]], shares=[1.5]), ["chain ACL: share 1.5 is not above 0 and at most 1"]),
+        (chain(["ACL"], [[0]], shares=[1, 1]), ["chain ACL: has 2 shares for 1 cores"]),
+        (chain([NfStage.of("NAT", {"rules": 9})], [[0]]), ["chain NAT: stage 0: NAT has no parameter rules"]),
+        (chain([NfStage.of("ACL", {"rules": 0})], [[0]]), ["chain ACL: stage 0: rules 0 is outside [1, 4096]"]),
+        (ChainLoad.of(["ACL"], [[0]], TrafficProfile(0, 1500)), ["chain ACL: flows 0 is outside [1, 100000]"]),
+        (ConfiguredWorkload.of(Workload("NAT", SERVER_TRAFFIC), {"rules": 9}), ["NAT has no parameter rules"]),
+    ],
+)
+def test_each_fault_of_a_chain_is_named(load: Load, faults: list[str]) -> None:
+    """With the chain, and the stage, core or value that is wrong."""
+    assert refusals(SERVER, [load]) == faults
+
+
+def test_all_faults_of_a_request_are_named_at_once() -> None:
+    """So that one answer is enough to correct a request."""
+    wrong = chain([NfStage.of("NAT", {"rules": 9}), "Firewall"], [[0], []], shares=[2, 1])
+    assert len(refusals(SERVER, [wrong, wrong])) == 2 * 5
+
+
+def test_a_testbed_without_chains_refuses_them_by_name() -> None:
+    """Whatever the chain is."""
+    assert refusals(description(), [chain(["ACL"], [[0]])]) == ["chains of NFs are not known to toy"]
