@@ -26,7 +26,10 @@ AFTER_S = 1.0
 """Seconds after which a message says what takes so long."""
 
 SlosFile = Annotated[
-    str, typer.Argument(metavar="SLOS", help="JSON Lines, one SLO a line; - for standard input.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="SLOS", help="The SLOs: JSON Lines, one per line; - for standard input.", show_default=False
+    ),
 ]
 DeviceFile = Annotated[
     Path | None, typer.Option("--device", help="The GPU: JSON with its size and times.", show_default=False)
@@ -40,15 +43,20 @@ ModelsFolder = Annotated[
         show_default=False,
     ),
 ]
-MethodName = Annotated[str, typer.Option("--method", help=f"How to admit: {', '.join(METHODS.file_names())}.")]
+MethodName = Annotated[
+    str, typer.Option("--method", help=f"The method of admission: {', '.join(METHODS.file_names())}.")
+]
 TimeLimit = Annotated[
-    float, typer.Option(min=0.01, help="Seconds for a search; then the best so far is printed, with its bound.")
+    float,
+    typer.Option(
+        min=0.01, help="Time limit in seconds. If it is reached, the best admission so far and its bound are printed."
+    ),
 ]
 Explain = Annotated[
     bool,
     typer.Option(
         "--explain",
-        help="For each rejected SLO: which stage takes how much of its latency, and what would be enough.",
+        help="For each rejected SLO, print the time of each stage, and changes that would admit it.",
     ),
 ]
 CertificateFile = Annotated[
@@ -71,7 +79,7 @@ def command(
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
-    """Admit as many latency SLOs to a GPU as it keeps, with their batches, transfer orders and SMs."""
+    """Decide which latency SLOs a GPU can keep together, with which batches, transfer orders and SMs."""
     from placer.gpu.registry import MethodSetting
     from placer.progress import Progress
     from placer.report.text.admission import admission_report, answer
@@ -116,7 +124,7 @@ def _refuse_for_predicted(models: Path | None, given: dict[str, bool]) -> None:
         hint = "`placer train PROFILE --out DIR` writes them from the profile of a GPU"
         raise InputError.of("--models", f"is missing: --method {PREDICTED_METHOD} admits by models", hint=hint)
     for option in (name for name, there in given.items() if there):
-        message = f"is not known of --method {PREDICTED_METHOD}: it speaks of the model of a device"
+        message = f"is not available with --method {PREDICTED_METHOD}, which does not use the formulas of a device"
         raise InputError.of(option, message, hint="--method exact has it")
 
 

@@ -15,7 +15,7 @@ from placer.commands.options import Command, Group
 
 app = typer.Typer(
     cls=Group,
-    help="Predict chains of NFs from the profiles of single ones, and place chains on a rack.",
+    help="Predict chains of NFs from the profiles of single NFs, place them on a rack, and compile plans.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -25,7 +25,7 @@ app = typer.Typer(
 
 @app.callback()
 def subcommands() -> None:
-    """Predict chains of NFs from the profiles of single ones, and place chains on a rack."""
+    """Predict chains of NFs from the profiles of single NFs, place them on a rack, and compile plans."""
 
 
 app.command("predict", cls=Command)(chain_predict.command)

@@ -12,13 +12,13 @@ from placer.commands.chain_place import AFTER_S, PLAN_FORMATS, Format
 from placer.commands.options import Quiet, end_by_signals, one_of, refuse_same_files, refuse_unwritable
 
 CompiledPlan = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="A plan, as `placer chain place --plan` wrote it.", show_default=False)
+    Path, typer.Argument(metavar="PLAN", help="A plan, written by `placer chain place --plan`.", show_default=False)
 ]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The directory to write.", show_default=False)]
 
 
 def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: Quiet = False) -> None:
-    """Generate what each device of a plan runs: switch, servers and SmartNICs, and the routing between them."""
+    """Generate a program for each device of a plan (switch, servers, SmartNICs), and the routing between them."""
     from placer.progress import Progress
     from placer.rack.compiler.code_share import code_share, share_text
     from placer.rack.compiler.compile import compile_rack
@@ -33,7 +33,8 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
         uses = write_rack(rack, plan, out)
     if rack.nics and not uses:
         progress.say(
-            "note: clang is not installed, so no program of a SmartNIC was compiled or held to its card's limits"
+            "note: clang is not installed, so SmartNIC programs were neither compiled nor checked against the limits "
+            "of the card"
         )
     document = rack_document(rack, uses)
     share = code_share(rack)
@@ -49,16 +50,20 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
 
 
 Directory = Annotated[
-    Path, typer.Argument(metavar="DIR", help="What `placer chain compile` wrote.", show_default=False)
+    Path, typer.Argument(metavar="DIR", help="The folder written by `placer chain compile`.", show_default=False)
 ]
-Source = Annotated[Path, typer.Option("--in", metavar="X.pcap", help="Packets from the world.", show_default=False)]
-Target = Annotated[Path, typer.Option("--out", metavar="Y.pcap", help="Packets to the world.", show_default=False)]
+Source = Annotated[
+    Path, typer.Option("--in", metavar="X.pcap", help="Packets from the outside world.", show_default=False)
+]
+Target = Annotated[
+    Path, typer.Option("--out", metavar="Y.pcap", help="Packets to the outside world.", show_default=False)
+]
 
 
 def execute(
     directory: Directory, source: Source, target: Target, format: Format = "table", quiet: Quiet = False
 ) -> None:
-    """Run a compiled rack, emulated: one process for each switch, server and SmartNIC, joined by links."""
+    """Run a compiled rack in emulation: one process per switch, server and SmartNIC, connected by links."""
     from placer.progress import Progress
     from placer.rack.compiler.execute import execute_rack
     from placer.report.rack.compiled_rack import build_execution, format_execution

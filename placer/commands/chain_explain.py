@@ -38,17 +38,18 @@ if TYPE_CHECKING:
     from placer.rack.rack import Rack
 
 
-ChainName = Annotated[str | None, typer.Option("--chain", help="One chain; by default all.", show_default=False)]
+ChainName = Annotated[str | None, typer.Option("--chain", help="Explain only this chain.", show_default=False)]
 Placement = Annotated[
     str | None,
     typer.Option(
         metavar="NF=DEVICE ...",
-        help="What if NFs of the chain were there: 'ACL=switch LB=s0'. Those that are not named may be anywhere.",
+        help="Find the best plan with NFs of the chain on these devices: 'ACL=switch LB=s0'. Other NFs may be on "
+        "any device.",
         show_default=False,
     ),
 ]
 Layouts = Annotated[
-    int, typer.Option(min=1, help="Layouts per chain, those with the fewest NFs elsewhere than in the plan first.")
+    int, typer.Option(min=1, help="Alternative layouts per chain, those that move the fewest NFs first.")
 ]
 
 
@@ -62,7 +63,7 @@ def explain(
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
-    """Explain the best plan: for layouts that a chain does not have, what forbids them or what they cost."""
+    """Explain the best plan: for alternative layouts of each chain, why they are infeasible or what they cost."""
     from placer.progress import Progress
     from placer.rack.place import best_plan
     from placer.rack.reasons.explain import LayoutQuestions
@@ -80,7 +81,7 @@ def explain(
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         plan = best_plan(read.chains, on, time_limit=time_limit, notify=late_messages(progress))
     if not plan.chains:
-        with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
+        with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
             plan = explain_infeasible(plan, read.chains, seconds=time_limit)
         typer.echo(rack_report(plan, "optimal", format), nl=False)
         return
@@ -150,10 +151,10 @@ def _what_if(questions: LayoutQuestions, plan: RackPlan, number: int, places: di
 
 
 OldPlanFile = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="The plan in use, as `placer chain place --plan` wrote it.")
+    Path, typer.Argument(metavar="PLAN", help="The current plan, written by `placer chain place --plan`.")
 ]
 ChangedChains = Annotated[
-    Path, typer.Argument(metavar="CHAINS", help="All chains as they shall be: a .chains file, or its JSON twin.")
+    Path, typer.Argument(metavar="CHAINS", help="The new set of all chains: a .chains file, or its JSON twin.")
 ]
 OtherRackFile = Annotated[
     Path | None,
@@ -164,8 +165,8 @@ Moves = Annotated[
     typer.Option(
         "--moves",
         min=0,
-        help="How many NFs may move: an NF moves if its chain was there before and its device is another one. NFs of "
-        "new chains do not count, nor do changed numbers of cores. By default any number.",
+        help="The largest number of NFs that may change their device; by default unlimited. NFs of new chains and "
+        "changed numbers of cores do not count.",
         show_default=False,
     ),
 ]
@@ -181,7 +182,7 @@ def replan(
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
-    """Change a plan: keep the SLOs of all chains, then move as few NFs as possible, then raise the rates."""
+    """Change a plan for new chains or SLOs: keep all SLOs, move as few NFs as possible, then maximize the rates."""
     from dataclasses import replace
 
     from placer.progress import Progress
@@ -208,7 +209,7 @@ def replan(
             notify=late_messages(progress),
         )
     if found.enough_moves is None:
-        with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
+        with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
             found = replace(found, plan=explain_infeasible(found.plan, read.chains, seconds=time_limit))
     if plan is not None:
         with file_aside(plan) as aside:

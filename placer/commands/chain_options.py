@@ -23,18 +23,20 @@ ProfileFiles = Annotated[
     typer.Option(
         "--profile",
         metavar="NF=FILE",
-        help="Measurements of one NF alone, CSV: its configuration, the workload and the measure. One for each NF.",
+        help="Measurements of one NF alone, CSV: its configuration, the workload and the metric. One for each NF.",
         show_default=False,
     ),
 ]
-Order = Annotated[str | None, typer.Option(help="The NFs in the order of the packets: nx,sc,sq.", show_default=False)]
+Order = Annotated[
+    str | None, typer.Option(help="The NFs in the order in which packets pass them: nx,sc,sq.", show_default=False)
+]
 Measure = Annotated[str, typer.Option("--y", metavar="COLUMN", help="The column to predict.", show_default=False)]
 MeasuredFile = Annotated[
     str | None,
     typer.Option(
         "--measured",
-        help="CSV of measured runs of the chain, by which predictions are corrected: nx.cpu, sc.cpu, ..., the workload "
-        "and the measure.",
+        help="CSV of measured runs of the chain, which correct predictions: nx.cpu, sc.cpu, ..., the workload and "
+        "the metric.",
         show_default=False,
     ),
 ]
@@ -42,7 +44,7 @@ Higher = Annotated[
     bool,
     typer.Option(
         "--higher-is-better/--lower-is-better",
-        help="Throughput, where the least counts, or response time, where the largest counts.",
+        help="Whether the metric is a throughput (higher is better) or a response time (lower is better).",
     ),
 ]
 RegressorName = Annotated[
@@ -57,7 +59,7 @@ RegressorName = Annotated[
 Cores = Annotated[
     str | None,
     typer.Option(
-        help="NFs that share a core, joined by +: nx+sc,sq. On a core, costs add. By default not known.",
+        help="NFs that share a core, joined by +: nx+sc,sq. On a core, costs add up. By default unknown.",
         show_default=False,
     ),
 ]
@@ -76,14 +78,14 @@ Resizes = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NF=CHANGE",
-        help="How an NF changes the size of packets: +50 adds bytes, x0.6 compresses. It changes the workload column "
-        "packet_size of the NFs behind it.",
+        help="How an NF changes the size of packets: +50 adds bytes, x0.6 compresses. It changes the workload "
+        "column packet_size of the NFs after it.",
         show_default=False,
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(help="A column of the profiles that is no input, repeatable.", show_default=False),
+    typer.Option(help="A column of the profiles to ignore; repeatable.", show_default=False),
 ]
 
 

@@ -31,10 +31,13 @@ AFTER_S = 1.0
 ChainsFile = Annotated[Path, typer.Argument(metavar="CHAINS", help="A .chains file, or its JSON twin.")]
 RackFile = Annotated[Path, typer.Option("--rack", help="A rack: TOML, or its JSON twin.", show_default=False)]
 StrategyName = Annotated[
-    str, typer.Option("--strategy", help=f"How to place: {', '.join(CHAIN_STRATEGIES.file_names())}.")
+    str, typer.Option("--strategy", help=f"The strategy: {', '.join(CHAIN_STRATEGIES.file_names())}.")
 ]
 TimeLimit = Annotated[
-    float, typer.Option(min=0.1, help="Seconds for the search; then the best plan so far is printed, with its gap.")
+    float,
+    typer.Option(
+        min=0.1, help="Time limit in seconds. If it is reached, the best plan so far and its gap are printed."
+    ),
 ]
 PlanFile = Annotated[
     Path | None, typer.Option("--plan", help="Write the plan, with chains and rack, as JSON.", show_default=False)
@@ -44,9 +47,9 @@ ModelsFolder = Annotated[
     typer.Option(
         "--models",
         metavar="DIR",
-        help="A folder written by `placer train`: plans keep their SLOs as it predicts subgroups that share a server "
-        "or a SmartNIC, and slow one another down. By default the recorded models of the rack's testbed; without a "
-        "testbed, and with `none`, cycles alone count.",
+        help="A folder written by `placer train`, to predict contention between subgroups on a server or a "
+        "SmartNIC. By default the recorded models of the rack's testbed; without a testbed, or with `none`, "
+        "contention is ignored.",
         show_default=False,
     ),
 ]
@@ -55,7 +58,7 @@ ModelRisk = Annotated[
     typer.Option(
         min=0.001,
         max=0.5,
-        help="With models: the share of cases in which an NF may be slower than predicted; 0.5 is the median.",
+        help="With models: the chance that an NF is slower than placement assumes; 0.5 uses the median prediction.",
     ),
 ]
 CertificateFile = Annotated[
@@ -68,8 +71,8 @@ Stages = Annotated[
     str,
     typer.Option(
         "--stages",
-        help="What decides whether NFs fit the stages of the switch: blocks of the rack file; tables, packed by their "
-        "dependencies, keys and entries; or exec:PROGRAM, a compiler.",
+        help="How to check that NFs fit the stages of the switch: blocks (of the rack file), tables (with "
+        "dependencies, keys and entries), or exec:PROGRAM (a compiler).",
     ),
 ]
 Format = Annotated[str, typer.Option(help="table or json.")]
@@ -91,7 +94,7 @@ def command(
     *,
     context: typer.Context,
 ) -> None:
-    """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
+    """Place chains such that each keeps its SLO, with the largest marginal throughput (rates above t_min)."""
     from placer.progress import Progress
     from placer.rack.contention.run_contended import run_contended
     from placer.rack.files.written_twins import plan_document
@@ -120,7 +123,7 @@ def command(
         else:
             contended = run_contended(strategy, read.chains, on, growth, time_limit=time_limit, notify=notify)
             found = contended.plan
-    with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
+    with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
         found = explain_infeasible(found, read.chains, seconds=time_limit)
     contended = contended and contended.explained(found)
     if plan is not None:
@@ -210,7 +213,7 @@ def _growth(
 def note_cycles_alone(rack: Rack, progress: Progress) -> None:
     """Say that contention is not looked at, where `place` would."""
     if rack.testbed.spec is not None:
-        progress.say("note: by cycles alone: how subgroups on one device slow one another down is not looked at here")
+        progress.say("note: contention between subgroups on a device is ignored here")
 
 
 def note_parameters(chains: Sequence[Chain], progress: Progress) -> None:

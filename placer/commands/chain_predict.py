@@ -20,11 +20,13 @@ PREDICTION_FORMATS = ("csv", "table", "json")
 AskedFile = Annotated[
     str | None,
     typer.Option(
-        "--at", help="CSV of what to predict: nx.cpu, sc.cpu, ... and the workload; - reads stdin.", show_default=False
+        "--at",
+        help="CSV of the settings to predict: nx.cpu, sc.cpu, ... and the workload; - reads stdin.",
+        show_default=False,
     ),
 ]
 Compare = Annotated[
-    bool, typer.Option("--compare", help="Print the error of every regressor for every profile, and end.")
+    bool, typer.Option("--compare", help="Print the error of every regressor for every profile, and exit.")
 ]
 Coverage = Annotated[
     float, typer.Option(min=0.01, max=0.999, help="The probability that an interval contains a measurement.")

@@ -20,13 +20,17 @@ SCALE_FORMATS = ("table", "json")
 MOST_AMOUNTS = 1000
 
 Target = Annotated[
-    float, typer.Option(help="The least throughput, or the longest response time, of the chain.", show_default=False)
+    float,
+    typer.Option(
+        help="The smallest throughput, or the longest response time, that the chain may have.", show_default=False
+    ),
 ]
 Workload = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=VALUE",
-        help="The workload at which the target holds, repeatable: a workload column of the profiles, or nx.COLUMN.",
+        help="The workload at which the target must be met; repeatable: a workload column of the profiles, or "
+        "nx.COLUMN.",
         show_default=False,
     ),
 ]
@@ -35,7 +39,9 @@ Step = Annotated[
     float | None,
     typer.Option(help="Allocate in multiples of this; by default the profiled amounts.", show_default=False),
 ]
-Safe = Annotated[bool, typer.Option("--safe", help="The worse end of the 90 % interval must meet the target, too.")]
+Safe = Annotated[
+    bool, typer.Option("--safe", help="Require that the worse end of the 90 % interval meets the target, too.")
+]
 Format = Annotated[str, typer.Option(help="table or json.")]
 
 

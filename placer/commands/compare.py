@@ -53,8 +53,8 @@ def command(
 ) -> None:
     """Compare strategies, predictors, budgets and fleets on many traces, by medians and ranges.
 
-    Unless the study lists budgets, contention-aware is also placed for smaller ones where it misses the budget. Every
-    result is saved as soon as it is ready. The same command continues after an interrupt.
+    If the study lists no budgets and contention-aware exceeds the budget, it is also placed for smaller ones. Every
+    result is stored as soon as it is ready; after an interruption, the same command resumes.
     """
     from placer.model.catalogue import DEFAULT_BUDGET_PCT
     from placer.placing import RISK_DIVISORS

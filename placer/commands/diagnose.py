@@ -62,7 +62,7 @@ def command(
     plots: Plots = None,
     quiet: Quiet = False,
 ) -> None:
-    """Find the bottleneck of an NF in a co-location, and where along its traffic the bottleneck changes.
+    """Find the bottleneck of an NF in a co-location, and the traffic at which the bottleneck changes.
 
     On the simulated card, the true bottleneck is shown next to the predicted one.
     """

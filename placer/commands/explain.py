@@ -23,8 +23,13 @@ from placer.commands.options import (
     trace_options,
 )
 
-Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
-Id = Annotated[str | None, typer.Argument(help="The arrival to explain; without it, why capacity is unused.")]
+Arrivals = Annotated[
+    str,
+    typer.Argument(metavar="ARRIVALS", help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False),
+]
+Id = Annotated[
+    str | None, typer.Argument(metavar="ID", help="The arrival to explain. Without ID, the causes of unused capacity.")
+]
 Every = Annotated[bool, typer.Option("--every", help="Explain every arrival, as JSON lines.")]
 All = Annotated[bool, typer.Option("--all", help="List every NIC, not one line per verdict.")]
 Format = Annotated[str, typer.Option(help="table or json.")]
@@ -47,10 +52,10 @@ def command(
     skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
-    """Explain where an arrival went: which NICs fit at that moment, and why the others did not.
+    """Explain why an arrival was placed on its NIC: which NICs were feasible at that time, and why others were not.
 
-    Without ID: the unused capacity by cause, when most NICs are in use. NFs are placed as by contention-aware in
-    `placer run`: at the risk at which the trace is expected to keep the budget.
+    Without ID: the unused capacity by cause, at the time with the most NICs in use. NFs are placed like
+    contention-aware in `placer run`: at the risk at which the trace is expected to stay within the budget.
     """
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of

@@ -40,16 +40,19 @@ StateFile = Annotated[
 ]
 Freeze = Annotated[
     bool | None,
-    typer.Option("--freeze/--unfreeze", help="Keep the models as they are, or no longer.", show_default=False),
+    typer.Option("--freeze/--unfreeze", help="Freeze the models, or end the freeze.", show_default=False),
 ]
 RollBack = Annotated[
-    int | None, typer.Option("--rollback", metavar="N", min=1, help="Decide by version N again.", show_default=False)
+    int | None,
+    typer.Option(
+        "--rollback", metavar="N", min=1, help="Make version N of the models active again.", show_default=False
+    ),
 ]
 Export = Annotated[
     Path | None,
     typer.Option(
         metavar="PROFILE",
-        help="Write a profile with all that was measured (co-runs.csv), for `placer train`; one that is there is "
+        help="Write a profile with all measurements (co-runs.csv), for `placer train`. An existing profile is "
         "replaced.",
         show_default=False,
     ),
@@ -58,8 +61,8 @@ Base = Annotated[
     Path | None,
     typer.Option(
         "--profile",
-        help="For --export: the profile that the measurements are added to. By default PROFILE itself, where it is "
-        "there, else that of the recorded card.",
+        help="With --export: the profile to which the measurements are added. By default PROFILE itself if it "
+        "exists, else that of the recorded card.",
         show_default=False,
     ),
 ]
@@ -79,9 +82,9 @@ def command(
     fleet: Fleet = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show what a service has learnt from measurements; freeze its models, go back to one, or export a profile.
+    """Show what a service has learnt from measurements; freeze or roll back its models, or export a profile.
 
-    A service may be using the state. What is asked for takes effect with its next measurement.
+    A service may use the state at the same time; changes take effect with its next measurement.
     """
     from placer.fleet.feedback_summary import FeedbackSummary
     from placer.fleet.state.looking import looking

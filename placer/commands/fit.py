@@ -66,7 +66,9 @@ Out = Annotated[
 At = Annotated[
     str | None,
     typer.Option(
-        "--at", help="CSV of what to predict: the columns of x and the settings; - reads stdin.", show_default=False
+        "--at",
+        help="CSV of the points to predict: the columns of x and the settings; - reads stdin.",
+        show_default=False,
     ),
 ]
 Code = Annotated[
@@ -75,8 +77,8 @@ Code = Annotated[
 Select = Annotated[
     str | None,
     typer.Option(
-        help="How number, places and families of the segments are chosen: bic, or tum as the paper does it.  "
-        "[default: bic]",
+        help="How to choose the number, breakpoints and families of segments: bic (Bayesian information criterion)"
+        " or tum (Scholz et al.).  [default: bic]",
         show_default=False,
     ),
 ]

@@ -37,12 +37,17 @@ Traffic = Annotated[
     ),
 ]
 Departures = Annotated[
-    float | None, typer.Option(min=0.001, help="Mean stay in seconds; without it, no NF leaves.", show_default=False)
+    float | None,
+    typer.Option(
+        min=0.001,
+        help="Mean time from arrival to departure, in seconds; without it, no NF departs.",
+        show_default=False,
+    ),
 ]
 ModelsDir = Annotated[
     Path | None, typer.Option("--models", help="Draw traffic from the range of these models.", show_default=False)
 ]
-Out = Annotated[Path | None, typer.Option(help="Write here instead of stdout.", show_default=False)]
+Out = Annotated[Path | None, typer.Option(help="Write this file instead of stdout.", show_default=False)]
 
 
 def command(

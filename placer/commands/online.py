@@ -43,15 +43,16 @@ StateFile = Annotated[
 Backup = Annotated[
     Path | None,
     typer.Option(
-        help="Copy the state to this new file and exit; a running service may keep using it.", show_default=False
+        help="Copy the state to this new file and exit, even while a service uses the state.", show_default=False
     ),
 ]
 Retrain = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="PROFILE",
-        help="Retrain the models with what is measured, from this profile of the NIC model; repeatable, one per model. "
-        "A retrained version decides once it has proved better. Versions are kept beside the state.",
+        help="Retrain the models on measurements and on this profile of the NIC model; repeatable, one per NIC "
+        "model. A retrained version becomes active when it has proved better. Versions are stored next to the"
+        " state.",
         show_default=False,
     ),
 ]
@@ -60,14 +61,14 @@ Repair = Annotated[
     typer.Option(
         metavar="N",
         min=0,
-        help="Move at most N instances per measurement that were measured below their SLA twice in their co-location.",
+        help="Per measurement, move at most N instances that were measured below their SLA twice in their co-location.",
     ),
 ]
 Arrivals = Annotated[
     Path | None,
     typer.Option(
         metavar="TRACE",
-        help="Begin an empty fleet with the instances of this CSV file, as of `placer run`; departures do not count.",
+        help="Start an empty fleet with the instances of this trace; departures are ignored.",
         show_default=False,
     ),
 ]
@@ -76,7 +77,7 @@ PlanFile = Annotated[
     typer.Option(
         "--plan",
         metavar="FILE",
-        help="Begin with the instances of --arrivals on the NICs of this plan, as written by `placer run --plan`.",
+        help="Place the instances of --arrivals on the NICs of this plan, written by `placer run --plan`.",
         show_default=False,
     ),
 ]
@@ -84,8 +85,8 @@ PlanStrategy = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Whose plan, where the file has several; by default that of planned. Of several predictors, it is that of "
-        "--predictor.",
+        help="The strategy whose plan is used if the file has several; by default planned. Of several predictors, "
+        "the plan of --predictor is used.",
         show_default=False,
     ),
 ]
@@ -114,9 +115,9 @@ def command(
 ) -> None:
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
-    Events are arrive, depart, change, fail, drain, return, rebalance, measured and where. With --state, an event is
-    answered after it is on disk. At the start, typical arrivals choose the risk that is expected to keep the budget; a
-    state keeps it until another budget is given.
+    Events are arrive, depart, change, fail, drain, return, join, rebalance, measured and where. With --state, an event
+    is answered after it is on disk. At the start, the risk is chosen at which typical arrivals are expected to stay
+    within the budget; a state keeps its risk until another budget is given.
     """
     from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
@@ -219,19 +220,19 @@ class Beginning:
     def _report_continued(self, saved: SavedState | None, progress: Progress) -> None:
         without = self.arrivals if self.plan is None else f"{self.arrivals} and {self.plan}"
         name = "" if saved is None else saved.name
-        progress.say(f"{name} has a fleet, which is continued without {without}")
+        progress.say(f"{name} already has a fleet; ignored: {without}")
 
     def _report(self, plan: Plan, nics: int, violated: int, progress: Progress) -> None:
         by = plan.strategy if plan.predictor is None else f"{plan.strategy}, {plan.predictor}"
         placed, rejected = len(plan.placed), plan.rejected
-        left_out = f"; {rejected} that it rejects stay out" if rejected else ""
+        left_out = f"; {rejected} that it rejects are left out" if rejected else ""
         progress.say(
             f"{placed} of {len(plan.placements)} instances of {self.arrivals} are placed on {nics} NICs by the plan of "
             f"{by} in {self.plan}{left_out}"
         )
         if violated:
             progress.say(
-                f"{violated} of them are predicted to violate their SLA there: no arrival is placed beside them"
+                f"{violated} of them are predicted to violate their SLA there: no arrival is placed next to them"
             )
 
 

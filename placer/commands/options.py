@@ -112,7 +112,7 @@ RecordedCard = Annotated[
     typer.Option(
         "--testbed",
         autocompletion=complete_testbed,
-        help=f"Without --models: use the recorded models of this testbed, {', '.join(RECORDED_TESTBEDS)}.  "
+        help=f"Without --models: the testbed whose recorded models are used, one of {', '.join(RECORDED_TESTBEDS)}.  "
         "[default: simulated]",
         show_default=False,
     ),
@@ -128,8 +128,8 @@ RuleName = Annotated[str, typer.Option("--rule", help=f"How to choose among feas
 Budget = Annotated[
     float | None,
     typer.Option(
-        help="SLA violations to accept, in % of the instances: contention-aware chooses its margins so that its plan "
-        "is expected to stay below.  [default: 2]",
+        help="SLA violations to accept, in % of the instances: safety margins are chosen so that the expected "
+        "violations stay below.  [default: 2]",
         show_default=False,
     ),
 ]
@@ -138,14 +138,14 @@ Risk = Annotated[
     typer.Option(
         min=0.001,
         max=0.5,
-        help="Instead of --budget, the margin itself: the chance that an NF is slower than placement assumes; "
-        "0.5 uses the median prediction. No effect on slomo, which has no error model.",
+        help="Instead of a budget of SLA violations: the chance that an NF is slower than placement assumes; 0.5 "
+        "uses the median prediction. It has no effect on slomo, which has no error model.",
         show_default=False,
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same output.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a testbed may take for one answer.")]
-Jobs = Annotated[int, typer.Option(min=-1, help="Runs at a time on this machine; -1 is one per core.")]
+Jobs = Annotated[int, typer.Option(min=-1, help="Parallel runs on this machine; -1: one per core.")]
 Parallel = Annotated[
     str | None, typer.Option(help="Run on a cluster instead: dask or ray (optional extras).", show_default=False)
 ]
@@ -173,7 +173,11 @@ IgnoreColumns = Annotated[
     bool, typer.Option("--ignore-columns", help="Ignore unknown columns of the arrivals; stderr names them.")
 ]
 SkipEmptyStays = Annotated[
-    bool, typer.Option("--skip-empty-stays", help="Skip arrivals that depart as they arrive; stderr counts them.")
+    bool,
+    typer.Option(
+        "--skip-empty-stays",
+        help="Skip arrivals that depart at the time of their arrival; stderr reports their number.",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")]
 
@@ -189,7 +193,7 @@ def refuse_without_arrivals(option: str, ignore_columns: bool, skip_empty_stays:
     """InputError when it is said how arrivals are read where none are; `option` names them."""
     for given, name in ((ignore_columns, "--ignore-columns"), (skip_empty_stays, "--skip-empty-stays")):
         if given:
-            raise InputError.of(name, f"goes with {option} only")
+            raise InputError.of(name, f"needs {option}")
 
 
 def one_of(option: str, value: str, known: Collection[str]) -> str:
@@ -239,7 +243,7 @@ def refuse_same_files(written: Mapping[str, Path | None], read: Mapping[str, Pat
         if path is None or (path.exists() and not path.is_file()):
             continue
         if path.resolve() in used:
-            raise InputError.of(option, f"{path} is the file of {used[path.resolve()]}, too", hint="name another file")
+            raise InputError.of(option, f"{path} is also the file of {used[path.resolve()]}", hint="name another file")
         used[path.resolve()] = option
 
 

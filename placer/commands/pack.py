@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-File = Annotated[Path, typer.Argument(help="Items and bins: a .vbp file.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE.vbp", help="Items and bins: a .vbp file.", show_default=False)]
 TimeLimit = Annotated[
     float,
     typer.Option(min=0.1, help="Time limit in seconds. If it is reached, the best packing and its bound are printed."),

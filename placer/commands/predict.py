@@ -67,7 +67,7 @@ def command(
     if (scenarios is None) == (contention is None):
         raise InputError.of("placer predict", "give either --scenarios FILE, or --nf NAME --contention FILE")
     if scenarios is not None and nf is not None:
-        raise InputError.of("--nf", "is for --contention; scenarios name their NFs")
+        raise InputError.of("--nf", "needs --contention; scenarios name their NFs")
     if contention is not None and nf is None:
         raise InputError.of("--nf", "is missing", hint="--contention needs the NF: --nf NAME")
     formats = SCENARIO_FORMATS if scenarios else CONTENTION_FORMATS
@@ -124,7 +124,7 @@ def _on_gpu(directory: Path, path: Path, form: str, progress: Progress, *, extra
         except Overload as overload:
             predicted.append(PredictedScenario(loads, None, overload.causes))
     if overloaded := sum(scenario.predictions is None for scenario in predicted):
-        progress.say(f"{path}: the server does not carry {overloaded} of {len(predicted)} scenarios")
+        progress.say(f"{path}: the server is overloaded in {overloaded} of {len(predicted)} scenarios")
     return gpu_scenario_table(predicted, coverage) if form == "table" else gpu_json_lines(predicted)
 
 

@@ -56,9 +56,7 @@ Quota = Annotated[
         show_default=False,
     ),
 ]
-ShowStatus = Annotated[
-    bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")
-]
+ShowStatus = Annotated[bool, typer.Option("--status", help="Print the progress and the remaining time; run nothing.")]
 Merge = Annotated[
     list[Path] | None,
     typer.Option(
@@ -70,14 +68,15 @@ For = Annotated[
     str | None,
     typer.Option(
         "--for",
-        help="Arrivals (CSV). Adds runs to an existing profile, of the co-locations on which the placement of such "
-        "arrivals hinges: in rounds, plan, measure, train. --quota is then the number of runs over all NFs.",
+        help="Arrivals (CSV). Add runs to an existing profile: of the co-locations that matter most for placing "
+        "such arrivals, in rounds of planning, measuring and training. --quota is then the number of runs "
+        "over all NFs.",
         show_default=False,
     ),
 ]
 ModelsOf = Annotated[
     Path | None,
-    typer.Option("--models", help="With --for: the MODELS folder, trained from the profile.", show_default=False),
+    typer.Option("--models", help="With --for: the MODELS folder, trained on the profile.", show_default=False),
 ]
 BudgetOf = Annotated[
     float | None,
@@ -91,35 +90,35 @@ BudgetOf = Annotated[
 Chain = Annotated[
     list[str] | None,
     typer.Option(
-        help="Measures chains of NFs instead of contention: the NFs in order, as in ACL,NAT or ACL:rules=1024,NAT; "
-        "repeatable. A chain runs to completion on one core, and as every pipeline on more; | begins the next core, "
-        "and then only this placement is measured. Also measured are the NFs alone, and their cycles per packet.",
+        help="Measure a chain of NFs instead of contention: the NFs in order, as in ACL,NAT or ACL:rules=1024,NAT;"
+        " repeatable. A chain runs to completion on one core, and as every possible pipeline on several; | "
+        "begins the next core, and then only this placement is measured. The NFs alone, and their cycles per "
+        "packet, are measured, too.",
         show_default=False,
     ),
 ]
 Chains = Annotated[
     list[str] | None,
     typer.Option(
-        help=f"Draws chains by the seed, of all NFs or of those that --nf names: {' or '.join(CHAIN_LENGTHS)}; "
-        f"repeatable.",
+        help=f"Draw chains by the seed, from all NFs or those of --nf: {' or '.join(CHAIN_LENGTHS)}; repeatable.",
         show_default=False,
     ),
 ]
 ChainCount = Annotated[
     int | None,
-    typer.Option(
-        min=1, help=f"Orders that are drawn of each length.  [default: {ORDERS_PER_LENGTH}]", show_default=False
-    ),
+    typer.Option(min=1, help=f"Chains drawn of each length.  [default: {ORDERS_PER_LENGTH}]", show_default=False),
 ]
 CoresOfChain = Annotated[
     int | None,
-    typer.Option(min=1, help="The most cores of a chain; all of the NIC by default.", show_default=False),
+    typer.Option(
+        min=1, help="The largest number of cores of a chain; by default, all cores of the NIC.", show_default=False
+    ),
 ]
 Share = Annotated[
     list[float] | None,
     typer.Option(
-        help="The share of its time that each core spends on the chain; repeatable, every combination is measured.  "
-        "[default: 1]",
+        help="The share of its time that each core spends on the chain; repeatable: every combination is measured."
+        "  [default: 1]",
         show_default=False,
     ),
 ]
@@ -135,8 +134,8 @@ Latency = Annotated[
     bool,
     typer.Option(
         "--latency",
-        help="Measures the latency of NFs at offered rates instead of contention: alone, at several traffic profiles, "
-        "and beside others.",
+        help="Measure the latency of NFs at offered rates instead of contention: alone, at several traffic "
+        "profiles, and co-located.",
     ),
 ]
 
@@ -191,11 +190,13 @@ def command(
         "--method": method if method != "adaptive" else None,
     }  # fmt: skip
     if latency:
-        _refuse_given(of_contention | {"--chain": chain, "--chains": chains} | of_chains, "does not go with --latency")
+        _refuse_given(
+            of_contention | {"--chain": chain, "--chains": chains} | of_chains, "cannot be combined with --latency"
+        )
         profile_latency(testbed, out, nf, repeats, timeout, seed, progress)
         return
     if chain or chains:
-        _refuse_given(of_contention, "does not go with chains")
+        _refuse_given(of_contention, "cannot be combined with --chain or --chains")
         if nf and not chains:
             raise InputError.of("--nf", "chooses the NFs of --chains, which is missing")
         request = ChainRequest(
@@ -203,15 +204,15 @@ def command(
         )
         profile_chains(testbed, out, request, repeats, timeout, seed, progress)
         return
-    _refuse_given(of_chains, "goes with --chain or --chains only")
-    _refuse_given({"--repeats": repeats}, "goes with --chain, --chains or --latency only")
+    _refuse_given(of_chains, "needs --chain or --chains")
+    _refuse_given({"--repeats": repeats}, "needs --chain, --chains or --latency")
     if arrivals is not None:
         if nf or method != "adaptive":
-            raise InputError.of("--for", "chooses the runs: it goes with neither --nf nor --method")
+            raise InputError.of("--for", "chooses the runs: leave out --nf and --method")
         options = trace_options(ignore_columns, skip_empty_stays, progress.say)
         profile_for(arrivals, options, models, budget, testbed, out, quota, timeout, seed, progress)
         return
-    _refuse_given({"--models": models, "--budget": budget}, "goes with --for only")
+    _refuse_given({"--models": models, "--budget": budget}, "needs --for")
     profile_contention(testbed, out, nf, method, quota, timeout, seed, progress)
 
 

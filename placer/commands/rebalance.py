@@ -25,8 +25,8 @@ SlaBudget = Annotated[
     float | None,
     typer.Option(
         "--sla-budget",
-        help="SLA violations to accept, in % of the instances: the risk is chosen so that they are expected to stay "
-        "below.  [default: 2]",
+        help="SLA violations to accept, in % of the instances: safety margins are chosen so that the expected "
+        "violations stay below.  [default: 2]",
         show_default=False,
     ),
 ]
@@ -34,7 +34,7 @@ MoveCost = Annotated[float, typer.Option(min=0.0, help="What a move costs, in un
 RiskWorth = Annotated[
     float, typer.Option(min=0.0, help="What ending an expected SLA violation is worth, in units of NIC cost.")
 ]
-Apply = Annotated[bool, typer.Option("--apply", help="Make the moves; without it they are only printed.")]
+Apply = Annotated[bool, typer.Option("--apply", help="Make the moves; without --apply, they are only printed.")]
 
 
 def command(
@@ -52,9 +52,9 @@ def command(
     risk: Risk = None,
     quiet: Quiet = False,
 ) -> None:
-    """Move tenants of a fleet to end expected SLA violations and to empty NICs; prints one JSON object.
+    """Find moves of tenants that end expected SLA violations or empty NICs, and print them as one JSON object.
 
-    Only moves that gain more than they cost are made, and every SLA that was met stays met after each of them.
+    Every move gains more than it costs, and every SLA that was met stays met after each move.
     """
     from placer.fleet.engine import Engine
     from placer.fleet.events import Rebalance

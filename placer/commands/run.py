@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     from placer.progress import Progress
     from placer.run import Comparison
 
-Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
+Arrivals = Annotated[
+    str,
+    typer.Argument(metavar="ARRIVALS", help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False),
+]
 Strategy = Annotated[
     list[str] | None,
     typer.Option(
         autocompletion=complete_strategy,
-        help="A strategy; repeatable. By default monopolization, greedy, contention-aware, planned, optimal and "
-        "installed ones. contention-aware:RULE selects a rule: look-ahead, best-fit, first-fit, worst-fit.",
+        help="A strategy; repeatable. By default all: monopolization, greedy, contention-aware, planned, optimal, "
+        "and those of other packages. contention-aware:RULE selects a rule: look-ahead, best-fit, first-fit, "
+        "worst-fit.",
     ),
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default, all in the models.")]
@@ -48,8 +52,8 @@ Measure = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Spend at most this many runs on the testbed to measure the co-locations of a contention-aware plan, "
-        "which becomes another row; needs --testbed.",
+        help="Also measure co-locations of a plan in at most this many runs on the testbed, and place again; adds "
+        "a row.",
         show_default=False,
     ),
 ]
@@ -57,8 +61,8 @@ ProductionSpec = Annotated[
     Path | None,
     typer.Option(
         "--production",
-        help="Instead, simulate production: play the trace with measurements and drift as this TOML file says, and "
-        "compare placement with and without feedback.",
+        help="Instead, simulate production: replay the trace with the measurements and drift of this TOML file, "
+        "and compare placement with and without feedback.",
         show_default=False,
     ),
 ]
@@ -66,8 +70,9 @@ Range = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Place the recommended strategy on this many traces drawn from ARRIVALS, too, and print how NICs and SLA "
-        "violations vary; 0 for none.  [default: 3; 0 for more than 10,000 arrivals or 100 different workloads]",
+        help="Also place this many traces, drawn from ARRIVALS, by the recommended strategy, and print the ranges "
+        "of NICs and SLA violations.  [default: 3; 0 for more than 10,000 arrivals or 100 different "
+        "workloads]",
         show_default=False,
     ),
 ]
@@ -117,7 +122,7 @@ def command(
 ) -> None:
     """Place a trace with every strategy; compare NICs and SLA violations with the proven optimum.
 
-    Without --models: the models of the recorded simulated BlueField-2, evaluated on the simulated card.
+    Without --models, the recorded models of the simulated BlueField-2 are used, and plans are evaluated on it.
     """
     if production is not None:
         from placer.commands.run_production import command as simulate
@@ -135,7 +140,7 @@ def command(
     render = RUN_FORMATS[one_of("--format", format, RUN_FORMATS)]
     one_of("--of", of, CERTIFIED_STRATEGIES)
     if of != CERTIFIED_STRATEGIES[0] and certificate is None:
-        raise InputError.of("--of", "is for --certificate")
+        raise InputError.of("--of", "needs --certificate")
     refuse_bad_budget(budget, risk)
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():

@@ -37,7 +37,7 @@ StateFile = Annotated[
         show_default=False,
     ),
 ]
-Listen = Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")]
+Listen = Annotated[str, typer.Option(metavar="HOST:PORT", help="The address to listen on; port 0 chooses a free port.")]
 TokenFile = Annotated[
     Path | None,
     typer.Option("--tokens", help="Accept only the tokens of this file (docs/how-to/serve.md).", show_default=False),
@@ -46,20 +46,24 @@ NewToken = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Make a token of this name: its table goes to stdout, the token itself to stderr; then exit.",
+        help="Create a token of this name and exit: its table goes to stdout, the token itself to stderr.",
         show_default=False,
     ),
 ]
-Scopes = Annotated[str, typer.Option(help="Of a new token: ask, decide or admin, or several by comma.")]
+Scopes = Annotated[str, typer.Option(help="The scopes of a new token: ask, decide, admin; separated by commas.")]
 Certificate = Annotated[
     Path | None, typer.Option("--tls-certificate", help="Serve HTTPS with this certificate chain.", show_default=False)
 ]
 Key = Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate.", show_default=False)]
-Anyone = Annotated[bool, typer.Option("--without-tokens", help="Let anybody who can reach the address do everything.")]
+Anyone = Annotated[
+    bool, typer.Option("--without-tokens", help="Disable authentication: every client that can connect has all rights.")
+]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request on stderr.")]
 WebhookAddress = Annotated[
     str | None,
-    typer.Option("--webhook", metavar="URL", help="Post every event and its answer there, signed.", show_default=False),
+    typer.Option(
+        "--webhook", metavar="URL", help="Post every event and its answer to this URL, signed.", show_default=False
+    ),
 ]
 WebhookSecret = Annotated[
     Path | None, typer.Option(help="A file with the secret that signs webhooks.", show_default=False)
@@ -68,16 +72,25 @@ Kubernetes = Annotated[
     str | None,
     typer.Option(
         metavar="API",
-        help="Be the scheduler extender of a cluster, whose nodes are the NICs: in-cluster, or the address of its API "
-        "server (docs/how-to/kubernetes.md).",
+        help="Act as scheduler extender of the cluster whose nodes are the NICs: in-cluster, or the address of its"
+        " API server (docs/how-to/kubernetes.md).",
         show_default=False,
     ),
 ]
 Retrain = Annotated[
     list[Path] | None,
-    typer.Option(metavar="PROFILE", help="As of `placer online`.", show_default=False),
+    typer.Option(
+        metavar="PROFILE",
+        help="Retrain the models on measurements and on this profile; as in `placer online`.",
+        show_default=False,
+    ),
 ]
-Repair = Annotated[int, typer.Option(metavar="N", min=0, help="As of `placer online`.")]
+Repair = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=0, help="Move at most N instances below their SLA per measurement; as in `placer online`."
+    ),
+]
 
 
 def command(
@@ -110,10 +123,10 @@ def command(
     skip_empty_stays: SkipEmptyStays = False,
     quiet: Quiet = False,
 ) -> None:
-    """Place NFs over HTTP: events, questions and a page to look at, from a fleet that is kept in a file or a database.
+    """Place NFs over HTTP, by events and questions, with a web page; the fleet is kept in a file or a database.
 
-    It decides as `placer online` does, for any number of clients. An answer is sent after its event is on disk.
-    Without tokens, it listens only to this machine.
+    It decides like `placer online`, for any number of clients. An answer is sent after its event is on disk. Without
+    tokens, only clients on this machine can connect.
     """
     from profiles import InputError
 

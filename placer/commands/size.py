@@ -35,11 +35,13 @@ from profiles.text import number_of
 LARGEST_FACTOR = 1000.0
 MOST_DRAWS = 100_000
 
-Arrivals = Annotated[Path, typer.Argument(help="Today's trace: CSV or .csv.gz.", show_default=False)]
-NextYear = Annotated[float, typer.Option(help="The arrivals to buy for, as a factor of today's.")]
-Growth = Annotated[str, typer.Option(help="Factors of today's arrivals on the growth curve.")]
+Arrivals = Annotated[
+    Path, typer.Argument(metavar="ARRIVALS", help="Today's trace: CSV or .csv.gz.", show_default=False)
+]
+NextYear = Annotated[float, typer.Option(help="Next year's arrivals, as a factor of today's.")]
+Growth = Annotated[str, typer.Option(help="Arrivals of the growth curve, as factors of today's.")]
 Slas = Annotated[
-    str, typer.Option("--sla", help="Factors of the allowed drop; below 1 is tighter.", show_default=False)
+    str, typer.Option("--sla", help="Factors of the allowed throughput drop; below 1 is stricter.", show_default=False)
 ]
 Flows = Annotated[str, typer.Option(help="Factors of the flow counts.", show_default=False)]
 PacketSize = Annotated[str, typer.Option(help="Factors of the packet sizes.", show_default=False)]
@@ -54,16 +56,16 @@ Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatab
 Budgets = Annotated[
     str,
     typer.Option(
-        help="Budgets that contention-aware is asked to keep, at most --budget. By default --budget, and where it "
-        "misses that, a half, a quarter and an eighth of it.",
+        help="Budgets for which contention-aware places, at most --budget. By default --budget, and, if its plan "
+        "exceeds it, a half, a quarter and an eighth of it.",
         show_default=False,
     ),
 ]
 Risks = Annotated[str | None, typer.Option("--risk", hidden=True)]
 Fleets = Annotated[
-    list[Path] | None, typer.Option("--fleet", help="A fleet to choose from; repeatable.", show_default=False)
+    list[Path] | None, typer.Option("--fleet", help="A fleet file to compare; repeatable.", show_default=False)
 ]
-Draws = Annotated[int, typer.Option(help="Traces drawn for every point.")]
+Draws = Annotated[int, typer.Option(help="Traces drawn per point.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
 
@@ -99,7 +101,7 @@ def command(
     """Recommend how many NICs to buy for next year, depending on growth, SLAs, traffic and NIC model.
 
     The first line is the recommendation. Next year's arrivals are drawn from today's; 500 arrivals take a minute on two
-    cores. More --draws give more precise ranges and take longer. The same command continues after an interrupt.
+    cores. More --draws give more precise ranges and take longer. After an interruption, the same command resumes.
     """
     from placer.progress import Progress
     from placer.report.files import write_files

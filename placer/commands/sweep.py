@@ -28,11 +28,9 @@ SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep: 
 Out = Annotated[Path, typer.Option(help="The folder for measurements, fits and the report.", show_default=False)]
 TestbedSpec = Annotated[
     str | None,
-    typer.Option("--testbed", help=f"In place of that of the file: one of {list_testbeds()}.", show_default=False),
+    typer.Option("--testbed", help=f"Replaces the testbed of the file: one of {list_testbeds()}.", show_default=False),
 ]
-ShowStatus = Annotated[
-    bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")
-]
+ShowStatus = Annotated[bool, typer.Option("--status", help="Print the progress and the remaining time; run nothing.")]
 
 
 def command(
@@ -43,7 +41,7 @@ def command(
     status: ShowStatus = False,
     quiet: Quiet = False,
 ) -> None:
-    """Vary one thing, measure a curve, and fit a formula to it. The same command resumes an interrupted sweep."""
+    """Vary one variable, measure a curve, and fit a formula to it. The same command resumes an interrupted sweep."""
     from placer.inputs.sweep import read_sweep
     from placer.progress import Progress
 

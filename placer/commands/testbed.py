@@ -10,7 +10,7 @@ import typer
 from placer.commands.options import Timeout
 from profiler.testbeds import list_testbeds, open_testbed
 
-Spec = Annotated[str, typer.Argument(help=f"One of {list_testbeds()}.")]
+Spec = Annotated[str, typer.Argument(metavar="SPEC", help=f"One of {list_testbeds()}.")]
 
 
 def command(spec: Spec = "simulated", timeout: Timeout = 60.0) -> None:

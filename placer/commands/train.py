@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from placer.progress import Progress
 
 ProfileDir = Annotated[
-    Path, typer.Argument(help="A folder written by `placer profile`, or by hand.", show_default=False)
+    Path,
+    typer.Argument(metavar="PROFILE", help="A folder written by `placer profile`, or by hand.", show_default=False),
 ]
 Out = Annotated[
     Path,
@@ -24,7 +25,7 @@ Names = Annotated[
     list[str] | None,
     typer.Option(
         "--predictor",
-        help="A predictor, repeatable; tomur and slomo come with placer. All by default.",
+        help="A predictor; repeatable. tomur and slomo come with placer. By default, all.",
         show_default=False,
     ),
 ]
@@ -33,9 +34,9 @@ SoloFits = Annotated[
     typer.Option(
         "--solo-fit",
         metavar="NF[=MODEL.json]",
-        help="A model of `placer fit` or `placer sweep`: throughput_kpps of the NF alone over flows, packet_size or "
-        "mtbr, at default traffic otherwise; without a file, one fitted to the NF's runs. It is used where it surely "
-        "reduces the NF's solo error. Repeatable.",
+        help="A model of `placer fit` or `placer sweep`: throughput_kpps of the NF alone over flows, packet_size "
+        "or mtbr, at default traffic otherwise. Without a file, it is fitted to the NF's runs. It is used "
+        "only if it significantly reduces the NF's solo error. Repeatable.",
         show_default=False,
     ),
 ]
@@ -71,7 +72,9 @@ def command(
     solo_fits = read_solo_fits(solo_fit or (), read)
     refuse_curves_of_users(out, [name for name, nf in read.nfs.items() if len(nf.latency)])
     if len(best_efforts := read_best_effort(profile)):
-        progress.say(f"{profile}: {best_effort_summary(best_efforts)}; models learn from them as from all others")
+        progress.say(
+            f"{profile}: {best_effort_summary(best_efforts)}; training gives them the same weight as all others"
+        )
     announce_compiling(progress.say)
     with progress.stages("training ") as stage:
         models = train(read, predictor, seed=seed, progress=stage, warn=progress.say, solo_fits=solo_fits)

@@ -27,6 +27,7 @@ One = TypeVar("One")
 File = Annotated[
     Path,
     typer.Argument(
+        metavar="FILE",
         help="Written by `placer run --certificate`, `placer chain place --certificate` or `placer admit "
         "--certificate`; or an answer of `placer admit --format json`, with --slos and --device.",
         show_default=False,
@@ -54,19 +55,19 @@ ModelsDirs = Annotated[
 
 ChainsFile = Annotated[
     Path | None,
-    typer.Option("--chains", help="Chains that a plan of chains must be about: .chains or JSON.", show_default=False),
+    typer.Option("--chains", help="The chains that a plan of chains must match: .chains or JSON.", show_default=False),
 ]
 RackFile = Annotated[
     Path | None,
-    typer.Option("--rack", help="The rack that a plan of chains must be about: TOML or JSON.", show_default=False),
+    typer.Option("--rack", help="The rack that a plan of chains must match: TOML or JSON.", show_default=False),
 ]
 SlosFile = Annotated[
     Path | None,
-    typer.Option("--slos", help="SLOs that an admission must be about: JSON Lines.", show_default=False),
+    typer.Option("--slos", help="The SLOs that an admission must match: JSON Lines.", show_default=False),
 ]
 DeviceFile = Annotated[
     Path | None,
-    typer.Option("--device", help="The GPU that an admission must be about: JSON.", show_default=False),
+    typer.Option("--device", help="The GPU that an admission must match: JSON.", show_default=False),
 ]
 
 
@@ -83,7 +84,7 @@ def command(
     ignore_columns: IgnoreColumns = False,
     skip_empty_stays: SkipEmptyStays = False,
 ) -> None:
-    """Check an optimum without its solver: the plan by querying the testbed, the bound by weak duality.
+    """Check a certificate without the solver: the plan by querying the testbed, the bound by weak duality.
 
     A plan of chains is checked against the chains and the rack in the file, an admission to a GPU against its SLOs and
     its device. The exit status is 1 if a check fails; stderr lists the errors.
@@ -321,7 +322,7 @@ def _others(case: AdmissionCase, slos: Path | None, device: Path | None) -> Iter
     from placer.verify.admission import device_of, read_json, read_slos, slos_of
 
     if device is not None and device_of(read_json(device), str(device)) != case.device:
-        yield f"device: it is another one in {device}"
+        yield f"device: differs from {device}"
     if slos is None:
         return
     given = {slo.id: slo for slo in slos_of(read_slos(slos), str(slos))}
@@ -330,7 +331,7 @@ def _others(case: AdmissionCase, slos: Path | None, device: Path | None) -> Iter
         if name not in given or name not in claimed:
             yield f"slos: {name} is only in {slos if name in given else 'the certificate'}"
         elif given[name] != claimed[name]:
-            yield f"slos: {name} is another SLO in {slos}"
+            yield f"slos: {name} differs from {slos}"
 
 
 def _admission_result(case: AdmissionCase) -> str:
@@ -377,7 +378,7 @@ def _other_chains(certificate: ChainCertificate, file: Path | None) -> Iterator[
         if name not in given or name not in claimed:
             yield f"chains: {name} is only in {file if name in given else 'the certificate'}"
         elif given[name] != claimed[name]:
-            yield f"chains: {name} is another chain in {file}"
+            yield f"chains: {name} differs from {file}"
 
 
 def _other_rack(certificate: ChainCertificate, file: Path | None) -> Iterator[str]:
@@ -395,7 +396,7 @@ def _other_rack(certificate: ChainCertificate, file: Path | None) -> Iterator[st
         {server.name: server for server in given.servers}, {server.name: server for server in claimed.servers}
     )
     differing += _differing(given.costs, claimed.costs)
-    yield from (f"rack: {part} is another one in {file}" for part in differing)
+    yield from (f"rack: {part} differs from {file}" for part in differing)
 
 
 def _differing(given: Mapping[str, object], claimed: Mapping[str, object]) -> list[str]:

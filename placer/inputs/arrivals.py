@@ -40,7 +40,7 @@ RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 
 GROUPS_HINT = "a comma may separate groups of three digits only: 16,000"
 LONGER_ROW = f'{DECIMAL_POINT}, and a thousands mark in quotes: "16,000"'
-SKIP_HINT = "--skip-empty-stays skips instances that depart as they arrive"
+SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their arrival"
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,12 @@ def read_arrivals(
     if rows.faults or rows.add_nic_faults(arrivals, kinds):
         raise InputError(rows.faults)
     if not arrivals:
-        only_skipped = f"holds only arrivals that depart as they arrive, which are skipped: {rows.skipped:,}"
+        only_skipped = (
+            f"holds only arrivals that depart at the time of their arrival, which are skipped: {rows.skipped:,}"
+        )
         raise InputError.of(name, only_skipped if rows.skipped else "has a header but no arrivals")
     if rows.skipped:
-        options.say(f"{name}: skipped arrivals that depart as they arrive: {rows.skipped:,}")
+        options.say(f"{name}: skipped arrivals that depart at the time of their arrival: {rows.skipped:,}")
     return arrivals
 
 

@@ -34,7 +34,7 @@ def _usable_name(name: str) -> str:
     if name != name.strip():
         raise ValueError(f"{name!r} has blanks around it")
     if NUMBERED_NIC_ID.fullmatch(name):
-        raise ValueError(f"'{name}' is a name that NICs without one get: choose another")
+        raise ValueError(f"'{name}' is reserved for NICs without a name: choose another")
     return name
 
 
@@ -116,7 +116,7 @@ def read_fleet(path: Path, check: Check = lambda table, at: ()) -> list[NicTable
             faults += [_fault(name, text, number, wrong) for wrong in error.errors()]
             continue
         if nics[-1].device is not None and nics[-1].models is not None:
-            message, hint = "is given beside models", "a GPU is described by one of the two"
+            message, hint = "is given together with models", "a GPU is described by one of the two"
             faults.append(Fault(name, line_of(text, FLEET_TABLE, number, "device"), "device", message, hint))
         faults += check(_resolve(path, nics[-1]), partial(_fault_at, name, text, number))
         wrong_names = _find_duplicate_names(nics[-1], table_of_name, partial(line_of, text, FLEET_TABLE))
@@ -134,7 +134,7 @@ def read_fleet(path: Path, check: Check = lambda table, at: ()) -> list[NicTable
 def _find_wrong_counts(nic: NicTable) -> Iterator[tuple[str, str]]:
     """Keys of a table that contradict how many NICs there are, and how."""
     if nic.name is not None and nic.names is not None:
-        yield "name", "is given beside names: give one of the two"
+        yield "name", "is given together with names: give one of the two"
     elif nic.name is not None and nic.count not in (None, 1):
         yield "count", f"{nic.count} NICs cannot all be called '{nic.name}': give their names as a list, names"
     elif nic.count is not None and len(nic.all_names) > nic.count:

@@ -150,7 +150,7 @@ class ProductionFile:
         for index, drift in enumerate(self.tables.drift):
             start, end = drift.span(events)
             if drift.nf not in nfs:
-                message = f"no arrival runs '{drift.nf}'"
+                message = f"no arrival has the NF '{drift.nf}'"
                 faults.append(WrongKey(("drift", index, "nf"), message, suggestion(drift.nf, nfs)))
             if start > events:
                 faults.append(WrongKey(("drift", index, "at"), f"{start:,} is after the last of {events:,} events"))

@@ -277,7 +277,8 @@ class TestFrames:
         more = frame.assign(colour="red", departure=[*frame["time"][:2], *[None] * 8])
         assert placer.read_trace(more, ignore_columns=True, skip_empty_stays=True) == placer.read_trace(frame)[2:]
         assert capsys.readouterr().err == (
-            "DataFrame: ignored columns: colour\nDataFrame: skipped arrivals that depart as they arrive: 2\n"
+            "DataFrame: ignored columns: colour\n"
+            "DataFrame: skipped arrivals that depart at the time of their arrival: 2\n"
         )
         with pytest.raises(InputError, match=r"; read_trace\(\.\.\., ignore_columns=True\) ignores others"):
             placer.read_trace(more)

@@ -74,8 +74,8 @@ def test_runs_are_spent_in_rounds_and_reported(trained: Path, tmp_path: Path) ->
         ({"--out": "nowhere"}, "is not a profile directory"),
         ({"--for": "strange.csv"}, "'stranger' is not profiled"),
         ({"--for": "missing.csv"}, "missing.csv"),
-        ({"--for": None}, "--models: goes with --for only"),
-        ({"--for": None, "--models": None, "--budget": 1}, "--budget: goes with --for only"),
+        ({"--for": None}, "--models: needs --for"),
+        ({"--for": None, "--models": None, "--budget": 1}, "--budget: needs --for"),
         ({"--budget": 0}, "--budget: 0 is not above 0"),
         ({"--testbed": "simulated"}, "--testbed: is"),  # another card than the profile's
     ],

@@ -174,7 +174,7 @@ def test_faults_of_both_files_are_named_at_once(placer: Placer, small: Path) -> 
         (["--format", "csv"], "--format: 'csv' is not understood\nhint: it is one of table, json"),
         (["--models", "models"], "--device: is given together with --models\nhint: name a GPU"),
         (["--certificate", "/proc/x"], "--certificate: /proc/x cannot be written"),
-        (["--certificate", "{}/slos.jsonl"], "is the file of SLOS, too"),
+        (["--certificate", "{}/slos.jsonl"], "is also the file of SLOS"),
     ],
 )
 def test_options_that_are_not_understood_are_refused(
@@ -211,7 +211,7 @@ def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes
 @pytest.mark.parametrize("more", [["--explain"], ["--certificate", "c.json"]])
 def test_what_speaks_of_a_device_is_refused_beside_predictions(toy_gpu: Path, hashes: Path, more: list[str]) -> None:
     """Explanations and certificates count by the formulas of a device."""
-    assert f"{more[0]}: is not known of --method predicted" in refuse(
+    assert f"{more[0]}: is not available with --method predicted" in refuse(
         "admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, *more
     )
 

@@ -174,7 +174,7 @@ def test_an_nf_that_is_not_in_the_rack_is_named(placer: Placer, small: Path) -> 
     [
         (("--strategy", "gready"), "--strategy: 'gready' is not a strategy for chains\nhint: did you mean greedy?"),
         (("--format", "csv"), "--format: 'csv' is not understood\nhint: it is one of table, json"),
-        (("--plan", EDGE), "edge.chains is the file of CHAINS, too"),
+        (("--plan", EDGE), "edge.chains is also the file of CHAINS"),
         (("--plan", EXAMPLES), "examples cannot be written"),
         (("--time-limit", 0), "greater than or equal to 0.1"),
     ],
@@ -237,4 +237,4 @@ def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> N
 def test_report_and_plan_cannot_be_one_file(tmp_path: Path) -> None:
     file = tmp_path / "both"
     stderr = refuse(*PLACE_QUIETLY, "--report", file, "--plan", file)
-    assert "is the file of --plan, too" in stderr and not file.exists()
+    assert "is also the file of --plan" in stderr and not file.exists()

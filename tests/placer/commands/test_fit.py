@@ -193,7 +193,7 @@ def test_code_of_a_table_of_fits_is_a_function_per_setting(placer: Placer, tmp_p
         (("--x", "Load"), "1: Load: column is missing\nhint: --x names it; did you mean load?"),
         (("--y", "mpps"), "1: mpps: column is missing\nhint: --y names it; did you mean kpps?"),
         (("--x", "load", "--y", "load"), "--x: 'load' is named twice"),
-        (("--out", "LINE"), "is the file of DATA, too\nhint: name another file"),
+        (("--out", "LINE"), "is also the file of DATA\nhint: name another file"),
         (("--plots", "LINE"), "line.csv is a file\nhint: name a folder; it is created when it does not exist"),
         (("--out", "FOLDER"), "cannot be written\nhint: name a file in a folder that you may write to"),
         (("--at", "absent.csv"), "absent.csv: No such file or directory"),

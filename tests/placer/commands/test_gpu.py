@@ -96,7 +96,7 @@ def test_an_overloaded_server_is_an_answer_and_no_latency(placer: Placer, saved:
     first, second = map(json.loads, out.splitlines())
     assert status == 0 and first["overload"] == [] and second["latency_us"] is None
     assert second["overload"][0].startswith("the bus to the GPU") or "takes" in second["overload"][0]
-    assert "does not carry 1 of 2 scenarios" in err
+    assert "is overloaded in 1 of 2 scenarios" in err
     status, out, _ = placer(
         "predict", "--models", saved, "--scenarios", scenarios, "--extrapolate", "--format", "table"
     )

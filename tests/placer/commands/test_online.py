@@ -169,7 +169,7 @@ def test_a_restart_after_a_plan_changes_nothing(placer: Placer, trace: Path, pla
     halves = [placer("online", "--state", other, *begin, stdin="\n".join(half)) for half in (events[:3], events[3:])]
     assert begun.stdout + halves[0].stdout + halves[1].stdout == uninterrupted.stdout
     for half in halves:
-        assert f"{other} has a fleet, which is continued without {trace} and {plan}" in half.stderr
+        assert f"{other} already has a fleet; ignored: {trace} and {plan}" in half.stderr
         assert "decided otherwise" not in half.stderr
     assert contents(one) == contents(other)
 

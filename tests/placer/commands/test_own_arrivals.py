@@ -45,7 +45,7 @@ def own(tmp_path: Path) -> Path:
 
 def said(path: Path) -> list[str]:
     """What stderr says of the table."""
-    return [f"{path}: ignored columns: Owner", f"{path}: skipped arrivals that depart as they arrive: 1"]
+    return [f"{path}: ignored columns: Owner", f"{path}: skipped arrivals that depart at the time of their arrival: 1"]
 
 
 def placed(path: Path) -> list[list[str]]:
@@ -77,7 +77,7 @@ def test_what_would_be_skipped_is_refused_with_the_option_that_skips_it(placer: 
     assert ended.stderr.splitlines() == [
         said(own)[0],
         f"{own}:3: departure: 2026-03-01T09:00:10+01:00 is not after the arrival at 2026-03-01T08:00:10Z",
-        "hint: --skip-empty-stays skips instances that depart as they arrive",
+        "hint: --skip-empty-stays skips instances that depart at the time of their arrival",
     ]
 
 
@@ -176,5 +176,5 @@ def test_the_options_go_with_arrivals(
     """Where a command reads none, they are refused."""
     monkeypatch.chdir(tmp_path)
     ended = placer(*command, option)
-    assert (ended.status, ended.stderr) == (2, f"{option}: goes with {needed} only\n")
+    assert (ended.status, ended.stderr) == (2, f"{option}: needs {needed}\n")
     assert list(tmp_path.iterdir()) == []

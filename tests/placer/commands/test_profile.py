@@ -149,11 +149,11 @@ def test_a_testbed_without_chains_is_reported_plainly(tmp_path: Path) -> None:
         (("--chains", "pears"), "--chains: 'pears' is not understood\nhint: it is one of pairs, triples"),
         (("--chain", "ACL", "--share", "1.5"), "--share: 1.5 is not above 0 and at most 1"),
         (("--chain", "ACL", "--nf", "ACL"), "--nf: chooses the NFs of --chains, which is missing"),
-        (("--chain", "ACL", "--quota", "9"), "--quota: does not go with chains"),
-        (("--chain", "ACL", "--method", "full"), "--method: does not go with chains"),
-        (("--chains", "pairs", "--budget", "1"), "--budget: does not go with chains"),
-        (("--repeats", "3"), "--repeats: goes with --chain, --chains or --latency only"),
-        (("--cores-of-chain", "3"), "--cores-of-chain: goes with --chain or --chains only"),
+        (("--chain", "ACL", "--quota", "9"), "--quota: cannot be combined with --chain or --chains"),
+        (("--chain", "ACL", "--method", "full"), "--method: cannot be combined with --chain or --chains"),
+        (("--chains", "pairs", "--budget", "1"), "--budget: cannot be combined with --chain or --chains"),
+        (("--repeats", "3"), "--repeats: needs --chain, --chains or --latency"),
+        (("--cores-of-chain", "3"), "--cores-of-chain: needs --chain or --chains"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -222,10 +222,10 @@ def test_latency_is_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> No
     ("arguments", "message"),
     [
         (("--nf", "Nat"), "--nf: the testbed has no Nat\nhint: did you mean NAT?"),
-        (("--quota", "9"), "--quota: does not go with --latency"),
-        (("--chain", "ACL"), "--chain: does not go with --latency"),
-        (("--share", "0.5"), "--share: does not go with --latency"),
-        (("--method", "full"), "--method: does not go with --latency"),
+        (("--quota", "9"), "--quota: cannot be combined with --latency"),
+        (("--chain", "ACL"), "--chain: cannot be combined with --latency"),
+        (("--share", "0.5"), "--share: cannot be combined with --latency"),
+        (("--method", "full"), "--method: cannot be combined with --latency"),
         (("--seed", "-1"), "--seed: -1 is negative"),
     ],
 )

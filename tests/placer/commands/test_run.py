@@ -323,13 +323,13 @@ def test_a_risk_below_the_measured_errors_is_placed_with_a_warning(placer: Place
 @pytest.mark.parametrize("option", ["--plan", "--certificate", "--report"])
 def test_no_output_may_replace_the_trace(trace: Path, option: str) -> None:
     before = trace.read_bytes()
-    assert f"{option}: {trace} is the file of ARRIVALS, too" in refuse("run", trace, option, trace)
+    assert f"{option}: {trace} is also the file of ARRIVALS" in refuse("run", trace, option, trace)
     assert trace.read_bytes() == before
 
 
 def test_two_outputs_may_not_be_one_file(trace: Path, tmp_path: Path) -> None:
     printed = refuse("run", trace, "--plan", tmp_path / "a", "--report", tmp_path / "a")
-    assert "--report: " in printed and "is the file of --plan, too" in printed
+    assert "--report: " in printed and "is also the file of --plan" in printed
 
 
 def test_if_one_output_cannot_be_written_none_is(trace: Path, tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_a_fleet_of_gpus_needs_no_models(placer: Placer, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("lines", "fault"),
     [
-        ([f'device = "{DEVICE}"', 'models = "m"'], ":3: device: is given beside models"),
+        ([f'device = "{DEVICE}"', 'models = "m"'], ":3: device: is given together with models"),
         (['device = "nowhere.json"'], "nowhere.json: No such file"),
         ([f'device = "{DEVICE}"', "cores = 23"], "cores: 23 are more than the 22 workers of gpu.json"),
         ([f'device = "{DEVICE}"', 'testbed = "simulated"'], "is a bluefield-2, which is no GPU"),

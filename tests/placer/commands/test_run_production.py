@@ -112,7 +112,7 @@ def test_an_unknown_nf_of_the_file_is_refused_with_its_line(trace: Path, tmp_pat
     path = tmp_path / "wrong.toml"
     path.write_text(DRIFT.replace("FlowStats", "FlowStat"), encoding="utf-8")
     printed = refuse("run", trace, "--production", path)
-    assert "wrong.toml:8: drift.1.nf: no arrival runs 'FlowStat'" in printed and "FlowStats?" in printed
+    assert "wrong.toml:8: drift.1.nf: no arrival has the NF 'FlowStat'" in printed and "FlowStats?" in printed
 
 
 @pytest.mark.long

@@ -211,7 +211,7 @@ LOCAL = "2026-03-01T08:30"
         (
             f"a,{LOCAL},NAT,0.1,{LOCAL}:00,,",
             f"departure: {LOCAL}:00 is not after the arrival at {LOCAL}",
-            "--skip-empty-stays skips instances that depart as they arrive",
+            "--skip-empty-stays skips instances that depart at the time of their arrival",
         ),
         ("a,5,NAT,0.1,4,,", "departure: 4 is not after the arrival at 5", None),
         # a comma is no decimal point, and in most columns no thousands mark
@@ -324,13 +324,13 @@ def test_empty_stays_are_skipped_where_that_is_asked_for() -> None:
     options = TraceOptions(skip_empty_stays=True, say=said.append)
     text = f"{STAYS}\nx,0,NAT,0.1,0\na,1,NAT,0.1,\ny,1,NAT,0.1,1.0\nb,1,NAT,0.1,2\n"
     assert [arrival.id for arrival in read(text, options)] == ["a", "b"]
-    assert said == ["<text>: skipped arrivals that depart as they arrive: 2"]
+    assert said == ["<text>: skipped arrivals that depart at the time of their arrival: 2"]
     assert refusal(f"{STAYS}\nx,5,NAT,0.1,4\ny,6,NAT,2,6\n", options)[:2] == [
         "t.csv:2: departure: 4 is not after the arrival at 5",
         "t.csv:3: sla_drop: 2 is not in [0, 1)",
     ]
     assert refusal(f"{STAYS}\nx,5,NAT,0.1,5\n", options) == [
-        "t.csv: holds only arrivals that depart as they arrive, which are skipped: 1"
+        "t.csv: holds only arrivals that depart at the time of their arrival, which are skipped: 1"
     ]
     assert len(said) == 1
 

@@ -34,7 +34,7 @@ def test_the_file_of_a_gpu_lies_beside_the_fleet_file(tmp_path: Path) -> None:
     """A GPU is described by a file or by models, not by both."""
     text = '[[nic]]\nmodel = "g"\ndevice = "gpu.json"\n'
     assert read_fleet(written(tmp_path, text)) == [NicTable(model="g", device=str(tmp_path / "gpu.json"))]
-    with pytest.raises(InputError, match=":3: device: is given beside models"):
+    with pytest.raises(InputError, match=":3: device: is given together with models"):
         read_fleet(written(tmp_path, text + 'models = "m"\n'))
 
 
@@ -56,14 +56,14 @@ def test_the_file_of_a_gpu_lies_beside_the_fleet_file(tmp_path: Path) -> None:
         ('[[nic]]\nmodel = "a"\ncores = 1000000000\n', ":3: cores: 1000000000 is above 1024"),
         ('[[nic]]\nmodel = "a"\ncount = 0\n', ":3: count: the fleet has no NIC"),
         ('[[nic]]\nmodel = "a"\nname = "x"\ncount = 2\n', ":4: count: 2 NICs cannot all be called 'x'"),
-        ('[[nic]]\nmodel = "a"\nname = "x"\nnames = ["y"]\n', ":3: name: is given beside names"),
+        ('[[nic]]\nmodel = "a"\nname = "x"\nnames = ["y"]\n', ":3: name: is given together with names"),
         ('[[nic]]\nmodel = "a"\nnames = []\n', ":3: names: is too short"),
         ('[[nic]]\nmodel = "a"\nnames = ["x", 3]\n', ":3: names: 3 is not text"),
         ('[[nic]]\nmodel = "a"\nnames = ["x", "y"]\ncount = 1\n', ":3: names: 2 names are more than the 1 NICs"),
         ('[[nic]]\nmodel = "a"\nnames = ["x", "x"]\n', ":3: names: 'x' is the name of 2 NICs"),
         ('[[nic]]\nmodel = "a"\nname = "x"\n[[nic]]\nmodel = "b"\nnames = ["x"]\n', ":6: names: 'x' is already the"),
         ('[[nic]]\nmodel = "a"\nname = "x"\n[[nic]]\nmodel = "b"\nnames = ["x"]\n', "a NIC on line 3"),
-        ('[[nic]]\nmodel = "a"\nname = "nic-7"\n', ":3: name: 'nic-7' is a name that NICs without one get"),
+        ('[[nic]]\nmodel = "a"\nname = "nic-7"\n', ":3: name: 'nic-7' is reserved for NICs without a name"),
         ('[[nic]]\nmodel = "a"\nname = " "\n', ":3: name: a name is empty"),
         ('[[nic]]\nmodel = "a"\nname = " x"\n', ":3: name: ' x' has blanks around it"),
         ('[[nic]]\nmodel = "a"\nname = "x\\ty"\n', ":3: name: 'x\\ty' has a line break or another control"),

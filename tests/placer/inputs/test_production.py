@@ -97,7 +97,7 @@ def test_what_the_trace_lacks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         file.refuse_unknown(["NAT", "ACLs"], ["b"], 10)
     assert str(refused.value).replace(f"{tmp_path}/", "").splitlines() == [
-        "p.toml:9: drift.1.nf: no arrival runs 'ACL'",
+        "p.toml:9: drift.1.nf: no arrival has the NF 'ACL'",
         "p.toml:18: drift.2.at: 11 is after the last of 10 events",
         "p.toml:19: drift.2.until: event 5 is not after event 11",
         "p.toml:14: liar.1.tenant: no arrival is 'a'",

@@ -190,7 +190,7 @@ def test_the_command_checks_a_plan_of_the_recorded_card(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--of", "planned"), "--of: is for --certificate"),
+        (("--of", "planned"), "--of: needs --certificate"),
         (("--of", "hope", "--certificate", "c.json"), "--of: 'hope' is not understood"),
         (("--of", "planned", "--certificate", "c.json", "--strategy", "greedy"), "planned is not among the strategies"),
         (("--of", "planned", "--certificate", "c.json", "--predictor", "slomo"), "needs a predictor that estimates"),
