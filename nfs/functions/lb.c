@@ -31,8 +31,6 @@
 #include "core/split_hash.h"
 #include "functions/lb/maglev.h"
 
-/* The backends of a load balancer that are down. */
-
 /*
  * Mark the backends of a list, such as 2,5, as not up. 0, or -EINVAL after printing why: no list,
  * or no such backend.

@@ -220,8 +220,6 @@ static void read_statement(struct reader *reader, const struct line *line)
 	text_fault(reader->text, line->number, "\"%s\": is no statement", line->words[0]);
 }
 
-/* Inside of the reader of programs. */
-
 static struct spec_table *table_of(struct reader *reader)
 {
 	return &reader->spec->tables[reader->spec->n_tables - 1];
