@@ -23,8 +23,8 @@ from placer.gpu.greedy import admit_arrays, admit_greedily
 from placer.gpu.plan import LatencySlo
 from placer.gpu.tables import gpu_numbers, nf_times, slo_arrays
 from placer.inputs.gpu.slos import read_device
-from tests.reference.gpu.greedy_gpu import FastGpu
 from tests.reference.gpu.greedy import admit_readably
+from tests.reference.gpu.greedy_gpu import FastGpu
 
 GPU = Path(__file__).resolve().parents[1] / "examples" / "gpu.json"
 SIZES = (10, 20, 50, 100, 200, 500, 1000)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placer.gpu.tables import WITHIN_LIMIT
-from placer.gpu.tables import GpuNumbers, SloArrays
+from placer.gpu.tables import WITHIN_LIMIT, GpuNumbers, SloArrays
 from profiles.arrays import Floats
 
 C_SOURCE = r"""

@@ -14,8 +14,7 @@ from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of
 from placer.rack.plan import RackPlan
 from placer.rack.stages.stage_oracles import check_stages
-from placer.rack.stages.tables.packing import Memories, fewest_stages
-from placer.rack.stages.tables.packing import TABLE_LIBRARY, table_program
+from placer.rack.stages.tables.packing import TABLE_LIBRARY, Memories, fewest_stages, table_program
 from placer.rack.strategies import CHAIN_STRATEGIES
 
 STAGES = 12
