@@ -84,7 +84,7 @@ def _write(rack: CompiledRack) -> Iterator[str]:
 
 def _of_function(kind: str) -> list[Path]:
     """The C files of a function: the one that registers it, and those of its folder."""
-    own = next((path for path in sorted(NF_FOLDER.glob("*.c")) if f'.name = "{kind}"' in path.read_text("utf-8")), None)
+    own = next((path for path in sorted(NF_FOLDER.glob("*.c")) if f'NF_KIND("{kind}"' in path.read_text("utf-8")), None)
     if own is None:
         return []
     return [own, *sorted((NF_FOLDER / own.stem).glob("**/*.[ch]"))]
