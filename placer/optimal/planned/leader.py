@@ -61,6 +61,10 @@ LIKELY_SHORTFALL = 0.15
 """Between two looks at all co-locations, those are looked at that fall short of their cost by this share at most."""
 IMPROVEMENT_TOLERANCE = 1e-7
 WHOLE_TOLERANCE = 1e-6
+USUAL_WAY = "use_preprocessing:false"
+"""The solver then goes on from where it was when columns are added."""
+OTHER_WAYS = ("use_preprocessing:true use_dual_simplex:true", "use_preprocessing:true", USUAL_WAY)
+"""Tried one after another where it fails for rounding."""
 MAX_PROGRAMS = 4
 """Programs that are solved between two roundings, at most."""
 ROUND_UP_ABOVE = 0.75
@@ -248,8 +252,7 @@ class Leader:
 
     def _build(self) -> None:
         self._solver = solver = pywraplp.Solver.CreateSolver("GLOP")
-        # without preprocessing it goes on from where it was when columns are added
-        solver.SetSolverSpecificParametersAsString("use_preprocessing:false")
+        solver.SetSolverSpecificParametersAsString(USUAL_WAY)
         infinite = solver.infinity()
         self._objective = solver.Objective()
         self._objective.SetMinimization()
@@ -345,10 +348,13 @@ class Leader:
         return ClassPrices(self._by_group(duals), of_kinds, max(-self._budget.dual_value(), 0.0))
 
     def _solve_anew(self) -> bool:
-        """Solve with preprocessing, where going on from the last basis came to nothing; whether that solves it."""
-        self._solver.SetSolverSpecificParametersAsString("use_preprocessing:true")
-        solved: bool = self._solver.Solve() == pywraplp.Solver.OPTIMAL
-        self._solver.SetSolverSpecificParametersAsString("use_preprocessing:false")
+        """Solve in other ways, where going on from the last basis came to nothing; whether one of them succeeds."""
+        solved = False
+        for parameters in OTHER_WAYS:
+            self._solver.SetSolverSpecificParametersAsString(parameters)
+            if solved := self._solver.Solve() == pywraplp.Solver.OPTIMAL:
+                break
+        self._solver.SetSolverSpecificParametersAsString(USUAL_WAY)
         return solved
 
     def _by_group(self, values: Floats) -> tuple[Floats, ...]:
@@ -406,8 +412,8 @@ class Leader:
             if not fresh or best >= self.cost - near or time.process_time() >= deadline:
                 return Relaxed(self.cost, best, proof)
 
-    def dive(self, deadline: float) -> Ints | None:
-        """How often each column is taken, whole; None where time is too short."""
+    def dive(self, deadline: float) -> Ints:
+        """How often each column is taken, whole; what is decided so far where the program cannot be solved."""
         # forget what diving has rounded
         for at in np.flatnonzero(self._lower).tolist():
             self._variables[at].SetLb(0.0)
@@ -416,7 +422,7 @@ class Leader:
             for again in range(MAX_PROGRAMS):
                 own = self._solve()
                 if own is None:
-                    return None
+                    return np.array(self._lower, dtype=np.int64)
                 # columns that are added make what was solved unreadable, so the last round adds none
                 values = np.array([variable.solution_value() for variable in self._variables])
                 if again == MAX_PROGRAMS - 1 or not self._price_likely(own):

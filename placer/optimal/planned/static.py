@@ -247,12 +247,12 @@ class StaticPlanner:
         leader.relax(None, near=ROUGH_GAP * leader.unit, deadline=self.deadline)
         return self._assign(leader, leader.dive(self.deadline))
 
-    def _assign(self, leader: Leader, times: Ints | None) -> tuple[Nics, list[int]]:
+    def _assign(self, leader: Leader, times: Ints) -> tuple[Nics, list[int]]:
         """Tenants on the leader's columns: of each group, the most demanding on the best places."""
         nics: Nics = []
         places: list[list[tuple[int, int]]] = [[] for _ in leader.rows.counts]
         group_of = np.repeat(np.arange(len(leader.rows.counts)), [len(rows) for rows in leader.rows.counts])
-        for column, often in zip(leader.columns, [] if times is None else times.tolist(), strict=False):
+        for column, often in zip(leader.columns, times.tolist(), strict=False):
             for _ in range(often):
                 nics.append((int(self.chances.kind[column.co_location]), []))
                 for row in column.rows:

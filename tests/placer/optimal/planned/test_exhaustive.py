@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from placer.evaluate.checks import check_plan
+from placer.evaluate.checks import check_plan, peak_nics
 from placer.evaluate.expected_violations import expected_violations, likeliest_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
@@ -20,6 +20,7 @@ from placer.model.oracle import co_location_of
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
 from placer.optimal.planned.certificate import certificate
+from placer.optimal.planned.leader import Leader
 from placer.optimal.planned.reserve import reserve_pct
 from placer.optimal.planned.search import NO_TENANT, chances_now, co_locations
 from placer.optimal.planned.static import _Search
@@ -177,3 +178,22 @@ def test_of_each_tenant_the_worst_on_the_way_counts(given: Instance) -> None:
     chances = chances_now(search.graph, search.movers, placed.kind, placed.nic)
     counted = {name: chance for name, chance in zip(names, chances.tolist(), strict=True) if name in nics}
     assert counted == {name: pytest.approx(worst[name][0], abs=1e-9) for name in nics}
+
+
+def test_a_program_that_the_solver_gives_up_on_still_leads_to_a_good_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was decided until then is kept, the search places the others, and the budget holds."""
+    drops = [0.03, 0.08, 0.15, 0.25, 0.4]
+    arrivals = [
+        Arrival(f"t{at}", float(at), Workload("abc"[at % 3], TOY_TRAFFIC), Sla(max_drop=drops[at % 5]))
+        for at in range(60)
+    ]
+    given = Instance(arrivals, catalogue_of([NicKind(0, "toy-0", 4, CORES_BY_NF)], [ErringPredictor(3)], 5.0))
+    solved = planned(given)
+    solve = Leader._solve
+    monkeypatch.setattr(Leader, "_solve", lambda leader: None if any(leader._lower) else solve(leader))
+    plan = planned(given)
+    check_plan(plan, arrivals, given.catalogue.kinds)
+    expected = expected_violations(plan, given.catalogue, NAME)
+    assert plan.rejected == 0
+    assert expected.mean_pct + reserve_pct(expected) <= 5.0 + 1e-6
+    assert peak_nics(plan) <= peak_nics(solved) + 1
