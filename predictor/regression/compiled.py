@@ -75,7 +75,7 @@ def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
         folder = _kernel_folder(digest)
     except OSError:
         folder = Path(made._cache._cache_path)
-    base = f"{kernel.__module__}.{kernel.__qualname__}-{digest[:12]}"
+    base = f"{kernel.__module__}.{kernel.__qualname__}-{kernel.__code__.co_firstlineno}-{digest[:12]}"
     made._cache._cache_file = type(made._cache._cache_file)(str(folder), base, digest)
     return cast("Kernel", made)
 

@@ -78,7 +78,7 @@ def test_that_contention_is_not_looked_at_is_noted(placer: Placer, plan: Path, t
     text = '[testbed]\nspec = "simulated:server"\n' + RACK.read_text(encoding="utf-8").replace("crossing_us = 6", "")
     (tmp_path / "rack.toml").write_text("crossing_us = 6\n" + text, encoding="utf-8")
     ended = placer("chain", "replan", plan, EDGE, "--rack", tmp_path / "rack.toml")
-    assert ended.status == 0 and "note: by cycles alone" in ended.stderr
+    assert ended.status == 0 and "note: contention between subgroups" in ended.stderr
 
 
 @pytest.mark.long

@@ -137,7 +137,7 @@ def test_machine_code_outlives_an_installation() -> None:
     kept = Path(exponential._cache._cache_file._index_path)  # type: ignore[attr-defined]
     digest = _sources(KERNEL_FOLDERS)[:12]
     assert kept.parent.parent == platformdirs.user_cache_path("nf-placer") / "kernels"
-    assert kept.stem == f"predictor.regression.compiled.exponential-{digest}"
+    assert kept.stem.startswith("predictor.regression.compiled.exponential-") and kept.stem.endswith(digest)
 
 
 def test_compiling_is_announced_once_to_who_asked_last() -> None:
