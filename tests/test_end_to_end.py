@@ -42,6 +42,7 @@ def test_another_testbed_is_profiled_placed_and_evaluated(models: Path, tmp_path
     assert tomur["violated"] < 16 * 0.2
 
 
+@pytest.mark.long
 def test_models_of_another_card_are_not_evaluated_on_the_simulated_card(models: Path, tmp_path: Path) -> None:
     """Without --testbed, models of another card have no ground truth."""
     trace = tmp_path / "a.csv"
@@ -76,6 +77,7 @@ def test_predictions_for_another_testbed_are_near_its_measurements(models: Path,
     assert sum(errors) / len(errors) < 0.05
 
 
+@pytest.mark.long
 def test_co_runs_reveal_an_execution_pattern_that_benches_cannot(models: Path) -> None:
     """A gateway that runs to completion also fits its benches as a pipeline; co-runs decide."""
     printed = json.loads((models / "vpn-gateway" / "nf.json").read_text(encoding="utf-8"))

@@ -39,6 +39,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return folder, printed.getvalue()
 
 
+@pytest.mark.long
 def test_packets_pass_every_network_function(run: tuple[Path, str]) -> None:
     """None has counters of 0, and both a filter of an ACL and an entry of a UrlFilter drop some."""
     _, printed = run
@@ -53,6 +54,7 @@ ROW = r"^(chain[1-5]/\w+) +(\d+) +(\d+) +(\d+)$"
 DROPPING = {"chain1/UrlFilter", "chain3/ACL", "chain5/ACL", "chain5/UrlFilter"}
 
 
+@pytest.mark.long
 def test_packets_leave_as_the_reference_says(run: tuple[Path, str]) -> None:
     """The reference knows of no devices."""
     folder, _ = run

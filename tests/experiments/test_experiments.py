@@ -117,6 +117,7 @@ def test_a_table_has_published_numbers_verdicts_and_both_testbeds(name: str, res
     assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED_CARD, HARDWARE_CARD]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EACH)
 def test_testbeds_and_notes_are_sentences(name: str, results: Results) -> None:
     """Each ends with a full stop."""

@@ -53,6 +53,7 @@ def test_files_of_the_user_stay_where_models_are_saved_again(models: Models, sav
     load_models(saved)
 
 
+@pytest.mark.long
 def test_same_profile_and_seed_are_the_same_bytes(tmp_path: Path) -> None:
     """Training twice writes the same files."""
     for name in ("one", "two"):

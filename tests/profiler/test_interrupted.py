@@ -135,6 +135,7 @@ def test_a_status_without_a_journal_is_refused(tmp_path: Path) -> None:
         read_status(tmp_path / "j")
 
 
+@pytest.mark.long
 def test_journals_of_two_machines_make_one_profile(tmp_path: Path) -> None:
     """Each machine profiles an NF; merged, only co-locations for which their runs did not suffice are run."""
     for machine, nf in (("a", "counter"), ("b", "other")):

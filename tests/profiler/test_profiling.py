@@ -34,6 +34,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Profile:
         return read_profile(profile(testbed, out, quota=80))
 
 
+@pytest.mark.long
 def test_a_profile_holds_the_requested_nfs(simulated: Profile) -> None:
     """The directory can be read: description, benches, and each NF with the files that it needs."""
     assert simulated.testbed == SimulatedTestbed().describe()
@@ -44,6 +45,7 @@ def test_a_profile_holds_the_requested_nfs(simulated: Profile) -> None:
     assert not list(simulated.source.parent.glob(".*"))
 
 
+@pytest.mark.long
 def test_an_nf_has_as_many_runs_as_its_quota(simulated: Profile, foreign: Profile) -> None:
     """Benches, random co-locations and those at default traffic together; three runs are the same solo run."""
     solo_runs_of_others = 3 * (len(SimulatedTestbed().describe().nfs) - len(simulated.nfs))
@@ -124,6 +126,7 @@ def test_a_testbed_unlike_ours_is_profiled_completely(foreign: Profile) -> None:
     assert len(foreign.nfs["vpn-gateway"].pattern) and not len(foreign.nfs["load-balancer"].pattern)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     """Two profilings with one seed agree in every byte of every file; another seed differs."""
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
@@ -132,6 +135,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     assert bytes_of(tmp_path / "a") != bytes_of(tmp_path / "c")
 
 
+@pytest.mark.long
 def test_an_nf_is_profiled_the_same_alone_and_among_others(tmp_path: Path) -> None:
     """The measurements of an NF, other than in co-locations, do not depend on which others are profiled with it."""
     profile(SimulatedTestbed(), tmp_path / "one", nfs=["NAT"], quota=40)

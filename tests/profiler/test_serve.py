@@ -41,6 +41,7 @@ def test_a_served_testbed_answers_as_in_the_same_process() -> None:
         assert there.run(loads, seed=5) != there.run(loads, seed=6)
 
 
+@pytest.mark.long
 def test_a_served_chain_is_measured_as_in_the_same_process() -> None:
     """With its stages and latency, open and closed; NFs with parameters arrive with them."""
     traffic = TrafficProfile(1000, 500, 0)

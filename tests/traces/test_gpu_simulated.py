@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 
+import pytest
+
 from profiles.gpu_tables import STAGE_COLUMNS, read_gpu_profile
 
 
+@pytest.mark.long
 def test_the_recorded_profile_is_read_whole() -> None:
     """Four NFs; sharers are pairs and more; the stages of each latency add up to its mean."""
     with as_file(files("traces") / "gpu-simulated") as path:

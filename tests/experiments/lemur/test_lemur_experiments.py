@@ -36,6 +36,7 @@ def results() -> dict[str, tuple[Experiment, Result]]:
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_result_is_complete(name: str, results: dict[str, tuple[Experiment, Result]]) -> None:
     """Published numbers, verdicts, sentences, and a plot with named axes."""

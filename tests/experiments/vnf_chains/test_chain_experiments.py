@@ -73,6 +73,7 @@ def test_cells_that_the_paper_does_not_print_say_so(name: str, results: Results,
     assert f"{name}.csv" in {path.name for path in write_result(one, result, tmp_path)}
 
 
+@pytest.mark.long
 def test_table_3_has_the_printed_averages(results: Results) -> None:
     """A row per topology and regressor; the bottom rows are the paper's, in the paper's order."""
     table = results("chains-table3")[1].table
@@ -84,6 +85,7 @@ def test_table_3_has_the_printed_averages(results: Results) -> None:
     assert set(bottom["published_rmse_ms"][len(PUBLISHED_METHODS) :]) == {NOT_PRINTED}
 
 
+@pytest.mark.long
 def test_table_4_has_the_printed_errors(results: Results) -> None:
     """The paper's RMSE of the first chain is 2.05 times that of the trained model."""
     table = results("chains-table4")[1].table

@@ -63,6 +63,7 @@ def test_runs_are_spent_in_rounds_and_reported(trained: Path, tmp_path: Path) ->
     assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b") != bytes_of(trained / "profile")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -47,6 +47,7 @@ def answer(placer: Placer, folder: Path, *more: object) -> dict[str, Any]:
     return dict(json.loads(stdout))
 
 
+@pytest.mark.long
 def test_json_is_the_answer(placer: Placer, small: Path) -> None:
     """Its keys are those of CONTRACTS 10, and no more."""
     found = answer(placer, small, "--method", "grus")
@@ -208,6 +209,7 @@ def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes
     assert table.splitlines()[-1].startswith("1 of 2 SLOs admitted by predicted p99 in ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [["--explain"], ["--certificate", "c.json"]])
 def test_what_speaks_of_a_device_is_refused_beside_predictions(toy_gpu: Path, hashes: Path, more: list[str]) -> None:
     """Explanations and certificates count by the formulas of a device."""

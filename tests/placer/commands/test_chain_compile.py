@@ -219,6 +219,7 @@ def test_the_makefile_runs_the_rack_alone(placer: Placer, rack: Path, tmp_path: 
     assert sorted(_frames(tmp_path / "other.pcap")) == sorted(_frames(tmp_path / "one.pcap"))
 
 
+@pytest.mark.long
 def test_a_program_that_refuses_its_input_is_named(placer: Placer, rack: Path, tmp_path: Path, programs: Path) -> None:
     """With its message; no output is left."""
     (rack / "servers" / "s0" / "server.chain").write_text("x: NoSuchFunction\n", encoding="utf-8")
@@ -229,6 +230,7 @@ def test_a_program_that_refuses_its_input_is_named(placer: Placer, rack: Path, t
     assert not (tmp_path / "out.pcap").exists()
 
 
+@pytest.mark.long
 def test_a_capture_of_cut_packets_is_refused(rack: Path, tmp_path: Path, programs: Path) -> None:
     """As any input that cannot be used: with status 2, and each fault once."""
     capture = _capture(tmp_path / "in.pcap", PACKETS[:1])
@@ -240,6 +242,7 @@ def test_a_capture_of_cut_packets_is_refused(rack: Path, tmp_path: Path, program
     assert stderr.endswith("hint: capture whole packets (tcpdump -s 0)\n")
 
 
+@pytest.mark.long
 def test_the_process_that_was_killed_is_named(
     placer: Placer, rack: Path, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_database_is_shown_and_exported_as_a_file_is(
         assert (tmp_path / "database" / path).read_bytes() == (tmp_path / "file" / path).read_bytes()
 
 
+@pytest.mark.long
 def test_models_in_a_database_are_frozen(placer: Placer, database: str) -> None:
     """What is asked for later comes later."""
     for option, frozen in (("--freeze", True), ("--unfreeze", False), ("--freeze", True)):

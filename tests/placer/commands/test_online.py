@@ -119,6 +119,7 @@ def rows_of(plan: Path, strategy: str) -> dict[str, str]:
 ARRIVAL = json.dumps({"event": "arrive", "id": "later", "nf": "ACL", "sla_drop": 0.5})
 
 
+@pytest.mark.long
 def test_a_fleet_begins_with_a_plan(placer: Placer, trace: Path, plan: Path) -> None:
     """Every instance is on its NIC of the plan, and an arrival goes to one of these."""
     planned = rows_of(plan, "contention-aware")

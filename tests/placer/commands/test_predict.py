@@ -7,6 +7,8 @@ import io
 import json
 from pathlib import Path
 
+import pytest
+
 from predictor import Models
 from tests.placer.commands.conftest import Placer, refuse
 from tests.predictor.made_up import CRYPTO, PLAIN
@@ -17,6 +19,7 @@ def _scenario(path: Path, name: str, count: int) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_more_nfs_than_cores_are_refused_or_predicted_with_a_warning(
     placer: Placer, made_up_models: Path, tmp_path: Path
 ) -> None:
@@ -141,6 +144,7 @@ def test_predictions_under_measured_contention_have_drops_and_intervals(placer: 
     assert "regex" in shown and "calibrated" in shown
 
 
+@pytest.mark.long
 def test_a_simulated_card_has_its_own_recorded_models(placer: Placer, tmp_path: Path) -> None:
     """`--testbed` names the card; a testbed without recorded models is refused."""
     scenarios = _scenario(tmp_path / "s.jsonl", "NAT", 1)

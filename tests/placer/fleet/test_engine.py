@@ -125,6 +125,7 @@ def test_a_change_moves_a_tenant_only_if_it_cannot_stay() -> None:
     assert (risked.status, risked.at_risk) == ("at-risk", ("2",))
 
 
+@pytest.mark.long
 def test_sampled_and_class_index_find_the_same_nics() -> None:
     """With one co-location predicted in advance at most, NICs are sampled."""
     for most_patterns in (1, 4_000):

@@ -69,6 +69,7 @@ def test_a_full_bus_makes_waits_infinite() -> None:
     assert sporadic_wait(5.0, 10.0, [5.0], [10.0], 0.0) == inf
 
 
+@pytest.mark.long
 @given(st.integers(0, 10_000))
 def test_the_wait_is_the_largest_over_a_long_run_of_instances(seed: int) -> None:
     """Searching far beyond the busy period, instance by instance, finds no longer wait."""

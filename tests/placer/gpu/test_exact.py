@@ -225,6 +225,7 @@ def test_what_it_admits_keeps_the_model(generator: Generator, arbitration: str, 
         assert list(admission_faults(admission_case(device, requests, answer))) == [], seed
 
 
+@pytest.mark.long
 @GENERATORS
 @BUSES
 def test_easier_instances_admit_no_fewer(generator: Generator, arbitration: str) -> None:

@@ -179,6 +179,7 @@ def kept(room: Path, name: str) -> list[Path]:
     return list((room / "cache" / "nf-placer" / "kernels").glob(f"*/{name}"))
 
 
+@pytest.mark.long
 def test_a_change_in_another_file_is_noticed(room: Path) -> None:
     """Numba alone would look at the outer file, and go on with the old inner loop."""
     assert printed(room) == "2\n"
@@ -188,6 +189,7 @@ def test_a_change_in_another_file_is_noticed(room: Path) -> None:
     assert printed(room) == "3\n"
 
 
+@pytest.mark.long
 def test_what_another_version_left_is_not_read(room: Path) -> None:
     """Its files name modules that are gone, which Numba would import."""
     assert printed(room) == "2\n"

@@ -51,6 +51,7 @@ def test_traces_are_drawn_by_the_seed(compared: Comparison) -> None:
         assert one.nics <= 5 and one.violations_pct is not None and one.expected_violations_pct is not None
 
 
+@pytest.mark.long
 def test_nothing_is_drawn_by_default_where_it_would_take_long(compared: Comparison) -> None:
     """Three traces of a trace that is short and of few workloads, else none."""
     arrivals = compared.arrivals

@@ -72,6 +72,7 @@ def test_twenty_measured_runs_leave_a_small_error_on_the_mean() -> None:
     assert np.mean([mape(lab, model(lab, 20)) for lab in LABS]) < 5.5
 
 
+@pytest.mark.long
 def test_intervals_hold_nine_measurements_of_ten() -> None:
     """On the mean of all labs, without measured runs at least; outliers of a factor of seven are outside."""
     for runs, least, most in ((0, 0.85, 1.0), (20, 0.86, 0.96), (40, 0.86, 0.95)):

@@ -61,6 +61,7 @@ def corrected(models: Models) -> dict[str, NfModel]:
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=examples(60))
 @given(co_location=st.lists(workloads, min_size=2, max_size=5))
 def test_a_prediction_is_composed_of_its_models(corrected: dict[str, NfModel], co_location: list[Workload]) -> None:
@@ -130,6 +131,7 @@ def _with_co_runs(made: Profile, plain: Models, factor: float, count: int, seed:
     return replace(made, nfs={CRYPTO.name: replace(made.nfs[CRYPTO.name], co_runs=table)})
 
 
+@pytest.mark.long
 def test_co_runs_correct_the_prediction_near_them(plain: Models, after_co_runs: Models) -> None:
     """A bench that is 8 % heavier than its profile states: corrected and marked near the co-runs, not far away."""
     co_location = [Workload(CRYPTO.name, DEFAULT)] * 2

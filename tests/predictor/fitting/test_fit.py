@@ -255,6 +255,7 @@ def _scores(seeds: range) -> tuple[float, float, float, Floats, float]:
     return hits / true, hits / found, exact / len(seeds), np.array(errors), covered / hits
 
 
+@pytest.mark.long
 def test_random_curves_are_found_again() -> None:
     """A few of the 200 of the long test; limits are wide, since one curve of six is 17 %."""
     recall, precision, exact, errors, _ = _scores(range(6))

@@ -36,6 +36,7 @@ def _serve(
     return at
 
 
+@pytest.mark.long
 def test_a_bus_is_never_interrupted_and_then_serves_by_order() -> None:
     """NF 1 has the bus at 0; of NF 2 at 1 and NF 0 at 2, NF 0 is next."""
     alone = KernelShare((1.0,))

@@ -189,6 +189,7 @@ def test_account_names_the_bottleneck_as_it_shifts_with_matches() -> None:
 RECORDED = Path(__file__).parents[3] / "traces" / "server-simulated"
 
 
+@pytest.mark.long
 def test_recorded_runs_are_those_of_the_server(tmp_path: Path) -> None:
     """Profiling one NF with the seed and quota of the recorded profile measures the recorded bytes again."""
     recorded = profile(open_testbed("simulated:server"), tmp_path / "p", nfs=["Limiter"], quota=150)

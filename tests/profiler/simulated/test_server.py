@@ -224,6 +224,7 @@ def test_packets_that_find_the_ring_full_do_not_leave() -> None:
     assert low == pytest.approx(0.1) and 0.7 < high < 0.89
 
 
+@pytest.mark.long
 def test_neighbours_that_slow_an_nf_down_lengthen_its_latency() -> None:
     """At the same rate, and not when they have rates of their own that leave the memory idle."""
     others = [Workload("Dedup", TRAFFIC)] * 15

@@ -45,6 +45,7 @@ def test_each_gpu_is_a_testbed(name: str) -> None:
         check_testbed(testbed)
 
 
+@pytest.mark.long
 def test_another_process_answers_as_this_one() -> None:
     """Truth and seeded runs, through the protocol."""
     with ExecTestbed(f"{sys.executable} -m placer testbed simulated:gpu") as there:

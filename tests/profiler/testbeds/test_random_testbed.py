@@ -88,6 +88,7 @@ def test_only_the_standard_library_is_imported() -> None:
     assert imported - {"random_nic"} <= sys.stdlib_module_names
 
 
+@pytest.mark.long
 def test_seeds_differ_in_hardware_and_in_how_resources_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """No two descriptions are the same, and ten seeds show every kind of sharing, waiting and queue discipline."""
     monkeypatch.syspath_prepend(str(PROGRAM.parent))

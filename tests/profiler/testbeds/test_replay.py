@@ -67,6 +67,7 @@ def test_chains_and_parameters_are_refused(recorded: Path) -> None:
             replay.run([load])
 
 
+@pytest.mark.long
 def test_every_recorded_co_run_is_answered(tmp_path: Path) -> None:
     """With memory benches, accelerator benches and both, found by their summed contention; and with other NFs."""
     requested: list[tuple[list[Load], float]] = []

@@ -22,6 +22,7 @@ HIDDEN = """value => {
 }"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everything_fits_and_is_readable(tab: Page, fake: Fake, console: list[str], width: int, theme: str) -> None:
@@ -84,6 +85,7 @@ def test_the_summary_adds_up_the_fleet(opened: Page, fake: Fake) -> None:
     assert opened.locator("#nics-count").text_content() == "NICs 1 to 100 of 300."
 
 
+@pytest.mark.long
 def test_nics_are_paged_by_keyboard(opened: Page) -> None:
     """Next follows the cursor to the last page and keeps the focus; Previous returns."""
     opened.locator("#on").focus()
@@ -96,6 +98,7 @@ def test_nics_are_paged_by_keyboard(opened: Page) -> None:
     wait_for(opened, "#nics tbody th", "nic-101")
 
 
+@pytest.mark.long
 def test_the_filter_searches_the_whole_fleet(opened: Page) -> None:
     """By NIC on a later page, by NF, by state and by SLA."""
     opened.fill("#filter-text", "NIC-283")
@@ -110,6 +113,7 @@ def test_the_filter_searches_the_whole_fleet(opened: Page) -> None:
     wait_for(opened, "#nics-count", "0 matches among NICs 1 to 300.")
 
 
+@pytest.mark.long
 def test_a_nic_is_opened_and_closed_by_keyboard(opened: Page) -> None:
     """Its tenants are listed, those below their SLA in words; then the focus is where it was."""
     button = opened.locator("#nics button", has_text="nic-3").first
@@ -125,6 +129,7 @@ def test_a_nic_is_opened_and_closed_by_keyboard(opened: Page) -> None:
     assert focused(opened) == "nic-3"
 
 
+@pytest.mark.long
 def test_places_are_asked_for(opened: Page, fake: Fake) -> None:
     """The form sends what was filled in; places, a new NIC and reasons are shown; a place opens its NIC."""
     opened.select_option("#ask-nf", "NAT")
@@ -147,6 +152,7 @@ def test_places_are_asked_for(opened: Page, fake: Fake) -> None:
     wait_for(opened, "#nic-answer caption", "Tenants")
 
 
+@pytest.mark.long
 def test_a_tenant_is_found(opened: Page) -> None:
     """By its id, with its NIC; an unknown one is reported in words, and so is a hostile one."""
     opened.fill("#tenant-id", "t3-2")
@@ -161,6 +167,7 @@ def test_a_tenant_is_found(opened: Page) -> None:
     wait_for(opened, "#tenant-said", f"{SCRIPT} is placed on {SCRIPT}.")
 
 
+@pytest.mark.long
 def test_an_event_updates_the_page(opened: Page, fake: Fake) -> None:
     """It is listed first and announced, the NICs are read again, and the focused NIC keeps the focus."""
     opened.locator("#nics button", has_text="nic-5").first.focus()
@@ -172,6 +179,7 @@ def test_an_event_updates_the_page(opened: Page, fake: Fake) -> None:
     wait_for(opened, "#events-said", "1 new event. The last: nic-5 is drained")
 
 
+@pytest.mark.long
 def test_the_token_is_asked_for(tab: Page, fake: Fake) -> None:
     """On 401, again for a wrong one; it is kept for the tab. Without one, the page says so and can try again."""
     fake.token = "right"
@@ -192,6 +200,7 @@ def test_the_token_is_asked_for(tab: Page, fake: Fake) -> None:
     assert tab.evaluate("localStorage.length") == 0
 
 
+@pytest.mark.long
 def test_failures_are_said_in_words(opened: Page, fake: Fake) -> None:
     """A failing service is reported with its error, an unreachable one too; the next try brings the page back."""
     fake.broken = 500
@@ -209,6 +218,7 @@ def test_failures_are_said_in_words(opened: Page, fake: Fake) -> None:
     assert focused(opened) == "pause"
 
 
+@pytest.mark.long
 def test_nothing_is_asked_while_hidden_or_paused(opened: Page, fake: Fake) -> None:
     """A hidden tab and a paused one send no requests; when shown again, it goes on."""
     opened.evaluate(HIDDEN, "hidden")
@@ -226,6 +236,7 @@ def test_nothing_is_asked_while_hidden_or_paused(opened: Page, fake: Fake) -> No
     wait_for(opened, "#nics tr:has(button:text-is('nic-3')) td", "failed")
 
 
+@pytest.mark.long
 def test_the_page_is_structured_for_screen_readers(opened: Page) -> None:
     """The first stop skips to the content; sections, tables and fields have names, headers have a scope."""
     opened.keyboard.press("Tab")
@@ -250,6 +261,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
+@pytest.mark.long
 def test_a_cursor_that_is_no_longer_valid_leads_to_the_first_page(opened: Page, fake: Fake) -> None:
     """When the fleet shrinks below the page that is shown."""
     opened.locator("#on").click()
@@ -259,6 +271,7 @@ def test_a_cursor_that_is_no_longer_valid_leads_to_the_first_page(opened: Page, 
     wait_for(opened, "#nics-count", "NICs 1 to 8.")
 
 
+@pytest.mark.long
 def test_a_service_that_starts_anew_is_followed(opened: Page, fake: Fake) -> None:
     """Its log starts again: events of the former fleet are forgotten."""
     fake.add_event({"event": "depart", "id": "former"}, {"ok": True, "status": "left", "moves": []})
@@ -269,6 +282,7 @@ def test_a_service_that_starts_anew_is_followed(opened: Page, fake: Fake) -> Non
     wait_for(opened, "#events li", "1 new departs: left")
 
 
+@pytest.mark.long
 def test_a_service_without_a_log_is_shown(tab: Page, fake: Fake) -> None:
     """NICs are listed, and nothing is reported as failed."""
     fake.logs = False
@@ -278,6 +292,7 @@ def test_a_service_without_a_log_is_shown(tab: Page, fake: Fake) -> None:
     assert tab.inner_text("#events-none") == "None yet."
 
 
+@pytest.mark.long
 def test_any_nf_can_be_typed_where_none_are_listed(tab: Page, fake: Fake) -> None:
     """In place of the list there is a field with the same label."""
     fake.nfs = []

@@ -122,6 +122,7 @@ def test_a_measured_fleet_reads_every_instance_it_should() -> None:
     assert play(WITHOUT_FEEDBACK, arrivals_of(8)).readings == 0
 
 
+@pytest.mark.long
 def test_same_seed_same_outcome() -> None:
     """To the last figure, with noise, outliers and drift."""
     rough = MonitorTable(share=0.3, noise_pct=3, lost_pct=10, outliers_pct=10, unsaturated_pct=20)

@@ -55,6 +55,7 @@ def test_programs_of_random_racks_do_what_chains_say(shares: bool) -> None:
     assert coverage.refused == 0
 
 
+@pytest.mark.long
 def test_programs_of_random_racks_with_smartnics_do_what_chains_say() -> None:
     require_libpcap()
     require_clang()

@@ -82,6 +82,7 @@ def test_processes_of_random_racks_do_what_chains_say(seed: int, tmp_path: Path)
     assert run_rack(plan, rack, seed, tmp_path).differences == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 2])
 def test_processes_of_random_racks_with_smartnics_do_what_chains_say(seed: int, tmp_path: Path) -> None:
     """The same with the emulated SmartNIC between switch and server."""

@@ -48,6 +48,7 @@ def test_a_strategy_places_as_many_instances_as_in_the_comparison(strategy: str)
     assert sum(bool(plan.chains) for plan in plans(strategy).values()) == FEASIBLE[strategy]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", EACH)
 def test_no_strategy_is_better_than_the_published_optimum(strategy: str) -> None:
     """Nor places an instance that is infeasible."""

@@ -40,6 +40,7 @@ def show(page: Page, report: Path) -> None:
     page.wait_for_selector(".chart:not([data-drawn])", state="detached", timeout=20_000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_chart_is_drawn_and_fits(browser: Browser, report: Path, page: Content, width: int, theme: str) -> None:
@@ -61,6 +62,7 @@ def test_every_chart_is_drawn_and_fits(browser: Browser, report: Path, page: Con
     tab.close()
 
 
+@pytest.mark.long
 def test_a_table_is_sorted_by_keyboard(opened: Page) -> None:
     """Enter on a heading sorts upwards, again downwards, and the heading reports the order to screen readers."""
     heading = opened.locator("#strategies th", has_text="NICs")
@@ -75,6 +77,7 @@ def test_a_table_is_sorted_by_keyboard(opened: Page) -> None:
     assert [int(text) for text in cells.all_text_contents()] == upwards[::-1]
 
 
+@pytest.mark.long
 def test_the_theme_is_switched_by_keyboard(opened: Page) -> None:
     """The button switches the colours of page and charts, and reports that it is pressed."""
     ground = "getComputedStyle(document.documentElement).backgroundColor"
@@ -88,6 +91,7 @@ def test_the_theme_is_switched_by_keyboard(opened: Page) -> None:
     assert all(one != other for one, other in zip(before, after, strict=True))
 
 
+@pytest.mark.long
 def test_print_is_light_and_without_controls(opened: Page) -> None:
     """Even in the dark theme paper is white, without buttons and section links."""
     opened.locator("#theme").click()
@@ -97,6 +101,7 @@ def test_print_is_light_and_without_controls(opened: Page) -> None:
     assert not opened.locator("#theme").is_visible()
 
 
+@pytest.mark.long
 def test_the_page_is_structured_for_screen_readers(opened: Page) -> None:
     """The first tab stop skips to the content; every section has a name, every table and figure a caption."""
     opened.keyboard.press("Tab")

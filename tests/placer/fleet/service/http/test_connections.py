@@ -81,6 +81,7 @@ AMBIGUOUS = {
 """Requests that a proxy may read otherwise: what one takes for the body, the other takes for the next request."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("guarded", [False, True], ids=["open", "with tokens"])
 def test_every_request_that_is_understood_gets_its_answer_and_so_does_the_next(tmp_path: Path, guarded: bool) -> None:
     """A wrong token is refused, whatever it asks for; without tokens it does not matter."""
@@ -182,6 +183,7 @@ def test_a_client_that_leaves_disturbs_nobody(tmp_path: Path) -> None:
     asyncio.run(study())
 
 
+@pytest.mark.long
 def test_answers_leave_no_cycle_of_objects_behind(tmp_path: Path) -> None:
     """The service searches for such cycles only among young objects."""
 
@@ -214,6 +216,7 @@ def events() -> Iterator[bytes]:
         yield b'{"event": "arrive", "id": ""}'
 
 
+@pytest.mark.long
 def test_events_and_questions_leave_no_cycle_of_objects_behind(tmp_path: Path) -> None:
     """A cycle would never be freed, since old objects are not searched."""
 

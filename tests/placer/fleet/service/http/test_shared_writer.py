@@ -56,6 +56,7 @@ def test_events_of_nics_and_rejections_are_about_the_whole_fleet(postgres: Clust
         assert "placer_followed_total" in one.client.get("/metrics").text
 
 
+@pytest.mark.long
 def test_many_events_at_two_agents_at_once_are_all_decided_once(postgres: Cluster) -> None:
     """200 arrivals, each sent to both with one key: one answer each, and numbers without gaps."""
     address = postgres.database()
@@ -90,6 +91,7 @@ def test_a_database_that_does_not_answer_holds_up_only_those_who_read_the_log(
         assert log.result() == []
 
 
+@pytest.mark.long
 @needs_postgres
 def test_while_the_database_is_gone_events_are_503_and_afterwards_all_goes_on() -> None:
     """An event with a key is sent again until it is answered, and decided once."""

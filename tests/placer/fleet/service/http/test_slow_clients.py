@@ -132,6 +132,7 @@ def test_an_event_that_is_turned_away_and_does_not_come_whole_ends_its_connectio
     asyncio.run(study())
 
 
+@pytest.mark.long
 def test_a_connection_stays_open_while_its_events_are_turned_away(tmp_path: Path) -> None:
     """And is closed some time after the last one, as after any answer."""
 

@@ -65,6 +65,7 @@ async def follow(
         await asyncio.gather(deciding, sending)
 
 
+@pytest.mark.long
 def test_every_event_arrives_in_order_and_a_restart_goes_on(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three failures first; after a restart only what is new is sent."""
     monkeypatch.setattr(webhooks, "FIRST_PAUSE_S", 0.01)

@@ -77,6 +77,7 @@ def sent_by(machine: NicMachine | KernelProgram, given: list[bytes]) -> list[byt
     return sent
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "given"), CASES)
 def test_frames_leave_as_from_the_function_in_c(
     kind: str, given: tuple[tuple[str, float], ...], tmp_path: Path

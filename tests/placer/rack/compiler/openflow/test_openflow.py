@@ -72,6 +72,7 @@ def test_random_chains_do_what_the_reference_does(seed: int) -> None:
     assert ReferenceRun(chains, packets).differences(rack.outcome(packets)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("nf", "parameters"),
     [

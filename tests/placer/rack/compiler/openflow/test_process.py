@@ -43,6 +43,7 @@ def switch_arguments(folder: Path, servers: Sequence[str]) -> list[str]:
     return [*files, *links, *captures, "--report", str(folder / "switch.json")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [61, 70])
 def test_processes_joined_by_links_do_what_the_reference_does(seed: int, tmp_path: Path) -> None:
     """Switch and servers, each a process; frames, order, counters and drops."""
