@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from placer.model.catalogue import Catalogue
+if TYPE_CHECKING:
+    from placer.model.catalogue import Catalogue
 
 WIDEST_TABLE = 400
 """Width limit of a table, characters."""

@@ -13,6 +13,7 @@ import pytest
 from placer.inputs.models import open_models
 
 CHARTS = ("altair", "vl_convert", "matplotlib")
+EXAMPLES = Path(__file__).parents[3] / "examples"
 HEAVY = ("numpy", "pandas", "pydantic", "scipy", "sklearn", "numba", "ortools", *CHARTS)
 FOR_TRAINING = ("ortools", "sklearn")
 
@@ -42,10 +43,12 @@ def loaded_by(*commands: Sequence[object]) -> list[set[str]]:
 
 @pytest.mark.long
 def test_explain_and_run_load_no_tables_and_no_charts(arrivals: Path) -> None:
-    """Explain seeks no optimum either, and help loads no heavy library; one process runs them one after the other."""
+    """Chains load no compiled models, explain seeks no optimum, and help is light; all in one process, in order."""
     open_models(None, print)  # now, as training them loads more
-    help_, explain, run = loaded_by(["--help"], ["explain", arrivals, "a"], ["run", arrivals])
+    place = ["chain", "place", EXAMPLES / "edge.chains", "--rack", EXAMPLES / "rack.toml"]
+    help_, chains, explain, run = loaded_by(["--help"], place, ["explain", arrivals, "a"], ["run", arrivals])
     assert help_.isdisjoint(HEAVY)
+    assert chains.isdisjoint(("numba", "pandas", "sklearn", *CHARTS))
     assert explain.isdisjoint(("ortools", "pandas", "sklearn", "sympy", *CHARTS))
     assert run.isdisjoint(("pandas", "sklearn", "sympy", *CHARTS))
     assert "ortools" in run  # else nothing would be noticed
