@@ -35,16 +35,16 @@ def cross_validated(settings: Sequence[MeasuredSetting], nfs: Sequence[str], see
     A chain is left out at all of its traffics together. That the better one is chosen by the very errors that are
     reported favours it.
     """
-    keys = list(dict.fromkeys(one.key for one in settings))
+    keys = list(dict.fromkeys(setting.key for setting in settings))
     fold_of = dict(zip(keys, np.random.default_rng(seed).permutation(len(keys)) % FOLDS, strict=True))
-    fold = np.array([fold_of[one.key] for one in settings])
+    fold = np.array([fold_of[setting.key] for setting in settings])
     predicted = {}
     for name, model in MODELS.items():
         predicted[name] = np.empty(len(settings))
         for number in np.unique(fold):
             left_out = np.flatnonzero(fold == number)
             predicted[name][left_out] = model(settings, nfs, np.flatnonzero(fold != number), left_out)
-    measured = np.array([one.kpps.mean() for one in settings])
+    measured = np.array([setting.kpps.mean() for setting in settings])
     best = min(predicted, key=lambda name: float(np.abs(predicted[name] / measured - 1).mean()))
     return best, predicted[best]
 
@@ -54,9 +54,9 @@ def costs_of_chains(settings: Sequence[MeasuredSetting], nfs: Sequence[str], lea
 
     On a core costs add, the slowest core counts.
     """
-    visits = np.array([_visits(one, nfs) for one in settings])
-    traffic = np.array([hash(one.load.traffic) for one in settings])
-    logarithm = np.array([np.log(one.kpps).mean() for one in settings])
+    visits = np.array([_visits(setting, nfs) for setting in settings])
+    traffic = np.array([hash(setting.load.traffic) for setting in settings])
+    logarithm = np.array([np.log(setting.kpps).mean() for setting in settings])
     predicted = np.full(len(asked), logarithm[learnt].mean())
     for value in np.unique(traffic[asked]):
         known, wanted = learnt[traffic[learnt] == value], traffic[asked] == value
@@ -69,9 +69,12 @@ def costs_of_chains(settings: Sequence[MeasuredSetting], nfs: Sequence[str], lea
 def boosting(settings: Sequence[MeasuredSetting], nfs: Sequence[str], learnt: Rows, asked: Rows) -> Floats:
     """Gradient boosting on where functions are, packet size and flows, of logarithms."""
     inputs = np.array(
-        [[*_visits(one, nfs).ravel(), *np.log(list(one.at.values())), len(one.load.cores)] for one in settings]
+        [
+            [*_visits(setting, nfs).ravel(), *np.log(list(setting.at.values())), len(setting.load.cores)]
+            for setting in settings
+        ]
     )
-    logarithm = np.array([np.log(one.kpps).mean() for one in settings])
+    logarithm = np.array([np.log(setting.kpps).mean() for setting in settings])
     fitted = GradientBoostingRegressor(n_estimators=300, max_depth=4, random_state=0)
     fitted.fit(inputs[learnt], logarithm[learnt])
     return np.asarray(np.exp(fitted.predict(inputs[asked])))
@@ -83,13 +86,13 @@ MODELS: dict[str, Callable[[Sequence[MeasuredSetting], Sequence[str], Rows, Rows
 }
 
 
-def _visits(one: MeasuredSetting, nfs: Sequence[str]) -> Floats:
+def _visits(setting: MeasuredSetting, nfs: Sequence[str]) -> Floats:
     """Packets per core and function, then those that enter by the source and by a ring; shape (2, functions + 2)."""
     visits = np.zeros((2, len(nfs) + 2))
-    for core, stages in enumerate(one.load.cores):
+    for core, stages in enumerate(setting.load.cores):
         for at in stages:
-            visits[core, nfs.index(one.chain.stages[at].nf)] += one.chain.stages[at].share
-        visits[core, len(nfs) + (core > 0)] = one.chain.stages[min(stages)].share
+            visits[core, nfs.index(setting.chain.stages[at].nf)] += setting.chain.stages[at].share
+        visits[core, len(nfs) + (core > 0)] = setting.chain.stages[min(stages)].share
     return visits
 
 
@@ -139,17 +142,20 @@ def chain_errors(
     """All predictions of chains, compared with their runs."""
     alone = predicted_by(singles, settings)
     after = _after_ten(singles, settings, np.random.default_rng([seed, TEN]))
-    nfs = sorted({stage.nf for one in settings for stage in one.load.stages})
+    nfs = sorted({stage.nf for setting in settings for stage in setting.load.stages})
     model, direct = cross_validated(settings, nfs, seed)
     rows = [
         _row(ALONE, settings, alone),
         _after_row(settings, after),
         _row(f"{DIRECT} ({model})", settings, direct),
-        _mean_row(REPEATED, settings, np.array([repeat_error(one.kpps) for one in settings])),
+        _mean_row(REPEATED, settings, np.array([repeat_error(setting.kpps) for setting in settings])),
     ]
-    alike = np.array([one.drops_as_alone for one in settings])
+    alike = np.array([setting.drops_as_alone for setting in settings])
     if not alike.all() and alike.any():
-        rows.insert(1, _row(f"{ALONE}, drops as alone", [one for one in settings if one.drops_as_alone], alone[alike]))
+        rows.insert(
+            1,
+            _row(f"{ALONE}, drops as alone", [setting for setting in settings if setting.drops_as_alone], alone[alike]),
+        )
     rows += _control(measured)
     return ChainErrors(_with_limits(pd.DataFrame(rows)), _predictions(settings, alone, _mean_of_known(after), direct))
 
@@ -157,7 +163,7 @@ def chain_errors(
 def predicted_by(singles: MeasuredSingles, settings: Sequence[MeasuredSetting]) -> Floats:
     """What single functions alone predict (kpps) of each, shape (settings,)."""
     family = singles.family()
-    return np.array([family.predict(one.chain, one.at) for one in settings])
+    return np.array([family.predict(setting.chain, setting.at) for setting in settings])
 
 
 def repeat_error(kpps: Floats) -> float:
@@ -175,7 +181,8 @@ def drawn_runs(settings: Sequence[MeasuredSetting], rng: np.random.Generator) ->
     drawn: list[tuple[int, int]] = []
     while order and len(drawn) < TEN:
         best = min(
-            order, key=lambda at: sum(used[one] for one in _balanced(settings[at])) / len(settings[at].load.stages)
+            order,
+            key=lambda at: sum(used[feature] for feature in _balanced(settings[at])) / len(settings[at].load.stages),
         )
         used.update(_balanced(settings[best]))
         drawn.append((best, int(rng.integers(len(settings[best].kpps)))))
@@ -183,9 +190,9 @@ def drawn_runs(settings: Sequence[MeasuredSetting], rng: np.random.Generator) ->
     return drawn
 
 
-def _balanced(one: MeasuredSetting) -> list[object]:
+def _balanced(setting: MeasuredSetting) -> list[object]:
     """What the runs that are drawn have about equally often: functions in front and behind, and kinds of chains."""
-    return [one.kind, *((stage.nf, at == 0) for at, stage in enumerate(one.load.stages))]
+    return [setting.kind, *((stage.nf, at == 0) for at, stage in enumerate(setting.load.stages))]
 
 
 def _after_ten(singles: MeasuredSingles, settings: Sequence[MeasuredSetting], rng: np.random.Generator) -> Floats:
@@ -195,9 +202,9 @@ def _after_ten(singles: MeasuredSingles, settings: Sequence[MeasuredSetting], rn
         runs = drawn_runs(settings, rng)
         family = singles.family().fit([settings[at].run(run) for at, run in runs])
         known = {settings[at].key for at, _ in runs}
-        for at, one in enumerate(settings):
-            if one.key not in known:
-                predicted[number, at] = family.predict(one.chain, one.at)
+        for at, setting in enumerate(settings):
+            if setting.key not in known:
+                predicted[number, at] = family.predict(setting.chain, setting.at)
     return predicted
 
 
@@ -210,19 +217,21 @@ def _mean_of_known(predicted: Floats) -> Floats:
 
 def _errors(settings: Sequence[MeasuredSetting], predicted: Floats) -> Floats:
     """Mean absolute error (%) over the runs of each setting, shape (settings,)."""
-    return np.array([100 * np.mean(np.abs(p / one.kpps - 1)) for one, p in zip(settings, predicted, strict=True)])
+    return np.array(
+        [100 * np.mean(np.abs(p / setting.kpps - 1)) for setting, p in zip(settings, predicted, strict=True)]
+    )
 
 
 def _row(name: str, settings: Sequence[MeasuredSetting], predicted: Floats) -> dict[str, object]:
     """The errors of one prediction of each setting; NaN where there is none."""
-    means = np.array([one.kpps.mean() for one in settings])
+    means = np.array([setting.kpps.mean() for setting in settings])
     of_means = 100 * float(np.nanmean(np.abs(predicted / means - 1)))
     return _mean_row(name, settings, _errors(settings, predicted)) | {"of_means_pct": of_means}
 
 
 def _mean_row(name: str, settings: Sequence[MeasuredSetting], errors: Floats) -> dict[str, object]:
     """Means by kind; the spread is the standard error of the mean over chains."""
-    columns = {"chain": [str(one.key) for one in settings], "kind": kinds(settings), "error": errors}
+    columns = {"chain": [str(setting.key) for setting in settings], "kind": kinds(settings), "error": errors}
     table = pd.DataFrame(columns)[np.isfinite(errors)]
     of_chains = table.groupby("chain")["error"].mean().to_numpy(float)
     of_kind = {kind: table.loc[table["kind"] == kind, "error"].to_numpy(float) for kind in KINDS}
@@ -238,7 +247,7 @@ def _mean_row(name: str, settings: Sequence[MeasuredSetting], errors: Floats) ->
 
 def _after_row(settings: Sequence[MeasuredSetting], predicted: Floats) -> dict[str, object]:
     """Means over draws of the errors of chains that were not drawn."""
-    rows = pd.DataFrame([_row(CORRECTED, settings, one) for one in predicted])
+    rows = pd.DataFrame([_row(CORRECTED, settings, kpps) for kpps in predicted])
     means = {name: float(rows[name].mean()) for name in rows.columns if name.endswith("_pct")}
     of = f"standard deviation, {len(rows)} draws"
     return {"prediction": CORRECTED, **means, "plus_minus": float(rows["all_pct"].std(ddof=1)), "of": of}
@@ -247,8 +256,8 @@ def _after_row(settings: Sequence[MeasuredSetting], predicted: Floats) -> dict[s
 def _control(measured: Iterable[MeasuredChain]) -> list[dict[str, object]]:
     """Chains from their own profiles, of all runs but two, without and with a correction by one of these two."""
     groups: dict[tuple[str, object], list[MeasuredChain]] = {}
-    for one in measured:
-        groups.setdefault((one.load.label, one.load.cores), []).append(one)
+    for setting in measured:
+        groups.setdefault((setting.load.label, setting.load.cores), []).append(setting)
     errors = [found for group in groups.values() if (found := _control_errors(group))]
     if not errors:
         return []
@@ -265,11 +274,11 @@ def _standard_error(values: Floats) -> float:
 
 def _control_errors(group: Sequence[MeasuredChain]) -> tuple[float, float] | None:
     """Mean absolute errors (%) of the last runs of one chain, without and with the correction."""
-    runs = min(len(one.runs) for one in group)
+    runs = min(len(setting.runs) for setting in group)
     if runs < 3 or len(group) < 2:
         return None
-    at = np.array([list(workload(one.load.traffic).values()) for one in group])
-    kpps = np.array([throughputs(one)[:runs] for one in group])
+    at = np.array([list(workload(setting.load.traffic).values()) for setting in group])
+    kpps = np.array([throughputs(setting)[:runs] for setting in group])
     learnt, profiled_at = kpps[:, :-2].ravel(), np.repeat(at, runs - 2, axis=0)
     names = tuple(workload(group[0].load.traffic))
     profiles = {"chain": ProfiledNf.fit("chain", names, profiled_at, learnt, regressor="smooth")}
@@ -294,16 +303,16 @@ def _with_limits(table: pd.DataFrame) -> pd.DataFrame:
 
 def _predictions(settings: Sequence[MeasuredSetting], alone: Floats, after: Floats, direct: Floats) -> pd.DataFrame:
     rows = []
-    for at, one in enumerate(settings):
+    for at, setting in enumerate(settings):
         rows.append(
             {
-                "chain": one.load.label,
-                "kind": one.kind,
-                **one.at,
-                "runs": len(one.kpps),
-                "kpps": round(float(one.kpps.mean()), 2),
-                "repeats_pct": round(repeat_error(one.kpps), 2),
-                "drops_as_alone": one.drops_as_alone,
+                "chain": setting.load.label,
+                "kind": setting.kind,
+                **setting.at,
+                "runs": len(setting.kpps),
+                "kpps": round(float(setting.kpps.mean()), 2),
+                "repeats_pct": round(repeat_error(setting.kpps), 2),
+                "drops_as_alone": setting.drops_as_alone,
                 "alone_kpps": round(float(alone[at]), 2),
                 "after_10_kpps": round(float(after[at]), 2),
                 "direct_kpps": round(float(direct[at]), 2),

@@ -11,13 +11,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from profiler.sweeps.spec import (
-    SpecFault,
     SweepSpec,
     spec_faults,
 )
 from profiles import InputError
 from profiles.faults import suggestion
-from profiles.files.toml import TomlLines, locate_faults, parse_toml, read_toml, validate_toml
+from profiles.files.toml import TomlLines, WrongKey, locate_faults, parse_toml, read_toml, validate_toml
 
 Name = Annotated[str, Field(strict=True, min_length=1)]
 
@@ -61,7 +60,7 @@ class SweepFile:
     y: tuple[str, ...]
     select: str
 
-    def refuse(self, faults: Sequence[SpecFault]) -> None:
+    def refuse(self, faults: Sequence[WrongKey]) -> None:
         """InputError when there are any, each with its line."""
         if faults:
             raise InputError(locate_faults(self.name, self.text, faults))
@@ -87,7 +86,7 @@ def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
     tables = validate_toml(SweepTables, name, text, document)
     faults = [*spec_faults(tables), *_of_fit(tables)]
     if tables.testbed is None and testbed is None:
-        faults.append(SpecFault(("testbed",), "is missing", 'as in testbed = "host", or with --testbed'))
+        faults.append(WrongKey(("testbed",), "is missing", 'as in testbed = "host", or with --testbed'))
     if faults:
         raise InputError(locate_faults(name, text, faults))
     if testbed is not None and testbed != tables.testbed:
@@ -100,16 +99,16 @@ def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
     )
 
 
-def _of_fit(tables: SweepTables) -> list[SpecFault]:
+def _of_fit(tables: SweepTables) -> list[WrongKey]:
     """Names in [fit] that are neither varied nor measured."""
     keys, metrics = [axis.key for axis in tables.vary], tables.measure.metrics
     faults = []
     if tables.fit.x is not None and tables.fit.x not in keys:
-        faults.append(SpecFault(("fit", "x"), f"{tables.fit.x} is not varied", suggestion(tables.fit.x, keys)))
+        faults.append(WrongKey(("fit", "x"), f"{tables.fit.x} is not varied", suggestion(tables.fit.x, keys)))
     y = tables.fit.y or ()
     wrong = [metric for metric in ((y,) if isinstance(y, str) else y) if metric not in metrics]
     return faults + [
-        SpecFault(("fit", "y"), f"{metric} is not among the metrics", suggestion(metric, metrics)) for metric in wrong
+        WrongKey(("fit", "y"), f"{metric} is not among the metrics", suggestion(metric, metrics)) for metric in wrong
     ]
 
 

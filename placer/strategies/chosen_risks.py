@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -18,17 +17,15 @@ import platformdirs
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.policy.rules import Rule
+from predictor.regression.compiled import digest_of_sources
 from profiles.aside import file_aside
 
 KEPT_RISKS = 500
 """Risks that are kept; the oldest go."""
-PLACER_FOLDER, PREDICTOR_FOLDER = Path(__file__).parents[1], Path(__file__).parents[2] / "predictor"
+PLACER_FOLDER = Path(__file__).parents[1]
 CODE_FOLDERS = (
-    PLACER_FOLDER / "strategies",
-    PLACER_FOLDER / "policy",
-    PLACER_FOLDER / "model",
-    PLACER_FOLDER / "evaluate",
-    PREDICTOR_FOLDER,
+    *(PLACER_FOLDER / room for room in ("strategies", "policy", "model", "evaluate")),
+    PLACER_FOLDER.parent / "predictor",
 )
 """Folders of the code that chooses a risk."""
 
@@ -39,7 +36,15 @@ def risk_key(catalogue: Catalogue, predictor: str, rule: Rule, arrivals: Sequenc
     chosen = catalogue.budget_pct is not None and catalogue.supports_risk(predictor)
     if not chosen or catalogue.gpus or catalogue.curves or not digests or not all(digests):
         return None
-    asked = (catalogue.kinds, digests, catalogue.budget_pct, predictor, rule.name, _digest_of_code(), list(arrivals))
+    asked = (
+        catalogue.kinds,
+        digests,
+        catalogue.budget_pct,
+        predictor,
+        rule.name,
+        digest_of_sources(CODE_FOLDERS),
+        list(arrivals),
+    )
     return hashlib.sha256(repr(asked).encode()).hexdigest()[:24]
 
 
@@ -68,11 +73,3 @@ def _read_risks() -> dict[str, float]:
 
 def _file() -> Path:
     return platformdirs.user_cache_path("nf-placer") / "risks.json"
-
-
-@cache
-def _digest_of_code() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(path for folder in CODE_FOLDERS for path in folder.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -82,7 +82,7 @@ class TomurPredictor(Predictor):
         """Throughput (kpps) of every workload; with `risk`, what that share falls short of at most."""
         if risk is None:
             if all(tuple(co_location) in self._solved for co_location in co_locations):
-                return [estimate[:, 0] for estimate in self._estimates(co_locations)]
+                return [estimate[:, 0].copy() for estimate in self._estimates(co_locations)]
             equilibrium = self._model.solve(co_locations)
             corrected = self._corrected(equilibrium, equilibrium.batch.contended, certainty=False)
             return equilibrium.batch.in_given_order(corrected.throughput)

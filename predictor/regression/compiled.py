@@ -48,7 +48,7 @@ def reducing(kernel: Kernel) -> Kernel:
 
 
 def exact(kernel: Kernel) -> Kernel:
-    """As `compiled`; every operation is rounded by itself and in the order written, so to the same bits everywhere."""
+    """As `compile_kernel`; every operation is rounded by itself, in the order written: the same bits everywhere."""
     return _compile(kernel, set())
 
 
@@ -70,7 +70,7 @@ def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
         made.enable_caching()
     except RuntimeError:
         return cast("Kernel", made)
-    digest, kernel = _sources(folders), made.py_func
+    digest, kernel = digest_of_sources(folders), made.py_func
     try:
         folder = _kernel_folder(digest)
     except OSError:
@@ -120,8 +120,8 @@ def announce_compiling(say: Callable[[str], None]) -> None:
 
 
 @cache
-def _sources(folders: tuple[Path, ...]) -> str:
-    """The digest of all files with kernels, and of those that kernels take constants from."""
+def digest_of_sources(folders: tuple[Path, ...]) -> str:
+    """The digest of all Python files in these folders."""
     files = sorted(path for folder in folders for path in folder.rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from profiler.sweeps.spec import CYCLES_METRIC, Competitor, Path, SpecFault, SweepSpec, SweptWorkload
+from profiler.sweeps.spec import CYCLES_METRIC, Competitor, Path, SweepSpec, SweptWorkload
 from profiles import ATTRIBUTES, BenchLoad, ConfiguredWorkload, Load, TestbedDescription, TrafficProfile, Workload
 from profiles.faults import suggestion
+from profiles.files.toml import WrongKey
 
 PARAMETERS_KIND = "parameters"
 Range = tuple[float, float]
@@ -63,7 +64,7 @@ def _traffic(member: SweptWorkload | Competitor) -> dict[str, float]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[SpecFault]:
+def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[WrongKey]:
     """What a testbed of this description does not accept of a sweep.
 
     Where a testbed that is no simulation describes no parameters of an NF, it judges them itself when it runs.
@@ -77,15 +78,15 @@ def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[
     nf = description.nf(spec.workload.nf)
     if CYCLES_METRIC in spec.measure.metrics and not description.nic.clock_mhz:
         hint = f"{description.name} does not describe its clock_mhz; measure throughput_kpps"
-        faults.append(SpecFault(("measure", "metrics"), f"{CYCLES_METRIC} is not known", hint))
+        faults.append(WrongKey(("measure", "metrics"), f"{CYCLES_METRIC} is not known", hint))
     cores = nf.cores + sum(_cores(rival, description) * rival.count for rival in spec.workload.competitors)
     if cores > description.nic.cores:
         message = f"needs {cores} cores, the NIC of {description.name} has {description.nic.cores}"
-        faults.append(SpecFault(("workload",), message))
+        faults.append(WrongKey(("workload",), message))
     return [*faults, *_missing_of_benches(spec, description)]
 
 
-def _unknown_members(spec: SweepSpec, description: TestbedDescription) -> Iterator[SpecFault]:
+def _unknown_members(spec: SweepSpec, description: TestbedDescription) -> Iterator[WrongKey]:
     nfs, benches = [nf.name for nf in description.nfs], [bench.name for bench in description.benches]
     wanted: list[tuple[Path, str, list[str]]] = [(("workload", "nf"), spec.workload.nf, nfs)]
     for number, one in enumerate(spec.workload.competitors):
@@ -94,10 +95,10 @@ def _unknown_members(spec: SweepSpec, description: TestbedDescription) -> Iterat
     for path, name, known in wanted:
         if name not in known:
             hint = suggestion(name, known) if known else None
-            yield SpecFault(path, f"{description.name} has no {name}", hint)
+            yield WrongKey(path, f"{description.name} has no {name}", hint)
 
 
-def _of_fixed_values(spec: SweepSpec, description: TestbedDescription) -> Iterator[SpecFault]:
+def _of_fixed_values(spec: SweepSpec, description: TestbedDescription) -> Iterator[WrongKey]:
     members: list[tuple[Path, str, SweptWorkload | Competitor]] = [(("workload",), "", spec.workload)]
     members += [(("workload", "competitors", at), one.name, one) for at, one in enumerate(spec.workload.competitors)]
     for path, owner, member in members:
@@ -109,10 +110,10 @@ def _of_fixed_values(spec: SweepSpec, description: TestbedDescription) -> Iterat
             )
 
 
-def _of_varied(spec: SweepSpec, description: TestbedDescription, number: int, key: str) -> Iterator[SpecFault]:
+def _of_varied(spec: SweepSpec, description: TestbedDescription, number: int, key: str) -> Iterator[WrongKey]:
     target = target_of(key, spec.workload)
     if any(target == target_of(other.key, spec.workload) for other in spec.vary[:number]):
-        yield SpecFault(("vary", number, "key"), f"{key} is varied twice")
+        yield WrongKey(("vary", number, "key"), f"{key} is varied twice")
         return
     one = spec.vary[number]
     values = {"values": one.values or (), "from": (one.start,), "to": (one.end,)}
@@ -128,20 +129,20 @@ def _of_varied(spec: SweepSpec, description: TestbedDescription, number: int, ke
 
 def _outside(
     path: Path, target: KeyTarget, value: float, spec: SweepSpec, description: TestbedDescription
-) -> Iterator[SpecFault]:
+) -> Iterator[WrongKey]:
     """A value that is outside the range of its key, or whose key the testbed does not have."""
     ranges = _ranges(target, spec, description)
     if ranges is None:
         return
     if target.name not in ranges:
         place: Path = (*path[:-1], "key") if path[0] == "vary" else path
-        yield SpecFault(
+        yield WrongKey(
             place, f"{target.owner or spec.workload.nf} has no {target.name}", _keys_hint(target, spec, ranges)
         )
         return
     low, high = ranges[target.name]
     if not low <= value <= high:
-        yield SpecFault(path, f"{target.name} {value:g} is outside [{low:g}, {high:g}] of {description.name}")
+        yield WrongKey(path, f"{target.name} {value:g} is outside [{low:g}, {high:g}] of {description.name}")
 
 
 def _keys_hint(target: KeyTarget, spec: SweepSpec, ranges: Mapping[str, Range]) -> str:
@@ -171,7 +172,7 @@ def _cores(one: Competitor, description: TestbedDescription) -> int:
     return bench.cores if bench else description.nf(one.nf or "").cores
 
 
-def _missing_of_benches(spec: SweepSpec, description: TestbedDescription) -> Iterator[SpecFault]:
+def _missing_of_benches(spec: SweepSpec, description: TestbedDescription) -> Iterator[WrongKey]:
     """Parameters of benches that have neither a value nor are varied."""
     varied = {target_of(variation.key, spec.workload) for variation in spec.vary}
     for number, one in enumerate(spec.workload.competitors):
@@ -179,4 +180,4 @@ def _missing_of_benches(spec: SweepSpec, description: TestbedDescription) -> Ite
         for name, (low, high) in bench.parameters.items() if bench else ():
             if name not in one.parameters and KeyTarget(one.name, "parameters", name) not in varied:
                 hint = f"parameters = {{ {name} = ... }}, between {low:g} and {high:g}"
-                yield SpecFault(("workload", "competitors", number), f"{one.name} needs parameter {name}", hint)
+                yield WrongKey(("workload", "competitors", number), f"{one.name} needs parameter {name}", hint)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
@@ -14,6 +13,7 @@ from profiler.sweeps.refinement import Axis
 from profiler.testbed import LATENCY_NAMES, Measurement
 from profiles import COUNTERS, NfDescription, TestbedDescription
 from profiles.faults import suggestion
+from profiles.files.toml import WrongKey
 
 # What a sweep can record of the NF that it measures.
 
@@ -65,17 +65,6 @@ RUN_COLUMNS = ("repeat", "run")
 """Columns of measurements.csv that are neither varied nor measured."""
 
 Path = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SpecFault:
-    """One thing that is wrong with a sweep."""
-
-    path: Path
-    """The keys that lead to it; tables in arrays are counted from 0."""
-    message: str
-    hint: str | None = None
-    """What is wrong, and what to do about it."""
 
 
 def _number(value: object) -> float:
@@ -178,25 +167,25 @@ class SweepSpec(_Table):
         return math.prod(variation.count for variation in self.vary) * self.measure.repeats
 
 
-def spec_faults(spec: SweepSpec) -> list[SpecFault]:
+def spec_faults(spec: SweepSpec) -> list[WrongKey]:
     """What is wrong with a sweep on any testbed; empty when nothing is."""
     faults = [fault for number, one in enumerate(spec.vary) for fault in _of_key(number, one)]
     times = Counter(variation.key for variation in spec.vary)
     faults += [
-        SpecFault(("vary", number, "key"), f"{one.key} is varied twice")
+        WrongKey(("vary", number, "key"), f"{one.key} is varied twice")
         for number, one in enumerate(spec.vary)
         if times[one.key] > 1 and one.key in [other.key for other in spec.vary[:number]]
     ]
     faults += [fault for number, one in enumerate(spec.workload.competitors) for fault in _of_competitor(number, one)]
     faults += _of_metrics(spec)
     if not faults and spec.runs > MOST_RUNS:
-        faults.append(SpecFault(("vary", 0), f"{spec.runs:,} runs are more than {MOST_RUNS:,}"))
+        faults.append(WrongKey(("vary", 0), f"{spec.runs:,} runs are more than {MOST_RUNS:,}"))
     return faults
 
 
-def _of_key(number: int, one: VariedKey) -> Iterator[SpecFault]:
-    def wrong(key: str, message: str, hint: str | None = None) -> SpecFault:
-        return SpecFault(("vary", number, key), message, hint)
+def _of_key(number: int, one: VariedKey) -> Iterator[WrongKey]:
+    def wrong(key: str, message: str, hint: str | None = None) -> WrongKey:
+        return WrongKey(("vary", number, key), message, hint)
 
     ranged = {"from": one.start, "to": one.end, "points": one.points}
     if one.values is not None:
@@ -215,24 +204,24 @@ def _of_key(number: int, one: VariedKey) -> Iterator[SpecFault]:
         yield wrong("from", f"{one.start:g} is not above 0, as a logarithmic scale needs")
 
 
-def _of_competitor(number: int, one: Competitor) -> Iterator[SpecFault]:
+def _of_competitor(number: int, one: Competitor) -> Iterator[WrongKey]:
     path: Path = ("workload", "competitors", number)
     if (one.bench is None) == (one.nf is None):
-        yield SpecFault(path, "is a bench or an nf", 'as in bench = "mem-bench"')
+        yield WrongKey(path, "is a bench or an nf", 'as in bench = "mem-bench"')
     elif one.bench is not None:
         for key in ("flows", "packet_size", "mtbr"):
             if getattr(one, key) is not None:
-                yield SpecFault((*path, key), "a bench has no traffic", "write its parameters, if it has such a one")
+                yield WrongKey((*path, key), "a bench has no traffic", "write its parameters, if it has such a one")
 
 
-def _of_metrics(spec: SweepSpec) -> Iterator[SpecFault]:
+def _of_metrics(spec: SweepSpec) -> Iterator[WrongKey]:
     metrics = spec.measure.metrics
     for name in dict.fromkeys(metrics):
         if name not in METRIC_OF_NAME:
-            yield SpecFault(("measure", "metrics"), f"'{name}' is not a metric", suggestion(name, METRIC_OF_NAME))
+            yield WrongKey(("measure", "metrics"), f"'{name}' is not a metric", suggestion(name, METRIC_OF_NAME))
         elif metrics.count(name) > 1:
-            yield SpecFault(("measure", "metrics"), f"{name} is named twice")
+            yield WrongKey(("measure", "metrics"), f"{name} is named twice")
     for number, one in enumerate(spec.vary):
         if one.key in (*metrics, *RUN_COLUMNS):
             hint = f"write parameters.{one.key} for a parameter of the NF"
-            yield SpecFault(("vary", number, "key"), f"{one.key} is another column of measurements.csv", hint)
+            yield WrongKey(("vary", number, "key"), f"{one.key} is another column of measurements.csv", hint)

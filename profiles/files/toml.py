@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -63,17 +63,6 @@ ALTERNATIVE = re.compile(r"function-|tuple\[|list\[|constr|(?:int|float|str|bool
 """Names that pydantic puts into a path for the alternatives of a type."""
 
 
-class WrongAt(Protocol):
-    """What is wrong with the key at a path; tables in arrays are counted from 0."""
-
-    @property
-    def path(self) -> Sequence[Key]: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def hint(self) -> str | None: ...
-
-
 @dataclass(frozen=True)
 class WrongKey:
     """What is wrong with the key at a path; tables in arrays are counted from 0."""
@@ -108,7 +97,7 @@ def validate_toml(
         raise InputError(locate_faults(name, text, wrong)) from error
 
 
-def locate_faults(name: str, text: str, wrong: Iterable[WrongAt]) -> list[Fault]:
+def locate_faults(name: str, text: str, wrong: Iterable[WrongKey]) -> list[Fault]:
     """The faults with the lines of their keys; in messages, tables in arrays are counted from 1."""
     lines = TomlLines(text)
     faults = []

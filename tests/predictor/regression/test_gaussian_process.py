@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from predictor.regression.compiled import KERNEL_FOLDERS, _sources, announce_compiling, dot, exponential, pad
+from predictor.regression.compiled import KERNEL_FOLDERS, announce_compiling, digest_of_sources, dot, exponential, pad
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import (
     add_squared,
@@ -127,15 +127,15 @@ def test_a_process_is_the_same_next_to_a_larger_one() -> None:
     assert value_at(side_by_side([GaussianProcess.none(2)]), 0, np.empty(0)) == 0.0
 
 
-def test_machine_code_is_of_all_sources_of_today() -> None:
+def test_machine_code_is_of_alldigest_of_sources_of_today() -> None:
     """The cache is compared by the digest of all of them: a kernel has others compiled into it."""
-    assert exponential._cache._cache_file._source_stamp == _sources(KERNEL_FOLDERS)  # type: ignore[attr-defined]
+    assert exponential._cache._cache_file._source_stamp == digest_of_sources(KERNEL_FOLDERS)  # type: ignore[attr-defined]
 
 
 def test_machine_code_outlives_an_installation() -> None:
     """It lies in the user's cache, under a name without the place or the time of the installed files."""
     kept = Path(exponential._cache._cache_file._index_path)  # type: ignore[attr-defined]
-    digest = _sources(KERNEL_FOLDERS)[:12]
+    digest = digest_of_sources(KERNEL_FOLDERS)[:12]
     assert kept.parent.parent == platformdirs.user_cache_path("nf-placer") / "kernels"
     assert kept.stem.startswith("predictor.regression.compiled.exponential-") and kept.stem.endswith(digest)
 

@@ -7,6 +7,7 @@ which they are read, constants fit, names are not hidden, all that is declared i
 """
 
 from tests.reference.p4.checker.check import check
-from tests.reference.p4.checker.reader import P4SyntaxError, parse_program
+from tests.reference.p4.checker.reader import parse_program
+from tests.reference.p4.checker.tokens import P4SyntaxError
 
 __all__ = ["P4SyntaxError", "check", "parse_program"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from profiles.faults import suggestion
 from tests.reference.p4.checker import tree
 from tests.reference.p4.checker.paths import HeaderPairs, check_control_paths, check_parser_paths
-from tests.reference.p4.checker.reader import P4SyntaxError, SourcePosition, parse_program
+from tests.reference.p4.checker.reader import parse_program
 from tests.reference.p4.checker.scope import INDEX, REGISTER, UNKNOWN, P4Fault, ProgramScope, ValueType, bits
 from tests.reference.p4.checker.tables import check_statements, check_table, check_value_lists, expect_type, find_type
+from tests.reference.p4.checker.tokens import P4SyntaxError, SourcePosition
 
 ACCEPT = "accept"
 """The state of every parser in which it ends."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from tests.reference.p4.checker import tree
-from tests.reference.p4.checker.reader import SourcePosition
 from tests.reference.p4.checker.scope import ProgramScope
+from tests.reference.p4.checker.tokens import SourcePosition
 
 HeaderPairs = set[tuple[str, str]]
 Branches = tuple[tuple[SourcePosition, bool], ...]

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from profiles.faults import Fault, printable, suggestion
 from tests.reference.p4.checker import tree
-from tests.reference.p4.checker.reader import SourcePosition
+from tests.reference.p4.checker.tokens import SourcePosition
 
 Declaration = TypeVar("Declaration")
 

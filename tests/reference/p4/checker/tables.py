@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from profiles.faults import suggestion
 from tests.reference.p4.checker import tree
-from tests.reference.p4.checker.reader import SourcePosition
 from tests.reference.p4.checker.scope import BOOL, INDEX, NUMBER, PORT, REGISTER, UNKNOWN, ProgramScope, ValueType, bits
+from tests.reference.p4.checker.tokens import SourcePosition
 
 COMPARISONS = ("==", "!=", "<", ">")
 SHIFTS = ("<<", ">>")

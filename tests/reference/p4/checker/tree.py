@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tests.reference.p4.checker.reader import SourcePosition
+from tests.reference.p4.checker.tokens import SourcePosition
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from placer.rack.compiler.p4.emit import p4_text
 from tests.placer.rack.compiler.p4.checker.mutations import MUTATIONS, TEXT, ProgramMutation
 from tests.placer.rack.compiler.p4.test_emit import of_plan
 from tests.reference.p4.checker import P4SyntaxError, check, parse_program
-from tests.reference.p4.checker.reader import P4Token, split_tokens
+from tests.reference.p4.checker.tokens import P4Token, split_tokens
 
 NESTED = "hdr.ipv4.ttl = hdr.ipv4.ttl + 255;"
 DRAWN_TOKENS = 30
