@@ -24,6 +24,8 @@ from profiles.arrays import Floats, Ints
 
 LIKELIEST_VIOLATION = 0.5
 """No tenant is placed where it more likely violates its SLA than not, whatever the budget."""
+ROUNDED_DIGITS = 9
+"""Digits after the point of chances and gaps."""
 
 Usable = Callable[[int, CoLocation], bool]
 """Whether a co-location may be used on the kind of NIC of that number."""
@@ -119,11 +121,12 @@ def chances_of(
     most = LIKELIEST_VIOLATION if catalogue.budget_pct is not None else catalogue.risk or LIKELIEST_VIOLATION
     for group, first in enumerate(classes.first):
         cases = np.array(where[group], dtype=np.int64).reshape(-1, 2)
-        table = np.array(rows[group], dtype=np.float64).reshape(len(cases), len(first))
+        # rounded, since processors differ in the last bits, and plans with them where two of them cost the same
+        table = np.array(rows[group], dtype=np.float64).reshape(len(cases), len(first)).round(ROUNDED_DIGITS)
         table[table > most] = np.inf
         of_group.append((cases[:, 0].copy(), cases[:, 1].copy(), table))
     far = tuple(
-        np.array(gap, dtype=np.float64).reshape(len(gap), len(first))
+        np.array(gap, dtype=np.float64).reshape(len(gap), len(first)).round(ROUNDED_DIGITS)
         for gap, first in zip(gaps, classes.first, strict=True)
     )
     return Chances(classes, members, kind.astype(np.int64), tuple(of_group), far)
