@@ -77,7 +77,7 @@ class Engine:
         self.fleet = fleet
         self.oracles = oracles
         self.when_full = when_full
-        self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected)
+        self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected, stand_ins=True)
         self.waiting = {tenant.id: tenant for tenant in waiting}
         self.versions = NicVersions(events)
         self._readings = 0 if feedback is None else feedback.capacities

@@ -7,6 +7,8 @@ already, and takes no arrival.
 
 Where the oracle answers otherwise now, the NIC that is found is checked once more, with the answers of now. One
 whose own tenants would violate an SLA then is put into another class, so that it is found no more.
+
+A workload that is not in the table is compared as its stand-in (`stand_ins.py`); what is found is predicted then.
 """
 
 from __future__ import annotations
@@ -21,31 +23,38 @@ from placer.model.feasibility import feasible
 from placer.model.fleet import Nic, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sharded import ShardedDict
+from placer.model.sla import LEAST_KPPS
 from placer.policy.class_slots import NO_CLASS, ClassSlots
 from placer.policy.forecast import ARRIVAL_SAMPLES, SAMPLES_AT_ONCE, SLA_LEVELS, PriceForecast, core_shares
 from placer.policy.lowered import BlockedJoins, LoweredPatterns, ReachablePatterns, goes_on
 from placer.policy.pattern_table import NO_PATTERN, Pattern, PatternTable
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import MOST_MOVES, Rule
+from placer.policy.stand_ins import StandIns
 
 UNOPENED_SLOT = 0
 PIVOTS_PER_ARRIVAL = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
+
+PREDICTED_AT_ONCE = (4, 12)
+"""NICs that are predicted together where stand-ins take part, first and where none of these keeps every SLA."""
 
 COMPARED_PATTERNS = 2_000
 """Patterns that are compared per arrival while classes are scored anew; each takes some 50 nanoseconds."""
 
 
 class ClassMember:
-    """A NIC in the index: its pattern, and the column and required throughput (kpps) of each tenant."""
+    """A NIC in the index: its pattern, the column and required throughput (kpps) of each tenant, and how many of them
+    a stand-in is compared for."""
 
-    __slots__ = ("counted", "needs", "nic", "pattern")
+    __slots__ = ("counted", "needs", "nic", "pattern", "stand_ins")
 
     def __init__(self, nic: Nic) -> None:
         self.nic = nic
         self.pattern = 0
         self.counted: int | Pattern = 0
         self.needs: dict[str, tuple[int, float]] = {}
+        self.stand_ins = 0
 
     @property
     def columns(self) -> Pattern:
@@ -54,10 +63,11 @@ class ClassMember:
 
 
 class ClassIndex:
-    """The classes of all NICs of one kind."""
+    """The classes of all NICs of one kind; with `stand_ins`, also of workloads that the table does not hold."""
 
-    def __init__(self, table: PatternTable, rule: Rule) -> None:
+    def __init__(self, table: PatternTable, rule: Rule, *, stand_ins: bool = False) -> None:
         self.table = table
+        self._stand_ins = StandIns(table.kind, table.workloads) if stand_ins else None
         self._oracle = table.oracle
         self._lowered = LoweredPatterns(table)
         self._blocked = BlockedJoins()
@@ -156,9 +166,18 @@ class ClassIndex:
         self._slots.end_trial()
 
     def covers(self, tenant: Tenant) -> bool:
-        """Whether the table holds all co-locations that are useful to the tenant, or its kind does not host it."""
+        """Whether the tenant can be compared with all that is useful to it, or its kind does not host it."""
         need = self._need(tenant)
-        return not self.table.kind.hosts(tenant.workload) if need is None else need[1] >= self._floor[need[0]]
+        if need is None:
+            return not self.table.kind.hosts(tenant.workload)
+        return self._stand_ins is not None or need[1] >= self._floor[need[0]]
+
+    def holds(self, tenant: Tenant) -> bool:
+        """Whether the table holds all co-locations that are useful to the tenant, or its kind does not host it."""
+        column = self.table.columns.get(tenant.workload)
+        if column is None:
+            return not self.table.kind.hosts(tenant.workload)
+        return tenant.sla.required_kpps(self._solo[column]) >= self._floor[column]
 
     def enter(self, nic: Nic) -> None:
         member = ClassMember(nic)
@@ -179,6 +198,7 @@ class ClassIndex:
         member = self._members[nic.number]
         self._blocked.mark_changed(nic.number)
         column, _ = member.needs.pop(tenant.id)
+        member.stand_ins -= tenant.workload not in self.table.columns
         if member.pattern == NO_PATTERN:
             member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
         else:
@@ -199,7 +219,9 @@ class ClassIndex:
             return None
         self.refresh()
         found = self._slots.best(*need)
-        if self._lowered.some:
+        if found is not None and self._needs_prediction(self._members[found[1]], tenant):
+            found = self._best_predicted(tenant, need)
+        elif self._lowered.some:
             found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
 
@@ -214,7 +236,8 @@ class ClassIndex:
         changed = self._lowered.some
         while len(found) < most and (one := self._slots.best(*need)) is not None:
             member = self._members[one[1]]
-            if not changed or self._fits_now(member, tenant, need):
+            doubted = changed or self._needs_prediction(member, tenant)
+            if not doubted or self._fits_now(member, tenant, need):
                 found.append((one[0], member.nic))
             elif self._block(member, need[0]):
                 continue
@@ -238,25 +261,24 @@ class ClassIndex:
         return self._slots.score(*need, UNOPENED_SLOT)
 
     def tally(self, tenant: Tenant) -> Tally:
-        table, column = self.table, self.table.columns.get(tenant.workload)
+        table, need = self.table, self._need(tenant)
         total = sum(self._with_free) + self._outside.total()
-        if column is None:
+        if need is None:
             return Tally(total, 0, 0)
         cores = table.kind.cores_of[tenant.workload.nf]
         too_few = sum(self._with_free[:cores])
         too_few += sum(
             nics for pattern, nics in self._outside.items() if table.cores_taken(pattern) + cores > table.kind.cores
         )
-        required = tenant.sla.required_kpps(self._solo[column])
-        return Tally(total, too_few, self._slots.nics_that_fit(column, required))
+        return Tally(total, too_few, self._slots.nics_that_fit(*need))
 
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by co-location."""
-        table, column = self.table, self.table.columns.get(tenant.workload)
+        table, need = self.table, self._need(tenant)
         inside = zip(table.number_of, self._population, strict=True)
         for pattern, nics in (*inside, *self._outside.items()):
             if pattern and nics:
-                cause = Cause.NOT_HOSTED if column is None else self._cause(tenant, column, pattern)
+                cause = Cause.NOT_HOSTED if need is None else self._cause(need, pattern)
                 yield Reason(table.kind.model, table.co_location(pattern), nics, cause)
 
     def _still_feasible(
@@ -275,10 +297,33 @@ class ClassIndex:
             self._slots.offer_again(slot, need[0], kpps)
         return found
 
+    def _needs_prediction(self, member: ClassMember, tenant: Tenant) -> bool:
+        """Whether stand-ins are compared for the arrival or a tenant of the NIC."""
+        return member.stand_ins > 0 or (self._stand_ins is not None and tenant.workload not in self.table.columns)
+
+    def _best_predicted(self, tenant: Tenant, need: tuple[int, float]) -> tuple[float, int] | None:
+        """The NIC that the rule prefers, of the best of several classes, where every SLA is met as predicted now."""
+        passed: list[tuple[int, float]] = []
+        found = None
+        for most in PREDICTED_AT_ONCE:
+            tried: list[tuple[float, int]] = []
+            while len(tried) < most and (one := self._slots.best(*need)) is not None:
+                tried.append(one)
+                passed.append(self._slots.pass_over(one[1], need[0]))
+            nics = [self._members[number].nic for _, number in tried]
+            groups = [[*nic.tenants_by_id.values(), tenant] for nic in nics]
+            met = feasible(self.table.kind, self._oracle, groups)
+            found = next((one for one, keeps in zip(tried, met, strict=True) if keeps), None)
+            if found is not None or len(tried) < most:
+                break
+        for slot, kpps in reversed(passed):
+            self._slots.offer_again(slot, need[0], kpps)
+        return found
+
     def _fits_now(self, member: ClassMember, tenant: Tenant, need: tuple[int, float]) -> bool:
         """Whether every SLA is met on a NIC with one more instance, by the answers of now."""
         lowered, joined = self._lowered, self._join_now(member, need[0])
-        if joined == NO_PATTERN:
+        if joined == NO_PATTERN or self._needs_prediction(member, tenant):
             return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
         if joined not in lowered.doubted:
             return True
@@ -305,31 +350,44 @@ class ClassIndex:
     def _block(self, member: ClassMember, column: int) -> bool:
         """Put a NIC whose own tenants keep it from one more instance into another class; False where they do not."""
         joined = self._join_now(member, column)
-        if joined == NO_PATTERN or self._keeps_own(member, joined):
+        if joined == NO_PATTERN or member.stand_ins or self._keeps_own(member, joined):
             return False
         self._blocked.add(member.nic.number, joined)
         self._classify(member)
         return True
 
-    def _cause(self, tenant: Tenant, column: int, pattern: Pattern) -> Cause:
-        table = self.table
+    def _cause(self, need: tuple[int, float], pattern: Pattern) -> Cause:
+        table, (column, required) = self.table, need
         if table.cores_taken((*pattern, column)) > table.kind.cores:
             return Cause.CORES
-        own = table.kpps_with(pattern, column) < tenant.sla.required_kpps(self._solo[column])
-        return Cause.ARRIVAL_SLA if own else Cause.TENANT_SLA
+        return Cause.ARRIVAL_SLA if table.kpps_with(pattern, column) < required else Cause.TENANT_SLA
 
     def _need(self, tenant: Tenant) -> tuple[int, float] | None:
-        """The column of the tenant's workload and the throughput (kpps) that it requires; None for an unknown one."""
+        """The column of the tenant's workload, or its stand-in, and the throughput (kpps) that it requires there; None
+        for an unknown one."""
         if tenant is not self._last:  # one decision asks several times
-            column = self.table.columns.get(tenant.workload)
             self._last = tenant
-            self._last_need = None if column is None else (column, tenant.sla.required_kpps(self._solo[column]))
+            column = self.table.columns.get(tenant.workload)
+            if column is not None:
+                self._last_need = column, tenant.sla.required_kpps(self._solo[column])
+            else:
+                self._last_need = None if self._stand_ins is None else self._need_by(self._stand_ins, tenant)
         return self._last_need
+
+    def _need_by(self, stand_ins: StandIns, tenant: Tenant) -> tuple[int, float] | None:
+        """The column of the stand-in, and the share of its throughput alone that the tenant requires of its own."""
+        column = stand_ins.column(tenant.workload)
+        if column is None:
+            return None
+        # an accepted drop is a share whatever the throughput alone, which has to be predicted for others
+        alone = 1.0 if tenant.sla.max_drop is not None else self._oracle.solo(tenant.workload)
+        return column, self._solo[column] * tenant.sla.required_kpps(alone) / max(alone, LEAST_KPPS)
 
     def _add(self, member: ClassMember, tenant: Tenant) -> None:
         need = self._need(tenant)
         assert need is not None
         member.needs[tenant.id] = need
+        member.stand_ins += tenant.workload not in self.table.columns
         if member.pattern == NO_PATTERN:
             member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
         else:

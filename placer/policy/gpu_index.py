@@ -71,6 +71,10 @@ class GpuIndex:
         """True: nothing is asked in advance."""
         return True
 
+    def holds(self, tenant: Tenant) -> bool:
+        """True: nothing is asked in advance."""
+        return True
+
     def close_with(self, arrivals: int) -> bool:
         """False: nothing changes."""
         return False

@@ -46,6 +46,9 @@ class NicIndex(Protocol):
     def covers(self, tenant: Tenant) -> bool:
         """Whether everything that a decision on the tenant needs is known."""
 
+    def holds(self, tenant: Tenant) -> bool:
+        """Whether a decision on the tenant is predicted in advance, as it is and not as another workload."""
+
     def close_with(self, arrivals: int) -> bool:
         """Prefer NICs by what they are worth to so many last arrivals; False where that is not known."""
 

@@ -18,24 +18,28 @@ from placer.policy.nic_index import NicIndex
 from placer.policy.pattern_table import PatternTable
 from placer.policy.rules import Rule
 from placer.policy.sampled_index import SampledIndex
-from profiles import Workload
+from profiles import CoLocation, Workload
 
-NICS_AT_ONCE = 64
+NICS_AT_ONCE, SAMPLED_AT_ONCE = 64, 16
+"""NICs that are added in one step, to an index over a table and to one without."""
 
 
-def index_of(kind: NicKind, oracle: Oracle, rule: Rule, table: PatternTable | None) -> NicIndex:
-    """An index over a table of co-locations; without one, an index that asks for few of them."""
+def index_of(
+    kind: NicKind, oracle: Oracle, rule: Rule, table: PatternTable | None, *, stand_ins: bool = False
+) -> NicIndex:
+    """An index over a table of co-locations, with `stand_ins` for other workloads; without a table, an index that asks
+    for few co-locations."""
     if isinstance(oracle, GpuOracle):
         return GpuIndex(kind, oracle, rule)
-    return SampledIndex(kind, oracle, rule) if table is None else ClassIndex(table, rule)
+    return SampledIndex(kind, oracle, rule) if table is None else ClassIndex(table, rule, stand_ins=stand_ins)
 
 
 class Rebuild:
     """New indexes of all kinds, in the making.
 
     `fleet`, `oracles`, `rule`: as of the selector. `workloads`, `accepted_drop`, `most`: as of the tables; co-locations
-    are sampled where `most` is 0. `recent`: arrivals by which slots are priced. `indexes`, `tables`: complete once
-    `advance` has returned True.
+    are sampled where `most` is 0. `recent`: arrivals by which slots are priced. `stand_ins`: as of `index_of`.
+    `indexes`, `tables`: complete once `advance` has returned True.
     """
 
     def __init__(
@@ -47,6 +51,8 @@ class Rebuild:
         accepted_drop: Callable[[Workload, float], float],
         most: int,
         recent: Sequence[Tenant],
+        *,
+        stand_ins: bool = False,
     ) -> None:
         self.fleet = fleet
         self.oracles = oracles
@@ -57,6 +63,7 @@ class Rebuild:
         self._accepted_drop = accepted_drop
         self._most = most
         self._recent = recent
+        self._stand_ins = stand_ins
         self._steps = self._all_steps()
 
     def advance(self) -> bool:
@@ -93,15 +100,22 @@ class Rebuild:
                 table = PatternTable.of(enumeration)
             self.tables.append(table)
         made = zip(self.fleet.kinds, self.oracles, self.tables, strict=True)
-        self.indexes = [index_of(kind, oracle, self.rule, table) for kind, oracle, table in made]
+        self.indexes = [
+            index_of(kind, oracle, self.rule, table, stand_ins=self._stand_ins) for kind, oracle, table in made
+        ]
         yield False
         # add the NICs, those opened meanwhile included
-        for at, nic in enumerate(tuple(self.fleet.nics.values())):
-            own = self.fleet.pool.owns(nic.number)
-            if own and self.fleet.nics.get(nic.id) is nic and nic.service is Service.UP:
+        nics, at_once = tuple(self.fleet.nics.values()), NICS_AT_ONCE if self._most else SAMPLED_AT_ONCE
+        for at in range(0, len(nics), at_once):
+            entering = [
+                nic
+                for nic in nics[at : at + at_once]
+                if self.fleet.pool.owns(nic.number) and self.fleet.nics.get(nic.id) is nic and nic.service is Service.UP
+            ]
+            self._predict_alone(entering)
+            for nic in entering:
                 self._enter(nic)
-            if not (at + 1) % NICS_AT_ONCE:
-                yield False
+            yield False
         for index in self.indexes:
             for tenant in self._recent:
                 index.observe(tenant)
@@ -110,6 +124,15 @@ class Rebuild:
             while index.renewing:
                 index.settle()
                 yield False
+
+    def _predict_alone(self, nics: Sequence[Nic]) -> None:
+        """Ask for what indexes without a table need of these NICs, all at once."""
+        alone: dict[int, dict[CoLocation, None]] = {}
+        for nic in nics:
+            if self.tables[nic.kind.index] is None:
+                alone.setdefault(nic.kind.index, {}).update(dict.fromkeys((one,) for one in nic.co_location))
+        for number, workloads in alone.items():
+            self.oracles[number].throughput(list(workloads))
 
     def _enter(self, nic: Nic) -> None:
         index = self.indexes[nic.kind.index]

@@ -136,6 +136,10 @@ class SampledIndex:
         """True: nothing is predicted in advance."""
         return True
 
+    def holds(self, tenant: Tenant) -> bool:
+        """True: nothing is predicted in advance."""
+        return True
+
     def close_with(self, arrivals: int) -> bool:
         """False: nothing changes, NICs are filled one after the other anyway."""
         return False

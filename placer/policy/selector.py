@@ -34,6 +34,24 @@ TURNOVER_WEIGHT = 10.0
 """How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
 rule's opening cost, where as many leave as arrive."""
 
+MOST_COLUMNS = 32
+"""Workloads of a table at most where others have stand-ins."""
+
+FEW_COLUMNS = 12
+"""Up to so many workloads are in a table although they have come only once."""
+
+MOST_STAND_INS = 0.1
+"""The largest share of recent arrivals that are compared by stand-ins: of more, NICs are sampled and predicted."""
+
+RECENT_ARRIVALS = 64
+"""Arrivals over which that share is averaged."""
+
+RECURS_FROM = 3
+"""Arrivals of a workload from which it recurs, and is worth a column of its own."""
+
+COUNTED_WORKLOADS = 10_000
+"""Workloads without a column whose arrivals are counted."""
+
 REBUILD_STEPS = 3
 """Steps of a rebuild per event; each takes 1 to 2 ms."""
 
@@ -46,9 +64,10 @@ class Selector:
 
     `most_patterns`: largest number of useful co-locations that are predicted in advance. `arrivals`: how many arrivals
     come in all; None where that is not known. `expected`: tenants like those that will come: their co-locations are
-    predicted before the first arrival. `indexes`, `others`: own NICs; those of other agents, once one was needed.
-    `everywhere`: whether NICs of other agents are compared with own ones. Else they are asked only before an arrival is
-    rejected.
+    predicted before the first arrival. `stand_ins`: whether an arrival with traffic that no table holds is compared as
+    another workload; no decision waits for a table then. `indexes`, `others`: own NICs; those of other agents, once one
+    was needed. `everywhere`: whether NICs of other agents are compared with own ones. Else they are asked only before
+    an arrival is rejected.
     """
 
     def __init__(
@@ -60,8 +79,14 @@ class Selector:
         most_patterns: int = MOST_PATTERNS,
         arrivals: int | None = None,
         expected: Sequence[Tenant] = (),
+        stand_ins: bool = False,
     ) -> None:
         self._length = arrivals
+        self._stand_ins = stand_ins
+        self._expected = expected
+        self._most_columns = MOST_COLUMNS
+        self._without_column = Counter[Workload]()
+        self._stand_in_share = 0.0
         self.fleet = fleet
         self.most_patterns = most_patterns
         self.oracles = oracles
@@ -85,11 +110,13 @@ class Selector:
         self.departures = 0
         self._renew_at = self._next_renewal() if present else FORECAST_FROM
         known = [*present, *expected]
+        self._workloads |= set(self._recurring()) if stand_ins else {tenant.workload for tenant in known}
         for tenant in known:
-            self._workloads.add(tenant.workload)
             self._loosest.include(tenant)
         if known:
             self._include(known[0])
+        if expected and stand_ins:
+            self._load_sampling(expected[0])
 
     def choose(self, tenant: Tenant, *, opens: bool = True) -> Nic | NicKind | None:
         """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""
@@ -161,6 +188,8 @@ class Selector:
         self._arrivals += 1
         if self._sampled:
             self._loosest.include(tenant)
+        elif self._stand_ins:
+            self._count_stand_in(tenant)
         for index in self.indexes:
             index.observe(tenant)
         if self._rebuild is not None:
@@ -170,7 +199,9 @@ class Selector:
             self._close(left)
         elif not left and self._arrivals >= self._renew_at:
             self._renew_at = self._next_renewal()
-            if self._sampled:
+            if self._sampled and self._stand_ins:
+                self._return_to_tables()
+            elif self._sampled:
                 self._include(tenant)
             else:
                 for index in self.indexes:
@@ -211,7 +242,9 @@ class Selector:
         try:
             done = any(self._rebuild.advance() for _ in range(REBUILD_STEPS))
         except TooManyPatterns:
-            self._rebuild = self._new_rebuild(0)
+            self._rebuild, self._most_columns = None, self._most_columns // 2
+            if not self._stand_ins:
+                self._rebuild = self._new_rebuild(0)
             return
         if done:
             self.indexes, self._tables = self._rebuild.indexes, self._rebuild.tables
@@ -283,8 +316,9 @@ class Selector:
         self.others = self._rebuild = None
         tenants = [tenant for nic in self._serving(own=True) for tenant in nic.tenants_by_id.values()]
         for tenant in tenants:
-            self._workloads.add(tenant.workload)
             self._loosest.include(tenant)
+        if not self._stand_ins or self._sampled:
+            self._workloads |= {tenant.workload for tenant in tenants}
         known = self._included or next(iter(tenants), None)
         if known is not None:
             self._include(known)
@@ -308,7 +342,8 @@ class Selector:
             found = zip(self.fleet.kinds, self.oracles, self._tables, strict=True)
             tables_used = not self._sampled
             self.others = [
-                index_of(kind, oracle, self.rule, table if tables_used else None) for kind, oracle, table in found
+                index_of(kind, oracle, self.rule, table if tables_used else None, stand_ins=self._stand_ins)
+                for kind, oracle, table in found
             ]
             for index, oracle in zip(self.others, self.oracles, strict=True):
                 index.follow(oracle)
@@ -391,6 +426,10 @@ class Selector:
         self._loosest.include(new)
         self._workloads.add(new.workload)
         self._sampled = self._sampled or not self._predict_all()
+        while self._sampled and self._stand_ins and self._most_columns:
+            self._most_columns //= 2
+            self._workloads = {*self._recurring(), new.workload}
+            self._sampled = not self._predict_all()
         if self._sampled:
             present = [tenant for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()]
             self._workloads = {tenant.workload for tenant in (*present, new)}
@@ -422,11 +461,64 @@ class Selector:
             self._loosest.accepted_drop,
             most,
             tuple(self._recent),
+            stand_ins=self._stand_ins,
         )
+
+    def _load_sampling(self, tenant: Tenant) -> None:
+        """Load the compiled parts of sampling now: it takes 0.1 s, or a minute where they are not compiled yet."""
+        for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
+            if kind.hosts(tenant.workload):
+                index, nic = index_of(kind, oracle, self.rule, None), Nic("", kind)
+                nic.tenants_by_id[tenant.id] = tenant
+                index.enter(nic)
+                index.best(tenant)
+
+    def _count_stand_in(self, tenant: Tenant) -> None:
+        """Begin to build tables with a workload that recurs, or an index that samples NICs where few recur. Until
+        either is complete, stand-ins are compared."""
+        held = all(index.holds(tenant) for index in self.indexes)
+        self._stand_in_share += ((0.0 if held else 1.0) - self._stand_in_share) / RECENT_ARRIVALS
+        if held or not self.indexes:
+            return
+        if len(self._without_column) >= COUNTED_WORKLOADS:
+            self._without_column.clear()
+        self._without_column[tenant.workload] += 1
+        if self._rebuild is not None:
+            return
+        few = len(self._without_column) + len(self._workloads) <= FEW_COLUMNS
+        chosen = set(self._recurring()) if few or self._without_column[tenant.workload] >= RECURS_FROM else set()
+        if tenant.workload in chosen:
+            self._workloads = chosen
+            self._without_column.clear()
+            self._loosest.include(tenant)
+            self._rebuild = self._new_rebuild(self.most_patterns)
+        elif self._stand_in_share > MOST_STAND_INS:
+            self._rebuild = self._new_rebuild(0)
+
+    def _return_to_tables(self) -> None:
+        """Begin to build tables again where hardly any recent arrival would need a stand-in."""
+        chosen = set(self._recurring())
+        if sum(tenant.workload not in chosen for tenant in self._recent) < MOST_STAND_INS * len(self._recent) / 2:
+            self._workloads, self._stand_in_share = chosen, 0.0
+            self._without_column.clear()
+            self._rebuild = self._new_rebuild(self.most_patterns)
+
+    def _recurring(self) -> list[Workload]:
+        """The workloads of a table: one of each NF, then those of recent arrivals that recur most; all where these are
+        few."""
+        counts = Counter(tenant.workload for tenant in (*self._expected, *self._recent))
+        often = sorted(counts, key=lambda workload: (-counts[workload], workload))
+        found = dict.fromkeys({workload.nf: workload for workload in reversed(often)}.values())
+        few = len(counts) <= FEW_COLUMNS
+        found |= dict.fromkeys(workload for workload in often if few or counts[workload] >= RECURS_FROM)
+        nfs = len({workload.nf for workload in found})
+        return list(found)[: max(self._most_columns, nfs)]
 
     def _predict_all(self) -> bool:
         """Build class indexes for all workloads; False where they are too many, or hardly one came twice."""
-        different = len(self._workloads) > max(FEW_WORKLOADS, len({workload.nf for workload in self._workloads}))
+        different = not self._stand_ins and len(self._workloads) > max(
+            FEW_WORKLOADS, len({workload.nf for workload in self._workloads})
+        )
         if different and 2 * len(self._workloads) > self._arrivals:
             return False
         try:
@@ -442,7 +534,7 @@ class Selector:
             return False
         self._tables = tables
         self.indexes = [
-            index_of(kind, oracle, self.rule, table)
+            index_of(kind, oracle, self.rule, table, stand_ins=self._stand_ins)
             for kind, oracle, table in zip(self.fleet.kinds, self.oracles, tables, strict=True)
         ]
         return True

@@ -106,7 +106,7 @@ class _Opening:
     def make(self, fleet: Fleet, waiting: Sequence[Tenant], events: int) -> Engine:
         """The engine of a fleet, its queue, and the number of its last event."""
         feedback, oracles = correct(self.catalogue.kinds, self.oracles)
-        expected = () if fleet.tenants or waiting else [arrival.tenant for arrival in self.typical]
+        expected = [arrival.tenant for arrival in self.typical]
         return Engine(
             fleet, oracles, self.settings.rule, when_full=self.settings.when_full, waiting=waiting, expected=expected,
             feedback=feedback, events=events, repairs=self.settings.repairs,
