@@ -75,12 +75,13 @@ class Rebalance:
     """Tenants may be moved to end SLA violations and to empty NICs.
 
     `budget`: largest number of moves. `move_cost`, `risk_worth`: what a move costs, and what ending an expected SLA
-    violation is worth, in units of NIC cost.
+    violation is worth, in units of NIC cost. `nics`: only tenants of these are moved, the first NIC first; None for all.
     """
 
     budget: int
     move_cost: float = 0.05
     risk_worth: float = 1.0
+    nics: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

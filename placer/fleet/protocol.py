@@ -184,6 +184,11 @@ class RebalanceEvent(_Line):
     budget: Annotated[Whole, Field(ge=0, le=LARGEST_NUMBER)]
     move_cost: Number = Rebalance(0).move_cost
     risk_worth: Number = Rebalance(0).risk_worth
+    nics: Annotated[tuple[Name, ...], Field(max_length=MOST_INSTANCES, strict=False)] | None = None
+
+    @property
+    def rebalance(self) -> Rebalance:
+        return Rebalance(self.budget, self.move_cost, self.risk_worth, self.nics)
 
 
 class Throughput(_Line):
@@ -274,7 +279,7 @@ class Reader:
         if isinstance(read, MeasuredEvent):
             return read.measure
         if isinstance(read, RebalanceEvent):
-            return Rebalance(read.budget, read.move_cost, read.risk_worth)
+            return read.rebalance
         before = self.workload_of(read.id)
         if before is None:
             raise Refused(f"'{read.id}' is not placed or queued")
@@ -449,5 +454,6 @@ def _subject(event: FleetEvent) -> dict[str, Any]:
     if isinstance(event, Join):
         return {"nic": event.nic, "nic_model": event.nic_model}
     if isinstance(event, Rebalance):
-        return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth}
+        named = {} if event.nics is None else {"nics": list(event.nics)}
+        return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth, **named}
     return {"id": event.id}

@@ -32,22 +32,24 @@ class Rebalancer:
     def moves(self, request: Rebalance) -> list[RebalanceMove]:
         """Make all moves that pay, up to the budget, and return them in order."""
         moves: list[RebalanceMove] = []
-        for nic in self._in_service():
+        for nic in self._in_service(request):
             moves += self._end_violations(nic, request, request.budget - len(moves))
         before = -1
         while len(moves) > before:
             before = len(moves)
-            for nic in self._easiest_first():
+            for nic in self._easiest_first(request):
                 moves += self._empty(nic, request, request.budget - len(moves))
         return moves
 
-    def _in_service(self) -> list[Nic]:
-        return [nic for nic in self.fleet.nics.values() if nic.service is Service.UP]
+    def _in_service(self, request: Rebalance) -> list[Nic]:
+        named = self.fleet.nics.values() if request.nics is None else map(self.fleet.nics.find, request.nics)
+        return [nic for nic in named if nic is not None and nic.service is Service.UP]
 
-    def _easiest_first(self) -> Iterator[Nic]:
+    def _easiest_first(self, request: Rebalance) -> Iterator[Nic]:
         """NICs by the cost that emptying them saves per move, without those that were emptied or filled meanwhile."""
-        tenants = {nic.id: len(nic.tenants_by_id) for nic in self._in_service()}
-        for nic in sorted(self._in_service(), key=lambda nic: (-nic.kind.cost / len(nic.tenants_by_id), nic.number)):
+        nics = self._in_service(request)
+        tenants = {nic.id: len(nic.tenants_by_id) for nic in nics}
+        for nic in sorted(nics, key=emptied_first):
             if len(nic.tenants_by_id) <= tenants[nic.id] and self.fleet.nics.get(nic.id) is nic:
                 yield nic
 
@@ -120,6 +122,11 @@ class Rebalancer:
     def _violations(self, nic: Nic, tenants: Sequence[Tenant]) -> int:
         """How many of these would violate their SLA if they were the tenants of the NIC."""
         return len(below_sla(self.oracles[nic.kind.index], tenants)) if tenants else 0
+
+
+def emptied_first(nic: Nic) -> tuple[float, int]:
+    """The order in which NICs are emptied: by the cost that it saves per move, then by number."""
+    return -nic.kind.cost / len(nic.tenants_by_id), nic.number
 
 
 # Repair: an instance that production shows below its SLA moves to another NIC, few at a time and ever less often.

@@ -1,20 +1,23 @@
 """What the engine would decide, without deciding it: where arrivals would go, and why a NIC would not take one.
 
 Nothing here changes the fleet, its forecast or what is predicted in advance, so that decisions are the same whether
-somebody asks or not.
+somebody asks or not. Long answers come in steps, between which others may decide; where the fleet has changed then,
+what was found before is checked again.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from placer.fleet.engine import Engine
-from placer.model.feasibility import Misfit, feasible, misfit_with
+from placer.model.feasibility import Misfit, fits, misfit, misfit_with
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.oracle import co_location_of
 from profiles import CoLocation, Workload
 
 MAX_REMEMBERED_ARRIVALS = 64
@@ -22,7 +25,27 @@ REMEMBERED_CLASSES = 100_000
 """Co-locations with an arrival whose answer is remembered."""
 
 MAX_CHECKED_CLASSES = 256
-"""Classes of NICs that are checked for a workload that has not come yet, the fullest first."""
+"""Classes of NICs that are checked for an arrival, the largest first."""
+
+LONGEST_STEP_S = 0.005
+"""Seconds after which an answer goes on in a further step."""
+
+PREDICTED_AT_ONCE = 32
+
+Found = TypeVar("Found")
+Steps = Generator[None, None, Found]
+"""An answer in steps, each of a few milliseconds."""
+
+
+def complete(steps: Steps[Found]) -> Found:
+    """The answer, at once."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            answer: Found = end.value
+            return answer
+
 
 TenantKey = tuple[Workload, float, float]
 ClassOfNics = tuple[int, Service, tuple[TenantKey, ...]]
@@ -34,7 +57,7 @@ class ExpectedPlace:
     """Where an arrival would go.
 
     `nic`: the NIC, by the name that it would get where it is new. `opens`: whether it would be put into use. `score`:
-    by the rule, the lower the better; None where the workload has not come before, and the fullest NICs are first.
+    by the rule, the lower the better; None for a NIC that the rule opens only where no other fits.
     """
 
     nic: str
@@ -63,42 +86,48 @@ class WhatIf:
         self._by_class: dict[ClassKey, Misfit | None] = {}
         self._by_nic: OrderedDict[TenantKey, dict[str, tuple[int, Misfit | None]]] = OrderedDict()
 
-    def places(self, arrival: Tenant, count: int = 1, top: int = 1) -> list[ExpectedPlace]:
+    def places(self, arrival: Tenant, count: int = 1, top: int = 1) -> Steps[list[ExpectedPlace]]:
         """Where `count` arrivals would go, one after the other; or, of one, the `top` places, best first."""
-        if count == 1:
-            return [self._place(choice, score) for score, choice in self._choices(arrival, top)]
-        return list(self._in_turn(arrival, count))
+        if count > 1:
+            return (yield from self._in_turn(arrival, count))
+        return [_place(self.engine.fleet, choice, score) for score, choice in self._rank(arrival, top)]
 
-    def verdicts(self, arrival: Tenant) -> list[ClassVerdict]:
+    def verdicts(self, arrival: Tenant) -> Steps[list[ClassVerdict]]:
         """Why NICs in use or out of service do not take the arrival, by class; the most frequent of the largest."""
-        fleet, sizes = self.engine.fleet, Counter[ClassOfNics]()
+        fleet, sizes, until = self.engine.fleet, Counter[ClassOfNics](), _end_of_step()
         example: dict[ClassOfNics, Nic] = {}
-        for nic in (
-            *fleet.nics.values(),
-            *(outside for outside in fleet.out_of_service.values() if not outside.tenants_by_id),
-        ):
+        empty = (outside for outside in fleet.out_of_service.values() if not outside.tenants_by_id)
+        for nic in (*fleet.nics.values(), *empty):
             key = self._class_of_nic(nic)
             sizes[key] += 1
             example[key] = nic
-        self._recall_answers(arrival)
-        found = []
-        for key, nics in sizes.most_common(MAX_CHECKED_CLASSES):
-            reason = self._misfit(example[key], arrival)
-            if reason is not None:
-                found.append(ClassVerdict(example[key].kind.model, example[key].co_location, nics, str(reason)))
-        return found
+            if time.perf_counter() > until:
+                yield
+                until = _end_of_step()
+        largest = sizes.most_common(MAX_CHECKED_CLASSES)
+        reasons = yield from self.misfits(arrival, [example[key].id for key, _ in largest])
+        return [
+            ClassVerdict(example[key].kind.model, example[key].co_location, nics, str(reason))
+            for key, nics in largest
+            if (reason := reasons[example[key].id]) is not None
+        ]
 
-    def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, Misfit | None]:
+    def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, Misfit | None]]:
         """By NIC, why it does not take the arrival; None where it does."""
-        known = self._recall_answers(arrival)
-        fleet, versions = self.engine.fleet, self.engine.versions
-        found = {}
-        for nic_id in nic_ids:
-            version = versions.of(nic_id)
-            seen = known.get(nic_id)
-            if seen is None or seen[0] != version:
-                seen = known[nic_id] = version, self._misfit(fleet.find(nic_id), arrival)
-            found[nic_id] = seen[1]
+        found, until = dict[str, Misfit | None](), _end_of_step()
+        for first in range(0, len(nic_ids), PREDICTED_AT_ONCE):
+            some = nic_ids[first : first + PREDICTED_AT_ONCE]
+            known, versions = self._recall_answers(arrival), self.engine.versions
+            unknown = [one for one in some if one not in known or known[one][0] != versions.of(one)]
+            nics = {nic_id: self.engine.fleet.find(nic_id) for nic_id in unknown}
+            self._predict_together([nic for nic in nics.values() if nic is not None], arrival)
+            for nic_id in some:
+                if nic_id in nics:
+                    known[nic_id] = versions.of(nic_id), self._misfit(nics[nic_id], arrival)
+                found[nic_id] = known[nic_id][1]
+                if time.perf_counter() > until:
+                    yield
+                    until = _end_of_step()
         return found
 
     def _class_of_nic(self, nic: Nic) -> ClassOfNics:
@@ -109,68 +138,67 @@ class WhatIf:
             known = self._classes[nic.id] = version, key
         return known[1]
 
-    def scores(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, float]:
+    def scores(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, float]]:
         """By NIC that takes the arrival, its score, the lower the better; infinite for one that is not in use."""
-        taken = [nic_id for nic_id, reason in self.misfits(arrival, nic_ids).items() if reason is None]
+        reasons = yield from self.misfits(arrival, nic_ids)
+        taken = [nic_id for nic_id, reason in reasons.items() if reason is None]
         in_use = [nic for nic in map(self.engine.fleet.nics.find, taken) if nic is not None]
         found = dict.fromkeys(taken, math.inf)
         if self.engine.selector.has_predicted(arrival):
-            return found | self.engine.selector.scores_on(arrival, in_use)
-        return found | {nic.id: float(_free_cores(nic)) for nic in in_use}
+            found |= self.engine.selector.scores_on(arrival, in_use)
+        return found
 
-    def _choices(self, arrival: Tenant, top: int) -> Sequence[tuple[float | None, Nic | NicKind]]:
+    def _rank(self, arrival: Tenant, top: int) -> list[tuple[float, Nic | NicKind]]:
+        """The best places; before the first arrival of all, the kinds of NIC that take it."""
         if self.engine.selector.has_predicted(arrival):
             return self.engine.selector.rank(arrival, top)
-        return self._fullest_first(arrival, top)
+        kinds = [kind for kind in self.engine.fleet.available() if self._misfit(Nic("", kind), arrival) is None]
+        return [(math.inf, kind) for kind in kinds[:top]]
 
-    def _in_turn(self, arrival: Tenant, count: int) -> Iterator[ExpectedPlace]:
-        """ExpectedPlace copies of the arrival, and take all of them back."""
-        fleet, selector = self.engine.fleet, self.engine.selector
-        opened, placed = fleet.opened, list[tuple[Tenant, Nic]]()
-        ranked = selector.has_predicted(arrival) and not selector.rebuilding
-        with selector.trial() if ranked else _pause_observer(fleet):
-            try:
-                for number in range(count):
-                    one = Tenant(f"\0{number}", arrival.workload, arrival.sla)
-                    choices = selector.rank(one, 1) if ranked else self._fullest_first(one, 1)
-                    if not choices:
-                        break
-                    score, choice = choices[0]
-                    yield self._place(choice, score)
-                    nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
-                    fleet.place(one, nic)
-                    placed.append((one, nic))
-            finally:
-                for one, nic in reversed(placed):
-                    fleet.remove(one.id)
-                    if nic.number > opened and not nic.tenants_by_id:
-                        fleet.unopen(nic, opened)
+    def _in_turn(self, arrival: Tenant, count: int) -> Steps[list[ExpectedPlace]]:
+        """Place copies of the arrival one after the other; all of them are taken back at the end of each step."""
+        engine, chosen, events = self.engine, list[tuple[Choice, float]](), self.engine.events
+        while True:
+            until, copies = _end_of_step(), _Copies(engine.fleet, arrival)
+            with engine.selector.trial():
+                try:
+                    for at, (choice, score) in enumerate(chosen):
+                        if events != engine.events and not self._still_fits(copies, choice, arrival):
+                            del chosen[at:]
+                            break
+                        copies.place(choice, score)
+                    before = len(chosen)
+                    while len(chosen) < count and (len(chosen) == before or time.perf_counter() < until):
+                        best = next(iter(self._rank(copies.next, 1)), None)
+                        if best is None:
+                            return copies.places
+                        chosen.append((copies.choice_of(best[1]), best[0]))
+                        copies.place(*chosen[-1])
+                finally:
+                    copies.take_back()
+            if len(chosen) == count:
+                return copies.places
+            events = engine.events
+            yield
 
-    def _place(self, choice: Nic | NicKind, score: float | None) -> ExpectedPlace:
-        shown = None if score is None or math.isinf(score) else score
-        if isinstance(choice, NicKind):
-            return ExpectedPlace(self.engine.fleet.next_of(choice).id, choice.model, True, shown)
-        return ExpectedPlace(choice.id, choice.kind.model, False, shown)
-
-    def _fullest_first(self, arrival: Tenant, top: int) -> list[tuple[float | None, Nic | NicKind]]:
-        """NICs in use that take an arrival whose workload has not come before, one per class; then models to open."""
+    def _still_fits(self, copies: _Copies, choice: Choice, arrival: Tenant) -> bool:
+        """Whether a NIC that was chosen in an earlier step takes a copy now."""
         fleet = self.engine.fleet
-        needs = {kind.index: kind.cores_of.get(arrival.workload.nf, kind.cores + 1) for kind in fleet.kinds}
-        classes: dict[ClassKey, tuple[int, Nic]] = {}
-        for nic in fleet.nics.values():
-            free = _free_cores(nic)
-            if nic.service is Service.UP and free >= needs[nic.kind.index]:
-                classes.setdefault(_class_of(nic.kind, nic.tenants, arrival), (free, nic))
-        fullest = sorted(classes.values(), key=lambda one: (one[0], one[1].number))[:MAX_CHECKED_CLASSES]
-        found: list[tuple[float | None, Nic | NicKind]] = []
-        for kind, oracle in zip(fleet.kinds, self.engine.oracles, strict=True):
-            nics = [nic for _, nic in fullest if nic.kind is kind]
-            keeps = feasible(kind, oracle, [[*nic.tenants, arrival] for nic in nics])
-            found += [(None, nic) for nic, kept in zip(nics, keeps, strict=True) if kept]
-        for kind in fleet.available():
-            if feasible(kind, self.engine.oracles[kind.index], [[arrival]])[0]:
-                found.append((None, kind))
-        return found[:top]
+        if isinstance(choice, NicKind):
+            return choice in fleet.available()
+        nic = copies.nic_of(choice)
+        return fleet.nics.find(nic.id) is nic and misfit(nic, self.engine.oracles[nic.kind.index], arrival) is None
+
+    def _predict_together(self, nics: Sequence[Nic], arrival: Tenant) -> None:
+        """Ask for the NICs with the arrival all at once, which takes less than one after the other."""
+        wanted: dict[int, dict[CoLocation, None]] = {}
+        for nic in nics:
+            workloads = [*(tenant.workload for tenant in nic.tenants_by_id.values()), arrival.workload]
+            unknown = _class_of(nic.kind, nic.tenants, arrival) not in self._by_class
+            if nic.service is Service.UP and unknown and fits(nic.kind, workloads):
+                wanted.setdefault(nic.kind.index, {})[co_location_of(workloads)] = None
+        for number, co_locations in wanted.items():
+            self.engine.oracles[number].throughput(list(co_locations))
 
     def _recall_answers(self, arrival: Tenant) -> dict[str, tuple[int, Misfit | None]]:
         """Answers by NIC for arrivals like this one; forgotten when models answer otherwise."""
@@ -198,18 +226,62 @@ class WhatIf:
         return self._by_class[key]
 
 
-@contextmanager
-def _pause_observer(fleet: Fleet) -> Iterator[None]:
-    """A time in which nobody follows the fleet, which is as before at its end."""
-    observer, fleet.observer = fleet.observer, None
-    try:
-        yield
-    finally:
-        fleet.observer = observer
+Choice = Nic | NicKind | int
+"""A NIC in use, a kind of which one is opened, or one that was opened for a copy before, by their order."""
 
 
-def _free_cores(nic: Nic) -> int:
-    return nic.kind.cores - nic.kind.cores_taken(tenant.workload for tenant in nic.tenants_by_id.values())
+class _Copies:
+    """Copies of an arrival that are placed only to be taken back, and where they are."""
+
+    def __init__(self, fleet: Fleet, arrival: Tenant) -> None:
+        self.places: list[ExpectedPlace] = []
+        self._fleet = fleet
+        self._arrival = arrival
+        self._before = fleet.opened
+        self._opened: list[Nic] = []
+        self._placed: list[tuple[Tenant, Nic]] = []
+
+    @property
+    def next(self) -> Tenant:
+        """The copy that is placed next."""
+        return Tenant(f"\0{len(self._placed)}", self._arrival.workload, self._arrival.sla)
+
+    def choice_of(self, chosen: Nic | NicKind) -> Choice:
+        """How a choice is named in later steps."""
+        opened = isinstance(chosen, Nic) and chosen in self._opened
+        return self._opened.index(chosen) if opened else chosen  # type: ignore[arg-type]
+
+    def nic_of(self, choice: Nic | int) -> Nic:
+        return self._opened[choice] if isinstance(choice, int) else choice
+
+    def place(self, choice: Choice, score: float) -> None:
+        """Place the next copy there."""
+        found = choice if isinstance(choice, NicKind) else self.nic_of(choice)
+        self.places.append(_place(self._fleet, found, score))
+        if isinstance(found, NicKind):
+            found = self._fleet.open(found)
+            self._opened.append(found)
+        copy = self.next
+        self._fleet.place(copy, found)
+        self._placed.append((copy, found))
+
+    def take_back(self) -> None:
+        """Remove all copies, and the NICs that were opened for them."""
+        for copy, nic in reversed(self._placed):
+            self._fleet.remove(copy.id)
+            if nic.number > self._before and not nic.tenants_by_id:
+                self._fleet.unopen(nic, self._before)
+
+
+def _place(fleet: Fleet, choice: Nic | NicKind, score: float) -> ExpectedPlace:
+    shown = None if math.isinf(score) else score
+    if isinstance(choice, NicKind):
+        return ExpectedPlace(fleet.next_of(choice).id, choice.model, True, shown)
+    return ExpectedPlace(choice.id, choice.kind.model, False, shown)
+
+
+def _end_of_step() -> float:
+    return time.perf_counter() + LONGEST_STEP_S
 
 
 def _tenant_key(tenant: Tenant) -> TenantKey:

@@ -177,7 +177,7 @@ class ClassIndex:
         column = self.table.columns.get(tenant.workload)
         if column is None:
             return not self.table.kind.hosts(tenant.workload)
-        return tenant.sla.required_kpps(self._solo[column]) >= self._floor[column]
+        return bool(tenant.sla.required_kpps(self._solo[column]) >= self._floor[column])
 
     def enter(self, nic: Nic) -> None:
         member = ClassMember(nic)

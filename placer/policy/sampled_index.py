@@ -69,6 +69,10 @@ class SampledNic:
         self.tenants: dict[str, SampledTenant] = {}
         self.co_location: CoLocation = ()
 
+    def copy_from(self, other: SampledNic) -> None:
+        """Take over the tenants of another."""
+        self.tenants, self.co_location = dict(other.tenants), other.co_location
+
     def co_location_with(self, workload: Workload) -> CoLocation:
         at = bisect(self.co_location, workload)
         return (*self.co_location[:at], workload, *self.co_location[at:])
@@ -76,6 +80,15 @@ class SampledNic:
     def lowest_margin(self, lowest: Mapping[Workload, float]) -> float:
         """The smallest margin of its tenants at these throughputs (kpps) by workload."""
         return min(margin_of(lowest[tenant.workload], tenant.required) for tenant in self.tenants.values())
+
+
+class SamplingTrial(NamedTuple):
+    """What `SampledIndex.end_trial` sets back: free places, and every NIC that was changed as it was before; None for
+    one that was not there."""
+
+    vacant: list[int]
+    used: int
+    nics: dict[int, tuple[SampledNic, SampledNic, tuple[int, float, float], tuple[Floats, Floats]] | None]
 
 
 class SampledIndex:
@@ -93,6 +106,7 @@ class SampledIndex:
         self._nics: dict[int, SampledNic] = {}
         self._vacant: list[int] = []
         self._used = 0
+        self._trial: SamplingTrial | None = None
         self._number = np.full(FIRST_SIZE, -1, dtype=np.int64)
         self._free = np.full(FIRST_SIZE, -1.0)
         self._margin = np.zeros(FIRST_SIZE)
@@ -127,10 +141,39 @@ class SampledIndex:
         return nic.number in self._nics
 
     def begin_trial(self) -> None:
-        """Nothing is remembered."""
+        """NICs are changed from here on only to be changed back before `end_trial`."""
+        self._trial = SamplingTrial([*self._vacant], self._used, {})
 
     def end_trial(self) -> None:
-        """Nothing is forgotten."""
+        """Set back what was estimated; a NIC that is back has only the estimated margins of its departures."""
+        trial, self._trial = self._trial, None
+        if trial is None:
+            return
+        for number, before in trial.nics.items():
+            if before is None:
+                if number in self._nics:
+                    self._take_out(self._nics[number])
+            else:
+                sampled, place = before[0], before[0].place
+                self._nics[number] = sampled
+                sampled.copy_from(before[1])
+                self._number[place], self._free[place], self._margin[place] = before[2]
+                self._left[:, place], self._own[:, place] = before[3]
+        self._vacant, self._used = trial.vacant, trial.used
+
+    def _note_before(self, number: int) -> None:
+        """Keep how a NIC was before the first change in a trial."""
+        if self._trial is None or number in self._trial.nics:
+            return
+        sampled = self._nics.get(number)
+        if sampled is None:
+            self._trial.nics[number] = None
+            return
+        place, copied = sampled.place, SampledNic(sampled.nic, sampled.place)
+        copied.copy_from(sampled)
+        row = int(self._number[place]), float(self._free[place]), float(self._margin[place])
+        columns = self._left[:, place].copy(), self._own[:, place].copy()
+        self._trial.nics[number] = sampled, copied, row, columns
 
     def covers(self, tenant: Tenant) -> bool:
         """True: nothing is predicted in advance."""
@@ -146,6 +189,7 @@ class SampledIndex:
 
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants, whose margins are estimated."""
+        self._note_before(nic.number)
         sampled = SampledNic(nic, self._new_place())
         self._nics[nic.number] = sampled
         nfs = [self._nf(tenant.workload) for tenant in nic.tenants_by_id.values()]
@@ -158,6 +202,7 @@ class SampledIndex:
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that was placed on the NIC; the margins of all are known by now."""
+        self._note_before(nic.number)
         sampled = self._nics.get(nic.number)
         if sampled is None:
             self.enter(nic)
@@ -172,6 +217,7 @@ class SampledIndex:
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
+        self._note_before(nic.number)
         sampled = self._nics[nic.number]
         del sampled.tenants[tenant.id]
         if not sampled.tenants:
@@ -188,15 +234,16 @@ class SampledIndex:
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
         if nic.number in self._nics:
+            self._note_before(nic.number)
             self._take_out(self._nics[nic.number])
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers among the few that are checked, with its score; None when none fits."""
-        return self._best_of(tenant, NICS_PER_BATCH, LEAST_SLACK)
+        return next(iter(self._scored(tenant, NICS_PER_BATCH, LEAST_SLACK)), None)
 
     def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
-        """Empty: what is found here by asking would be learnt."""
-        return []
+        """Scores and NICs that take the tenant, of the few that are checked; nothing is learnt by asking."""
+        return self._scored(tenant, NICS_PER_BATCH, LEAST_SLACK, most, learns=False)
 
     def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
         """Infinite: only NICs that are compared have a score."""
@@ -204,8 +251,8 @@ class SampledIndex:
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC on which every SLA is met, out of many more than `best` checks."""
-        found = self._best_of(tenant, (LAST_RESORT,), -math.inf)
-        return None if found is None else found[1]
+        found = self._scored(tenant, (LAST_RESORT,), -math.inf)
+        return found[0][1] if found else None
 
     def opening_score(self, tenant: Tenant) -> float | None:
         """The score of a new NIC, above any other; None when the SLA of the tenant would not be met there."""
@@ -228,9 +275,12 @@ class SampledIndex:
             short = Cause.NOT_HOSTED if needed is None else Cause.CORES if free < needed else None
             yield Reason(self.kind.model, (), int(nics), short or Cause.SAMPLED_SLA)
 
-    def _best_of(self, tenant: Tenant, batches: Sequence[int], least_slack: float) -> tuple[float, Nic] | None:
+    def _scored(
+        self, tenant: Tenant, batches: Sequence[int], least_slack: float, most: int = 1, *, learns: bool = True
+    ) -> list[tuple[float, Nic]]:
+        """At most so many NICs that take the tenant, with their scores, the best of the first batch first."""
         if not self.kind.hosts(tenant.workload) or not self._nics:
-            return None
+            return []
         nf, drop = self._nf(tenant.workload), tenant.sla.max_drop
         # an accepted drop is a margin whatever the throughput alone, which is then asked for together with the NICs
         accepted = margin_of(1.0, 1.0 - drop) if drop is not None else self._sample(tenant).margin
@@ -238,16 +288,16 @@ class SampledIndex:
             self._number[: self._used], self._free, self._margin, self._left[nf], self._own[nf], accepted, least_slack,
             float(self.kind.cores_of[tenant.workload.nf]), self._weights(), sum(batches),
         )  # fmt: skip
-        first = 0
+        first, found = 0, list[tuple[float, Nic]]()
         for size in batches:
-            scored = self._score_places(places[first : first + size].tolist(), tenant)
+            scored = sorted(self._score_places(places[first : first + size].tolist(), tenant, learns=learns))
             first += size
-            if scored:
-                score, number = min(scored)
-                return score, self._nics[number].nic
-        return None
+            found += [(score, self._nics[number].nic) for score, number in scored]
+            if len(found) >= most:
+                break
+        return found[:most]
 
-    def _score_places(self, places: Sequence[int], tenant: Tenant) -> list[tuple[float, int]]:
+    def _score_places(self, places: Sequence[int], tenant: Tenant, *, learns: bool) -> list[tuple[float, int]]:
         """The scores of the NICs on which every SLA is met, with their numbers."""
         if not places:
             return []
@@ -256,13 +306,15 @@ class SampledIndex:
         # the throughput alone of the arrival is asked for together with the NICs
         answers = self.oracle.throughput([*co_locations, (tenant.workload,)])[:-1]
         arriving, nf = self._sample(tenant), self._nf(tenant.workload)
-        for sampled, co_location, answer in zip(candidates[:LEARNED_PREDICTIONS], co_locations, answers, strict=False):
+        learnt = candidates[:LEARNED_PREDICTIONS] if learns else ()
+        for sampled, co_location, answer in zip(learnt, co_locations, answers, strict=False):
             self._learn([*sampled.tenants.values(), arriving], co_location, answer)
         scored, weights = [], self._weights()
         for sampled, co_location, answer in zip(candidates, co_locations, answers, strict=True):
             lowest, place = lowest_by_workload(co_location, answer), sampled.place
             left, own = sampled.lowest_margin(lowest), margin_of(lowest[tenant.workload], arriving.required)
-            self._left[nf, place], self._own[nf, place] = left, own - arriving.margin
+            if learns:
+                self._left[nf, place], self._own[nf, place] = left, own - arriving.margin
             if lowest[tenant.workload] >= arriving.required and all(
                 lowest[tenant.workload] >= tenant.required for tenant in sampled.tenants.values()
             ):

@@ -132,8 +132,8 @@ class Selector:
         return best[1]
 
     def has_predicted(self, tenant: Tenant) -> bool:
-        """Whether all that a decision on the tenant needs is predicted in advance, so that asking changes nothing."""
-        return bool(self.indexes) and not self._sampled and not self._is_new(tenant)
+        """Whether a decision on the tenant needs no new table, so that asking changes nothing."""
+        return bool(self.indexes) and not self._is_new(tenant)
 
     def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
         """Scores and NICs, or kinds of which to open one, that take the tenant, best first and one of each class.
@@ -279,7 +279,7 @@ class Selector:
             self._include(tenant)
         else:
             indexes[nic.kind.index].joined(nic, tenant)
-        if self._rebuild is not None and own:
+        if self._rebuild is not None and own and not self._in_trial:
             self._rebuild.joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
@@ -291,7 +291,7 @@ class Selector:
         if nic.service is not Service.UP or indexes is None:
             return
         indexes[nic.kind.index].left(nic, tenant)
-        if self._rebuild is not None and own:
+        if self._rebuild is not None and own and not self._in_trial:
             self._rebuild.left(nic, tenant)
 
     def service_changed(self, nic: Nic) -> None:
