@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from placer.fleet.engine import Engine
-from placer.model.feasibility import Misfit, feasible, misfit_with
+from placer.model.feasibility import Misfit, feasible, misfit, misfit_with
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import CoLocation, Workload
 
@@ -89,7 +89,7 @@ class WhatIf:
         return found
 
     def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, Misfit | None]:
-        """By NIC, why it does not take the arrival; None where it does."""
+        """By NIC, why it does not take the arrival, what lasts before what may pass; None where it does."""
         known = self._recall_answers(arrival)
         fleet, versions = self.engine.fleet, self.engine.versions
         found = {}
@@ -187,14 +187,17 @@ class WhatIf:
 
     def _misfit(self, nic: Nic | None, arrival: Tenant) -> Misfit | None:
         if nic is None:
-            return Misfit("unknown", None, "the NIC is not in the fleet")
+            return Misfit("unknown", None, "the NIC is not in the fleet", lasts=True)
         if nic.service is not Service.UP:
-            return Misfit("service", None, f"the NIC is {nic.service.value}")
+            return misfit(nic, self.engine.oracles[nic.kind.index], arrival)
         key = _class_of(nic.kind, nic.tenants, arrival)
         if key not in self._by_class:
             if len(self._by_class) >= REMEMBERED_CLASSES:
                 self._by_class.clear()
-            self._by_class[key] = misfit_with(nic.kind, self.engine.oracles[nic.kind.index], nic.tenants, arrival)
+            oracle = self.engine.oracles[nic.kind.index]
+            found = misfit_with(nic.kind, oracle, nic.tenants, arrival)
+            lasting = None if found is None else misfit_with(nic.kind, oracle, (), arrival)
+            self._by_class[key] = lasting or found
         return self._by_class[key]
 
 
