@@ -16,8 +16,8 @@ from profiles import Workload
 class Arrive:
     """An NF instance needs a NIC.
 
-    `nic`: where it is placed, or refused; None for any NIC. `kind`: where a plan or a cluster decides, the number of the
-    kind of `nic`, which comes into use where it was not; then no SLA is asked for.
+    `nic`: where it is placed, or refused; None for any NIC. `kind`: where a plan or a cluster decides, the number of
+    the kind of `nic`, which comes into use where it was not; then no SLA is asked for.
     """
 
     tenant: Tenant
