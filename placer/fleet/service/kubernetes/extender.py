@@ -219,15 +219,16 @@ def _read(body: bytes) -> _Asked:
     if not isinstance(arguments, dict) or not isinstance(arguments.get("Pod"), dict):
         raise ValueError("there is no Pod")
     names, nodes = arguments.get("NodeNames"), None
-    if names is None:
-        try:
+    try:
+        pod = pod_of(arguments["Pod"])
+        if names is None:
             nodes = {node["metadata"]["name"]: node for node in (arguments.get("Nodes") or {}).get("items") or ()}
-        except (KeyError, TypeError, AttributeError):
-            raise ValueError("Nodes is no list of nodes") from None
-        names = list(nodes)
+            names = list(nodes)
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("Pod is no pod, or Nodes is no list of nodes") from None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError("NodeNames is no list of names")
-    return _Asked(pod_of(arguments["Pod"]), names, nodes)
+    return _Asked(pod, names, nodes)
 
 
 def _filter(
