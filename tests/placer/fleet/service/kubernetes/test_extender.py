@@ -233,7 +233,8 @@ def test_a_restart_finds_pods_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "", "[]", "{}", '{"Pod": 7}', '{"Pod": {"metadata": {}}, "NodeNames": [7]}', '{"Pod": {}, "Nodes": [7]}', '{"Pod": {"metadata": 7}}',
+        "", "[]", "{}", '{"Pod": 7}', '{"Pod": {"metadata": 7}}', '{"Pod": {"metadata": {}}, "NodeNames": [7]}',
+        '{"Pod": {}, "Nodes": [7]}',
         '{"Pod": {}, "Nodes": {"items": [{"metadata": {}}]}}',
     ],
 )  # fmt: skip
