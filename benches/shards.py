@@ -25,7 +25,7 @@ from benches.bench import register
 from benches.co_locations import RECORDED
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
-from placer.fleet.what_if import WhatIf
+from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
@@ -70,7 +70,7 @@ class EnginePool:
 
     def bid(self, tenant: Tenant) -> tuple[bool, float, int]:
         """What the pool answers to a question: whether it opens a NIC, the score, and its NICs in use; low is good."""
-        places, in_use = self.what_if.places(tenant), len(self.engine.fleet.nics)
+        places, in_use = complete(self.what_if.places(tenant)), len(self.engine.fleet.nics)
         if not places:
             return True, math.inf, in_use
         score = places[0].score

@@ -34,7 +34,7 @@ from placer.fleet.learning.ledger import SATURATED_OFFER, ProductionReading
 from placer.fleet.nic_versions import NicVersions
 from placer.fleet.rebalance import Rebalancer, Repairer
 from placer.model.feasibility import below_sla, feasible, fits, misfit
-from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.oracle import Oracle
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
@@ -44,6 +44,9 @@ from profiles import Workload
 REBUILT_AFTER, REBUILT_GROWTH = 256, 0.1
 """Indexes are built anew after so many more readings, and at least this share more: what comes later changes less."""
 
+MOST_TRIED = 16
+"""Tenants of the queue that fit nowhere, after which an event tries no more: no event takes long, whatever waits."""
+
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
 """What happens to an arrival that fits on no NIC."""
 
@@ -51,10 +54,11 @@ REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
 class Engine:
     """Decides on the events of a fleet.
 
-    `when_full`: one of `WHEN_FULL`. `waiting`: the queue, first come first. `most_patterns`: largest number of
-    co-locations that are predicted in advance. `expected`: tenants like those that will come, so that no arrival waits
-    for predictions of usual co-locations. `feedback`: learns from measurements; without it they are refused. `events`:
-    the number of the last event. `repairs`: most instances that a measurement may move because they were below their
+    `when_full`: one of `WHEN_FULL`. `waiting`: the queue, first come first; it also has the tenants of failed NICs that
+    fit nowhere, whatever `when_full` is. `most_patterns`: largest number of co-locations that are predicted in
+    advance. `expected`: tenants like those that will come, so that no arrival waits for predictions of usual
+    co-locations. `feedback`: learns from measurements; without it they are refused. `events`: the number of the last
+    event. `repairs`: most instances that a measurement may move because they were below their
     SLA.
     """
 
@@ -79,6 +83,7 @@ class Engine:
         self.when_full = when_full
         self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected, stand_ins=True)
         self.waiting = {tenant.id: tenant for tenant in waiting}
+        self._next_tried: str | None = None
         self.versions = NicVersions(events)
         self._readings = 0 if feedback is None else feedback.capacities
         self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
@@ -102,10 +107,21 @@ class Engine:
         """
         decision = self._deciders[type(event)](event)
         if not isinstance(decision, Lookup):
-            self.events += 1
-            self.versions.note(self.events, event, decision, self.fleet)
-            self.selector.advance()
+            self._count(event, decision)
         return decision
+
+    def try_rebalance(self, event: Rebalance) -> Decision | None:
+        """As `handle`, where a move pays; else nothing has happened, and there is no decision."""
+        decision = self._rebalance(event)
+        if not decision.moves:
+            return None
+        self._count(event, decision)
+        return decision
+
+    def _count(self, event: FleetEvent, decision: Decision) -> None:
+        self.events += 1
+        self.versions.note(self.events, event, decision, self.fleet)
+        self.selector.advance()
 
     def workload_of(self, tenant_id: str) -> Workload | None:
         """What an instance on a NIC or in the queue runs; None for an unknown one."""
@@ -149,8 +165,10 @@ class Engine:
         nic = self._place(tenant)
         if nic is not None:
             return Decision("placed", (Move(tenant.id, None, nic.id),))
-        reasons = tuple(self.selector.reasons(tenant))
-        return Decision("queued" if self._enqueue(tenant) else "rejected", reasons=reasons)
+        if self.when_full == QUEUE:
+            self.waiting[tenant.id] = tenant
+        status = "queued" if self.when_full == QUEUE else "rejected"
+        return Decision(status, reasons=tuple(self.selector.reasons(tenant)))
 
     def _arrive_on(self, tenant: Tenant, nic_id: str) -> Decision:
         """Place an arrival on the NIC that it names, or refuse it."""
@@ -165,12 +183,16 @@ class Engine:
         return Decision("placed", (Move(tenant.id, None, nic.id),))
 
     def _take_over(self, tenant: Tenant, nic_id: str, number: int) -> Decision:
-        """Place an instance where a plan has it, whatever the SLAs there; only cores and counts are kept."""
+        """Place an instance where a plan or a cluster has it, whatever the SLAs; only cores and counts are kept."""
         nic = self.fleet.find(nic_id)
+        if nic is not None and nic.service is not Service.UP:
+            raise Refused(f"{nic_id}: the NIC is {nic.service.value}")
         kinds = self.fleet.available() if nic is None else [nic.kind]
         kind = next((kind for kind in kinds if kind.index == number), None)
         if kind is None:
             raise Refused(f"there is no '{nic_id}' of kind {number}")
+        if not kind.hosts(tenant.workload):
+            raise Refused(f"{nic_id}: {tenant.workload.nf} does not run on a {kind.model}")
         together = [*(nic.tenants if nic is not None else ()), tenant]
         if not fits(kind, (tenant.workload for tenant in together)):
             raise Refused(f"{nic_id}: too few free cores")
@@ -188,7 +210,7 @@ class Engine:
             return Lookup("joined")
         if nic is not None:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
-        if NUMBERED_NIC_ID.fullmatch(event.nic):
+        if NUMBERED_NIC_ID.fullmatch(event.nic) and numbers_nics(self.fleet.kinds):
             raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
         self.fleet.join(kinds[0], event.nic)
         return Decision("joined", tuple(self._place_waiting()))
@@ -235,16 +257,14 @@ class Engine:
     def _fail(self, event: Fail) -> Decision:
         nic = self._serving_nic(event.nic)
         self.fleet.withdraw(nic, Service.FAILED)
-        moves: list[Move] = []
-        queued: list[str] = []
-        rejected: list[str] = []
+        moves = []
         for tenant in nic.tenants:
             self.fleet.remove(tenant.id)
             target = self._place(tenant)
-            moves.append(Move(tenant.id, nic.id, target.id if target else None))
             if target is None:
-                (queued if self._enqueue(tenant) else rejected).append(tenant.id)
-        return Decision("failed", tuple(moves), queued=tuple(queued), rejected=tuple(rejected))
+                self.waiting[tenant.id] = tenant
+            moves.append(Move(tenant.id, nic.id, target.id if target else None))
+        return Decision("failed", tuple(moves), queued=tuple(move.id for move in moves if move.target is None))
 
     def _drain(self, event: Drain) -> Decision:
         nic = self._serving_nic(event.nic)
@@ -266,7 +286,7 @@ class Engine:
 
     def _rebalance(self, event: Rebalance) -> Decision:
         moves = Rebalancer(self.fleet, self.oracles, self.selector).moves(event)
-        return Decision("rebalanced" if moves else "as-it-was", (*moves, *self._place_waiting()))
+        return Decision("rebalanced" if moves else "as-it-was", (*moves, *(self._place_waiting() if moves else ())))
 
     def _measure(self, event: Measure) -> Decision:
         if self.feedback is None:
@@ -293,26 +313,31 @@ class Engine:
         self.fleet.place(tenant, nic)
         return nic
 
-    def _enqueue(self, tenant: Tenant) -> bool:
-        """Add the tenant to the queue, if there is one."""
-        if self.when_full == QUEUE:
-            self.waiting[tenant.id] = tenant
-        return self.when_full == QUEUE
-
     def _place_waiting(self) -> list[Move]:
-        """Place all of the queue that fits, first come first; a tenant that fits nowhere does not block the others."""
-        moves = []
+        """Place what fits of the queue, first come first; a tenant that fits nowhere does not block the others.
+
+        At most `MOST_TRIED` that fit nowhere are tried; the next event goes on with the one behind them.
+        """
+        moves, tried = [], 0
         failed_drop: dict[Workload, float] = {}
-        for tenant in tuple(self.waiting.values()):
+        queue = [*self.waiting]
+        first = queue.index(self._next_tried) if self._next_tried in self.waiting else 0
+        self._next_tried = None
+        for tenant in map(self.waiting.__getitem__, (*queue[first:], *queue[:first])):
             drop = tenant.sla.max_drop
             if drop is not None and drop <= failed_drop.get(tenant.workload, -1.0):
                 continue
+            if tried == MOST_TRIED:
+                self._next_tried = tenant.id
+                break
             nic = self._place(tenant)
             if nic is not None:
                 del self.waiting[tenant.id]
                 moves.append(Move(tenant.id, None, nic.id))
-            elif drop is not None:
-                failed_drop[tenant.workload] = drop
+            else:
+                tried += 1
+                if drop is not None:
+                    failed_drop[tenant.workload] = drop
         return moves
 
     def _find(self, tenant_id: str) -> Tenant | None:

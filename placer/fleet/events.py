@@ -16,8 +16,8 @@ from profiles import Workload
 class Arrive:
     """An NF instance needs a NIC.
 
-    `nic`: where it is placed, or refused; None for any NIC. `kind`: where a plan decides, the number of the kind of
-    `nic`, which comes into use where it was not; then no SLA is asked for.
+    `nic`: where it is placed, or refused; None for any NIC. `kind`: where a plan or a cluster decides, the number of
+    the kind of `nic`, which comes into use where it was not; then no SLA is asked for.
     """
 
     tenant: Tenant
@@ -75,7 +75,8 @@ class Rebalance:
     """Tenants may be moved to end SLA violations and to empty NICs.
 
     `budget`: largest number of moves. `move_cost`, `risk_worth`: what a move costs, and what ending an expected SLA
-    violation is worth, in units of NIC cost. `nics`: only tenants of these are moved, the first NIC first; None for all.
+    violation is worth, in units of NIC cost. `nics`: whose tenants may be moved, by the ids of the NICs; None for
+    all.
     """
 
     budget: int
@@ -142,15 +143,14 @@ class Decision:
     `status`: `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change;
     `failed`, `drained`, `draining` (some tenants fit nowhere else), `returned` or `joined` for a NIC; `rebalanced` or
     `as-it-was`. `moves`: every instance that changed its NIC, in order. `at_risk`: instances that stay on the NIC
-    although they are expected to violate their SLA. `queued`, `rejected`: instances that lost their NIC and fit on no
-    other. `reasons`: where an arrival fits on no NIC: why, by class of NICs.
+    although they are expected to violate their SLA. `queued`: instances that lost their NIC and fit on no other.
+    `reasons`: where an arrival fits on no NIC: why, by class of NICs.
     """
 
     status: str
     moves: tuple[Move, ...] = ()
     at_risk: tuple[str, ...] = ()
     queued: tuple[str, ...] = ()
-    rejected: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
 
     @property

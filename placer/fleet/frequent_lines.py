@@ -33,7 +33,7 @@ def frequent_decision(event: FleetEvent, decision: Decision) -> str | None:
 
 
 def _names_others(decision: Decision) -> bool:
-    return bool(decision.at_risk or decision.queued or decision.rejected or decision.reasons)
+    return bool(decision.at_risk or decision.queued or decision.reasons)
 
 
 def frequent_event(event: FleetEvent) -> str | None:

@@ -48,15 +48,15 @@ from profiles.validation import word_fault
 MAX_LISTED_CLASSES = 20
 """Classes of NICs whose reasons an answer lists, the largest first."""
 
-LONGEST_NAME = 256
+LONGEST_NAME = 512
 LARGEST_NUMBER = 1e12
-"""Limits of names (characters) and numbers in an event."""
+"""Limits of names (characters) and numbers in an event. The id of a pod has up to 358 characters."""
 
 MAX_REMEMBERED_WORKLOADS = 100_000
 """Workloads that are remembered, and SLAs: most events name one that came before."""
 
 MOST_INSTANCES = 1_000
-LONGEST_ERROR = 300
+LONGEST_ERROR = 700
 """Characters of an error message; it may quote what was sent."""
 
 KPPS_DECIMALS = 6
@@ -378,8 +378,8 @@ def read_decision(line: str) -> Decision:
     """The decision that `decision_line` wrote, without its reasons."""
     answer = json.loads(line)
     moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
-    at_risk, queued, rejected = (tuple(answer.get(key, ())) for key in _ID_FIELDS)
-    return Decision(answer["status"], moves, at_risk, queued, rejected)
+    at_risk, queued = (tuple(answer.get(key, ())) for key in _ID_FIELDS)
+    return Decision(answer["status"], moves, at_risk, queued)
 
 
 def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> None:
@@ -431,7 +431,7 @@ def _measure(one: MeasuredInstance) -> dict[str, Any]:
     return {"id": one.id, "throughput_kpps": one.throughput_kpps, **offered}
 
 
-_ID_FIELDS = ("at_risk", "queued", "rejected")
+_ID_FIELDS = ("at_risk", "queued")
 
 _EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Measure)
 

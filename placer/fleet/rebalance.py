@@ -88,20 +88,26 @@ class Rebalancer:
         if len(tenants) > budget or nic.kind.cost <= request.move_cost * len(tenants):
             return []
         moved: list[tuple[Tenant, Nic]] = []
-        self.fleet.withdraw(nic, Service.DRAINING)
-        for tenant in self._hardest_first(nic):
-            choice = self.selector.choose(tenant, opens=False)
-            rest = [other for other in nic.tenants if other is not tenant]
-            if not isinstance(choice, Nic) or self._violations(nic, rest):
-                break
-            moved.append((tenant, self._move(tenant, choice)))
-        emptied = len(moved) == len(tenants)
-        if not emptied:
-            for tenant, _ in reversed(moved):
-                self._move(tenant, nic)
-        self.fleet.restore(nic)
-        if not emptied:
+        with self.selector.trial():  # a try that fails leaves no trace
+            self.fleet.withdraw(nic, Service.DRAINING)
+            for tenant in self._hardest_first(nic):
+                places = (choice for _, choice in self.selector.rank(tenant, 2))
+                choice = next((place for place in places if isinstance(place, Nic)), None)
+                rest = [other for other in nic.tenants if other is not tenant]
+                if choice is None or self._violations(nic, rest):
+                    break
+                moved.append((tenant, choice))
+                if len(moved) < len(tenants):
+                    self._move(tenant, choice)
+            for tenant, target in reversed(moved):
+                if target.tenants_by_id.get(tenant.id) is tenant:
+                    self._move(tenant, nic)
+            nic.tenants_by_id = {tenant.id: tenant for tenant in tenants}  # in their order of arrival
+            self.fleet.restore(nic)
+        if len(moved) < len(tenants):
             return []
+        for tenant, target in moved:
+            self._move(tenant, target)
         gain = nic.kind.cost / len(tenants)
         return [RebalanceMove(one.id, nic.id, target.id, EMPTIES_NIC, gain, request.move_cost) for one, target in moved]
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -113,7 +114,7 @@ class WhatIf:
         ]
 
     def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, Misfit | None]]:
-        """By NIC, why it does not take the arrival; None where it does."""
+        """By NIC, why it does not take the arrival, what lasts before what may pass; None where it does."""
         found, until = dict[str, Misfit | None](), _end_of_step()
         for first in range(0, len(nic_ids), PREDICTED_AT_ONCE):
             some = nic_ids[first : first + PREDICTED_AT_ONCE]
@@ -149,18 +150,24 @@ class WhatIf:
         return found
 
     def _rank(self, arrival: Tenant, top: int) -> list[tuple[float, Nic | NicKind]]:
-        """The best places; before the first arrival of all, the kinds of NIC that take it."""
+        """The best places; of an arrival that needs a new table the fullest NICs that take it, one per class."""
         if self.engine.selector.has_predicted(arrival):
             return self.engine.selector.rank(arrival, top)
-        kinds = [kind for kind in self.engine.fleet.available() if self._misfit(Nic("", kind), arrival) is None]
-        return [(math.inf, kind) for kind in kinds[:top]]
+        classes: dict[ClassKey, Nic] = {}
+        for nic in self.engine.fleet.nics.values():
+            classes.setdefault(_class_of(nic.kind, nic.tenants, arrival), nic)
+        fullest = sorted(classes.values(), key=lambda nic: (-nic.kind.cores_taken(nic.co_location), nic.number))
+        opened = [Nic("", kind) for kind in self.engine.fleet.available()]
+        fitting = [nic for nic in (*fullest, *opened) if self._misfit(nic, arrival) is None]
+        return [(math.inf, nic if nic.tenants_by_id else nic.kind) for nic in fitting[:top]]
 
     def _in_turn(self, arrival: Tenant, count: int) -> Steps[list[ExpectedPlace]]:
         """Place copies of the arrival one after the other; all of them are taken back at the end of each step."""
         engine, chosen, events = self.engine, list[tuple[Choice, float]](), self.engine.events
         while True:
             until, copies = _end_of_step(), _Copies(engine.fleet, arrival)
-            with engine.selector.trial():
+            known = engine.selector.has_predicted(arrival)
+            with engine.selector.trial() if known else _pause_observer(engine.fleet):
                 try:
                     for at, (choice, score) in enumerate(chosen):
                         if events != engine.events and not self._still_fits(copies, choice, arrival):
@@ -215,15 +222,28 @@ class WhatIf:
 
     def _misfit(self, nic: Nic | None, arrival: Tenant) -> Misfit | None:
         if nic is None:
-            return Misfit("unknown", None, "the NIC is not in the fleet")
+            return Misfit("unknown", None, "the NIC is not in the fleet", lasts=True)
         if nic.service is not Service.UP:
-            return Misfit("service", None, f"the NIC is {nic.service.value}")
+            return misfit(nic, self.engine.oracles[nic.kind.index], arrival)
         key = _class_of(nic.kind, nic.tenants, arrival)
         if key not in self._by_class:
             if len(self._by_class) >= REMEMBERED_CLASSES:
                 self._by_class.clear()
-            self._by_class[key] = misfit_with(nic.kind, self.engine.oracles[nic.kind.index], nic.tenants, arrival)
+            oracle = self.engine.oracles[nic.kind.index]
+            found = misfit_with(nic.kind, oracle, nic.tenants, arrival)
+            lasting = None if found is None else misfit_with(nic.kind, oracle, (), arrival)
+            self._by_class[key] = lasting or found
         return self._by_class[key]
+
+
+@contextmanager
+def _pause_observer(fleet: Fleet) -> Iterator[None]:
+    """A time in which nobody follows the fleet, which is as before at its end."""
+    observer, fleet.observer = fleet.observer, None
+    try:
+        yield
+    finally:
+        fleet.observer = observer
 
 
 Choice = Nic | NicKind | int

@@ -97,11 +97,14 @@ class Misfit:
         Of an SLA, the NF whose SLA would be violated; None for the arrival itself.
     text
         What operators read.
+    lasts
+        Whether it would be the same if all NFs left the NIC.
     """
 
     cause: str
     nf: str | None
     text: str
+    lasts: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -110,7 +113,7 @@ class Misfit:
 def misfit(nic: Nic, oracle: Oracle, arrival: Tenant) -> Misfit | None:
     """Why the NIC does not take one more NF; None where every SLA is met with it."""
     if nic.service is not Service.UP:
-        return Misfit("service", None, f"the NIC is {nic.service.value}")
+        return Misfit("service", None, f"the NIC is {nic.service.value}", lasts=True)
     return misfit_with(nic.kind, oracle, nic.tenants, arrival)
 
 
@@ -118,7 +121,7 @@ def misfit_with(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant], arriva
     """Why a NIC with these tenants does not take one more NF; None where every SLA is met with it."""
     nf = arrival.workload.nf
     if not kind.hosts(arrival.workload):
-        return Misfit("not hosted", None, f"{nf} does not run on a {kind.model}")
+        return Misfit("not hosted", None, f"{nf} does not run on a {kind.model}", lasts=True)
     if not fits(kind, [*(tenant.workload for tenant in tenants), arrival.workload]):
         return Misfit("cores", None, "too few free cores")
     together = [*tenants, arrival]
@@ -131,4 +134,4 @@ def misfit_with(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant], arriva
         present = first.workload.nf
         return Misfit(cause, present, f"{present} there would violate its SLA: {cause}")
     where = "beside the NFs there" if tenants else "even alone"
-    return Misfit(cause, None, f"{nf} would violate its SLA {where}: {cause}")
+    return Misfit(cause, None, f"{nf} would violate its SLA {where}: {cause}", lasts=not tenants)

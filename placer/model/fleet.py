@@ -19,7 +19,7 @@ from placer.model.sla import Sla
 from profiles import CoLocation, Workload
 
 NUMBERED_NIC_ID = re.compile(r"nic-\d+")
-"""Names of NICs that are opened without one."""
+"""Names of NICs that are opened without one. In a fleet that opens none, a NIC may join by such a name, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +126,11 @@ def number_in(nic_id: str) -> int | None:
     """The number N of a NIC whose id is `nic-N`; None for a name, and for numbers that no NIC gets."""
     found = _NIC_NUMBER.fullmatch(nic_id)
     return int(found[1]) if found else None
+
+
+def numbers_nics(kinds: Sequence[NicKind]) -> bool:
+    """Whether NICs of these kinds are opened without a name, and are then called `nic-N`."""
+    return any(kind.count is None or kind.count > len(kind.names) for kind in kinds)
 
 
 class IdleNics:
@@ -266,8 +271,10 @@ class Fleet:
             self.observer.pool_changed()
 
     def join(self, kind: NicKind, nic_id: str) -> Nic:
-        """Add an idle NIC with a name of its own."""
+        """Add an idle NIC with a name of its own; one that is called `nic-N` does not get the number N (`has_name`)."""
         before, self._opened = self._opened, self.pool.next_after(self._opened)
+        if self._opened == number_in(nic_id):
+            self._opened = self.pool.next_after(self._opened)
         self._joined[kind.index] += 1
         nic = Nic(nic_id, kind, self._opened)
         self._idle[kind.index].add(nic)

@@ -118,18 +118,15 @@ class Selector:
         if expected and stand_ins:
             self._load_sampling(expected[0])
 
-    def choose(self, tenant: Tenant, *, opens: bool = True) -> Nic | NicKind | None:
-        """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""
+    def choose(self, tenant: Tenant) -> Nic | NicKind | None:
+        """The NIC in use that takes the tenant, or the kind of which to open one; None when no NIC fits."""
         if self._is_new(tenant):
             self._include(tenant)
         best = best_of(self._compare(), tenant)
         if best is None:
-            return self._beyond(tenant) if opens else None
-        if self.rule.opening_cost is not None and opens:
-            opening, new = self._cheapest_new(tenant) or (math.inf, None)
-            if new is not None and new.count is None and best[0] > opening + self._opening_cost() * new.cost:
-                return new
-        return best[1]
+            return self._beyond(tenant)
+        new = None if self.rule.opening_cost is None else self._cheapest_new(tenant)
+        return new[1] if new is not None and self._opens(new, best[0]) else best[1]
 
     def has_predicted(self, tenant: Tenant) -> bool:
         """Whether a decision on the tenant needs no new table, so that asking changes nothing."""
@@ -148,11 +145,17 @@ class Selector:
         new = self._cheapest_new(tenant)
         if new is None and not found:
             found = rank_over(self._others(), tenant, most)
-        if new is not None:
+        if new is not None and (not found or self._opens(new, found[0][0])):
+            found = [new, *found]
+        elif new is not None:
             found.append((math.inf, new[1]))
-            if self.choose(tenant) is new[1]:
-                found = [new, *found[:-1]]
         return found[:most]
+
+    def _opens(self, new: tuple[float, NicKind], best: float) -> bool:
+        """Whether the rule rather opens a NIC of this kind, at its score, than use the best one, at that score."""
+        if self.rule.opening_cost is None or new[1].count is not None:
+            return False
+        return best > new[0] + self._opening_cost() * new[1].cost
 
     @contextmanager
     def trial(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from placer.fleet.protocol import Check
 from placer.fleet.state.saved import Tables
 from placer.model.feasibility import fits
-from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 
@@ -136,6 +136,7 @@ class _Rows:
         """Every NIC that was ever in use, without tenants."""
         numbers: Counter[int] = Counter()
         services = {service.value: service for service in Service}
+        numbered = numbers_nics(self._kinds)
         for nic_id, kind, number, service in file.execute("SELECT id, kind, number, service FROM nics ORDER BY number"):
             where, before = f"nics {nic_id!r}", len(self.faults)
             self._check_id(where, nic_id)
@@ -143,7 +144,7 @@ class _Rows:
                 self._fault(where, f"kind {kind!r} is not one of {len(self._kinds)} of the fleet")
             if not _is_whole(number, MOST_NICS) or numbers[number]:
                 self._fault(where, f"number {number!r} is not a whole number of its own from 1 to {MOST_NICS:,}")
-            elif NUMBERED_NIC_ID.fullmatch(str(nic_id)) and nic_id != f"nic-{number}":
+            elif numbered and NUMBERED_NIC_ID.fullmatch(str(nic_id)) and nic_id != f"nic-{number}":
                 self._fault(where, f"number {number} is not that of its id")
             if service not in services:
                 self._fault(where, f"service {service!r} is not one of {', '.join(services)}")

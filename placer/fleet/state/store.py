@@ -298,8 +298,6 @@ class FleetRows:
                 self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
         if isinstance(event, Depart) and not decision.moves:
             self._leave(event.id)
-        for tenant_id in decision.rejected:
-            self._leave(tenant_id)
 
     def write(self, file: sqlite3.Connection) -> None:
         self._close()

@@ -106,8 +106,6 @@ class Auditor:
             del self.tenants[event.id]
         if isinstance(event, Arrive) and decision.status == "rejected":
             del self.tenants[event.tenant.id]
-        for identity in decision.rejected:
-            del self.tenants[identity]
 
     def _overfull(self, kind_of: Mapping[str, int]) -> Iterator[str]:
         in_use = Counter(kind_of[nic] for nic in set(self.places.values()) | set(self.closed))

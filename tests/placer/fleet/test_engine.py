@@ -7,12 +7,26 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from placer.fleet.engine import QUEUE, Engine
-from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, Join, Refused, Return
-from placer.fleet.what_if import WhatIf
+from placer.fleet.engine import QUEUE, WHEN_FULL, Engine
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    Move,
+    Refused,
+    Return,
+    Where,
+)
+from placer.fleet.state.store import State
+from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Cause
@@ -99,6 +113,51 @@ def test_a_failed_nic_loses_its_tenants_and_takes_no_arrivals() -> None:
     assert arrive(one, "3", "d", 0.04) == "nic-1"
     with pytest.raises(Refused, match="was never in use"):
         one.handle(Fail("nic-7"))
+
+
+@pytest.mark.parametrize("when_full", WHEN_FULL)
+@pytest.mark.parametrize(
+    ("event", "homes"),
+    [
+        (Return("r1"), {"1": "r1", "2": "r1"}),
+        (Join("r3", "toy-0"), {"1": "r3", "2": "r3"}),
+        (Depart("3"), {"1": "r2", "2": None}),
+        (Change("3", sla=Sla(max_drop=0.4)), {"1": None, "2": None}),
+    ],
+    ids=["return", "join", "depart", "change"],
+)
+def test_what_a_failed_nic_held_waits_until_it_fits(
+    when_full: str, event: FleetEvent, homes: dict[str, str | None]
+) -> None:
+    """Two `d` of r1 find no room beside two on r2; an arrival that fits nowhere is rejected as before."""
+    one = engine(0, when_full=when_full)
+    for nic in ("r1", "r2"):
+        one.handle(Join(nic, "toy-0"))
+    assert [arrive(one, identity, "d") for identity in "1234"] == ["r1", "r1", "r2", "r2"]
+    failed = one.handle(Fail("r1"))
+    assert (failed.queued, failed.moves) == (("1", "2"), (Move("1", "r1", None), Move("2", "r1", None)))
+    assert one.handle(Where("1")).status == "queued"
+    assert one.handle(Arrive(tenant("5", "d"))).status == ("queued" if when_full == QUEUE else "rejected")
+    one.handle(event)
+    assert {identity: one.handle(Where(identity)).nic for identity in "12"} == homes
+    assert one.handle(Depart("2")).status == "left"
+
+
+def test_a_nic_of_any_name_joins_a_fleet_in_which_all_have_names(tmp_path: Path) -> None:
+    """`nic-2` is the second NIC, and stays one that has joined when its state is read again."""
+    kinds = catalogue((0, 1.0)).kinds
+    names = ("nic-7", "nic-2", "nic-3")
+    with State(tmp_path / "s.db", kinds) as state:
+        one = Engine(Fleet(kinds), [ToyOracle()], FIRST_FIT)
+        for name in names:
+            event = Join(name, "toy-0")
+            state.record(event, one.handle(event), one.fleet)
+    with State(tmp_path / "s.db", kinds) as state:
+        again = Engine(state.fleet, [ToyOracle()], FIRST_FIT, events=state.events)
+        assert again.fleet.count_of(kinds[0]) == 3
+        assert [arrive(again, str(number), "c", drop=0.0) for number in range(4)] == [*names, None]
+    with pytest.raises(InputError, match="number 1 is not that of its id"), State(tmp_path / "s.db", catalogue().kinds):
+        pass
 
 
 def test_a_draining_nic_keeps_tenants_that_fit_nowhere_else() -> None:
@@ -193,9 +252,9 @@ def test_the_answer_is_what_is_decided_next_and_asking_changes_no_decision(rule:
     for number, event in enumerate(events(seed, 120)):
         expected = None
         if isinstance(event, Arrive):
-            what_if.places(event.tenant, count=number % 5 + 1)
-            what_if.places(tenant("other", "d", 0.01, flows=7), count=2)
-            expected = what_if.places(event.tenant)[0].nic
+            complete(what_if.places(event.tenant, count=number % 5 + 1))
+            complete(what_if.places(tenant("other", "d", 0.01, flows=7), count=2))
+            expected = complete(what_if.places(event.tenant))[0].nic
         decided = asked.handle(event)
         assert decided == quiet.handle(event)
         same += expected == decided.nic
@@ -207,7 +266,7 @@ def test_the_answer_is_what_is_decided_next_and_asking_changes_no_decision(rule:
 
 def test_of_several_arrivals_each_takes_capacity_from_the_next() -> None:
     """`d` takes three of eight cores: two share a NIC, and two NICs hold four."""
-    places = WhatIf(looking_ahead(2, FIRST_FIT)).places(tenant("x", "d", 0.9), count=6)
+    places = complete(WhatIf(looking_ahead(2, FIRST_FIT)).places(tenant("x", "d", 0.9), count=6))
     assert [place.nic for place in places] == ["nic-1", "nic-1", "nic-2", "nic-2"]
     assert [place.opens for place in places] == [True, False, True, False]
 
@@ -217,7 +276,7 @@ def test_alternatives_are_of_different_classes_and_begin_with_the_choice() -> No
     one = looking_ahead(3, FIRST_FIT)
     for identity in ("1", "2", "3"):
         one.handle(Arrive(tenant(identity, "d", 0.9)))
-    places = WhatIf(one).places(tenant("x", "a", 0.9), top=5)
+    places = complete(WhatIf(one).places(tenant("x", "a", 0.9), top=5))
     assert [(place.nic, place.opens) for place in places] == [("nic-1", False), ("nic-2", False), ("nic-3", True)]
 
 
@@ -238,9 +297,10 @@ def test_a_nic_joins_by_name_and_takes_the_arrival_that_names_it() -> None:
     for nic, message in (("rack-1", "the NIC is failed"), ("rack-9", "not a NIC of this fleet")):
         with pytest.raises(Refused, match=message):
             one.handle(Arrive(tenant("5", "d"), nic))
-    for name, nic_model, message in (("nic-7", model, "a name that new NICs get"), ("x", "y", "not a NIC model")):
-        with pytest.raises(Refused, match=message):
-            one.handle(Join(name, nic_model))
+    with pytest.raises(Refused, match="not a NIC model"):
+        one.handle(Join("x", "y"))
+    with pytest.raises(Refused, match="a name that new NICs get"):
+        looking_ahead(1).handle(Join("nic-7", model))
 
 
 def test_a_misfit_says_why_and_is_asked_for_again_when_the_nic_changed() -> None:
@@ -248,9 +308,9 @@ def test_a_misfit_says_why_and_is_asked_for_again_when_the_nic_changed() -> None
     one = looking_ahead(2, FIRST_FIT)
     what_if = WhatIf(one)
     one.handle(Arrive(tenant("1", "d", 0.9)))
-    assert what_if.misfits(tenant("x", "d", 0.9), ["nic-1", "nic-2"])["nic-1"] is None
+    assert complete(what_if.misfits(tenant("x", "d", 0.9), ["nic-1", "nic-2"]))["nic-1"] is None
     one.handle(Arrive(tenant("2", "d", 0.9)))
-    found = what_if.misfits(tenant("x", "d", 0.9), ["nic-1", "nic-9"])
+    found = complete(what_if.misfits(tenant("x", "d", 0.9), ["nic-1", "nic-9"]))
     assert str(found["nic-1"]) == "too few free cores"
     assert str(found["nic-9"]) == "the NIC is not in the fleet"
-    assert set(what_if.scores(tenant("x", "a", 0.9), ["nic-1", "nic-9"])) == {"nic-1"}
+    assert set(complete(what_if.scores(tenant("x", "a", 0.9), ["nic-1", "nic-9"]))) == {"nic-1"}

@@ -82,8 +82,8 @@ def reader_of(engine: Engine) -> Reader:
         ('{"event": "arrive", "id": "\\u001b[31m", "nf": "a", "sla_drop": 0.1}', "id: .*control character"),
         ('{"event": "arrive", "id": "\\u0000", "nf": "a", "sla_drop": 0.1}', "id: .*control character"),
         (
-            '{"event": "arrive", "id": "%s", "nf": "a", "sla_drop": 0.1}' % ("x" * 300),
-            "id: is longer than 256 characters",
+            '{"event": "arrive", "id": "%s", "nf": "a", "sla_drop": 0.1}' % ("x" * 513),
+            "id: is longer than 512 characters",
         ),
         ('{"event": "arrive", "id": "x", "nf": "z", "sla_drop": 0.1}', "no NIC hosts 'z'"),
         ('{"event": "depart", "id": "unknown"}', "'unknown' is not placed or queued"),
@@ -169,7 +169,6 @@ def decided(draw: st.DrawFn) -> tuple[FleetEvent, Decision]:
         replace(usual, moves=(replace(move, source="a", target="b"),)),
         replace(usual, at_risk=("q",)),
         replace(usual, queued=("q",)),
-        replace(usual, rejected=("q",)),
         replace(usual, reasons=(Reason("nic", (), 1, Cause.CORES),)),
     ]
     return event, draw(st.just(usual) | st.sampled_from(others))

@@ -17,7 +17,7 @@ from placer.fleet import engine as engine_module
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart, Drain, FleetEvent, Join, Measure, MeasuredInstance, Refused, Return
 from placer.fleet.learning.learning import correct
-from placer.fleet.what_if import WhatIf
+from placer.fleet.what_if import WhatIf, complete
 from placer.model.feasibility import below_sla, feasible
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
@@ -125,7 +125,7 @@ def test_questions_change_no_decision(seed: int) -> None:
     for number in range(150):
         for nf in SOLO:
             arrival = Tenant("?", Workload(nf, TOY_TRAFFIC), Sla(max_drop=0.1))
-            what_if.places(arrival, count=1 + number % 2)
+            complete(what_if.places(arrival, count=1 + number % 2))
         event = next_event(asked, number, draw)
         assert asked.handle(event).moves == other.handle(event).moves
 

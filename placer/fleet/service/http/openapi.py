@@ -89,7 +89,6 @@ class DecisionJson(TypedDict):
     moves: list[Move]
     at_risk: NotRequired[list[str]]
     queued: NotRequired[list[str]]
-    rejected: NotRequired[list[str]]
     classes: NotRequired[int]
     reasons: NotRequired[list[ClassOfNics]]
     version: int

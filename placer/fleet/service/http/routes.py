@@ -159,17 +159,16 @@ class QuestionRoutes:
             return refusal(
                 422, "count and top: places one after the other, or alternatives for one; give one of the two"
             )
-        await self.writer.settle()
-        places = self.what_if.places(arrival, question.count, question.top)
+        places = await self.writer.work_through(self.what_if.places(arrival, question.count, question.top))
         explained = question.explain or len(places) < question.count
-        verdicts = self.what_if.verdicts(arrival)[:MAX_LISTED_CLASSES] if explained else []
+        verdicts = await self.writer.work_through(self.what_if.verdicts(arrival)) if explained else []
         found: openapi.Places = {
             "version": self.writer.version,
             "places": [
                 {"nic": place.nic, "nic_model": place.nic_model, "opens": place.opens, "score": place.score}
                 for place in places
             ],
-            "verdicts": [_show_verdict(verdict) for verdict in verdicts],
+            "verdicts": [_show_verdict(verdict) for verdict in verdicts[:MAX_LISTED_CLASSES]],
         }
         return answer(found)
 

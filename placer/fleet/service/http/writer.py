@@ -75,12 +75,13 @@ class Submission:
 
     `done`: is set when all answers are committed. `key`: the idempotency key of the request; None without.
     `if_version`: an arrival that names its NIC is refused where that NIC is newer than this version; None for any
-    version. `administers`: whether events of NICs are allowed. `taken`: how many lines are in this batch or in earlier
-    ones.
+    version. `administers`: whether events of NICs are allowed. `reader`: reads the lines. `taken`: how many lines are
+    in this batch or in earlier ones.
     """
 
     lines: list[bytes]
     done: asyncio.Future[None]
+    reader: Reader
     key: str | None = None
     if_version: int | None = None
     administers: bool = True
@@ -148,9 +149,15 @@ class Writer:
         return len(self._waiting) >= self._most_waiting
 
     async def submit(
-        self, lines: list[bytes], key: str | None = None, if_version: int | None = None, *, administers: bool = True
+        self,
+        lines: list[bytes],
+        key: str | None = None,
+        if_version: int | None = None,
+        *,
+        administers: bool = True,
+        reader: Reader | None = None,
     ) -> list[KeptAnswer]:
-        """The answers to these events, in order, once all are committed.
+        """The answers to these events, in order, once all are committed; `reader` reads them, if given.
 
         Raises Overloaded when too many wait; nothing was decided. Raises Stopped when the service ends; what was
         committed is in the state. Raises Unreachable when the state cannot be reached for now; nothing was decided.
@@ -163,7 +170,7 @@ class Writer:
             self.metrics.count_overload()
             raise Overloaded
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        one = Submission(lines, done, key, if_version, administers)
+        one = Submission(lines, done, reader or self.reader, key, if_version, administers)
         self._waiting.append(one)
         self._arrived.set()
         await done
@@ -305,7 +312,7 @@ class Writer:
 
     def _decide_all(self, parts: Sequence[Part]) -> None:
         """Decide on them. Their lines are read before: the same work many times over is faster than in turn."""
-        events = iter([self._read(line) for part in parts for line in part.of.lines[part.first : part.last]])
+        events = iter([self._read(part.of, line) for part in parts for line in part.of.lines[part.first : part.last]])
         for part in parts:
             one = part.of
             for number in range(part.first, part.last):
@@ -313,10 +320,10 @@ class Writer:
             if part.last == len(one.lines):
                 self._seconds.append(time.perf_counter() - one.begun)
 
-    def _read(self, line: bytes) -> FleetEvent | None:
+    def _read(self, one: Submission, line: bytes) -> FleetEvent | None:
         """The event of a line; None for one that is read when the events before it were decided on."""
         try:
-            event = self.reader.read(line)
+            event = one.reader.read(line)
         except Refused:
             return None
         return None if isinstance(event, Change) else event
@@ -337,7 +344,7 @@ class Writer:
 
     def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
         try:
-            event = read or self.reader.read(line)
+            event = read or one.reader.read(line)
             if not one.administers and isinstance(event, OF_ADMINISTRATORS):
                 return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
             if self._is_outdated(event, one.if_version):

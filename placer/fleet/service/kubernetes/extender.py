@@ -22,7 +22,7 @@ from placer.fleet.service.http.app import Background, Posted, answer, posted_rou
 from placer.fleet.service.http.openapi import JSON_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.service.kubernetes.api import KubernetesApi
-from placer.fleet.service.kubernetes.pods import Pod, WrongPod, pod_of
+from placer.fleet.service.kubernetes.pods import Pod, WrongPod, node_of, pod_of
 from placer.fleet.service.kubernetes.watch import Watcher
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Tenant
@@ -35,6 +35,19 @@ MAX_REMEMBERED_PODS = 10_000
 
 class _Impossible(Exception):
     """Why a request cannot be answered."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What filter and prioritize are asked.
+
+    `pod`: None where it is no NF. `nodes`: by name, where the scheduler sends nodes, which it then reads in the answer;
+    None where it sends names only (`nodeCacheCapable`).
+    """
+
+    pod: Pod | None
+    names: list[str]
+    nodes: dict[str, Any] | None
 
 
 @dataclass
@@ -62,47 +75,65 @@ class Extender:
         ]
 
     async def filter(self, posted: Posted) -> Response:
-        """Nodes on which every SLA would be met, and why the others do not take the pod."""
+        """Nodes on which every SLA would be met, and why the others do not take the pod: now, or never."""
         try:
-            pod, names = self._pod_and_names(posted.body)
-            if pod is None:
-                return answer(_filter(names))
+            asked = _read(posted.body)
+        except ValueError as error:
+            return refusal(400, f"not the arguments of an extender: {error}")
+        pod = asked.pod
+        if pod is None:
+            return _filter(asked, asked.names)
+        try:
             arrival = self._arrival(pod)
             await self.writer.settle()
         except _Impossible as error:
-            return answer(_filter([], error=str(error)))
+            return _filter(asked, [], error=str(error))
         except (Refused, WrongPod) as wrong:
-            return answer(_filter([], unresolvable=dict.fromkeys(names, str(wrong))))
-        except ValueError as error:
-            return refusal(400, f"not the arguments of an extender: {error}")
-        reasons = self.what_if.misfits(arrival, names)
-        failed = {name: str(reason) for name, reason in reasons.items() if reason is not None}
-        return answer(_filter([name for name, reason in reasons.items() if reason is None], failed))
+            return _filter(asked, [], never=dict.fromkeys(asked.names, str(wrong)))
+        home = self.writer.engine.fleet.nic_of(pod.id)
+        here, crowded, closed = pod.node or (home and home.id), self.watcher.crowded, self.watcher.closed
+        fitting, failed, never = [], {}, {}
+        misfits = await self.writer.work_through(self.what_if.misfits(arrival, asked.names))
+        for name, misfit in misfits.items():
+            if name in closed:
+                never[name] = closed[name]
+            elif name == here:  # it has its place there already
+                fitting.append(name)
+            elif pod.node is not None:
+                never[name] = f"the pod is on {pod.node}"
+            elif name in crowded:
+                failed[name] = crowded[name]
+            elif misfit is None:
+                fitting.append(name)
+            else:
+                (never if misfit.lasts else failed)[name] = str(misfit)
+        return _filter(asked, fitting, failed, never)
 
     async def prioritize(self, posted: Posted) -> Response:
         """Scores of nodes from 0 to 10: the NIC that the rule prefers has 10, one that is not in use has 0."""
         try:
-            pod, names = self._pod_and_names(posted.body)
-            if pod is None:
-                return _score(names, {})
-            arrival = self._arrival(pod)
-            await self.writer.settle()
-        except (_Impossible, Refused, WrongPod):
-            return _score(names, {})
+            asked = _read(posted.body)
         except ValueError as error:
             return refusal(400, f"not the arguments of an extender: {error}")
-        scores = _from_0_to_10(self.what_if.scores(arrival, names))
-        return _score(names, scores)
+        if asked.pod is None:
+            return _score(asked.names, {})
+        try:
+            arrival = self._arrival(asked.pod)
+            await self.writer.settle()
+        except (_Impossible, Refused, WrongPod):
+            return _score(asked.names, {})
+        scores = await self.writer.work_through(self.what_if.scores(arrival, asked.names))
+        return _score(asked.names, _from_0_to_10(scores))
 
     async def bind(self, posted: Posted) -> Response:
-        """Place the pod on the node, then bind it; where that fails, it is taken off again."""
+        """Place the pod on the node, then bind it; where the API server refuses that, it is taken off again."""
         try:
             body = json.loads(posted.body)
             namespace, name, uid, node = (str(body[key]) for key in ("PodNamespace", "PodName", "PodUID", "Node"))
         except (ValueError, KeyError, TypeError) as error:
             return refusal(400, f"not the arguments of an extender: {error!r}")
         try:
-            pod = self._seen.get(uid) or await self._look_up(namespace, name, uid)
+            pod = self._seen.get(uid) or pod_of(await self._look_up(namespace, name, uid))  # unseen after a restart
             if pod is not None:
                 await self._place(pod, node)
             await self._bind(pod, namespace, name, uid, node)
@@ -114,92 +145,112 @@ class Extender:
 
     async def _place(self, pod: Pod, node: str) -> None:
         """Decide that the pod goes to the node; the same again is no second decision."""
+        self._refuse_unlisted()
+        home = self.writer.engine.fleet.nic_of(pod.id)
+        obstacle = self.watcher.closed.get(node) or self.watcher.crowded.get(node)
+        if obstacle is not None and (home is None or home.id != node):
+            raise _Impossible(f"{node}: {obstacle}")
         for attempt in (1, 2):
             given = await self._decide(pod.arrival(node))
             if not given["ok"]:
                 raise _Impossible(str(given["error"]))
             if given["nic"] == node:
                 return
-            bound = pod_of(await self.api.pod(pod.namespace, pod.name) or {})
-            if attempt == 2 or bound is None or bound.node is not None:
+            now = await self._look_up(pod.namespace, pod.name, pod.uid)
+            if attempt == 2 or node_of(now) is not None:
                 break
             await self._depart(pod)  # a former bind placed it, and then failed
         raise _Impossible(f"the pod is on {given['nic']} already")
 
     async def _bind(self, pod: Pod | None, namespace: str, name: str, uid: str, node: str) -> None:
-        try:
-            given = await self.api.bind(namespace, name, uid, node)
-        except httpx.HTTPError:
-            if pod is not None:
-                await self._depart(pod)
-            raise
+        """Bind the pod. Without an answer it may be bound, so that it keeps its place until the cluster says more."""
+        given = await self.api.bind(namespace, name, uid, node)
         if given.status < 300:
             return
-        found = await self.api.pod(namespace, name)
-        if found is not None and (found.get("spec") or {}).get("nodeName") == node:
+        now = await self.api.pod(namespace, name)
+        if now is not None and now["metadata"].get("uid") == uid and node_of(now) == node:
             return
-        if pod is not None:
+        home = None if pod is None else self.writer.engine.fleet.nic_of(pod.id)
+        if pod is not None and home is not None and home.id == node:
             await self._depart(pod)
         raise _Impossible(f"the API server refused the binding: {given.text[:300]}")
 
-    async def _look_up(self, namespace: str, name: str, uid: str) -> Pod | None:
-        """The pod as the API server has it: after a restart, filter has not been asked about it."""
-        found = await self.api.pod(namespace, name)
-        if found is None or (found.get("metadata") or {}).get("uid") != uid:
-            raise _Impossible("there is no such pod any more")
-        return pod_of(found)
+    async def _look_up(self, namespace: str, name: str, uid: str) -> dict[str, Any]:
+        """The pod as the API server has it.
 
-    async def _decide(self, event: bytes) -> dict[str, Any]:
-        (given,) = await self.writer.submit([event])
+        Raises _Impossible when it is gone; one that was made again is another.
+        """
+        found = await self.api.pod(namespace, name)
+        if found is None or found["metadata"].get("uid") != uid:
+            raise _Impossible("there is no such pod any more")
+        return found
+
+    async def _decide(self, event: dict[str, Any]) -> dict[str, Any]:
+        (given,) = await self.writer.submit([json.dumps(event).encode()])
         found: dict[str, Any] = json.loads(given.text)
         return found
 
     async def _depart(self, pod: Pod) -> None:
-        await self._decide(json.dumps({"event": "depart", "id": pod.id}).encode())
-
-    def _pod_and_names(self, body: bytes) -> tuple[Pod | None, list[str]]:
-        """The pod of a request, None where it is no NF, and the names of nodes.
-
-        Raises ValueError when it is no such request. Raises _Impossible while the nodes are not known.
-        """
-        arguments = json.loads(body)
-        if not isinstance(arguments, dict) or not isinstance(arguments.get("Pod"), dict):
-            raise ValueError("there is no Pod")
-        names = arguments.get("NodeNames")
-        if names is None:
-            items = (arguments.get("Nodes") or {}).get("items") or ()
-            names = [item["metadata"]["name"] for item in items]
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("NodeNames is no list of names")
-        pod = pod_of(arguments["Pod"])
-        if pod is not None:
-            if not self.watcher.synced:
-                raise _Impossible("the nodes have not been listed yet")
-            self._seen[pod.uid] = pod
-            self._seen.move_to_end(pod.uid)
-            while len(self._seen) > MAX_REMEMBERED_PODS:
-                self._seen.popitem(last=False)
-        return pod, names
+        await self._decide({"event": "depart", "id": pod.id})
 
     def _arrival(self, pod: Pod) -> Tenant:
-        event = self.writer.reader.read(pod.arrival())
+        """What arrives with the pod, which is remembered for its bind.
+
+        Raises _Impossible while the nodes are not known. Raises WrongPod or Refused when it makes no sense.
+        """
+        self._refuse_unlisted()
+        self._seen[pod.uid] = pod
+        self._seen.move_to_end(pod.uid)
+        while len(self._seen) > MAX_REMEMBERED_PODS:
+            self._seen.popitem(last=False)
+        event = self.writer.reader.read(json.dumps(pod.arrival()))
         assert isinstance(event, Arrive)
         return event.tenant
 
+    def _refuse_unlisted(self) -> None:
+        if not self.watcher.synced:
+            raise _Impossible("the nodes have not been listed yet")
+
+
+def _read(body: bytes) -> _Asked:
+    """What filter or prioritize is asked.
+
+    Raises ValueError when it is no such request.
+    """
+    arguments = json.loads(body)
+    if not isinstance(arguments, dict) or not isinstance(arguments.get("Pod"), dict):
+        raise ValueError("there is no Pod")
+    names, nodes = arguments.get("NodeNames"), None
+    try:
+        pod = pod_of(arguments["Pod"])
+        if names is None:
+            nodes = {node["metadata"]["name"]: node for node in (arguments.get("Nodes") or {}).get("items") or ()}
+            names = list(nodes)
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("Pod is no pod, or Nodes is no list of nodes") from None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("NodeNames is no list of names")
+    return _Asked(pod, names, nodes)
+
 
 def _filter(
-    names: Sequence[str],
+    asked: _Asked,
+    fitting: Sequence[str],
     failed: Mapping[str, str] | None = None,
-    unresolvable: Mapping[str, str] | None = None,
+    never: Mapping[str, str] | None = None,
     error: str = "",
-) -> dict[str, Any]:
-    return {
-        "Nodes": None,
-        "NodeNames": list(names),
-        "FailedNodes": dict(failed or {}),
-        "FailedAndUnresolvableNodes": dict(unresolvable or {}),
-        "Error": error,
-    }
+) -> Response:
+    """The answer of filter; `never`: why nodes do not take the pod, even if all others left them."""
+    nodes = asked.nodes
+    return answer(
+        {
+            "Nodes": None if nodes is None else {"metadata": {}, "items": [nodes[name] for name in fitting]},
+            "NodeNames": list(fitting) if nodes is None else None,
+            "FailedNodes": dict(failed or {}),
+            "FailedAndUnresolvableNodes": dict(never or {}),
+            "Error": error,
+        }
+    )
 
 
 def _score(names: Sequence[str], scores: Mapping[str, int]) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,24 +27,19 @@ class WrongPod(Exception):
 class Pod:
     """A pod that is an NF instance.
 
-    `namespace`, `name`, `uid`: of the pod. `annotations`: those of ours, without the prefix. `node`: where it is bound;
-    None where it is not. `over`: whether it has ended, and needs no NIC any more.
+    `id`: in the fleet; a pod that is made again has another. `namespace`, `name`, `uid`: of the pod. `annotations`:
+    those of ours, without the prefix. `node`: where it is bound; None where it is not.
     """
 
+    id: str
     namespace: str
     name: str
     uid: str
     annotations: Mapping[str, str]
     node: str | None = None
-    over: bool = False
 
-    @property
-    def id(self) -> str:
-        """Its id in the fleet; a pod that is made again has another."""
-        return f"{POD_PREFIX}{self.namespace}/{self.name}/{self.uid}"
-
-    def arrival(self, nic: str | None = None) -> bytes:
-        """The event of its arrival, on a NIC if one is given.
+    def arrival(self, nic: str | None = None, kind: int | None = None) -> dict[str, Any]:
+        """The event of its arrival, on a NIC if one is given; whatever the SLAs there, if the NIC's kind is given.
 
         Raises WrongPod with the annotation that makes no sense.
         """
@@ -65,7 +59,9 @@ class Pod:
             event["traffic"] = traffic
         if nic is not None:
             event["nic"] = nic
-        return json.dumps(event).encode()
+        if kind is not None:
+            event["kind"] = kind
+        return event
 
 
 def pod_of(found: Mapping[str, Any]) -> Pod | None:
@@ -79,10 +75,24 @@ def pod_of(found: Mapping[str, Any]) -> Pod | None:
         for name, value in annotations.items()
         if name.startswith(ANNOTATION_PREFIX)
     }
-    phase = (found.get("status") or {}).get("phase")
-    node = (found.get("spec") or {}).get("nodeName") or None
     namespace, name, uid = (str(metadata.get(key, "")) for key in ("namespace", "name", "uid"))
-    return Pod(namespace, name, uid, ours, node, phase in ("Succeeded", "Failed"))
+    return Pod(id_of(found), namespace, name, uid, ours, node_of(found))
+
+
+def id_of(found: Mapping[str, Any]) -> str:
+    """The id that a pod of the Kubernetes API has in the fleet, whatever its annotations say by now."""
+    metadata = found.get("metadata") or {}
+    return POD_PREFIX + "/".join(str(metadata.get(key, "")) for key in ("namespace", "name", "uid"))
+
+
+def node_of(found: Mapping[str, Any]) -> str | None:
+    """The node that a pod of the Kubernetes API is bound to; None where it is not."""
+    return (found.get("spec") or {}).get("nodeName") or None
+
+
+def has_ended(found: Mapping[str, Any]) -> bool:
+    """Whether a pod of the Kubernetes API needs no NIC any more; one that is being deleted does until then."""
+    return (found.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def uid_of(tenant_id: str) -> str | None:

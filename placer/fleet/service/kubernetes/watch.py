@@ -1,43 +1,76 @@
-"""Follows nodes and pods: nodes with our label join as NICs, pods that are gone leave.
+"""Follows nodes and pods: nodes with our label join as NICs, pods that run are counted there, pods that are gone leave.
 
-Each list is the truth: what it does not have any more is gone, whatever was missed between two watches.
+Each list is the truth: what it does not have any more is gone, whatever was missed between two watches. It says nothing
+of what has come since it was asked for. Where a pod runs is never refused: it is counted, or its node takes no others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
-import httpx
+from prometheus_client import Gauge
 
-from placer.fleet.service.http.writer import Overloaded, Stopped, Writer
+from placer.fleet.protocol import Reader
+from placer.fleet.service.http.writer import Stopped, Writer
 from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
-from placer.fleet.service.kubernetes.pods import NIC_MODEL, Pod, WrongPod, pod_of, uid_of
+from placer.fleet.service.kubernetes.pods import (
+    NIC_MODEL,
+    POD_PREFIX,
+    Pod,
+    WrongPod,
+    has_ended,
+    id_of,
+    pod_of,
+    uid_of,
+)
 from placer.fleet.service.log import log
 from placer.model.fleet import Service
 
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 """Seconds before the API server is asked again after failures in a row."""
 
+Found = Mapping[str, Any]
+"""An object of the Kubernetes API."""
+
 
 class Watcher:
     """Keeps the fleet as the cluster is.
 
-    `synced`: whether nodes and pods have been listed once.
+    `synced`: whether nodes and pods have been listed once. `closed`: nodes that take no pods, and why: they have no
+    label, no model of the fleet, or are gone.
     """
 
     def __init__(self, api: KubernetesApi, writer: Writer) -> None:
         self.api = api
         self.writer = writer
+        self.closed: dict[str, str] = {}
         self._listed: set[str] = set()
-        self._gone_nodes: set[str] = set()
+        self._uncounted: dict[str, tuple[Pod, str]] = {}
+        self._turn = asyncio.Lock()
+        of = writer.reader
+        self._reader = Reader(of.default_traffic, of.check, of.workload_of, of_log=True)  # also reads kinds of NICs
+        gauge = Gauge(
+            "placer_uncounted_pods",
+            "Pods that run as NFs and are counted on no NIC; their nodes take no others.",
+            registry=writer.metrics.registry,
+        )
+        gauge.set_function(lambda: len(self._uncounted))
 
     @property
     def synced(self) -> bool:
         """Whether nodes and pods have been listed once."""
         return {"nodes", "pods"} <= self._listed
+
+    @property
+    def crowded(self) -> dict[str, str]:
+        """Nodes on which a pod runs that cannot be counted, and why it cannot."""
+        return {
+            str(pod.node): f"{pod.namespace}/{pod.name} runs there and cannot be counted: {reason}"
+            for pod, reason in self._uncounted.values()
+        }
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -52,99 +85,180 @@ class Watcher:
             await self.api.close()
 
     async def _follow(self, resource: str, *, once: bool = False) -> None:
-        """List, then watch; list again whenever a watch ends."""
+        """List, then watch; list again whenever a watch ends. Nodes and pods take turns, one change at a time."""
         failures = 0
         while not self.writer.stopping:
             try:
+                before = self._known_nics() if resource == "nodes" else self._known_pods()
                 items, version = await self.api.list_resource(resource)
-                await (self._nodes(items) if resource == "nodes" else self._pods(items))
+                async with self._turn:
+                    await (self._nodes(items, before) if resource == "nodes" else self._pods(items, before))
                 self._listed.add(resource)
                 failures = 0
                 if once:
                     return
+                newest = {_key(resource, item): _version(item) for item in items}
                 async for kind, found in self.api.changes(resource, version):
-                    await (self._node(kind, found) if resource == "nodes" else self._pod(kind, found))
+                    if kind == "BOOKMARK" or _comes_too_late(resource, kind, found, newest):
+                        continue
+                    async with self._turn:
+                        await (self._node(kind, found) if resource == "nodes" else self._pod(kind, found))
             except Gone:
                 continue
-            except (httpx.HTTPError, Overloaded, json.JSONDecodeError, KeyError) as error:
+            except Stopped:
+                raise
+            except Exception as error:  # whatever it is, what is listed next is followed
                 pause = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
-                log("the API server does not answer", resource=resource, error=repr(error), again_in_s=pause)
+                log("the cluster cannot be followed", resource=resource, error=repr(error), again_in_s=pause)
                 failures += 1
                 await asyncio.sleep(pause)
 
-    async def _nodes(self, items: list[dict[str, Any]]) -> None:
-        names = {item["metadata"]["name"] for item in items}
+    # Nodes
+
+    def _known_nics(self) -> set[str]:
+        return {nic.id for nic in self.writer.engine.fleet.all_nics() if nic.has_name}
+
+    async def _nodes(self, items: list[dict[str, Any]], before: Set[str]) -> None:
+        """All nodes as they are; of those `before` the list, the others are gone."""
+        names = {str(item["metadata"]["name"]) for item in items}
+        self.closed = {name: reason for name, reason in self.closed.items() if name in names | before}
         for item in items:
             await self._node("ADDED", item)
-        fleet = self.writer.engine.fleet
-        for nic in list(fleet.all_nics()):
-            if nic.has_name and nic.id not in names and nic.service is Service.UP:
-                await self._node_gone(nic.id)
+        for name in before - names:
+            await self._close(name, "the node is deleted")
 
-    async def _node(self, kind: str, found: Mapping[str, Any]) -> None:
-        metadata = found.get("metadata") or {}
-        model = (metadata.get("labels") or {}).get(NIC_MODEL)
-        if kind == "BOOKMARK" or model is None:
+    async def _node(self, kind: str, found: Found) -> None:
+        name = str(found["metadata"]["name"])
+        model = (found["metadata"].get("labels") or {}).get(NIC_MODEL)
+        if kind != "DELETED" and model is not None:
+            await self._open(name, str(model))
             return
-        name = str(metadata["name"])
-        if kind == "DELETED":
-            await self._node_gone(name)
-            return
-        self._gone_nodes.discard(name)
-        nic = self.writer.engine.fleet.find(name)
+        reason = "the node is deleted" if kind == "DELETED" else f"the node has no label {NIC_MODEL}"
+        if self.writer.engine.fleet.find(name) is not None:
+            await self._close(name, reason)
+        else:  # it was never a NIC
+            self.closed[name] = reason
+
+    async def _open(self, name: str, model: str) -> None:
+        """Let a node take pods, if the fleet has its model."""
+        fleet, refused = self.writer.engine.fleet, None
+        nic = fleet.find(name)
         if nic is None:
-            await self._decide({"event": "join", "nic": name, "nic_model": model})
+            refused = await self._decide(event="join", nic=name, nic_model=model)
+        elif nic.kind.model != model:
+            refused = f"the node joined as a {nic.kind.model}, and its label {NIC_MODEL} is {model} now"
         elif nic.service is not Service.UP:
-            await self._decide({"event": "return", "nic": name})
-
-    async def _node_gone(self, name: str) -> None:
-        """A node that is gone takes no pods any more; its own leave when they are deleted."""
-        nic = self.writer.engine.fleet.find(name)
-        if nic is None or nic.service is not Service.UP:
+            refused = await self._decide(event="return", nic=name)
+        nic = fleet.find(name)
+        if nic is None or nic.kind.model != model or nic.service is not Service.UP:
+            await self._close(name, refused or "the NIC does not take NFs")
             return
-        if nic.tenants_by_id:
-            self._gone_nodes.add(name)
-        else:
-            await self._decide({"event": "fail", "nic": name})
+        self.closed.pop(name, None)
+        await self._count_again(name)
 
-    async def _pods(self, items: list[dict[str, Any]]) -> None:
-        """All pods as they are now; others are gone."""
-        present = {str(item["metadata"].get("uid")) for item in items}
-        for tenant in list(self.writer.engine.fleet.all_tenants()):
-            uid = uid_of(tenant.id)
-            if uid is not None and uid not in present:
-                await self._left(tenant.id)
+    async def _close(self, name: str, reason: str) -> None:
+        """Let a node take no more pods; those that run there stay until Kubernetes deletes them."""
+        nic = self.writer.engine.fleet.find(name)
+        if self.closed.get(name) != reason:
+            log("a node takes no pods", node=name, reason=reason)
+        self.closed[name] = reason
+        if nic is not None and nic.service is Service.UP and not nic.tenants_by_id:
+            await self._decide(event="fail", nic=name)
+
+    # Pods
+
+    def _known_pods(self) -> set[str]:
+        engine = self.writer.engine
+        ids = (*(tenant.id for tenant in engine.fleet.all_tenants()), *engine.waiting)
+        return {tenant_id for tenant_id in ids if tenant_id.startswith(POD_PREFIX)}
+
+    async def _pods(self, items: list[dict[str, Any]], before: Set[str]) -> None:
+        """All pods as they are; of those `before` the list, the others are gone."""
+        uids = {str(item["metadata"].get("uid")) for item in items}
+        for pod_id in sorted(before | self._uncounted.keys()):
+            if uid_of(pod_id) not in uids:
+                await self._leave(pod_id)
         for item in items:
             await self._pod("MODIFIED", item)
 
-    async def _pod(self, kind: str, found: Mapping[str, Any]) -> None:
-        pod = None if kind == "BOOKMARK" else pod_of(found)
-        if pod is None:
-            return
-        home = self.writer.engine.fleet.nic_of(pod.id)
-        if kind == "DELETED" or pod.over:
-            if home is not None:
-                await self._left(pod.id)
-        elif pod.node is not None and home is None:
-            await self._find(pod)
+    async def _pod(self, kind: str, found: Found) -> None:
+        if kind == "DELETED" or has_ended(found):
+            await self._leave(id_of(found))
+        elif (pod := pod_of(found)) is not None and pod.node is not None:
+            await self._count(pod, pod.node)
 
-    async def _find(self, pod: Pod) -> None:
-        """A pod that runs and is not in the fleet, as when an answer was lost: it takes its place."""
+    async def _count(self, pod: Pod, node: str) -> None:
+        """Count a pod where it runs; only the cluster decides where that is."""
+        engine = self.writer.engine
+        home = engine.fleet.nic_of(pod.id)
+        if home is not None and home.id == node:
+            return
+        if home is not None or pod.id in engine.waiting:
+            await self._leave(pod.id)
+        refused = await self._arrive(pod, node)
+        known = self._uncounted.pop(pod.id, None)
+        if refused is not None:
+            self._uncounted[pod.id] = pod, refused
+            if known is None or known[1] != refused:
+                log("a pod that runs cannot be counted", pod=pod.id, node=node, error=refused)
+
+    async def _arrive(self, pod: Pod, node: str) -> str | None:
+        """Place a pod on its node, whatever the SLAs there; returns why it cannot be."""
         try:
-            event = pod.arrival(pod.node)
+            refused = await self._decide(**pod.arrival(node))
         except WrongPod as wrong:
-            log("a pod cannot be read", pod=pod.id, error=str(wrong))
-            return
-        await self._decide(json.loads(event))
+            return str(wrong)
+        nic = self.writer.engine.fleet.find(node)
+        if refused is None or nic is None:
+            return refused
+        error = await self._decide(**pod.arrival(node, nic.kind.index))
+        if error is None:
+            log("a pod runs where it would not be placed", pod=pod.id, node=node, reason=refused)
+        return error
 
-    async def _left(self, tenant_id: str) -> None:
-        nic = self.writer.engine.fleet.nic_of(tenant_id)
-        await self._decide({"event": "depart", "id": tenant_id})
-        if nic is not None and nic.id in self._gone_nodes and not nic.tenants_by_id:
-            self._gone_nodes.discard(nic.id)
-            await self._decide({"event": "fail", "nic": nic.id})
+    async def _leave(self, pod_id: str) -> None:
+        """Take a pod off its node, which may then count others, or take no more part in the fleet."""
+        engine = self.writer.engine
+        self._uncounted.pop(pod_id, None)
+        home = engine.fleet.nic_of(pod_id)
+        if home is not None or pod_id in engine.waiting:
+            await self._decide(event="depart", id=pod_id)
+        if home is not None:
+            await self._count_again(home.id)
+            if home.id in self.closed:
+                await self._close(home.id, self.closed[home.id])
 
-    async def _decide(self, event: dict[str, Any]) -> None:
-        (given,) = await self.writer.submit([json.dumps(event).encode()])
-        if given.status != 200:
-            log("an event was refused", event=event, error=json.loads(given.text)["error"])
+    async def _count_again(self, node: str) -> None:
+        """Count pods that could not be counted before, now that their node has changed."""
+        for pod, _ in list(self._uncounted.values()):
+            if pod.node == node:
+                await self._count(pod, node)
+
+    async def _decide(self, **event: Any) -> str | None:
+        """Send an event; returns why it is refused."""
+        (given,) = await self.writer.submit([json.dumps(event).encode()], reader=self._reader)
+        return None if given.status == 200 else str(json.loads(given.text)["error"])
+
+
+# What comes in a wrong order: an object's version is that of its last change.
+
+
+def _key(resource: str, found: Found) -> str:
+    """What stays the same of an object: the name of a node; the uid of a pod, as another of its name is another."""
+    return str(found["metadata"].get("name" if resource == "nodes" else "uid"))
+
+
+def _version(found: Found) -> float:
+    text = str(found["metadata"].get("resourceVersion"))
+    return int(text) if text.isdecimal() else float("inf")
+
+
+def _comes_too_late(resource: str, kind: str, found: Found, newest: dict[str, float]) -> bool:
+    """Whether a later change is known; `newest` has the versions known by object. A deleted pod stays deleted."""
+    key, version = _key(resource, found), _version(found)
+    if resource == "pods" and kind == "DELETED":
+        newest[key] = float("inf")
+        return False
+    known = newest.get(key, 0.0)
+    newest[key] = max(known, version)
+    return version < known

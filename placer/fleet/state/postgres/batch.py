@@ -60,8 +60,6 @@ class EventBatch:
             self.touched.setdefault(event.id, False)
         for move in decision.moves:
             self.touched.setdefault(move.id, False)
-        for tenant_id in (*decision.queued, *decision.rejected):
-            self.touched.setdefault(tenant_id, False)
         if isinstance(decision, Learned):
             self.readings += decision.readings
             self.learnt |= decision.rows

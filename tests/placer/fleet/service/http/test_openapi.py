@@ -72,7 +72,7 @@ def test_what_is_learnt_and_what_rebalancing_moves_is_answered_as_described() ->
     """With everything that may be in such an answer."""
     judged = JudgedInstance("x", predicted_kpps=1.0, low_kpps=None, high_kpps=2.0, below_sla=None)
     moves = (RebalanceMove("x", "nic-1", "nic-2", why="empties a NIC", gain=0.5, cost=0.05),)
-    others: Any = {"at_risk": ("a",), "queued": ("b",), "rejected": ("c",)}
+    others: Any = {"at_risk": ("a",), "queued": ("b",)}
     document = describe(EventRoutes(None).routes())  # type: ignore[arg-type]
     for event, decision in (
         (Measure("nic-1", 10.0, (MeasuredInstance("x", 1.0),)), Learned("noted", model=2, instances=(judged,))),

@@ -47,7 +47,7 @@ def test_events_of_nics_and_rejections_are_about_the_whole_fleet(postgres: Clust
             assert rejected["status"] == "rejected"
             assert [reason["nics"] for reason in rejected["reasons"]] == [2, 0]
         home = other.event(event="where", id="i0").json()["nic"]
-        assert len(other.event(event="fail", nic=home).json()["rejected"]) == 2
+        assert len(other.event(event="fail", nic=home).json()["queued"]) == 2
         assert one.event(event="fail", nic=home).status_code == 409
         assert one.event(event="return", nic=home).json()["status"] == "returned"
         assert other.event(event="change", id="i3", sla_drop=0.5).status_code in (200, 409)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.placer.fleet.service.kubernetes.toy_cluster import ToyApi, cluster, eventually, node, pod
+from tests.placer.fleet.service.kubernetes.toy_cluster import ToyApi, cluster, eventually, node, pod, running
 
 
 def test_filter_says_which_nodes_take_a_pod_and_why_others_do_not(tmp_path: Path) -> None:
@@ -20,9 +20,63 @@ def test_filter_says_which_nodes_take_a_pod_and_why_others_do_not(tmp_path: Path
         assert one.bind(first, "n1") == one.bind(second, "n1") == ""
         found = one.filter(pod("p3"), "n1", "n2", "n9")
         assert found["NodeNames"] == ["n2"]
-        assert found["FailedNodes"] == {"n1": "too few free cores", "n9": "the NIC is not in the fleet"}
+        assert found["FailedNodes"] == {"n1": "too few free cores"}
+        assert found["FailedAndUnresolvableNodes"] == {"n9": "the NIC is not in the fleet"}
         strict = one.filter(pod("p4", "a", drop="0.01"), "n1")
         assert strict["FailedNodes"]["n1"].startswith("a would violate its SLA beside the NFs there")
+
+
+def test_a_scheduler_that_sends_nodes_gets_nodes(tmp_path: Path) -> None:
+    """As it sent them, for a pod that is an NF and for one that is not; names are for `nodeCacheCapable: true`."""
+    with cluster(tmp_path / "s.db", "n1", "n2") as one:
+        nodes = [{**node(name), "status": {"capacity": {"cpu": name}}} for name in ("n1", "n9", "n2")]
+        found = one.call("filter", Pod=pod("p1"), Nodes={"metadata": {}, "items": nodes}, NodeNames=None)
+        assert found["Nodes"]["items"] == [nodes[0], nodes[2]]
+        assert found["NodeNames"] is None
+        assert [*found["FailedAndUnresolvableNodes"]] == ["n9"]
+        web = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}, "spec": {}}
+        assert one.call("filter", Pod=web, Nodes={"items": nodes})["Nodes"]["items"] == nodes
+        assert [row["Host"] for row in one.call("prioritize", Pod=web, Nodes={"items": nodes})] == ["n1", "n9", "n2"]
+
+
+def test_what_can_never_fit_is_told_from_what_may_fit_later(tmp_path: Path) -> None:
+    """Making room does not help a pod whose SLA fails even alone, on a NIC with pods or without."""
+    with cluster(tmp_path / "s.db", "n1", "n2") as one:
+        for number in (1, 2):
+            one.add(pod(f"p{number}"))
+            assert one.bind(pod(f"p{number}"), "n1") == ""
+        hopeless = pod("p3", drop="", sla_min_kpps="100000")
+        found = one.filter(hopeless, "n1", "n2")
+        assert (found["NodeNames"], found["FailedNodes"]) == ([], {})
+        reasons = found["FailedAndUnresolvableNodes"]
+        assert [*reasons] == ["n1", "n2"]
+        assert all(reason.startswith("d would violate its SLA even alone") for reason in reasons.values())
+        assert one.filter(pod("p4"), "n1", "n2")["FailedNodes"] == {"n1": "too few free cores"}
+
+
+def test_a_pod_that_has_its_place_fits_there(tmp_path: Path) -> None:
+    """The scheduler asks again where the answer to its bind was lost; a bound pod fits nowhere else."""
+    with cluster(tmp_path / "s.db", "n1", "n2") as one:
+        pods = [pod(f"p{number}") for number in (1, 2)]
+        one.add(*pods)
+        assert one.bind(pods[0], "n1") == one.bind(pods[1], "n1") == ""
+        assert one.filter(pods[0], "n1", "n2")["NodeNames"] == ["n1", "n2"]
+        found = one.filter(running(pods[0], "n1"), "n1", "n2")
+        assert (found["NodeNames"], found["FailedAndUnresolvableNodes"]) == (["n1"], {"n2": "the pod is on n1"})
+
+
+def test_a_pod_may_have_the_longest_name(tmp_path: Path) -> None:
+    """253 characters in a namespace of 63: it is placed, found again after a restart, and leaves."""
+    api, long = ToyApi(), pod("x" * 253, uid="0" * 36)
+    long["metadata"]["namespace"] = "n" * 63
+    with cluster(tmp_path / "s.db", "n1", api=api) as one:
+        assert one.filter(long, "n1")["NodeNames"] == ["n1"]
+        one.add(long)
+        assert one.bind(long, "n1") == ""
+    with cluster(tmp_path / "s.db", api=api) as one:
+        assert [*one.places()] == ["x" * 253]
+        api.change("pods", "DELETED", long)
+        eventually(lambda: one.places() == {})
 
 
 def test_prioritize_scores_from_0_to_10_and_prefers_nics_in_use(tmp_path: Path) -> None:
@@ -94,6 +148,43 @@ def test_where_the_api_server_refuses_the_place_is_free_again(tmp_path: Path) ->
         assert one.bind(pod("gone"), "n1") == "there is no such pod any more"
 
 
+def test_a_pod_whose_bind_was_not_answered_keeps_its_place(tmp_path: Path) -> None:
+    """It may be bound, and is; the log does not have it leave in between."""
+    with cluster(tmp_path / "s.db", "n1") as one:
+        first = pod("p1")
+        one.add(first)
+        one.api.unanswered = True
+        assert "the API server does not answer" in one.bind(first, "n1")
+        one.api.unanswered = False
+        assert one.bind(first, "n1") == ""
+        assert one.log() == ["join n1", "arrive p1"]
+
+
+def test_a_bind_of_a_pod_that_was_made_again_meanwhile_fails(tmp_path: Path) -> None:
+    """The new pod of that name is on the same node, which is no success for the old one."""
+    with cluster(tmp_path / "s.db", "n1") as one:
+        first = pod("p1")
+        assert one.filter(first, "n1")["NodeNames"] == ["n1"]
+        one.api.change("pods", "ADDED", running(pod("p1", uid="again"), "n1"))
+        eventually(lambda: one.places() == {"p1": "n1"})
+        assert "the API server refused the binding" in one.bind(first, "n1")
+        assert one.service.client.get("/v1/nics/n1").json()["tenants"][0]["id"] == "pod/default/p1/again"
+        assert len(one.service.engine.fleet.nics["n1"].tenants) == 1
+
+
+def test_nothing_is_placed_before_the_cluster_is_known(tmp_path: Path) -> None:
+    """After a restart a node may be gone, and a pod may run that the state lacks."""
+    api, first = ToyApi(), pod("p1")
+    with cluster(tmp_path / "s.db", "n1", api=api) as one:
+        one.add(first)
+    api.slow.add("pods")
+    with cluster(tmp_path / "s.db", api=api, synced=False) as one:
+        assert one.bind(first, "n1") == one.filter(first, "n1")["Error"] == "the nodes have not been listed yet"
+        api.slow.clear()
+        eventually(lambda: one.watcher.synced)
+        assert one.bind(first, "n1") == ""
+
+
 def test_a_pod_that_is_deleted_or_over_frees_its_place_also_when_no_watch_saw_it(tmp_path: Path) -> None:
     """One is deleted in sight, one while watches are cut, one has ended."""
     with cluster(tmp_path / "s.db", "n1", "n2") as one:
@@ -119,7 +210,8 @@ def test_nodes_join_leave_and_come_back(tmp_path: Path) -> None:
         assert one.bind(first, "n2") == ""
         one.api.change("nodes", "DELETED", node("n2"))
         one.api.change("pods", "DELETED", first)
-        eventually(lambda: one.filter(pod("x"), "n2")["FailedNodes"] == {"n2": "the NIC is failed"})
+        eventually(lambda: one.service.client.get("/v1/nics/n2").json()["service"] == "failed")
+        assert one.filter(pod("x"), "n2")["FailedAndUnresolvableNodes"] == {"n2": "the node is deleted"}
         one.api.change("nodes", "ADDED", node("n2"), seen=False)
         eventually(lambda: one.filter(pod("x"), "n2")["NodeNames"] == ["n2"])
 
@@ -138,7 +230,14 @@ def test_a_restart_finds_pods_as_they_are(tmp_path: Path) -> None:
         assert one.bind(pods[2], "n1") == ""
 
 
-@pytest.mark.parametrize("body", ["", "[]", "{}", '{"Pod": 7}', '{"Pod": {"metadata": {}}, "NodeNames": [7]}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "", "[]", "{}", '{"Pod": 7}', '{"Pod": {"metadata": 7}}', '{"Pod": {"metadata": {}}, "NodeNames": [7]}',
+        '{"Pod": {}, "Nodes": [7]}',
+        '{"Pod": {}, "Nodes": {"items": [{"metadata": {}}]}}',
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("verb", ["filter", "prioritize", "bind"])
 def test_what_is_no_request_of_a_scheduler_is_400(tmp_path: Path, verb: str, body: str) -> None:
     """Nothing changes."""

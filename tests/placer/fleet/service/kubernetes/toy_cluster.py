@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 from starlette.testclient import TestClient
 
 from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import make_app
+from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
 from placer.fleet.service.http.server import make_writer
 from placer.fleet.service.http.tokens import OPEN_TO_ALL
 from placer.fleet.service.kubernetes.api import ApiAnswer, Gone
@@ -29,68 +32,89 @@ from tests.placer.fleet.service.http.toy_http import Service, check
 
 @dataclass
 class ToyApi:
-    """Nodes and pods, and every change of them; a cut watch has to list again."""
+    """Nodes and pods, and every change of them; a cut watch has to list again.
+
+    `refuses`: why it does not bind. `unanswered`: it binds, but its answers are lost. `slow`: resources of which a list
+    is under way until they are taken out. `lists`: how many were begun.
+    """
 
     objects: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: {"nodes": {}, "pods": {}})
     history: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     forgotten: int = 0
     refuses: str = ""
-    bindings: int = 0
+    unanswered: bool = False
+    slow: set[str] = field(default_factory=set)
+    lists: Counter[str] = field(default_factory=Counter)
 
-    def change(self, resource: str, kind: str, found: dict[str, Any], *, seen: bool = True) -> None:
-        """An object changed; not `seen` where all watches are cut meanwhile."""
-        name = found["metadata"]["name"]
-        if kind == "DELETED":
+    def change(
+        self, resource: str, kind: str, found: dict[str, Any], *, seen: bool = True, version: int | None = None
+    ) -> None:
+        """An object changed; not `seen` where all watches are cut meanwhile. `version`: of an older change."""
+        name, versioned = found["metadata"]["name"], str(version or len(self.history) + 1)
+        found = {**found, "metadata": {**found["metadata"], "resourceVersion": versioned}}
+        if version is None and kind == "DELETED":
             self.objects[resource].pop(name, None)
-        else:
+        elif version is None:
             self.objects[resource][name] = found
-        self.history.append((resource, kind, found))
         if not seen:
-            self.forgotten = len(self.history)
+            self.forgotten = len(self.history) + 1
+        self.history.append((resource, kind, found))
 
     async def list_resource(self, resource: str) -> tuple[list[dict[str, Any]], str]:
-        """All objects."""
-        return list(self.objects[resource].values()), str(len(self.history))
+        """All objects as they are now, even if the answer takes long."""
+        found = list(self.objects[resource].values()), str(len(self.history))
+        self.lists[resource] += 1
+        while resource in self.slow:
+            await asyncio.sleep(0.005)
+        return found
 
     async def changes(self, resource: str, version: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
         at = int(version)
         while True:
             if at < self.forgotten:
                 raise Gone
-            while at < len(self.history):
-                of, kind, found = self.history[at]
-                at += 1
-                if of == resource:
-                    yield kind, found
-            await asyncio.sleep(0.005)
+            if at == len(self.history):
+                await asyncio.sleep(0.005)
+                continue
+            of, kind, found = self.history[at]
+            at += 1
+            if of == resource:
+                yield kind, found
 
     async def pod(self, namespace: str, name: str) -> dict[str, Any] | None:
         return self.objects["pods"].get(name)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> ApiAnswer:
         """Bind it, unless it is bound."""
-        self.bindings += 1
         if self.refuses:
             return ApiAnswer(500, self.refuses)
         found = self.objects["pods"].get(name)
-        if found is None or found["spec"].get("nodeName"):
+        if found is None or found["spec"].get("nodeName") or found["metadata"]["uid"] != uid:
             return ApiAnswer(409, "already bound")
         self.change("pods", "MODIFIED", {**found, "spec": {"nodeName": node}})
+        if self.unanswered:
+            raise httpx.ReadTimeout("no answer")
         return ApiAnswer(201, "")
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-def node(name: str, model: str = "toy-0") -> dict[str, Any]:
-    return {"metadata": {"name": name, "labels": {"nf-placer.io/nic-model": model}}}
+def node(name: str, model: str | None = "toy-0") -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {} if model is None else {"nf-placer.io/nic-model": model}}}
 
 
 def pod(name: str, nf: str = "d", drop: str = "0.9", uid: str = "", **annotations: str) -> dict[str, Any]:
+    """A pod that is pending."""
     ours = {"nf": nf, "sla-drop": drop, **{key.replace("_", "-"): value for key, value in annotations.items()}}
     named = {f"nf-placer.io/{key}": value for key, value in ours.items() if value}
     metadata = {"name": name, "namespace": "default", "uid": uid or f"uid-{name}", "annotations": named}
     return {"metadata": metadata, "spec": {}, "status": {"phase": "Pending"}}
+
+
+def running(of: dict[str, Any], name: str, phase: str = "Running") -> dict[str, Any]:
+    """The pod as it runs on a node, whoever bound it."""
+    return {**of, "spec": {"nodeName": name}, "status": {"phase": phase}}
 
 
 @dataclass
@@ -125,6 +149,28 @@ class Cluster:
         fleet = self.service.engine.fleet
         return {tenant.id.split("/")[2]: nic.id for nic in fleet.nics.values() for tenant in nic.tenants}
 
+    def takes(self, *names: str) -> list[str]:
+        """Which of the nodes take one more small pod."""
+        found = self.filter(pod("small", "a"), *names)
+        assert found["Error"] == ""
+        return list(found["NodeNames"])
+
+    def why_not(self, name: str, of: dict[str, Any] | None = None) -> str:
+        """Why the node does not take a pod, a small one if none is given."""
+        found = self.filter(of or pod("small", "a"), name)
+        return str(found["FailedNodes"].get(name) or found["FailedAndUnresolvableNodes"].get(name))
+
+    def log(self) -> list[str]:
+        """Events and whom they are about."""
+        rows = [row["event"] for row in self.service.log()]
+        return [f"{row['event']} {row.get('nic') if 'id' not in row else row['id'].split('/')[2]}" for row in rows]
+
+    def uncounted(self) -> int:
+        """What the metric says."""
+        text = self.service.client.get("/metrics").text
+        (line,) = [line for line in text.splitlines() if line.startswith("placer_uncounted_pods ")]
+        return int(float(line.split()[1]))
+
 
 def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
     end = time.monotonic() + seconds
@@ -134,18 +180,20 @@ def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 @contextmanager
-def cluster(path: Path, *names: str, api: ToyApi | None = None) -> Iterator[Cluster]:
+def cluster(path: Path, *names: str, api: ToyApi | None = None, synced: bool = True) -> Iterator[Cluster]:
+    """A cluster with these nodes of a fleet that has the models toy-0 and toy-1; its pods are known if `synced`."""
     api = api or ToyApi()
     for name in names:
         api.change("nodes", "ADDED", node(name))
-    kinds = catalogue((0, 1.0)).kinds
+    kinds = catalogue((0, 1.0), (0, 1.0)).kinds
     with State(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
-        engine = Engine(fleet, [ToyOracle()], events=state.events)
+        engine = Engine(fleet, [ToyOracle(), ToyOracle()], waiting=state.waiting, events=state.events)
         writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
         watcher = Watcher(api, writer)  # type: ignore[arg-type]
         extender = Extender(writer, WhatIf(engine), api, watcher)  # type: ignore[arg-type]
-        app = make_app(extender.routes(), writer, background=[watcher.run], tokens=OPEN_TO_ALL)
+        asked = [*EventRoutes(writer).routes(), *QuestionRoutes(writer, WhatIf(engine)).routes()]
+        app = make_app([*asked, *extender.routes()], writer, background=[watcher.run], tokens=OPEN_TO_ALL)
         with TestClient(app, raise_server_exceptions=False) as client:
-            eventually(lambda: watcher.synced)
+            eventually(lambda: watcher.synced or not synced)
             yield Cluster(api, Service(client, writer, engine), watcher)
