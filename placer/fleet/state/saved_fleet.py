@@ -11,7 +11,8 @@ from contextlib import closing, suppress
 from functools import lru_cache
 
 from placer.fleet.protocol import Check
-from placer.fleet.state.saved import Tables
+from placer.fleet.state.retention import CREATE_MARKS
+from placer.fleet.state.saved import ANSWERS_TABLE, Counted, Tables, count_nothing
 from placer.model.feasibility import fits
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant
 from placer.model.sla import Sla
@@ -48,6 +49,7 @@ BELOW_SLA = "below_sla INTEGER"
 """A column that the first files of format 2 lack; it is added to them."""
 
 MAX_CHECKED_WORKLOADS = 100_000
+COUNTED_TENANTS = 1_000
 TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
 
 
@@ -66,6 +68,8 @@ def upgrade(file: sqlite3.Connection) -> None:
         file.execute("UPDATE facts SET value = ? WHERE name = 'format'", (STATE_FORMAT,))
     if not _has_below_sla(file):
         file.execute(f"ALTER TABLE readings ADD COLUMN {BELOW_SLA}")
+    for table in (ANSWERS_TABLE, CREATE_MARKS):
+        file.execute(table)
     file.execute("COMMIT")
 
 
@@ -94,7 +98,9 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
         raise InputError([Fault(name, None, None, f"has a {kind} {title!r}", hint) for kind, title in foreign])
 
 
-def read_saved_fleet(file: Tables, name: str, kinds: Sequence[NicKind], check: Check) -> tuple[Fleet, list[Tenant]]:
+def read_saved_fleet(
+    file: Tables, name: str, kinds: Sequence[NicKind], check: Check, counted: Counted = count_nothing
+) -> tuple[Fleet, list[Tenant]]:
     """The fleet as it was after the last event, and its queue; `check` lists what is wrong with a workload.
 
     Raises InputError when the state is of another fleet, or with every row that makes no sense.
@@ -109,7 +115,10 @@ def read_saved_fleet(file: Tables, name: str, kinds: Sequence[NicKind], check: C
     nics = {nic.id: nic for nic in rows.nics(file)}
     placed: dict[str, list[Tenant]] = defaultdict(list)
     waiting = []
-    for nic_id, tenant in rows.tenants(file, nics):
+    ((total,),) = file.execute("SELECT count(*) FROM tenants")
+    for number, (nic_id, tenant) in enumerate(rows.tenants(file, nics)):
+        if number % COUNTED_TENANTS == 0:
+            counted(number, total)
         if nic_id is None:
             waiting.append(tenant)
         else:
