@@ -34,8 +34,13 @@ class Retention:
     webhook: str | None = None
 
     @classmethod
-    def read(cls, text: str, webhook: str | None) -> Retention:
-        """That of `--keep-log`: a number of events, or days or hours, such as 30d. Raises InputError for other text."""
+    def read(cls, text: str | None, webhook: str | None) -> Retention | None:
+        """That of `--keep-log`: a number of events, or days or hours, such as 30d; None where nothing is given.
+
+        Raises InputError for other text.
+        """
+        if text is None:
+            return None
         number, unit = (text[:-1], text[-1]) if text[-1:] in SECONDS_PER_UNIT else (text, "")
         if not (number.isascii() and number.isdigit() and 0 < len(number) <= LONGEST_NUMBER and int(number)):
             raise InputError.of("--keep-log", f"'{text}' is no number of events or days", hint="as in 100000, 30d, 12h")

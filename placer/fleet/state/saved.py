@@ -6,13 +6,16 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from placer.fleet.engine import Engine
 from placer.fleet.events import Decision, FleetEvent
 from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.learning.versions import ModelStore
 from placer.model.fleet import Fleet, Tenant
+
+if TYPE_CHECKING:
+    from placer.fleet.state.retention import Retention
 
 
 class Unreachable(OSError):
@@ -53,11 +56,13 @@ class SavedState(Protocol):
     whether one does. `fleet`, `waiting`: the fleet and its queue as they were after the last event. `readings`: what
     was measured, in order. `learnt`: what was learnt beyond that, by name. `events`: the number of the last event.
     `new`: whether the state was made just now. `log_from`: the number of the first event that is still in the log.
+    `retention`: what is kept of the log; None for all.
     """
 
     shared: bool
     new: bool
     log_from: int
+    retention: Retention | None
     fleet: Fleet
     waiting: list[Tenant]
     readings: tuple[ProductionReading, ...]

@@ -50,7 +50,7 @@ class Webhook:
         self._client = httpx.AsyncClient(
             timeout=REQUEST_SECONDS, follow_redirects=False, trust_env=False, transport=transport
         )
-        self._name = webhook_row(address)
+        self._name = row_of(address)
 
     @property
     def sent(self) -> int:
@@ -131,7 +131,7 @@ class Webhook:
             return  # they are sent again
 
 
-def webhook_row(address: str) -> str:
+def row_of(address: str) -> str:
     """The row of what is learnt that says how far the webhook of an address has come."""
     return f"{WEBHOOK_PREFIX}{address}"
 
