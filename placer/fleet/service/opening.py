@@ -119,7 +119,7 @@ class _Opening:
         """The engine after the last event of a state."""
         known = saved.learnt.get(SETTINGS_ROW)
         engine = None
-        whole = not saved.shared and saved.log_from == 1
+        whole = not saved.shared and saved.log_from == 1 and saved.events <= MAX_REPLAYED_EVENTS
         if not saved.events or (known == {**settings, SINCE_ROW: 0} and whole):
             with progress.waiting("predicting usual co-locations"):
                 fresh = self.make(Fleet(self.kinds), [], 0)
@@ -200,12 +200,10 @@ MAX_REPLAYED_EVENTS = 20_000
 def replay(
     saved: SavedState, engine: Engine, before: RecordedActions, catalogue: Catalogue, progress: Progress
 ) -> Engine | None:
-    """The engine, whose fleet is empty, after all events of a state; None where there are too many.
+    """The engine, whose fleet is empty, after all events of a state.
 
-    None, too, where it decides otherwise than before, as after a change of models or of this program.
+    None where it decides otherwise than before, as after a change of models or of this program.
     """
-    if saved.events > MAX_REPLAYED_EVENTS:
-        return None
     if engine.feedback is not None:
         engine.feedback.actions = before
     reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of, of_log=True)
