@@ -36,8 +36,11 @@ from profiles import InputError
 PASSING_FAILURES = (*DISK_FAILURES, "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN")
 """Errors of a commit that may pass: it is tried again."""
 
-STEP_PAGES, FREE_SHARE = 500, 0.2
-"""Pages by which a file is made smaller at once, and the share of free ones from which on it is."""
+STEP_PAGES = 500
+"""Pages by which a file is made smaller at once."""
+
+FREE_PAGES, FREE_SHARE = 100, 0.2
+"""Free pages that a file may have: so many, or this share of all; commits to come fill them."""
 
 LAST_NUMBER = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'log'"
 """The number of the last event, which stays when events are deleted."""
@@ -265,7 +268,7 @@ class State:
         (free,), (pages,), (mode,) = (
             self._file.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_count", "auto_vacuum")
         )
-        if mode != BY_STEPS or free < STEP_PAGES or free < FREE_SHARE * pages:
+        if mode != BY_STEPS or free <= max(FREE_PAGES, FREE_SHARE * pages):
             return False
         with self._transaction():
             self._file.execute(f"PRAGMA incremental_vacuum({STEP_PAGES})").fetchall()

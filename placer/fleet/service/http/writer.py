@@ -252,8 +252,10 @@ class Writer:
                 more = await self._maintain()
 
     async def _maintain(self) -> bool:
-        """Look after the state; returns whether there is more to do."""
+        """Look after the state, while nobody else uses it; returns whether there is more to do."""
+        self._settled.clear()
         more = await self._written(self.state.maintain)
+        self._settled.set()
         self._maintained = time.monotonic()
         return more
 

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -156,7 +157,8 @@ def test_a_database_that_is_stopped_or_hangs_holds_up_nobody(capsys: pytest.Capt
     """Events are answered with 503 within seconds, those under way, too; reads come from memory, with their age."""
     with cluster() as server, service(server.database()) as one, ThreadPoolExecutor(8) as pool:
         one.arrive("a")
-        for stop, start in ((server.stop, server.start), (lambda: pause(server, "STOP"), lambda: pause(server, "CONT"))):
+        hangs = (partial(pause, server, "STOP"), partial(pause, server, "CONT"))
+        for stop, start in ((server.stop, server.start), hangs):
             sent = [pool.submit(timed, one, f"{number}") for number in range(4)]
             stop()
             sent += [pool.submit(timed, one, f"late-{number}") for number in range(4)]
