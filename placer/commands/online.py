@@ -123,7 +123,8 @@ def command(
     from placer.fleet.protocol import Reader
     from placer.fleet.service.jsonlines import serve
     from placer.fleet.service.opening import OnlineSettings, open_engine
-    from placer.fleet.state.store import State, back_up
+    from placer.fleet.state.backup import back_up
+    from placer.fleet.state.store import State
     from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of
     from placer.progress import Progress

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placer.commands.online import Arrivals, Beginning, PlanFile, PlanStrategy, WhenFull, announce
+from placer.commands.online import Arrivals, Backup, Beginning, PlanFile, PlanStrategy, WhenFull, announce
 from placer.commands.options import (
     Budget,
     Fleet,
@@ -28,12 +28,34 @@ from placer.commands.options import (
     refuse_unwritable,
 )
 
+if TYPE_CHECKING:
+    from placer.fleet.state.saved import SavedState
+
 StateFile = Annotated[
     str | None,
     typer.Option(
         "--state",
         metavar="FILE|postgresql://...",
         help="Keep the fleet in this SQLite file or PostgreSQL database, and continue from it.",
+        show_default=False,
+    ),
+]
+Existing = Annotated[
+    bool, typer.Option("--existing", help="Refuse a state that does not exist, instead of beginning an empty fleet.")
+]
+Restore = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="COPY",
+        help="Replace the state file by this copy, then serve; the former one is kept as FILE.before-restore.",
+        show_default=False,
+    ),
+]
+KeepLog = Annotated[
+    str | None,
+    typer.Option(
+        metavar="30d|N",
+        help="Keep only events of the last days (30d) or hours (12h), or the last N, in the log; by default all.",
         show_default=False,
     ),
 ]
@@ -95,6 +117,10 @@ Repair = Annotated[
 
 def command(
     state: StateFile = None,
+    existing: Existing = False,
+    restore: Restore = None,
+    backup: Backup = None,
+    keep_log: KeepLog = None,
     models: ModelsDir = None,
     fleet: Fleet = None,
     listen: Listen = "127.0.0.1:8080",
@@ -139,48 +165,96 @@ def command(
 
     from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
+    from placer.fleet.service.http.opening_port import OpeningProgress, open_behind_port
     from placer.fleet.service.http.server import ServerSettings, bind_socket, make_writer, serve_http
-    from placer.fleet.service.http.webhooks import webhook_maker
-    from placer.fleet.service.kubernetes.api import KubernetesApi
-    from placer.fleet.service.kubernetes.extender import extender_of
     from placer.fleet.service.opening import OnlineSettings, keep_named_kinds, open_engine
+    from placer.fleet.state.backup import back_up
+    from placer.fleet.state.backup import restore as restore_state
     from placer.fleet.state.open_state import is_address, open_state
+    from placer.fleet.state.retention import Retention
     from placer.fleet.what_if import WhatIf
     from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of
-    from placer.progress import Progress
 
     one_of("--when-full", when_full, WHEN_FULL)
     refuse_bad_budget(budget, risk)
     if state is None:
         raise InputError.of("--state", "is missing", hint="name a file for the fleet: --state fleet.db")
+    if is_address(state):
+        _refuse_copies_of_a_database(backup, restore)
+    if backup is not None:
+        back_up(Path(state), backup)
+        return
     beginning = Beginning(arrivals, plan, plan_strategy, predictor, ignore_columns, skip_empty_stays)
     host, port = _address(listen)
     allowed = _tokens(tokens, host, without_tokens)
-    make_webhook = webhook_maker(webhook, webhook_secret) if webhook is not None else None
+    make_webhook = webhook_row = cluster = None
+    if webhook is not None:
+        from placer.fleet.service.http.webhooks import row_of, webhook_maker
+
+        make_webhook, webhook_row = webhook_maker(webhook, webhook_secret), row_of(webhook)
+    retention = Retention.read(keep_log, webhook_row)
     _refuse_half_tls(tls_certificate, tls_key)
     if not is_address(state):
         refuse_unwritable("--state", Path(state))
-    cluster = None if kubernetes is None else KubernetesApi(kubernetes)
+    if kubernetes is not None:
+        from placer.fleet.service.kubernetes.api import KubernetesApi
+
+        cluster = KubernetesApi(kubernetes)
     settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
     decided_by, progress = (
         OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
-        Progress(quiet=quiet),
+        OpeningProgress(quiet=quiet),
     )
-    with ExitStack() as stack:
-        listening = stack.enter_context(bind_socket(settings))
-        catalogue = open_online(Cards(models, fleet, testbed, risk, budget_pct=budget), stack, progress.say, predictor)
+
+    def open_service() -> tuple[Any, ...]:
+        """The writer of the service, its questions, and what adapters add; in a thread of its own."""
+        with progress.waiting("loading models"):
+            cards = Cards(models, fleet, testbed, risk, budget_pct=budget)
+            catalogue = open_online(cards, stack, progress.say, predictor)
         kinds = catalogue.kinds if kubernetes is None else keep_named_kinds(catalogue.kinds)
-        saved = stack.enter_context(open_state(state, kinds, catalogue.check))
+        with progress.task("reading tenants of the state") as counted:
+            if restore is not None:
+                restore_state(Path(state), restore, kinds, catalogue.check)
+            saved = stack.enter_context(open_state(state, kinds, catalogue.check, existing=existing, counted=counted))
+        progress.say(_describe(saved))
+        saved.retention = retention
         said = partial(announce, catalogue, progress)
         engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said, kinds)
         beginning.place(catalogue, engine, saved, progress)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         writer, what_if = make_writer(engine, reader, saved), WhatIf(engine)
-        routes, background = ([], []) if cluster is None else extender_of(cluster, writer, what_if)
-        if make_webhook is not None:
-            background = [*background, make_webhook(writer).run]
+        background = [] if make_webhook is None else [make_webhook(writer).run]
+        if cluster is None:
+            return writer, what_if, [], background
+        from placer.fleet.service.kubernetes.extender import extender_of
+
+        routes, watching = extender_of(cluster, writer, what_if)
+        return writer, what_if, routes, [*watching, *background]
+
+    with ExitStack() as stack:
+        listening = stack.enter_context(bind_socket(settings))
+        writer, what_if, routes, background = open_behind_port(listening, settings, progress, open_service)
         serve_http(writer, what_if, settings, listening, routes, background)
+
+
+def _refuse_copies_of_a_database(backup: Path | None, restore: Path | None) -> None:
+    from profiles import InputError
+
+    for option, given, tool in (("--backup", backup, "pg_dump"), ("--restore", restore, "pg_restore")):
+        if given is not None:
+            raise InputError.of(option, "is for a state in a file", hint=f"use {tool} for a database")
+
+
+def _describe(saved: SavedState) -> str:
+    """What a service begins with."""
+    if saved.new:
+        return f"{saved.name} is new: the fleet is empty"
+    fleet, queued = saved.fleet, f", {len(saved.waiting):,} queued" if saved.waiting else ""
+    return (
+        f"{saved.name} is continued after event {saved.events:,}: {fleet.tenants:,} instances on {len(fleet.nics):,} "
+        f"NICs{queued}"
+    )
 
 
 def _make_token(name: str, scopes: str) -> None:

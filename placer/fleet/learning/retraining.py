@@ -12,17 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from placer.fleet.learning.actions import RetrainedModel
 from placer.fleet.learning.corrected_oracle import CorrectedOracle
 from placer.fleet.learning.corrections import Estimate, LearntCorrections, MeasuredEntry
-from placer.fleet.learning.export import DriftOf, export_profile
 from placer.fleet.learning.learning import Feedback
 from placer.fleet.learning.ledger import Ledger
 from placer.fleet.learning.versions import ModelStore
 from placer.model.oracle import co_location_of
 from predictor import Models, Predictor, load_models
 from profiles import CoLocation
+
+if TYPE_CHECKING:
+    from placer.fleet.learning.export import DriftOf
 
 READINGS_TO_RETRAIN = 500
 """Capacity readings since the latest version came, after which models are retrained."""
@@ -114,6 +117,8 @@ class Retrainer:
         risks: Mapping[str, float | None],
         event: int,
     ) -> None:
+        from placer.fleet.learning.export import export_profile  # with pandas, which takes a while to load
+
         try:
             folders, models = {}, {}
             place = self.store.training_folder()

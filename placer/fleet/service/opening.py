@@ -77,7 +77,8 @@ def open_engine(
     Raises InputError when a profile is refused, or versions of the models are missing.
     """
     sources = retraining_sources(catalogue, retrain, "--retrain")
-    risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)
+    with progress.waiting("choosing the risk"):
+        risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)
     if saved is None:
         return _Opening(catalogue, settings, oracles, typical).make(Fleet(catalogue.kinds), [], 0)
     opening = _Opening(catalogue, settings, oracles, typical, kinds or catalogue.kinds)
@@ -118,11 +119,14 @@ class _Opening:
         """The engine after the last event of a state."""
         known = saved.learnt.get(SETTINGS_ROW)
         engine = None
-        if not saved.events or (known == {**settings, SINCE_ROW: 0} and not saved.shared):
-            fresh = self.make(Fleet(self.kinds), [], 0)
+        whole = not saved.shared and saved.log_from == 1 and saved.events <= MAX_REPLAYED_EVENTS
+        if not saved.events or (known == {**settings, SINCE_ROW: 0} and whole):
+            with progress.waiting("predicting usual co-locations"):
+                fresh = self.make(Fleet(self.kinds), [], 0)
             engine = replay(saved, fresh, before, self.catalogue, progress)
         if engine is None:
-            engine = self.make(saved.fleet, saved.waiting, saved.events)
+            with progress.waiting("predicting the co-locations of the fleet"):
+                engine = self.make(saved.fleet, saved.waiting, saved.events)
             feedback: Feedback | None = engine.feedback
             if feedback is not None:
                 feedback.actions = before
@@ -196,12 +200,10 @@ MAX_REPLAYED_EVENTS = 20_000
 def replay(
     saved: SavedState, engine: Engine, before: RecordedActions, catalogue: Catalogue, progress: Progress
 ) -> Engine | None:
-    """The engine, whose fleet is empty, after all events of a state; None where there are too many.
+    """The engine, whose fleet is empty, after all events of a state.
 
-    None, too, where it decides otherwise than before, as after a change of models or of this program.
+    None where it decides otherwise than before, as after a change of models or of this program.
     """
-    if saved.events > MAX_REPLAYED_EVENTS:
-        return None
     if engine.feedback is not None:
         engine.feedback.actions = before
     reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of, of_log=True)

@@ -10,10 +10,10 @@ from typing import Protocol
 
 from placer.fleet.learning.actions import ModelAction
 from placer.fleet.learning.versions import ModelStore
+from placer.fleet.state.file import reading
 from placer.fleet.state.open_state import is_address, refuse_without_driver
 from placer.fleet.state.saved import Tables
 from placer.fleet.state.saved_learning import ask
-from placer.fleet.state.store import reading
 
 
 class Look(Tables, Protocol):

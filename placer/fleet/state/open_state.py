@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from placer.fleet.protocol import Check
-from placer.fleet.state.saved import SavedState
+from placer.fleet.state.saved import Counted, SavedState, count_nothing
 from placer.fleet.state.store import State
 from placer.model.fleet import NicKind
 from profiles import InputError
@@ -20,17 +20,26 @@ def is_address(where: str | Path) -> bool:
     return isinstance(where, str) and where.lower().startswith(POSTGRES_SCHEMES)
 
 
-def open_state(where: str | Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> SavedState:
+def open_state(
+    where: str | Path,
+    kinds: Sequence[NicKind],
+    check: Check = lambda workload: (),
+    *,
+    existing: bool = False,
+    counted: Counted = count_nothing,
+) -> SavedState:
     """The state in a file, or in a database where an address is given.
 
-    Raises InputError when it cannot be opened, or is of something else.
+    `existing`, `counted`: as of `State`.
+
+    Raises InputError when it cannot be opened, is of something else, or is missing and has to be `existing`.
     """
     if not is_address(where):
-        return State(Path(where), kinds, check)
+        return State(Path(where), kinds, check, existing=existing, counted=counted)
     refuse_without_driver()
     from placer.fleet.state.postgres.state import SharedState
 
-    return SharedState(str(where), kinds, check)
+    return SharedState(str(where), kinds, check, existing=existing, counted=counted)
 
 
 def refuse_without_driver() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from placer.fleet.engine import Engine
 from placer.fleet.events import Decision, FleetEvent
@@ -14,9 +14,29 @@ from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.learning.versions import ModelStore
 from placer.model.fleet import Fleet, Tenant
 
+if TYPE_CHECKING:
+    from placer.fleet.state.retention import Retention
 
-class Unreachable(Exception):
-    """The state cannot be reached for now."""
+
+class Unreachable(OSError):
+    """The state cannot be reached for now; the message says why."""
+
+
+class Unwritable(Unreachable):
+    """The state cannot be written for now. What was to be written is kept, and written with the next commit."""
+
+
+Counted = Callable[[int, int], None]
+"""Called with the number of tenants that were read, and of all."""
+
+
+def count_nothing(done: int, total: int) -> None:
+    """A `Counted` that nobody looks at."""
+
+
+Row = tuple[object, ...]
+Statement = tuple[str, Sequence[Row]]
+"""A statement, and the rows that it is executed with."""
 
 
 class Answers(Protocol):
@@ -35,9 +55,14 @@ class SavedState(Protocol):
     `name`: what messages call it. `shared`, `used_elsewhere`: whether other agents may decide on the fleet, too, and
     whether one does. `fleet`, `waiting`: the fleet and its queue as they were after the last event. `readings`: what
     was measured, in order. `learnt`: what was learnt beyond that, by name. `events`: the number of the last event.
+    `new`: whether the state was made just now. `log_from`: the number of the first event that is still in the log.
+    `retention`: what is kept of the log; None for all.
     """
 
     shared: bool
+    new: bool
+    log_from: int
+    retention: Retention | None
     fleet: Fleet
     waiting: list[Tenant]
     readings: tuple[ProductionReading, ...]
@@ -66,7 +91,13 @@ class SavedState(Protocol):
         """Hand over everything recorded, which takes the processor but does not wait for the disk."""
 
     def commit(self) -> None:
-        """Put everything recorded on disk."""
+        """Put everything recorded on disk. Raises Unwritable where that is not possible for now."""
+
+    def maintain(self) -> bool:
+        """Check that the state is still there, and take a short step of deleting what the log need not keep.
+
+        Returns whether there are more steps. Raises Unwritable where the state cannot be written for now.
+        """
 
     def decide(self, engine: Engine, work: Callable[[], None]) -> None:
         """Commit what `work` decides and records; where other agents were faster, it is called again."""
@@ -142,26 +173,35 @@ class KeptAnswer:
 
 
 class KeptAnswers:
-    """Answers in a state file.
+    """Answers in a state file, and those that are not committed yet."""
 
-    `begin`: begins a transaction, unless one has begun.
-    """
-
-    def __init__(self, file: sqlite3.Connection, begin: Callable[[], None]) -> None:
+    def __init__(self, file: sqlite3.Connection) -> None:
         self._file = file
-        self._begin = begin
-        file.execute(ANSWERS_TABLE)
+        self._written: dict[str, KeptAnswer] = {}
+        self._new: dict[str, KeptAnswer] = {}
 
     def find(self, key: str) -> KeptAnswer | None:
+        known = self._new.get(key) or self._written.get(key)
+        if known is not None:
+            return known
         row = self._file.execute("SELECT digest, status, answer FROM answers WHERE name = ?", (key,)).fetchone()
         return None if row is None else KeptAnswer(*row)
 
     def keep(self, key: str, answer: KeptAnswer) -> None:
-        """Keep an answer, with the event that is recorded in the same transaction; the oldest one is given up."""
-        self._begin()
-        added = self._file.execute(
-            "INSERT INTO answers (name, digest, status, answer) VALUES (?, ?, ?, ?)",
-            (key, answer.digest, answer.status, answer.text),
-        )
-        if added.lastrowid is not None and added.lastrowid > MAX_KEPT_ANSWERS:
-            self._file.execute("DELETE FROM answers WHERE number <= ?", (added.lastrowid - MAX_KEPT_ANSWERS,))
+        self._new[key] = answer
+
+    def statements(self) -> list[Statement]:
+        """What writes the answers that are new since the last call; the oldest ones are given up."""
+        if not self._new:
+            return []
+        rows: list[Row] = [(key, one.digest, one.status, one.text) for key, one in self._new.items()]
+        self._written |= self._new
+        self._new = {}
+        return [
+            ("INSERT INTO answers (name, digest, status, answer) VALUES (?, ?, ?, ?)", rows),
+            ("DELETE FROM answers WHERE number <= (SELECT max(number) FROM answers) - ?", [(MAX_KEPT_ANSWERS,)]),
+        ]
+
+    def forget(self) -> None:
+        """All that was written is committed."""
+        self._written.clear()

@@ -8,10 +8,11 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from placer.fleet.protocol import Check
-from placer.fleet.state.saved import Tables
+from placer.fleet.state.retention import CREATE_MARKS
+from placer.fleet.state.saved import ANSWERS_TABLE, Counted, Tables, count_nothing
 from placer.model.feasibility import fits
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.sla import Sla
@@ -48,6 +49,7 @@ BELOW_SLA = "below_sla INTEGER"
 """A column that the first files of format 2 lack; it is added to them."""
 
 MAX_CHECKED_WORKLOADS = 100_000
+COUNTED_TENANTS = 1_000
 TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
 
 
@@ -66,6 +68,8 @@ def upgrade(file: sqlite3.Connection) -> None:
         file.execute("UPDATE facts SET value = ? WHERE name = 'format'", (STATE_FORMAT,))
     if not _has_below_sla(file):
         file.execute(f"ALTER TABLE readings ADD COLUMN {BELOW_SLA}")
+    for table in (ANSWERS_TABLE, CREATE_MARKS):
+        file.execute(table)
     file.execute("COMMIT")
 
 
@@ -94,7 +98,9 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
         raise InputError([Fault(name, None, None, f"has a {kind} {title!r}", hint) for kind, title in foreign])
 
 
-def read_saved_fleet(file: Tables, name: str, kinds: Sequence[NicKind], check: Check) -> tuple[Fleet, list[Tenant]]:
+def read_saved_fleet(
+    file: Tables, name: str, kinds: Sequence[NicKind], check: Check, counted: Counted = count_nothing
+) -> tuple[Fleet, list[Tenant]]:
     """The fleet as it was after the last event, and its queue; `check` lists what is wrong with a workload.
 
     Raises InputError when the state is of another fleet, or with every row that makes no sense.
@@ -109,7 +115,10 @@ def read_saved_fleet(file: Tables, name: str, kinds: Sequence[NicKind], check: C
     nics = {nic.id: nic for nic in rows.nics(file)}
     placed: dict[str, list[Tenant]] = defaultdict(list)
     waiting = []
-    for nic_id, tenant in rows.tenants(file, nics):
+    ((total,),) = file.execute("SELECT count(*) FROM tenants")
+    for number, (nic_id, tenant) in enumerate(rows.tenants(file, nics)):
+        if number % COUNTED_TENANTS == 0:
+            counted(number, total)
         if nic_id is None:
             waiting.append(tenant)
         else:
@@ -130,7 +139,10 @@ class _Rows:
         self.faults: list[Fault] = []
         self._name = name
         self._kinds = tuple(kinds)
-        self._check = lru_cache(MAX_CHECKED_WORKLOADS)(check)
+        self._row: tuple[str, object] = ("", None)
+        # many tenants have the same traffic
+        self._workload_of = lru_cache(MAX_CHECKED_WORKLOADS)(partial(_checked_workload, check))
+        self._runs = lru_cache(MAX_CHECKED_WORKLOADS)(self._hosts)
 
     def nics(self, file: Tables) -> Iterator[Nic]:
         """Every NIC that was ever in use, without tenants."""
@@ -138,16 +150,16 @@ class _Rows:
         services = {service.value: service for service in Service}
         numbered = numbers_nics(self._kinds)
         for nic_id, kind, number, service in file.execute("SELECT id, kind, number, service FROM nics ORDER BY number"):
-            where, before = f"nics {nic_id!r}", len(self.faults)
-            self._check_id(where, nic_id)
+            self._row, before = ("nics", nic_id), len(self.faults)
+            self._check_id(nic_id)
             if not isinstance(kind, int) or not 0 <= kind < len(self._kinds):
-                self._fault(where, f"kind {kind!r} is not one of {len(self._kinds)} of the fleet")
+                self._fault(f"kind {kind!r} is not one of {len(self._kinds)} of the fleet")
             if not _is_whole(number, MOST_NICS) or numbers[number]:
-                self._fault(where, f"number {number!r} is not a whole number of its own from 1 to {MOST_NICS:,}")
+                self._fault(f"number {number!r} is not a whole number of its own from 1 to {MOST_NICS:,}")
             elif numbered and NUMBERED_NIC_ID.fullmatch(str(nic_id)) and nic_id != f"nic-{number}":
-                self._fault(where, f"number {number} is not that of its id")
+                self._fault(f"number {number} is not that of its id")
             if service not in services:
-                self._fault(where, f"service {service!r} is not one of {', '.join(services)}")
+                self._fault(f"service {service!r} is not one of {', '.join(services)}")
             if len(self.faults) == before:
                 numbers[number] += 1
                 nic = Nic(nic_id, self._kinds[kind], number)
@@ -157,55 +169,61 @@ class _Rows:
     def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
         for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # noqa: S608
-            place, identity, nic_id, nf, *numbers = row
-            where, before = f"tenants {identity!r}", len(self.faults)
-            self._check_id(where, identity)
+            place, identity, nic_id, nf, *numbers, drop, least = row
+            self._row, before = ("tenants", identity), len(self.faults)
+            self._check_id(identity)
             if not _is_whole(place, MOST_PLACES):
-                self._fault(where, f"place {place!r} is not a whole number from 1 to {MOST_PLACES:,}")
-            self._check_nf(where, nf, nic_id, nics)
-            for attribute, value in zip(ATTRIBUTES, numbers, strict=False):
+                self._fault(f"place {place!r} is not a whole number from 1 to {MOST_PLACES:,}")
+            if nic_id is not None and nic_id not in nics:
+                self._fault(f"nic {nic_id!r} is not among the NICs")
+            elif not self._runs(nf, None if nic_id is None else nics[nic_id].kind.index):
+                kinds = self._kinds if nic_id is None else (nics[nic_id].kind,)
+                self._fault(f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
+            for attribute, value in zip(ATTRIBUTES, numbers, strict=True):
                 if not _is_number(value) or value < 0:
-                    self._fault(where, f"{attribute} {value!r} is not a number from 0 up")
-            drop, least = numbers[len(ATTRIBUTES) :]
-            self._check_sla(where, drop, least)
+                    self._fault(f"{attribute} {value!r} is not a number from 0 up")
+            self._check_sla(drop, least)
             if len(self.faults) == before:
-                workload = Workload(nf, TrafficProfile(*numbers[: len(ATTRIBUTES)]))
-                hint = "restore a backup, or give the --models that the state was made with"
-                for column, message in self._check(workload):
-                    self._fault(where, f"{column} {message}", hint)
+                workload, messages = self._workload_of(nf, *numbers)
+                for message in messages:
+                    self._fault(message, "restore a backup, or give the --models that the state was made with")
                 yield nic_id, Tenant(identity, workload, Sla(drop, least))
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
         """Every NIC has the cores for its tenants, and a failed one has no tenants."""
         for nic_id, tenants in placed.items():
-            nic = nics[nic_id]
+            nic, self._row = nics[nic_id], ("nics", nic_id)
             if not fits(nic.kind, (tenant.workload for tenant in tenants)):
-                self._fault(f"nics {nic_id!r}", f"its tenants take more than its {nic.kind.cores} cores")
+                self._fault(f"its tenants take more than its {nic.kind.cores} cores")
             if nic.service is Service.FAILED:
-                self._fault(f"nics {nic_id!r}", "failed, but has tenants")
+                self._fault("failed, but has tenants")
 
-    def _check_id(self, where: str, identity: object) -> None:
+    def _hosts(self, nf: object, kind: int | None) -> bool:
+        """Whether an NF runs on a kind of NIC, or on any."""
+        kinds = self._kinds if kind is None else (self._kinds[kind],)
+        return isinstance(nf, str) and any(one.hosts(Workload(nf, TrafficProfile(0, 0))) for one in kinds)
+
+    def _check_id(self, identity: object) -> None:
         if not isinstance(identity, str) or not identity or not identity.isprintable():
-            self._fault(where, f"id {identity!r} is not a name")
+            self._fault(f"id {identity!r} is not a name")
 
-    def _check_nf(self, where: str, nf: object, nic_id: object, nics: dict[str, Nic]) -> None:
-        if nic_id is not None and nic_id not in nics:
-            self._fault(where, f"nic {nic_id!r} is not among the NICs")
-            return
-        kinds = self._kinds if nic_id is None else (nics[str(nic_id)].kind,)
-        if not isinstance(nf, str) or not any(kind.hosts(Workload(nf, TrafficProfile(0, 0))) for kind in kinds):
-            self._fault(where, f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
-
-    def _check_sla(self, where: str, drop: object, least: object) -> None:
+    def _check_sla(self, drop: object, least: object) -> None:
         if (drop is None) == (least is None):
-            self._fault(where, f"has not one SLA: sla_drop {drop!r}, sla_min_kpps {least!r}")
+            self._fault(f"has not one SLA: sla_drop {drop!r}, sla_min_kpps {least!r}")
         elif drop is not None and not (_is_number(drop) and 0 <= drop < 1):  # type: ignore[operator]
-            self._fault(where, f"sla_drop {drop!r} is not a number from 0 up and below 1")
+            self._fault(f"sla_drop {drop!r} is not a number from 0 up and below 1")
         elif least is not None and not (_is_number(least) and least > 0):  # type: ignore[operator]
-            self._fault(where, f"sla_min_kpps {least!r} is not a number above 0")
+            self._fault(f"sla_min_kpps {least!r} is not a number above 0")
 
-    def _fault(self, where: str, message: str, hint: str = "restore a backup") -> None:
-        self.faults.append(Fault(self._name, None, where, message, hint))
+    def _fault(self, message: str, hint: str = "restore a backup") -> None:
+        table, identity = self._row
+        self.faults.append(Fault(self._name, None, f"{table} {identity!r}", message, hint))
+
+
+def _checked_workload(check: Check, nf: str, *traffic: float) -> tuple[Workload, list[str]]:
+    """The workload of a row, and what is wrong with it."""
+    workload = Workload(nf, TrafficProfile(*traffic))
+    return workload, [f"{column} {message}" for column, message in check(workload)]
 
 
 def facts_of(kinds: Sequence[NicKind]) -> dict[str, str]:

@@ -17,11 +17,12 @@ from typing import Any
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.protocol import Check
-from placer.fleet.state.saved import Tables
+from placer.fleet.state.saved import Statement, Tables
 from placer.model.oracle import co_location_of
 from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
 
 ACTION_PREFIX, ASKED_PREFIX, VERSION_PREFIX = "action ", "asked ", "version "
+WEBHOOK_PREFIX = "webhook "
 SETTINGS_ROW, FROZEN_ROW, MODEL_ROW, DRIFT_ROWS = "settings", "frozen", "model", "drift"
 
 
@@ -40,13 +41,14 @@ def read_learnt(file: Tables, name: str) -> dict[str, Any]:
     return rows
 
 
-def write_learnt(file: sqlite3.Connection, rows: Mapping[str, str | None]) -> None:
-    """Write rows, and remove those that are None; within the transaction of their event."""
-    for name, value in rows.items():
-        if value is None:
-            file.execute("DELETE FROM learnt WHERE name = ?", (name,))
-        else:
-            file.execute("INSERT OR REPLACE INTO learnt VALUES (?, ?)", (name, value))
+def learnt_rows(rows: Mapping[str, str | None]) -> list[Statement]:
+    """What writes rows, and removes those that are None."""
+    return [
+        ("DELETE FROM learnt WHERE name = ?", [(name,)])
+        if value is None
+        else ("INSERT OR REPLACE INTO learnt VALUES (?, ?)", [(name, value)])
+        for name, value in rows.items()
+    ]
 
 
 def recorded_actions(learnt: Mapping[str, Any]) -> dict[int, list[ModelAction]]:
@@ -70,7 +72,8 @@ def requests_in(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
 def ask(file: sqlite3.Connection, action: ModelAction) -> None:
     """Ask for an action; another process may be using the state."""
     file.execute("BEGIN IMMEDIATE")
-    write_learnt(file, {next_asked(read_asked(file)): json.dumps(action.as_dict(0))})
+    for statement, rows in learnt_rows({next_asked(read_asked(file)): json.dumps(action.as_dict(0))}):
+        file.executemany(statement, rows)
     file.execute("COMMIT")
 
 
@@ -103,10 +106,10 @@ READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps
 MAX_REMEMBERED_TEXTS = 100_000
 
 
-def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
-    """Add readings, within the transaction of their event."""
+def reading_rows(readings: Sequence[ProductionReading]) -> Statement:
+    """What adds readings."""
     marks = ", ".join("?" for _ in READING_COLUMNS.split(","))
-    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES ({marks})", map(reading_row, readings))  # noqa: S608
+    return f"INSERT INTO readings ({READING_COLUMNS}) VALUES ({marks})", [reading_row(one) for one in readings]  # noqa: S608
 
 
 def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionReading]:

@@ -3,14 +3,16 @@
 What an event changed is written in one transaction with the event and its answer; the answer is given only after the
 transaction is on disk. SQLite's rollback journal is used and not its write-ahead log, so that everything that was
 acknowledged is in the file itself, whatever happens to the files next to it.
+
+Statements are kept until they are committed: where a commit fails, as on a full disk, the next one writes them anew.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -22,50 +24,68 @@ from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent, Learned, Lookup
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.protocol import Check, decision_line, event_line
-from placer.fleet.state.saved import KeptAnswers
+from placer.fleet.state.backup import BY_STEPS, complete_restore
+from placer.fleet.state.file import DISK_FAILURES, connect, lock_file, refusing
+from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
+from placer.fleet.state.saved import Counted, KeptAnswers, Row, Statement, Unwritable, count_nothing
 from placer.fleet.state.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet, upgrade
-from placer.fleet.state.saved_learning import read_asked, read_learnt, read_readings, write_learnt, write_readings
+from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import InputError
-from profiles.aside import file_aside
 
-BACKUP_SECONDS = 60.0
-"""How long an event waits for a backup that reads the file."""
+PASSING_FAILURES = (*DISK_FAILURES, "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN")
+"""Errors of a commit that may pass: it is tried again."""
 
-DISK_FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
-"""Errors that are not the fault of the file."""
+STEP_PAGES = 500
+"""Pages by which a file is made smaller at once."""
+
+FREE_PAGES, FREE_SHARE = 100, 0.2
+"""Free pages that a file may have: so many, or this share of all; commits to come fill them."""
+
+LAST_NUMBER = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'log'"
+"""The number of the last event, which stays when events are deleted."""
+
+WRITE_TIME = "INSERT OR REPLACE INTO log_times SELECT seq, ? FROM sqlite_sequence WHERE name = 'log'"
 
 
 class State:
     """An open state file, which no other process may open for writing; a `SavedState`.
 
-    `path`: is made if it does not exist. `check`: lists what is wrong with the workload of a tenant, such as traffic
-    outside the profiled range.
+    `path`: is made if it does not exist, unless it is to be `existing`. `check`: lists what is wrong with the workload
+    of a tenant, such as traffic outside the profiled range. `counted`: is told how many tenants are read.
 
-    Raises InputError when the file is something else, damaged, of another fleet, or in use.
+    Raises InputError when the file is missing, something else, damaged, of another fleet, or in use.
     """
 
     shared = False
 
-    def __init__(self, path: Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        kinds: Sequence[NicKind],
+        check: Check = lambda workload: (),
+        *,
+        existing: bool = False,
+        counted: Counted = count_nothing,
+    ) -> None:
         self.path = path
-        self._open = False
+        self.retention: Retention | None = None
+        self._pending: list[Statement] = []
+        self._executed = 0
         self._log: list[tuple[FleetEvent, Decision, str | None]] = []
-        with _refusing(path):
-            if not path.exists():
+        self._taken: set[str] = set()
+        self._marked_at = 0.0
+        with refusing(path):
+            complete_restore(path)
+            self.new = not path.exists()
+            if self.new and existing:
+                hint = "restore a backup with --restore, or leave out --existing to begin with an empty fleet"
+                raise InputError.of("--state", f"{path} does not exist", hint=hint)
+            if self.new:
                 _create(path, kinds)
-            # a descriptor that holds the lock of the file until it is closed
-            lock = os.open(path, os.O_RDWR)
+            self._lock = lock_file(path)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(lock)
-                raise InputError.of(
-                    str(path), "is in use by another process", hint="one service decides on a fleet"
-                ) from None
-            self._lock = lock
-            try:
-                self._file = _connect(path)
+                self._file = connect(path)
                 self._file.execute("PRAGMA journal_mode = TRUNCATE")
                 self._file.execute("PRAGMA synchronous = FULL")
                 check_tables(self._file, str(path))
@@ -74,12 +94,14 @@ class State:
                 self._file.execute("BEGIN IMMEDIATE")
                 self._file.execute("INSERT INTO log (event, answer) VALUES ('', '')")
                 self._file.execute("ROLLBACK")
-                self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check)
+                self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check, counted)
                 self.readings = tuple(read_readings(self._file, str(path), check))
                 self.learnt = read_learnt(self._file, str(path))
-                ((self.events,),) = self._file.execute("SELECT coalesce(max(number), 0) FROM log")
+                ((self.events,),) = self._file.execute(LAST_NUMBER)
+                ((self.log_from,),) = self._file.execute("SELECT coalesce(min(number), ?) FROM log", (self.events + 1,))
                 written = {nic_id for (nic_id,) in self._file.execute("SELECT id FROM nics")}
                 self._rows = FleetRows([nic for nic in self.fleet.all_nics() if nic.id in written])
+                self.answers = KeptAnswers(self._file)
             except BaseException:
                 self._release()
                 raise
@@ -120,33 +142,46 @@ class State:
             return
         self._rows.note(event, decision, fleet)
         if isinstance(decision, Learned):
-            self._begin()
-            write_readings(self._file, decision.readings)
-            write_learnt(self._file, decision.rows)
+            self._pending += [reading_rows(decision.readings), *learnt_rows(decision.rows)]
+            self._taken |= decision.rows.keys()
         self._log.append((event, decision, answer))
 
     def write(self) -> None:
-        if not self._log:
-            return
-        self._begin()
-        self._rows.write(self._file)
-        log, self._log = self._log, []
-        self._file.executemany(
-            "INSERT INTO log (event, answer) VALUES (?, ?)",
-            [(event_line(event), answer or decision_line(event, decision)) for event, decision, answer in log],
-        )
+        """As of `SavedState`; where it fails, the commit does it again."""
+        with suppress(Unwritable):
+            self._execute()
 
     def commit(self) -> None:
-        self.write()
-        if self._open:
-            self._file.execute("COMMIT")
-            self._open = False
+        self._execute()
+        if self._file.in_transaction:
+            with self._transaction():
+                self._file.execute("COMMIT")
+        self._pending.clear()
+        self._executed = 0
+        self._taken.clear()
+        self.answers.forget()
+
+    def maintain(self) -> bool:
+        """As of `SavedState`: deletes at most `STEP_EVENTS` events, or makes the file smaller by `STEP_PAGES`."""
+        self._check_place()
+        if self.retention is None:
+            return False
+        sent = 0 if self.retention.webhook is None else int(self.find_note(self.retention.webhook) or 0)
+        ((last,),) = self._file.execute(LAST_NUMBER)
+        upto = last_to_delete(self.retention, self._file, last, sent, time.time())
+        if upto >= self.log_from:
+            step = min(upto, self.log_from + STEP_EVENTS - 1)
+            with self._transaction():
+                delete_events(self._file, step)
+                self._file.execute("COMMIT")
+            self.log_from = step + 1
+            return True
+        return self._shrink()
 
     def note(self, name: str, value: object, task: str | None = None) -> bool:
         """Write a row of what is learnt; it is on disk once committed."""
-        self._begin()
         self.learnt[name] = value
-        write_learnt(self._file, {name: json.dumps(value)})
+        self._pending += learnt_rows({name: json.dumps(value)})
         return True
 
     def find_note(self, name: str) -> Any:
@@ -154,7 +189,7 @@ class State:
 
     def list_requests(self) -> dict[str, Any]:
         """What operators have asked for since (`ask`), by the name of the row."""
-        return read_asked(self._file)
+        return {name: asked for name, asked in read_asked(self._file).items() if name not in self._taken}
 
     def log(self) -> Iterator[tuple[str, str]]:
         yield from self._file.execute("SELECT event, answer FROM log ORDER BY number")
@@ -162,11 +197,6 @@ class State:
     def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
         query = "SELECT number, event, answer FROM log WHERE number > ? ORDER BY number LIMIT ?"
         return self._file.execute(query, (number, most)).fetchall()
-
-    @property
-    def answers(self) -> KeptAnswers:
-        """Answers by idempotency key, written in the transaction of their event."""
-        return KeptAnswers(self._file, self._begin)
 
     def close(self) -> None:
         try:
@@ -180,36 +210,70 @@ class State:
             self._file.close()
         os.close(self._lock)
 
-    def _begin(self) -> None:
-        if not self._open:
-            self._file.execute("BEGIN IMMEDIATE")
-            self._open = True
+    def _execute(self) -> None:
+        """Execute what is recorded and was not executed in this transaction."""
+        self._gather()
+        if self._executed == len(self._pending):
+            return
+        with self._transaction():
+            for statement, rows in self._pending[self._executed :]:
+                self._file.executemany(statement, rows)
+                self._executed += 1
 
+    def _gather(self) -> None:
+        """Turn what is recorded into statements."""
+        log, self._log = self._log, []
+        self._pending += [*self._rows.take(), *self.answers.statements()]
+        if not log:
+            return
+        rows: list[Row] = [(event_line(event), answer or decision_line(event, made)) for event, made, answer in log]
+        self._pending.append(("INSERT INTO log (event, answer) VALUES (?, ?)", rows))
+        now = time.time()
+        if not self._marked_at <= now < self._marked_at + MARK_SECONDS:
+            self._marked_at = now
+            self._pending.append((WRITE_TIME, [(int(now),)]))
 
-def back_up(state: Path, copy: Path) -> None:
-    """Copy a state as it is after its last event, also while another process uses it.
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """A transaction, unless one has begun; what fails in it is rolled back, and executed anew later.
 
-    Raises InputError when there is no such state, it is damaged, or `copy` exists.
-    """
-    if copy.exists():
-        raise InputError.of("--backup", f"{copy} exists already", hint="name a new file")
-    with reading(state) as source, file_aside(copy) as aside, closing(sqlite3.connect(aside)) as target:
-        source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE")
-        check_tables(target, str(state))
+        Raises Unwritable where a failure may pass.
+        """
+        try:
+            self._check_place()
+            if not self._file.in_transaction:
+                self._file.execute("BEGIN IMMEDIATE")
+            yield
+        except (sqlite3.Error, Unwritable) as error:
+            self._executed = 0
+            if self._file.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._file.execute("ROLLBACK")
+            if getattr(error, "sqlite_errorname", "").startswith(PASSING_FAILURES):
+                raise Unwritable(f"{self.path} cannot be written: {error}") from error
+            raise
 
+    def _check_place(self) -> None:
+        """Raises Unwritable where the path no longer leads to the file: what is written would be lost."""
+        here = os.fstat(self._lock)
+        try:
+            there = self.path.stat()
+        except OSError as error:
+            raise Unwritable(f"{self.path} is no longer there: {error.strerror}") from error
+        if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
+            raise Unwritable(f"{self.path} is now another file")
 
-@contextmanager
-def reading(state: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a state that another process may be using.
-
-    Raises InputError when there is no such state, or it is damaged.
-    """
-    if not state.is_file():
-        raise InputError.of("--state", f"{state} does not exist")
-    with _refusing(state), closing(_connect(state)) as file:
-        check_tables(file, str(state))
-        yield file
+    def _shrink(self) -> bool:
+        """Give free pages back, some at a time; returns whether there are more."""
+        (free,), (pages,), (mode,) = (
+            self._file.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_count", "auto_vacuum")
+        )
+        if mode != BY_STEPS or free <= max(FREE_PAGES, FREE_SHARE * pages):
+            return False
+        with self._transaction():
+            self._file.execute(f"PRAGMA incremental_vacuum({STEP_PAGES})").fetchall()
+            self._file.execute("COMMIT")
+        return True
 
 
 def _create(path: Path, kinds: Sequence[NicKind]) -> None:
@@ -219,36 +283,11 @@ def _create(path: Path, kinds: Sequence[NicKind]) -> None:
     with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         made = Path(folder) / path.name
         with closing(sqlite3.connect(made)) as file:
+            file.execute(f"PRAGMA auto_vacuum = {BY_STEPS}")
             make_tables(file, kinds)
             file.commit()
         with suppress(FileExistsError):
             os.link(made, path)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """A connection to an existing file; text that is not UTF-8 is read as unprintable."""
-    file = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=BACKUP_SECONDS,
-        check_same_thread=False,
-    )  # fmt: skip
-    file.text_factory = lambda raw: raw.decode(errors="surrogateescape")
-    return file
-
-
-@contextmanager
-def _refusing(path: Path) -> Iterator[None]:
-    """Refuse a file that cannot be opened or that SQLite cannot read; a full disk stays a failure."""
-    try:
-        yield
-    except UnicodeDecodeError as error:  # the message of SQLite quotes damaged text
-        message = error.object.decode(errors="replace")
-        raise InputError.of(str(path), f"is not the state of a fleet: {message}") from error
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorname", "").startswith(DISK_FAILURES):
-            raise
-        raise InputError.of(str(path), f"is not the state of a fleet: {error}") from error
-    except OSError as error:
-        raise InputError.of(str(path), f"cannot be opened: {error.strerror}") from error
 
 
 # Rows of a state file that events changed: noted as events come, and written together with the next commit.
@@ -261,8 +300,6 @@ TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FR
 CHANGE_TRAFFIC = "UPDATE tenants SET flows = ?, packet_size = ?, mtbr = ? WHERE id = ?"
 CHANGE_SLA = "UPDATE tenants SET sla_drop = ?, sla_min_kpps = ? WHERE id = ?"
 
-Row = tuple[object, ...]
-
 
 class FleetRows:
     """Rows of NICs and tenants, with as few statements as there can be.
@@ -272,7 +309,7 @@ class FleetRows:
 
     def __init__(self, nics: Sequence[Nic]) -> None:
         self._services: dict[str, Service] = {nic.id: nic.service for nic in nics}
-        self._statements: list[tuple[str, list[Row]]] = []
+        self._statements: list[Statement] = []
         self._nics: list[Row] = []
         self._gone: dict[str, None] = {}
         self._here: dict[str, Row] = {}
@@ -299,11 +336,11 @@ class FleetRows:
         if isinstance(event, Depart) and not decision.moves:
             self._leave(event.id)
 
-    def write(self, file: sqlite3.Connection) -> None:
+    def take(self) -> list[Statement]:
+        """What writes the rows that were noted since the last call."""
         self._close()
         statements, self._statements = self._statements, []
-        for statement, rows in statements:
-            file.executemany(statement, rows)
+        return statements
 
     def _note_nics(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
         """NICs that are new, and the one that the event names: its service may have changed."""

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from placer.fleet.service.http.opening_port import OpeningProgress, open_behind_port
+from placer.fleet.service.http.server import ServerSettings, bind_socket
 from placer.fleet.service.http.tokens import read_tokens
 from tests.placer.commands.conftest import Placer, refuse
 from tests.postgres import Cluster
@@ -22,12 +25,21 @@ ARRIVAL = {"event": "arrive", "id": "a", "nf": "plain", "sla_drop": 0.1}
 
 
 @contextmanager
-def serving(state: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    command = [sys.executable, "-m", "placer", "serve", "--state", str(state), "--listen", "127.0.0.1:0", "--quiet"]
+def serving(
+    state: Path | str, *options: str, said: list[str] | None = None
+) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A service that is ready, and a client; `said`: gets the lines on stderr until then."""
+    command = [sys.executable, "-m", "placer", "serve", "--state", str(state), "--listen", "127.0.0.1:0"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            address = next(found[1] for line in process.stderr if (found := re.search(r'"address": "([^"]+)"', line)))
+            for line in process.stderr:
+                if said is not None:
+                    said.append(line)
+                if found := re.search(r'"address": "([^"]+)"', line):
+                    break
+            assert found is not None
+            address = found[1]
             with httpx.Client(base_url=address, timeout=30) as client:
                 yield process, client
         finally:
@@ -95,6 +107,82 @@ def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
             process.wait()
 
 
+def place_until_killed(state: Path, given: tuple[str, ...], *identities: str) -> None:
+    with serving(state, *given) as (process, client):
+        for identity in identities:
+            assert client.post("/v1/events", json={**ARRIVAL, "id": identity}).json()["status"] == "placed"
+        process.kill()
+        process.wait()
+
+
+def placed(state: Path, *options: str) -> list[str]:
+    with serving(state, *options) as (_, client):
+        return [tenant["id"] for nic in client.get("/v1/nics").json()["nics"] for tenant in nic["tenants"]]
+
+
+@pytest.mark.long
+def test_a_backup_of_a_running_service_is_restored_at_a_start(
+    placer: Placer, tmp_path: Path, given: tuple[str, ...]
+) -> None:
+    """The former state is kept; a second restore, and one of a state in use, are refused. A restart goes on."""
+    state, copy = tmp_path / "s.db", tmp_path / "copies" / "c.db"
+    with serving(state, *given) as (_, client):
+        client.post("/v1/events", json=ARRIVAL)
+        assert placer("serve", "--state", str(state), "--backup", str(copy)).status == 0
+        client.post("/v1/events", json={**ARRIVAL, "id": "b"})
+        assert "in use by another process" in refuse("serve", "--state", state, "--restore", copy, "--quiet", *given)
+    assert placed(state, "--restore", str(copy), *given) == ["a"]
+    assert "before-restore is kept" in refuse("serve", "--state", state, "--restore", copy, *given)
+    place_until_killed(state, given, "c")
+    assert placed(state, "--existing", *given) == ["a", "c"]
+    assert placed(tmp_path / "s.db.before-restore", *given) == ["a", "b"]
+
+
+@pytest.mark.long
+def test_a_start_says_what_it_begins_with(tmp_path: Path, given: tuple[str, ...]) -> None:
+    """A new and empty fleet, or what is continued; with --existing, a state that is missing is refused."""
+    state = tmp_path / "s.db"
+    missing = refuse("serve", "--state", str(state), "--existing", "--listen", "127.0.0.1:0", *given)
+    assert "s.db does not exist" in missing
+    assert not list(tmp_path.glob("s.db*"))
+    for first, said in (
+        (True, "s.db is new: the fleet is empty"),
+        (False, "continued after event 2: 2 instances on 2"),
+    ):
+        lines: list[str] = []
+        with serving(state, *given, said=lines) as (_, client):
+            if first:
+                client.post("/v1/events", json=ARRIVAL)
+                client.post("/v1/events", json={**ARRIVAL, "id": "b", "sla_drop": 0})
+        assert said in "".join(lines)
+
+
+def test_the_port_answers_while_the_state_is_opened(tmp_path: Path) -> None:
+    """With 503 and what it waits for, but that it is alive; then with what was opened. A failure is raised."""
+    settings, progress, asked = ServerSettings(port=0), OpeningProgress(quiet=True), threading.Event()
+    found: list[tuple[int, str, str | None]] = []
+
+    def look(port: int) -> None:
+        for path in ("/healthz", "/readyz", "/v1/summary"):
+            answer = httpx.get(f"http://127.0.0.1:{port}{path}", timeout=30)
+            found.append((answer.status_code, answer.json().get("error", ""), answer.headers.get("Retry-After")))
+        asked.set()
+
+    def opening() -> str:
+        with progress.task("reading tenants of the state") as counted:
+            counted(4_000, 10_000)
+            threading.Thread(target=look, args=(listening.getsockname()[1],)).start()
+            assert asked.wait(30)
+        return "opened"
+
+    with bind_socket(settings) as listening:
+        assert open_behind_port(listening, settings, progress, opening) == "opened"
+        waits = "the service is starting: reading tenants of the state: 4,000 of 10,000"
+        assert found == [(200, "", None), (503, waits, "1"), (503, waits, "1")]
+        with pytest.raises(ZeroDivisionError):
+            open_behind_port(listening, settings, progress, lambda: 1 // 0)  # type: ignore[arg-type, return-value]
+
+
 def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> None:
     """Its table goes to stdout, the token to stderr."""
     made = placer("serve", "--new-token", "web", "--scopes", "ask")
@@ -117,6 +205,10 @@ def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> 
         (["--state", "s.db", "--tokens", "none.toml"], "none.toml"),
         (["--state", "typo/s.db"], "--state: there is no folder typo"),
         (["--new-token", "x", "--scopes", "root"], "'root' is no scope"),
+        (["--state", "s.db", "--keep-log", "30w"], "--keep-log: '30w' is no number of events or days"),
+        (["--state", "s.db", "--backup", "copy.db"], "--state: s.db does not exist"),
+        (["--state", "postgresql://x/y", "--backup", "copy.db"], "--backup: is for a state in a file"),
+        (["--state", "postgresql://x/y", "--restore", "copy.db"], "--restore: is for a state in a file"),
     ],
 )
 def test_what_is_unsafe_or_wrong_is_refused(

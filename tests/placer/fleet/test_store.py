@@ -14,7 +14,8 @@ import pytest
 from placer.fleet.engine import QUEUE, Engine
 from placer.fleet.events import Arrive, Drain, Learned, Measure, MeasuredInstance
 from placer.fleet.learning.learning import correct
-from placer.fleet.state.store import State, back_up
+from placer.fleet.state.backup import back_up
+from placer.fleet.state.store import State
 from placer.model.fleet import Tenant
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from placer.fleet.service.http.openapi import (
     JSON_TYPE,
@@ -59,8 +59,8 @@ Background = Callable[[], Coroutine[None, None, None]]
 Headers = Sequence[tuple[bytes, bytes]]
 
 
-def answer(value: object) -> Response:
-    return Response(json.dumps(value), media_type=JSON_TYPE)
+def answer(value: object, status: int = 200) -> Response:
+    return Response(json.dumps(value), status, media_type=JSON_TYPE)
 
 
 def lines(texts: Iterable[str]) -> Response:
@@ -146,7 +146,7 @@ def failure_answer(failure: Exception, method: str) -> Response:
         case Stopped():
             return refusal(503, "the service is stopping", RETRY_AFTER)
         case Unreachable():
-            return refusal(503, "the state cannot be reached; retry later", RETRY_AFTER)
+            return refusal(503, str(failure), RETRY_AFTER)
         case TooLarge():
             return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
         case HTTPException(status_code=404):
@@ -190,6 +190,8 @@ class Guard:
             return
         scope["state"]["administers"] = allowed
         posted = self._posted.get(path) if scope["method"] == "POST" else None
+        if self._writer.trouble is not None:
+            send = partial(_send_with_age, self._writer, send)
         await (posted or self._app)(scope, receive, send)
 
     def _check(self, path: str, headers: Headers) -> Response | bool:
@@ -207,6 +209,13 @@ class Guard:
         if length.isdigit() and int(length) > LARGEST_BODY:
             return failure_answer(TooLarge(), "POST")
         return ADMIN in scopes
+
+
+async def _send_with_age(writer: Writer, send: Send, message: Message) -> None:
+    """Say of what is read how old it may be, while the state cannot be written or reached."""
+    if message["type"] == "http.response.start" and message["status"] < 300 and writer.age_s is not None:
+        message["headers"] = [*message["headers"], (b"age", str(writer.age_s).encode())]
+    await send(message)
 
 
 def make_app(routes: Sequence[Route], writer: Writer, tokens: Tokens, background: Sequence[Background] = ()) -> ASGIApp:

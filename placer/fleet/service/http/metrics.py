@@ -33,6 +33,12 @@ class Metrics:
         self._commits = Histogram(
             "placer_commit_seconds", "Commits.", buckets=HISTOGRAM_SECONDS, registry=self.registry
         )
+        self._outages = Counter(
+            "placer_state_outages", "Times that the state could not be written or reached.", registry=self.registry
+        )
+        self._lost = Counter(
+            "placer_webhook_events_lost", "Events that a webhook did not get in time.", registry=self.registry
+        )
         self._by_name: dict[tuple[type, str], Counter] = {}
         self.violations_seen = 0
         self.registry.register(FleetMetrics(engine))
@@ -60,6 +66,14 @@ class Metrics:
 
     def count_commit(self, seconds: float) -> None:
         self._commits.observe(seconds)
+
+    def count_outage(self) -> None:
+        """Count a time that the state could not be written or reached."""
+        self._outages.inc()
+
+    def count_lost(self, events: int) -> None:
+        """Count events that the log no longer has, and a webhook did not get."""
+        self._lost.inc(events)
 
     def watch_queue(self, waiting: Sized) -> None:
         """Show how many requests wait for their decisions."""

@@ -168,9 +168,13 @@ class NicModelSummary(TypedDict):
 
 
 class Summary(TypedDict):
-    """The fleet in numbers; `model` is the version of the models that decides."""
+    """The fleet in numbers.
+
+    `log_from` is the number of the first event of the log, `model` the version of the models that decides.
+    """
 
     version: int
+    log_from: int
     model: int
     tenants: int
     queued: int
@@ -186,6 +190,7 @@ REFUSAL_TEXTS = {
     404: "Unknown.",
     408: "The request came too slowly.",
     409: "The event cannot happen; nothing changed.",
+    410: "The log no longer has these events; `log_from` is the first that it has.",
     412: "The NIC has changed since `If-Version`.",
     413: "Too large.",
     422: "Not as described here.",

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from placer.fleet.events import Refused
 from placer.fleet.protocol import MAX_LISTED_CLASSES, AnyEvent, Malformed, Wanted, Whole, faults_in
 from placer.fleet.service.http import openapi
-from placer.fleet.service.http.app import EVENTS_PATH, Posted, answer, lines, posted_route, refusal
+from placer.fleet.service.http.app import EVENTS_PATH, RETRY_AFTER, Posted, answer, lines, posted_route, refusal
 from placer.fleet.service.http.metrics import model_of, nics_by_service
 from placer.fleet.service.http.openapi import JSON_TYPE, LINES_TYPE, TEXT_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
@@ -137,7 +137,9 @@ class QuestionRoutes:
             ("/v1/tenants/{id:path}", self.tenant, RouteOperation(
                 "tenant", "One instance.", openapi.FoundTenant, (*wrong, 404)
             )),
-            ("/v1/log", self.log, RouteOperation("log", "Events, with their answers.", LINES_TYPE, wrong, query=log)),
+            ("/v1/log", self.log, RouteOperation(
+                "log", "Events, with their answers.", LINES_TYPE, (*wrong, 410), query=log
+            )),
             ("/healthz", self.alive, RouteOperation("alive", "Whether it works.", openapi.Good, health)),
             ("/readyz", self.ready, RouteOperation("ready", "Whether it takes requests.", openapi.Good, health)),
             ("/metrics", self.metrics, RouteOperation("metrics", "For Prometheus.", TEXT_TYPE, (401, 403))),
@@ -244,6 +246,7 @@ class QuestionRoutes:
         ]
         found: openapi.Summary = {
             "version": self.writer.version,
+            "log_from": self.writer.state.log_from,
             "model": model_of(engine),
             "tenants": engine.fleet.tenants,
             "queued": len(engine.waiting),
@@ -269,6 +272,10 @@ class QuestionRoutes:
             await self.writer.wait_for_change(seconds)
             await self.writer.settle()
         rows = await self.writer.with_state(partial(self.writer.state.log_after, int(after), MOST_LOG))
+        log_from = rows[0][0] if rows else self.writer.state.log_from
+        if int(after) + 1 < log_from:
+            message = f"the log begins with event {log_from}: read the fleet anew, then the log after its version"
+            return answer({"ok": False, "error": message, "log_from": log_from}, 410)
         return lines(log_line(*row) for row in rows)
 
     async def alive(self, request: Request) -> Response:
@@ -279,7 +286,7 @@ class QuestionRoutes:
         """`GET /readyz`."""
         if self.writer.stopping:
             return refusal(503, "the service is stopping")
-        return answer({"ok": True}) if self.writer.up else refusal(503, "the state cannot be reached")
+        return answer({"ok": True}) if self.writer.trouble is None else refusal(503, self.writer.trouble, RETRY_AFTER)
 
     async def metrics(self, request: Request) -> Response:
         return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")

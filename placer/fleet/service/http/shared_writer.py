@@ -13,11 +13,19 @@ from placer.fleet.engine import QUEUE, Engine
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.metrics import Metrics
-from placer.fleet.service.http.writer import MOST_WAITING, STATUS_CHANGED, STATUS_CONFLICT, Stopped, Submission, Writer
+from placer.fleet.service.http.writer import (
+    MOST_WAITING,
+    PATIENCE_SECONDS,
+    STATUS_CHANGED,
+    STATUS_CONFLICT,
+    Stopped,
+    Submission,
+    Writer,
+)
 from placer.fleet.state.postgres.agreement import OPTIMISTIC_ATTEMPTS
 from placer.fleet.state.postgres.batch import News
 from placer.fleet.state.postgres.state import REBALANCING_TASK, SharedState
-from placer.fleet.state.saved import KeptAnswer
+from placer.fleet.state.saved import KeptAnswer, Unreachable
 
 FOLLOW_S = 0.1
 """Seconds after which an agent without requests looks what others have done."""
@@ -27,6 +35,8 @@ CAREFUL_BATCHES = 16
 """Batches that are decided on news only, after one that needed them: the next ones often do, too."""
 
 NO_NEWS = News()
+
+SILENT = "the database does not answer"
 
 _Found = TypeVar("_Found")
 
@@ -60,16 +70,38 @@ class SharedWriter(Writer):
         state.attach(engine)
         metrics.watch(state.agreement)
 
-    @property
-    def up(self) -> bool:
-        """Whether the database could be reached last."""
-        return self._shared.up
+    async def run(self) -> None:
+        """As of `Writer`."""
+        loop = asyncio.get_running_loop()
+        self._shared.when_lost(partial(loop.call_soon_threadsafe, self._lose, "the database cannot be reached"))
+        await super().run()
 
     async def with_state(self, work: Callable[[], _Found]) -> _Found:
-        """As of `Writer`, beside the decisions; a database that does not answer holds up no other request."""
+        """As of `Writer`, beside the decisions; a database that does not answer holds up no other request.
+
+        Raises Unreachable when it cannot be reached, or does not answer for too long.
+        """
         if self.stopping:
             raise Stopped
-        return await asyncio.get_running_loop().run_in_executor(self._asking, work)
+        if self.trouble is not None:
+            raise Unreachable(self.trouble)
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return await asyncio.get_running_loop().run_in_executor(self._asking, work)
+        except TimeoutError:
+            raise Unreachable(SILENT) from None
+
+    async def _on_disk(self, work: Callable[[], _Found]) -> _Found:
+        """As of `Writer`; who waits is answered when the database has not answered for too long."""
+        loop = asyncio.get_running_loop()
+        timers = [loop.call_later(PATIENCE_SECONDS, *then) for then in ((self._lose, SILENT), (self._give_up,))]
+        try:
+            found = await super()._on_disk(work)
+        finally:
+            for timer in timers:
+                timer.cancel()
+        self._find()
+        return found
 
     def stop(self) -> None:
         """As of `Writer`; a database that is gone is not waited for."""

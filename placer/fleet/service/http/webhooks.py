@@ -22,6 +22,7 @@ from placer.fleet.service.http.routes import log_line
 from placer.fleet.service.http.writer import Stopped, Writer
 from placer.fleet.service.log import log
 from placer.fleet.state.saved import Unreachable
+from placer.fleet.state.saved_learning import WEBHOOK_PREFIX
 from profiles import InputError
 
 MAX_EVENTS_PER_REQUEST = 100
@@ -49,7 +50,7 @@ class Webhook:
         self._client = httpx.AsyncClient(
             timeout=REQUEST_SECONDS, follow_redirects=False, trust_env=False, transport=transport
         )
-        self._name = f"webhook {address}"
+        self._name = row_of(address)
 
     @property
     def sent(self) -> int:
@@ -62,7 +63,7 @@ class Webhook:
         try:
             while not self._writer.stopping:
                 await self._writer.settle()
-                rows = await self._writer.with_state(self._due)
+                rows = None if self._writer.trouble else await self._find_rows()
                 if rows is None:
                     await asyncio.sleep(pause)
                 elif not rows:
@@ -77,6 +78,17 @@ class Webhook:
             return
         finally:
             await self._client.aclose()
+
+    async def _find_rows(self) -> list[tuple[int, str, str]] | None:
+        """As `_due`; counts events that the log no longer has."""
+        try:
+            rows = await self._writer.with_state(self._due)
+        except Unreachable:
+            return None
+        if rows and self.sent and (lost := rows[0][0] - self.sent - 1):
+            log("events were not kept until a webhook had them", address=self.address, events=lost)
+            self._writer.metrics.count_lost(lost)
+        return rows
 
     def _due(self) -> list[tuple[int, str, str]] | None:
         """Events to be sent; None where another agent sends them, or the state cannot be reached."""
@@ -108,7 +120,8 @@ class Webhook:
 
     async def _keep(self, number: int) -> None:
         await self._writer.settle()
-        await self._writer.with_state(partial(self._note, number))
+        if self._writer.trouble is None:  # else they are sent again
+            await self._writer.with_state(partial(self._note, number))
 
     def _note(self, number: int) -> None:
         try:
@@ -116,6 +129,11 @@ class Webhook:
             self._writer.state.commit()
         except Unreachable:
             return  # they are sent again
+
+
+def row_of(address: str) -> str:
+    """The row of what is learnt that says how far the webhook of an address has come."""
+    return f"{WEBHOOK_PREFIX}{address}"
 
 
 def signature(secret: bytes, body: bytes, seconds: float) -> str:

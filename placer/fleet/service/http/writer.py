@@ -35,7 +35,7 @@ from placer.fleet.events import (
 from placer.fleet.protocol import Malformed, Reader, decision_line, refusal_line
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.log import log
-from placer.fleet.state.saved import KeptAnswer, SavedState, Unreachable
+from placer.fleet.state.saved import KeptAnswer, SavedState, Unreachable, Unwritable
 
 MAX_EVENTS_PER_COMMIT = 64
 """Most events that are decided on together: what a commit takes is shared, and nobody waits long for one."""
@@ -45,6 +45,17 @@ LONGEST_RUN = 16
 
 MOST_WAITING = 128
 """Requests in the queue; further ones are refused, to be retried later."""
+
+RETRY_SECONDS = 1.0
+"""How long after a failure the state is written again."""
+
+PATIENCE_SECONDS = 2.0
+"""How long a request waits for a state that cannot be written or reached."""
+
+MAINTAINED_EVERY_S, PAUSE_S = 1.0, 0.05
+"""How often the state is looked after while nothing else is done, and how soon again where there is more to do."""
+
+UNKNOWN = "it is not known whether it was decided: send it again with the same Idempotency-Key"
 
 STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED, STATUS_FAILED = (
     200,
@@ -106,7 +117,8 @@ class Writer:
     """Decides on the events of all clients.
 
     `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything. `most_waiting`:
-    requests that wait, before `Overloaded`.
+    requests that wait, before `Overloaded`. `trouble`: why the state cannot be written or reached for now; None while
+    it can.
     """
 
     def __init__(
@@ -117,6 +129,8 @@ class Writer:
         self.state = state
         self.metrics = metrics
         self.failure: BaseException | None = None
+        self.trouble: str | None = None
+        self._since = self._maintained = 0.0
         self._most_waiting = most_waiting
         self._answers = state.answers
         self._waiting: deque[Submission] = deque()
@@ -160,12 +174,13 @@ class Writer:
         """The answers to these events, in order, once all are committed; `reader` reads them, if given.
 
         Raises Overloaded when too many wait; nothing was decided. Raises Stopped when the service ends; what was
-        committed is in the state. Raises Unreachable when the state cannot be reached for now; nothing was decided.
+        committed is in the state. Raises Unreachable when the state cannot be written or reached for now; unless its
+        message says otherwise, nothing was decided.
         """
         if self._stopping:
             raise Stopped
-        if not self.up:
-            raise Unreachable
+        if self.trouble is not None:
+            raise Unreachable(self.trouble)
         if self.full:
             self.metrics.count_overload()
             raise Overloaded
@@ -177,12 +192,15 @@ class Writer:
         return one.answers
 
     @property
-    def up(self) -> bool:
-        """Whether the state could be reached last."""
-        return True
+    def age_s(self) -> int | None:
+        """Seconds since the state was written or reached last; None while it can be."""
+        return None if self.trouble is None else int(time.monotonic() - self._since)
 
     async def settle(self) -> None:
-        """Wait until all that was decided is committed, so that what is read now is never taken back."""
+        """Wait until all that was decided is committed, so that what is read now is never taken back.
+
+        While the state cannot be written or reached, what is read may have up to one batch that is not committed.
+        """
         self._reading += 1
         try:
             while not self._settled.is_set():
@@ -202,7 +220,7 @@ class Writer:
 
     async def with_state(self, work: Callable[[], _Found]) -> _Found:
         """What `work` returns, which reads the state, or writes a row of its own there."""
-        return work()
+        return work() if self.trouble is None else await self._on_disk(work)  # between two attempts to write
 
     def stop(self) -> None:
         """Decide what waits, and nothing more."""
@@ -221,6 +239,8 @@ class Writer:
                 await self._decide_and_commit()
                 self._settle()
                 await asyncio.sleep(0)  # answers leave, and who waits for `settle` reads, before the next batch
+                if time.monotonic() > self._maintained + MAINTAINED_EVERY_S:
+                    await self._maintain()
         except BaseException as failure:
             self._fail(failure)
             raise
@@ -228,9 +248,23 @@ class Writer:
             self._disk.shutdown(wait=False)
 
     async def _idle(self) -> None:
-        """Wait for a submission."""
-        self._arrived.clear()
-        await self._arrived.wait()
+        """Wait for a submission; meanwhile look after the state."""
+        more = await self._maintain() if time.monotonic() > self._maintained + MAINTAINED_EVERY_S else False
+        while not self._waiting and not self._stopping:
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(PAUSE_S if more else MAINTAINED_EVERY_S):
+                    await self._arrived.wait()
+            except TimeoutError:
+                more = await self._maintain()
+
+    async def _maintain(self) -> bool:
+        """Look after the state, while nobody else uses it; returns whether there is more to do."""
+        self._settled.clear()
+        more = await self._written(self.state.maintain)
+        self._settled.set()
+        self._maintained = time.monotonic()
+        return more
 
     async def _decide_and_commit(self) -> None:
         self._settled.clear()
@@ -254,8 +288,52 @@ class Writer:
 
     async def _commit(self, commit: Callable[[], None]) -> None:
         begun = time.perf_counter()
-        await self._on_disk(commit)
+        await self._written(commit)
         self.metrics.count_commit(time.perf_counter() - begun)
+
+    async def _written(self, work: Callable[[], _Found]) -> _Found:
+        """What `work` returns, which writes the state; it is called again until that is possible."""
+        giving_up = None
+        try:
+            while True:
+                try:
+                    found = await self._on_disk(work)
+                    break
+                except Unwritable as failure:
+                    if self._stopping:
+                        raise
+                    self._lose(str(failure))
+                    giving_up = giving_up or asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._give_up)
+                    await asyncio.sleep(RETRY_SECONDS)
+        finally:
+            if giving_up is not None:
+                giving_up.cancel()
+        self._find()
+        return found
+
+    def _lose(self, trouble: str) -> None:
+        """The state cannot be written or reached: take no events, and let the others read what is in memory."""
+        if self.trouble is None:
+            log("the state is away", trouble=trouble)
+            self.metrics.count_outage()
+            self._since = time.monotonic()
+        self.trouble = trouble
+        self._settled.set()
+
+    def _find(self) -> None:
+        """The state can be written and reached."""
+        if self.trouble is not None:
+            log("the state is back", after_s=self.age_s)
+        self.trouble = None
+
+    def _give_up(self) -> None:
+        """Answer those who have waited long enough; what was decided is committed later all the same."""
+        begun = [part.of for part in self._batch]
+        for request in (*begun, *self._waiting):
+            if not request.done.done():
+                unknown = f"{self.trouble}; {UNKNOWN}" if request.taken else self.trouble
+                request.done.set_exception(Unreachable(unknown))
+        self._waiting.clear()
 
     async def _on_disk(self, work: Callable[[], _Found]) -> _Found:
         """What `work` returns, which waits for the disk or the database."""

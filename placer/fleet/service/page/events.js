@@ -15,11 +15,14 @@ let kept = [];
 let unannounced = 0;
 let timer = 0;
 
-/** Wait for events and show them; whether there were any. `version`: that of the fleet when it was last read. */
-export async function waitForEvents(version, signal) {
+/**
+ * Wait for events and show them; whether there were any. `version`: that of the fleet when it was last read. `logFrom`:
+ * the first event that the log still had then.
+ */
+export async function waitForEvents(version, logFrom, signal) {
   if (version < seen) forget();
   seen = version;
-  after ??= Math.max(0, version - AT_FIRST);
+  after = Math.max(after ?? version - AT_FIRST, logFrom - 1);
   const first = kept.length === 0;
   const lines = await getLines(`v1/log?after=${after}&wait_s=${WAIT_S}`, WAIT_S, signal);
   if (!lines.length) return false;

@@ -11,11 +11,13 @@ import { report, startUpdates } from "./updates.js";
 
 /** Version of the fleet in the summary, and in the list of NICs. */
 let version = 0;
+let logFrom = 1;
 let listed = null;
 
 async function read(signal) {
   const summary = await get("v1/summary", signal);
   version = summary.version;
+  logFrom = summary.log_from ?? 1;
   showSummary(summary);
   offerNfs(summary.nfs ?? []);
   if (listed === version) return;
@@ -26,7 +28,7 @@ async function read(signal) {
 /** Wait for events; a service without a log is asked again after a while. */
 async function wait(signal) {
   try {
-    await waitForEvents(version, signal);
+    await waitForEvents(version, logFrom, signal);
   } catch (error) {
     if (!(error instanceof ServiceError) || error.status !== 404) throw error;
     await new Promise((resolve) => { setTimeout(resolve, 10_000); });

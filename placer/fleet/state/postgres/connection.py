@@ -116,15 +116,15 @@ class Ended(Exception):
 class Link:
     """The connection of one agent.
 
-    `epoch`: how often the agent has connected: what an older connection still does in the database is refused. `up`:
-    whether the database was reached last.
+    `epoch`: how often the agent has connected: what an older connection still does in the database is refused. `lost`:
+    called in the thread that finds the connection lost.
     """
 
     def __init__(self, address: str, agent: str) -> None:
         self.address = address
         self.agent = agent
         self.epoch = 0
-        self.up = True
+        self.lost: Callable[[], object] = bool
         self.connection = open_connection(address)
         self._ending = threading.Event()
 
@@ -169,13 +169,13 @@ class Link:
         return None
 
     def _reconnect(self) -> None:
-        self.up, pause = False, FIRST_PAUSE_S
+        pause = FIRST_PAUSE_S
+        self.lost()
         while True:
             self.connection.close()
             try:
                 self.connection = reopen(self.address)
                 self.register()
-                self.up = True
                 return
             except Error:
                 if self._ending.wait(pause):

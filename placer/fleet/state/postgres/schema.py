@@ -20,6 +20,7 @@ from placer.fleet.learning.actions import ModelAction
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.state.postgres.connection import Rows, in_transaction, open_connection, run, show
 from placer.fleet.state.postgres.models import SharedModelStore
+from placer.fleet.state.retention import CREATE_MARKS
 from placer.fleet.state.saved_fleet import facts_of
 from placer.fleet.state.saved_learning import next_asked, read_asked
 from placer.model.fleet import NicKind
@@ -221,13 +222,14 @@ SCHEMA_LOCK = 7_350_912_041
 """The advisory lock of those that make a state at the same time."""
 
 
-def make_state(connection: Connection[Any], name: str, kinds: Sequence[NicKind]) -> None:
+def make_state(connection: Connection[Any], name: str, kinds: Sequence[NicKind], existing: bool = False) -> bool:
     """Make the tables of an empty fleet in an empty database; one that has them stays as it is.
 
-    Raises InputError when the database holds something else.
+    Returns whether they were made. Raises InputError when the database holds something else, or nothing where a state
+    is to be `existing`.
     """
     try:
-        in_transaction(connection, lambda: _make(connection, name, kinds))
+        return bool(in_transaction(connection, lambda: _make(connection, name, kinds, existing)))
     except Error as error:
         message = str(error).splitlines()[0]
         hint = "give its user the right to create tables, or let another user begin the state"
@@ -279,9 +281,12 @@ def keep_kinds(connection: Connection[Any], name: str, kinds: Sequence[NicKind])
     in_transaction(connection, keep)
 
 
-def _make(connection: Connection[Any], name: str, kinds: Sequence[NicKind]) -> None:
+def _make(connection: Connection[Any], name: str, kinds: Sequence[NicKind], existing: bool) -> bool:
     run(connection, "SELECT pg_advisory_xact_lock(%s)", SCHEMA_LOCK)
     tables = _tables(connection)
+    if not tables and existing:
+        hint = "restore a backup, or leave out --existing to begin with an empty fleet"
+        raise InputError.of("--state", f"{name} has no state", hint=hint)
     if not tables:
         connection.execute(statements().encode())
         for fact, value in facts_of(kinds).items():
@@ -290,6 +295,9 @@ def _make(connection: Connection[Any], name: str, kinds: Sequence[NicKind]) -> N
             run(connection, "INSERT INTO kinds VALUES (%s, %s, %s, 0)", kind.index, kind.model, _number(kind))
     elif not tables & {"facts", "head"}:
         raise InputError.of("--state", f"{name} holds other tables", hint="name an empty database")
+    if "log_times" not in tables:  # a state of an earlier version has none
+        run(connection, CREATE_MARKS)
+    return not tables
 
 
 def _number(kind: NicKind) -> int | None:

@@ -39,7 +39,8 @@ from placer.fleet.state.postgres.schema import (
     keep_kinds,
     make_state,
 )
-from placer.fleet.state.saved import MAX_KEPT_ANSWERS, Unreachable
+from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
+from placer.fleet.state.saved import MAX_KEPT_ANSWERS, Counted, Unreachable, count_nothing
 from placer.fleet.state.saved_fleet import read_saved_fleet
 from placer.fleet.state.saved_learning import (
     ASKED_PREFIX,
@@ -57,30 +58,48 @@ PRUNED_EVERY = 300
 """Beats between removals of what is no longer needed."""
 
 
-REBALANCING_TASK = "rebalance"
+REBALANCING_TASK, COMPACTION_TASK = "rebalance", "compaction"
+
+BEAT_EVENTS = 4 * STEP_EVENTS
+"""Events that are deleted at most per beat."""
+
+NOTE_TIME = """
+    INSERT INTO log_times SELECT number, %s FROM head
+    WHERE number > 0 AND NOT EXISTS (SELECT 1 FROM log_times WHERE seconds > %s) ON CONFLICT DO NOTHING
+"""
 
 
 class SharedState:
     """An open state in PostgreSQL; a `SavedState`.
 
-    `address`: of a database that is empty or has a state. `kinds`, `check`: as of `State`. `agreement`: how its
-    decisions get into the state. `pool`: the NICs that this agent prefers.
+    `address`: of a database that is empty or has a state. `kinds`, `check`, `existing`, `counted`: as of `State`.
+    `agreement`: how its decisions get into the state. `pool`: the NICs that this agent prefers. `retention`: what is
+    kept of the log; None for all.
 
     Raises InputError when the database cannot be opened, or holds something else or another fleet.
     """
 
     shared = True
 
-    def __init__(self, address: str, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> None:
+    def __init__(
+        self,
+        address: str,
+        kinds: Sequence[NicKind],
+        check: Check = lambda workload: (),
+        *,
+        existing: bool = False,
+        counted: Counted = count_nothing,
+    ) -> None:
         self.name = show(address)
+        self.retention: Retention | None = None
         self.agent = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
         self.pool = WHOLE_POOL
-        self._check = check
+        self._check, self._counted = check, counted
         self._link = Link(address, self.agent)
         self._asking: Connection[Any] | None = None
         self._attached: Engine | None = None
         try:
-            make_state(self._link.connection, self.name, kinds)
+            self.new = make_state(self._link.connection, self.name, kinds, existing)
             check_layout(self._link.connection, self.name)
             read = Rows(self._link.connection)
             in_transaction(read.connection, lambda: self._read(read, kinds), "BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -105,10 +124,9 @@ class SharedState:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    @property
-    def up(self) -> bool:
-        """Whether the database was reached last."""
-        return self._link.up
+    def when_lost(self, tell: Callable[[], object]) -> None:
+        """Call `tell` when the connection is found lost, in the thread that finds it."""
+        self._link.lost = tell
 
     def models(self, predictor: str) -> ModelStore:
         """As of `SavedState`: in the database, and copies of what is used in a folder for temporary files."""
@@ -152,12 +170,19 @@ class SharedState:
     def commit(self) -> None:
         """Nothing: batches are committed by their agreement, and notes at once."""
 
+    def maintain(self) -> bool:
+        """Nothing: `beat` does it."""
+        return False
+
     @property
     def beat_is_due(self) -> bool:
         return time.monotonic() >= self._beat_at + BEAT_SECONDS
 
     def beat(self) -> None:
-        """Say that this agent is alive, and learn which others are; waits for the database."""
+        """Say that this agent is alive, learn which others are, and delete what the log need not keep.
+
+        It waits for the database.
+        """
         self._beat_at = time.monotonic()
         rows = self._link.attempt(
             lambda connection: run(connection, "SELECT placer_beat(%s, %s)", self.agent, DEAD_SECONDS)
@@ -169,7 +194,23 @@ class SharedState:
             self._link.attempt(
                 lambda connection: run(connection, "SELECT placer_prune(%s, %s)", KEPT_BATCHES, MAX_KEPT_ANSWERS)
             )
+        self._link.attempt(self._keep_log)
         self._beats += 1
+
+    def _keep_log(self, connection: Connection[Any]) -> None:
+        """Note now and then which event was the last at which time, and delete some events that are not kept."""
+        now = time.time()
+        run(connection, NOTE_TIME, int(now), int(now) - MARK_SECONDS)
+        ((last, first),) = run(connection, "SELECT number, (SELECT min(log.number) FROM log) FROM head")
+        self.log_from = last + 1 if first is None else first
+        if self.retention is None or first is None or not self.leads(COMPACTION_TASK):
+            return
+        sent = run(connection, "SELECT value FROM learnt WHERE name = %s", self.retention.webhook)
+        upto = last_to_delete(self.retention, Rows(connection), last, int(json.loads(sent[0][0])) if sent else 0, now)
+        step = min(upto, first + BEAT_EVENTS - 1)
+        if step >= first:
+            in_transaction(connection, lambda: delete_events(Rows(connection), step))
+            self.log_from = step + 1
 
     def note(self, name: str, value: object, task: str | None = None) -> bool:
         """As of `SavedState`; at once, and with a task only under its lease."""
@@ -237,12 +278,13 @@ class SharedState:
                 if self._asking is not None and not is_lost(self._asking):
                     raise
                 self._asking = None
-        raise Unreachable
+        raise Unreachable("the database cannot be reached")
 
     def _read(self, tables: Rows, kinds: Sequence[NicKind]) -> None:
         """Everything, as it was after one event."""
         ((self.events,),) = tables.execute("SELECT number FROM head")
-        self.fleet, self.waiting = read_saved_fleet(tables, self.name, kinds, self._check)
+        self.log_from = self.events + 1
+        self.fleet, self.waiting = read_saved_fleet(tables, self.name, kinds, self._check, self._counted)
         self.readings = tuple(read_readings(tables, self.name, self._check))
         self.learnt = read_learnt(tables, self.name)
         self._versions: dict[str, int] = dict(tables.execute("SELECT id, version FROM nics"))

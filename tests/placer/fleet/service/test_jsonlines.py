@@ -7,7 +7,6 @@ import io
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ import pytest
 from placer.failures import failure_of
 from placer.fleet.protocol import Reader, read_decision
 from placer.fleet.service.jsonlines import LONGEST_LINE, _batches, serve
+from placer.fleet.state.saved import Unwritable
 from placer.fleet.state.store import State
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle
 from tests.placer.fleet.audit import Auditor
@@ -207,7 +207,7 @@ def test_a_full_disk_ends_the_service_and_keeps_what_was_acknowledged(tmp_path: 
     """A limit on the pages of the file stands for the disk: one line on stderr, and exit status 1."""
     path, sink = tmp_path / "state.db", io.StringIO()
     lines = (json.dumps(ARRIVE | {"id": f"{number}-{'x' * 200}"}).encode() + b"\n" for number in range(4_000))
-    with pytest.raises(sqlite3.OperationalError, match="full") as failed, State(path, KINDS) as state:
+    with pytest.raises(Unwritable, match="full") as failed, State(path, KINDS) as state:
         state._file.execute("PRAGMA max_page_count = 400")
         serve_here(state, lines, sink)
     message, status = failure_of(failed.value) or ("", 0)
