@@ -146,8 +146,8 @@ class WhatIf:
         in_use = [nic for nic in map(self.engine.fleet.nics.find, taken) if nic is not None]
         found = dict.fromkeys(taken, math.inf)
         if self.engine.selector.has_predicted(arrival):
-            found |= self.engine.selector.scores_on(arrival, in_use)
-        return found
+            return found | self.engine.selector.scores_on(arrival, in_use)
+        return found | {nic.id: float(nic.kind.cores - nic.kind.cores_taken(nic.co_location)) for nic in in_use}
 
     def _rank(self, arrival: Tenant, top: int) -> list[tuple[float, Nic | NicKind]]:
         """The best places; of an arrival that needs a new table the fullest NICs that take it, one per class."""

@@ -58,6 +58,8 @@ class SharedWriter(Writer):
     `engine`, `reader`, `state`, `metrics`, `most_waiting`: as of `Writer`.
     """
 
+    in_turns = False  # nobody else may change the fleet meanwhile
+
     def __init__(
         self, engine: Engine, reader: Reader, state: SharedState, metrics: Metrics, most_waiting: int = MOST_WAITING
     ) -> None:
@@ -140,7 +142,7 @@ class SharedWriter(Writer):
                 # decide on the batch; NeedsAll or NeedsNews where that is not possible so
                 self.engine.selector.everywhere = alone
                 try:
-                    self._decide_all(self._batch)
+                    self._batch = self._decide_all(self._batch)
                 finally:
                     self.engine.selector.everywhere = False
             except (NeedsAll, NeedsNews) as need:
@@ -172,9 +174,9 @@ class SharedWriter(Writer):
             self.engine.selector.reach_out()
         return await self._on_disk(partial(self._agreement.fetch, keys, alone=alone))
 
-    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
+    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
         answer = super()._decide(one, line, read, digest)
-        if not self._fresh and answer.status in (STATUS_CONFLICT, STATUS_CHANGED):
+        if not self._fresh and answer is not None and answer.status in (STATUS_CONFLICT, STATUS_CHANGED):
             raise NeedsNews
         return answer
 

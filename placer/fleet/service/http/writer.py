@@ -14,7 +14,8 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from placer.fleet.engine import Engine
@@ -27,21 +28,33 @@ from placer.fleet.events import (
     FleetEvent,
     Join,
     Lookup,
+    Move,
     Rebalance,
     Refused,
     RefusedForNow,
     Return,
 )
 from placer.fleet.protocol import Malformed, Reader, decision_line, refusal_line
+from placer.fleet.rebalance import emptied_first
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.log import log
 from placer.fleet.state.saved import KeptAnswer, SavedState, Unreachable, Unwritable
+from placer.fleet.what_if import Steps
 
 MAX_EVENTS_PER_COMMIT = 64
 """Most events that are decided on together: what a commit takes is shared, and nobody waits long for one."""
 
 LONGEST_RUN = 16
 """Times as many events of one long request that are committed together, as long as nobody else waits."""
+
+LONGEST_TURN_S = 0.01
+"""Seconds after which no further event is decided before those that were are committed, and others have had a turn."""
+
+MOST_QUESTIONS, LONGEST_QUESTION_S = 64, 10.0
+"""Questions that are answered in turns, further ones are refused; and the seconds that one may take."""
+
+NICS_PER_TURN = 16
+"""NICs that a rebalancing looks at before others have a turn."""
 
 MOST_WAITING = 128
 """Requests in the queue; further ones are refused, to be retried later."""
@@ -81,6 +94,18 @@ class Stopped(Exception):
 
 
 @dataclass(slots=True)
+class Rebalancing:
+    """A rebalancing of the whole fleet, of which a few NICs are looked at in each turn."""
+
+    event: Rebalance
+    nics: list[str]
+    """Those that are still to be looked at in this pass over the fleet."""
+    moves: list[Move] = field(default_factory=list)
+    moves_before: int = 0
+    """How many there were before this pass."""
+
+
+@dataclass(slots=True)
 class Submission:
     """Events that one request sends, and their answers so far.
 
@@ -97,6 +122,7 @@ class Submission:
     if_version: int | None = None
     administers: bool = True
     taken: int = 0
+    rebalancing: Rebalancing | None = None
     answers: list[KeptAnswer] = field(default_factory=list)
     begun: float = field(default_factory=time.perf_counter)
 
@@ -144,8 +170,13 @@ class Writer:
         self._settled = asyncio.Event()
         self._settled.set()
         self._reading = 0
+        self._questions = 0
+        self._turn = asyncio.Lock()
         self._stopping = False
         self._disk = ThreadPoolExecutor(1, "disk")
+
+    in_turns = True
+    """Whether a rebalancing takes turns with other events."""
 
     @property
     def version(self) -> int:
@@ -210,6 +241,32 @@ class Writer:
         if self.failure is not None:
             raise Stopped
 
+    async def work_through(self, steps: Steps[_Found]) -> _Found:
+        """The answer to a question, whose steps take turns with decisions and with those of other questions.
+
+        Raises Overloaded when too many questions are asked, or this one takes too long. Raises Stopped when the service
+        ends.
+        """
+        if self._questions >= MOST_QUESTIONS:
+            self.metrics.count_overload()
+            raise Overloaded
+        self._questions += 1
+        until = time.monotonic() + LONGEST_QUESTION_S
+        try:
+            while time.monotonic() < until:
+                async with self._turn:
+                    await self.settle()
+                    try:
+                        next(steps)
+                    except StopIteration as end:
+                        found: _Found = end.value
+                        return found
+                await asyncio.sleep(0)
+            raise Overloaded
+        finally:
+            self._questions -= 1
+            steps.close()
+
     async def wait_for_change(self, seconds: float) -> None:
         """Wait for the next commit, or so long, or for the end of the service."""
         try:
@@ -268,16 +325,14 @@ class Writer:
 
     async def _decide_and_commit(self) -> None:
         self._settled.clear()
-        self._decide_all(self._batch)
+        self._batch = self._decide_all(self._batch)
         for _ in range(1, LONGEST_RUN):
             if not self._only_a_rest_waits:
                 break
             await asyncio.sleep(0)  # who comes now is not kept waiting
             if not self._only_a_rest_waits:
                 break
-            more = self._take()
-            self._batch += more
-            self._decide_all(more)
+            self._batch += self._decide_all(self._take())
         self.state.write()  # here: in the other thread, each row would wait until this one pauses
         await self._commit(self.state.commit)
 
@@ -388,15 +443,40 @@ class Writer:
                 self._waiting.append(one)
         return parts
 
-    def _decide_all(self, parts: Sequence[Part]) -> None:
-        """Decide on them. Their lines are read before: the same work many times over is faster than in turn."""
+    def _decide_all(self, parts: Sequence[Part]) -> list[Part]:
+        """Decide on them for as long as a turn lasts; returns those that were decided on, the others wait again.
+
+        Their lines are read before: the same work many times over is faster than in turn.
+        """
         events = iter([self._read(part.of, line) for part in parts for line in part.of.lines[part.first : part.last]])
-        for part in parts:
-            one = part.of
-            for number in range(part.first, part.last):
-                one.answers.append(self._answer(one, one.lines[number], next(events), one.key_of(number)))
+        until, decided = time.perf_counter() + LONGEST_TURN_S, list[Part]()
+        for at, part in enumerate(parts):
+            one, number = part.of, part.first
+            while number < part.last and (time.perf_counter() < until or not (decided or number > part.first)):
+                given = self._answer(one, one.lines[number], next(events), one.key_of(number))
+                if given is None:
+                    break
+                one.answers.append(given)
+                number += 1
+            decided.append(Part(one, part.first, number))
+            if number < part.last:
+                self._put_off([*parts[at + 1 :]], one, number)
+                break
             if part.last == len(one.lines):
                 self._seconds.append(time.perf_counter() - one.begun)
+        return decided
+
+    def _put_off(self, parts: Sequence[Part], one: Submission, number: int) -> None:
+        """Let these wait again in their order, and after them a submission that goes on with this line."""
+        for part in (*parts, Part(one, number, len(one.lines))):
+            part.of.taken = part.first
+            with suppress(ValueError):
+                self._waiting.remove(part.of)
+        self._waiting.extendleft(part.of for part in reversed(parts))
+        if len(one.lines) > 1 or one.rebalancing is not None:
+            self._waiting.append(one)
+        else:
+            self._waiting.appendleft(one)
 
     def _read(self, one: Submission, line: bytes) -> FleetEvent | None:
         """The event of a line; None for one that is read when the events before it were decided on."""
@@ -406,27 +486,30 @@ class Writer:
             return None
         return None if isinstance(event, Change) else event
 
-    def _answer(self, one: Submission, line: bytes, read: FleetEvent | None, key: str | None) -> KeptAnswer:
+    def _answer(self, one: Submission, line: bytes, read: FleetEvent | None, key: str | None) -> KeptAnswer | None:
+        """The answer to a line; None where more turns are needed for it."""
         if key is None:
             return self._decide(one, line, read, b"")
         digest = hashlib.sha256(line).digest()
         known = self._answers.find(key)
         if known is None:
             answer = self._decide(one, line, read, digest)
-            if answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED):
+            if answer is not None and answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED):
                 self._answers.keep(key, answer)
             return answer
         if known.digest == digest:
             return known
         return self._refuse(digest, STATUS_MALFORMED, f"the key {key!r} was used for another request")
 
-    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
+    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
         try:
             event = read or one.reader.read(line)
             if not one.administers and isinstance(event, OF_ADMINISTRATORS):
                 return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
             if self._is_outdated(event, one.if_version):
                 return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
+            if isinstance(event, Rebalance) and event.nics is None and self.in_turns:
+                return self._rebalance(one, event, digest)
             decision = self._handle(event)
         except Refused as refused:
             status = STATUS_MALFORMED if isinstance(refused, Malformed) else STATUS_CONFLICT
@@ -438,6 +521,27 @@ class Writer:
             self.state.record(event, decision, self.engine.fleet, answer)
         self._counted.append((event, decision))
         return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
+
+    def _rebalance(self, one: Submission, event: Rebalance, digest: bytes) -> KeptAnswer | None:
+        """Look at the next NICs; the answer when a whole pass over the fleet has found nothing more, else None."""
+        found = one.rebalancing = one.rebalancing or Rebalancing(event, self._nics_to_empty())
+        some, found.nics = tuple(found.nics[:NICS_PER_TURN]), found.nics[NICS_PER_TURN:]
+        part = replace(event, budget=event.budget - len(found.moves), nics=some)
+        decision = self.engine.try_rebalance(part)
+        if decision is not None:
+            self.state.record(part, decision, self.engine.fleet, decision_line(part, decision))
+            self._counted.append((part, decision))
+            found.moves += decision.moves
+        if not found.nics and found.moves_before < len(found.moves) < event.budget:
+            found.nics, found.moves_before = self._nics_to_empty(), len(found.moves)
+        if found.nics and len(found.moves) < event.budget:
+            return None
+        one.rebalancing = None
+        whole = Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
+        return KeptAnswer(digest, STATUS_DONE, decision_line(event, whole), self.engine.events)
+
+    def _nics_to_empty(self) -> list[str]:
+        return [nic.id for nic in sorted(self.engine.fleet.nics.values(), key=emptied_first)]
 
     def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
         """The answer to an event that is not even decided on."""
