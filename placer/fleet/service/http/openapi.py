@@ -181,7 +181,7 @@ class Summary(TypedDict):
 
 
 REFUSAL_TEXTS = {
-    400: "Not as described here.",
+    400: "Not a request that has one meaning, such as one with two `Host` headers.",
     401: "No known token.",
     403: "The token does not have the scope.",
     404: "Unknown.",
@@ -189,6 +189,8 @@ REFUSAL_TEXTS = {
     409: "The event cannot happen; nothing changed.",
     412: "The NIC has changed since `If-Version`.",
     413: "Too large.",
+    415: "The body is of another type.",
+    421: "`Host` is not a name of this service.",
     422: "Not as described here.",
     429: "Too many requests are queued; see `Retry-After`.",
     503: "The service is stopping.",

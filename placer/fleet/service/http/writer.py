@@ -86,7 +86,6 @@ class Submission:
     administers: bool = True
     taken: int = 0
     answers: list[KeptAnswer] = field(default_factory=list)
-    begun: float = field(default_factory=time.perf_counter)
 
     def key_of(self, number: int) -> str | None:
         return self.key if self.key is None or len(self.lines) == 1 else f"{self.key}#{number}"
@@ -123,7 +122,6 @@ class Writer:
         self._batch: list[Part] = []
         self._counted: list[tuple[FleetEvent, Decision]] = []
         self._refused: list[int] = []
-        self._seconds: list[float] = []
         self._arrived = asyncio.Event()
         self._committed = asyncio.Event()
         self._settled = asyncio.Event()
@@ -271,12 +269,10 @@ class Writer:
             self.metrics.count_decision(event, decision)
         for status in self._refused:
             self.metrics.count_refusal(status)
-        for seconds in self._seconds:
-            self.metrics.count_answer(seconds)
         self._forget_counts()
 
     def _forget_counts(self) -> None:
-        self._counted, self._refused, self._seconds = [], [], []
+        self._counted, self._refused = [], []
 
     def _fail(self, failure: BaseException) -> None:
         """What is in memory is ahead of the disk: answer nobody, and end."""
@@ -310,8 +306,6 @@ class Writer:
             one = part.of
             for number in range(part.first, part.last):
                 one.answers.append(self._answer(one, one.lines[number], next(events), one.key_of(number)))
-            if part.last == len(one.lines):
-                self._seconds.append(time.perf_counter() - one.begun)
 
     def _read(self, line: bytes) -> FleetEvent | None:
         """The event of a line; None for one that is read when the events before it were decided on."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from placer.fleet.service.http import app, server
+from placer.fleet.service.http import app, connections
+from placer.fleet.service.http.hosts import Hosts
 from placer.fleet.service.http.tokens import OPEN_TO_ALL
 from tests.placer.fleet.service.http.toy_http import EVENT, HEAD, sent, serving
 
@@ -23,7 +24,7 @@ def test_a_request_that_never_begins_is_cut_off_and_others_are_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
 ) -> None:
     """Without an answer, within the seconds that its head may take."""
-    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, engine):
@@ -37,7 +38,7 @@ def test_a_request_that_never_begins_is_cut_off_and_others_are_served(
 
 def test_a_body_that_dribbles_is_refused_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, but not all of them."""
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.3)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, engine):
@@ -52,7 +53,7 @@ def test_the_refusal_of_a_slow_body_reaches_a_client_that_goes_on_sending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads only after it has sent more; a connection that were closed at once would be reset by that."""
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.1)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, _):
@@ -123,7 +124,7 @@ def test_an_event_that_is_turned_away_and_does_not_come_whole_ends_its_connectio
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the answer, once the time for its body is over."""
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.2)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db", full=True) as (port, _):
@@ -156,7 +157,9 @@ def test_a_refusal_waits_the_longer_the_more_of_them_wait(monkeypatch: pytest.Mo
 
     async def study() -> None:
         writer: Any = SimpleNamespace(full=True, metrics=SimpleNamespace(count_overload=lambda: None))
-        guard, scope = app.Guard(None, [], OPEN_TO_ALL, writer), {"type": "http", "path": app.EVENTS_PATH}  # type: ignore[arg-type]
+        requests: Any = SimpleNamespace(note=lambda *of: None)
+        guard = app.Guard(None, [], writer, OPEN_TO_ALL, Hosts("127.0.0.1", 80), requests)  # type: ignore[arg-type]
+        scope = {"type": "http", "method": "POST", "path": app.EVENTS_PATH}
         statuses = []
 
         async def send(message: Any) -> None:
