@@ -38,6 +38,15 @@ StateFile = Annotated[
     ),
 ]
 Listen = Annotated[str, typer.Option(metavar="HOST:PORT", help="The address to listen on; port 0 chooses a free port.")]
+HostNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--host",
+        metavar="NAME",
+        help="Without tokens, also answer requests to this name, such as that of a proxy; may be given several times.",
+        show_default=False,
+    ),
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option("--tokens", help="Accept only the tokens of this file (docs/how-to/serve.md).", show_default=False),
@@ -98,6 +107,7 @@ def command(
     models: ModelsDir = None,
     fleet: Fleet = None,
     listen: Listen = "127.0.0.1:8080",
+    host: HostNames = None,
     arrivals: Arrivals = None,
     plan: PlanFile = None,
     plan_strategy: PlanStrategy = None,
@@ -139,6 +149,7 @@ def command(
 
     from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
+    from placer.fleet.service.http.hosts import read_names
     from placer.fleet.service.http.server import ServerSettings, bind_socket, make_writer, serve_http
     from placer.fleet.service.http.webhooks import webhook_maker
     from placer.fleet.service.kubernetes.api import KubernetesApi
@@ -155,14 +166,17 @@ def command(
     if state is None:
         raise InputError.of("--state", "is missing", hint="name a file for the fleet: --state fleet.db")
     beginning = Beginning(arrivals, plan, plan_strategy, predictor, ignore_columns, skip_empty_stays)
-    host, port = _address(listen)
-    allowed = _tokens(tokens, host, without_tokens)
+    address, port = _address(listen)
+    allowed = _tokens(tokens, address, without_tokens)
+    if host and tokens is not None:
+        raise InputError.of("--host", "is given together with --tokens", hint="leave it out: tokens hold under any name")
+    names = read_names(host or ())
     make_webhook = webhook_maker(webhook, webhook_secret) if webhook is not None else None
     _refuse_half_tls(tls_certificate, tls_key)
     if not is_address(state):
         refuse_unwritable("--state", Path(state))
     cluster = None if kubernetes is None else KubernetesApi(kubernetes)
-    settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
+    settings = ServerSettings(address, port, allowed, names, tls_certificate, tls_key, log_requests)
     decided_by, progress = (
         OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
         Progress(quiet=quiet),

@@ -240,11 +240,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
         begun, path = time.perf_counter(), scope["path"]
+        posted = self._posted.get(path) if scope["method"] == "POST" else None
 
         async def send_noted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seconds = time.perf_counter() - begun
-                self._requests.note(scope, self._route_of(scope), message["status"], seconds)
+                route = path if posted is not None else self._route_of(scope)
+                self._requests.note(scope, route, message["status"], time.perf_counter() - begun)
             await send(message)
 
         if path == EVENTS_PATH and self._writer.full:  # first of all: these may be many more than others
@@ -256,7 +257,6 @@ class Guard:
                 self._refusals -= 1
             await OVERLOAD_ANSWER(scope, receive, send_noted)
             return
-        posted = self._posted.get(path) if scope["method"] == "POST" else None
         await (self._refuse(scope, posted) or posted or self._app)(scope, receive, send_noted)
 
     def _refuse(self, scope: Scope, posted: PostedEndpoint | None) -> Response | None:
@@ -290,12 +290,10 @@ class Guard:
 
     def _route_of(self, scope: Scope) -> str:
         """The path of the route of a request, with the names of its parameters."""
-        path: str = scope["path"]
-        if path in self._posted:
-            return path
         for route in self._routes:
             if route.matches(scope)[0] is not Match.NONE:
                 return route.path_format
+        path: str = scope["path"]
         return path if path in OPEN_PATHS else NO_ROUTE
 
 

@@ -183,11 +183,15 @@ class LimitedConnection(HttpToolsProtocol):
 
         Raises ValueError, by which the parser stops, when it may be read in two ways.
         """
-        version = self.parser.get_http_version()
-        if self.url[:1] not in (b"/", b"*") or version not in ("1.1", "1.0") or (version == "1.0" and self._in_chunks):
-            raise ValueError("a request with another host in its target, of another version, or in chunks before 1.1")
-        if self.parser.should_upgrade():
-            self._method = self.parser.get_method()
+        parser = self.parser
+        if self.url[:1] not in (b"/", b"*"):
+            raise ValueError("the target of the request may name another host")
+        if self._in_chunks or not parser.should_keep_alive():  # versions but 1.1 close, unless 1.0 is asked not to
+            version = parser.get_http_version()
+            if version != "1.1" and (self._in_chunks or version != "1.0"):
+                raise ValueError("another version, or chunks before 1.1")
+        if parser.should_upgrade():
+            self._method = parser.get_method()
             return
         crowded = len(self.connections) > self._among.most and self.url not in PROBE_TARGETS
         self.app = self._among.answer_busy if crowded else self.config.loaded_app

@@ -90,6 +90,51 @@ def test_a_request_that_is_cut_in_the_middle_changes_nothing_and_pipelined_ones_
     asyncio.run(study())
 
 
+HALF = b"GET /v1/summary HTTP/1.1\r\nHost"
+
+
+@pytest.mark.parametrize("addresses", [1, 40], ids=["one client", "many clients"])
+def test_clients_that_never_end_their_heads_keep_out_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, addresses: int
+) -> None:
+    """With room for 32 connections, the oldest of 100 are closed; another client is answered, and so are probes."""
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 32)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            halves = []
+            for number in range(100):
+                address = f"127.0.1.{number % addresses + 1}"
+                halves.append(await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0)))
+                halves[-1][1].write(HALF)
+                await asyncio.sleep(0.001)
+            for _ in range(3):
+                assert b" 404 " in await sent(port, LIVE.replace(b"Host", b"Connection: close\r\nHost"))
+            assert b" 200 " in await sent(port, LAST_EVENT)
+            ended = [reader.at_eof() for reader, _ in halves]
+            assert ended == [True] * ended.count(True) + [False] * ended.count(False)
+            assert ended.count(False) == (4 if addresses == 1 else 16 - 1)
+            for _, writer in halves:
+                writer.close()
+
+    asyncio.run(study())
+
+
+@pytest.mark.parametrize("head", [b"Content-Length: 2000000", b"Transfer-Encoding: chunked"])
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path, head: bytes) -> None:
+    """By its length, or once it is larger; the answer reaches a client that goes on sending, and nothing is changed."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            whole = HEAD.replace(b"Content-Length: %d" % len(EVENT), head)
+            parts = [whole] if head.startswith(b"Content") else [whole, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 17]
+            found = await sent(port, *parts, pause=0.001)
+            assert found.startswith(b"HTTP/1.1 413 ") and b"connection: close" in found.lower()
+            assert engine.events == 0
+
+    asyncio.run(study())
+
+
 LIVE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 LAST_EVENT = HEAD.replace(b"Host: x", b"Host: x\r\nConnection: close") + EVENT
 

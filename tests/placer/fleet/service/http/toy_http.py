@@ -69,7 +69,12 @@ class Service:
 
 @contextmanager
 def service(
-    path: Path | str, count: int | None = 3, tokens: Tokens = OPEN_TO_ALL, routes: list[Route] | None = None
+    path: Path | str,
+    count: int | None = 3,
+    tokens: Tokens = OPEN_TO_ALL,
+    routes: list[Route] | None = None,
+    *,
+    log_requests: bool = False,
 ) -> Iterator[Service]:
     """A service over this many toy NICs, with a state in a file or a database."""
     kinds = catalogue((count, 1.0)).kinds
@@ -80,7 +85,7 @@ def service(
         questions = QuestionRoutes(writer, WhatIf(engine))
         app = make_app(
             [*EventRoutes(writer).routes(), *questions.routes(), *(routes or ())], writer, tokens,
-            Hosts("127.0.0.1", PORT), RequestLog(writer.metrics),
+            Hosts("127.0.0.1", PORT), RequestLog(writer.metrics, everything=log_requests),
         )  # fmt: skip
         with client_of(app) as client:
             yield Service(client, writer, engine)
