@@ -37,11 +37,11 @@ def test_every_file_is_part_of_the_deployment_or_the_example() -> None:
 
 def test_no_service_is_without_tokens_and_the_scheduler_has_one() -> None:
     """The image has no `--without-tokens`; the token is put where the documentation says."""
-    assert "--without-tokens\"" not in Path("deploy/Containerfile").read_text()
+    assert '--without-tokens"' not in Path("deploy/Containerfile").read_text()
     assert "--tokens, /etc/placer/tokens.toml" in (FOLDER / "placer.yaml").read_text()
     assert "http://scheduler:TOKEN@placer" in (FOLDER / "scheduler-configuration.yaml").read_text()
     assert "secretName: nf-placer-scheduler" in (FOLDER / "scheduler.yaml").read_text()
-    assert 's/TOKEN@/$token@/' in Path("docs/how-to/kubernetes.md").read_text()
+    assert "s/TOKEN@/$token@/" in Path("docs/how-to/kubernetes.md").read_text()
 
 
 def test_the_scheduler_calls_the_routes_that_there_are() -> None:

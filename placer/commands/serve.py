@@ -169,7 +169,9 @@ def command(
     address, port = _address(listen)
     allowed = _tokens(tokens, address, without_tokens)
     if host and tokens is not None:
-        raise InputError.of("--host", "is given together with --tokens", hint="leave it out: tokens hold under any name")
+        raise InputError.of(
+            "--host", "is given together with --tokens", hint="leave it out: tokens hold under any name"
+        )
     names = read_names(host or ())
     make_webhook = webhook_maker(webhook, webhook_secret) if webhook is not None else None
     _refuse_half_tls(tls_certificate, tls_key)

@@ -164,9 +164,7 @@ async def _read_body(receive: Receive, largest: int) -> bytes:
             return b"".join(parts)
 
 
-def posted_route(
-    path: str, handler: Handler, operation: RouteOperation, largest: int = LARGEST_BODY
-) -> DescribedRoute:
+def posted_route(path: str, handler: Handler, operation: RouteOperation, largest: int = LARGEST_BODY) -> DescribedRoute:
     """A route of requests with a body of JSON, of at most `largest` bytes; JSON Lines where that is described."""
     media_types = (JSON_TYPE, LINES_TYPE) if operation.body is LINES_TYPE else (JSON_TYPE,)
     return DescribedRoute(path, PostedEndpoint(handler, media_types, largest), operation, "POST")
@@ -286,7 +284,7 @@ class Guard:
         needed = DECIDE if path.startswith((EVENTS_PATH, "/k8s/v1/bind")) else ASK
         if needed not in token.scopes:
             return refusal(403, f"the token does not have the scope '{needed}'")
-        return posted and posted.refuse(found.get(b"content-type", b""), scope["query_string"])
+        return None if posted is None else posted.refuse(found.get(b"content-type", b""), scope["query_string"])
 
     def _route_of(self, scope: Scope) -> str:
         """The path of the route of a request, with the names of its parameters."""

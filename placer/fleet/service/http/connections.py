@@ -90,7 +90,11 @@ def _allowed_connections() -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, max(soft - OTHER_FILES, soft // 2))
+    return (
+        MOST_CONNECTIONS
+        if soft == resource.RLIM_INFINITY
+        else min(MOST_CONNECTIONS, max(soft - OTHER_FILES, soft // 2))
+    )
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -247,7 +251,7 @@ class LimitedConnection(HttpToolsProtocol):
 
     def _answer(self, status: int, message: str) -> None:
         """Refuse a request that the application does not answer."""
-        scope = {"client": self.client, "method": None, "path": "", "headers": [], "state": {}}
+        scope: Scope = {"client": self.client, "method": None, "path": "", "headers": [], "state": {}}
         self._among.requests.note(scope, NO_ROUTE, status, 0.0)
         found = refusal(status, message, CLOSE)
         self.still_sending = True

@@ -60,7 +60,9 @@ def read_names(given: Iterable[str]) -> tuple[str, ...]:
     names = tuple(name.lower() for name in given)
     for name in names:
         if not re.fullmatch(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", name):
-            raise InputError.of("--host", f"'{name}' is not a host", hint="as in placer.example, or placer.example:8443")
+            raise InputError.of(
+                "--host", f"'{name}' is not a host", hint="as in placer.example, or placer.example:8443"
+            )
     return names
 
 

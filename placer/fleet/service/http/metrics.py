@@ -78,11 +78,10 @@ class Metrics:
 
     def watch_webhook(self, lag: Callable[[], tuple[int, float]]) -> None:
         """Show how far a webhook is behind: events, and seconds since it was not."""
-        for number, (name, text) in enumerate(
-            (("events", "Events that the webhook has not received."), ("seconds", "Seconds since it had all events."))
-        ):
-            gauge = Gauge(f"placer_webhook_lag_{name}", text, registry=self.registry)
-            gauge.set_function(lambda number=number: lag()[number])
+        events = Gauge("placer_webhook_lag_events", "Events that its receiver lacks.", registry=self.registry)
+        seconds = Gauge("placer_webhook_lag_seconds", "Since when its receiver lacks some.", registry=self.registry)
+        events.set_function(lambda: lag()[0])
+        seconds.set_function(lambda: lag()[1])
 
     def watch(self, agreement: SharedCounts) -> None:
         """Show what came of sharing the fleet with other agents."""

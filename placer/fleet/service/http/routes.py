@@ -12,7 +12,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from placer.fleet.events import Refused
-from placer.fleet.protocol import MAX_LISTED_CLASSES, AnyEvent, Malformed, Wanted, Whole, faults_in, refuse_repeated_keys
+from placer.fleet.protocol import (
+    MAX_LISTED_CLASSES,
+    AnyEvent,
+    Malformed,
+    Wanted,
+    Whole,
+    faults_in,
+    refuse_repeated_keys,
+)
 from placer.fleet.service.http import openapi
 from placer.fleet.service.http.app import EVENTS_PATH, Posted, answer, lines, posted_route, read_route, refusal
 from placer.fleet.service.http.metrics import model_of, nics_by_service
@@ -70,7 +78,10 @@ class EventRoutes:
             "decideMany", "Decide on a line each; answers come in the same order.", LINES_TYPE, refusals, LINES_TYPE,
             {"Idempotency-Key": Key},
         )  # fmt: skip
-        return [posted_route(EVENTS_PATH, self.one, one, LONGEST_EVENT), posted_route(f"{EVENTS_PATH}:batch", self.batch, batch)]
+        return [
+            posted_route(EVENTS_PATH, self.one, one, LONGEST_EVENT),
+            posted_route(f"{EVENTS_PATH}:batch", self.batch, batch),
+        ]
 
     async def one(self, posted: Posted) -> Response:
         key, if_version = posted.header(b"idempotency-key"), posted.header(b"if-version")
@@ -140,7 +151,9 @@ class QuestionRoutes:
             ("/v1/log", self.log, RouteOperation("log", "Events, with their answers.", LINES_TYPE, wrong, query=log)),
             ("/healthz", self.alive, RouteOperation("alive", "Whether it works.", openapi.Good, health)),
             ("/readyz", self.ready, RouteOperation("ready", "Whether it takes requests.", openapi.Good, health)),
-            ("/metrics", self.metrics, RouteOperation("metrics", "For Prometheus.", TEXT_TYPE, (400, 401, 403, 421, 422))),
+            ("/metrics", self.metrics, RouteOperation(
+                "metrics", "For Prometheus.", TEXT_TYPE, (400, 401, 403, 421, 422)
+            )),
         )  # fmt: skip
         asked = RouteOperation(
             "ask", "Where it would go.", openapi.Places, (400, 401, 403, 408, 409, 413, 415, 421, 422, 503), Question
@@ -216,7 +229,9 @@ class QuestionRoutes:
         await self.writer.settle()
         wanted = SERVICES if service is None else (service,)
         all_nics = self.writer.engine.fleet.all_nics()
-        found = sorted((nic for nic in all_nics if nic.number > int(after) and nic.service.value in wanted), key=_number)
+        found = sorted(
+            (nic for nic in all_nics if nic.number > int(after) and nic.service.value in wanted), key=_number
+        )
         page = found[: int(limit)]
         cursor = str(page[-1].number) if len(found) > len(page) else None
         shown: openapi.Nics = {

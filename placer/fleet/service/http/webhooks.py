@@ -65,7 +65,7 @@ class Webhook:
         return int(self._writer.state.find_note(self._name) or 0)
 
     def lag(self) -> tuple[int, float]:
-        """How far the receiver is behind: events, and the seconds since when it lacks some; 0 where another agent sends."""
+        """How far the receiver is behind: events, and seconds since it had all; 0 where another agent sends."""
         events = 0 if self._confirmed is None else max(self._writer.version - self._confirmed, 0)
         return events, time.monotonic() - self._complete_at if events else 0.0
 

@@ -112,7 +112,7 @@ def test_a_page_of_another_site_changes_and_reads_nothing(browser: Browser, tmp_
 
 @pytest.mark.long
 def test_a_page_whose_name_leads_to_the_service_changes_and_reads_nothing(browser: Browser, tmp_path: Path) -> None:
-    """To the browser it is the same origin (DNS rebinding): its page is loaded from a path that is open to all names."""
+    """To the browser it is the same origin (DNS rebinding); its page is loaded from a path that has any name."""
     with toy_service(tmp_path / "s.db") as client:
         page = browser.new_page()
         page.goto(f"http://evil.example:{client.base_url.port}/healthz")

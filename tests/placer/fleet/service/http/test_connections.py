@@ -157,7 +157,8 @@ def test_a_request_for_another_protocol_is_answered_as_without_and_is_the_last_o
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, engine):
             asked = (chunked(b"%x" % len(EVENT)) if in_chunks else request("Host: x")).replace(
-                b"Host: x", b"Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk"
+                b"Host: x",
+                b"Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk",
             )
             head, end, body = asked.partition(b"\r\n\r\n")
             parts = [asked + LAST] if whole else [head + end, body + LAST]

@@ -303,7 +303,9 @@ def test_parameters_that_are_unknown_or_given_twice_are_422_on_every_route(tmp_p
         for path, methods in document["paths"].items():
             for method in methods:
                 address = path.replace("{nic}", "nic-1").replace("{id}", "x")
-                answer = one.client.request(method, f"{address}?srevice=failed", content="{}" if method == "post" else None)
+                answer = one.client.request(
+                    method, f"{address}?srevice=failed", content="{}" if method == "post" else None
+                )
                 assert answer.status_code == 422, path
         assert one.client.get("/v1/nics?limit=1&limit=2").json()["error"] == "limit: is given twice"
         assert one.engine.events == 1

@@ -85,7 +85,11 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 def statuses(one: Service, headers: list[tuple[str, str]]) -> set[int]:
     """The statuses of all requests with these headers."""
     found = [one.client.get(path, headers=headers).status_code for path in PATHS]
-    for path, body in (("/v1/events", ARRIVAL), ("/v1/events:batch", ARRIVAL), ("/v1/ask", {"nf": "d", "sla_drop": 0.5})):
+    for path, body in (
+        ("/v1/events", ARRIVAL),
+        ("/v1/events:batch", ARRIVAL),
+        ("/v1/ask", {"nf": "d", "sla_drop": 0.5}),
+    ):
         content = json.dumps(body)
         found.append(one.client.post(path, content=content, headers=headers).status_code)
     return {*found}

@@ -37,9 +37,9 @@ http {{
 """A proxy that keeps one connection, passes `Upgrade` on as for WebSocket, and lets no events through."""
 
 ARRIVAL = json.dumps({"event": "arrive", "id": "smuggled", "nf": "a", "sla_drop": 0.9}).encode()
-EVENT = (
-    b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
-    % (len(ARRIVAL), ARRIVAL)
+EVENT = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+    len(ARRIVAL),
+    ARRIVAL,
 )
 
 

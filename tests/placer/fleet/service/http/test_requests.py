@@ -132,9 +132,7 @@ def test_the_seconds_of_a_request_include_its_commit(tmp_path: Path, monkeypatch
     assert found is not None and float(found[1]) >= 0.05
 
 
-def test_probes_metrics_and_refusals_do_not_wait_for_decisions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_probes_metrics_and_refusals_do_not_wait_for_decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are answered while the disk hangs."""
     with service(tmp_path / "s.db") as one, ThreadPoolExecutor(1) as pool:
         hangs, goes_on = threading.Event(), threading.Event()

@@ -101,7 +101,7 @@ def test_clients_that_never_end_their_heads_keep_out_nobody(
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 32)
 
     async def study() -> None:
-        async with serving(tmp_path / "s.db") as (port, engine):
+        async with serving(tmp_path / "s.db") as (port, _):
             halves = []
             for number in range(100):
                 address = f"127.0.1.{number % addresses + 1}"
@@ -116,6 +116,20 @@ def test_clients_that_never_end_their_heads_keep_out_nobody(
             assert ended.count(False) == (4 if addresses == 1 else 16 - 1)
             for _, writer in halves:
                 writer.close()
+
+    asyncio.run(study())
+
+
+def test_with_too_many_connections_only_probes_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are told to come again."""
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 0)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            answer = await sent(port, LAST_EVENT)
+            assert answer.startswith(b"HTTP/1.1 503 ") and b"retry-after: 1" in answer.lower()
+            assert b'"there is no such path"' in await sent(port, LIVE.replace(b"Host", b"Connection: close\r\nHost"))
+            assert engine.events == 0
 
     asyncio.run(study())
 

@@ -102,7 +102,9 @@ def client_of(app: ASGIApp) -> TestClient:
 
 KINDS = catalogue((3, 1.0)).kinds
 EVENT = json.dumps({"event": "arrive", "id": "x", "nf": "a", "sla_drop": 0.9}).encode()
-HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(EVENT)
+HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(
+    EVENT
+)
 
 
 @asynccontextmanager
@@ -119,7 +121,9 @@ async def serving(
         port, requests = listening.getsockname()[1], RequestLog(writer.metrics)
         config = uvicorn.Config(
             make_app(EventRoutes(writer).routes(), writer, tokens, Hosts("127.0.0.1", port, names=["x"]), requests),
-            log_config=None, lifespan="on", http=Connections(requests), ws="none", timeout_keep_alive=idle_s, server_header=False, date_header=False,
+            http=Connections(requests),  # type: ignore[arg-type]
+            log_config=None, lifespan="on", ws="none", timeout_keep_alive=idle_s, server_header=False,
+            date_header=False,
         )  # fmt: skip
         server = StoppingServer(config, writer)
         running = asyncio.create_task(server.serve(sockets=[listening]))
