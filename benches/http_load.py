@@ -123,6 +123,6 @@ async def load(
 
 
 def request(path: str, body: bytes, *headers: str) -> bytes:
-    """A POST request as bytes."""
-    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}", *headers, "", ""]
-    return "\r\n".join(lines).encode() + body
+    """A POST request of JSON as bytes, for any port of 127.0.0.1: `placer serve --host 127.0.0.1`."""
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+    return "\r\n".join((*lines, f"Content-Length: {len(body)}", *headers, "", "")).encode() + body

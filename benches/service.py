@@ -120,7 +120,7 @@ def server(folder: Path, *options: str) -> Iterator[int]:
     """`placer serve` on a core of its own; yields its port."""
     command = [sys.executable, "-m", "placer", "serve", "--state", str(folder / "fleet.db"), "--listen", "127.0.0.1:0"]
     folder.mkdir(exist_ok=True)
-    with _started([*command, "--quiet", *options]) as port:
+    with _started([*command, "--host", "127.0.0.1", "--quiet", *options]) as port:
         yield port
 
 

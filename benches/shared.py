@@ -84,7 +84,8 @@ def run(nics: int = NICS, seconds: float = SECONDS, cases: int = len(CASES)) -> 
 @contextmanager
 def agent(state: str) -> Iterator[Running]:
     """`placer serve` on a state."""
-    command = [sys.executable, "-m", "placer", "serve", "--state", state, "--listen", "127.0.0.1:0", "--quiet"]
+    command = [sys.executable, "-m", "placer", "serve", "--state", state, "--listen", "127.0.0.1:0"]
+    command += ["--host", "127.0.0.1", "--quiet"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

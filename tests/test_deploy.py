@@ -23,7 +23,7 @@ def test_the_manifests_build() -> None:
     kinds = [line.split()[1] for line in built.stdout.splitlines() if line.startswith("kind: ")]
     assert sorted(kinds) == sorted(
         ["Namespace", "ServiceAccount", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ClusterRoleBinding",
-         "ClusterRoleBinding", "ConfigMap", "Service", "PersistentVolumeClaim", "Deployment", "Deployment",
+         "ClusterRoleBinding", "Service", "PersistentVolumeClaim", "Deployment", "Deployment",
          "NetworkPolicy"]
     )  # fmt: skip
 
@@ -33,6 +33,15 @@ def test_every_file_is_part_of_the_deployment_or_the_example() -> None:
     text = (FOLDER / "kustomization.yaml").read_text()
     others = {path.name for path in FOLDER.iterdir()} - {"kustomization.yaml", "example-pod.yaml"}
     assert {name for name in others if name not in text} == set()
+
+
+def test_no_service_is_without_tokens_and_the_scheduler_has_one() -> None:
+    """The image has no `--without-tokens`; the token is put where the documentation says."""
+    assert '--without-tokens"' not in Path("deploy/Containerfile").read_text()
+    assert "--tokens, /etc/placer/tokens.toml" in (FOLDER / "placer.yaml").read_text()
+    assert "http://scheduler:TOKEN@placer" in (FOLDER / "scheduler-configuration.yaml").read_text()
+    assert "secretName: nf-placer-scheduler" in (FOLDER / "scheduler.yaml").read_text()
+    assert "s/TOKEN@/$token@/" in Path("docs/how-to/kubernetes.md").read_text()
 
 
 def test_the_scheduler_calls_the_routes_that_there_are() -> None:

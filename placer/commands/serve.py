@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
@@ -60,6 +61,15 @@ KeepLog = Annotated[
     ),
 ]
 Listen = Annotated[str, typer.Option(metavar="HOST:PORT", help="The address to listen on; port 0 chooses a free port.")]
+HostNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--host",
+        metavar="NAME",
+        help="Without tokens, also answer requests to this name, such as that of a proxy; may be given several times.",
+        show_default=False,
+    ),
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option("--tokens", help="Accept only the tokens of this file (docs/how-to/serve.md).", show_default=False),
@@ -124,6 +134,7 @@ def command(
     models: ModelsDir = None,
     fleet: Fleet = None,
     listen: Listen = "127.0.0.1:8080",
+    host: HostNames = None,
     arrivals: Arrivals = None,
     plan: PlanFile = None,
     plan_strategy: PlanStrategy = None,
@@ -165,6 +176,7 @@ def command(
 
     from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
+    from placer.fleet.service.http.hosts import read_names
     from placer.fleet.service.http.opening_port import OpeningProgress, open_behind_port
     from placer.fleet.service.http.server import ServerSettings, bind_socket, make_writer, serve_http
     from placer.fleet.service.opening import OnlineSettings, keep_named_kinds, open_engine
@@ -186,8 +198,8 @@ def command(
         back_up(Path(state), backup)
         return
     beginning = Beginning(arrivals, plan, plan_strategy, predictor, ignore_columns, skip_empty_stays)
-    host, port = _address(listen)
-    allowed = _tokens(tokens, host, without_tokens)
+    address, port = _address(listen)
+    allowed, names = _tokens(tokens, address, without_tokens, host or ()), read_names(host or ())
     make_webhook = webhook_row = cluster = None
     if webhook is not None:
         from placer.fleet.service.http.webhooks import row_of, webhook_maker
@@ -201,7 +213,7 @@ def command(
         from placer.fleet.service.kubernetes.api import KubernetesApi
 
         cluster = KubernetesApi(kubernetes)
-    settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
+    settings = ServerSettings(address, port, allowed, names, tls_certificate, tls_key, log_requests)
     decided_by, progress = (
         OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
         OpeningProgress(quiet=quiet),
@@ -265,13 +277,17 @@ def _make_token(name: str, scopes: str) -> None:
     print(f"token of {name}, shown only now: {token}", file=sys.stderr)
 
 
-def _tokens(path: Path | None, host: str, without: bool):  # type: ignore[no-untyped-def]
+def _tokens(path: Path | None, host: str, without: bool, names: Sequence[str]):  # type: ignore[no-untyped-def]
     """The tokens; without, only on the loopback address, or where that is asked for."""
     from placer.fleet.service.http.tokens import OPEN_TO_ALL, read_tokens
     from profiles import InputError
 
     if path is not None and without:
         raise InputError.of("--without-tokens", "is given together with --tokens", hint="give one of the two")
+    if path is not None and names:
+        raise InputError.of(
+            "--host", "is given together with --tokens", hint="leave it out: tokens hold under any name"
+        )
     if path is not None:
         return read_tokens(path)
     if host not in ("127.0.0.1", "::1", "localhost") and not without:

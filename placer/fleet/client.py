@@ -80,7 +80,7 @@ class Client:
     def send_many(self, events: Iterable[Mapping[str, Any]], *, key: str | None = None) -> list[Answer]:
         """Decide on many events; returns the answer to each, in order, refusals (`"ok": false`) among them."""
         body = "\n".join(json.dumps(dict(event)) for event in events)
-        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex, "Content-Type": "application/x-ndjson"}
         answer = self._request("POST", "/v1/events:batch", content=body, headers=headers)
         return [json.loads(line) for line in answer.text.splitlines()]
 

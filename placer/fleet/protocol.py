@@ -262,10 +262,7 @@ class Reader:
             read = _LINE_READER.validate_json(line)
         except ValidationError as error:
             raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
-        # malformed where a key is given twice: only lines with more colons than keys are read once more to see that
-        colons = line.count(b":") if isinstance(line, bytes) else line.count(":")
-        if colons > read.keys:
-            json.loads(line, object_pairs_hook=_refuse_repeated_names)
+        refuse_repeated_keys(line, read.keys)
         if isinstance(read, ArriveEvent):
             if read.kind is not None and not self.of_log:
                 raise Malformed("kind: unknown key")
@@ -380,6 +377,13 @@ def read_decision(line: str) -> Decision:
     moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
     at_risk, queued = (tuple(answer.get(key, ())) for key in _ID_FIELDS)
     return Decision(answer["status"], moves, at_risk, queued)
+
+
+def refuse_repeated_keys(line: str | bytes, keys: int) -> None:
+    """Raise Malformed where a key of a line is given twice. `keys`: how many were read."""
+    colons = line.count(b":") if isinstance(line, bytes) else line.count(":")
+    if colons > keys:  # only such a line, with colons in its values or repeated keys, is read once more
+        json.loads(line, object_pairs_hook=_refuse_repeated_names)
 
 
 def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> None:

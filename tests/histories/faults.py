@@ -186,10 +186,11 @@ class Connection:
                 self._streams = await asyncio.open_connection("127.0.0.1", self._port)
             reader, writer = self._streams
             body = json.dumps(event).encode()
-            head = (
-                f"POST /v1/events HTTP/1.1\r\nHost: x\r\nIdempotency-Key: {key}\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            writer.write(head.encode() + body)
+            lines = (
+                "POST /v1/events HTTP/1.1", f"Host: 127.0.0.1:{self._port}", f"Idempotency-Key: {key}",
+                "Content-Type: application/json", f"Content-Length: {len(body)}", "", "",
+            )  # fmt: skip
+            writer.write("\r\n".join(lines).encode() + body)
             if cut:
                 await writer.drain()
                 raise ConnectionResetError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 
 from placer.fleet.service.http.opening_port import OpeningProgress, open_behind_port
 from placer.fleet.service.http.server import ServerSettings, bind_socket
-from placer.fleet.service.http.tokens import read_tokens
+from placer.fleet.service.http.tokens import Token, new_token, read_tokens
 from tests.placer.commands.conftest import Placer, refuse
 from tests.postgres import Cluster
 
@@ -97,7 +98,8 @@ def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
             process.send_signal(number)
         assert process.wait(20) == 0
         assert process.stderr is not None
-        assert json.loads(process.stderr.read().splitlines()[-1]) == {"log": "stopped", "version": 2}
+        last = json.loads(process.stderr.read().splitlines()[-1])
+        assert (last["log"], last["version"]) == ("stopped", 2)
     for _ in range(2):
         with serving(state, "--arrivals", str(trace), *given) as (process, client):
             assert client.get("/v1/tenants/web-nat").json() == placed
@@ -189,7 +191,7 @@ def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> 
     assert made.status == 0
     (tmp_path / "tokens.toml").write_text(made.stdout)
     token = made.stderr.split()[-1]
-    assert read_tokens(tmp_path / "tokens.toml").scopes(f"Bearer {token}") == {"ask"}
+    assert read_tokens(tmp_path / "tokens.toml").find(f"Bearer {token}") == Token("web", frozenset({"ask"}))
     assert token not in made.stdout
 
 
@@ -203,6 +205,8 @@ def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> 
         (["--state", "s.db", "--kubernetes", "cluster"], "--kubernetes: 'cluster' is no address"),
         (["--state", "s.db", "--kubernetes", "in-cluster"], "no pod with a service account"),
         (["--state", "s.db", "--tokens", "none.toml"], "none.toml"),
+        (["--state", "s.db", "--host", "http://x.example"], "--host: 'http://x.example' is not a host"),
+        (["--state", "s.db", "--tokens", "t.toml", "--host", "x.example"], "--host: is given together with --tokens"),
         (["--state", "typo/s.db"], "--state: there is no folder typo"),
         (["--new-token", "x", "--scopes", "root"], "'root' is no scope"),
         (["--state", "s.db", "--keep-log", "30w"], "--keep-log: '30w' is no number of events or days"),
@@ -216,7 +220,28 @@ def test_what_is_unsafe_or_wrong_is_refused(
 ) -> None:
     """With what to do about it; nothing is written."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.toml").write_text(new_token("x", ["ask"])[1])
     assert message in refuse("serve", *options)
+
+
+def test_curl_asks_for_another_protocol_and_is_answered_under_every_name_of_the_service(
+    tmp_path: Path, given: tuple[str, ...]
+) -> None:
+    """By `curl --http2 --json`; under any other name it is refused."""
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("there is no curl")
+    with serving(tmp_path / "s.db", "--host", "placer.example", *given) as (_, client):
+        port = client.base_url.port
+
+        def status(address: str, *options: str) -> str:
+            command = [curl, "-s", "-o", "/dev/null", "-w", "%{http_code}", f"http://{address}/v1/ask", *options]
+            question = ["--json", '{"nf": "plain", "sla_drop": 0.1}']
+            return subprocess.run([*command, *question], capture_output=True, text=True, timeout=30).stdout
+
+        assert status(f"127.0.0.1:{port}", "--http2") == status(f"localhost:{port}", "-4") == "200"
+        for name, expected in (("placer.example", "200"), ("placer.example:1", "200"), ("evil.example", "421")):
+            assert status(f"127.0.0.1:{port}", "-H", f"Host: {name}") == expected
 
 
 @pytest.mark.long

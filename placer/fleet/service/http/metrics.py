@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
+from importlib.metadata import version
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -28,8 +29,9 @@ class Metrics:
         self._violations = Counter("placer_violations_seen", "Measurements below an SLA.", registry=self.registry)
         self._overload = Counter("placer_overload", "Requests that were turned away.", registry=self.registry)
         self._seconds = Histogram(
-            "placer_request_seconds", "From request to decision.", buckets=HISTOGRAM_SECONDS, registry=self.registry
-        )
+            "placer_request_seconds", "From a request to its answer, the commit included.", ["route"],
+            buckets=HISTOGRAM_SECONDS, registry=self.registry,
+        )  # fmt: skip
         self._commits = Histogram(
             "placer_commit_seconds", "Commits.", buckets=HISTOGRAM_SECONDS, registry=self.registry
         )
@@ -40,8 +42,11 @@ class Metrics:
             "placer_webhook_events_lost", "Events that a webhook did not get in time.", registry=self.registry
         )
         self._by_name: dict[tuple[type, str], Counter] = {}
+        self._requests: Count[tuple[str, int]] = Count()
+        self._seconds_of: dict[str, Histogram] = {}
         self.violations_seen = 0
         self.registry.register(FleetMetrics(engine))
+        self.registry.register(RequestMetrics(self._requests))
 
     def count_decision(self, event: FleetEvent, decision: Decision) -> None:
         key = type(event), decision.status
@@ -61,8 +66,13 @@ class Metrics:
         """Count a request that was turned away."""
         self._overload.inc()
 
-    def count_answer(self, seconds: float) -> None:
-        self._seconds.observe(seconds)
+    def count_request(self, route: str, status: int, seconds: float) -> None:
+        """Count a request that is answered. `route`: its path with the names of parameters, which are few."""
+        self._requests[route, status] += 1
+        histogram = self._seconds_of.get(route)
+        if histogram is None:
+            histogram = self._seconds_of[route] = self._seconds.labels(route)
+        histogram.observe(seconds)
 
     def count_commit(self, seconds: float) -> None:
         self._commits.observe(seconds)
@@ -79,6 +89,13 @@ class Metrics:
         """Show how many requests wait for their decisions."""
         gauge = Gauge("placer_requests_waiting", "Requests that wait for their decisions.", registry=self.registry)
         gauge.set_function(lambda: len(waiting))
+
+    def watch_webhook(self, lag: Callable[[], tuple[int, float]]) -> None:
+        """Show how far a webhook is behind: events, and seconds since it was not."""
+        events = Gauge("placer_webhook_lag_events", "Events that its receiver lacks.", registry=self.registry)
+        seconds = Gauge("placer_webhook_lag_seconds", "Since when its receiver lacks some.", registry=self.registry)
+        events.set_function(lambda: lag()[0])
+        seconds.set_function(lambda: lag()[1])
 
     def watch(self, agreement: SharedCounts) -> None:
         """Show what came of sharing the fleet with other agents."""
@@ -114,6 +131,23 @@ class SharingMetrics(Collector):
             yield CounterMetricFamily(name, text, count)
 
 
+class RequestMetrics(Collector):
+    """Requests by route and status, and the version of the service."""
+
+    def __init__(self, requests: Count[tuple[str, int]]) -> None:
+        self._requests = requests
+
+    def collect(self) -> Iterator[Metric]:
+        """What Prometheus reads."""
+        requests = CounterMetricFamily("placer_requests", "Requests.", labels=["route", "status"])
+        for (route, status), count in self._requests.items():
+            requests.add_metric([route, str(status)], count)
+        yield requests
+        build = GaugeMetricFamily("placer_build_info", "The version of the service, as a label.", labels=["version"])
+        build.add_metric([version("nf-placer")], 1)
+        yield build
+
+
 class FleetMetrics(Collector):
     """The fleet: NICs by model and service, tenants, the queue, and the version of the models."""
 
@@ -139,7 +173,7 @@ def nics_by_service(engine: Engine) -> Count[tuple[str, str]]:
     for kind in engine.fleet.kinds:
         found[kind.model, "in use"] += engine.fleet.in_use(kind)
         found[kind.model, "idle"] += engine.fleet.idle(kind)
-    for nic in engine.fleet.out_of_service.values():
+    for nic in list(engine.fleet.out_of_service.values()):  # a copy: whoever decides meanwhile may change it
         found[nic.kind.model, nic.service.value] += 1
         found[nic.kind.model, "in use"] -= nic.service is Service.DRAINING and bool(nic.tenants_by_id)
     return found

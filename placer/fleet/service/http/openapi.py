@@ -184,7 +184,7 @@ class Summary(TypedDict):
 
 
 REFUSAL_TEXTS = {
-    400: "Not as described here.",
+    400: "Not a request that has one meaning, such as one with two `Host` headers.",
     401: "No known token.",
     403: "The token does not have the scope.",
     404: "Unknown.",
@@ -193,6 +193,8 @@ REFUSAL_TEXTS = {
     410: "The log no longer has these events; `log_from` is the first that it has.",
     412: "The NIC has changed since `If-Version`.",
     413: "Too large.",
+    415: "The body is of another type.",
+    421: "`Host` is not a name of this service.",
     422: "Not as described here.",
     429: "Too many requests are queued; see `Retry-After`.",
     503: "The service is stopping.",

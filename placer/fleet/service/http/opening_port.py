@@ -13,7 +13,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from placer.fleet.service.http.app import RETRY_AFTER, answer, refusal
-from placer.fleet.service.http.server import SOCKET_BACKLOG, LimitedConnection, ServerSettings
+from placer.fleet.service.http.connections import LimitedConnection
+from placer.fleet.service.http.server import SOCKET_BACKLOG, ServerSettings
 from placer.fleet.service.log import log
 from placer.progress import MESSAGE_AFTER_S, Progress, Stage
 

@@ -12,14 +12,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from placer.fleet.events import Refused
-from placer.fleet.protocol import MAX_LISTED_CLASSES, AnyEvent, Malformed, Wanted, Whole, faults_in
+from placer.fleet.protocol import (
+    MAX_LISTED_CLASSES,
+    AnyEvent,
+    Malformed,
+    Wanted,
+    Whole,
+    faults_in,
+    refuse_repeated_keys,
+)
 from placer.fleet.service.http import openapi
-from placer.fleet.service.http.app import EVENTS_PATH, RETRY_AFTER, Posted, answer, lines, posted_route, refusal
+from placer.fleet.service.http.app import (
+    EVENTS_PATH,
+    RETRY_AFTER,
+    Posted,
+    answer,
+    lines,
+    posted_route,
+    read_route,
+    refusal,
+)
 from placer.fleet.service.http.metrics import model_of, nics_by_service
 from placer.fleet.service.http.openapi import JSON_TYPE, LINES_TYPE, TEXT_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.what_if import ClassVerdict, WhatIf
-from placer.model.fleet import Nic, Tenant
+from placer.model.fleet import Nic, Service, Tenant
 
 LONGEST_EVENT = 1_000_000
 """Bytes of one event."""
@@ -39,6 +56,7 @@ MOST_NICS, USUAL_NICS = 1_000, 100
 MOST_LOG, LONGEST_WAIT = 1_000, 60.0
 """Events of one answer, and seconds that it may wait for one."""
 
+SERVICES = tuple(service.value for service in Service)
 MAX_DIGITS = 15
 ASKED_ID = "ask"
 Key = Annotated[
@@ -62,25 +80,25 @@ class EventRoutes:
 
     def routes(self) -> list[DescribedRoute]:
         """Both."""
-        refusals = (401, 403, 408, 409, 412, 413, 422, 429, 503)
+        refusals = (400, 401, 403, 408, 409, 412, 413, 415, 421, 422, 429, 503)
         headers = {"Idempotency-Key": Key, "If-Version": Since}
         one = RouteOperation("decide", "Decide on one event.", openapi.DecisionJson, refusals, AnyEvent, headers)
         batch = RouteOperation(
             "decideMany", "Decide on a line each; answers come in the same order.", LINES_TYPE, refusals, LINES_TYPE,
             {"Idempotency-Key": Key},
         )  # fmt: skip
-        return [posted_route(EVENTS_PATH, self.one, one), posted_route(f"{EVENTS_PATH}:batch", self.batch, batch)]
+        return [
+            posted_route(EVENTS_PATH, self.one, one, LONGEST_EVENT),
+            posted_route(f"{EVENTS_PATH}:batch", self.batch, batch),
+        ]
 
     async def one(self, posted: Posted) -> Response:
-        body = posted.body
-        if len(body) > LONGEST_EVENT:
-            return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
         key, if_version = posted.header(b"idempotency-key"), posted.header(b"if-version")
         wrong = _wrong_headers(key, if_version)
         if wrong is not None:
             return wrong
         (found,) = await self.writer.submit(
-            [body], key, None if if_version is None else int(if_version), administers=posted.administers
+            [posted.body], key, None if if_version is None else int(if_version), administers=posted.administers
         )
         return Response(found.text, found.status, media_type=JSON_TYPE)
 
@@ -125,15 +143,17 @@ class QuestionRoutes:
     what_if: WhatIf
 
     def routes(self) -> list[DescribedRoute]:
-        wrong, health = (401, 403, 422, 503), (503,)
+        wrong, health = (400, 401, 403, 421, 422, 503), (400, 422, 503)
         usual: Any = Annotated[int, Field(ge=1, le=MOST_NICS, json_schema_extra={"default": USUAL_NICS})]
+        service = Annotated[str, Field(json_schema_extra={"enum": [*SERVICES]})]
         log = {"after": Number, "wait_s": Annotated[float, Field(ge=0, le=LONGEST_WAIT)]}
         found = (
             ("/v1/summary", self.summary, RouteOperation("summary", "The fleet in numbers.", openapi.Summary, wrong)),
             ("/v1/nics", self.nics, RouteOperation(
-                "nics", "NICs with their tenants.", openapi.Nics, wrong, query={"limit": usual, "cursor": Number}
+                "nics", "NICs with their tenants.", openapi.Nics, wrong,
+                query={"service": service, "limit": usual, "cursor": Number},
             )),
-            ("/v1/nics/{nic}", self.nic, RouteOperation("nic", "One NIC.", openapi.NicJson, (*wrong, 404))),
+            ("/v1/nics/{nic:path}", self.nic, RouteOperation("nic", "One NIC.", openapi.NicJson, (*wrong, 404))),
             ("/v1/tenants/{id:path}", self.tenant, RouteOperation(
                 "tenant", "One instance.", openapi.FoundTenant, (*wrong, 404)
             )),
@@ -142,16 +162,19 @@ class QuestionRoutes:
             )),
             ("/healthz", self.alive, RouteOperation("alive", "Whether it works.", openapi.Good, health)),
             ("/readyz", self.ready, RouteOperation("ready", "Whether it takes requests.", openapi.Good, health)),
-            ("/metrics", self.metrics, RouteOperation("metrics", "For Prometheus.", TEXT_TYPE, (401, 403))),
+            ("/metrics", self.metrics, RouteOperation(
+                "metrics", "For Prometheus.", TEXT_TYPE, (400, 401, 403, 421, 422)
+            )),
         )  # fmt: skip
         asked = RouteOperation(
-            "ask", "Where it would go.", openapi.Places, (401, 403, 408, 409, 413, 422, 503), Question
+            "ask", "Where it would go.", openapi.Places, (400, 401, 403, 408, 409, 413, 415, 421, 422, 503), Question
         )
-        return [posted_route("/v1/ask", self.ask, asked), *(DescribedRoute(*route) for route in found)]
+        return [posted_route("/v1/ask", self.ask, asked, LONGEST_EVENT), *(read_route(*route) for route in found)]
 
     async def ask(self, posted: Posted) -> Response:
         try:
             question = Question.model_validate_json(posted.body)
+            refuse_repeated_keys(posted.body, question.keys)
             arrival = self.writer.reader.tenant(ASKED_ID, question)
         except ValidationError as error:
             return refusal(422, "; ".join(faults_in(error)))
@@ -205,13 +228,20 @@ class QuestionRoutes:
 
     async def nics(self, request: Request) -> Response:
         """`GET /v1/nics`: NICs in the order of their numbers, from the one after the cursor on."""
-        limit, after = request.query_params.get("limit", f"{USUAL_NICS}"), request.query_params.get("cursor", "0")
+        query = request.query_params
+        limit, after, service = query.get("limit", f"{USUAL_NICS}"), query.get("cursor", "0"), query.get("service")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MOST_NICS):
             return refusal(422, f"limit: give a whole number from 1 to {MOST_NICS:,}")
         if not (after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS):
             return refusal(422, "cursor: give the cursor of the page before")
+        if service not in (None, *SERVICES):
+            return refusal(422, f"service: give one of {', '.join(SERVICES)}")
         await self.writer.settle()
-        found = sorted((nic for nic in self.writer.engine.fleet.all_nics() if nic.number > int(after)), key=_number)
+        wanted = SERVICES if service is None else (service,)
+        all_nics = self.writer.engine.fleet.all_nics()
+        found = sorted(
+            (nic for nic in all_nics if nic.number > int(after) and nic.service.value in wanted), key=_number
+        )
         page = found[: int(limit)]
         cursor = str(page[-1].number) if len(found) > len(page) else None
         shown: openapi.Nics = {

@@ -41,20 +41,31 @@ class TokenTable(BaseModel):
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """Scopes by the hash of a token; `everybody` where no token is needed."""
+class Token:
+    """The name of a token, None for everybody's, and its scopes."""
 
-    by_hash: Mapping[str, frozenset[str]]
+    name: str | None
+    scopes: frozenset[str]
+
+
+EVERYBODY = Token(None, frozenset(SCOPES))
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens by their hash; `everybody` where none is needed."""
+
+    by_hash: Mapping[str, Token]
     everybody: bool = False
 
-    def scopes(self, authorization: str | None) -> frozenset[str] | None:
-        """The scopes of an `Authorization` header; None where it names no known token.
+    def find(self, authorization: str | None) -> Token | None:
+        """The token of an `Authorization` header; None where it names no known one.
 
         It is `Bearer TOKEN`, or `Basic` with the token as the password, which kube-scheduler sends for an extender
         whose address is `https://any:TOKEN@host`.
         """
         if self.everybody:
-            return frozenset(SCOPES)
+            return EVERYBODY
         scheme, _, value = (authorization or "").partition(" ")
         token = value.strip()
         if scheme.lower() == "basic":
@@ -73,7 +84,8 @@ def read_tokens(path: Path) -> Tokens:
     tables = document.get(TOKEN_TABLE, [])
     if not isinstance(tables, list) or not tables:
         raise InputError.of(str(path), "no [[token]] table", hint="make one: placer serve --new-token NAME")
-    faults, found = [], {}
+    faults: list[Fault] = []
+    found: dict[str, Token] = {}
     for number, table in enumerate(tables, start=1):
         try:
             read = TokenTable.model_validate(table)
@@ -82,7 +94,11 @@ def read_tokens(path: Path) -> Tokens:
                 key = str(wrong["loc"][0]) if wrong["loc"] else TOKEN_TABLE
                 faults.append(Fault(str(path), line_of(text, TOKEN_TABLE, number, key), key, word_fault(wrong)))
             continue
-        found[read.sha256] = frozenset().union(*(INCLUDED_SCOPES[scope] for scope in read.scopes))
+        if read.sha256 in found:
+            line = line_of(text, TOKEN_TABLE, number, "sha256")
+            faults.append(Fault(str(path), line, "sha256", f"is the token of {found[read.sha256].name}, too"))
+        scopes = frozenset().union(*(INCLUDED_SCOPES[scope] for scope in read.scopes))
+        found[read.sha256] = Token(read.name, scopes)
     faults += [
         Fault(str(path), None, key, "unknown key", "a token file holds [[token]]")
         for key in {*document} - {TOKEN_TABLE}

@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import hmac
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 REQUEST_SECONDS = 10.0
 """Seconds that a receiver may take for a request, in all."""
 
+LAG_STEP_S = 1.0
+"""Seconds between two looks at how many events there are, from which it is known since when some are missing."""
+
 SHORTEST_SECRET = 16
 """Bytes of a secret, at least."""
 
@@ -51,11 +55,20 @@ class Webhook:
             timeout=REQUEST_SECONDS, follow_redirects=False, trust_env=False, transport=transport
         )
         self._name = row_of(address)
+        self._confirmed: int | None = None
+        self._complete_at = time.monotonic()
+        self._seen: deque[tuple[int, float]] = deque()
+        writer.metrics.watch_webhook(self.lag)
 
     @property
     def sent(self) -> int:
         """The number of the last event that the receiver has acknowledged."""
         return int(self._writer.state.find_note(self._name) or 0)
+
+    def lag(self) -> tuple[int, float]:
+        """How far the receiver is behind: events, and seconds since it had all; 0 where another agent sends."""
+        events = 0 if self._confirmed is None else max(self._writer.version - self._confirmed, 0)
+        return events, time.monotonic() - self._complete_at if events else 0.0
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -63,11 +76,16 @@ class Webhook:
         try:
             while not self._writer.stopping:
                 await self._writer.settle()
+                if not self._seen or time.monotonic() - self._seen[-1][1] >= LAG_STEP_S:
+                    self._seen.append((self._writer.version, time.monotonic()))
                 rows = None if self._writer.trouble else await self._find_rows()
                 if rows is None:
+                    self._confirmed = None
                     await asyncio.sleep(pause)
                 elif not rows:
                     await self._writer.wait_for_change(LONGEST_PAUSE_S)
+                    self._seen.clear()
+                    self._complete_at = time.monotonic()
                 elif await self._post("".join(f"{log_line(*row)}\n" for row in rows).encode()):
                     await self._keep(rows[-1][0])
                     pause = FIRST_PAUSE_S
@@ -93,11 +111,10 @@ class Webhook:
     def _due(self) -> list[tuple[int, str, str]] | None:
         """Events to be sent; None where another agent sends them, or the state cannot be reached."""
         try:
-            return (
-                self._writer.state.log_after(self.sent, MAX_EVENTS_PER_REQUEST)
-                if self._writer.state.leads(self._name)
-                else None
-            )
+            if not self._writer.state.leads(self._name):
+                return None
+            self._confirmed = self.sent
+            return self._writer.state.log_after(self._confirmed, MAX_EVENTS_PER_REQUEST)
         except Unreachable:
             return None
 
@@ -120,8 +137,12 @@ class Webhook:
 
     async def _keep(self, number: int) -> None:
         await self._writer.settle()
-        if self._writer.trouble is None:  # else they are sent again
-            await self._writer.with_state(partial(self._note, number))
+        if self._writer.trouble is not None:  # they are sent again
+            return
+        await self._writer.with_state(partial(self._note, number))
+        self._confirmed = number
+        while self._seen and self._seen[0][0] <= number:
+            self._complete_at = self._seen.popleft()[1]
 
     def _note(self, number: int) -> None:
         try:

@@ -124,7 +124,6 @@ class Submission:
     taken: int = 0
     rebalancing: Rebalancing | None = None
     answers: list[KeptAnswer] = field(default_factory=list)
-    begun: float = field(default_factory=time.perf_counter)
 
     def key_of(self, number: int) -> str | None:
         return self.key if self.key is None or len(self.lines) == 1 else f"{self.key}#{number}"
@@ -164,7 +163,6 @@ class Writer:
         self._batch: list[Part] = []
         self._counted: list[tuple[FleetEvent, Decision]] = []
         self._refused: list[int] = []
-        self._seconds: list[float] = []
         self._arrived = asyncio.Event()
         self._committed = asyncio.Event()
         self._settled = asyncio.Event()
@@ -411,12 +409,10 @@ class Writer:
             self.metrics.count_decision(event, decision)
         for status in self._refused:
             self.metrics.count_refusal(status)
-        for seconds in self._seconds:
-            self.metrics.count_answer(seconds)
         self._forget_counts()
 
     def _forget_counts(self) -> None:
-        self._counted, self._refused, self._seconds = [], [], []
+        self._counted, self._refused = [], []
 
     def _fail(self, failure: BaseException) -> None:
         """What is in memory is ahead of the disk: answer nobody, and end."""
@@ -462,8 +458,6 @@ class Writer:
             if number < part.last:
                 self._put_off([*parts[at + 1 :]], one, number)
                 break
-            if part.last == len(one.lines):
-                self._seconds.append(time.perf_counter() - one.begun)
         return decided
 
     def _put_off(self, parts: Sequence[Part], one: Submission, number: int) -> None:

@@ -28,7 +28,7 @@ from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Tenant
 
 BEST_SCORE = 10
-REFUSAL_STATUSES = (400, 401, 403, 408, 413, 429, 503)
+REFUSAL_STATUSES = (400, 401, 403, 408, 413, 415, 421, 422, 429, 503)
 
 MAX_REMEMBERED_PODS = 10_000
 

@@ -24,8 +24,8 @@ OPTIONS = (
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """A running browser; the test is skipped where none is installed."""
+def chromium(*options: str) -> Iterator[Browser]:
+    """A running browser, with further options; the test is skipped where none is installed."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed: pages are not tested in a browser"
     )
@@ -33,6 +33,6 @@ def chromium() -> Iterator[Browser]:
     if found is None:
         pytest.skip("no Chromium is installed: pages are not tested in a browser")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=list(OPTIONS))
+        browser = started.chromium.launch(executable_path=found, args=[*OPTIONS, *options])
         yield browser
         browser.close()

@@ -32,8 +32,14 @@ LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 def request(*headers: str, body: bytes = EVENT) -> bytes:
     return b"".join(
         (b"POST /v1/events HTTP/1.1\r\n", *(f"{one}\r\n".encode("latin-1") for one in headers),
-         b"Content-Length: %d\r\n\r\n" % len(body), body)
+         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body), body)
     )  # fmt: skip
+
+
+def chunked(size: bytes, end: bytes = b"\r\n", last: bytes = b"\r\n") -> bytes:
+    """A request with one chunk of this size, and what ends its size and itself."""
+    whole = request("Host: x", "Transfer-Encoding: chunked").replace(b"Content-Length: %d\r\n" % len(EVENT), b"")
+    return whole.replace(EVENT, size + end + EVENT + last + b"0\r\n\r\n")
 
 
 def event(identity: str, **more: object) -> bytes:
@@ -47,22 +53,26 @@ REQUESTS = {
     "an empty key": (request("Host: x", "Idempotency-Key:"), 422),
     "a key of blanks": (request("Host: x", "Idempotency-Key:   "), 422),
     "a key beyond ASCII": (request("Host: x", "Idempotency-Key: \xe9"), 200),
-    "two keys": (request("Idempotency-Key: one", "Idempotency-Key: two"), 200),
-    "a version that is none": (request("If-Version: new"), 422),
+    "two keys": (request("Host: x", "Idempotency-Key: one", "Idempotency-Key: two"), 400),
+    "a version that is none": (request("Host: x", "If-Version: new"), 422),
     "nobody departs": (request("Host: x", body=event("nobody")), 409),
     "a NIC fails": (request("Host: x", body=event("x", event="fail", nic="nic-1")), 422),
     "no JSON": (request("Host: x", body=b"{"), 422),
     "no body": (request("Host: x", body=b""), 422),
     "too large an event": (request("Host: x", body=b"x" * 1_000_001), 413),
-    "keep-alive": (request("Connection: Keep-Alive"), 200),
-    "no host": (request(), 200),
+    "keep-alive": (request("Host: x", "Connection: Keep-Alive"), 200),
+    "no host": (request(), 400),
+    "two hosts": (request("Host: x", "Host: x"), 400),
+    "two tokens": (request("Host: x", "Authorization: Bearer x", "Authorization: Bearer y"), 400),
+    "a host in chunks": (request("Host: x").replace(b"Content-Length: %d\r\n\r\n%b" % (len(EVENT), EVENT),
+        b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\nHost: y\r\n\r\n" % (len(EVENT), EVENT)), 200),
     "chunks": (request("Host: x").replace(b"Content-Length: %d\r\n\r\n%b" % (len(EVENT), EVENT),
         b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(EVENT), EVENT)), 200),
     "another method": (request("Host: x").replace(b"POST", b"PUT"), 405),
     "another path": (request("Host: x").replace(b"/v1/events", b"/v1/event"), 404),
-    "a query": (request("Host: x").replace(b"/v1/events", b"/v1/events?x=1"), 200),
+    "a query": (request("Host: x").replace(b"/v1/events", b"/v1/events?x=1"), 422),
 }  # fmt: skip
-"""Requests that are understood, and their statuses."""
+"""Requests that can be read in one way, and their statuses; after 400, the connection ends."""
 
 AMBIGUOUS = {
     "a header without a colon": request("Host: x", "What"),
@@ -77,7 +87,22 @@ AMBIGUOUS = {
         b"Content-Length: %d" % len(EVENT), b"Transfer-Encoding: chunked, gzip"
     ),
     "lines without a carriage return": request("Host: x").replace(b"\r\n", b"\n"),
-}
+    "a body that is coded twice": request("Host: x").replace(
+        b"Content-Length: %d" % len(EVENT), b"Transfer-Encoding: gzip, chunked"
+    ),
+    "chunks before HTTP/1.1": request("Host: x").replace(b"HTTP/1.1", b"HTTP/1.0").replace(
+        b"Content-Length: %d\r\n\r\n%b" % (len(EVENT), EVENT),
+        b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(EVENT), EVENT),
+    ),
+    "a version that is none": request("Host: x").replace(b"HTTP/1.1", b"HTTP/2.0"),
+    "another host in the target": request("Host: x").replace(b"/v1/events", b"http://y/v1/events"),
+    "a tunnel": request("Host: x").replace(b"POST /v1/events", b"CONNECT x:80"),
+    "a chunk size with a prefix": chunked(b"0x%x" % len(EVENT)),
+    "a chunk size with a blank": chunked(b"%x " % len(EVENT)),
+    "a chunk size that overflows": chunked(b"1%016x" % len(EVENT)),
+    "a chunk size that ends in a line feed": chunked(b"%x" % len(EVENT), b"\n"),
+    "a chunk that ends in a line feed": chunked(b"%x" % len(EVENT), last=b"\n"),
+}  # fmt: skip
 """Requests that a proxy may read otherwise: what one takes for the body, the other takes for the next request."""
 
 
@@ -98,9 +123,10 @@ def test_every_request_that_is_understood_gets_its_answer_and_so_does_the_next(t
 
             for name, (whole, status) in REQUESTS.items():
                 authorised = whole.replace(b"\r\n", f"\r\nAuthorization: Bearer {token}\r\n".encode(), 1)
-                assert await statuses(authorised if guarded else whole) == [status, 404], name
+                expected = [400] if status == 400 else [status, 404]
+                assert await statuses(authorised if guarded else whole) == expected, name
             assert engine.events == 1
-            refused = await statuses(request("Authorization: Bearer nothing"))
+            refused = await statuses(request("Host: x", "Authorization: Bearer nothing"))
             assert refused == ([401, 404] if guarded else [200, 404])
 
     asyncio.run(study())
@@ -122,18 +148,27 @@ def test_a_request_that_may_be_read_in_two_ways_ends_its_connection_and_changes_
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["with what follows", "alone"])
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_request_for_another_protocol_is_the_last_of_its_connection(tmp_path: Path, method: str, whole: bool) -> None:
-    """It is answered, but its body is not read as a request of its own, which the parser does."""
+@pytest.mark.parametrize("in_chunks", [False, True], ids=["length", "chunks"])
+def test_a_request_for_another_protocol_is_answered_as_without_and_is_the_last_of_its_connection(
+    tmp_path: Path, in_chunks: bool, whole: bool
+) -> None:
+    """As `curl --http2` sends it. Its body is read, and not taken for requests of its own."""
 
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, engine):
-            asked = request("Connection: Upgrade", "Upgrade: h2c", body=request("Host: x"))
-            head, end, body = asked.replace(b"POST", method.encode(), 1).partition(b"\r\n\r\n")
-            parts = [head + end + body + LAST] if whole else [head + end, body + LAST]
+            asked = (chunked(b"%x" % len(EVENT)) if in_chunks else request("Host: x")).replace(
+                b"Host: x",
+                b"Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk",
+            )
+            head, end, body = asked.partition(b"\r\n\r\n")
+            parts = [asked + LAST] if whole else [head + end, body + LAST]
             found = await sent(port, *parts, pause=0.05)
-            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"422" if method == "POST" else b"405"]
-            assert engine.events == 0
+            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"200"]
+            assert b"connection: close" in found.lower()
+            assert engine.fleet.nic_of("x") is not None
+            another = request("Host: x", body=EVENT.replace(b'"x"', b'"y"'))
+            await sent(port, asked.replace(EVENT, another) + another)
+            assert engine.events == 1, "its body was read as a request"
 
     asyncio.run(study())
 

@@ -246,6 +246,79 @@ def test_a_question_that_makes_no_sense_is_422(place: Path | str, question: dict
         assert message in answer.json()["error"]
 
 
+REPEATED = [
+    ("/v1/ask", '{"nf": "d", "sla_drop": 0.1, "sla_drop": 0.9}', "sla_drop"),
+    ("/v1/ask", '{"nf": "d", "sla_drop": 0.5, "traffic": {"flows": 1000, "flows": 2000}}', "flows"),
+    ("/v1/ask", '{"nf": "d", "\\u006ef": "a", "sla_drop": 0.5}', "nf"),
+    *(("/v1/events", line, key) for line, key in (
+        ('{"event": "arrive", "id": "a", "id": "b", "nf": "d", "sla_drop": 0.1}', "id"),
+        ('{"event": "depart", "event": "where", "id": "a"}', "event"),
+        ('{"event": "change", "id": "a", "sla_drop": 0.1, "sla_drop": 0.2}', "sla_drop"),
+        ('{"event": "fail", "nic": "nic-1", "nic": "nic-2"}', "nic"),
+        ('{"event": "join", "nic": "x", "nic_model": "toy-0", "nic_model": "toy-0"}', "nic_model"),
+        ('{"event": "rebalance", "budget": 1, "budget": 2}', "budget"),
+        ('{"event": "measured", "nic": "nic-1", "window_s": 1, "instances": '
+         '[{"id": "a", "throughput_kpps": 1, "throughput_kpps": 2}]}', "throughput_kpps"),
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "body", "key"), REPEATED)
+def test_a_key_that_is_given_twice_is_422_and_named(tmp_path: Path, path: str, body: str, key: str) -> None:
+    """In questions, in events of every kind, and in lines of a batch; nothing changes."""
+    with service(tmp_path / "s.db") as one:
+        answer = one.client.post(path, content=body)
+        assert (answer.status_code, answer.json()["error"]) == (422, f"{key}: is given twice")
+        if path == "/v1/events":
+            line = one.client.post("/v1/events:batch", content=body).json()
+            assert line["error"] == f"{key}: is given twice"
+        assert one.engine.events == 0
+
+
+def test_nics_are_filtered_by_their_service(tmp_path: Path) -> None:
+    """In pages, too."""
+    with service(tmp_path / "s.db", count=0) as one:
+        for number in range(6):
+            one.event(event="join", nic=f"rack-{number}", nic_model="toy-0")
+        for name, event in (("rack-1", "fail"), ("rack-2", "drain"), ("rack-4", "fail")):
+            assert one.event(event=event, nic=name).status_code == 200
+
+        def names(**parameters: str) -> list[str]:
+            return [nic["nic"] for nic in one.client.get("/v1/nics", params=parameters).json()["nics"]]
+
+        assert names(service="failed") == ["rack-1", "rack-4"]
+        assert names(service="draining") == ["rack-2"]
+        assert names(service="up") == ["rack-0", "rack-3", "rack-5"]
+        first = one.client.get("/v1/nics?service=failed&limit=1").json()
+        assert names(service="failed", cursor=first["cursor"]) == ["rack-4"]
+        answer = one.client.get("/v1/nics?service=broken")
+        assert (answer.status_code, answer.json()["error"]) == (422, "service: give one of up, draining, failed")
+
+
+def test_parameters_that_are_unknown_or_given_twice_are_422_on_every_route(tmp_path: Path) -> None:
+    """A filter with a mistake in its name would answer with everything."""
+    with service(tmp_path / "s.db") as one:
+        one.arrive("x")
+        document = one.client.get("/openapi.json").json()
+        for path, methods in document["paths"].items():
+            for method in methods:
+                address = path.replace("{nic}", "nic-1").replace("{id}", "x")
+                answer = one.client.request(
+                    method, f"{address}?srevice=failed", content="{}" if method == "post" else None
+                )
+                assert answer.status_code == 422, path
+        assert one.client.get("/v1/nics?limit=1&limit=2").json()["error"] == "limit: is given twice"
+        assert one.engine.events == 1
+
+
+def test_a_nic_whose_name_has_a_slash_is_found(tmp_path: Path) -> None:
+    with service(tmp_path / "s.db", count=0) as one:
+        one.event(event="join", nic="rack/1 a", nic_model="toy-0")
+        assert one.client.get("/v1/nics/rack%2F1%20a").json()["nic"] == "rack/1 a"
+        assert one.client.get("/v1/nics/rack/1 a").json()["nic"] == "rack/1 a"
+        assert one.client.get("/v1/nics/rack").status_code == 404
+
+
 def test_nics_come_in_pages(place: Path | str) -> None:
     """Five NICs by two; the last page has no cursor."""
     with service(place, count=0) as one:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from placer.fleet.service.http import app, server
+from placer.fleet.service.http import app, connections
+from placer.fleet.service.http.hosts import Hosts
 from placer.fleet.service.http.tokens import OPEN_TO_ALL
 from tests.placer.fleet.service.http.toy_http import EVENT, HEAD, sent, serving
 
@@ -23,7 +24,7 @@ def test_a_request_that_never_begins_is_cut_off_and_others_are_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
 ) -> None:
     """Without an answer, within the seconds that its head may take."""
-    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, engine):
@@ -37,7 +38,7 @@ def test_a_request_that_never_begins_is_cut_off_and_others_are_served(
 
 def test_a_body_that_dribbles_is_refused_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, but not all of them."""
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.3)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, engine):
@@ -52,7 +53,7 @@ def test_the_refusal_of_a_slow_body_reaches_a_client_that_goes_on_sending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads only after it has sent more; a connection that were closed at once would be reset by that."""
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.1)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, _):
@@ -85,6 +86,65 @@ def test_a_request_that_is_cut_in_the_middle_changes_nothing_and_pipelined_ones_
             answer = await sent(port, HEAD + EVENT + again)
             assert answer.count(b" 200 OK") == 2 and answer.index(b'"placed"') < answer.rindex(b'"placed"')
             assert engine.events == 1
+
+    asyncio.run(study())
+
+
+HALF = b"GET /v1/summary HTTP/1.1\r\nHost"
+
+
+@pytest.mark.parametrize("addresses", [1, 40], ids=["one client", "many clients"])
+def test_clients_that_never_end_their_heads_keep_out_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, addresses: int
+) -> None:
+    """With room for 32 connections, the oldest of 100 are closed; another client is answered, and so are probes."""
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 32)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, _):
+            halves = []
+            for number in range(100):
+                address = f"127.0.1.{number % addresses + 1}"
+                halves.append(await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0)))
+                halves[-1][1].write(HALF)
+                await asyncio.sleep(0.001)
+            for _ in range(3):
+                assert b" 404 " in await sent(port, LIVE.replace(b"Host", b"Connection: close\r\nHost"))
+            assert b" 200 " in await sent(port, LAST_EVENT)
+            ended = [reader.at_eof() for reader, _ in halves]
+            assert ended == [True] * ended.count(True) + [False] * ended.count(False)
+            assert ended.count(False) == (4 if addresses == 1 else 16 - 1)
+            for _, writer in halves:
+                writer.close()
+
+    asyncio.run(study())
+
+
+def test_with_too_many_connections_only_probes_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are told to come again."""
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 0)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            answer = await sent(port, LAST_EVENT)
+            assert answer.startswith(b"HTTP/1.1 503 ") and b"retry-after: 1" in answer.lower()
+            assert b'"there is no such path"' in await sent(port, LIVE.replace(b"Host", b"Connection: close\r\nHost"))
+            assert engine.events == 0
+
+    asyncio.run(study())
+
+
+@pytest.mark.parametrize("head", [b"Content-Length: 2000000", b"Transfer-Encoding: chunked"])
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path, head: bytes) -> None:
+    """By its length, or once it is larger; the answer reaches a client that goes on sending, and nothing is changed."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            whole = HEAD.replace(b"Content-Length: %d" % len(EVENT), head)
+            parts = [whole] if head.startswith(b"Content") else [whole, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 17]
+            found = await sent(port, *parts, pause=0.001)
+            assert found.startswith(b"HTTP/1.1 413 ") and b"connection: close" in found.lower()
+            assert engine.events == 0
 
     asyncio.run(study())
 
@@ -123,7 +183,7 @@ def test_an_event_that_is_turned_away_and_does_not_come_whole_ends_its_connectio
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the answer, once the time for its body is over."""
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.2)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db", full=True) as (port, _):
@@ -156,7 +216,9 @@ def test_a_refusal_waits_the_longer_the_more_of_them_wait(monkeypatch: pytest.Mo
 
     async def study() -> None:
         writer: Any = SimpleNamespace(full=True, metrics=SimpleNamespace(count_overload=lambda: None))
-        guard, scope = app.Guard(None, [], OPEN_TO_ALL, writer), {"type": "http", "path": app.EVENTS_PATH}  # type: ignore[arg-type]
+        requests: Any = SimpleNamespace(note=lambda *of: None)
+        guard = app.Guard(None, [], writer, OPEN_TO_ALL, Hosts("127.0.0.1", 80), requests)  # type: ignore[arg-type]
+        scope = {"type": "http", "method": "POST", "path": app.EVENTS_PATH}
         statuses = []
 
         async def send(message: Any) -> None:

@@ -57,6 +57,9 @@ def test_a_token_file_holds_no_token_and_its_faults_are_named(tmp_path: Path) ->
     with pytest.raises(InputError) as error:
         read_tokens(path)
     assert [fault.line for fault in error.value.faults] == [3, 4]
+    path.write_text(table + table.replace('"web"', '"other"'))
+    with pytest.raises(InputError, match="is the token of web, too"):
+        read_tokens(path)
     path.write_text("")
     with pytest.raises(InputError, match="no \\[\\[token\\]\\] table"):
         read_tokens(path)

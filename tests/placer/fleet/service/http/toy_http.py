@@ -18,12 +18,16 @@ import httpx
 import uvicorn
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import make_app
+from placer.fleet.service.http.connections import Connections
+from placer.fleet.service.http.hosts import Hosts
+from placer.fleet.service.http.requests import RequestLog
 from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
-from placer.fleet.service.http.server import LimitedConnection, StoppingServer, make_writer
+from placer.fleet.service.http.server import StoppingServer, make_writer
 from placer.fleet.service.http.tokens import OPEN_TO_ALL, Tokens
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.state.open_state import open_state
@@ -65,7 +69,12 @@ class Service:
 
 @contextmanager
 def service(
-    path: Path | str, count: int | None = 3, tokens: Tokens = OPEN_TO_ALL, routes: list[Route] | None = None
+    path: Path | str,
+    count: int | None = 3,
+    tokens: Tokens = OPEN_TO_ALL,
+    routes: list[Route] | None = None,
+    *,
+    log_requests: bool = False,
 ) -> Iterator[Service]:
     """A service over this many toy NICs, with a state in a file or a database."""
     kinds = catalogue((count, 1.0)).kinds
@@ -74,14 +83,28 @@ def service(
         engine = Engine(fleet, [ToyOracle()], waiting=state.waiting, events=state.events)
         writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
         questions = QuestionRoutes(writer, WhatIf(engine))
-        app = make_app([*EventRoutes(writer).routes(), *questions.routes(), *(routes or ())], writer, tokens)
-        with TestClient(app, raise_server_exceptions=False) as client:
+        app = make_app(
+            [*EventRoutes(writer).routes(), *questions.routes(), *(routes or ())], writer, tokens,
+            Hosts("127.0.0.1", PORT), RequestLog(writer.metrics, everything=log_requests),
+        )  # fmt: skip
+        with client_of(app) as client:
             yield Service(client, writer, engine)
+
+
+PORT = 8080
+
+
+def client_of(app: ASGIApp) -> TestClient:
+    """A client of an application at 127.0.0.1:8080, whose bodies are JSON."""
+    headers = {"Content-Type": "application/json"}
+    return TestClient(app, f"http://127.0.0.1:{PORT}", raise_server_exceptions=False, headers=headers)
 
 
 KINDS = catalogue((3, 1.0)).kinds
 EVENT = json.dumps({"event": "arrive", "id": "x", "nf": "a", "sla_drop": 0.9}).encode()
-HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(EVENT)
+HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(
+    EVENT
+)
 
 
 @asynccontextmanager
@@ -95,15 +118,18 @@ async def serving(
         writer = make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
         if full:
             writer._most_waiting = 0
+        port, requests = listening.getsockname()[1], RequestLog(writer.metrics)
         config = uvicorn.Config(
-            make_app(EventRoutes(writer).routes(), writer, tokens), log_config=None, lifespan="on",
-            http=LimitedConnection, ws="none", timeout_keep_alive=idle_s, server_header=False, date_header=False,
+            make_app(EventRoutes(writer).routes(), writer, tokens, Hosts("127.0.0.1", port, names=["x"]), requests),
+            http=Connections(requests),  # type: ignore[arg-type]
+            log_config=None, lifespan="on", ws="none", timeout_keep_alive=idle_s, server_header=False,
+            date_header=False,
         )  # fmt: skip
         server = StoppingServer(config, writer)
         running = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started:
             await asyncio.sleep(0.01)
-        yield listening.getsockname()[1], engine
+        yield port, engine
         server.should_exit = True
         await running
 

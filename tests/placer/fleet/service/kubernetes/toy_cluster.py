@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from starlette.testclient import TestClient
 
 from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import make_app
+from placer.fleet.service.http.hosts import Hosts
+from placer.fleet.service.http.requests import RequestLog
 from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
 from placer.fleet.service.http.server import make_writer
 from placer.fleet.service.http.tokens import OPEN_TO_ALL
@@ -27,7 +28,7 @@ from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
-from tests.placer.fleet.service.http.toy_http import Service, check
+from tests.placer.fleet.service.http.toy_http import PORT, Service, check, client_of
 
 
 @dataclass
@@ -192,8 +193,9 @@ def cluster(path: Path, *names: str, api: ToyApi | None = None, synced: bool = T
         writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
         watcher = Watcher(api, writer)  # type: ignore[arg-type]
         extender = Extender(writer, WhatIf(engine), api, watcher)  # type: ignore[arg-type]
+        hosts, requests = Hosts("127.0.0.1", PORT), RequestLog(writer.metrics)
         asked = [*EventRoutes(writer).routes(), *QuestionRoutes(writer, WhatIf(engine)).routes()]
-        app = make_app([*asked, *extender.routes()], writer, background=[watcher.run], tokens=OPEN_TO_ALL)
-        with TestClient(app, raise_server_exceptions=False) as client:
+        app = make_app([*asked, *extender.routes()], writer, OPEN_TO_ALL, hosts, requests, [watcher.run])
+        with client_of(app) as client:
             eventually(lambda: watcher.synced or not synced)
             yield Cluster(api, Service(client, writer, engine), watcher)
