@@ -35,7 +35,7 @@ class ToyApi:
     """Nodes and pods, and every change of them; a cut watch has to list again.
 
     `refuses`: why it does not bind. `unanswered`: it binds, but its answers are lost. `slow`: resources of which a list
-    is under way until they are taken out. `lists`: how many were begun.
+    is under way until they are taken out; also `binding`. `lists`: how many were begun.
     """
 
     objects: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: {"nodes": {}, "pods": {}})
@@ -86,6 +86,8 @@ class ToyApi:
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> ApiAnswer:
         """Bind it, unless it is bound."""
+        while "binding" in self.slow:
+            await asyncio.sleep(0.005)
         if self.refuses:
             return ApiAnswer(500, self.refuses)
         found = self.objects["pods"].get(name)
