@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ type apiServer struct {
 	nodes     map[string]*corev1.Node
 	pods      map[string]*corev1.Pod
 	history   []change
+	listDelay time.Duration // of the answers to lists of the service
 }
 
 type change struct {
@@ -70,6 +72,30 @@ func (server *apiServer) deletePod(name string) {
 		delete(server.pods, name)
 		server.note("pods", "DELETED", pod)
 	}
+}
+
+func (server *apiServer) label(name, model string) {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	changed := server.nodes[name].DeepCopy()
+	changed.Labels = labels(model)
+	server.nodes[name] = changed
+	server.note("nodes", "MODIFIED", changed)
+}
+
+func (server *apiServer) run(pod *corev1.Pod, node string) {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.Spec.NodeName, pod.Status.Phase = node, corev1.PodRunning
+	server.pods[pod.Name] = pod
+	server.note("pods", "ADDED", pod)
+}
+
+func (server *apiServer) delayLists(by time.Duration) {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	server.listDelay = by
 }
 
 // All watches end, and none can be continued: clients have to list again.
@@ -134,7 +160,7 @@ func (server *apiServer) answer(writer http.ResponseWriter, request *http.Reques
 			refuse(writer, http.StatusNotFound, "NotFound")
 		}
 	case request.Method == http.MethodGet:
-		server.list(writer, resource)
+		server.list(writer, resource, strings.Contains(request.UserAgent(), "httpx"))
 	case request.Method == http.MethodPost && resource == "binding":
 		server.bind(writer, request, parts[5])
 	case request.Method == http.MethodPatch && len(parts) == 7 && resource == "status":
@@ -146,9 +172,8 @@ func (server *apiServer) answer(writer http.ResponseWriter, request *http.Reques
 	}
 }
 
-func (server *apiServer) list(writer http.ResponseWriter, resource string) {
+func (server *apiServer) list(writer http.ResponseWriter, resource string, ofService bool) {
 	server.lock.Lock()
-	defer server.lock.Unlock()
 	items := []any{}
 	switch resource {
 	case "nodes":
@@ -161,7 +186,16 @@ func (server *apiServer) list(writer http.ResponseWriter, resource string) {
 		}
 	}
 	metadata := map[string]string{"resourceVersion": strconv.Itoa(server.version)}
-	respond(writer, http.StatusOK, map[string]any{"metadata": metadata, "items": items})
+	text, err := json.Marshal(map[string]any{"metadata": metadata, "items": items})
+	delay := server.listDelay
+	server.lock.Unlock()
+	if err != nil {
+		panic(err)
+	}
+	if ofService {
+		time.Sleep(delay)
+	}
+	_, _ = writer.Write(text)
 }
 
 func (server *apiServer) watch(writer http.ResponseWriter, request *http.Request, resource string) {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ type realCluster struct {
 	client    clientset.Interface
 	service   *httptest.Server
 	scheduler *httptest.Server
+	listDelay atomic.Int64 // of the answers to lists of the service, in nanoseconds
 }
 
 func newRealCluster(t *testing.T) *realCluster {
@@ -62,8 +64,8 @@ func newRealCluster(t *testing.T) *realCluster {
 	for _, file := range []string{"namespace.yaml", "service-account.yaml"} {
 		one.apply(filepath.Join(manifests, file))
 	}
-	one.service = one.proxyFor("placer", server.ClientConfig)
-	one.scheduler = one.proxyFor("scheduler", server.ClientConfig)
+	one.service = one.proxyFor("placer", server.ClientConfig, &one.listDelay)
+	one.scheduler = one.proxyFor("scheduler", server.ClientConfig, &atomic.Int64{})
 	return one
 }
 
@@ -118,8 +120,8 @@ func (one *realCluster) apply(path string) {
 	}
 }
 
-// A proxy to the API server that acts as a service account.
-func (one *realCluster) proxyFor(account string, config *rest.Config) *httptest.Server {
+// A proxy to the API server that acts as a service account, and delays the answers to lists.
+func (one *realCluster) proxyFor(account string, config *rest.Config, delay *atomic.Int64) *httptest.Server {
 	one.t.Helper()
 	request := &authenticationv1.TokenRequest{}
 	accounts := one.client.CoreV1().ServiceAccounts(namespace)
@@ -133,6 +135,13 @@ func (one *realCluster) proxyFor(account string, config *rest.Config) *httptest.
 		Rewrite: func(request *httputil.ProxyRequest) {
 			request.SetURL(target)
 			request.Out.Header.Set("Authorization", "Bearer "+token.Status.Token)
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			query := answer.Request.URL.Query()
+			if query.Has("limit") && !query.Has("watch") {
+				time.Sleep(time.Duration(delay.Load()))
+			}
+			return nil
 		},
 	}
 	server := httptest.NewServer(forward)
@@ -161,6 +170,22 @@ func (one *realCluster) addPod(pod *corev1.Pod) {
 func (one *realCluster) deletePod(name string) {
 	one.check(one.client.CoreV1().Pods("default").Delete(context.Background(), name, *metav1.NewDeleteOptions(0)))
 }
+
+func (one *realCluster) label(name, model string) {
+	nodes := one.client.CoreV1().Nodes()
+	found, err := nodes.Get(context.Background(), name, metav1.GetOptions{})
+	one.check(err)
+	found.Labels = labels(model)
+	_, err = nodes.Update(context.Background(), found, metav1.UpdateOptions{})
+	one.check(err)
+}
+
+func (one *realCluster) run(pod *corev1.Pod, node string) {
+	pod.Spec.NodeName = node
+	one.addPod(pod)
+}
+
+func (one *realCluster) delayLists(by time.Duration) { one.listDelay.Store(int64(by)) }
 
 func (one *realCluster) cutWatches() {
 	one.service.CloseClientConnections()

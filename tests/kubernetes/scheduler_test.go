@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -30,6 +31,7 @@ const (
 	nodeCount = 50
 	nicModel  = "bluefield-2"
 	stale     = "stale" // the pod whose first bind comes too late
+	spoilers  = 8       // instances that come before it
 	ofPod     = "X-Pod"
 )
 
@@ -42,6 +44,9 @@ type cluster interface {
 	addNode(node *corev1.Node)
 	addPod(pod *corev1.Pod)
 	deletePod(name string)
+	label(node, model string)         // as a NIC of this model; as none if it is empty
+	run(pod *corev1.Pod, node string) // whatever a scheduler says
+	delayLists(by time.Duration)      // answers to lists of the service come so late
 	cutWatches()
 	placed() map[string]string // nodes of pods by name; "" for one that is pending
 	message(name string) string
@@ -55,7 +60,7 @@ func TestScheduler(t *testing.T) {
 }
 
 // Pods are placed, wait with a reason, are refused when bound on old knowledge, leave, and nothing is missed when watches
-// are cut.
+// are cut, nodes lose their labels, pods run that do not fit, or lists come late.
 func goThroughLife(t *testing.T, api cluster) {
 	t.Helper()
 	placer := os.Getenv("PLACER")
@@ -118,6 +123,61 @@ func goThroughLife(t *testing.T, api cluster) {
 		return !there
 	})
 	eventually(t, "the service has what the cluster has", 60*time.Second, func() bool { return same(t, api, service) })
+
+	for name := range api.placed() {
+		api.deletePod(name)
+	}
+	for number := range spoilers {
+		send(t, service, map[string]any{"event": "depart", "id": fmt.Sprintf("other-%d", number)})
+	}
+	for number := range nodeCount - 2 {
+		api.label(fmt.Sprintf("node-%02d", number), "")
+	}
+	eventually(t, "only two nodes have a label", 60*time.Second, func() bool {
+		return strings.Count(read(t, service, "/v1/nics?limit=1000"), `"service": "up"`) == 2
+	})
+	for number := range 2 {
+		api.addPod(pod(fmt.Sprintf("labelled-%d", number), "NAT", "0.5"))
+	}
+	eventually(t, "pods are bound to nodes with a label", 60*time.Second, func() bool { return pending(api) == 0 })
+	for name, node := range api.placed() {
+		if node != "node-48" && node != "node-49" {
+			t.Fatalf("%s is on %s", name, node)
+		}
+	}
+
+	api.run(pod("unknown", "an NF without models", "0.5"), "node-48")
+	eventually(t, "a pod that cannot be counted is reported", 60*time.Second, func() bool {
+		return strings.Contains(read(t, service, "/metrics"), "placer_uncounted_pods 1.0")
+	})
+	api.addPod(pod("after", "NAT", "0.5"))
+	eventually(t, "its node takes no other", 60*time.Second, func() bool { return api.placed()["after"] == "node-49" })
+	api.deletePod("unknown")
+	api.label("node-49", "")
+	api.addPod(pod("again", "NAT", "0.5"))
+	eventually(t, "until it has left", 60*time.Second, func() bool { return api.placed()["again"] == "node-48" })
+
+	api.label("node-49", nicModel)
+	api.delayLists(4 * time.Second)
+	api.cutWatches()
+	time.Sleep(2 * time.Second) // the lists have been taken, and are on their way
+	api.addPod(pod("late", "NAT", "0.5"))
+	eventually(t, "a pod is bound meanwhile", 60*time.Second, func() bool { return api.placed()["late"] != "" })
+	api.delayLists(0)
+	time.Sleep(4 * time.Second)
+	log := read(t, service, "/v1/log?after=0")
+	if strings.Count(log, `"event": {"event": "arrive", "id": "pod/default/late/`) != 1 || strings.Contains(
+		log, `"event": {"event": "depart", "id": "pod/default/late/`) {
+		t.Fatal("the pod has left while it ran")
+	}
+	eventually(t, "the service has what the cluster has", 60*time.Second, func() bool { return same(t, api, service) })
+}
+
+func labels(model string) map[string]string {
+	if model == "" {
+		return map[string]string{}
+	}
+	return map[string]string{"nf-placer.io/nic-model": model}
 }
 
 func node(name string) *corev1.Node {
@@ -126,7 +186,7 @@ func node(name string) *corev1.Node {
 		corev1.ResourcePods: resource.MustParse("110"),
 	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nf-placer.io/nic-model": nicModel}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels(nicModel)},
 		Status: corev1.NodeStatus{
 			Allocatable: allocatable, Capacity: allocatable,
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
@@ -232,7 +292,7 @@ func (one *proxy) spoil(service string, request *http.Request) {
 	if binding.PodName != stale || !one.spoilNext.CompareAndSwap(true, false) {
 		return
 	}
-	for number := range 8 {
+	for number := range spoilers {
 		event, _ := json.Marshal(map[string]any{
 			"event": "arrive", "id": fmt.Sprintf("other-%d", number), "nf": "ACL", "sla_drop": 0.9, "nic": binding.Node,
 		})
@@ -337,6 +397,31 @@ func onePendingMessage(api cluster) string {
 		}
 	}
 	return ""
+}
+
+// Send an event; one that is refused is ignored.
+func send(t *testing.T, service string, event map[string]any) {
+	t.Helper()
+	body, _ := json.Marshal(event)
+	answer, err := http.Post(service+"/v1/events", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+}
+
+func read(t *testing.T, service, path string) string {
+	t.Helper()
+	answer, err := http.Get(service + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // Pods by name with their NICs, as the service has them.

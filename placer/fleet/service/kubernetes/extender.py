@@ -59,6 +59,7 @@ class Extender:
     api: KubernetesApi
     watcher: Watcher
     _seen: OrderedDict[str, Pod] = field(default_factory=OrderedDict)
+    _binding: set[str] = field(default_factory=set)
 
     def routes(self) -> list[DescribedRoute]:
         """The routes of the three verbs."""
@@ -133,10 +134,16 @@ class Extender:
         except (ValueError, KeyError, TypeError) as error:
             return refusal(400, f"not the arguments of an extender: {error!r}")
         try:
-            pod = self._seen.get(uid) or pod_of(await self._look_up(namespace, name, uid))  # unseen after a restart
-            if pod is not None:
-                await self._place(pod, node)
-            await self._bind(pod, namespace, name, uid, node)
+            if uid in self._binding:  # its answer comes too late for the scheduler, which tries again
+                raise _Impossible("the pod is being bound")
+            self._binding.add(uid)
+            try:
+                pod = self._seen.get(uid) or pod_of(await self._look_up(namespace, name, uid))  # unseen after a restart
+                if pod is not None:
+                    await self._place(pod, node)
+                await self._bind(pod, namespace, name, uid, node)
+            finally:
+                self._binding.discard(uid)
         except (_Impossible, WrongPod) as error:
             return answer({"Error": str(error)})
         except httpx.HTTPError as error:
@@ -152,15 +159,13 @@ class Extender:
             raise _Impossible(f"{node}: {obstacle}")
         for attempt in (1, 2):
             given = await self._decide(pod.arrival(node))
-            if not given["ok"]:
-                raise _Impossible(str(given["error"]))
-            if given["nic"] == node:
+            if given["ok"] and given["nic"] == node:
                 return
-            now = await self._look_up(pod.namespace, pod.name, pod.uid)
-            if attempt == 2 or node_of(now) is not None:
+            known = given["ok"] or self.writer.engine.fleet.nic_of(pod.id) is not None
+            if attempt == 2 or not known or node_of(await self._look_up(pod.namespace, pod.name, pod.uid)) is not None:
                 break
-            await self._depart(pod)  # a former bind placed it, and then failed
-        raise _Impossible(f"the pod is on {given['nic']} already")
+            await self._depart(pod)  # a former bind placed it, maybe with other annotations, and then failed
+        raise _Impossible(str(given.get("error") or f"the pod is on {given['nic']} already"))
 
     async def _bind(self, pod: Pod | None, namespace: str, name: str, uid: str, node: str) -> None:
         """Bind the pod. Without an answer it may be bound, so that it keeps its place until the cluster says more."""

@@ -94,7 +94,6 @@ class Watcher:
                 async with self._turn:
                     await (self._nodes(items, before) if resource == "nodes" else self._pods(items, before))
                 self._listed.add(resource)
-                failures = 0
                 if once:
                     return
                 newest = {_key(resource, item): _version(item) for item in items}
@@ -103,6 +102,8 @@ class Watcher:
                         continue
                     async with self._turn:
                         await (self._node(kind, found) if resource == "nodes" else self._pod(kind, found))
+                    failures = 0
+                failures = 0
             except Gone:
                 continue
             except Stopped:
@@ -124,7 +125,7 @@ class Watcher:
         self.closed = {name: reason for name, reason in self.closed.items() if name in names | before}
         for item in items:
             await self._node("ADDED", item)
-        for name in before - names:
+        for name in sorted(before - names):
             await self._close(name, "the node is deleted")
 
     async def _node(self, kind: str, found: Found) -> None:

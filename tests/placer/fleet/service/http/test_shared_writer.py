@@ -37,7 +37,10 @@ def test_what_one_has_answered_the_other_knows_at_once(postgres: Cluster) -> Non
 
 
 def test_events_of_nics_and_rejections_are_about_the_whole_fleet(postgres: Cluster) -> None:
-    """Two NICs for two agents: both are filled by either, and a third instance of the size is rejected by both."""
+    """Two NICs for two agents: both are filled by either, and a third instance of the size is rejected by both.
+
+    Those of a failed NIC wait, for every agent and one that starts later, until it returns.
+    """
     address = postgres.database()
     with service(address, count=2) as one, service(address, count=2) as other:
         for number in range(4):
@@ -47,9 +50,15 @@ def test_events_of_nics_and_rejections_are_about_the_whole_fleet(postgres: Clust
             assert rejected["status"] == "rejected"
             assert [reason["nics"] for reason in rejected["reasons"]] == [2, 0]
         home = other.event(event="where", id="i0").json()["nic"]
-        assert len(other.event(event="fail", nic=home).json()["queued"]) == 2
+        queued = other.event(event="fail", nic=home).json()["queued"]
+        assert len(queued) == 2
         assert one.event(event="fail", nic=home).status_code == 409
-        assert one.event(event="return", nic=home).json()["status"] == "returned"
+        assert [one.event(event="where", id=identity).json()["status"] for identity in queued] == ["queued"] * 2
+        with service(address, count=2) as third:
+            assert third.event(event="where", id=queued[0]).json()["status"] == "queued"
+        returned = one.event(event="return", nic=home).json()
+        assert [(move["id"], move["to"]) for move in returned["moves"]] == [(identity, home) for identity in queued]
+        assert other.event(event="where", id=queued[1]).json()["nic"] == home
         assert other.event(event="change", id="i3", sla_drop=0.5).status_code in (200, 409)
         assert other.event(event="rebalance", budget=3).json()["ok"]
         assert one.event(event="rebalance", budget=3).json()["ok"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,35 @@ def test_a_pod_whose_bind_was_not_answered_keeps_its_place(tmp_path: Path) -> No
         one.api.unanswered = False
         assert one.bind(first, "n1") == ""
         assert one.log() == ["join n1", "arrive p1"]
+
+
+def test_a_pod_that_was_placed_but_never_bound_may_go_elsewhere_with_other_annotations(tmp_path: Path) -> None:
+    """A kill between both leaves it so; the scheduler tries again after somebody corrected the pod."""
+    with cluster(tmp_path / "s.db", "n1", "n2") as one:
+        one.add(pod("p1"), pod("p2"))
+        for number in (1, 2):
+            identity = f"pod/default/p{number}/uid-p{number}"
+            assert one.service.arrive(identity, "d", nic="n1")["status"] == "placed"
+        corrected = pod("p1", "a", drop="0.5")
+        one.api.change("pods", "MODIFIED", corrected)
+        assert one.filter(corrected, "n1", "n2")["NodeNames"] == ["n1", "n2"]
+        assert one.bind(corrected, "n1") == one.bind(pod("p2"), "n2") == ""
+        assert one.places() == {"p1": "n1", "p2": "n2"}
+        assert one.service.engine.fleet.nics["n1"].tenants[0].workload.nf == "a"
+
+
+def test_of_two_binds_at_once_the_second_fails(tmp_path: Path) -> None:
+    """The scheduler does not wait longer for the first, and tries another node; the pod is bound to one."""
+    with cluster(tmp_path / "s.db", "n1", "n2") as one, ThreadPoolExecutor(1) as pool:
+        first = pod("p1")
+        one.add(first)
+        one.api.slow.add("binding")
+        slow = pool.submit(one.bind, first, "n1")
+        eventually(lambda: one.places() == {"p1": "n1"})
+        assert one.bind(first, "n2") == "the pod is being bound"
+        one.api.slow.clear()
+        assert slow.result() == ""
+        assert one.places() == {"p1": "n1"}
 
 
 def test_a_bind_of_a_pod_that_was_made_again_meanwhile_fails(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.placer.fleet.service.kubernetes.toy_cluster import Cluster, ToyApi, cluster, eventually, node, pod, running
+from tests.postgres import Cluster as Database
 
 BARE = {"metadata": {"name": "p1", "namespace": "default", "uid": "uid-p1"}, "spec": {}}
 
@@ -114,6 +116,32 @@ def test_a_node_that_joins_while_nodes_are_listed_stays(tmp_path: Path) -> None:
 
 
 # Pods
+
+
+@pytest.mark.long
+def test_agents_that_share_a_fleet_follow_the_cluster_together(postgres: Database, tmp_path: Path) -> None:
+    """Both see all changes: a list that one of them asked for before the other's bind says nothing of that pod."""
+    address, api = postgres.database(), ToyApi()
+    first, second = pod("p1"), running(pod("p2", "c", "0.01"), "n1")
+
+    def is_so(agent: Cluster, places: dict[str, str], free: list[str]) -> bool:
+        return agent.places() == places and agent.takes("n1", "n2") == free
+
+    with cluster(address, "n1", "n2", api=api) as one, cluster(address, api=api) as other:
+        api.slow.add("pods")
+        listed_again(other)
+        one.add(first)
+        assert one.bind(first, "n1") == ""
+        api.slow.clear()
+        api.change("pods", "ADDED", second)
+        api.change("nodes", "MODIFIED", node("n2", None))
+        for agent in (one, other):
+            eventually(partial(is_so, agent, {"p1": "n1", "p2": "n1"}, []))
+        api.change("pods", "DELETED", first)
+        api.change("nodes", "MODIFIED", node("n2"))
+        for agent in (one, other):
+            eventually(partial(is_so, agent, {"p2": "n1"}, ["n2"]))
+        assert [line for line in one.log() if "p" in line.split()[1]] == ["arrive p1", "arrive p2", "depart p1"]
 
 
 @pytest.mark.parametrize("resource", ["pods", "nodes"])

@@ -24,7 +24,7 @@ from placer.fleet.service.http.tokens import OPEN_TO_ALL
 from placer.fleet.service.kubernetes.api import ApiAnswer, Gone
 from placer.fleet.service.kubernetes.extender import Extender
 from placer.fleet.service.kubernetes.watch import Watcher
-from placer.fleet.state.store import State
+from placer.fleet.state.open_state import open_state
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
@@ -36,7 +36,7 @@ class ToyApi:
     """Nodes and pods, and every change of them; a cut watch has to list again.
 
     `refuses`: why it does not bind. `unanswered`: it binds, but its answers are lost. `slow`: resources of which a list
-    is under way until they are taken out. `lists`: how many were begun.
+    is under way until they are taken out; also `binding`. `lists`: how many were begun.
     """
 
     objects: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: {"nodes": {}, "pods": {}})
@@ -87,6 +87,8 @@ class ToyApi:
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> ApiAnswer:
         """Bind it, unless it is bound."""
+        while "binding" in self.slow:
+            await asyncio.sleep(0.005)
         if self.refuses:
             return ApiAnswer(500, self.refuses)
         found = self.objects["pods"].get(name)
@@ -181,13 +183,13 @@ def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 @contextmanager
-def cluster(path: Path, *names: str, api: ToyApi | None = None, synced: bool = True) -> Iterator[Cluster]:
+def cluster(path: Path | str, *names: str, api: ToyApi | None = None, synced: bool = True) -> Iterator[Cluster]:
     """A cluster with these nodes of a fleet that has the models toy-0 and toy-1; its pods are known if `synced`."""
     api = api or ToyApi()
     for name in names:
         api.change("nodes", "ADDED", node(name))
     kinds = catalogue((0, 1.0), (0, 1.0)).kinds
-    with State(path, kinds) as state:
+    with open_state(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
         engine = Engine(fleet, [ToyOracle(), ToyOracle()], waiting=state.waiting, events=state.events)
         writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
