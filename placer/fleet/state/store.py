@@ -271,8 +271,8 @@ class State:
         if mode != BY_STEPS or free <= max(FREE_PAGES, FREE_SHARE * pages):
             return False
         with self._transaction():
-            self._file.execute(f"PRAGMA incremental_vacuum({STEP_PAGES})").fetchall()
-            self._file.execute("COMMIT")
+            # a script is a transaction of its own; `execute` takes only the first step, which gives one page back
+            self._file.executescript(f"PRAGMA incremental_vacuum({STEP_PAGES})")
         return True
 
 
