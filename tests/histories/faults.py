@@ -289,7 +289,7 @@ def main() -> None:
         print(check(Path(folder) / "history.jsonl")[1])
         if given.agents:
             print(f"faults of the log: {faults_of_log(study.state)[:5] or 'none'}")
-            print(f"services that ended by themselves: {len(study.ends)}", *study.ends, sep="\n")
+        print(f"services that ended by themselves: {len(study.ends)}", *study.ends, sep="\n")
 
 
 if __name__ == "__main__":
