@@ -27,9 +27,10 @@ from placer.fleet.protocol import Check, decision_line, event_line
 from placer.fleet.state.backup import BY_STEPS, complete_restore
 from placer.fleet.state.file import DISK_FAILURES, connect, lock_file, refusing
 from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
-from placer.fleet.state.saved import Counted, KeptAnswers, Row, Statement, Unwritable, count_nothing
+from placer.fleet.state.saved import Counted, KeptAnswers, Unwritable, count_nothing
 from placer.fleet.state.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet, upgrade
 from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
+from placer.fleet.state.tables import Row, Statement
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import InputError
 
@@ -101,7 +102,7 @@ class State:
                 ((self.log_from,),) = self._file.execute("SELECT coalesce(min(number), ?) FROM log", (self.events + 1,))
                 written = {nic_id for (nic_id,) in self._file.execute("SELECT id FROM nics")}
                 self._rows = FleetRows([nic for nic in self.fleet.all_nics() if nic.id in written])
-                self.answers = KeptAnswers(self._file)
+                self.answers = KeptAnswers(self._file, self._begin)
             except BaseException:
                 self._release()
                 raise
@@ -209,6 +210,12 @@ class State:
         if hasattr(self, "_file"):
             self._file.close()
         os.close(self._lock)
+
+    def _begin(self) -> None:
+        """Begin a transaction where that is possible, unless one has begun."""
+        if not self._file.in_transaction:
+            with suppress(Unwritable), self._transaction():
+                pass
 
     def _execute(self) -> None:
         """Execute what is recorded and was not executed in this transaction."""
@@ -377,5 +384,5 @@ class FleetRows:
             (WRITE_TENANT, [*self._here.values()]),
         ):
             if rows:
-                self._statements.append((statement, rows))  # type: ignore[arg-type]
+                self._statements.append((statement, rows))
         self._nics, self._gone, self._here = [], {}, {}
