@@ -75,7 +75,6 @@ class State:
         self._executed = 0
         self._log: list[tuple[FleetEvent, Decision, str | None]] = []
         self._taken: set[str] = set()
-        self._marked_at = 0.0
         with refusing(path):
             complete_restore(path)
             self.new = not path.exists()
@@ -98,6 +97,7 @@ class State:
                 self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check, counted)
                 self.readings = tuple(read_readings(self._file, str(path), check))
                 self.learnt = read_learnt(self._file, str(path))
+                ((self._marked_at,),) = self._file.execute("SELECT coalesce(max(seconds), 0) FROM log_times")
                 ((self.events,),) = self._file.execute(LAST_NUMBER)
                 ((self.log_from,),) = self._file.execute("SELECT coalesce(min(number), ?) FROM log", (self.events + 1,))
                 written = {nic_id for (nic_id,) in self._file.execute("SELECT id FROM nics")}
