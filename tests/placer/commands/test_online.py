@@ -177,7 +177,7 @@ def test_a_restart_after_a_plan_changes_nothing(placer: Placer, trace: Path, pla
 
 def contents(state: Path) -> list[str]:
     with closing(sqlite3.connect(state)) as file:
-        return [*file.iterdump()]
+        return [row for row in file.iterdump() if "log_times" not in row]
 
 
 @pytest.mark.parametrize(
