@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 FOLDER = Path("deploy/kubernetes")
 
@@ -50,3 +51,11 @@ def test_the_scheduler_calls_the_routes_that_there_are() -> None:
     for wanted in ("/k8s/v1", "filterVerb: filter", "prioritizeVerb: prioritize", "bindVerb: bind", "nf-placer.io/nf"):
         assert wanted in text
     assert "nodeCacheCapable: true" in text
+
+
+def test_a_lost_volume_is_no_empty_fleet() -> None:
+    """What the first start leaves out is the argument that the manual names."""
+    documents = yaml.safe_load_all((FOLDER / "placer.yaml").read_text())
+    (deployment,) = (one for one in documents if one["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["args"][2] == "--existing"
+    assert "containers/0/args/2" in Path("docs/how-to/kubernetes.md").read_text()

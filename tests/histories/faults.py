@@ -1,8 +1,10 @@
 """Clients, faults and the history of both: `python -m tests.histories.faults --operations 1000000 --faults 200`.
 
 Clients arrive, depart and look up instances that they share, each request with a key. The service is killed and
-started again, stopped for a while, and connections are cut after a request was sent. A client sends it again with
-its key until it is answered, or gives up. Some answered requests are sent once more: the answer must be the same.
+started again, stopped for a while, its disk is full for a while, and connections are cut after a request was sent. A
+backup of what a kill leaves is restored over it. Only the last events are kept in the log. A client sends a request
+again with its key until it is answered, or gives up. Some answered requests are sent once more: the answer must be the
+same.
 
 With `--agents N`, so many services decide on one PostgreSQL. Clients send each request to any of them, and again to any
 other. The database is restarted as after a crash, and its connections to services are cut, too.
@@ -15,6 +17,7 @@ import asyncio
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -28,7 +31,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from placer.fleet.state.backup import back_up, restore
 from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY
+from tests.histories.toy_server import KINDS
 from tests.postgres import Cluster, cluster
 
 REPO = Path(__file__).parents[2]
@@ -87,7 +92,9 @@ class Study:
     async def inject(self, count: int) -> None:
         """Harm the services so many times, spread over all operations."""
         draw = random.Random(self.seed)
-        kinds = ("kill", "kill", "stop") if self.cluster is None else ("kill", "stop", "database", "connections")
+        kinds = (
+            ("kill", "stop", "full", "restore") if self.cluster is None else ("kill", "stop", "database", "connections")
+        )
         for number in range(1, count + 1):
             await self._until(number * self.operations / (count + 1))
             kind = draw.choice(kinds)
@@ -98,9 +105,16 @@ class Study:
 
     async def _harm(self, kind: str, number: int, seconds: float) -> None:
         process = self.processes[number]
-        if kind == "kill":
+        if kind in ("kill", "restore"):
             process.kill()
             process.wait()
+            if kind == "restore":
+                await asyncio.to_thread(self._restore)
+        elif kind == "full":
+            limits = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (Path(self.state).stat().st_size, limits[1]))
+            await asyncio.sleep(seconds)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limits)
         elif kind == "stop":
             process.send_signal(signal.SIGSTOP)
             await asyncio.sleep(seconds)
@@ -109,6 +123,14 @@ class Study:
             await asyncio.to_thread(self.cluster.restart)
         elif self.cluster is not None:
             await asyncio.to_thread(self.cluster.cut, "placer")
+
+    def _restore(self) -> None:
+        """Restore what a killed service has left, from a copy of it."""
+        state, copy = Path(self.state), Path(f"{self.state}.copy")
+        for old in (*state.parent.glob(f"{state.name}.before-restore*"), *state.parent.glob(copy.name)):
+            old.unlink()
+        back_up(state, copy)
+        restore(state, copy, KINDS, lambda workload: ())
 
     async def _until(self, operations: float) -> None:
         """Wait for so many operations."""
@@ -268,7 +290,7 @@ def main() -> None:
         print(check(Path(folder) / "history.jsonl")[1])
         if given.agents:
             print(f"faults of the log: {faults_of_log(study.state)[:5] or 'none'}")
-            print(f"services that ended by themselves: {len(study.ends)}", *study.ends, sep="\n")
+        print(f"services that ended by themselves: {len(study.ends)}", *study.ends, sep="\n")
 
 
 if __name__ == "__main__":

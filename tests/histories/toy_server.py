@@ -14,12 +14,14 @@ from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.server import ServerSettings, bind_socket, make_writer, serve_http
 from placer.fleet.state.open_state import is_address, open_state
+from placer.fleet.state.retention import Retention
 from placer.fleet.state.saved import KeptAnswers, SavedState
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 
 NICS = 40
+KEPT_EVENTS = 500
 KINDS = catalogue((NICS, 1.0)).kinds
 
 
@@ -31,6 +33,8 @@ def main(path: str, port: str, flaw: str = "") -> None:
     with open_state(path, KINDS) as state:
         if is_address(path):
             _meet(state, flaw)
+        else:
+            state.retention = Retention(events=KEPT_EVENTS)
         fleet = state.fleet if state.events else Fleet(KINDS)
         engine = Engine(fleet, [ToyOracle()], events=state.events)
         if flaw == "answers-early":

@@ -76,7 +76,7 @@ def open_engine(
 
     Raises InputError when a profile is refused, or versions of the models are missing.
     """
-    sources = retraining_sources(catalogue, retrain, "--retrain")
+    sources = retraining_sources(catalogue, retrain, "--retrain") if retrain else {}
     with progress.waiting("choosing the risk"):
         risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)
     if saved is None:

@@ -12,8 +12,8 @@ from placer.fleet.learning.actions import ModelAction
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.state.file import reading
 from placer.fleet.state.open_state import is_address, refuse_without_driver
-from placer.fleet.state.saved import Tables
 from placer.fleet.state.saved_learning import ask
+from placer.fleet.state.tables import Tables
 
 
 class Look(Tables, Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placer.fleet.state.saved import Tables
+from placer.fleet.state.tables import Tables
 from profiles import InputError
 
 MARK_SECONDS = 60

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 from placer.fleet.engine import Engine
 from placer.fleet.events import Decision, FleetEvent
 from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.learning.versions import ModelStore
+from placer.fleet.state.retention import Retention
+from placer.fleet.state.tables import Row, Statement
 from placer.model.fleet import Fleet, Tenant
-
-if TYPE_CHECKING:
-    from placer.fleet.state.retention import Retention
 
 
 class Unreachable(OSError):
@@ -32,11 +31,6 @@ Counted = Callable[[int, int], None]
 
 def count_nothing(done: int, total: int) -> None:
     """A `Counted` that nobody looks at."""
-
-
-Row = tuple[object, ...]
-Statement = tuple[str, Sequence[Row]]
-"""A statement, and the rows that it is executed with."""
 
 
 class Answers(Protocol):
@@ -130,16 +124,6 @@ class SavedState(Protocol):
         """Commit and close."""
 
 
-# Tables, as the code sees them that reads states of every kind.
-
-
-class Tables(Protocol):
-    """An open database."""
-
-    def execute(self, statement: str, /) -> Iterable[tuple[Any, ...]]:
-        """The rows that a statement returns."""
-
-
 # Answers that are kept by idempotency key, so that a request that is sent again gets the same answer.
 
 
@@ -173,10 +157,14 @@ class KeptAnswer:
 
 
 class KeptAnswers:
-    """Answers in a state file, and those that are not committed yet."""
+    """Answers in a state file, and those that are not committed yet.
 
-    def __init__(self, file: sqlite3.Connection) -> None:
+    `begin`: begins a transaction if that is possible, which keeps every look-up from locking the file anew.
+    """
+
+    def __init__(self, file: sqlite3.Connection, begin: Callable[[], None]) -> None:
         self._file = file
+        self._begin = begin
         self._written: dict[str, KeptAnswer] = {}
         self._new: dict[str, KeptAnswer] = {}
 
@@ -184,6 +172,7 @@ class KeptAnswers:
         known = self._new.get(key) or self._written.get(key)
         if known is not None:
             return known
+        self._begin()
         row = self._file.execute("SELECT digest, status, answer FROM answers WHERE name = ?", (key,)).fetchone()
         return None if row is None else KeptAnswer(*row)
 

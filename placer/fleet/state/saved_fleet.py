@@ -12,7 +12,8 @@ from functools import lru_cache, partial
 
 from placer.fleet.protocol import Check
 from placer.fleet.state.retention import CREATE_MARKS
-from placer.fleet.state.saved import ANSWERS_TABLE, Counted, Tables, count_nothing
+from placer.fleet.state.saved import ANSWERS_TABLE, Counted, count_nothing
+from placer.fleet.state.tables import Tables
 from placer.model.feasibility import fits
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.sla import Sla

@@ -17,7 +17,7 @@ from typing import Any
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.protocol import Check
-from placer.fleet.state.saved import Statement, Tables
+from placer.fleet.state.tables import Statement, Tables
 from placer.model.oracle import co_location_of
 from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
 

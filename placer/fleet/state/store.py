@@ -27,9 +27,10 @@ from placer.fleet.protocol import Check, decision_line, event_line
 from placer.fleet.state.backup import BY_STEPS, complete_restore
 from placer.fleet.state.file import DISK_FAILURES, connect, lock_file, refusing
 from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
-from placer.fleet.state.saved import Counted, KeptAnswers, Row, Statement, Unwritable, count_nothing
+from placer.fleet.state.saved import Counted, KeptAnswers, Unwritable, count_nothing
 from placer.fleet.state.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet, upgrade
 from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
+from placer.fleet.state.tables import Row, Statement
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import InputError
 
@@ -74,7 +75,6 @@ class State:
         self._executed = 0
         self._log: list[tuple[FleetEvent, Decision, str | None]] = []
         self._taken: set[str] = set()
-        self._marked_at = 0.0
         with refusing(path):
             complete_restore(path)
             self.new = not path.exists()
@@ -97,11 +97,12 @@ class State:
                 self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check, counted)
                 self.readings = tuple(read_readings(self._file, str(path), check))
                 self.learnt = read_learnt(self._file, str(path))
+                ((self._marked_at,),) = self._file.execute("SELECT coalesce(max(seconds), 0) FROM log_times")
                 ((self.events,),) = self._file.execute(LAST_NUMBER)
                 ((self.log_from,),) = self._file.execute("SELECT coalesce(min(number), ?) FROM log", (self.events + 1,))
                 written = {nic_id for (nic_id,) in self._file.execute("SELECT id FROM nics")}
                 self._rows = FleetRows([nic for nic in self.fleet.all_nics() if nic.id in written])
-                self.answers = KeptAnswers(self._file)
+                self.answers = KeptAnswers(self._file, self._begin)
             except BaseException:
                 self._release()
                 raise
@@ -210,6 +211,12 @@ class State:
             self._file.close()
         os.close(self._lock)
 
+    def _begin(self) -> None:
+        """Begin a transaction where that is possible, unless one has begun."""
+        if not self._file.in_transaction:
+            with suppress(Unwritable), self._transaction():
+                pass
+
     def _execute(self) -> None:
         """Execute what is recorded and was not executed in this transaction."""
         self._gather()
@@ -271,8 +278,8 @@ class State:
         if mode != BY_STEPS or free <= max(FREE_PAGES, FREE_SHARE * pages):
             return False
         with self._transaction():
-            self._file.execute(f"PRAGMA incremental_vacuum({STEP_PAGES})").fetchall()
-            self._file.execute("COMMIT")
+            # a script is a transaction of its own; `execute` takes only the first step, which gives one page back
+            self._file.executescript(f"PRAGMA incremental_vacuum({STEP_PAGES})")
         return True
 
 
@@ -375,5 +382,5 @@ class FleetRows:
             (WRITE_TENANT, [*self._here.values()]),
         ):
             if rows:
-                self._statements.append((statement, rows))  # type: ignore[arg-type]
+                self._statements.append((statement, rows))
         self._nics, self._gone, self._here = [], {}, {}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from placer.fleet.state.file import reading
 from placer.fleet.state.saved_learning import READING_COLUMNS
-from placer.fleet.state.store import reading
 from placer.testing.strategies import catalogue
 from predictor import train
 from profiles.profile import read_profile

@@ -182,7 +182,7 @@ def test_the_port_answers_while_the_state_is_opened(tmp_path: Path) -> None:
         waits = "the service is starting: reading tenants of the state: 4,000 of 10,000"
         assert found == [(200, "", None), (503, waits, "1"), (503, waits, "1")]
         with pytest.raises(ZeroDivisionError):
-            open_behind_port(listening, settings, progress, lambda: 1 // 0)  # type: ignore[arg-type, return-value]
+            open_behind_port(listening, settings, progress, lambda: 1 // 0)
 
 
 def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> None:

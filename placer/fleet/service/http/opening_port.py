@@ -13,7 +13,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from placer.fleet.service.http.app import RETRY_AFTER, answer, refusal
-from placer.fleet.service.http.connections import LimitedConnection
+from placer.fleet.service.http.connections import Connections
+from placer.fleet.service.http.requests import RequestLog
 from placer.fleet.service.http.server import SOCKET_BACKLOG, ServerSettings
 from placer.fleet.service.log import log
 from placer.progress import MESSAGE_AFTER_S, Progress, Stage
@@ -62,7 +63,7 @@ def open_behind_port(
         await response(scope, receive, send)
 
     config = uvicorn.Config(
-        application, log_config=None, lifespan="off", ws="none", http=LimitedConnection, server_header=False,
+        application, log_config=None, lifespan="off", ws="none", http=Connections(RequestLog(None)), server_header=False,
         date_header=False, backlog=SOCKET_BACKLOG, timeout_graceful_shutdown=1, ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
     )  # fmt: skip

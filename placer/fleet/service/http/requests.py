@@ -23,17 +23,18 @@ LONGEST_SHOWN = 256
 class RequestLog:
     """Counts requests, and logs those that the doors refuse or the service fails on.
 
-    `everything`: log all requests.
+    `metrics`: None while the service is opened. `everything`: log all requests.
     """
 
-    def __init__(self, metrics: Metrics, *, everything: bool = False) -> None:
+    def __init__(self, metrics: Metrics | None, *, everything: bool = False) -> None:
         self._metrics = metrics
         self._everything = everything
         self._limited = LimitedLog()
 
     def note(self, scope: Scope, route: str, status: int, seconds: float) -> None:
         """Note a request as it is answered, after what it changes is committed."""
-        self._metrics.count_request(route, status, seconds)
+        if self._metrics is not None:
+            self._metrics.count_request(route, status, seconds)
         if self._everything:
             log("request", **_shown(scope, route, status, seconds))
         elif status in REFUSED_BY_DOORS or status >= 500:

@@ -98,25 +98,25 @@ class Webhook:
             await self._client.aclose()
 
     async def _find_rows(self) -> list[tuple[int, str, str]] | None:
-        """As `_due`; counts events that the log no longer has."""
+        """Events to be sent; None where another agent sends them, or the state cannot be reached.
+
+        Counts events that the log no longer has.
+        """
         try:
-            rows = await self._writer.with_state(self._due)
+            sent, rows = await self._writer.with_state(self._due)
         except Unreachable:
             return None
-        if rows and self.sent and (lost := rows[0][0] - self.sent - 1):
+        if rows and sent and (lost := rows[0][0] - sent - 1):
             log("events were not kept until a webhook had them", address=self.address, events=lost)
             self._writer.metrics.count_lost(lost)
         return rows
 
-    def _due(self) -> list[tuple[int, str, str]] | None:
-        """Events to be sent; None where another agent sends them, or the state cannot be reached."""
-        try:
-            if not self._writer.state.leads(self._name):
-                return None
-            self._confirmed = self.sent
-            return self._writer.state.log_after(self._confirmed, MAX_EVENTS_PER_REQUEST)
-        except Unreachable:
-            return None
+    def _due(self) -> tuple[int, list[tuple[int, str, str]] | None]:
+        """The number of the last event that was sent, and those that follow; None where another agent sends them."""
+        if not self._writer.state.leads(self._name):
+            return 0, None
+        self._confirmed = self.sent
+        return self._confirmed, self._writer.state.log_after(self._confirmed, MAX_EVENTS_PER_REQUEST)
 
     async def _post(self, body: bytes) -> bool:
         headers = {

@@ -21,9 +21,11 @@ from placer.fleet.feedback_summary import FeedbackSummary
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.learning.learning import correct
 from placer.fleet.protocol import Reader, decision_line
-from placer.fleet.service.opening import replay, take_over
+from placer.fleet.service import opening
+from placer.fleet.service.opening import OnlineSettings, open_engine, replay, take_over
 from placer.fleet.state.looking import looking
 from placer.fleet.state.model_actions import RecordedActions
+from placer.fleet.state.retention import Retention
 from placer.fleet.state.saved_learning import read_asked, recorded_actions
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, NicKind, Tenant
@@ -119,7 +121,7 @@ def _measured(line: str, engine: Engine, number: int) -> str:
 
 def contents(path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as file:
-        return list(file.iterdump())
+        return [row for row in file.iterdump() if "log_times" not in row]
 
 
 @pytest.mark.slow
@@ -271,3 +273,32 @@ def test_agents_take_over_a_plan_once(postgres: Cluster) -> None:
     again = Agent.of(address, KINDS)
     assert picture(again.engine.fleet) == picture(one.engine.fleet)
     again.state.close()
+
+
+@pytest.mark.parametrize("kept", [None, 2])
+def test_only_a_log_that_is_whole_is_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int | None
+) -> None:
+    """Of another one, the fleet is continued as it is, with the number of its last event."""
+    replayed, path = Mock(return_value=None), tmp_path / "s.db"
+    monkeypatch.setattr(opening, "replay", replayed)
+    monkeypatch.setattr(opening, "_within_budget", lambda *given: (0.1, [ToyOracle()], ()))
+    settings = OnlineSettings("toy", FIRST_FIT, "reject", risk=0.1)
+
+    def reopened(state: State) -> Engine:
+        with ExitStack() as stack:
+            return open_engine(CATALOGUE, settings, state, (), stack, Progress(quiet=True), Mock())
+
+    with State(path, CATALOGUE.kinds) as state:
+        engine = reopened(state)
+        for number in range(5):
+            event = Arrive(arrival(f"{number}", 0, "d", 0.9).tenant)
+            state.record(event, engine.handle(event), engine.fleet)
+        state.commit()
+        state.retention = None if kept is None else Retention(events=kept)
+        state.maintain()
+    replayed.reset_mock()
+    with State(path, CATALOGUE.kinds) as state:
+        again = reopened(state)
+        assert (again.events, picture(again.fleet)) == (5, picture(engine.fleet))
+    assert replayed.called is (kept is None)
