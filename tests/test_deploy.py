@@ -57,5 +57,5 @@ def test_a_lost_volume_is_no_empty_fleet() -> None:
     """What the first start leaves out is the argument that the manual names."""
     documents = yaml.safe_load_all((FOLDER / "placer.yaml").read_text())
     (deployment,) = (one for one in documents if one["kind"] == "Deployment")
-    assert deployment["spec"]["template"]["spec"]["containers"][0]["args"][2] == "--existing"
-    assert "containers/0/args/2" in Path("docs/how-to/kubernetes.md").read_text()
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["args"][4] == "--existing"
+    assert "containers/0/args/4" in Path("docs/how-to/kubernetes.md").read_text()

@@ -219,6 +219,8 @@ class Fleet:
         self._home: ShardedDict[str, Nic] = ShardedDict()
         self._opened = 0
         self._in_use: Counter[int] = Counter()
+        self._tenants: Counter[int] = Counter()
+        self._cores_taken: Counter[int] = Counter()
         self._joined: Counter[int] = Counter()
         self._idle = {kind.index: IdleNics(kind) for kind in self.kinds}
         self._named: dict[int, Nic] = {}
@@ -239,6 +241,14 @@ class Fleet:
     def in_use(self, kind: NicKind) -> int:
         """How many NICs of the kind are in use."""
         return self._in_use[kind.index]
+
+    def tenants_on(self, kind: NicKind) -> int:
+        """How many tenants run on NICs of the kind."""
+        return self._tenants[kind.index]
+
+    def cores_taken(self, kind: NicKind) -> int:
+        """Cores that these tenants take together."""
+        return self._cores_taken[kind.index]
 
     def idle(self, kind: NicKind) -> int:
         """How many NICs of the kind are idle, of those that were in use or have joined."""
@@ -361,6 +371,7 @@ class Fleet:
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic
+            self._count(tenant, nic.kind, 1)
         if nic.tenants_by_id:
             self.nics[nic.id] = nic
             self._in_use[nic.kind.index] += 1
@@ -380,6 +391,7 @@ class Fleet:
         """Put the tenant on the NIC."""
         nic.tenants_by_id[tenant.id] = tenant
         self._home[tenant.id] = nic
+        self._count(tenant, nic.kind, 1)
         if self.journal is not None:
             self.journal.note(partial(self.remove, tenant.id))
         if self.observer is not None:
@@ -393,6 +405,7 @@ class Fleet:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
         tenant = nic.tenants_by_id.pop(tenant_id)
+        self._count(tenant, nic.kind, -1)
         if self.journal is not None:
             self.journal.note(partial(self.put_back, tenant, nic))
         if self.observer is not None:
@@ -403,6 +416,10 @@ class Fleet:
             if nic.service is Service.UP:
                 self._idle[nic.kind.index].add(nic)
         return nic
+
+    def _count(self, tenant: Tenant, kind: NicKind, by: int) -> None:
+        self._tenants[kind.index] += by
+        self._cores_taken[kind.index] += by * kind.cores_of[tenant.workload.nf]
 
     def put_back(self, tenant: Tenant, nic: Nic) -> Nic:
         """Put a tenant back on the NIC it was removed from, which fell out of use when it was the last one."""

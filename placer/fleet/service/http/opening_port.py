@@ -63,9 +63,10 @@ def open_behind_port(
         await response(scope, receive, send)
 
     config = uvicorn.Config(
-        application, log_config=None, lifespan="off", ws="none", http=Connections(RequestLog(None)), server_header=False,
-        date_header=False, backlog=SOCKET_BACKLOG, timeout_graceful_shutdown=1, ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.key,
+        application,
+        http=Connections(RequestLog(None)),  # type: ignore[arg-type]
+        log_config=None, lifespan="off", ws="none", server_header=False, date_header=False, backlog=SOCKET_BACKLOG,
+        timeout_graceful_shutdown=1, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
     )  # fmt: skip
     server, opened = uvicorn.Server(config), Future[_Opened]()
 

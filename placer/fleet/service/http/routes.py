@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ from placer.fleet.service.http.app import (
 from placer.fleet.service.http.metrics import model_of, nics_by_service
 from placer.fleet.service.http.openapi import JSON_TYPE, LINES_TYPE, TEXT_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
-from placer.fleet.what_if import ClassVerdict, WhatIf
+from placer.fleet.what_if import PREDICTED_AT_ONCE, ClassVerdict, Steps, WhatIf
 from placer.model.fleet import Nic, Service, Tenant
 
 LONGEST_EVENT = 1_000_000
@@ -236,12 +236,16 @@ class QuestionRoutes:
             return refusal(422, "cursor: give the cursor of the page before")
         if service not in (None, *SERVICES):
             return refusal(422, f"service: give one of {', '.join(SERVICES)}")
-        await self.writer.settle()
         wanted = SERVICES if service is None else (service,)
-        all_nics = self.writer.engine.fleet.all_nics()
-        found = sorted(
-            (nic for nic in all_nics if nic.number > int(after) and nic.service.value in wanted), key=_number
-        )
+
+        def find() -> list[Nic]:
+            all_nics = self.writer.engine.fleet.all_nics()
+            later = (nic for nic in all_nics if nic.number > int(after) and nic.service.value in wanted)
+            return sorted(later, key=_number)
+
+        await self.writer.settle()
+        await self.writer.work_through(self._predict(find()[: int(limit)]))
+        found = find()  # as they are now
         page = found[: int(limit)]
         cursor = str(page[-1].number) if len(found) > len(page) else None
         shown: openapi.Nics = {
@@ -255,12 +259,12 @@ class QuestionRoutes:
         """`GET /v1/summary`."""
         await self.writer.settle()
         engine = self.writer.engine
-        counts = nics_by_service(engine)
-        taken = dict.fromkeys((kind.model for kind in engine.fleet.kinds), (0, 0, 0))
-        for nic in engine.fleet.nics.values():
-            cores, used, tenants = taken[nic.kind.model]
-            more = nic.kind.cores_taken(tenant.workload for tenant in nic.tenants_by_id.values())
-            taken[nic.kind.model] = cores + nic.kind.cores, used + more, tenants + len(nic.tenants_by_id)
+        counts, fleet = nics_by_service(engine), engine.fleet
+        taken = dict.fromkeys((kind.model for kind in fleet.kinds), (0, 0, 0))
+        for kind in fleet.kinds:
+            cores, used, tenants = taken[kind.model]
+            cores += kind.cores * fleet.in_use(kind)
+            taken[kind.model] = cores, used + fleet.cores_taken(kind), tenants + fleet.tenants_on(kind)
         by_model: list[openapi.NicModelSummary] = [
             {
                 "nic_model": model,
@@ -278,10 +282,10 @@ class QuestionRoutes:
             "version": self.writer.version,
             "log_from": self.writer.state.log_from,
             "model": model_of(engine),
-            "tenants": engine.fleet.tenants,
+            "tenants": fleet.tenants,
             "queued": len(engine.waiting),
             "violations_seen": self.writer.metrics.violations_seen,
-            "nfs": sorted({nf for kind in engine.fleet.kinds for nf in kind.cores_of}),
+            "nfs": sorted({nf for kind in fleet.kinds for nf in kind.cores_of}),
             "by_model": by_model,
         }
         return answer(found)
@@ -320,6 +324,15 @@ class QuestionRoutes:
 
     async def metrics(self, request: Request) -> Response:
         return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    def _predict(self, nics: Sequence[Nic]) -> Steps[None]:
+        """Ask for what is shown of these NICs, some at a time, so that no answer takes long."""
+        for first in range(0, len(nics), PREDICTED_AT_ONCE):
+            for kind, oracle in zip(self.writer.engine.fleet.kinds, self.writer.engine.oracles, strict=True):
+                shared = [nic.co_location for nic in nics[first : first + PREDICTED_AT_ONCE] if nic.kind is kind]
+                alone = {(workload,) for co_location in shared for workload in co_location}
+                oracle.throughput([*filter(None, shared), *sorted(alone)])
+            yield
 
     def _nic(self, nic: Nic) -> openapi.NicJson:
         free = nic.kind.cores - nic.kind.cores_taken(tenant.workload for tenant in nic.tenants)
