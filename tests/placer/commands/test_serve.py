@@ -127,14 +127,14 @@ def test_a_backup_of_a_running_service_is_restored_at_a_start(
     placer: Placer, tmp_path: Path, given: tuple[str, ...]
 ) -> None:
     """The former state is kept; a second restore, and one of a state in use, are refused. A restart goes on."""
-    state, copy = tmp_path / "s.db", tmp_path / "copies" / "c.db"
+    state, copy, anywhere = tmp_path / "s.db", tmp_path / "copies" / "c.db", ("--listen", "127.0.0.1:0")
     with serving(state, *given) as (_, client):
         client.post("/v1/events", json=ARRIVAL)
         assert placer("serve", "--state", str(state), "--backup", str(copy)).status == 0
         client.post("/v1/events", json={**ARRIVAL, "id": "b"})
-        assert "in use by another process" in refuse("serve", "--state", state, "--restore", copy, "--quiet", *given)
+        assert "in use by another process" in refuse("serve", "--state", state, "--restore", copy, *anywhere, *given)
     assert placed(state, "--restore", str(copy), *given) == ["a"]
-    assert "before-restore is kept" in refuse("serve", "--state", state, "--restore", copy, *given)
+    assert "before-restore is kept" in refuse("serve", "--state", state, "--restore", copy, *anywhere, *given)
     place_until_killed(state, given, "c")
     assert placed(state, "--existing", *given) == ["a", "c"]
     assert placed(tmp_path / "s.db.before-restore", *given) == ["a", "b"]
