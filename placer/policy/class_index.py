@@ -36,8 +36,8 @@ UNOPENED_SLOT = 0
 PIVOTS_PER_ARRIVAL = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
 
-PREDICTED_AT_ONCE = (4, 12)
-"""NICs that are predicted together where stand-ins take part, first and where none of these keeps every SLA."""
+PREDICTED_AT_ONCE = (1, 4, 12)
+"""NICs that are predicted together where stand-ins take part: the best first, then more while none keeps every SLA."""
 
 COMPARED_PATTERNS = 2_000
 """Patterns that are compared per arrival while classes are scored anew; each takes some 50 nanoseconds."""

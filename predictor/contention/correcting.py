@@ -98,6 +98,36 @@ def corrections_of(models: Sequence[NfModel], accelerators: Sequence[str], *, no
 
 
 @compile_kernel
+def correct_members(table, corrections, member, sizes, least, equilibrium, solo, certainty, corrected):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """`correct` all members of co-locations of at least so many; of equal ones, which are side by side, once for all.
+
+    The positions of one NF come after those of another, as the processor's cache does not hold the arrays of all.
+    """
+    first = np.zeros(len(corrections.usual) + 1, dtype=np.int64)
+    for at in range(len(sizes)):
+        for place in range(sizes[at] if sizes[at] >= least else 0):
+            if place == 0 or member[at, place] != member[at, place - 1]:
+                first[table.nf[member[at, place]] + 1] += 1
+    for nf in range(len(first) - 1):
+        first[nf + 1] += first[nf]
+    where = np.empty((first[-1], 2), dtype=np.int64)
+    for at in range(len(sizes)):
+        for place in range(sizes[at] if sizes[at] >= least else 0):
+            if place == 0 or member[at, place] != member[at, place - 1]:
+                nf = table.nf[member[at, place]]
+                where[first[nf], 0], where[first[nf], 1] = at, place
+                first[nf] += 1
+    correct(table, corrections, member, sizes, where, equilibrium, solo, certainty, corrected)
+    for at in range(len(sizes)):
+        for place in range(1, sizes[at] if sizes[at] >= least else 0):
+            if member[at, place] == member[at, place - 1]:
+                corrected.throughput[at, place] = corrected.throughput[at, place - 1]
+                corrected.near[at, place] = corrected.near[at, place - 1]
+                corrected.left[at, place] = corrected.left[at, place - 1]
+                corrected.spread[at, place] = corrected.spread[at, place - 1]
+
+
+@compile_kernel
 def correct(table, corrections, member, sizes, where, equilibrium, solo, certainty, corrected):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write into `corrected` what it describes, at the positions `where`, shape (N, 2): co-location, member.
 

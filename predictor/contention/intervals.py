@@ -91,6 +91,17 @@ def _coordinates(traffic: Floats) -> Floats:
     return significant(np.column_stack(logarithm), of=1.0)
 
 
+def lower_factors(exponents: Floats, spread: Floats) -> Floats:
+    """The factors of `ErrorModel.lower` by `lower_exponents`, a row of which belongs to each spread, shape (N,).
+
+    Where errors are extrapolated: the quantile of Student's t of variance 1; not above the smallest measured error, not
+    absurdly far below.
+    """
+    tail = np.maximum(np.exp(exponents[:, 0] * spread), exponents[:, 1])
+    factors: Floats = np.minimum(tail, np.exp(exponents[:, 2] * spread))
+    return factors
+
+
 @dataclass(frozen=True)
 class ErrorModel:
     """How far predictions of one NF err in co-locations."""
@@ -150,11 +161,20 @@ class ErrorModel:
 
         Below `least_risk` it is extrapolated.
         """
+        return lower_factors(np.array([self.lower_exponents(risk)]), spread)
+
+    def lower_exponents(self, risk: float) -> tuple[float, float, float]:
+        """What `lower` consists of: exp(a spread), at least b, at most exp(c spread)."""
         rank = int(np.searchsorted(self._cumulative, risk + 1e-12, side="right"))
         if rank:
-            factors: Floats = np.exp(self.standard[rank - 1] * spread)
-            return factors
-        return self._extrapolated(spread, risk)
+            measured = float(self.standard[rank - 1])
+            return measured, 0.0, measured
+        from scipy.special import stdtrit
+
+        smallest = float(self.standard[0]) if len(self.standard) else 0.0
+        shrunk = np.sqrt((DEGREES_OF_FREEDOM - 2) / DEGREES_OF_FREEDOM)
+        tail = float(shrunk * stdtrit(DEGREES_OF_FREEDOM, min(risk, 0.5)))
+        return tail, 1.0 / ABSURD_QUANTILE, min(smallest, 0.0)
 
     def shortfall(self, spread: Floats, factor: Floats) -> Floats:
         """The probability that throughput is below `factor` times a prediction of that spread, both of shape (N,).
@@ -169,20 +189,6 @@ class ErrorModel:
             return tail
         measured = np.interp(standard, self.standard, self._cumulative)
         return np.where(standard < self.standard[0], np.minimum(tail, measured), measured)
-
-    def _extrapolated(self, spread: Floats, risk: float) -> Floats:
-        """The quantile of Student's t of variance 1; not above the smallest measured error, not absurdly far below."""
-        from scipy.special import stdtrit
-
-        smallest = float(self.standard[0]) if len(self.standard) else 0.0
-        measured = np.exp(min(smallest, 0.0) * spread)
-        tail = np.exp(
-            np.sqrt((DEGREES_OF_FREEDOM - 2) / DEGREES_OF_FREEDOM)
-            * stdtrit(DEGREES_OF_FREEDOM, min(risk, 0.5))
-            * spread
-        )
-        factors: Floats = np.minimum(np.maximum(tail, 1.0 / ABSURD_QUANTILE), measured)
-        return factors
 
     def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""

@@ -187,6 +187,8 @@ class CoLocationBatch:
     """Position of each member in its co-location as it was given. Shape (co-locations, members)."""
     sizes: NDArray[np.intp]
     """Workloads per co-location."""
+    in_order: bool = False
+    """Whether all were given in the order of the members."""
 
     @cached_property
     def occupied(self) -> NDArray[np.bool_]:
@@ -202,8 +204,10 @@ class CoLocationBatch:
 
     def in_given_order(self, values: Floats) -> list[Floats]:
         """Per co-location, its values of shape (co-locations, members, ...) in the order its workloads were given."""
-        given = np.empty_like(values)
-        given[np.arange(len(values))[:, None], self.order] = values
+        given = values
+        if not self.in_order:
+            given = np.empty_like(values)
+            given[np.arange(len(values))[:, None], self.order] = values
         return [row[:size] for row, size in zip(given, self.sizes.tolist(), strict=True)]
 
 
@@ -245,11 +249,24 @@ class WorkloadIndex:
         sizes = np.array([len(co_location) for co_location in co_locations], dtype=np.intp)
         given = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY_PLACE, dtype=np.intp)
         given[np.arange(given.shape[1]) < sizes[:, None]] = numbers
+        if self._are_sorted(numbers.tolist(), sizes.tolist()):
+            places = np.broadcast_to(np.arange(given.shape[1]), given.shape)
+            return CoLocationBatch(given, places, sizes, in_order=True)
         distinct = sorted(set(numbers.tolist()), key=self._keys.__getitem__)
         rank = np.empty(len(self) + 1, dtype=np.intp)
         rank[[*distinct, EMPTY_PLACE]] = np.arange(len(distinct) + 1)
         order = np.argsort(rank[given], axis=1, kind="stable")
         return CoLocationBatch(np.take_along_axis(given, order, axis=1), order, sizes)
+
+    def _are_sorted(self, numbers: Sequence[int], sizes: Sequence[int]) -> bool:
+        """Whether the members of each co-location are given in their order."""
+        keys, first = self._keys, 0
+        for size in sizes:
+            for at in range(first + 1, first + size):
+                if keys[numbers[at - 1]] > keys[numbers[at]]:
+                    return False
+            first += size
+        return True
 
     def _number(self, workload: Workload, by_identity: dict[int, int]) -> int:
         number = by_identity.get(id(workload))

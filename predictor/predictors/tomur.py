@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.calibration import NEAR_LENGTH, Conditions
-from predictor.contention.correcting import Corrected, Corrections, correct, corrections_of
+from predictor.contention.correcting import Corrected, Corrections, correct_members, corrections_of
 from predictor.contention.equilibrium import Equilibrium, EquilibriumModel
 from predictor.contention.execution import COMPOSITIONS
+from predictor.contention.intervals import lower_factors
 from predictor.contention.left_out import LeftOutCoLocation, rows_left_out
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
@@ -54,6 +55,7 @@ class TomurPredictor(Predictor):
         known = {name: model.calibration for name, model in nfs.items() if model.calibration}
         self._corrections = {} if composition else known
         self._solved: dict[tuple[Workload, ...], Floats] = {}
+        self._exponents: dict[float, Floats] = {}
         self._left_out: dict[CoLocation, LeftOutCoLocation] | None = None
 
     @classmethod
@@ -84,13 +86,18 @@ class TomurPredictor(Predictor):
             if all(tuple(co_location) in self._solved for co_location in co_locations):
                 return [estimate[:, 0].copy() for estimate in self._estimates(co_locations)]
             equilibrium = self._model.solve(co_locations)
-            corrected = self._corrected(equilibrium, equilibrium.batch.contended, certainty=False)
+            corrected = self._corrected(equilibrium, least=2, certainty=False)
             return equilibrium.batch.in_given_order(corrected.throughput)
         estimates = self._estimates(co_locations)
-        kpps, spread, nf = _flat(estimates, co_locations)
-        for name, at in _by_nf(nf):
-            kpps[at] *= np.minimum(self._nfs[name].error_model.lower(spread[at], risk), 1.0)
-        return _split(kpps, estimates)
+        kpps, spread, nf = np.concatenate(estimates).T if estimates else np.zeros((3, 0))
+        factors = lower_factors(self._lower_exponents(risk)[nf.astype(np.intp)], spread)
+        return _split(kpps * np.minimum(factors, 1.0), estimates)
+
+    def _lower_exponents(self, risk: float) -> Floats:
+        """`ErrorModel.lower_exponents` of each NF, shape (NFs, 3)."""
+        if risk not in self._exponents:
+            self._exponents[risk] = np.array([model.error_model.lower_exponents(risk) for model in self._nfs.values()])
+        return self._exponents[risk]
 
     def shortfall(
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
@@ -109,7 +116,7 @@ class TomurPredictor(Predictor):
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[Floats]]
     ) -> list[list[Floats]]:
         estimates = self._estimates(co_locations)
-        rows = [(kpps, spread) for estimate in estimates for kpps, spread in estimate.tolist()]
+        rows = [(kpps, spread) for estimate in estimates for kpps, spread, _ in estimate.tolist()]
         needs = [need for requirements in required_kpps for need in requirements]
         found: list[Floats] = [(kpps < need).astype(np.float64) for (kpps, _), need in zip(rows, needs, strict=True)]
         for name, at in _by_nf([workload.nf for co_location in co_locations for workload in co_location]):
@@ -141,7 +148,7 @@ class TomurPredictor(Predictor):
             return {}
         uncorrected = TomurPredictor({name: replace(model, neighbours=None) for name, model in self._nfs.items()})
         estimates = uncorrected._estimates(list(by_co_location))
-        kpps, spread = np.concatenate(estimates).T
+        kpps, spread, _ = np.concatenate(estimates).T
         alone = self.solo([workload for key in by_co_location for workload in key])
         rows = [of_nf[workload.nf] for key, of_nf in by_co_location.items() for workload in key]
         error, left, deviation, noise = np.array([(row.error, row.left, row.deviation, row.noise) for row in rows]).T
@@ -154,7 +161,7 @@ class TomurPredictor(Predictor):
         }
 
     def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> list[Floats]:
-        """Of each co-location, throughput (kpps) and its spread, shape (workloads, 2).
+        """Of each co-location, throughput (kpps), its spread, and the number of the NF, shape (workloads, 3).
 
         Placement asks for the same co-locations at several risks, so what was solved is kept.
         """
@@ -164,8 +171,9 @@ class TomurPredictor(Predictor):
         if missing := [key for key in dict.fromkeys(keys) if key not in self._solved]:
             equilibrium = self._model.solve(missing)
             batch = equilibrium.batch
-            corrected = self._corrected(equilibrium, batch.contended, certainty=True)
-            rows = batch.in_given_order(np.stack([corrected.throughput, corrected.spread], axis=2))
+            corrected = self._corrected(equilibrium, least=2, certainty=True)
+            nf = self._table.nf[batch.member]
+            rows = batch.in_given_order(np.stack([corrected.throughput, corrected.spread, nf], axis=2))
             self._solved.update(zip(missing, rows, strict=True))
         return [self._solved[key] for key in keys]
 
@@ -173,7 +181,7 @@ class TomurPredictor(Predictor):
         """Throughput, the drop on each resource, the bottleneck, and an interval of that coverage."""
         equilibrium = self._model.solve(co_locations)
         batch = equilibrium.batch
-        corrected = self._corrected(equilibrium, batch.occupied, certainty=True)
+        corrected = self._corrected(equilibrium, least=1, certainty=True)
         calibrated = (corrected.near >= NEAR_LENGTH) | (corrected.left < MEASURED_NEAR)
         low, high = np.ones(calibrated.shape), np.ones(calibrated.shape)
         positions = np.nonzero(batch.occupied)
@@ -228,19 +236,14 @@ class TomurPredictor(Predictor):
         corrected = np.minimum(predicted * correction(conditions), model.solo_kpps(traffic))
         return corrected, correction.applies(conditions), conditions
 
-    def _corrected(self, equilibrium: Equilibrium, among: NDArray[np.bool_], *, certainty: bool) -> Corrected:
-        """Predictions corrected by measured runs, and if `certainty` how far they err, of these members."""
-        batch, table, corrected = equilibrium.batch, self._table, Corrected.of(equilibrium.throughput)
-        repeated = np.zeros_like(among)
-        repeated[:, 1:] = among[:, 1:] & (batch.member[:, 1:] == batch.member[:, :-1])
-        where = np.argwhere(among & ~repeated)
-        # the arrays of one NF after those of another, as the processor's cache holds not all of them
-        where = where[np.argsort(table.nf[batch.member[where[:, 0], where[:, 1]]], kind="stable")]
-        arrays = (batch.member, batch.sizes, where, equilibrium.throughput, equilibrium.solo)
-        correct(table.columns, self._corrections_by_number, *arrays, certainty, corrected)
-        for place in range(1, repeated.shape[1]):
-            for values in corrected:
-                values[repeated[:, place], place] = values[repeated[:, place], place - 1]
+    def _corrected(self, equilibrium: Equilibrium, *, least: int, certainty: bool) -> Corrected:
+        """Predictions corrected by measured runs, and if `certainty` how far they err, of co-locations of at least so
+        many."""
+        batch, corrected = equilibrium.batch, Corrected.of(equilibrium.throughput)
+        correct_members(
+            self._table.columns, self._corrections_by_number, batch.member, batch.sizes, least, equilibrium.throughput,
+            equilibrium.solo, certainty, corrected,
+        )  # fmt: skip
         return corrected
 
     @cached_property
@@ -280,7 +283,7 @@ class TomurPredictor(Predictor):
 
 def _flat(estimates: Sequence[Floats], co_locations: Sequence[Sequence[Workload]]) -> tuple[Floats, Floats, list[str]]:
     """The throughput of every workload, one after the other, its spread, and its NF."""
-    both = np.concatenate(estimates) if estimates else np.zeros((0, 2))
+    both = np.concatenate(estimates) if estimates else np.zeros((0, 3))
     return both[:, 0].copy(), both[:, 1], [workload.nf for co_location in co_locations for workload in co_location]
 
 

@@ -85,6 +85,8 @@ class CorrectedOracle(PredictorOracle):
             self._stamp = self.corrections.stamp
             self._corrected.clear()
         plain = super().throughput(co_locations)
+        if not self.corrections.stamp:
+            return plain
         self._estimate(
             [
                 co_location
