@@ -37,7 +37,7 @@ const (
 // TestSchedulerWithEtcd is TestScheduler with a real API server, which stores in etcd. The service and kube-scheduler
 // have the accounts of the manifests, and no more rights than those.
 func TestSchedulerWithEtcd(t *testing.T) {
-	goThroughLife(t, newRealCluster(t))
+	goThroughLife(t, newRealCluster(t), true)
 }
 
 // A cluster with a real API server.

@@ -56,12 +56,19 @@ type cluster interface {
 func TestScheduler(t *testing.T) {
 	api := newAPIServer()
 	defer api.CloseClientConnections()
-	goThroughLife(t, api)
+	goThroughLife(t, api, true)
+}
+
+// TestSchedulerThatSendsNodes is TestScheduler with whole nodes in place of their names, as by default.
+func TestSchedulerThatSendsNodes(t *testing.T) {
+	api := newAPIServer()
+	defer api.CloseClientConnections()
+	goThroughLife(t, api, false)
 }
 
 // Pods are placed, wait with a reason, are refused when bound on old knowledge, leave, and nothing is missed when watches
 // are cut, nodes lose their labels, pods run that do not fit, or lists come late.
-func goThroughLife(t *testing.T, api cluster) {
+func goThroughLife(t *testing.T, api cluster, nodeCacheCapable bool) {
 	t.Helper()
 	placer := os.Getenv("PLACER")
 	if placer == "" {
@@ -72,7 +79,7 @@ func goThroughLife(t *testing.T, api cluster) {
 	}
 	service := startService(t, placer, api.serviceAddress())
 	extender := startProxy(t, service)
-	startScheduler(t, api.schedulerAddress(), extender.URL)
+	startScheduler(t, api.schedulerAddress(), extender.URL, nodeCacheCapable)
 
 	for number := range 100 {
 		api.addPod(pod(fmt.Sprintf("pod-%03d", number), nfs[number%len(nfs)], "0.1"))
@@ -303,7 +310,7 @@ func (one *proxy) spoil(service string, request *http.Request) {
 	}
 }
 
-func startScheduler(t *testing.T, api, extender string) {
+func startScheduler(t *testing.T, api, extender string, nodeCacheCapable bool) {
 	t.Helper()
 	folder := t.TempDir()
 	kubeconfig := filepath.Join(folder, "kubeconfig")
@@ -325,10 +332,10 @@ extenders:
     prioritizeVerb: prioritize
     bindVerb: bind
     weight: 10
-    nodeCacheCapable: true
+    nodeCacheCapable: %t
     httpTimeout: 10s
     managedResources: [{name: nf-placer.io/nf, ignoredByScheduler: true}]
-`, kubeconfig, extender))
+`, kubeconfig, extender, nodeCacheCapable))
 	command := app.NewSchedulerCommand()
 	command.SetArgs([]string{"--config", config, "--secure-port", "0", "--authentication-skip-lookup=true"})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -15,7 +15,7 @@ BUILD_AND_RUN_S = 2400
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("test", ["TestScheduler", "TestSchedulerWithEtcd"])
+@pytest.mark.parametrize("test", ["TestScheduler", "TestSchedulerThatSendsNodes", "TestSchedulerWithEtcd"])
 def test_kube_scheduler_places_pods_through_the_extender(test: str) -> None:
     """100 pods on 50 nodes; see scheduler_test.go. Building scheduler and API server takes minutes the first time.
 
