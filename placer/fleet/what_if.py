@@ -31,6 +31,9 @@ MAX_CHECKED_CLASSES = 256
 LONGEST_STEP_S = 0.005
 """Seconds after which an answer goes on in a further step."""
 
+LEAST_COPIES = 8
+"""Copies of an arrival that a step places at least, besides those of earlier steps, which are placed again."""
+
 PREDICTED_AT_ONCE = 32
 
 Found = TypeVar("Found")
@@ -174,8 +177,8 @@ class WhatIf:
                             del chosen[at:]
                             break
                         copies.place(choice, score)
-                    before = len(chosen)
-                    while len(chosen) < count and (len(chosen) == before or time.perf_counter() < until):
+                    least = len(chosen) + LEAST_COPIES
+                    while len(chosen) < count and (len(chosen) < least or time.perf_counter() < until):
                         best = next(iter(self._rank(copies.next, 1)), None)
                         if best is None:
                             return copies.places

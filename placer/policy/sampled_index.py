@@ -43,6 +43,9 @@ EMPTY_MARGIN = 10.0
 
 FIRST_SIZE = 256
 
+KEPT_SOLO = 100_000
+"""Workloads whose throughput alone is remembered until the oracle answers otherwise."""
+
 
 def margin_of(kpps: float, required: float) -> float:
     """How far a throughput is above the required one, in logarithms."""
@@ -106,6 +109,7 @@ class SampledIndex:
         self._nics: dict[int, SampledNic] = {}
         self._vacant: list[int] = []
         self._used = 0
+        self._solo_of: tuple[int, dict[Workload, float]] | None = None
         self._trial: SamplingTrial | None = None
         self._number = np.full(FIRST_SIZE, -1, dtype=np.int64)
         self._free = np.full(FIRST_SIZE, -1.0)
@@ -132,7 +136,7 @@ class SampledIndex:
 
     def follow(self, oracle: Oracle) -> None:
         """Ask this oracle from now on."""
-        self.oracle = oracle
+        self.oracle, self._solo_of = oracle, None
 
     def refresh(self) -> None:
         """Nothing is remembered."""
@@ -349,7 +353,12 @@ class SampledIndex:
         return self.interference.number_of[workload.nf]
 
     def _solo(self, tenant: Tenant) -> float:
-        return self.oracle.solo(tenant.workload)
+        if self._solo_of is None or self._solo_of[0] != self.oracle.revision or len(self._solo_of[1]) > KEPT_SOLO:
+            self._solo_of = self.oracle.revision, {}
+        found = self._solo_of[1].get(tenant.workload)
+        if found is None:
+            found = self._solo_of[1][tenant.workload] = self.oracle.solo(tenant.workload)
+        return found
 
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
