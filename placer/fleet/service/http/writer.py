@@ -336,8 +336,11 @@ class Writer:
 
     @property
     def _only_a_rest_waits(self) -> bool:
-        """Whether nobody waits but for the rest of a long request."""
-        return not self._reading and len(self._waiting) == 1 and self._waiting[0].taken > 0
+        """Whether nobody waits, for a decision or for its commit, but a long request for its rest."""
+        if self._reading or len(self._waiting) != 1:
+            return False
+        rest = self._waiting[0]
+        return rest.taken > 0 and all(part.of is rest for part in self._batch)
 
     async def _commit(self, commit: Callable[[], None]) -> None:
         begun = time.perf_counter()

@@ -1,0 +1,193 @@
+"""Turns: long requests are decided on, and long questions answered, a little at a time, between those of others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from placer.fleet import what_if as what_if_module
+from placer.fleet.engine import MOST_TRIED, Engine
+from placer.fleet.events import Arrive, Decision, Depart, FleetEvent
+from placer.fleet.protocol import Reader
+from placer.fleet.service.http import writer as turns
+from placer.fleet.service.http.server import make_writer
+from placer.fleet.service.http.writer import MOST_QUESTIONS, Overloaded, Writer
+from placer.fleet.state.store import State
+from placer.fleet.what_if import Steps, WhatIf, complete
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
+from profiles import Workload
+from tests.placer.fleet.service.http.toy_http import service
+
+KINDS = catalogue((None, 1.0)).kinds
+
+
+def tenant(identity: object, nf: str = "b", drop: float = 0.9) -> Tenant:
+    return Tenant(f"{identity}", Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop))
+
+
+def line(identity: object, nf: str = "b") -> bytes:
+    return json.dumps({"event": "arrive", "id": f"{identity}", "nf": nf, "sla_drop": 0.9}).encode()
+
+
+@contextmanager
+def writer_of(path: Path) -> Iterator[Writer]:
+    with State(path, KINDS) as state:
+        engine = Engine(Fleet(KINDS), [ToyOracle()])
+        yield make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
+
+
+def test_a_single_event_is_answered_before_a_long_batch_that_came_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn of no time has one event; the batch goes on behind whoever came meanwhile, and keeps its order."""
+    monkeypatch.setattr(turns, "LONGEST_TURN_S", 0.0)
+
+    async def act(writer: Writer) -> tuple[int, list[str]]:
+        running = asyncio.create_task(writer.run())
+        batch = asyncio.create_task(writer.submit([line(number) for number in range(50)]))
+        await asyncio.sleep(0)
+        await writer.submit([line("single")])
+        decided = writer.engine.events
+        answers = [json.loads(answer.text)["id"] for answer in await batch]
+        writer.stop()
+        await running
+        return decided, answers
+
+    with writer_of(tmp_path / "s.db") as writer:
+        decided, answers = asyncio.run(act(writer))
+    assert decided < 10
+    assert answers == [f"{number}" for number in range(50)]
+
+
+def test_questions_take_turns_with_events_and_too_many_are_refused(tmp_path: Path) -> None:
+    """Events that come while a question is answered are decided on between its steps."""
+    seen: list[int] = []
+
+    def steps(writer: Writer) -> Steps[int]:
+        while writer.version < 5:
+            seen.append(writer.version)
+            yield
+        return writer.version
+
+    async def act(writer: Writer) -> int:
+        running = asyncio.create_task(writer.run())
+        question = asyncio.create_task(writer.work_through(steps(writer)))
+        await asyncio.sleep(0)
+        for number in range(5):
+            await writer.submit([line(number)])
+        found = await question
+        others = [asyncio.create_task(writer.work_through(steps(writer))) for _ in range(MOST_QUESTIONS)]
+        writer._questions = MOST_QUESTIONS
+        with pytest.raises(Overloaded):
+            await writer.work_through(steps(writer))
+        await asyncio.gather(*others, return_exceptions=True)
+        writer.stop()
+        await running
+        return found
+
+    with writer_of(tmp_path / "s.db") as writer:
+        assert asyncio.run(act(writer)) == 5
+    assert len(set(seen)) > 1
+
+
+def test_a_rebalancing_takes_turns_and_its_log_leads_to_the_same_fleet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """60 NICs with one tenant each: two NICs are looked at per turn, and all that fits together comes together."""
+    monkeypatch.setattr(turns, "NICS_PER_TURN", 2)
+    with service(tmp_path / "s.db", count=None) as one:
+        for number in range(60):
+            one.arrive(f"{number}", "b", nic=f"nic-{number + 1}") if number else one.arrive("0", "b")
+        one.event(event="join", nic="spare", nic_model=one.engine.fleet.kinds[0].model)
+        for number in range(200):
+            one.arrive(f"more {number}", "b")
+        for number in range(200):
+            if number % 4:
+                one.event(event="depart", id=f"more {number}")
+        before = len(one.engine.fleet.nics)
+        given = one.event(event="rebalance", budget=500).json()
+        assert given["status"] == "rebalanced"
+        assert given["budget"] == 500
+        logged = [row for row in one.log() if row["event"]["event"] == "rebalance"]
+        moves = [move for row in logged for move in row["answer"]["moves"]]
+        assert moves == given["moves"]
+        assert len(logged) > 1
+        assert all(len(row["event"]["nics"]) <= 2 for row in logged)
+        assert len(one.engine.fleet.nics) < before
+        assert one.event(event="rebalance", budget=500).json()["status"] == "as-it-was"
+        lines = [row["event"] for row in one.log()]
+        fleet = {nic.id: sorted(nic.tenants_by_id) for nic in one.engine.fleet.nics.values()}
+    again = Engine(Fleet(catalogue((None, 1.0)).kinds), [ToyOracle()])
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), again.workload_of, of_log=True)
+    for event in lines:
+        again.handle(reader.read(json.dumps(event)))
+    assert {nic.id: sorted(nic.tenants_by_id) for nic in again.fleet.nics.values()} == fleet
+
+
+def test_places_that_are_found_in_steps_are_checked_again_where_the_fleet_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between the steps others take places that were found; those of the answer are all there to be had."""
+    monkeypatch.setattr(what_if_module, "LONGEST_STEP_S", 0.0)
+    engine = Engine(Fleet(catalogue((40, 1.0)).kinds), [ToyOracle()], expected=[tenant(nf, nf) for nf in "abcd"])
+    for number in range(12):
+        engine.handle(Arrive(tenant(number, "d")))
+    what_if = WhatIf(engine)
+    at_once = complete(what_if.places(tenant("x", "b"), count=30))
+    steps, found, between = what_if.places(tenant("x", "b"), count=30), None, 0
+    while found is None:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found = end.value
+        else:
+            between += 1
+            engine.handle(Arrive(tenant(f"between {between}", "d", 0.0)))
+    assert between > 1
+    assert len(at_once) == len(found) == 30
+    for number, place in enumerate(found):
+        named = place.nic if engine.fleet.find(place.nic) else None
+        assert engine.handle(Arrive(tenant(f"x{number}", "b"), named)).status == "placed"
+
+
+class Counted(Engine):
+    """An engine that counts how many tenants it tries to place per event."""
+
+    tried = 0
+
+    def handle(self, event: FleetEvent) -> Decision:
+        self.tried = 0
+        return super().handle(event)
+
+    def _place(self, tenant: Tenant):  # type: ignore[no-untyped-def]
+        self.tried += 1
+        return super()._place(tenant)
+
+
+def test_a_long_queue_is_tried_a_few_at_a_time_and_in_the_end_whole() -> None:
+    """Each waits with an SLA of its own, so that none stands for another; `a` fits beside `d`, other `d` do not."""
+    engine = Counted(Fleet(catalogue((1, 1.0)).kinds), [ToyOracle()], when_full="queue")
+    for number in range(2):
+        engine.handle(Arrive(tenant(number, "d", 0.9)))
+    for number in range(100):
+        engine.handle(Arrive(tenant(f"w{number}", "d", 0.9 - number / 1000)))
+    engine.handle(Arrive(tenant("last", "c", 0.5)))
+    assert len(engine.waiting) >= 100
+    most = 0
+    for number in range(40):
+        engine.handle(Depart(f"w{99 - number}"))
+        most = max(most, engine.tried)
+    assert most <= MOST_TRIED + 1
+    engine.handle(Depart("0"))
+    left = {one.id for one in engine.fleet.all_tenants()}
+    for number in range(12):
+        engine.handle(Depart(f"w{59 - number}"))
+    assert {one.id for one in engine.fleet.all_tenants()} >= left
+    assert sum(one.workload.nf == "d" for one in engine.fleet.all_tenants()) == 2
