@@ -1,6 +1,6 @@
 """Copies of a state, and a state that becomes such a copy again.
 
-A restore is prepared beside the state, as `STATE.restoring`, and takes effect by renaming files. Whoever opens the
+A restore is prepared beside the state, as `STATE.restoring`, and takes effect by renaming files. Who opens the
 state first completes what was begun, so that a kill leaves either the former state, with its journal, or the copy.
 """
 

@@ -53,7 +53,7 @@ class State:
     """An open state file, which no other process may open for writing; a `SavedState`.
 
     `path`: is made if it does not exist, unless it is to be `existing`. `check`: lists what is wrong with the workload
-    of a tenant, such as traffic outside the profiled range. `counted`: is told how many tenants are read.
+    of a tenant, such as traffic outside the profiled range. `counted`: is called with how many tenants were read.
 
     Raises InputError when the file is missing, something else, damaged, of another fleet, or in use.
     """

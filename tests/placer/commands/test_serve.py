@@ -18,7 +18,7 @@ import pytest
 
 from placer.fleet.service.http.opening_port import OpeningProgress, open_behind_port
 from placer.fleet.service.http.server import ServerSettings, bind_socket
-from placer.fleet.service.http.tokens import Token, new_token, read_tokens
+from placer.fleet.service.http.tokens import AccessToken, new_token, read_tokens
 from tests.placer.commands.conftest import Placer, refuse
 from tests.postgres import Cluster
 
@@ -191,7 +191,7 @@ def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> 
     assert made.status == 0
     (tmp_path / "tokens.toml").write_text(made.stdout)
     token = made.stderr.split()[-1]
-    assert read_tokens(tmp_path / "tokens.toml").find(f"Bearer {token}") == Token("web", frozenset({"ask"}))
+    assert read_tokens(tmp_path / "tokens.toml").find(f"Bearer {token}") == AccessToken("web", frozenset({"ask"}))
     assert token not in made.stdout
 
 

@@ -1,8 +1,8 @@
 """Names under which the service is asked: a page of another site cannot use it in the browser of a user.
 
-Without tokens, whoever connects is trusted, and the browser of a trusted user runs pages of anybody. A page of another
-site sends its own name as `Origin`. A page whose name its owner points to 127.0.0.1 (DNS rebinding) has the same origin
-as the service, but sends its name as `Host`.
+Without tokens, every client that connects is trusted, and the browser of a trusted user runs pages of anybody. A page
+of another site sends its own name as `Origin`. A page whose name its owner points to 127.0.0.1 (DNS rebinding) has the
+same origin as the service, but sends its name as `Host`.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def nics_by_service(engine: Engine) -> Count[tuple[str, str]]:
     for kind in engine.fleet.kinds:
         found[kind.model, "in use"] += engine.fleet.in_use(kind)
         found[kind.model, "idle"] += engine.fleet.idle(kind)
-    for nic in list(engine.fleet.out_of_service.values()):  # a copy: whoever decides meanwhile may change it
+    for nic in list(engine.fleet.out_of_service.values()):  # a copy: a decision may change it meanwhile
         found[nic.kind.model, nic.service.value] += 1
         found[nic.kind.model, "in use"] -= nic.service is Service.DRAINING and bool(nic.tenants_by_id)
     return found

@@ -41,24 +41,24 @@ class TokenTable(BaseModel):
 
 
 @dataclass(frozen=True)
-class Token:
+class AccessToken:
     """The name of a token, None for everybody's, and its scopes."""
 
     name: str | None
     scopes: frozenset[str]
 
 
-EVERYBODY = Token(None, frozenset(SCOPES))
+EVERYBODY = AccessToken(None, frozenset(SCOPES))
 
 
 @dataclass(frozen=True)
 class Tokens:
     """Tokens by their hash; `everybody` where none is needed."""
 
-    by_hash: Mapping[str, Token]
+    by_hash: Mapping[str, AccessToken]
     everybody: bool = False
 
-    def find(self, authorization: str | None) -> Token | None:
+    def find(self, authorization: str | None) -> AccessToken | None:
         """The token of an `Authorization` header; None where it names no known one.
 
         It is `Bearer TOKEN`, or `Basic` with the token as the password, which kube-scheduler sends for an extender
@@ -85,7 +85,7 @@ def read_tokens(path: Path) -> Tokens:
     if not isinstance(tables, list) or not tables:
         raise InputError.of(str(path), "no [[token]] table", hint="make one: placer serve --new-token NAME")
     faults: list[Fault] = []
-    found: dict[str, Token] = {}
+    found: dict[str, AccessToken] = {}
     for number, table in enumerate(tables, start=1):
         try:
             read = TokenTable.model_validate(table)
@@ -98,7 +98,7 @@ def read_tokens(path: Path) -> Tokens:
             line = line_of(text, TOKEN_TABLE, number, "sha256")
             faults.append(Fault(str(path), line, "sha256", f"is the token of {found[read.sha256].name}, too"))
         scopes = frozenset().union(*(INCLUDED_SCOPES[scope] for scope in read.scopes))
-        found[read.sha256] = Token(read.name, scopes)
+        found[read.sha256] = AccessToken(read.name, scopes)
     faults += [
         Fault(str(path), None, key, "unknown key", "a token file holds [[token]]")
         for key in {*document} - {TOKEN_TABLE}

@@ -124,9 +124,9 @@ class SharedState:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def when_lost(self, tell: Callable[[], object]) -> None:
-        """Call `tell` when the connection is found lost, in the thread that finds it."""
-        self._link.lost = tell
+    def when_lost(self, report: Callable[[], object]) -> None:
+        """Call `report` when the connection is found lost, in the thread that finds it."""
+        self._link.lost = report
 
     def models(self, predictor: str) -> ModelStore:
         """As of `SavedState`: in the database, and copies of what is used in a folder for temporary files."""

@@ -121,7 +121,7 @@ def test_clients_that_never_end_their_heads_keep_out_nobody(
 
 
 def test_with_too_many_connections_only_probes_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others are told to come again."""
+    """Others are refused, to retry later."""
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 0)
 
     async def study() -> None:

@@ -46,7 +46,7 @@ def writer_of(path: Path) -> Iterator[Writer]:
 def test_a_single_event_is_answered_before_a_long_batch_that_came_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A turn of no time has one event; the batch goes on behind whoever came meanwhile, and keeps its order."""
+    """A turn of no time has one event; the batch goes on behind others that came meanwhile, and keeps its order."""
     monkeypatch.setattr(turns, "LONGEST_TURN_S", 0.0)
 
     async def act(writer: Writer) -> tuple[int, list[str]]:

@@ -116,7 +116,7 @@ def pod(name: str, nf: str = "d", drop: str = "0.9", uid: str = "", **annotation
 
 
 def running(of: dict[str, Any], name: str, phase: str = "Running") -> dict[str, Any]:
-    """The pod as it runs on a node, whoever bound it."""
+    """The pod as it runs on a node, bound by any scheduler."""
     return {**of, "spec": {"nodeName": name}, "status": {"phase": phase}}
 
 
