@@ -19,7 +19,7 @@ from placer.evaluate.expected_violations import ExpectedViolations
 
 SELECTED_RESERVE = 0.5
 """Violations by selection, per expected one."""
-REPEATED_RESERVE = 0.7
+REPEATED_RESERVE = 0.4
 """Standard deviations of the violations that are kept back."""
 
 
