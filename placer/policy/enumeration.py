@@ -68,7 +68,8 @@ class Enumeration:
         hosted = {workload for workload in workloads if kind.hosts(workload)}
         known: tuple[Workload, ...] = ()
         if before is not None and before.answers_as(oracle) and hosted.issuperset(before.workloads):
-            self.known, self.now, known = before.known, before.now, before.workloads
+            # copies: columns beyond those of the table are others in each enumeration that begins with it
+            self.known, self.now, known = dict(before.known), dict(before.now), before.workloads
         self.workloads: tuple[Workload, ...] = (*known, *sorted(hosted.difference(known)))
         self.columns = {workload: column for column, workload in enumerate(self.workloads)}
         self._rank = {self.columns[workload]: rank for rank, workload in enumerate(sorted(self.workloads))}

@@ -13,6 +13,7 @@ from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
 from placer.policy.class_slots import LowestNumbers
+from placer.policy.pattern_table import PatternTable, TooManyPatterns
 from placer.policy.rejection import Cause, Tally
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, Rule
 from placer.policy.sampled_index import SampledIndex
@@ -157,3 +158,14 @@ def test_numbers_of_nics_that_left_do_not_pile_up() -> None:
         numbers.size -= 1
     assert numbers.lowest() == 0
     assert len(numbers) < 1_000
+
+
+def test_tables_that_begin_with_the_same_one_do_not_share_what_they_learn() -> None:
+    """Two go on from one table: the second workload is `b` in the one, which is given up, and `c` in the other."""
+    a, b, c = (Workload(nf, TOY_TRAFFIC) for nf in "abc")
+    oracle = ToyOracle()
+    first = PatternTable(KIND, [a], oracle)
+    with pytest.raises(TooManyPatterns):
+        PatternTable(KIND, [a, b], oracle, most=4, before=first)
+    second = PatternTable(KIND, [a, c], oracle, before=first)
+    assert second.kpps.tolist() == PatternTable(KIND, [a, c], ToyOracle()).kpps.tolist()

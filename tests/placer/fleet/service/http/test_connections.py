@@ -123,8 +123,11 @@ def test_every_request_that_is_understood_gets_its_answer_and_so_does_the_next(t
 
             for name, (whole, status) in REQUESTS.items():
                 authorised = whole.replace(b"\r\n", f"\r\nAuthorization: Bearer {token}\r\n".encode(), 1)
-                expected = [400] if status == 400 else [status, 404]
-                assert await statuses(authorised if guarded else whole) == expected, name
+                found = await statuses(authorised if guarded else whole)
+                # what is too large ends its connection, unless all of it has come when it is refused
+                assert found in (
+                    [[400]] if status == 400 else [[status, 404], [413]] if status == 413 else [[status, 404]]
+                ), name
             assert engine.events == 1
             refused = await statuses(request("Host: x", "Authorization: Bearer nothing"))
             assert refused == ([401, 404] if guarded else [200, 404])
