@@ -34,9 +34,7 @@ def test_each_scope_allows_what_it_says_and_no_more(tmp_path: Path) -> None:
         assert one.client.get("/v1/nics", headers={"Authorization": f"Basic {basic}"}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "header", [None, "Bearer", "Bearer x", "Basic ???", "Basic eDp5", "Token x", "Bearer \x80"]
-)
+@pytest.mark.parametrize("header", [None, "Bearer", "Bearer x", "Basic ???", "Basic eDp5", "Token x", "Bearer \x80"])
 def test_without_a_known_token_nothing_is_answered_and_nothing_changes(tmp_path: Path, header: str | None) -> None:
     """Only health and the page are open."""
     _, table = new_token("x", ["admin"])
