@@ -31,7 +31,7 @@ MAX_CHECKED_CLASSES = 256
 LONGEST_STEP_S = 0.005
 """Seconds after which an answer goes on in a further step."""
 
-LEAST_COPIES = 8
+LEAST_COPIES = 16
 """Copies of an arrival that a step places at least, besides those of earlier steps, which are placed again."""
 
 PREDICTED_AT_ONCE = 32
