@@ -136,6 +136,7 @@ def test_places_that_are_found_in_steps_are_checked_again_where_the_fleet_change
 ) -> None:
     """Between the steps others take places that were found; those of the answer are all there to be had."""
     monkeypatch.setattr(what_if_module, "LONGEST_STEP_S", 0.0)
+    monkeypatch.setattr(what_if_module, "LEAST_COPIES", 4)
     engine = Engine(Fleet(catalogue((40, 1.0)).kinds), [ToyOracle()], expected=[tenant(nf, nf) for nf in "abcd"])
     for number in range(12):
         engine.handle(Arrive(tenant(number, "d")))
