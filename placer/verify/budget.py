@@ -32,7 +32,7 @@ LIMIT_ROUNDING = 1e-9
 """The share by which a probability may be above its limit."""
 AT_ONCE = 500
 """Co-locations whose probabilities are asked for together."""
-SELECTED_RESERVE, REPEATED_RESERVE = 0.5, 0.4
+SELECTED_RESERVE, REPEATED_RESERVE = 0.4, 0.4
 """The reserve (docs/models.md): per violation that is expected, and per standard deviation of repeated ones."""
 
 

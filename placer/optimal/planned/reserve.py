@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from placer.evaluate.expected_violations import ExpectedViolations
 
-SELECTED_RESERVE = 0.5
+SELECTED_RESERVE = 0.4
 """Violations by selection, per expected one."""
 REPEATED_RESERVE = 0.4
 """Standard deviations of the violations that are kept back."""

@@ -64,7 +64,7 @@ def test_a_plan_by_hand(tmp_path: Path) -> None:
     assert {tuple(nic["tenants"]) for nic in claims["plan"]["nics"]} == {("1", "2"), ("3",), ("4",)}
     assert claims["plan"]["expected_violations_pct"] == pytest.approx(100 * 2 * q / 4, rel=1e-4)
     repeated = 100 / 4 * ((2 * q) ** 3 / (2 * q * q) - (2 * q) ** 2) ** 0.5
-    assert claims["plan"]["reserve_pct"] == pytest.approx(0.5 * 100 * 2 * q / 4 + 0.4 * repeated, rel=1e-4)
+    assert claims["plan"]["reserve_pct"] == pytest.approx(0.4 * 100 * 2 * q / 4 + 0.4 * repeated, rel=1e-4)
     assert (claims["plan"]["cost"], claims["bound"]["lower_bound"], claims["bound"]["over"]) == (3, 3, "co-locations")
     assert faults_in(claims, tmp_path) == []
 
