@@ -86,7 +86,7 @@ def _batches() -> Iterator[bytes]:
     draw = random.Random(2)
     for number in itertools.count():
         ids = [f"b{number}-{line}" for line in range(100)]
-        for events in ([_event(one, draw) for one in ids], [{"event": "depart", "id": one} for one in ids]):
+        for events in ([_event(name, draw) for name in ids], [{"event": "depart", "id": name} for name in ids]):
             yield request("/v1/events:batch", b"\n".join(json.dumps(event).encode() for event in events))
 
 

@@ -45,7 +45,8 @@ REBUILT_AFTER, REBUILT_GROWTH = 256, 0.1
 """Indexes are built anew after so many more readings, and at least this share more: what comes later changes less."""
 
 MOST_TRIED = 16
-"""Tenants of the queue that fit nowhere, after which an event tries no more: no event takes long, whatever waits."""
+"""Tenants of the queue that no NIC takes although one has the cores, after which an event tries no more, so that none
+takes long."""
 
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
 """What happens to an arrival that fits on no NIC."""
@@ -58,8 +59,7 @@ class Engine:
     fit nowhere, whatever `when_full` is. `most_patterns`: largest number of co-locations that are predicted in
     advance. `expected`: tenants like those that will come, so that no arrival waits for predictions of usual
     co-locations. `feedback`: learns from measurements; without it they are refused. `events`: the number of the last
-    event. `repairs`: most instances that a measurement may move because they were below their
-    SLA.
+    event. `repairs`: most instances that a measurement may move because they were below their SLA.
     """
 
     def __init__(
@@ -165,10 +165,11 @@ class Engine:
         nic = self._place(tenant)
         if nic is not None:
             return Decision("placed", (Move(tenant.id, None, nic.id),))
-        if self.when_full == QUEUE:
-            self.waiting[tenant.id] = tenant
-        status = "queued" if self.when_full == QUEUE else "rejected"
-        return Decision(status, reasons=tuple(self.selector.reasons(tenant)))
+        reasons = tuple(self.selector.reasons(tenant))
+        if self.when_full == REJECT:
+            return Decision("rejected", reasons=reasons)
+        self.waiting[tenant.id] = tenant
+        return Decision("queued", reasons=reasons)
 
     def _arrive_on(self, tenant: Tenant, nic_id: str) -> Decision:
         """Place an arrival on the NIC that it names, or refuse it."""
@@ -316,16 +317,18 @@ class Engine:
     def _place_waiting(self) -> list[Move]:
         """Place what fits of the queue, first come first; a tenant that fits nowhere does not block the others.
 
-        At most `MOST_TRIED` that fit nowhere are tried; the next event goes on with the one behind them.
+        At most `MOST_TRIED` with enough cores that fit nowhere are tried; the next event goes on with the one behind.
         """
-        moves, tried = [], 0
+        if not self.waiting:
+            return []
+        moves, tried, has_cores = list[Move](), 0, self.selector.has_cores()
         failed_drop: dict[Workload, float] = {}
         queue = [*self.waiting]
         first = queue.index(self._next_tried) if self._next_tried in self.waiting else 0
         self._next_tried = None
         for tenant in map(self.waiting.__getitem__, (*queue[first:], *queue[:first])):
             drop = tenant.sla.max_drop
-            if drop is not None and drop <= failed_drop.get(tenant.workload, -1.0):
+            if not has_cores(tenant.workload) or (drop is not None and drop <= failed_drop.get(tenant.workload, -1.0)):
                 continue
             if tried == MOST_TRIED:
                 self._next_tried = tenant.id
@@ -334,6 +337,7 @@ class Engine:
             if nic is not None:
                 del self.waiting[tenant.id]
                 moves.append(Move(tenant.id, None, nic.id))
+                has_cores = self.selector.has_cores()
             else:
                 tried += 1
                 if drop is not None:

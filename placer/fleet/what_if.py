@@ -34,7 +34,8 @@ LONGEST_STEP_S = 0.005
 LEAST_COPIES = 16
 """Copies of an arrival that a step places at least, besides those of earlier steps, which are placed again."""
 
-PREDICTED_AT_ONCE = 32
+PREDICTED_AT_ONCE, SCORED_AT_ONCE = 32, 256
+"""NICs that are predicted together, and those whose scores are found in a step, as they were predicted before."""
 
 Found = TypeVar("Found")
 Steps = Generator[None, None, Found]
@@ -122,7 +123,7 @@ class WhatIf:
         for first in range(0, len(nic_ids), PREDICTED_AT_ONCE):
             some = nic_ids[first : first + PREDICTED_AT_ONCE]
             known, versions = self._recall_answers(arrival), self.engine.versions
-            unknown = [one for one in some if one not in known or known[one][0] != versions.of(one)]
+            unknown = [nic_id for nic_id in some if nic_id not in known or known[nic_id][0] != versions.of(nic_id)]
             nics = {nic_id: self.engine.fleet.find(nic_id) for nic_id in unknown}
             self._predict_together([nic for nic in nics.values() if nic is not None], arrival)
             for nic_id in some:
@@ -146,10 +147,14 @@ class WhatIf:
         """By NIC that takes the arrival, its score, the lower the better; infinite for one that is not in use."""
         reasons = yield from self.misfits(arrival, nic_ids)
         taken = [nic_id for nic_id, reason in reasons.items() if reason is None]
-        in_use = [nic for nic in map(self.engine.fleet.nics.find, taken) if nic is not None]
         found = dict.fromkeys(taken, math.inf)
         if self.engine.selector.has_predicted(arrival):
-            return found | self.engine.selector.scores_on(arrival, in_use)
+            for first in range(0, len(taken), SCORED_AT_ONCE):
+                some = map(self.engine.fleet.nics.find, taken[first : first + SCORED_AT_ONCE])
+                found |= self.engine.selector.scores_on(arrival, [nic for nic in some if nic is not None])
+                yield
+            return found
+        in_use = [nic for nic in map(self.engine.fleet.nics.find, taken) if nic is not None]
         return found | {nic.id: float(nic.kind.cores - nic.kind.cores_taken(nic.co_location)) for nic in in_use}
 
     def _rank(self, arrival: Tenant, top: int) -> list[tuple[float, Nic | NicKind]]:

@@ -250,6 +250,9 @@ class ClassIndex:
         need = self._need(tenant)
         return [math.inf] * len(nics) if need is None else self._slots.scores_of((nic.number for nic in nics), *need)
 
+    def most_free(self) -> int:
+        return max((cores for cores, nics in enumerate(self._with_free) if nics), default=0)
+
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """None: `best` has compared all NICs."""
         return None

@@ -113,6 +113,10 @@ class GpuIndex:
         """Infinite: only NICs that are compared have a score."""
         return [math.inf] * len(nics)
 
+    def most_free(self) -> int:
+        """All: the admission test says what fits."""
+        return self.kind.cores
+
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A GPU that admits the tenant, out of many more than `best` asks."""
         found = self._first_of(tenant, LAST_RESORT)

@@ -73,6 +73,9 @@ class NicIndex(Protocol):
     def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
         """The score of the tenant on each of these NICs; infinite where it is not known."""
 
+    def most_free(self) -> int:
+        """The most cores that are free on one NIC that may take an arrival; 0 without one."""
+
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC that `best` did not find, after a longer search; None when there is none."""
 

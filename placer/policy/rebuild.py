@@ -130,7 +130,7 @@ class Rebuild:
         alone: dict[int, dict[CoLocation, None]] = {}
         for nic in nics:
             if self.tables[nic.kind.index] is None:
-                alone.setdefault(nic.kind.index, {}).update(dict.fromkeys((one,) for one in nic.co_location))
+                alone.setdefault(nic.kind.index, {}).update(dict.fromkeys((workload,) for workload in nic.co_location))
         for number, workloads in alone.items():
             self.oracles[number].throughput(list(workloads))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
@@ -184,6 +184,15 @@ class Selector:
         for index, some in by_index.items():
             found |= zip((nic.id for nic in some), index.scores_on(tenant, some), strict=True)
         return found
+
+    def has_cores(self) -> Callable[[Workload], bool]:
+        """What says of a workload whether any NIC has the cores for it, as the fleet is now."""
+        free = {kind.index: kind.cores for kind in self.fleet.available()}
+        for indexes in (self.indexes, self._others()):
+            for number, index in enumerate(indexes):
+                free[number] = max(free.get(number, 0), index.most_free())
+        found = [(kind, free.get(kind.index, 0)) for kind in self.fleet.kinds]
+        return lambda workload: any(kind.cores_of.get(workload.nf, kind.cores + 1) <= cores for kind, cores in found)
 
     def observe(self, tenant: Tenant) -> None:
         """Count the tenant among the recent arrivals, and renew the forecast now and then."""

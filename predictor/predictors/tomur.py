@@ -104,7 +104,8 @@ class TomurPredictor(Predictor):
     ) -> list[Floats]:
         """As `Predictor.shortfall`, by the error models; 0 or 1 for a workload that is alone."""
         estimates = self._estimates(co_locations)
-        kpps, spread, nf = _flat(estimates, co_locations)
+        kpps, spread, _ = np.concatenate(estimates).T if estimates else np.zeros((3, 0))
+        nf = [workload.nf for co_location in co_locations for workload in co_location]
         required = np.array([need for needs in required_kpps for need in needs], dtype=np.float64)
         short = (kpps < required).astype(np.float64)
         for name, at in _by_nf(nf):
@@ -279,12 +280,6 @@ class TomurPredictor(Predictor):
             extrapolated=model.is_extrapolated(workload.traffic),
             calibrated=bool(calibrated),
         )
-
-
-def _flat(estimates: Sequence[Floats], co_locations: Sequence[Sequence[Workload]]) -> tuple[Floats, Floats, list[str]]:
-    """The throughput of every workload, one after the other, its spread, and its NF."""
-    both = np.concatenate(estimates) if estimates else np.zeros((0, 3))
-    return both[:, 0].copy(), both[:, 1], [workload.nf for co_location in co_locations for workload in co_location]
 
 
 def _split(values: Floats, estimates: Sequence[Floats]) -> list[Floats]:

@@ -202,7 +202,7 @@ class _Rows:
     def _hosts(self, nf: object, kind: int | None) -> bool:
         """Whether an NF runs on a kind of NIC, or on any."""
         kinds = self._kinds if kind is None else (self._kinds[kind],)
-        return isinstance(nf, str) and any(one.hosts(Workload(nf, TrafficProfile(0, 0))) for one in kinds)
+        return isinstance(nf, str) and any(kind.hosts(Workload(nf, TrafficProfile(0, 0))) for kind in kinds)
 
     def _check_id(self, identity: object) -> None:
         if not isinstance(identity, str) or not identity or not identity.isprintable():

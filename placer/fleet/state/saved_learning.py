@@ -109,7 +109,7 @@ MAX_REMEMBERED_TEXTS = 100_000
 def reading_rows(readings: Sequence[ProductionReading]) -> Statement:
     """What adds readings."""
     marks = ", ".join("?" for _ in READING_COLUMNS.split(","))
-    return f"INSERT INTO readings ({READING_COLUMNS}) VALUES ({marks})", [reading_row(one) for one in readings]  # noqa: S608
+    return f"INSERT INTO readings ({READING_COLUMNS}) VALUES ({marks})", [reading_row(reading) for reading in readings]  # noqa: S608
 
 
 def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionReading]:

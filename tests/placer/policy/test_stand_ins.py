@@ -123,3 +123,19 @@ def test_nics_are_sampled_while_most_traffic_differs_and_no_event_asks_for_all()
     most.append(max(asked(selector, oracle, again)))
     assert isinstance(selector.indexes[0], ClassIndex)
     assert max(most) <= MOST_ASKED < LAST_RESORT
+
+
+def test_nics_that_are_sampled_have_scores_by_which_the_chosen_one_is_the_best() -> None:
+    """kube-scheduler takes the node with the best score; asking learns nothing, so it is the same twice."""
+    oracle, draw = FlowsOracle(), random.Random(0)
+    selector = selector_with_stand_ins(oracle)
+    for number in range(300):
+        placed(selector, tenant(number, "abcd"[number % 4], 0.2, draw.randrange(500, 8_000)))
+        selector.advance()
+    assert isinstance(selector.indexes[0], SampledIndex)
+    arriving, nics = tenant("next", "b", 0.2, 3_000), list(selector.fleet.nics.values())
+    scores = selector.scores_on(arriving, nics)
+    assert selector.scores_on(arriving, nics) == scores
+    assert 0 < sum(score < float("inf") for score in scores.values()) < len(nics)
+    best, nic = selector.rank(arriving, 1)[0]
+    assert scores[nic.id] == best  # type: ignore[union-attr]

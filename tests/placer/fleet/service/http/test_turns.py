@@ -12,7 +12,7 @@ import pytest
 
 from placer.fleet import what_if as what_if_module
 from placer.fleet.engine import MOST_TRIED, Engine
-from placer.fleet.events import Arrive, Decision, Depart, FleetEvent
+from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http import writer as turns
 from placer.fleet.service.http.server import make_writer
@@ -67,7 +67,7 @@ def test_a_single_event_is_answered_before_a_long_batch_that_came_first(
 
 
 def test_questions_take_turns_with_events_and_too_many_are_refused(tmp_path: Path) -> None:
-    """Events that come while a question is answered are decided on between its steps."""
+    """Events that come while questions are answered are decided on between their steps."""
     seen: list[int] = []
 
     def steps(writer: Writer) -> Steps[int]:
@@ -76,24 +76,22 @@ def test_questions_take_turns_with_events_and_too_many_are_refused(tmp_path: Pat
             yield
         return writer.version
 
-    async def act(writer: Writer) -> int:
+    async def act(writer: Writer) -> list[int]:
         running = asyncio.create_task(writer.run())
-        question = asyncio.create_task(writer.work_through(steps(writer)))
+        questions = [asyncio.create_task(writer.work_through(steps(writer))) for _ in range(MOST_QUESTIONS)]
         await asyncio.sleep(0)
-        for number in range(5):
-            await writer.submit([line(number)])
-        found = await question
-        others = [asyncio.create_task(writer.work_through(steps(writer))) for _ in range(MOST_QUESTIONS)]
-        writer._questions = MOST_QUESTIONS
         with pytest.raises(Overloaded):
             await writer.work_through(steps(writer))
-        await asyncio.gather(*others, return_exceptions=True)
+        for number in range(5):
+            await writer.submit([line(number)])
+        found = await asyncio.gather(*questions)
+        assert await writer.work_through(steps(writer)) == 5, "there is room again"
         writer.stop()
         await running
         return found
 
     with writer_of(tmp_path / "s.db") as writer:
-        assert asyncio.run(act(writer)) == 5
+        assert asyncio.run(act(writer)) == [5] * MOST_QUESTIONS
     assert len(set(seen)) > 1
 
 
@@ -172,23 +170,34 @@ class Counted(Engine):
         return super()._place(tenant)
 
 
-def test_a_long_queue_is_tried_a_few_at_a_time_and_in_the_end_whole() -> None:
-    """Each waits with an SLA of its own, so that none stands for another; `a` fits beside `d`, other `d` do not."""
+def full_nic(queue: int) -> Counted:
+    """One NIC of eight cores with two `d` and a `c`, and so many `d` in the queue, with an SLA of its own each."""
     engine = Counted(Fleet(catalogue((1, 1.0)).kinds), [ToyOracle()], when_full="queue")
-    for number in range(2):
-        engine.handle(Arrive(tenant(number, "d", 0.9)))
+    for identity, nf in (("d1", "d"), ("d2", "d"), ("c", "c")):
+        assert engine.handle(Arrive(tenant(identity, nf))).status == "placed"
+    for number in range(queue):
+        assert engine.handle(Arrive(tenant(f"w{number}", "d", 0.9 - number / 1000))).status == "queued"
+    return engine
+
+
+def test_who_needs_fewer_cores_is_placed_behind_a_long_queue_that_needs_more() -> None:
+    """`c` leaves two cores: each `d` needs three, and none of them is tried; `b` needs two."""
+    engine = full_nic(100)
+    assert engine.handle(Arrive(tenant("last", "b"))).status == "queued"
+    assert [move.id for move in engine.handle(Depart("c")).moves] == ["c", "last"]
+    assert engine.tried == 1
+
+
+def test_a_long_queue_is_tried_a_few_at_a_time_and_in_the_end_whole() -> None:
+    """None of 100 `a` accepts what three of `c` and `d` take from it; the last one does, and is placed by and by."""
+    engine = full_nic(0)
     for number in range(100):
-        engine.handle(Arrive(tenant(f"w{number}", "d", 0.9 - number / 1000)))
-    engine.handle(Arrive(tenant("last", "c", 0.5)))
-    assert len(engine.waiting) >= 100
-    most = 0
-    for number in range(40):
-        engine.handle(Depart(f"w{99 - number}"))
-        most = max(most, engine.tried)
-    assert most <= MOST_TRIED + 1
-    engine.handle(Depart("0"))
-    left = {one.id for one in engine.fleet.all_tenants()}
-    for number in range(12):
-        engine.handle(Depart(f"w{59 - number}"))
-    assert {one.id for one in engine.fleet.all_tenants()} >= left
-    assert sum(one.workload.nf == "d" for one in engine.fleet.all_tenants()) == 2
+        assert engine.handle(Arrive(tenant(f"a{number}", "a", number / 1e6))).status == "queued"
+    assert engine.handle(Arrive(tenant("last", "b", 0.9))).status == "queued"
+    events = 0
+    engine.handle(Depart("d1"))
+    while "last" in engine.waiting:
+        events += 1
+        assert engine.tried == MOST_TRIED
+        engine.handle(Change("d2", None, Sla(max_drop=0.9)))
+    assert events == 100 // MOST_TRIED
