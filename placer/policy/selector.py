@@ -16,6 +16,7 @@ from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable
 from placer.policy.rebuild import Rebuild, index_of
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
+from placer.policy.table_workloads import TableWorkloads
 from profiles import Workload
 
 FORECAST_FROM = 5
@@ -33,24 +34,6 @@ RENEWED_EVERY = 65_536
 TURNOVER_WEIGHT = 10.0
 """How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
 rule's opening cost, where as many leave as arrive."""
-
-MOST_COLUMNS = 32
-"""Workloads of a table at most where others have stand-ins."""
-
-FEW_COLUMNS = 12
-"""Up to so many workloads are in a table although they have come only once."""
-
-MOST_STAND_INS = 0.1
-"""The largest share of recent arrivals that are compared by stand-ins: of more, NICs are sampled and predicted."""
-
-RECENT_ARRIVALS = 64
-"""Arrivals over which that share is averaged."""
-
-RECURS_FROM = 3
-"""Arrivals of a workload from which it recurs, and is worth a column of its own."""
-
-COUNTED_WORKLOADS = 10_000
-"""Workloads without a column whose arrivals are counted."""
 
 REBUILD_STEPS = 3
 """Steps of a rebuild per event; each takes 1 to 2 ms."""
@@ -83,10 +66,6 @@ class Selector:
     ) -> None:
         self._length = arrivals
         self._stand_ins = stand_ins
-        self._expected = expected
-        self._most_columns = MOST_COLUMNS
-        self._without_column = Counter[Workload]()
-        self._stand_in_share = 0.0
         self.fleet = fleet
         self.most_patterns = most_patterns
         self.oracles = oracles
@@ -103,6 +82,7 @@ class Selector:
         self._sampled = False
         self._rebuild: Rebuild | None = None
         self._recent: deque[Tenant] = deque(maxlen=MAX_REMEMBERED_ARRIVALS)
+        self._table_workloads = TableWorkloads(expected, self._recent)
         fleet.observer = self
         present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
         self._recent.extend(present)
@@ -110,7 +90,7 @@ class Selector:
         self.departures = 0
         self._renew_at = self._next_renewal() if present else FORECAST_FROM
         known = [*present, *expected]
-        self._workloads |= set(self._recurring()) if stand_ins else {tenant.workload for tenant in known}
+        self._workloads |= self._table_workloads.chosen() if stand_ins else {tenant.workload for tenant in known}
         for tenant in known:
             self._loosest.include(tenant)
         if known:
@@ -212,7 +192,9 @@ class Selector:
         elif not left and self._arrivals >= self._renew_at:
             self._renew_at = self._next_renewal()
             if self._sampled and self._stand_ins:
-                self._return_to_tables()
+                chosen = self._table_workloads.instead_of_sampling()
+                if chosen is not None:
+                    self._build_tables(chosen)
             elif self._sampled:
                 self._include(tenant)
             else:
@@ -254,9 +236,8 @@ class Selector:
         try:
             done = any(self._rebuild.advance() for _ in range(REBUILD_STEPS))
         except TooManyPatterns:
-            self._rebuild, self._most_columns = None, self._most_columns // 2
-            if not self._stand_ins:
-                self._rebuild = self._new_rebuild(0)
+            self._rebuild = None if self._stand_ins else self._new_rebuild(0)
+            self._table_workloads.choose_fewer()
             return
         if done:
             self.indexes, self._tables = self._rebuild.indexes, self._rebuild.tables
@@ -438,9 +419,8 @@ class Selector:
         self._loosest.include(new)
         self._workloads.add(new.workload)
         self._sampled = self._sampled or not self._predict_all()
-        while self._sampled and self._stand_ins and self._most_columns:
-            self._most_columns //= 2
-            self._workloads = {*self._recurring(), new.workload}
+        while self._sampled and self._stand_ins and self._table_workloads.choose_fewer():
+            self._workloads = {*self._table_workloads.chosen(), new.workload}
             self._sampled = not self._predict_all()
         if self._sampled:
             present = [tenant for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()]
@@ -489,42 +469,19 @@ class Selector:
         """Begin to build tables with a workload that recurs, or an index that samples NICs where few recur. Until
         either is complete, stand-ins are compared."""
         held = all(index.holds(tenant) for index in self.indexes)
-        self._stand_in_share += ((0.0 if held else 1.0) - self._stand_in_share) / RECENT_ARRIVALS
-        if held or not self.indexes:
+        self._table_workloads.count(tenant.workload, held=held)
+        if held or not self.indexes or self._rebuild is not None:
             return
-        if len(self._without_column) >= COUNTED_WORKLOADS:
-            self._without_column.clear()
-        self._without_column[tenant.workload] += 1
-        if self._rebuild is not None:
-            return
-        few = len(self._without_column) + len(self._workloads) <= FEW_COLUMNS
-        chosen = set(self._recurring()) if few or self._without_column[tenant.workload] >= RECURS_FROM else set()
-        if tenant.workload in chosen:
-            self._workloads = chosen
-            self._without_column.clear()
+        chosen = self._table_workloads.with_column_for(tenant.workload, len(self._workloads))
+        if chosen is not None:
             self._loosest.include(tenant)
-            self._rebuild = self._new_rebuild(self.most_patterns)
-        elif self._stand_in_share > MOST_STAND_INS:
+            self._build_tables(chosen)
+        elif self._table_workloads.too_different:
             self._rebuild = self._new_rebuild(0)
 
-    def _return_to_tables(self) -> None:
-        """Begin to build tables again where hardly any recent arrival would need a stand-in."""
-        chosen = set(self._recurring())
-        if sum(tenant.workload not in chosen for tenant in self._recent) < MOST_STAND_INS * len(self._recent) / 2:
-            self._workloads, self._stand_in_share = chosen, 0.0
-            self._without_column.clear()
-            self._rebuild = self._new_rebuild(self.most_patterns)
-
-    def _recurring(self) -> list[Workload]:
-        """The workloads of a table: one of each NF, then those of recent arrivals that recur most; all where these are
-        few."""
-        counts = Counter(tenant.workload for tenant in (*self._expected, *self._recent))
-        often = sorted(counts, key=lambda workload: (-counts[workload], workload))
-        found = dict.fromkeys({workload.nf: workload for workload in reversed(often)}.values())
-        few = len(counts) <= FEW_COLUMNS
-        found |= dict.fromkeys(workload for workload in often if few or counts[workload] >= RECURS_FROM)
-        nfs = len({workload.nf for workload in found})
-        return list(found)[: max(self._most_columns, nfs)]
+    def _build_tables(self, chosen: set[Workload]) -> None:
+        self._workloads = chosen
+        self._rebuild = self._new_rebuild(self.most_patterns)
 
     def _predict_all(self) -> bool:
         """Build class indexes for all workloads; False where they are too many, or hardly one came twice."""
