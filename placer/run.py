@@ -15,7 +15,6 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import PREDICTED_TRUTH, Catalogue
 from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
 from placer.model.plan import OPTIMAL, Plan, replay_plan
 from placer.optimal import refuse_unknown
@@ -404,6 +403,6 @@ def _faults(oracle: GpuOracle, co_location: CoLocation) -> Iterator[str]:
         if one.cause:
             yield f"{workload.nf} is rejected: {one.cause}"
     if schedule.keeps_all and isinstance(oracle.test, ExactTest):
-        offered = [workload for workload in co_location if isinstance(workload, OfferedWorkload)]
+        offered = [workload for workload in co_location if not workload.is_saturated]
         written = oracle.test.certificate(offered, schedule)
         yield from admission_faults(admission_case(written["device"], written["slos"], written["answer"]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +22,7 @@ from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import PacketLatency, Run, Testbed, TestbedError
 from profiler.testbed_stack import TestbedStack
-from profiles import ChainLoad, CoLocation, InputError, Load, NfDescription, PacedWorkload, TestbedDescription, Workload
+from profiles import ChainLoad, CoLocation, InputError, Load, NfDescription, TestbedDescription, Workload
 from profiles.aside import files_aside
 from profiles.description import NULL_NF
 from profiles.latency_table import (
@@ -285,7 +286,7 @@ def at_rate(description: TestbedDescription, workload: Workload, rate_kpps: floa
     """
     if not description.paced:
         return ChainLoad.of([workload.nf], [[0]], workload.traffic, rate_kpps=rate_kpps)
-    return PacedWorkload(workload, rate_kpps) if rate_kpps else workload
+    return replace(workload, rate_kpps=rate_kpps or inf)
 
 
 def draw_settings(description: TestbedDescription, nf: NfDescription, seed: int) -> list[LatencySetting]:

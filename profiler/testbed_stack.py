@@ -23,7 +23,7 @@ from profiler.testbed import (
     TestbedWrapper,
     refuse_invalid,
 )
-from profiles import ChainLoad, Load, PacedWorkload, TestbedDescription, Workload
+from profiles import ChainLoad, Load, TestbedDescription, Workload
 
 
 class TestbedStack:
@@ -217,7 +217,7 @@ def _correct(loads: Sequence[Load], run: Run, factor: float) -> Run:
 def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
     """The measurement without drift; no chain or NF carries more than is offered to it."""
     kpps = one.throughput_kpps / factor
-    if isinstance(load, ChainLoad | PacedWorkload) and load.rate_kpps:
+    if isinstance(load, ChainLoad | Workload) and load.rate_kpps:
         kpps = min(kpps, max(load.rate_kpps, one.throughput_kpps))
     ratio = kpps / one.throughput_kpps
     stages = tuple(replace(stage, throughput_kpps=stage.throughput_kpps * ratio) for stage in one.stages)

@@ -12,7 +12,7 @@ from profiles.counters import COUNTERS, Counters
 from profiles.faults import Fault, InputError
 from profiles.gpu import GpuSettings, Minibatch
 from profiles.traffic import ATTRIBUTES, TrafficProfile
-from profiles.workload import BenchLoad, CoLocation, ConfiguredWorkload, Load, PacedWorkload, Workload
+from profiles.workload import BenchLoad, CoLocation, ConfiguredWorkload, GpuWorkload, Load, Workload
 
 if TYPE_CHECKING:
     from profiles.description import BenchDescription, NfDescription, NicModel, TestbedDescription
@@ -28,13 +28,13 @@ __all__ = [
     "Counters",
     "Fault",
     "GpuSettings",
+    "GpuWorkload",
     "InputError",
     "Load",
     "Minibatch",
     "NfDescription",
     "NfStage",
     "NicModel",
-    "PacedWorkload",
     "TestbedDescription",
     "TrafficProfile",
     "Workload",

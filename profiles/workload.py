@@ -2,42 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 
 from profiles.chain import ChainLoad, Parameters, sort_parameters
 from profiles.gpu import GpuSettings
 from profiles.traffic import TrafficProfile
 
 
-@dataclass(frozen=True, order=True)
-class Workload:
-    """A network function under a traffic profile."""
+class _Hashed:
+    """Keeps a hash, which is not a field of what is hashed."""
 
-    __slots__ = ("_hash", "nf", "traffic")
+    __slots__ = ("_hash",)
+
+    _hash: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Workload(_Hashed):
+    """A network function under a traffic profile, with what is offered to it and what it is given.
+
+    Parameters
+    ----------
+    nf
+        The network function.
+    traffic
+        The traffic profile of its packets.
+    rate_kpps
+        What is offered to it; infinite where that is more than it can carry, as in the paper (Tomur, section 7.1).
+    cores
+        How many cores it is given; 0 for as many as it has by default.
+    latency_us
+        What 99 of 100 of its packets must stay within; infinite where nothing is promised. It belongs to the workload,
+        because a GPU chooses batches by it, and NICs compare instances of one workload by throughput alone.
+    """
 
     nf: str
     traffic: TrafficProfile
+    rate_kpps: float = inf
+    cores: int = field(default=0, kw_only=True)
+    latency_us: float = field(default=inf, kw_only=True)
 
     def __post_init__(self) -> None:
         # a decision looks up a hundred co-locations, whose hashes are those of their workloads
-        object.__setattr__(self, "_hash", hash((self.nf, self.traffic)))
+        object.__setattr__(self, "_hash", hash((self.nf, self.traffic, self.rate_kpps, self.cores, self.latency_us)))
 
     def __hash__(self) -> int:
-        return self._hash  # type: ignore[attr-defined, no-any-return]
+        return self._hash
 
-    def __reduce__(self) -> tuple[type[Workload], tuple[str, TrafficProfile]]:
+    def __reduce__(self) -> tuple[Callable[..., Workload], tuple[object, ...]]:
         # hashes of text differ between processes
-        return Workload, (self.nf, self.traffic)
+        restore = partial(Workload, cores=self.cores, latency_us=self.latency_us)
+        return restore, (self.nf, self.traffic, self.rate_kpps)
 
     @property
     def label(self) -> str:
         """What messages call it: the NF."""
         return self.nf
 
+    @property
+    def is_saturated(self) -> bool:
+        """Whether more is offered to it than it can carry."""
+        return self.rate_kpps == inf
+
+    @property
+    def promises_latency(self) -> bool:
+        """Whether its packets are promised a latency."""
+        return self.latency_us < inf
+
+    @property
+    def saturated(self) -> Workload:
+        """The workload where more is offered to it than it can carry, and no latency is promised."""
+        if self.rate_kpps == inf and self.latency_us == inf:
+            return self
+        return Workload(self.nf, self.traffic, cores=self.cores)
+
     def as_request(self) -> dict[str, object]:
-        """The workload as the testbed protocol writes it."""
-        return {"kind": "nf", "name": self.nf, "traffic": self.traffic.as_dict()}
+        """The workload as the testbed protocol writes it; a rate and cores only where they are given."""
+        request: dict[str, object] = {"kind": "nf", "name": self.nf, "traffic": self.traffic.as_dict()}
+        if self.rate_kpps < inf:
+            request["rate_kpps"] = self.rate_kpps
+        if self.cores:
+            request["cores"] = self.cores
+        return request
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,15 +134,11 @@ class ConfiguredWorkload:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class PacedWorkload:
-    """A network function whose packets are offered at a rate (kpps), above 0.
-
-    `gpu` is how it runs on a GPU, and None elsewhere.
-    """
+class GpuWorkload:
+    """A network function that runs on a GPU, at the rate of its workload and with these settings."""
 
     workload: Workload
-    rate_kpps: float
-    gpu: GpuSettings | None = None
+    gpu: GpuSettings
 
     @property
     def nf(self) -> str:
@@ -106,17 +151,21 @@ class PacedWorkload:
         return self.workload.traffic
 
     @property
+    def rate_kpps(self) -> float:
+        """What is offered to it."""
+        return self.workload.rate_kpps
+
+    @property
     def label(self) -> str:
         """What messages call it: the NF."""
         return self.workload.nf
 
     def as_request(self) -> dict[str, object]:
-        """The workload as the testbed protocol writes it; `gpu` only where there is one."""
-        request = {**self.workload.as_request(), "rate_kpps": self.rate_kpps}
-        return request | ({"gpu": self.gpu.as_request()} if self.gpu else {})
+        """The workload as the testbed protocol writes it."""
+        return {**self.workload.as_request(), "gpu": self.gpu.as_request()}
 
 
-Load = Workload | BenchLoad | ConfiguredWorkload | PacedWorkload | ChainLoad
+Load = Workload | BenchLoad | ConfiguredWorkload | GpuWorkload | ChainLoad
 """Anything that a testbed can run."""
 
 CoLocation = tuple[Workload, ...]

@@ -18,7 +18,7 @@ from experiments.registry import Result, Setting, experiment
 from predictor.gpu.models import GpuModels
 from predictor.gpu.nf_model import rows
 from predictor.gpu.prediction import Overload
-from profiles import GpuSettings, PacedWorkload, Workload
+from profiles import GpuSettings, GpuWorkload, Workload
 
 BUSY_SHARES = (0.6, 0.45, 0.3, 0.2, 0.1)
 """Shares of the time for which each kernel would run alone: the first that the server carries, by prediction."""
@@ -33,17 +33,15 @@ def executors_of(models: GpuModels) -> int:
     return found
 
 
-def busy_load(
-    models: GpuModels, nf: str, executors: int, busy: float = BUSY_SHARES[0], order: int = 0
-) -> PacedWorkload:
+def busy_load(models: GpuModels, nf: str, executors: int, busy: float = BUSY_SHARES[0], order: int = 0) -> GpuWorkload:
     """The NF with full executors of SM 0, at the rate at which its kernel alone would be as busy."""
     packets, traffic = executors * models.per_executor, models.default_traffic
     alone_us = float(models.models[nf].kernel.mean(rows(traffic, [packets]))[0])
     rate = min(1000.0 * busy * packets / alone_us, MOST_KPPS)
-    return PacedWorkload(Workload(nf, traffic), rate, GpuSettings.of([(0, packets)], order=order))
+    return GpuWorkload(Workload(nf, traffic, rate), GpuSettings.of([(0, packets)], order=order))
 
 
-def busy_group(models: GpuModels, nfs: Sequence[str], executors: Sequence[int]) -> list[PacedWorkload] | None:
+def busy_group(models: GpuModels, nfs: Sequence[str], executors: Sequence[int]) -> list[GpuWorkload] | None:
     """NFs on SM 0, as busy as the server carries them; None where it carries none of `BUSY_SHARES`."""
     for busy in BUSY_SHARES:
         each = enumerate(zip(nfs, executors, strict=True))

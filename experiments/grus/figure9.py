@@ -18,7 +18,7 @@ from experiments.grus.methodology.simulated_server import (
     on_sms,
 )
 from experiments.registry import Result, Setting, experiment
-from profiles import PacedWorkload
+from profiles import GpuWorkload
 
 OTHER_FIREWALLS = range(10)
 PUBLISHED_BELOW_PCT = 10.0
@@ -48,13 +48,13 @@ def run(setting: Setting) -> Result:
     return Result(table, (SIMULATED_GPU,), lambda figure: _draw(figure, table), FIGURE_NOTES)
 
 
-def loads(placement: str, others: int) -> list[PacedWorkload]:
+def loads(placement: str, others: int) -> list[GpuWorkload]:
     """The first firewall on two executors of SM 0 with order 0, and so many others after it."""
     first = on_sms(FIREWALL_NF, FIREWALL_TRAFFIC, [(0, DEFAULT_BATCH)], order=0)
     return [first, *(_other(placement, order) for order in range(1, others + 1))]
 
 
-def _other(placement: str, order: int) -> PacedWorkload:
+def _other(placement: str, order: int) -> GpuWorkload:
     if placement == IPSEC_FLOW:
         return on_sms(
             "IPSec", FIREWALL_TRAFFIC, [(order, LOAD_FACTOR * DEFAULT_BATCH)], gbps=LOAD_FACTOR * FLOW_GBPS, order=order

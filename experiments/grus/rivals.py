@@ -18,7 +18,7 @@ from experiments.grus.methodology.slo_sets import SET_TRAFFIC, SloCoLocation, ad
 from experiments.registry import Result, Setting, experiment
 from placer.gpu.plan import LatencySlo
 from profiler.testbed import Measurement
-from profiles import GpuSettings, PacedWorkload, Workload
+from profiles import GpuSettings, GpuWorkload, Workload
 
 SCHEDULER_OF_METHOD = {"g-net": "spatial", "baymax": "temporal"}
 """NFs side by side on SMs of their own, or one kernel at a time; transfers in no order."""
@@ -66,11 +66,11 @@ def _all_kept(slos: Sequence[LatencySlo], scheduler: str, batch: int) -> list[La
     return left
 
 
-def _load(slo: LatencySlo, scheduler: str, batch: int) -> PacedWorkload:
-    return PacedWorkload(Workload(slo.nf, SET_TRAFFIC), slo.rate_kpps, GpuSettings(batch, None, scheduler=scheduler))
+def _load(slo: LatencySlo, scheduler: str, batch: int) -> GpuWorkload:
+    return GpuWorkload(Workload(slo.nf, SET_TRAFFIC, slo.rate_kpps), GpuSettings(batch, None, scheduler=scheduler))
 
 
-def _is_kept(load: PacedWorkload, slo_us: float, one: Measurement) -> bool:
+def _is_kept(load: GpuWorkload, slo_us: float, one: Measurement) -> bool:
     return latency_of(one).p99 <= slo_us and one.throughput_kpps >= CARRIED_SHARE * load.rate_kpps
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from placer.evaluate.checks import peak_cost, peak_nics
 from placer.model.fleet import Fleet, Nic, NicKind
 from placer.model.latency_oracle import find_promised_latencies, longer, misses_latency
-from placer.model.offered import promised_us
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan, replay_plan
 from profiles import CoLocation
@@ -162,7 +160,7 @@ def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> d
             solo = oracles[placement.kind.index].solo(arrival.workload)
             throughput, latency = lowest[arrival.id], longest.get(arrival.id)
             met: bool | None = arrival.sla.is_met(throughput, solo) and not misses_latency(arrival.workload, latency)
-            unknown = met and latency is None and promised_us(arrival.workload) < inf
+            unknown = met and latency is None and arrival.workload.promises_latency
             stays[arrival.id] = Stay(throughput, solo, None if unknown else met, latency)
     return stays
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Tenant
-from placer.model.oracle import as_plain
+from placer.model.oracle import saturate
 from placer.model.plan import Plan, replay_plan
 from predictor import Predictor
 from profiles import CoLocation, Workload
@@ -98,9 +98,9 @@ def shortfalls(
     """
     groups = list(groups)
     workloads = sorted({tenant.workload for tenants in groups for tenant in tenants})
-    solo = dict(zip(workloads, predictor.solo(as_plain(tuple(workloads))).tolist(), strict=True))
+    solo = dict(zip(workloads, predictor.solo(saturate(tuple(workloads))).tolist(), strict=True))
     co_locations = [tuple(tenant.workload for tenant in tenants) for tenants in groups]
-    plain = [as_plain(co_location) for co_location in co_locations]
+    plain = [saturate(co_location) for co_location in co_locations]
     probabilities = []
     for least_kpps in least:
         required = [

@@ -8,12 +8,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TextIO
 
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
-from placer.model.offered import offered_of
 from placer.model.running import running_faults
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
@@ -365,7 +365,9 @@ class _Rows:
         if len(self.faults) > before:
             return None
         values = {name: self._default[name] if value is None else value for name, value in given.items()}
-        workload = offered_of(Workload(nf, TrafficProfile.from_mapping(values)), rate, latency)
+        workload = Workload(nf, TrafficProfile.from_mapping(values))
+        if rate is not None:
+            workload = replace(workload, rate_kpps=rate, latency_us=inf if latency is None else latency)
         for column, message in self._check(workload):
             self._fault(column, message)
         return workload if len(self.faults) == before else None

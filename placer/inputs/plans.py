@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from placer.model.arrival import Arrival
 from placer.model.feasibility import fits
 from placer.model.fleet import Fleet, NicKind, number_in
-from placer.model.offered import OfferedWorkload
 from placer.model.plan import Placement, Plan
 from profiles import Fault, InputError, Workload
 from profiles.files.csv_table import CsvTable, read_csv_table
@@ -79,7 +78,7 @@ def _find_unsupported(trace: str, arrivals: Sequence[Arrival]) -> Iterator[Fault
         message = f"{len(departing)} of {len(arrivals)} instances depart, the first of them is '{departing[0]}'"
         hint = "a fleet begins with instances that run at the same time: plan those of one moment, without departures"
         yield Fault(trace, None, "departure", message, hint)
-    if any(isinstance(arrival.workload, OfferedWorkload) for arrival in arrivals):
+    if any(not arrival.workload.is_saturated for arrival in arrivals):
         message = "a running fleet knows neither offered rates nor promised latencies"
         yield Fault(trace, None, "rate_kpps", message, "leave out rate_kpps and sla_latency_us, and plan again")
 

@@ -21,7 +21,7 @@ class Arrival:
     time
         When it arrives, seconds; of an instance that already runs it has no effect.
     workload
-        What it runs; with a rate that is offered, and the latency that its packets are promised, an `OfferedWorkload`.
+        What it runs, with the rate that is offered to it and the latency that its packets are promised, if any.
     sla
         Its SLA.
     departure

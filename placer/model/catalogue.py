@@ -9,7 +9,6 @@ from functools import cached_property
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, LatencyOracle, PacedTruth, least_kpps
-from placer.model.offered import OfferedWorkload, plain_of
 from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
 from predictor import Models
 from profiler.testbed import Testbed
@@ -116,7 +115,7 @@ class Catalogue(Shown):
 
     def serves_alone(self, kind: NicKind, workload: Workload) -> bool:
         """Whether an empty NIC that runs the NF keeps the latency that is promised; true where none is."""
-        return not isinstance(workload, OfferedWorkload) or self._alone[kind.index].solo(workload) > 0
+        return workload.is_saturated or self._alone[kind.index].solo(workload) > 0
 
     def admits(self, kind: NicKind, co_location: CoLocation) -> bool:
         """Whether the admission test of a kind of GPU admits all of these; true for other kinds."""
@@ -168,7 +167,7 @@ class Catalogue(Shown):
         if kind.index in self.gpus:
             return self.gpus[kind.index].shares(workload)
         models = self.models[kind.index]
-        demand = models.demand([plain_of(workload)])[0]
+        demand = models.demand([workload.saturated])[0]
         shares = {"cores": demand.cores / kind.cores, **demand.accelerators}
         if models.testbed and models.testbed.nic.llc_bytes:
             shares["cache"] = demand.wss_mb * BYTES_PER_MB / models.testbed.nic.llc_bytes
@@ -201,7 +200,7 @@ class Catalogue(Shown):
         if all(kind.cores_of[nf] > kind.cores for kind in knowing):
             cores = min(kind.cores_of[nf] for kind in knowing)
             return "nf", f"'{nf}' needs {cores} cores, more than any NIC of the fleet has"
-        if isinstance(workload, OfferedWorkload):
+        if not workload.is_saturated:
             where = "no GPU of the fleet runs it, and no models have its latency against utilisation"
             return "sla_latency_us", f"the latency of '{nf}' cannot be promised: {where} (latency/{nf}.json)"
         return "rate_kpps", f"is missing, and '{nf}' runs on GPUs only, which need it"

@@ -11,7 +11,6 @@ from enum import Enum
 from functools import partial
 from typing import Protocol
 
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import co_location_of
 from placer.model.pools import WHOLE_POOL, FleetJournal, Pool
 from placer.model.sharded import OrderedShards, ShardedDict
@@ -69,7 +68,7 @@ class NicKind:
         """Whether this model runs the NF, knows the latency that is promised, and an empty NIC has the cores for it."""
         if self.cores_of.get(workload.nf, self.cores + 1) > self.cores:
             return False
-        if isinstance(workload, OfferedWorkload):
+        if not workload.is_saturated:
             return not workload.promises_latency or workload.nf in self.latency_of
         return not self.paced
 

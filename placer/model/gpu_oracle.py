@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Protocol
 
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import CACHED_ANSWERS, CONTENTION_BOTTLENECK, Oracle
 from profiles import CoLocation, Workload
 from profiles.gpu import GpuSettings
@@ -60,10 +58,10 @@ class GpuSchedule:
 class AdmissionTest(Protocol):
     """Decides which NFs a GPU serves at once."""
 
-    def schedule(self, workloads: Sequence[OfferedWorkload]) -> GpuSchedule:
+    def schedule(self, workloads: Sequence[Workload]) -> GpuSchedule:
         """How these share one GPU; all are admitted where the test finds a way."""
 
-    def shares(self, workload: OfferedWorkload) -> dict[str, float]:
+    def shares(self, workload: Workload) -> dict[str, float]:
         """The share of each of a GPU's resources that the workload takes alone; above 1 where it is rejected."""
 
     def check(self, workload: Workload) -> list[tuple[str, str]]:
@@ -97,7 +95,7 @@ class GpuOracle(Oracle):
         self.unproven += not schedule.proven
         keeps = self.optimistic and not schedule.proven
         return [
-            offered_kpps(workload) if keeps or not one.cause else 0.0
+            workload.rate_kpps if keeps or not one.cause else 0.0
             for workload, one in zip(co_location, schedule.workloads, strict=True)
         ]
 
@@ -128,13 +126,7 @@ class GpuOracle(Oracle):
         return next(filter(None, causes), CONTENTION_BOTTLENECK)
 
 
-def offered_kpps(workload: Workload) -> float:
-    """The rate that is offered to a workload; infinite where it is not known."""
-    return workload.rate_kpps if isinstance(workload, OfferedWorkload) else inf
-
-
-def _offered(co_location: CoLocation) -> list[OfferedWorkload]:
-    offered = [workload for workload in co_location if isinstance(workload, OfferedWorkload)]
-    if len(offered) < len(co_location):
+def _offered(co_location: CoLocation) -> CoLocation:
+    if any(workload.is_saturated for workload in co_location):
         raise ValueError(f"A GPU runs NFs at a known rate only, got {co_location}.")
-    return offered
+    return co_location

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from typing import Protocol
 
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.offered import OfferedWorkload, plain_of, promised_us
-from placer.model.oracle import Oracle, TestbedOracle, as_plain
+from placer.model.oracle import Oracle, TestbedOracle, saturate
 from predictor.latency import NfLatency
 from profiler.testbed import Measurement, Testbed
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.gpu import GpuSettings
-from profiles.workload import Load, PacedWorkload
+from profiles.workload import GpuWorkload, Load
 
 LATENCY_BOTTLENECK = "latency"
 """The bottleneck of a workload that keeps its throughput and not its latency."""
@@ -28,13 +27,13 @@ class LatencyCurve(Protocol):
     Where it estimates its errors, the longer the latency the smaller `risk` is, the probability that it is exceeded.
     """
 
-    def latency_us(self, workload: OfferedWorkload, kpps: float, risk: float | None = None) -> float:
+    def latency_us(self, workload: Workload, kpps: float, risk: float | None = None) -> float:
         """What 99 of 100 packets stay within where the NF could have this throughput (kpps).
 
         Infinite at utilisations beyond what was measured.
         """
 
-    def least_kpps(self, workload: OfferedWorkload, risk: float | None = None) -> float:
+    def least_kpps(self, workload: Workload, risk: float | None = None) -> float:
         """The smallest throughput at which the promised latency is kept; infinite where there is none."""
 
 
@@ -61,7 +60,7 @@ class LatencyOracle(Oracle):
         self.risk = risk
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        answers = self.oracle.throughput([as_plain(co_location) for co_location in co_locations])
+        answers = self.oracle.throughput([saturate(co_location) for co_location in co_locations])
         return [
             [
                 0.0 if misses_latency(workload, self._latency(workload, kpps)) else kpps
@@ -71,26 +70,26 @@ class LatencyOracle(Oracle):
         ]
 
     def latency(self, co_location: CoLocation) -> tuple[float | None, ...]:
-        answer = self.oracle.throughput([as_plain(co_location)])[0]
+        answer = self.oracle.throughput([saturate(co_location)])[0]
         return tuple(self._latency(workload, kpps) for workload, kpps in zip(co_location, answer, strict=True))
 
     def _latency(self, workload: Workload, kpps: float) -> float | None:
         """The latency of a workload that has this throughput; None where it is not known."""
-        if not isinstance(workload, OfferedWorkload):
+        if workload.is_saturated:
             return None
         if workload.nf not in self.curves:
             return inf if workload.promises_latency else None
         return self.curves[workload.nf].latency_us(workload, kpps, self.risk) if kpps > 0 else inf
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
-        if self.by_workload(co_location)[workload] == 0 and workload != plain_of(workload):
+        if self.by_workload(co_location)[workload] == 0 and workload != workload.saturated:
             return LATENCY_BOTTLENECK
-        return self.oracle.bottleneck(as_plain(co_location), plain_of(workload))
+        return self.oracle.bottleneck(saturate(co_location), workload.saturated)
 
 
 def least_kpps(workload: Workload, curves: Mapping[str, LatencyCurve], risk: float | None = None) -> float:
     """The throughput that the workload must be able to have for its promised latency; 0 without a promise."""
-    if not isinstance(workload, OfferedWorkload) or not workload.promises_latency:
+    if workload.is_saturated or not workload.promises_latency:
         return 0.0
     return curves[workload.nf].least_kpps(workload, risk) if workload.nf in curves else inf
 
@@ -98,9 +97,9 @@ def least_kpps(workload: Workload, curves: Mapping[str, LatencyCurve], risk: flo
 def find_promised_latencies(oracle: Oracle, co_location: CoLocation) -> dict[Workload, float | None]:
     """The latency of each workload that is promised one, us; of equal ones the longest, None where it is not known."""
     found: dict[Workload, float | None] = {}
-    if any(promised_us(workload) < inf for workload in co_location):
+    if any(workload.promises_latency for workload in co_location):
         for workload, latency in zip(co_location, oracle.latency(co_location), strict=True):
-            if promised_us(workload) < inf:
+            if workload.promises_latency:
                 found[workload] = longer(latency, found.get(workload, 0.0))
     return found
 
@@ -112,7 +111,7 @@ def longer(one: float | None, other: float | None) -> float | None:
 
 def misses_latency(workload: Workload, latency_us: float | None) -> bool:
     """Whether a latency is above what is promised; false where it is not known."""
-    return latency_us is not None and latency_us > promised_us(workload)
+    return latency_us is not None and latency_us > workload.latency_us
 
 
 # The ground truth where latency is promised: NFs run on a testbed at the rates that are offered to them.
@@ -150,7 +149,7 @@ class PacedTruth(Oracle):
 
     def _kpps(self, co_location: CoLocation, as_fast: Sequence[float]) -> list[float]:
         """The throughput that counts of each; a GPU cannot run what its admission test rejects."""
-        if self.gpu is None and all(promised_us(workload) == inf for workload in co_location):
+        if self.gpu is None and all(workload.latency_us == inf for workload in co_location):
             return list(as_fast)
         if self.gpu is not None and not self.gpu.schedule(co_location).keeps_all:
             self._latencies[co_location] = (None,) * len(co_location)
@@ -170,9 +169,11 @@ class PacedTruth(Oracle):
         if self.gpu is not None:
             settings = [workload.settings for workload in self.gpu.schedule(co_location).workloads]
         return [
-            PacedWorkload(workload.plain, workload.rate_kpps, of_gpu)
-            if isinstance(workload, OfferedWorkload) and (of_gpu or workload.promises_latency)
-            else workload
+            GpuWorkload(replace(workload, latency_us=inf), of_gpu)
+            if of_gpu
+            else replace(workload, latency_us=inf)
+            if workload.promises_latency
+            else workload.saturated
             for workload, of_gpu in zip(co_location, settings, strict=True)
         ]
 
@@ -183,7 +184,7 @@ class PacedTruth(Oracle):
 
 def _counts(workload: Workload, measured: Measurement, as_fast: float) -> float:
     """The throughput (kpps) that counts of a workload that reaches `as_fast` in a closed loop, infinite on a GPU."""
-    if not isinstance(workload, OfferedWorkload):
+    if workload.is_saturated:
         return as_fast
     if misses_latency(workload, measured.latency_us.p99 if measured.latency_us else None):
         return 0.0
@@ -229,11 +230,11 @@ class FittedLatency:
 
     curve: SteppedCurve
 
-    def latency_us(self, workload: OfferedWorkload, kpps: float, risk: float | None = None) -> float:
+    def latency_us(self, workload: Workload, kpps: float, risk: float | None = None) -> float:
         """As of `LatencyCurve`."""
         return self.curve.latency_us(workload.rate_kpps / kpps)
 
-    def least_kpps(self, workload: OfferedWorkload, risk: float | None = None) -> float:
+    def least_kpps(self, workload: Workload, risk: float | None = None) -> float:
         """As of `LatencyCurve`."""
         return _least(workload, self.curve)
 
@@ -245,11 +246,11 @@ class TrainedLatency:
         self._model = model
         self._curve = lru_cache(REMEMBERED_CURVES)(self._step)
 
-    def latency_us(self, workload: OfferedWorkload, kpps: float, risk: float | None = None) -> float:
+    def latency_us(self, workload: Workload, kpps: float, risk: float | None = None) -> float:
         """As of `LatencyCurve`."""
         return self._curve(workload.traffic, workload.rate_kpps, risk).latency_us(workload.rate_kpps / kpps)
 
-    def least_kpps(self, workload: OfferedWorkload, risk: float | None = None) -> float:
+    def least_kpps(self, workload: Workload, risk: float | None = None) -> float:
         """As of `LatencyCurve`."""
         return _least(workload, self._curve(workload.traffic, workload.rate_kpps, risk))
 
@@ -258,6 +259,6 @@ class TrainedLatency:
         return SteppedCurve(tuple(used.tolist()), tuple(latencies.tolist()))
 
 
-def _least(workload: OfferedWorkload, curve: SteppedCurve) -> float:
+def _least(workload: Workload, curve: SteppedCurve) -> float:
     utilisation = curve.utilisation(workload.latency_us)
     return workload.rate_kpps / utilisation if utilisation > 0 else inf

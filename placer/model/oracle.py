@@ -12,7 +12,6 @@ from itertools import islice
 
 import numpy as np
 
-from placer.model.offered import OfferedWorkload, plain_of
 from predictor import Predictor
 from predictor.regression.significant import significant
 from profiler.testbed import Testbed
@@ -34,11 +33,11 @@ def lowest_by_workload(co_location: CoLocation, kpps: Sequence[float]) -> dict[W
     return lowest
 
 
-def as_plain(co_location: CoLocation) -> CoLocation:
+def saturate(co_location: CoLocation) -> CoLocation:
     """The co-location without offered rates and promises, at as many packets as each workload takes."""
-    if not any(isinstance(workload, OfferedWorkload) for workload in co_location):
+    if all(workload.is_saturated for workload in co_location):
         return co_location
-    return tuple(map(plain_of, co_location))
+    return tuple(workload.saturated for workload in co_location)
 
 
 CONTENTION_BOTTLENECK = "contention"
@@ -148,7 +147,7 @@ class PredictorOracle(Oracle):
         self._bottlenecks: dict[CoLocation, tuple[str, ...]] = {}
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        plain = [as_plain(co_location) for co_location in co_locations]
+        plain = [saturate(co_location) for co_location in co_locations]
         answers = self.predictor.throughput(plain, risk=self.risk)
         # rounded, because decisions hang on comparisons, and processors differ in the last digits
         values = iter(significant(np.concatenate(answers)).tolist())
@@ -158,7 +157,7 @@ class PredictorOracle(Oracle):
         if co_location not in self._bottlenecks:
             if len(self._bottlenecks) >= CACHED_ANSWERS:
                 self._bottlenecks.clear()
-            predictions = self.predictor.predict([as_plain(co_location)])[0]
+            predictions = self.predictor.predict([saturate(co_location)])[0]
             self._bottlenecks[co_location] = tuple(prediction.bottleneck for prediction in predictions)
         return self._bottlenecks[co_location][co_location.index(workload)]
 
@@ -173,5 +172,5 @@ class TestbedOracle(Oracle):
         self.testbed = testbed
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        runs = self.testbed.run_many([as_plain(co_location) for co_location in co_locations], noise=False)
+        runs = self.testbed.run_many([saturate(co_location) for co_location in co_locations], noise=False)
         return [[measured.throughput_kpps for measured in run.measurements] for run in runs]

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import ceil, floor, gcd, inf, lcm
+from math import ceil, floor, gcd, lcm
 from typing import Any
 
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
-from placer.model.offered import promised_us
 from placer.model.plan import Plan
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.cores_bound import cores_duals
@@ -35,7 +34,7 @@ def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | Non
     has GPUs.
     """
     gpus = catalogue is not None and catalogue.gpus
-    if gpus or any(promised_us(arrival.workload) < inf for arrival in arrivals):
+    if gpus or any(arrival.workload.promises_latency for arrival in arrivals):
         raise InputError.of("--certificate", "only throughput can be certified, neither latency nor GPUs")
     if any(arrival.nic is not None for arrival in arrivals):
         raise InputError.of(

@@ -8,7 +8,6 @@ from itertools import islice
 import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.optimal.duals import Duals, duals_of
@@ -86,6 +85,6 @@ def _program(
 
 def _cores(workload: Workload, kinds: Sequence[NicKind]) -> tuple[int | None, ...]:
     """Cores that the workload takes on each kind; None where it is not known there."""
-    if isinstance(workload, OfferedWorkload) or any(kind.paced for kind in kinds):
+    if not workload.is_saturated or any(kind.paced for kind in kinds):
         return tuple(kind.cores_of[workload.nf] if kind.hosts(workload) else None for kind in kinds)
     return tuple(kind.cores_of.get(workload.nf) for kind in kinds)

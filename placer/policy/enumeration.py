@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from placer.model.fleet import NicKind
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.sla import LEAST_KPPS, SLA_TOLERANCE
 from profiles import CoLocation, Workload
@@ -77,7 +76,7 @@ class Enumeration:
         self.solo: Floats = np.array([kpps for (kpps,) in alone])
         drops = map(accepted_drop, self.workloads, self.solo.tolist())
         self.floor: Floats = self.solo * np.array([1.0 - drop for drop in drops]) * (1.0 - 2 * SLA_TOLERANCE)
-        paced = [isinstance(workload, OfferedWorkload) for workload in self.workloads]
+        paced = [not workload.is_saturated for workload in self.workloads]
         self.floor[paced] = np.maximum(self.floor[paced], LEAST_KPPS)  # at 0, a promised latency is missed
         self.cores = [kind.cores_of[workload.nf] for workload in self.workloads]
         self.number_of: dict[Pattern, int] = {(): 0}

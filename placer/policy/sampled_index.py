@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from placer.model.fleet import Nic, NicKind, Tenant
-from placer.model.offered import promised_us
 from placer.model.oracle import Oracle, lowest_by_workload
 from placer.policy.kernels import learn_losses, preferred_nics, write_margins
 from placer.policy.rejection import Cause, Reason, Tally
@@ -336,7 +335,7 @@ class SampledIndex:
 
         Nothing is learned where one misses the latency that it is promised: its throughput counts as 0.
         """
-        if any(kpps == 0 and promised_us(one) < math.inf for one, kpps in zip(co_location, answer, strict=True)):
+        if any(kpps == 0 and one.latency_us < math.inf for one, kpps in zip(co_location, answer, strict=True)):
             return
         solo = {tenant.workload: tenant.solo for tenant in tenants}
         logs = [math.log(max(kpps, 1e-9) / solo[one]) for one, kpps in zip(co_location, answer, strict=True)]

@@ -18,7 +18,6 @@ from placer.evaluate.expected_violations import ExpectedViolations, expected_vio
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic
-from placer.model.offered import plain_of
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan, replay_plan
 from placer.model.sla import Sla
@@ -106,7 +105,7 @@ def arrivals_to_replay(catalogue: Catalogue, arrivals: Sequence[Arrival]) -> lis
     known = [arrival for arrival in arrivals if arrival.workload.nf in models.nfs][:REPLAYED_ARRIVALS]
     if not known:
         return []
-    solo = next(iter(models.predictors.values())).solo([plain_of(arrival.workload) for arrival in known]).tolist()
+    solo = next(iter(models.predictors.values())).solo([arrival.workload.saturated for arrival in known]).tolist()
     drops = [1.0 - one.sla.required_kpps(kpps) / kpps for one, kpps in zip(known, solo, strict=True)]
     count = min(max(REPLAYED_PER_ARRIVAL * len(arrivals), LEAST_REPLAYED), REPLAYED_ARRIVALS)
     order = (np.random.default_rng(0).permutation(count) % len(known)).tolist()

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placer.model.arrival import Arrival
-from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
@@ -54,7 +53,7 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     """Arrivals as the text of a CSV file (docs/formats/arrivals.md); rates, latencies and NICs only if one has them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    offered = any(isinstance(arrival.workload, OfferedWorkload) for arrival in arrivals)
+    offered = any(not arrival.workload.is_saturated for arrival in arrivals)
     further = ("rate_kpps", "sla_latency_us") if offered else ()
     running = any(arrival.nic is not None for arrival in arrivals)
     columns = ["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further]
@@ -75,7 +74,7 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
 
 def _find_offer(workload: Workload) -> tuple[float | None, float | None]:
     """The rate and the promised latency; None for none."""
-    if not isinstance(workload, OfferedWorkload):
+    if workload.is_saturated:
         return None, None
     return workload.rate_kpps, workload.latency_us if workload.promises_latency else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from profiler.testbed import Run, RunRefused, Testbed
 from profiler.testbeds import open_testbed
@@ -12,8 +13,8 @@ from profiles import (
     BenchLoad,
     ChainLoad,
     GpuSettings,
+    GpuWorkload,
     Load,
-    PacedWorkload,
     TestbedDescription,
     TrafficProfile,
     Workload,
@@ -69,13 +70,15 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
         _check_repeatable(testbed, nfs[0])
 
 
-def _nf(described: TestbedDescription, name: str, traffic: TrafficProfile, at: int) -> Workload | PacedWorkload:
+def _nf(described: TestbedDescription, name: str, traffic: TrafficProfile, at: int) -> Workload | GpuWorkload:
     """The NF at this traffic; on a GPU at a rate, on one SM, with an order of its own."""
     workload = Workload(name, traffic)
     if described.nic.kind != "gpu":
         return workload
     assert described.nic.sms is not None
-    return PacedWorkload(workload, GPU_KPPS, GpuSettings.of([(at % described.nic.sms, GPU_BATCH)], order=at))
+    return GpuWorkload(
+        replace(workload, rate_kpps=GPU_KPPS), GpuSettings.of([(at % described.nic.sms, GPU_BATCH)], order=at)
+    )
 
 
 def _check_run(run: Run, loads: list[Load]) -> None:
@@ -88,11 +91,11 @@ def _check_run(run: Run, loads: list[Load]) -> None:
         assert all(0 <= value < math.inf for value in readings.values()), f"{name}: counters {readings}"
 
 
-def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]) -> None:
+def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | GpuWorkload]) -> None:
     """NFs run on a GPU with settings of it and have a latency; elsewhere, such settings are refused, and no NF carries
     more than it is offered."""
     first = nfs[0]
-    if isinstance(first, PacedWorkload):
+    if isinstance(first, GpuWorkload):
         one = testbed.run([first]).measurements[0]
         assert one.latency_us is not None, f"{first.nf}: no latency_us"
         assert 0 < one.latency_us.p50 <= one.latency_us.p99 <= one.latency_us.max, f"{first.nf}: {one.latency_us}"
@@ -100,16 +103,18 @@ def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Wo
         return
     if described.paced:
         capacity = testbed.run([first]).measurements[0].throughput_kpps
-        half = PacedWorkload(first, capacity / 2)
+        half = replace(first, rate_kpps=capacity / 2)
         run = testbed.run([half])
         _check_run(run, [half])
         reached = run.measurements[0].throughput_kpps
         assert reached <= 1.01 * half.rate_kpps, f"{first.nf}: {reached} kpps of an offered {half.rate_kpps}"
     settings = GpuSettings.of([(0, GPU_BATCH)], order=0)
-    _check_refusal(testbed, PacedWorkload(first, GPU_KPPS, settings), first, "an NF with settings of a GPU")
+    _check_refusal(
+        testbed, GpuWorkload(replace(first, rate_kpps=GPU_KPPS), settings), first, "an NF with settings of a GPU"
+    )
 
 
-def _pair(described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]) -> list[Load] | None:
+def _pair(described: TestbedDescription, nfs: Sequence[Workload | GpuWorkload]) -> list[Load] | None:
     """Two NFs that fit the NIC together, if there are any."""
     cores = {nf.name: nf.cores for nf in described.nfs}
     # whether two workloads can run together: two of one order cannot
@@ -123,7 +128,7 @@ def _pair(described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]
     return None if pair is None else [*pair]
 
 
-def _check_refusal(testbed: Testbed, refused: Load, known: Workload | PacedWorkload, what: str) -> None:
+def _check_refusal(testbed: Testbed, refused: Load, known: Workload | GpuWorkload, what: str) -> None:
     try:
         testbed.run([refused])
     except RunRefused:
@@ -132,7 +137,7 @@ def _check_refusal(testbed: Testbed, refused: Load, known: Workload | PacedWorkl
     raise AssertionError(f"{what} is not refused")
 
 
-def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]) -> None:
+def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | GpuWorkload]) -> None:
     """Two NFs one after the other, on one core and on two."""
     first, second = nfs[0], nfs[-1]
     one_core = ChainLoad.of([first.nf, second.nf], [[0, 1]], first.traffic)
@@ -149,7 +154,7 @@ def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: Sequence
     _check_refusal(testbed, missing, first, "a chain with a stage on no core")
 
 
-def _check_repeatable(testbed: Testbed, nf: Workload | PacedWorkload) -> None:
+def _check_repeatable(testbed: Testbed, nf: Workload | GpuWorkload) -> None:
     exact = [testbed.run([nf], noise=False).measurements for _ in range(2)]
     assert exact[0] == exact[1], "noise-free answers differ"
     seeded = [testbed.run([nf], seed=TESTBED_SEED).measurements for _ in range(2)]

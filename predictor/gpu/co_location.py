@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from predictor.gpu.nf_model import GpuNfModel, rows
 from predictor.gpu.sharing import KernelShare, Sharer
 from predictor.gpu.tandem import BatchDemand
-from profiles import PacedWorkload
+from profiles import GpuWorkload
 
 FULL_UTILISATION = 1.0
 """The share of its time from which a resource is overloaded."""
@@ -15,13 +15,13 @@ TAIL_STAGES = ("pre_post", "transfer", "kernel", "returned")
 
 
 def demands(
-    nfs: Mapping[str, GpuNfModel], per_executor: int, loads: Sequence[PacedWorkload], receive_us: float = 0.0
+    nfs: Mapping[str, GpuNfModel], per_executor: int, loads: Sequence[GpuWorkload], receive_us: float = 0.0
 ) -> list[BatchDemand]:
     """What the batches of each load take; every NF is modelled, and a worker takes `receive_us` more per packet."""
     return [_demand(nfs[load.nf], per_executor, loads, at, receive_us) for at, load in enumerate(loads)]
 
 
-def overload(loads: Sequence[PacedWorkload], taken: Sequence[BatchDemand]) -> list[str]:
+def overload(loads: Sequence[GpuWorkload], taken: Sequence[BatchDemand]) -> list[str]:
     """Which resources are needed for more than all of the time, in words; empty where none is."""
     found = []
     for name, stage in (("bus to the GPU", "transfer"), ("bus back", "returned")):
@@ -43,9 +43,7 @@ def overload(loads: Sequence[PacedWorkload], taken: Sequence[BatchDemand]) -> li
     return found
 
 
-def _demand(
-    nf: GpuNfModel, per_executor: int, loads: Sequence[PacedWorkload], at: int, receive_us: float
-) -> BatchDemand:
+def _demand(nf: GpuNfModel, per_executor: int, loads: Sequence[GpuWorkload], at: int, receive_us: float) -> BatchDemand:
     load = loads[at]
     gpu = load.gpu
     assert gpu is not None
@@ -68,7 +66,7 @@ def _demand(
 
 
 def _slowdowns(
-    nf: GpuNfModel, per_executor: int, loads: Sequence[PacedWorkload], at: int
+    nf: GpuNfModel, per_executor: int, loads: Sequence[GpuWorkload], at: int
 ) -> tuple[dict[int, float], ...]:
     """For each minibatch, by index of another load on its SM: by which share it takes longer."""
     gpu = loads[at].gpu

@@ -18,7 +18,7 @@ from predictor.gpu.nf_model import GpuNfModel, WorkerModel, rows
 from predictor.gpu.prediction import LatencyErrors
 from predictor.gpu.sharing import Sharer
 from predictor.gpu.tandem import sample
-from profiles import GpuSettings, PacedWorkload, TestbedDescription, TrafficProfile, Workload
+from profiles import GpuSettings, GpuWorkload, TestbedDescription, TrafficProfile, Workload
 from profiles.arrays import Floats
 
 Device = dict[str, Any]
@@ -151,7 +151,7 @@ class _Lines:
             return None
         most = self.executors * self.per_executor
         parts = [(sm, min(most, batch - sm * most)) for sm in range(-(-batch // most))]
-        load = PacedWorkload(Workload(entry.nf, entry.traffic), rate_kpps, GpuSettings.of(parts, order=0))
+        load = GpuWorkload(Workload(entry.nf, entry.traffic, rate_kpps), GpuSettings.of(parts, order=0))
         taken = demands(self.models, self.per_executor, [load], self.worker.receive_us)
         if overload([load], taken):
             return None

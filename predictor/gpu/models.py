@@ -12,7 +12,7 @@ from predictor.gpu.device import LONGEST_US, Device, DeviceEntry, device_of
 from predictor.gpu.nf_model import GpuNfModel, WorkerModel
 from predictor.gpu.prediction import GpuPrediction, LatencyErrors, Overload
 from predictor.gpu.tandem import sample
-from profiles import InputError, PacedWorkload, TestbedDescription, TrafficProfile
+from profiles import GpuWorkload, InputError, TestbedDescription, TrafficProfile
 from profiles.faults import suggestion
 from profiles.gpu_tables import STAGE_NAMES
 
@@ -51,7 +51,7 @@ class GpuModels:
         assert self.testbed.nic.packets_per_executor
         return self.testbed.nic.packets_per_executor
 
-    def check(self, load: PacedWorkload, *, extrapolate: bool = False) -> list[Fault]:
+    def check(self, load: GpuWorkload, *, extrapolate: bool = False) -> list[Fault]:
         """What is wrong with a load, as (column, message): an unknown NF, settings that no model knows.
 
         With `extrapolate`, values outside what was measured are accepted.
@@ -68,7 +68,7 @@ class GpuModels:
         return [] if extrapolate else [("gpu", fault) for fault in self.models[load.nf].faults(load)]
 
     def predict(
-        self, loads: Sequence[PacedWorkload], *, coverage: float = INTERVAL_COVERAGE, extrapolate: bool = False
+        self, loads: Sequence[GpuWorkload], *, coverage: float = INTERVAL_COVERAGE, extrapolate: bool = False
     ) -> list[GpuPrediction]:
         """The latency of each load of a co-location. `loads`: NFs that share the server. `coverage`: the probability
         with which an interval holds the measured latency. `extrapolate`: also predict beyond what was measured; such

@@ -10,7 +10,7 @@ import numpy as np
 from predictor.gpu.batching import BatchingModel
 from predictor.gpu.sharing import SharingModel
 from predictor.gpu.stage_time import StageTime
-from profiles import PacedWorkload, TrafficProfile
+from profiles import GpuWorkload, TrafficProfile
 from profiles.arrays import Floats
 
 STAGE_MODELS = ("pre_post", "transfer", "returned", "kernel")
@@ -39,9 +39,8 @@ class GpuNfModel:
         found: StageTime = getattr(self, name)
         return found
 
-    def faults(self, load: PacedWorkload) -> list[str]:
+    def faults(self, load: GpuWorkload) -> list[str]:
         """Which values of a load are outside what was measured, in words."""
-        assert load.gpu is not None
         (waiting,), (whole,) = batching_rows([load]), rows(load.traffic, [load.gpu.batch])
         parts = rows(load.traffic, [minibatch.packets for minibatch in load.gpu.minibatches])
         found = [*self.batching.outside(waiting), *self.transfer.outside(whole)]
@@ -54,9 +53,9 @@ def rows(traffic: TrafficProfile, packets: list[int]) -> Floats:
     return np.array([[count, *traffic.as_tuple()] for count in packets], dtype=np.float64)
 
 
-def batching_rows(loads: list[PacedWorkload]) -> Floats:
+def batching_rows(loads: list[GpuWorkload]) -> Floats:
     """Inputs of a `BatchingModel`, a row per load."""
-    found = [(load.gpu.batch, load.rate_kpps, *load.traffic.as_tuple()) for load in loads if load.gpu]
+    found = [(load.gpu.batch, load.rate_kpps, *load.traffic.as_tuple()) for load in loads]
     return np.array(found, dtype=np.float64)
 
 

@@ -15,7 +15,7 @@ from predictor.gpu.prediction import LatencyErrors, Overload
 from predictor.gpu.sharing import Sharer, SharingModel
 from predictor.gpu.stage_time import Law, StageTime
 from predictor.gpu.tandem import sample
-from profiles import GpuSettings, InputError, Minibatch, PacedWorkload, TrafficProfile, Workload
+from profiles import GpuSettings, GpuWorkload, InputError, Minibatch, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.gpu_tables import (
     BATCH_COLUMN,
@@ -77,7 +77,7 @@ def train_gpu(profile: GpuProfile, *, seed: int = 0, progress: Progress = lambda
         return trained.with_errors(latency_errors(trained, co_locations(profile.latency)))
 
 
-def co_locations(latency: pd.DataFrame) -> list[tuple[list[PacedWorkload], Floats]]:
+def co_locations(latency: pd.DataFrame) -> list[tuple[list[GpuWorkload], Floats]]:
     """The runs of several NFs: the loads, and their measured mean and p99, shape (loads, 2)."""
     found = []
     for _, rows in latency.groupby(RUN_COLUMN, sort=False) if len(latency) else ():
@@ -121,7 +121,7 @@ def _worker(profile: GpuProfile, models: Mapping[str, GpuNfModel]) -> WorkerMode
     return WorkerModel.fit(error)
 
 
-def latency_errors(models: GpuModels, measured: Sequence[tuple[list[PacedWorkload], Floats]]) -> LatencyErrors:
+def latency_errors(models: GpuModels, measured: Sequence[tuple[list[GpuWorkload], Floats]]) -> LatencyErrors:
     """How far the measured latencies are from their predictions; what cannot be predicted is left out."""
     shares, tails, errors = [], [], []
     for loads, latencies in measured[:: -(-len(measured) // ENOUGH_CO_LOCATIONS) or 1]:
@@ -202,12 +202,12 @@ def _sharing(table: pd.DataFrame, kernel: StageTime, per_executor: int) -> Shari
     return SharingModel.fit(np.ceil(inputs[:, 0] / per_executor), groups, ratio)
 
 
-def _load(row: Mapping[str, object]) -> PacedWorkload:
+def _load(row: Mapping[str, object]) -> GpuWorkload:
     flows, size, mtbr, rate = (float(str(row[name])) for name in (*TRAFFIC_COLUMNS, RATE_COLUMN))
     parts = tuple(Minibatch(sm, packets) for sm, packets in parse_minibatches(str(row[MINIBATCHES_COLUMN])))
     batch, order = (int(float(str(row[name]))) for name in (BATCH_COLUMN, ORDER_COLUMN))
     traffic = TrafficProfile(flows, size, mtbr)
-    return PacedWorkload(Workload(str(row[NF_COLUMN]), traffic), rate, GpuSettings(batch, order, parts))
+    return GpuWorkload(Workload(str(row[NF_COLUMN]), traffic, rate), GpuSettings(batch, order, parts))
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, object]]:

@@ -9,10 +9,10 @@ from statistics import median
 import numpy as np
 
 from profiler.testbed import GPU_STAGES, LATENCY_NAMES, Measurement, RunRefused, Testbed, TestbedChanged, TestbedError
-from profiles import PacedWorkload, TrafficProfile
+from profiles import GpuWorkload, TrafficProfile
 from profiles.arrays import Floats
 
-GpuCoLocation = tuple[PacedWorkload, ...]
+GpuCoLocation = tuple[GpuWorkload, ...]
 
 AGREEING_DIFFERENCE = 0.1
 """Mean latencies of two runs that differ by more are decided by a third."""
@@ -182,8 +182,7 @@ class StageEstimate:
         return 1000.0 * batch / max(self.times_us(batch, packets, traffic).values())
 
 
-def _inputs(load: PacedWorkload) -> list[float]:
-    assert load.gpu is not None
+def _inputs(load: GpuWorkload) -> list[float]:
     most = max(minibatch.packets for minibatch in load.gpu.minibatches)
     return [float(np.log(most)), *_of_traffic(load.traffic)]
 

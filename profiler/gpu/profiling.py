@@ -21,7 +21,7 @@ from profiler.profiling import journal_of
 from profiler.quota import refuse_large
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Testbed, TestbedError
-from profiles import InputError, NfDescription, PacedWorkload, TestbedDescription, gpu_tables
+from profiles import GpuWorkload, InputError, NfDescription, TestbedDescription, gpu_tables
 from profiles.aside import files_aside
 from profiles.faults import suggestion
 from profiles.gpu_tables import GpuNfProfile, minibatches_text, others_text
@@ -242,7 +242,6 @@ def _counts(name: str, run: MeasuredGpuRun) -> bool:
 
 def _row(name: str, run: MeasuredGpuRun) -> Row:
     load, stage = run.loads[0], STAGE_OF[name]
-    assert load.gpu is not None
     values = {
         gpu_tables.RATE_COLUMN: load.rate_kpps,
         gpu_tables.BATCH_COLUMN: load.gpu.batch,
@@ -270,7 +269,6 @@ def _sharing_row(run: MeasuredGpuRun, at: int) -> Row:
 
 def _latency_row(run: MeasuredGpuRun, at: int, number: int) -> Row:
     load = run.loads[at]
-    assert load.gpu is not None
     of_run: Mapping[str, object] = {
         gpu_tables.RUN_COLUMN: number,
         gpu_tables.NF_COLUMN: load.nf,
@@ -305,8 +303,7 @@ def _busy(run: MeasuredGpuRun, at: int) -> float:
     return min(run.stage_us(at, "kernel") * run.kpps(at) / (1000.0 * gpu.batch), 1.0)
 
 
-def _packets(load: PacedWorkload) -> int:
-    assert load.gpu is not None
+def _packets(load: GpuWorkload) -> int:
     return load.gpu.minibatches[0].packets
 
 

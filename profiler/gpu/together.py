@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.random import Generator
 
 from profiler.gpu.measuring import GpuCoLocation, StageEstimate
 from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
-from profiles import GpuSettings, Minibatch, PacedWorkload, TestbedDescription, TrafficProfile, Workload
+from profiles import GpuSettings, GpuWorkload, Minibatch, TestbedDescription, TrafficProfile, Workload
 
 BUSY_KERNEL = 0.85
 """Load of the NFs that share an SM: their kernels run most of the time."""
@@ -80,7 +81,7 @@ def random_co_locations(
     return [_random(description, times, int(rng.integers(2, most + 1)), rng) for _ in range(count if most > 1 else 0)]
 
 
-def within_bus(times: Estimates, loads: Sequence[PacedWorkload], most: float) -> GpuCoLocation:
+def within_bus(times: Estimates, loads: Sequence[GpuWorkload], most: float) -> GpuCoLocation:
     """The loads, all of them slower if the bus would otherwise be busier than that, in either direction."""
     busiest = max(sum(_bus_load(times, load, stage) for load in loads) for stage in ("transfer", "return"))
     if busiest <= most:
@@ -125,15 +126,13 @@ def _traffic(description: TestbedDescription, rng: Generator) -> TrafficProfile:
     return traffic_with(description.traffic, {name: at(one, rng.random()) for name, one in ranges.items()})
 
 
-def _bus_load(times: Estimates, load: PacedWorkload, stage: str) -> float:
-    assert load.gpu is not None
+def _bus_load(times: Estimates, load: GpuWorkload, stage: str) -> float:
     largest = max(minibatch.packets for minibatch in load.gpu.minibatches)
     taken = times[load.nf].times_us(load.gpu.batch, largest, load.traffic)[stage]
     return taken * load.rate_kpps / (1000.0 * load.gpu.batch)
 
 
-def _at_rate(load: PacedWorkload, rate_kpps: float) -> PacedWorkload:
-    assert load.gpu is not None
+def _at_rate(load: GpuWorkload, rate_kpps: float) -> GpuWorkload:
     parts = [(minibatch.sm, minibatch.packets) for minibatch in load.gpu.minibatches]
     return workload(load.nf, load.traffic, rate_kpps, parts, load.gpu.order or 0)
 
@@ -162,14 +161,14 @@ def sm_packets(description: TestbedDescription) -> int:
 
 def workload(
     nf: str, traffic: TrafficProfile, rate_kpps: float, minibatches: Sequence[tuple[int, int]], order: int = 0
-) -> PacedWorkload:
+) -> GpuWorkload:
     """An NF with these (SM, packets)."""
     parts = tuple(Minibatch(sm, packets) for sm, packets in minibatches)
     batch = sum(packets for _, packets in minibatches)
-    return PacedWorkload(Workload(nf, traffic), neat(rate_kpps), GpuSettings(batch, order, parts))
+    return GpuWorkload(Workload(nf, traffic, neat(rate_kpps)), GpuSettings(batch, order, parts))
 
 
-def first_runs(description: TestbedDescription, nf: str, count: int) -> list[PacedWorkload]:
+def first_runs(description: TestbedDescription, nf: str, count: int) -> list[GpuWorkload]:
     """Batches of one packet to a whole SM at default traffic and a low rate, then the ends of each attribute."""
     most = sm_packets(description)
     ranges = traffic_ranges(description)
@@ -180,14 +179,14 @@ def first_runs(description: TestbedDescription, nf: str, count: int) -> list[Pac
     return [workload(nf, traffic, 1000.0 * batch / FIRST_PERIOD_US, [(0, batch)]) for batch, traffic in spots]
 
 
-def slower(load: PacedWorkload) -> PacedWorkload:
+def slower(load: GpuWorkload) -> GpuWorkload:
     """The same at a fourth of the rate."""
-    return PacedWorkload(load.workload, neat(load.rate_kpps / 4), load.gpu)
+    return GpuWorkload(replace(load.workload, rate_kpps=neat(load.rate_kpps / 4)), load.gpu)
 
 
 def spread_runs(
     description: TestbedDescription, nf: str, times: StageEstimate, count: int, rng: Generator
-) -> list[PacedWorkload]:
+) -> list[GpuWorkload]:
     """Runs evenly over batch, load and traffic; some with batches over several SMs."""
     most, sms = sm_packets(description), description.nic.sms
     assert sms

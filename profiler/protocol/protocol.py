@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from math import inf
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
@@ -19,10 +20,10 @@ from profiles import (
     ConfiguredWorkload,
     Counters,
     GpuSettings,
+    GpuWorkload,
     Load,
     Minibatch,
     NfStage,
-    PacedWorkload,
     TrafficProfile,
     Workload,
 )
@@ -239,9 +240,9 @@ def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
         stages = [NfStage.of(stage.name, stage.parameters) for stage in message.stages]
         shares = message.shares or ()
         return ChainLoad.of(stages, message.cores, traffic, rate_kpps=message.rate_kpps, shares=shares)
-    workload = Workload(message.name, traffic)
-    if message.rate_kpps:
-        return PacedWorkload(workload, message.rate_kpps, message.gpu.settings() if message.gpu else None)
+    workload = Workload(message.name, traffic, message.rate_kpps or inf)
+    if message.gpu:
+        return GpuWorkload(workload, message.gpu.settings())
     return ConfiguredWorkload.of(workload, message.parameters) if message.parameters else workload
 
 

@@ -10,10 +10,10 @@ from profiles import (
     ChainLoad,
     ConfiguredWorkload,
     GpuSettings,
+    GpuWorkload,
     Load,
     NfDescription,
     NicModel,
-    PacedWorkload,
     TestbedDescription,
     Workload,
 )
@@ -44,7 +44,7 @@ def _load(description: TestbedDescription, load: Load) -> tuple[int, list[str]]:
             return len(load.cores), _chain(description, load)
         case ConfiguredWorkload():
             return _nf(description, load.workload, dict(load.parameters))
-        case PacedWorkload():
+        case GpuWorkload():
             return _nf(description, load.workload, {})
         case Workload():
             return _nf(description, load, {})
@@ -120,11 +120,11 @@ def gpu_refusals(description: TestbedDescription, loads: Sequence[Load]) -> list
     """Why a testbed of this description cannot run `loads` at their rates and on its GPU; empty when it can."""
     nic = description.nic
     if nic.kind != "gpu":
-        return [fault for load in loads if isinstance(load, PacedWorkload) for fault in _not_known(description, load)]
+        return [fault for load in loads for fault in _not_known(description, load)]
     faults = []
     used: list[GpuSettings] = []
     for load in loads:
-        if not isinstance(load, PacedWorkload) or load.gpu is None:
+        if not isinstance(load, GpuWorkload):
             faults.append(f"{load.label}: {description.name} runs NFs with rate_kpps and gpu only")
             continue
         if not load.rate_kpps > 0:
@@ -137,10 +137,16 @@ def gpu_refusals(description: TestbedDescription, loads: Sequence[Load]) -> list
     return faults + _together(nic, used)
 
 
-def _not_known(description: TestbedDescription, load: PacedWorkload) -> list[str]:
+def has_rate(load: Load) -> bool:
+    """Whether packets are offered to an NF at a rate, on a GPU or elsewhere."""
+    return isinstance(load, GpuWorkload) or (isinstance(load, Workload) and not load.is_saturated)
+
+
+def _not_known(description: TestbedDescription, load: Load) -> list[str]:
     """What a testbed without a GPU does not know of a load."""
-    faults = [] if description.paced else [f"{load.label}: rate_kpps of NFs is not known to {description.name}"]
-    return faults if load.gpu is None else [*faults, f"{load.label}: {description.name} has no gpu"]
+    on_gpu, known = isinstance(load, GpuWorkload), description.paced or not has_rate(load)
+    faults = [] if known else [f"{load.label}: rate_kpps of NFs is not known to {description.name}"]
+    return [*faults, f"{load.label}: {description.name} has no gpu"] if on_gpu else faults
 
 
 def _settings(nic: NicModel, gpu: GpuSettings) -> list[str]:

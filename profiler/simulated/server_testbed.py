@@ -27,7 +27,6 @@ from profiles import (
     NfDescription,
     NfStage,
     NicModel,
-    PacedWorkload,
     TestbedDescription,
     Workload,
 )
@@ -87,16 +86,16 @@ class SimulatedServer(SimulatedMachine):
                 return self._chain(_chain_text(load), load, stages=True)
             case ConfiguredWorkload():
                 workload, stage = load.workload, NfStage(load.workload.nf, load.parameters)
-            case PacedWorkload():
-                return self._paced(load)
             case _:
                 assert isinstance(load, Workload)
+                if not load.is_saturated:
+                    return self._paced(load)
                 workload, stage = load, NfStage(load.nf)
         text = nf_text(workload) + _parameters_text(stage)
         return self._chain(text, ChainLoad.of([stage], [[0]], workload.traffic), stages=False)
 
-    def _paced(self, load: PacedWorkload) -> PreparedChain:
-        text = f"{nf_text(load.workload)} {load.rate_kpps!r}"
+    def _paced(self, load: Workload) -> PreparedChain:
+        text = f"{nf_text(load)} {load.rate_kpps!r}"
         chain = ChainLoad.of([load.nf], [[0]], load.traffic, rate_kpps=load.rate_kpps)
         return replace(self._chain(text, chain, stages=False), burst=mean_burst(load.traffic.flows))
 

@@ -30,10 +30,10 @@ from profiler.testbed import GpuStages, Measurement, PacketLatency, Run, RunRefu
 from profiles import (
     Counters,
     GpuSettings,
+    GpuWorkload,
     Load,
     NfDescription,
     NicModel,
-    PacedWorkload,
     TestbedDescription,
     TrafficProfile,
 )
@@ -284,20 +284,19 @@ class SimulatedGpu(Testbed):
         found = run_server(self._card, prepared, until_us or _duration_us(prepared, exact=False), str(seed))
         return [timeline for _, timeline in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
 
-    def _accepted(self, loads: Sequence[Load]) -> list[PacedWorkload]:
+    def _accepted(self, loads: Sequence[Load]) -> list[GpuWorkload]:
         if not loads:
             raise RunRefused("bad-request: nothing to run")
         if faults := refusals(self._description, loads):
             raise RunRefused(f"bad-request: {'; '.join(faults)}")
-        return [load for load in loads if isinstance(load, PacedWorkload)]
+        return [load for load in loads if isinstance(load, GpuWorkload)]
 
-    def _prepared(self, loads: Sequence[PacedWorkload]) -> tuple[list[GpuLoad], list[int]]:
+    def _prepared(self, loads: Sequence[GpuWorkload]) -> tuple[list[GpuLoad], list[int]]:
         """The loads in an order of their own, and the place of each in the request."""
         places = sorted(range(len(loads)), key=lambda place: _text(loads[place]))
         seen: Counter[str] = Counter()
         prepared = []
         for load in (loads[place] for place in places):
-            assert load.gpu is not None  # others are refused
             text = _packets_text(load)
             prepared.append(GpuLoad(self._nfs[load.nf], load.traffic, load.rate_kpps, load.gpu, f"{text} {seen[text]}"))
             seen[text] += 1
@@ -314,12 +313,12 @@ class SimulatedGpu(Testbed):
         return f"{self._seed}/{self._repeats[key]}"
 
 
-def _text(load: PacedWorkload) -> str:
+def _text(load: GpuWorkload) -> str:
     """The load as text, which sorts it."""
     return f"{_packets_text(load)} {load.gpu}"
 
 
-def _packets_text(load: PacedWorkload) -> str:
+def _packets_text(load: GpuWorkload) -> str:
     """What the packets of a load depend on, as text; the same for 1 and 1.0."""
     return f"{load.nf} {[value + 0.0 for value in load.traffic.as_tuple()]} {load.rate_kpps + 0.0!r}"
 

@@ -17,10 +17,10 @@ from profiler.protocol.protocol import (
     parse_run,
     run_request,
 )
-from profiler.protocol.request_checks import gpu_refusals
+from profiler.protocol.request_checks import gpu_refusals, has_rate
 from profiler.testbed import Run, RunRefused, Testbed, TestbedError
 from profiler.testbeds import TESTBEDS, TIMEOUT_S
-from profiles import Load, PacedWorkload, TestbedDescription
+from profiles import Load, TestbedDescription
 
 
 class ExecTestbed(Testbed):
@@ -49,7 +49,7 @@ class ExecTestbed(Testbed):
         return self._description
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        if any(isinstance(load, PacedWorkload) for load in loads) and (faults := gpu_refusals(self.describe(), loads)):
+        if any(map(has_rate, loads)) and (faults := gpu_refusals(self.describe(), loads)):
             # a program that knows no rates ignores them and would answer another question
             raise RunRefused(f"testbed `{self._command}`: {'; '.join(faults)}")
         answer = self._query(run_request(self._number, loads, noise, seed))

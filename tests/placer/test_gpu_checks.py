@@ -13,10 +13,10 @@ from placer.inputs.gpu.admission import DeviceTest
 from placer.inputs.gpu.slos import read_device
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule
-from placer.model.offered import OfferedWorkload
 from placer.model.plan import Placement, Plan
 from placer.run import check_gpus, gpu_faults
 from placer.strategies import find_strategy
+from profiles import Workload
 from profiles.gpu import GpuSettings
 from tests.placer.toy_gpu import MixedCatalogue, mixed, promised
 
@@ -42,7 +42,7 @@ def test_plans_of_strategies_break_nothing() -> None:
 class LateTest(DeviceTest):
     """Admits everything, in batches that take too long to fill."""
 
-    def schedule(self, workloads: Sequence[OfferedWorkload]) -> GpuSchedule:
+    def schedule(self, workloads: Sequence[Workload]) -> GpuSchedule:
         found = super().schedule(workloads)
         late = [replace(one, settings=GpuSettings.of([(at, 1000)], order=at)) for at, one in enumerate(found.workloads)]
         return GpuSchedule(tuple(late))

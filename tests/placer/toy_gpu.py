@@ -8,7 +8,6 @@ from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
 from placer.model.latency_oracle import LatencyCurve, LatencyOracle
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.testing.strategies import CORES_BY_NF, TOY_TRAFFIC, ToyCatalogue, ToyOracle
@@ -25,7 +24,7 @@ class ToyAdmission:
     def __init__(self) -> None:
         self.asked = 0
 
-    def schedule(self, workloads: Sequence[OfferedWorkload]) -> GpuSchedule:
+    def schedule(self, workloads: Sequence[Workload]) -> GpuSchedule:
         self.asked += 1
         turns = sorted(range(len(workloads)), key=lambda at: workloads[at].latency_us)
         found = [Scheduled(None)] * len(workloads)
@@ -41,7 +40,7 @@ class ToyAdmission:
                 kpps, admitted = kpps + workloads[at].rate_kpps, admitted + 1
         return GpuSchedule(tuple(found))
 
-    def shares(self, workload: OfferedWorkload) -> dict[str, float]:
+    def shares(self, workload: Workload) -> dict[str, float]:
         return {"workers": 1 / WORKERS, "kernel": workload.rate_kpps / 1000}
 
     def check(self, workload: Workload) -> list[tuple[str, str]]:
@@ -51,11 +50,11 @@ class ToyAdmission:
 class ToyCurve:
     """10 us when idle, 1 us more per percent of utilisation up to 90 %."""
 
-    def latency_us(self, workload: OfferedWorkload, kpps: float, risk: float | None = None) -> float:
+    def latency_us(self, workload: Workload, kpps: float, risk: float | None = None) -> float:
         utilisation = workload.rate_kpps / kpps
         return 10.0 + 100.0 * utilisation if utilisation <= 0.9 else float("inf")
 
-    def least_kpps(self, workload: OfferedWorkload, risk: float | None = None) -> float:
+    def least_kpps(self, workload: Workload, risk: float | None = None) -> float:
         utilisation = max(min((workload.latency_us - 10.0) / 100.0, 0.9), 0.0)
         return workload.rate_kpps / utilisation if utilisation > 0 else float("inf")
 
@@ -91,4 +90,4 @@ def mixed(
 
 def promised(identity: str, nf: str, rate_kpps: float, latency_us: float, time: float = 0.0) -> Arrival:
     """An arrival with a rate and a promised latency, which must keep that rate."""
-    return Arrival(identity, time, OfferedWorkload(nf, TOY_TRAFFIC, rate_kpps, latency_us), Sla(min_kpps=rate_kpps))
+    return Arrival(identity, time, Workload(nf, TOY_TRAFFIC, rate_kpps, latency_us=latency_us), Sla(min_kpps=rate_kpps))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiles import GpuSettings, Minibatch, PacedWorkload, TestbedDescription, TrafficProfile, Workload
+from profiles import GpuSettings, GpuWorkload, Minibatch, TestbedDescription, TrafficProfile, Workload
 from tests.profiler.toy_testbed import description
 
 TRAFFIC = TrafficProfile(1000, 512)
@@ -19,17 +19,17 @@ def gpu_description(**changes: object) -> TestbedDescription:
 
 def paced(
     minibatches: dict[int, int], *, order: int | None = 0, batch: int | None = None, rate_kpps: float = 100.0
-) -> PacedWorkload:
+) -> GpuWorkload:
     """An NF with these packets per SM; the batch is their sum unless given."""
     split = tuple(Minibatch(sm, packets) for sm, packets in minibatches.items())
-    return PacedWorkload(
-        Workload("counter", TRAFFIC), rate_kpps, GpuSettings(batch or sum(minibatches.values()), order, split)
+    return GpuWorkload(
+        Workload("counter", TRAFFIC, rate_kpps), GpuSettings(batch or sum(minibatches.values()), order, split)
     )
 
 
-def scheduled(batch: int, scheduler: str | None = None) -> PacedWorkload:
+def scheduled(batch: int, scheduler: str | None = None) -> GpuWorkload:
     """An NF whose threads the scheduler of the GPU places."""
-    return PacedWorkload(Workload("counter", TRAFFIC), 100.0, GpuSettings(batch, None, (), None, scheduler))
+    return GpuWorkload(Workload("counter", TRAFFIC, 100.0), GpuSettings(batch, None, (), None, scheduler))
 
 
 USUAL_TRAFFIC = TrafficProfile(16_000, 850, 100)
@@ -44,19 +44,19 @@ def on_sms(
     rate_kpps: float = 294.0,
     flush_us: float | None = None,
     traffic: TrafficProfile = USUAL_TRAFFIC,
-) -> PacedWorkload:
+) -> GpuWorkload:
     """The NF with these (SM, packets)."""
     settings = GpuSettings.of(minibatches, order=order, flush_us=flush_us)
-    return PacedWorkload(Workload(nf, traffic), rate_kpps, settings)
+    return GpuWorkload(Workload(nf, traffic, rate_kpps), settings)
 
 
-def at_two_gbps(nf: str, scheduler: str, batch: int = 256, traffic: TrafficProfile = USUAL_TRAFFIC) -> PacedWorkload:
+def at_two_gbps(nf: str, scheduler: str, batch: int = 256, traffic: TrafficProfile = USUAL_TRAFFIC) -> GpuWorkload:
     """The NF at 2 Gb/s, as the scheduler of the GPU places it."""
     rate_kpps = 2e6 / 8 / traffic.packet_size
-    return PacedWorkload(Workload(nf, traffic), rate_kpps, GpuSettings(batch, None, (), None, scheduler))
+    return GpuWorkload(Workload(nf, traffic, rate_kpps), GpuSettings(batch, None, (), None, scheduler))
 
 
-def crowd(number: int, *, sharers: int = 3, ordered: bool = True, rate_kpps: float = 294.0) -> list[PacedWorkload]:
+def crowd(number: int, *, sharers: int = 3, ordered: bool = True, rate_kpps: float = 294.0) -> list[GpuWorkload]:
     """So many NFs of all four kinds, some of which share SMs; later ones have smaller orders."""
     return [
         on_sms(

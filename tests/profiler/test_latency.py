@@ -13,7 +13,7 @@ from profiler.latency import OFFERED_SHARES, SETTINGS_ALONE, SETTINGS_BESIDE, dr
 from profiler.profiling import journal_of, profile
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Measurement, PacketLatency, Run, Testbed, TestbedError
-from profiles import ChainLoad, Counters, InputError, Load, PacedWorkload, TestbedDescription
+from profiles import ChainLoad, Counters, GpuWorkload, InputError, Load, TestbedDescription
 from profiles.profile import read_profile
 from tests.profiler.foreign import bytes_of
 from tests.profiler.toy_server import server_description
@@ -42,7 +42,7 @@ class ToyQueue(Testbed):
         return Run(tuple(self._measured(load, capacity) for load in loads))
 
     def _measured(self, load: Load, capacity: float) -> Measurement:
-        rate = load.rate_kpps if isinstance(load, PacedWorkload | ChainLoad) else 0.0
+        rate = load.rate_kpps if isinstance(load, GpuWorkload | ChainLoad) else 0.0
         if not rate:
             return Measurement(capacity, COUNTERS)
         p99 = 10 / (1 - min(rate / capacity, 0.999))
@@ -72,7 +72,7 @@ def test_neighbours_are_as_fast_as_they_go(tmp_path: Path) -> None:
     """Only the NF itself has a rate; the null NF is nobody's neighbour."""
     testbed = ToyQueue()
     measured(testbed, tmp_path / "p")
-    assert not any(isinstance(load, PacedWorkload) for loads in testbed.asked for load in loads[1:])
+    assert not any(isinstance(load, GpuWorkload) for loads in testbed.asked for load in loads[1:])
     assert not any(load.label == "Null" for loads in testbed.asked for load in loads)
 
 

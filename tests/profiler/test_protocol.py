@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,9 @@ from profiles import (
     ChainLoad,
     ConfiguredWorkload,
     Counters,
+    GpuWorkload,
     Load,
     NfStage,
-    PacedWorkload,
     TestbedDescription,
     TrafficProfile,
     Workload,
@@ -56,9 +57,9 @@ class GpuToy(Testbed):
 @pytest.mark.parametrize(
     "load", [paced({0: 3, 1: 4}), paced({0: 3}, order=None), scheduled(9), scheduled(9, "temporal")]
 )
-def test_a_gpu_workload_is_received_as_it_was_sent(load: PacedWorkload) -> None:
+def test_a_gpu_workload_is_received_as_it_was_sent(load: GpuWorkload) -> None:
     """With batch, order, minibatches, time-out and scheduler."""
-    loads = [load, PacedWorkload(load.workload, 7.0)]
+    loads = [load, replace(load.workload, rate_kpps=7.0)]
     assert RUN_MESSAGE.validate_json(run_request(0, loads, True, None)).loads() == loads
 
 
@@ -124,7 +125,7 @@ def test_a_program_that_knows_no_rates_is_not_asked_at_one(tmp_path: Path) -> No
     with ExecTestbed(f"{sys.executable} {program}") as testbed:
         with pytest.raises(RunRefused, match="rate_kpps of NFs is not known to toy; counter: toy has no gpu"):
             testbed.run([paced({0: 1})])
-        assert testbed.run([paced({0: 1}).workload]).measurements
+        assert testbed.run([paced({0: 1}).workload.saturated]).measurements
 
 
 NF = Workload("counter", TRAFFIC)
@@ -149,7 +150,7 @@ def test_gpu_workloads_that_fit_are_accepted(loads: list[Load]) -> None:
     ("loads", "faults"),
     [
         ([NF], ["counter: toy runs NFs with rate_kpps and gpu only"]),
-        ([PacedWorkload(NF, 5.0)], ["counter: toy runs NFs with rate_kpps and gpu only"]),
+        ([replace(NF, rate_kpps=5.0)], ["counter: toy runs NFs with rate_kpps and gpu only"]),
         ([paced({0: 1}, rate_kpps=0)], ["counter: rate_kpps 0 is not above 0"]),
         ([paced({2: 1})], ["counter: minibatch on SM 2: there are 2, numbered from 0"]),
         ([paced({0: 5}, batch=6)], ["counter: minibatches of 5 packets for a batch of 6"]),
@@ -187,7 +188,7 @@ def test_a_testbed_without_a_gpu_or_a_pace_refuses_rates_and_gpu_settings(descri
 def test_a_paced_testbed_without_a_gpu_takes_rates() -> None:
     """A server that offers packets at a rate knows no GPU settings."""
     server = description(paced=True)
-    assert refusals(server, [PacedWorkload(NF, 5.0)]) == []
+    assert refusals(server, [replace(NF, rate_kpps=5.0)]) == []
     assert refusals(server, [paced({0: 1})]) == ["counter: toy has no gpu"]
 
 

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, asdict, replace
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -15,9 +16,9 @@ from profiles import (
     ChainLoad,
     ConfiguredWorkload,
     GpuSettings,
+    GpuWorkload,
     Minibatch,
     NfStage,
-    PacedWorkload,
     TrafficProfile,
     Workload,
 )
@@ -47,9 +48,10 @@ def test_a_workload_of_another_process_is_the_same_key() -> None:
         assert {NAT: 1}[pickle.loads(made.stdout)] == 1
 
 
-def test_a_workload_has_two_fields_and_is_frozen() -> None:
+def test_a_workload_has_five_fields_and_is_frozen() -> None:
     """The hash is none of them."""
-    assert asdict(NAT) == {"nf": "NAT", "traffic": {"flows": 1000, "packet_size": 64, "mtbr": 0}}
+    offered = {"rate_kpps": inf, "cores": 0, "latency_us": inf}
+    assert asdict(NAT) == {"nf": "NAT", "traffic": {"flows": 1000, "packet_size": 64, "mtbr": 0}, **offered}
     with pytest.raises(FrozenInstanceError):
         NAT.nf = "ACL"  # type: ignore[misc]
     assert not hasattr(NAT, "__dict__")
@@ -143,11 +145,11 @@ def test_what_is_no_chain_is_refused_with_every_fault(text: str, faults: str) ->
 
 def test_a_paced_workload_writes_what_is_set() -> None:
     """Rate and settings; what is absent stays away."""
-    plain = PacedWorkload(NAT, 5.5)
+    plain = replace(NAT, rate_kpps=5.5)
     assert plain.as_request() == {**NAT.as_request(), "rate_kpps": 5.5}
     gpu = GpuSettings.of([(0, 3), (4, 2)], order=1, flush_us=90.0)
     assert gpu == GpuSettings(5, 1, (Minibatch(0, 3), Minibatch(4, 2)), 90.0)
-    assert PacedWorkload(NAT, 5.5, gpu).as_request()["gpu"] == {
+    assert GpuWorkload(replace(NAT, rate_kpps=5.5), gpu).as_request()["gpu"] == {
         "batch": 5,
         "order": 1,
         "flush_us": 90.0,
@@ -158,6 +160,6 @@ def test_a_paced_workload_writes_what_is_set() -> None:
 
 def test_a_paced_workload_is_known_by_its_nf_and_traffic() -> None:
     """Equal ones are one key."""
-    one, other = (PacedWorkload(NAT, 5.5, GpuSettings.of([(0, 3)], order=1)) for _ in range(2))
+    one, other = (GpuWorkload(replace(NAT, rate_kpps=5.5), GpuSettings.of([(0, 3)], order=1)) for _ in range(2))
     assert (one.nf, one.label, one.traffic) == ("NAT", "NAT", NAT.traffic)
     assert {one: 1}[other] == 1

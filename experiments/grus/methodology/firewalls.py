@@ -13,7 +13,7 @@ from experiments.grus.methodology.simulated_server import (
     measure,
     stages_of,
 )
-from profiles import PacedWorkload
+from profiles import GpuWorkload
 
 IN_TURNS = "temporal"
 """NFs have the whole GPU one after another."""
@@ -42,9 +42,7 @@ class FirewallRun(NamedTuple):
         return {name: round(getattr(self, name), digits) + 0.0 for name in names}
 
 
-def runs_beside(
-    beside: str, others: Sequence[int], loads: Callable[[int], list[PacedWorkload]]
-) -> Iterator[FirewallRun]:
+def runs_beside(beside: str, others: Sequence[int], loads: Callable[[int], list[GpuWorkload]]) -> Iterator[FirewallRun]:
     """A run for each number of others; the firewall is the first of `loads`, and alone in the first run."""
     alone = None
     for number in others:

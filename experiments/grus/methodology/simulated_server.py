@@ -15,7 +15,7 @@ from predictor.gpu.models import GpuModels
 from predictor.training.gpu import train_gpu
 from profiler.simulated_gpu import SimulatedGpu
 from profiler.testbed import GpuStages, Measurement, PacketLatency
-from profiles import GpuSettings, PacedWorkload, TrafficProfile, Workload
+from profiles import GpuSettings, GpuWorkload, TrafficProfile, Workload
 from profiles.gpu_tables import GpuProfile, read_gpu_profile
 
 RECORDED_PROFILE = "gpu-simulated"
@@ -63,18 +63,18 @@ def rate_kpps(gbps: float, traffic: TrafficProfile) -> float:
 
 def on_sms(
     nf: str, traffic: TrafficProfile, minibatches: Sequence[tuple[int, int]], *, gbps: float = FLOW_GBPS, order: int = 0
-) -> PacedWorkload:
+) -> GpuWorkload:
     """The NF with these (SM, packets); its batch is their sum."""
-    return PacedWorkload(Workload(nf, traffic), rate_kpps(gbps, traffic), GpuSettings.of(minibatches, order=order))
+    return GpuWorkload(Workload(nf, traffic, rate_kpps(gbps, traffic)), GpuSettings.of(minibatches, order=order))
 
 
-def by_scheduler(nf: str, traffic: TrafficProfile, scheduler: str) -> PacedWorkload:
+def by_scheduler(nf: str, traffic: TrafficProfile, scheduler: str) -> GpuWorkload:
     """The NF with a batch of 256 at 2 Gb/s, placed by the scheduler of the GPU (`temporal` or `spatial`)."""
     settings = GpuSettings(DEFAULT_BATCH, None, scheduler=scheduler)
-    return PacedWorkload(Workload(nf, traffic), rate_kpps(FLOW_GBPS, traffic), settings)
+    return GpuWorkload(Workload(nf, traffic, rate_kpps(FLOW_GBPS, traffic)), settings)
 
 
-def measure(loads: Sequence[PacedWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
+def measure(loads: Sequence[GpuWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
     """A run on the simulated server: a long one whose packets are always the same, or a short one drawn by `seed`."""
     server = SimulatedGpu()
     return server.run(loads, noise=seed is not None, seed=seed).measurements

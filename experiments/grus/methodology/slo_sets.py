@@ -23,7 +23,7 @@ from placer.inputs.gpu.slos import device_of
 from predictor.gpu.device import LONGEST_US, DeviceEntry
 from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload
-from profiles import PacedWorkload
+from profiles import GpuWorkload
 
 SET_TRAFFIC = NAMED_TRAFFICS["Traffic-A"]
 TOLERANCE_RANGE = (0.05, 0.15)
@@ -37,7 +37,7 @@ MOST_DRAWS = 50
 class SloCoLocation:
     """NFs that run side by side."""
 
-    loads: tuple[PacedWorkload, ...]
+    loads: tuple[GpuWorkload, ...]
     """As they run."""
     slos_us: tuple[float, ...] = ()
     """What each must keep at p99; empty without SLOs."""
@@ -80,7 +80,7 @@ def _device(models: GpuModels, slos: Sequence[LatencySlo]) -> GpuDevice:
     return device_of(models.device_with(entries), "models")
 
 
-def _load(nf: str, admitted: Admitted) -> PacedWorkload:
+def _load(nf: str, admitted: Admitted) -> GpuWorkload:
     return on_sms(nf, SET_TRAFFIC, [(part.sm, part.packets) for part in admitted.minibatches], order=admitted.order)
 
 

@@ -29,7 +29,6 @@ from placer.inputs.production import ProductionFile
 from placer.model.arrival import Arrival
 from placer.model.catalogue import DEFAULT_PREDICTOR, Catalogue
 from placer.model.fleet import Fleet
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
 from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.progress import Progress
@@ -142,7 +141,7 @@ def _arrivals(request: ProductionRequest, catalogue: Catalogue) -> Sequence[Arri
         arrivals = read_arrivals(
             source, catalogue.default_traffic, catalogue.check, request.trace_options, kinds=catalogue.kinds
         )
-    if any(isinstance(arrival.workload, OfferedWorkload) for arrival in arrivals):
+    if any(not arrival.workload.is_saturated for arrival in arrivals):
         hint = "leave out rate_kpps and sla_latency_us"
         raise InputError.of("--production", "offered rates and promised latencies are not simulated", hint=hint)
     if any(arrival.nic is not None for arrival in arrivals):

@@ -12,7 +12,6 @@ from placer.gpu.latency import latency_of
 from placer.gpu.plan import Admission, LatencySlo
 from placer.inputs.gpu.slos import admission_certificate, device_of
 from placer.model.gpu_oracle import GpuSchedule, Scheduled
-from placer.model.offered import OfferedWorkload
 from predictor.gpu.device import LONGEST_US, DeviceEntry
 from predictor.gpu.models import GpuModels
 from profiles import ATTRIBUTES, Workload
@@ -29,14 +28,14 @@ class ExactTest(ABC):
     """Exact admission to a GPU, as a test of a whole set; an `AdmissionTest`."""
 
     @abstractmethod
-    def case(self, workloads: Sequence[OfferedWorkload]) -> tuple[GpuDevice, list[LatencySlo]]:
+    def case(self, workloads: Sequence[Workload]) -> tuple[GpuDevice, list[LatencySlo]]:
         """The GPU for these, and an SLO for each, with its position as its id."""
 
     @abstractmethod
     def check(self, workload: Workload) -> list[tuple[str, str]]:
         """As of `AdmissionTest`."""
 
-    def schedule(self, workloads: Sequence[OfferedWorkload]) -> GpuSchedule:
+    def schedule(self, workloads: Sequence[Workload]) -> GpuSchedule:
         """As of `AdmissionTest`; not proven where the search ends below the bound."""
         device, slos = self.case(workloads)
         admission = _admit(device, slos)
@@ -51,12 +50,12 @@ class ExactTest(ABC):
         everybody = len(admission.admitted) == len(found)
         return GpuSchedule(tuple(found[at] for at in sorted(found)), everybody or admission.bound < len(found))
 
-    def shares(self, workload: OfferedWorkload) -> dict[str, float]:
+    def shares(self, workload: Workload) -> dict[str, float]:
         """As of `AdmissionTest`: of workers, executors, and the time of the bus."""
         device, slos = self.case([workload])
         return _shares(device, _admit(device, slos))
 
-    def certificate(self, workloads: Sequence[OfferedWorkload], schedule: GpuSchedule) -> dict[str, Any]:
+    def certificate(self, workloads: Sequence[Workload], schedule: GpuSchedule) -> dict[str, Any]:
         """A schedule that keeps all, as `placer verify` reads it."""
         device, slos = self.case(workloads)
         admitted = [
@@ -80,7 +79,7 @@ class DeviceTest(ExactTest):
     def __init__(self, device: GpuDevice) -> None:
         self.device = device
 
-    def case(self, workloads: Sequence[OfferedWorkload]) -> tuple[GpuDevice, list[LatencySlo]]:
+    def case(self, workloads: Sequence[Workload]) -> tuple[GpuDevice, list[LatencySlo]]:
         return self.device, [slo_of(at, one, one.nf) for at, one in enumerate(workloads)]
 
     def check(self, workload: Workload) -> list[tuple[str, str]]:
@@ -95,7 +94,7 @@ def load_admission() -> None:
     _admit(device, [LatencySlo("0", "nf", 1.0, 100.0)])
 
 
-def slo_of(position: int, workload: OfferedWorkload, nf: str) -> LatencySlo:
+def slo_of(position: int, workload: Workload, nf: str) -> LatencySlo:
     """The SLO of the workload, which the device knows as this NF."""
     return LatencySlo(str(position), nf, workload.rate_kpps, min(workload.latency_us, LONGEST_PROMISE_US))
 
@@ -140,8 +139,8 @@ class ModelsTest(ExactTest):
 
     def __init__(self, models: GpuModels) -> None:
         self.models = models
-        self._alone: dict[OfferedWorkload, dict[str, Any]] = {}
-        self._penalties: dict[tuple[OfferedWorkload, OfferedWorkload], float] = {}
+        self._alone: dict[Workload, dict[str, Any]] = {}
+        self._penalties: dict[tuple[Workload, Workload], float] = {}
 
     def check(self, workload: Workload) -> list[tuple[str, str]]:
         """As of `AdmissionTest`: traffic outside the profiled range."""
@@ -153,11 +152,11 @@ class ModelsTest(ExactTest):
             if not low <= values[name] <= high
         ]
 
-    def case(self, workloads: Sequence[OfferedWorkload]) -> tuple[GpuDevice, list[LatencySlo]]:
+    def case(self, workloads: Sequence[Workload]) -> tuple[GpuDevice, list[LatencySlo]]:
         names = {one: str(at) for at, one in enumerate(dict.fromkeys(workloads))}
         return self.device(workloads), [slo_of(at, one, names[one]) for at, one in enumerate(workloads)]
 
-    def device(self, workloads: Sequence[OfferedWorkload]) -> GpuDevice:
+    def device(self, workloads: Sequence[Workload]) -> GpuDevice:
         """The GPU, with an NF for each different workload, named by its place among them."""
         different = list(dict.fromkeys(workloads))
         described: dict[str, Any] = {**self._described(different[0]), "transfer_us": {}, "nfs": {}, "sharing_us": {}}
@@ -171,12 +170,12 @@ class ModelsTest(ExactTest):
             }
         return device_of(described, "models")
 
-    def _described(self, workload: OfferedWorkload) -> dict[str, Any]:
+    def _described(self, workload: Workload) -> dict[str, Any]:
         if workload not in self._alone:
             self._alone[workload] = self.models.device_with({SELF_SCENARIO: _entry(workload)})
         return self._alone[workload]
 
-    def _penalty(self, workload: OfferedWorkload, neighbour: OfferedWorkload) -> float:
+    def _penalty(self, workload: Workload, neighbour: Workload) -> float:
         if (workload, neighbour) not in self._penalties:
             both = self.models.device_with({SELF_SCENARIO: _entry(workload), OTHER_SCENARIO: _entry(neighbour)})[
                 "sharing_us"
@@ -186,6 +185,6 @@ class ModelsTest(ExactTest):
         return self._penalties[workload, neighbour]
 
 
-def _entry(workload: OfferedWorkload) -> DeviceEntry:
+def _entry(workload: Workload) -> DeviceEntry:
     rates = (workload.rate_kpps, workload.rate_kpps)
     return DeviceEntry(workload.nf, workload.traffic, rates, min(workload.latency_us, LONGEST_US))

@@ -12,7 +12,7 @@ from placer.inputs.gpu.slos import device_of
 from predictor.gpu.device import LONGEST_US, DeviceEntry
 from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload
-from profiles import GpuSettings, PacedWorkload, TrafficProfile, Workload
+from profiles import GpuSettings, GpuWorkload, TrafficProfile, Workload
 
 KEPT_PREDICTIONS = 0.99
 """The share of promises that are to be kept at a predicted latency."""
@@ -45,14 +45,14 @@ class PredictedPlans:
         kept = [self.models.errors.kept_p99(latency.p99_us, latency.mean_us, KEPT_PREDICTIONS) for latency in predicted]
         return [p99_us if p99_us is not None else inf for p99_us in kept]
 
-    def _load(self, one: Admitted) -> PacedWorkload:
+    def _load(self, one: Admitted) -> GpuWorkload:
         return load_at_rate(one, self.nfs[one.slo.id] if self.nfs else one.slo.nf, self.models.default_traffic)
 
 
-def load_at_rate(one: Admitted, nf: str, traffic: TrafficProfile) -> PacedWorkload:
+def load_at_rate(one: Admitted, nf: str, traffic: TrafficProfile) -> GpuWorkload:
     """What runs of an admitted SLO: this NF with this traffic."""
     settings = GpuSettings.of([(share.sm, share.packets) for share in one.minibatches], order=one.order)
-    return PacedWorkload(Workload(nf, traffic), one.slo.rate_kpps, settings)
+    return GpuWorkload(Workload(nf, traffic, one.slo.rate_kpps), settings)
 
 
 # The GPU of `placer admit --models`: a device with an NF for each rate and promise, each right for its own.

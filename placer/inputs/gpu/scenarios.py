@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from profiler.protocol.request_checks import gpu_refusals
-from profiles import ATTRIBUTES, Fault, GpuSettings, InputError, Minibatch, PacedWorkload, TrafficProfile, Workload
+from profiles import ATTRIBUTES, Fault, GpuSettings, GpuWorkload, InputError, Minibatch, TrafficProfile, Workload
 from profiles.faults import suggestion
 from profiles.text import read_text
 from profiles.validation import word_fault
@@ -56,7 +56,7 @@ class _GpuScenarioLine(_Line):
     workloads: Annotated[list[_NfLine], Field(min_length=1)]
 
 
-def read_gpu_scenarios(models: GpuModels, path: Path, *, extrapolate: bool = False) -> list[tuple[PacedWorkload, ...]]:
+def read_gpu_scenarios(models: GpuModels, path: Path, *, extrapolate: bool = False) -> list[tuple[GpuWorkload, ...]]:
     """The scenarios in `path`, JSON Lines: co-locations of NFs on the GPU server of `models`.
 
     Parameters
@@ -93,7 +93,7 @@ def read_gpu_scenarios(models: GpuModels, path: Path, *, extrapolate: bool = Fal
 
 
 def _wrong(
-    models: GpuModels, scenario: _GpuScenarioLine, loads: tuple[PacedWorkload, ...], extrapolate: bool
+    models: GpuModels, scenario: _GpuScenarioLine, loads: tuple[GpuWorkload, ...], extrapolate: bool
 ) -> list[tuple[str, str, str | None]]:
     """Column, message and hint of each fault of a scenario."""
     wrong: list[tuple[str, str, str | None]] = [
@@ -113,9 +113,9 @@ def _wrong(
     return wrong + [("gpu", fault, None) for fault in gpu_refusals(models.testbed, loads)]
 
 
-def _load(item: _NfLine, models: GpuModels) -> PacedWorkload:
+def _load(item: _NfLine, models: GpuModels) -> GpuWorkload:
     known = {name: value for name, value in item.traffic.items() if name in ATTRIBUTES}
     traffic = TrafficProfile.from_mapping({**models.default_traffic.as_dict(), **known})
     parts = tuple(Minibatch(minibatch.sm, minibatch.packets) for minibatch in item.gpu.minibatches)
     settings = GpuSettings(item.gpu.batch, item.gpu.order, parts, item.gpu.flush_us)
-    return PacedWorkload(Workload(item.name, traffic), item.rate_kpps, settings)
+    return GpuWorkload(Workload(item.name, traffic, item.rate_kpps), settings)

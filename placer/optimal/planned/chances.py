@@ -15,8 +15,7 @@ import numpy as np
 from placer.evaluate.expected_violations import LATENCY_RISKS
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
-from placer.model.offered import plain_of
-from placer.model.oracle import Oracle, as_plain
+from placer.model.oracle import Oracle, saturate
 from placer.optimal.patterns import Members, TenantGroup, group_tenants, workloads_of
 from predictor import Predictor
 from profiles import CoLocation
@@ -150,7 +149,7 @@ def _short_on(
         none = [np.zeros(len(first)) for first in classes.first]
         return [[(none[group], none[group] - 1.0) for group in co_location] for co_location in co_locations]
     groups, by = classes.groups, catalogue.models[kind].predictors[predictor]
-    plain = [as_plain(workloads_of(co_location, groups)) for co_location in co_locations]
+    plain = [saturate(workloads_of(co_location, groups)) for co_location in co_locations]
     risks = LATENCY_RISKS if kind in catalogue.curves else (None,)
     total: list[list[Floats]] = [
         [np.zeros(len(classes.first[group])) for group in co_location] for co_location in co_locations
@@ -186,4 +185,4 @@ class SoloThroughputs(Oracle):
         self._predictor = predictor
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        return [[float(kpps)] for kpps in self._predictor.solo([plain_of(workload) for (workload,) in co_locations])]
+        return [[float(kpps)] for kpps in self._predictor.solo([workload.saturated for (workload,) in co_locations])]

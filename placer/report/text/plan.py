@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from math import inf
 
-from placer.model.offered import promised_us
 from placer.run import Comparison
 
 PLAN_COLUMNS = (
@@ -24,7 +22,7 @@ def plans_csv(comparison: Comparison) -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    promises = any(promised_us(arrival.workload) < inf for arrival in comparison.arrivals)
+    promises = any(arrival.workload.promises_latency for arrival in comparison.arrivals)
     writer.writerow((*PLAN_COLUMNS, *(LATENCY_COLUMNS if promises else ())))
     for evaluation in comparison.evaluations:
         for placement in evaluation.plan.placements:

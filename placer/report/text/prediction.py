@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placer.report.text.table import text_table
-from profiles import ATTRIBUTES, PacedWorkload, Workload
+from profiles import ATTRIBUTES, GpuWorkload, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,7 @@ SHOWN_STAGES = {"transfer_wait": "bus wait", "transfer": "transfer", "kernel": "
 class PredictedScenario:
     """A co-location with its predictions, or with the causes for which the server does not carry it."""
 
-    loads: Sequence[PacedWorkload]
+    loads: Sequence[GpuWorkload]
     predictions: Sequence[GpuPrediction] | None
     overload: Sequence[str] = ()
 

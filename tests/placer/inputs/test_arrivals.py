@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +12,6 @@ import pytest
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
-from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
 from profiles import InputError, TrafficProfile, Workload
 
@@ -84,11 +82,11 @@ def test_a_rate_and_a_promised_latency_are_part_of_the_workload(tmp_path: Path) 
     """With a latency the offered rate is the throughput to keep unless the row has another SLA; both may be empty."""
     text = "id,time,nf,sla_drop,rate_kpps,sla_latency_us\na,0,NAT,,400,90\nb,0,NAT,0.1,400,90\nc,0,NAT,0.1,400,\n"
     read_all = read(written(tmp_path, text + "d,0,NAT,0.1,,\n"))
-    promised = OfferedWorkload("NAT", DEFAULT, 400.0, 90.0)
+    promised = Workload("NAT", DEFAULT, 400.0, latency_us=90.0)
     assert [one.workload for one in read_all[:2]] == [promised, promised]
     assert read_all[0].workload is read_all[1].workload
     assert [one.sla for one in read_all[:2]] == [Sla(min_kpps=400.0), Sla(max_drop=0.1)]
-    assert read_all[2].workload == OfferedWorkload("NAT", DEFAULT, 400.0, math.inf)
+    assert read_all[2].workload == Workload("NAT", DEFAULT, 400.0)
     assert read_all[3].workload == Workload("NAT", DEFAULT)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from placer.inputs.solo_fits import read_latency_curves
-from placer.model.offered import OfferedWorkload
-from profiles import InputError, TrafficProfile
+from profiles import InputError, TrafficProfile, Workload
 
 
 def fit(**changed: object) -> dict[str, Any]:
@@ -22,9 +21,9 @@ def fit(**changed: object) -> dict[str, Any]:
     return {**model, "segments": [{**segment, "smape_pct": 0.1}], "breakpoints": [], **errors, **changed}
 
 
-def promised(latency_us: float) -> OfferedWorkload:
+def promised(latency_us: float) -> Workload:
     """NAT at 100 kpps."""
-    return OfferedWorkload("NAT", TrafficProfile(1000, 64), 100.0, latency_us)
+    return Workload("NAT", TrafficProfile(1000, 64), 100.0, latency_us=latency_us)
 
 
 def models(folder: Path, fitted: dict[str, Any], nf: str = "NAT") -> Path:

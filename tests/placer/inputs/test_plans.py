@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from placer.inputs.plans import read_plan
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, NicKind
-from placer.model.offered import offered_of
 from placer.model.plan import Plan
 from placer.testing.strategies import CORES_BY_NF, arrival, catalogue
 from profiles import InputError
@@ -184,7 +184,7 @@ def test_nics_of_a_model_with_several_kinds_are_of_the_cheapest_that_has_the_cor
             "trace.csv: departure: 1 of 3 instances depart, the first of them is '3'",
         ),
         (
-            [*TRACE[:2], Arrival("3", 9, offered_of(TRACE[2].workload, 100.0, None), TRACE[2].sla)],
+            [*TRACE[:2], Arrival("3", 9, replace(TRACE[2].workload, rate_kpps=100.0), TRACE[2].sla)],
             "trace.csv: rate_kpps: a running fleet knows neither offered rates nor promised latencies",
         ),
     ],

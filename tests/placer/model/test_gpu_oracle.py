@@ -9,7 +9,6 @@ import pytest
 
 from placer.model.feasibility import Violation, feasible, violations
 from placer.model.fleet import Tenant
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import co_location_of
 from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC, arrival
@@ -79,8 +78,8 @@ def test_without_a_curve_no_latency_is_promised() -> None:
     ("workload", "fault"),
     [
         # c runs on NICs, which have no curve of it in this fleet
-        (OfferedWorkload("c", TOY_TRAFFIC, 5.0, 90.0), ("sla_latency_us", "the latency of 'c' cannot be promised")),
-        (OfferedWorkload("a", TOY_TRAFFIC, 5.0, 90.0), None),
+        (Workload("c", TOY_TRAFFIC, 5.0, latency_us=90.0), ("sla_latency_us", "the latency of 'c' cannot be promised")),
+        (Workload("a", TOY_TRAFFIC, 5.0, latency_us=90.0), None),
         (Workload("x", TOY_TRAFFIC), ("nf", "'x' is not profiled, and no GPU runs it")),
         (Workload("c", TOY_TRAFFIC), None),
     ],

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from math import inf
 
 from placer.model.fleet import NicKind
-from placer.model.offered import OfferedWorkload, offered_of, plain_of, promised_us
-from placer.model.oracle import as_plain, co_location_of
+from placer.model.oracle import co_location_of, saturate
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import Workload
 
 PLAIN = Workload("a", TOY_TRAFFIC)
-SLOW, FAST = (OfferedWorkload("a", TOY_TRAFFIC, 50.0, latency) for latency in (200.0, 100.0))
+SLOW, FAST = (Workload("a", TOY_TRAFFIC, 50.0, latency_us=latency) for latency in (200.0, 100.0))
 
 
 def test_rate_and_promise_make_workloads_different() -> None:
@@ -26,22 +26,22 @@ def test_rate_and_promise_make_workloads_different() -> None:
 
 
 def test_workloads_of_both_sorts_have_one_order() -> None:
-    """By NF, traffic, rate and promise; the plain one first."""
-    expected = (PLAIN, FAST, SLOW, Workload("b", TOY_TRAFFIC))
+    """By NF, traffic, rate, cores and promise; a saturated one last."""
+    expected = (FAST, SLOW, PLAIN, Workload("b", TOY_TRAFFIC))
     assert co_location_of(reversed(expected)) == expected
 
 
 def test_without_rate_and_promise_they_are_plain() -> None:
-    assert plain_of(FAST) == plain_of(PLAIN) == PLAIN
-    assert as_plain((PLAIN, FAST)) == (PLAIN, PLAIN)
-    assert offered_of(PLAIN, None, None) is PLAIN
-    assert promised_us(offered_of(PLAIN, 5.0, None)) == promised_us(PLAIN) == inf
-    assert promised_us(FAST) == 100.0
+    assert FAST.saturated == PLAIN.saturated == PLAIN
+    assert saturate((PLAIN, FAST)) == (PLAIN, PLAIN)
+    assert PLAIN.saturated is PLAIN
+    assert PLAIN.latency_us == inf
+    assert FAST.latency_us == 100.0
 
 
 def test_a_kind_hosts_what_it_knows_enough_of() -> None:
     """Any NF without a promise, NFs of known latency with one; a GPU none without a rate."""
-    rated = offered_of(PLAIN, 5.0, None)
+    rated = replace(PLAIN, rate_kpps=5.0)
     unknown = NicKind(0, "nic", 8, {"a": 1})
     assert [unknown.hosts(one) for one in (PLAIN, rated, FAST)] == [True, True, False]
     known = NicKind(0, "server", 8, {"a": 1}, latency_of=frozenset("a"))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
 
 import pytest
 
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
 from placer.model.latency_oracle import PacedTruth
-from placer.model.offered import OfferedWorkload
 from placer.model.oracle import Oracle
 from placer.testing.strategies import TOY_TRAFFIC
 from profiler.testbed import Measurement, PacketLatency, Run, Testbed
 from profiles import Counters, Load, TestbedDescription, Workload
 from profiles.gpu import GpuSettings
-from profiles.workload import PacedWorkload
+from profiles.workload import GpuWorkload
 
 COUNTERS = Counters(1, 1, 1, 1, 1, 1, 1)
 PLAIN = Workload("a", TOY_TRAFFIC)
@@ -37,7 +38,8 @@ class AnsweringTestbed(Testbed):
         return Run(tuple(map(self._measured, loads)))
 
     def _measured(self, load: Load) -> Measurement:
-        if not isinstance(load, PacedWorkload):
+        assert isinstance(load, Workload | GpuWorkload)
+        if load.rate_kpps == inf:
             return Measurement(100.0, COUNTERS)
         latency = None if self.p99 is None else PacketLatency(10.0, 10.0, self.p99, 90.0)
         return Measurement(load.rate_kpps * self.leaves, COUNTERS, latency_us=latency)
@@ -46,11 +48,11 @@ class AnsweringTestbed(Testbed):
 class OneAtATime:
     """Admits one NF."""
 
-    def schedule(self, workloads: Sequence[OfferedWorkload]) -> GpuSchedule:
+    def schedule(self, workloads: Sequence[Workload]) -> GpuSchedule:
         rest = [Scheduled(None, "workers")] * (len(workloads) - 1)
         return GpuSchedule((Scheduled(40.0, settings=SETTINGS), *rest))
 
-    def shares(self, workload: OfferedWorkload) -> dict[str, float]:
+    def shares(self, workload: Workload) -> dict[str, float]:
         return {"workers": 1.0}
 
     def check(self, workload: Workload) -> list[tuple[str, str]]:
@@ -61,9 +63,9 @@ def test_a_promise_is_judged_by_a_run_at_the_offered_rate() -> None:
     """The neighbour is as fast as it goes; throughput is that of all as fast as they go."""
     testbed = AnsweringTestbed()
     truth = PacedTruth(testbed)
-    promised = OfferedWorkload("a", TOY_TRAFFIC, 60.0, 50.0)
+    promised = Workload("a", TOY_TRAFFIC, 60.0, latency_us=50.0)
     assert truth.throughput([(PLAIN, promised)]) == [(100.0, 100.0)]
-    assert testbed.asked == [(PLAIN, PLAIN), (PLAIN, PacedWorkload(PLAIN, 60.0))]
+    assert testbed.asked == [(PLAIN, PLAIN), (PLAIN, replace(PLAIN, rate_kpps=60.0))]
     assert truth.latency((PLAIN, promised)) == (None, 50.0)
 
 
@@ -80,14 +82,14 @@ def test_a_promise_is_judged_by_a_run_at_the_offered_rate() -> None:
 )
 def test_a_missed_promise_is_no_throughput(p99: float | None, leaves: float, kpps: float) -> None:
     truth = PacedTruth(AnsweringTestbed(p99, leaves))
-    promised = OfferedWorkload("a", TOY_TRAFFIC, 60.0, 50.0)
+    promised = Workload("a", TOY_TRAFFIC, 60.0, latency_us=50.0)
     assert truth.throughput([(promised,)]) == [(kpps,)]
     assert truth.latency((promised,)) == (p99,)
 
 
 def test_without_a_promise_nothing_is_run_at_a_rate() -> None:
     testbed = AnsweringTestbed()
-    rated = OfferedWorkload("a", TOY_TRAFFIC, 60.0, float("inf"))
+    rated = Workload("a", TOY_TRAFFIC, 60.0, float("inf"))
     assert PacedTruth(testbed).throughput([(PLAIN,), (rated,)]) == [(100.0,), (100.0,)]
     assert testbed.asked == [(PLAIN,), (PLAIN,)]
 
@@ -96,7 +98,7 @@ def test_a_gpu_runs_what_its_admission_test_admits_as_it_says() -> None:
     """The rate counts where 99 % of it leave; what is rejected is not run."""
     testbed = AnsweringTestbed()
     truth: Oracle = PacedTruth(testbed, GpuOracle(OneAtATime()))
-    promised = OfferedWorkload("a", TOY_TRAFFIC, 60.0, 50.0)
+    promised = Workload("a", TOY_TRAFFIC, 60.0, latency_us=50.0)
     assert truth.throughput([(promised,), (promised, promised)]) == [(60.0,), (0.0, 0.0)]
-    assert testbed.asked == [(PacedWorkload(PLAIN, 60.0, SETTINGS),)]
+    assert testbed.asked == [(GpuWorkload(replace(PLAIN, rate_kpps=60.0), SETTINGS),)]
     assert truth.latency((promised,)) == (50.0,)

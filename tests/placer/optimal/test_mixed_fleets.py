@@ -23,7 +23,6 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
-from placer.model.offered import OfferedWorkload
 from placer.model.running import running_nics
 from placer.model.sla import Sla
 from placer.optimal import optimal_plan
@@ -33,7 +32,7 @@ from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.trace_optimum import find_optimum
 from placer.testing.strategies import ToyCatalogue, ToyOracle, arrival, catalogue
-from profiles import InputError
+from profiles import InputError, Workload
 from tests.effort import examples
 from tests.placer.optimal.exhaustive import exhaustive_plan, exhaustive_trace
 from tests.placer.optimal.instances import TableOracle, faults_of, workload
@@ -98,7 +97,7 @@ def test_of_a_trace_it_uses_each_device_for_what_it_does_best() -> None:
 class Undecided(ToyAdmission):
     """Does not know whether two NFs can share a GPU."""
 
-    def schedule(self, workloads: Sequence[OfferedWorkload]) -> GpuSchedule:
+    def schedule(self, workloads: Sequence[Workload]) -> GpuSchedule:
         if len(workloads) == 1:
             return super().schedule(workloads)
         return GpuSchedule(tuple(Scheduled(None, "kernel") for _ in workloads), proven=len(workloads) > 2)

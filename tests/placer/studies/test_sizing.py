@@ -22,7 +22,6 @@ from placer.cli import app
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
-from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
 from placer.report.text.sizing import as_table, curves_of, further_lines, recommendation_line
 from placer.studies.growth import Growth, arrivals_csv, grow
@@ -318,7 +317,7 @@ def test_grown_arrivals_survive_a_csv_file(growth: Growth, tmp_path: Path) -> No
 
 def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None:
     """They grow with nothing; traces without them have no such columns."""
-    promised = [OfferedWorkload("NAT", TRAFFIC, 400.0, latency) for latency in (90.0, float("inf"))]
+    promised = [Workload("NAT", TRAFFIC, 400.0, latency_us=latency) for latency in (90.0, float("inf"))]
     trace = [
         Arrival(str(n), float(n), one, Sla(min_kpps=400.0)) for n, one in enumerate([*promised, TRACE[0].workload])
     ]
@@ -326,7 +325,7 @@ def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None
     path.write_text(arrivals_csv(grow(trace, Growth(), RANGE, random.Random(1))), encoding="utf-8")
     read = read_arrivals(str(path), TRAFFIC, lambda workload: [])
     assert {one.workload for one in read} <= {one.workload for one in trace}
-    assert any(isinstance(one.workload, OfferedWorkload) for one in read)
+    assert any(not one.workload.is_saturated for one in read)
     assert "rate_kpps" not in arrivals_csv(TRACE)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from profiler.protocol.request_checks import gpu_refusals
 from profiler.testbed import GpuStages, Measurement, PacketLatency, Run, RunRefused, Testbed
-from profiles import COUNTERS, Counters, Load, PacedWorkload, TestbedDescription
+from profiles import COUNTERS, Counters, GpuWorkload, Load, TestbedDescription
 from profiles.arrays import Floats
 
 EXECUTORS, PER_EXECUTOR = 8, 32
@@ -54,7 +54,7 @@ class ToyTimes:
     returned: float
 
     @classmethod
-    def of(cls, load: PacedWorkload) -> ToyTimes:
+    def of(cls, load: GpuWorkload) -> ToyTimes:
         """The times of an NF with its SMs for itself."""
         assert load.gpu is not None
         batch, size = load.gpu.batch, load.traffic.packet_size
@@ -82,7 +82,7 @@ class ToyGpu(Testbed):
         if wrong := gpu_refusals(self.described, loads):
             raise RunRefused("; ".join(wrong))
         self.runs += 1
-        paced = [load for load in loads if isinstance(load, PacedWorkload)]
+        paced = [load for load in loads if isinstance(load, GpuWorkload)]
         rng = np.random.default_rng([seed or 0, zlib.crc32(repr(paced).encode())])
         times = [ToyTimes.of(load) for load in paced]
         arrivals = [_arrivals(load, rng) for load in paced]
@@ -118,7 +118,7 @@ class ToyGpu(Testbed):
         return Run(tuple(measured), 0.01)
 
 
-def _arrivals(load: PacedWorkload, rng: np.random.Generator) -> Floats:
+def _arrivals(load: GpuWorkload, rng: np.random.Generator) -> Floats:
     """When the packets of each batch arrive, shape (batches, batch)."""
     assert load.gpu is not None
     batch = load.gpu.batch
@@ -131,7 +131,7 @@ def _arrivals(load: PacedWorkload, rng: np.random.Generator) -> Floats:
     return found
 
 
-def _bus(paced: Sequence[PacedWorkload], asked: Sequence[Floats], taken: Sequence[float]) -> list[Floats]:
+def _bus(paced: Sequence[GpuWorkload], asked: Sequence[Floats], taken: Sequence[float]) -> list[Floats]:
     """When each batch has the bus; of those that wait, the one of the smallest order."""
     last = min(float(times[-1]) for times in asked)
     jobs = sorted((float(when), at, number) for at, times in enumerate(asked) for number, when in enumerate(times))
@@ -151,7 +151,7 @@ def _bus(paced: Sequence[PacedWorkload], asked: Sequence[Floats], taken: Sequenc
     return begun
 
 
-def _slowdown(paced: Sequence[PacedWorkload], at: int) -> float:
+def _slowdown(paced: Sequence[GpuWorkload], at: int) -> float:
     """By which share the kernel takes longer, as if its sharers always ran."""
     mine = {one.sm for one in paced[at].gpu.minibatches}  # type: ignore[union-attr]
     return sum(

@@ -14,7 +14,7 @@ from placer.testing import check_testbed
 from profiler.simulated import SimulatedServer
 from profiler.simulated.server_testbed import CoreTime, follow, pass_packets, random_times
 from profiler.testbed import Measurement, RunRefused
-from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, Load, NfStage, PacedWorkload, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, GpuWorkload, Load, NfStage, TrafficProfile, Workload
 from tests.effort import examples
 
 SERVER = SimulatedServer()
@@ -64,8 +64,8 @@ loads = (
 )
 
 
-def paced(nf: str, rate_kpps: float) -> PacedWorkload:
-    return PacedWorkload(Workload(nf, TRAFFIC), rate_kpps)
+def paced(nf: str, rate_kpps: float) -> GpuWorkload:
+    return Workload(nf, TRAFFIC, rate_kpps)
 
 
 def truth(load: Load, *others: Load) -> Measurement:
@@ -210,7 +210,7 @@ def test_bursts_of_few_flows_wait_longer() -> None:
     for flows in (1, 300, 10_000):
         traffic = replace(TRAFFIC, flows=flows)
         capacity = truth(Workload("Encrypt", traffic)).throughput_kpps
-        latency = truth(PacedWorkload(Workload("Encrypt", traffic), 0.1 * capacity)).latency_us
+        latency = truth(Workload("Encrypt", traffic, 0.1 * capacity)).latency_us
         assert latency is not None
         waits.append(latency.mean * capacity / 1e3)
     assert waits[0] > 2 * waits[1] > 4 * waits[2] > 4
@@ -220,7 +220,9 @@ def test_packets_that_find_the_ring_full_do_not_leave() -> None:
     """Bursts of 64 packets, of one flow, at nearly all that the NF carries: some are lost, and not at a low rate."""
     one_flow = Workload("NAT", replace(TRAFFIC, flows=1))
     capacity = truth(one_flow).throughput_kpps
-    low, high = (truth(PacedWorkload(one_flow, share * capacity)).throughput_kpps / capacity for share in (0.1, 0.9))
+    low, high = (
+        truth(replace(one_flow, rate_kpps=share * capacity)).throughput_kpps / capacity for share in (0.1, 0.9)
+    )
     assert low == pytest.approx(0.1) and 0.7 < high < 0.89
 
 
@@ -228,7 +230,7 @@ def test_packets_that_find_the_ring_full_do_not_leave() -> None:
 def test_neighbours_that_slow_an_nf_down_lengthen_its_latency() -> None:
     """At the same rate, and not when they have rates of their own that leave the memory idle."""
     others = [Workload("Dedup", TRAFFIC)] * 15
-    slow = [PacedWorkload(other, 1.0) for other in others]
+    slow = [replace(other, rate_kpps=1.0) for other in others]
     alone, beside, beside_slow = (
         one.mean for neighbours in ([], others, slow) if (one := truth(paced("NAT", 2500), *neighbours).latency_us)
     )

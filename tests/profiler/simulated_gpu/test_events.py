@@ -11,7 +11,7 @@ import pytest
 from profiler.simulated_gpu import SMALL_CARD, SMALL_CARD_NFS, TITAN, SimulatedGpu
 from profiler.simulated_gpu import columns as of
 from profiler.simulated_gpu.testbed import Timeline
-from profiles import PacedWorkload, TrafficProfile
+from profiles import GpuWorkload, TrafficProfile
 from tests.profiler.gpu_loads import at_two_gbps, crowd, on_sms
 
 GPU = SimulatedGpu()
@@ -39,7 +39,7 @@ def intervals(timelines: Sequence[Timeline], begins: int, ends: int) -> np.ndarr
 
 
 @pytest.mark.parametrize(("gpu", "loads"), RUNS)
-def test_every_packet_leaves_is_lost_or_waits(gpu: SimulatedGpu, loads: list[PacedWorkload]) -> None:
+def test_every_packet_leaves_is_lost_or_waits(gpu: SimulatedGpu, loads: list[GpuWorkload]) -> None:
     """In arrival order, each in one batch; nothing is under way once the last batch is back."""
     for load, timeline in zip(loads, gpu.timelines(loads, until_us=20_000), strict=True):
         taken = int(timeline.count.sum())
@@ -51,7 +51,7 @@ def test_every_packet_leaves_is_lost_or_waits(gpu: SimulatedGpu, loads: list[Pac
 
 
 @pytest.mark.parametrize(("gpu", "loads"), RUNS)
-def test_the_steps_of_a_batch_follow_each_other(gpu: SimulatedGpu, loads: list[PacedWorkload]) -> None:
+def test_the_steps_of_a_batch_follow_each_other(gpu: SimulatedGpu, loads: list[GpuWorkload]) -> None:
     """No step begins before the one before it has ended, nor before the last packet came."""
     for timeline in gpu.timelines(loads, until_us=20_000):
         assert np.all(np.diff(timeline.times[:, of.TAKEN : of.POSTED + 1], axis=1) >= 0)
@@ -60,7 +60,7 @@ def test_the_steps_of_a_batch_follow_each_other(gpu: SimulatedGpu, loads: list[P
 
 
 @pytest.mark.parametrize(("gpu", "loads"), RUNS)
-def test_transfers_never_overlap_on_a_bus(gpu: SimulatedGpu, loads: list[PacedWorkload]) -> None:
+def test_transfers_never_overlap_on_a_bus(gpu: SimulatedGpu, loads: list[GpuWorkload]) -> None:
     """Nor does a bus idle while a batch waits for it."""
     timelines = gpu.timelines(loads, until_us=20_000)
     for asked, begins, ends in ((of.READY, of.SENT, of.ARRIVED), (of.DONE, of.BACK_SENT, of.BACK)):

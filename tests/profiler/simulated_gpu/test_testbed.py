@@ -21,7 +21,7 @@ from profiler.simulated_gpu import columns as of
 from profiler.testbed import GpuStages, Measurement, RunRefused
 from profiler.testbeds import open_testbed
 from profiler.testbeds.exec import ExecTestbed
-from profiles import PacedWorkload, TrafficProfile, Workload
+from profiles import GpuWorkload, TrafficProfile, Workload
 from tests.profiler.gpu_loads import FOUR, USUAL_TRAFFIC, at_two_gbps, crowd, on_sms
 
 GPU = SimulatedGpu()
@@ -151,11 +151,11 @@ FIREWALL = TrafficProfile(30, 850, 0)
 TWO_GBPS = 2e6 / 8 / 850
 
 
-def first(loads: Sequence[PacedWorkload]) -> Measurement:
+def first(loads: Sequence[GpuWorkload]) -> Measurement:
     return GPU.run(loads, noise=False).measurements[0]
 
 
-def stages(load: PacedWorkload) -> GpuStages:
+def stages(load: GpuWorkload) -> GpuStages:
     found = first([load]).stages_us
     assert found is not None
     return found
@@ -232,7 +232,7 @@ UNTIL_US = 5_000.0
 
 
 @st.composite
-def loads(draw: st.DrawFn) -> list[PacedWorkload]:
+def loads(draw: st.DrawFn) -> list[GpuWorkload]:
     """Up to six NFs on three SMs, which may be too many for them."""
     found = []
     for order in range(draw(st.integers(1, 6))):
@@ -255,7 +255,7 @@ def loads(draw: st.DrawFn) -> list[PacedWorkload]:
 
 @settings(max_examples=20, deadline=None)
 @given(loads())
-def test_packets_are_kept_buses_carry_one_batch_and_executors_suffice(running: list[PacedWorkload]) -> None:
+def test_packets_are_kept_buses_carry_one_batch_and_executors_suffice(running: list[GpuWorkload]) -> None:
     """At every moment, whatever the rates, batches, time-outs and SMs."""
     timelines = GPU.timelines(running, until_us=UNTIL_US)
     parts = []

@@ -19,9 +19,9 @@ from profiler.testbeds.exec import ExecTestbed
 from profiles import (
     BenchLoad,
     GpuSettings,
+    GpuWorkload,
     InputError,
     Load,
-    PacedWorkload,
     TestbedDescription,
     TrafficProfile,
     Workload,
@@ -244,7 +244,7 @@ def test_a_random_gpu_is_a_testbed(seed: int) -> None:
         check_testbed(gpu)
         described = gpu.describe()
         loads = [
-            PacedWorkload(Workload(nf.name, described.traffic), 200.0, GpuSettings.of([(0, 16)], order=at))
+            GpuWorkload(Workload(nf.name, described.traffic, 200.0), GpuSettings.of([(0, 16)], order=at))
             for at, nf in enumerate(described.nfs[:3])
         ]
         for one in gpu.run(loads, seed=1).measurements:
