@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.calibration import Calibration
+from predictor.contention.core_counts import scales_as_array, scales_from_array
 from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
 from predictor.contention.memory import MemoryModel
@@ -341,6 +342,8 @@ def _save_nf(model: NfModel, folder: Path) -> None:
         write_arrays(folder / "alone.npz", model.alone.as_arrays())
     if model.neighbours:
         write_arrays(folder / "neighbours.npz", model.neighbours.as_arrays())
+    if model.core_scales:
+        write_arrays(folder / "cores.npz", {"scales": scales_as_array(model.core_scales)})
     if model.solo:
         write_arrays(folder / "solo.npz", model.solo.as_arrays())
         if model.solo.fit_of_runs:
@@ -358,8 +361,8 @@ def _load_nf(folder: Path) -> NfModel:
         AcceleratorUse(name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())))
         for name, queues in found["queues"].items()
     )
-    solo, calibration, alone, neighbours = (
-        folder / f"{part}.npz" for part in ("solo", "calibration", "alone", "neighbours")
+    solo, calibration, alone, neighbours, cores = (
+        folder / f"{part}.npz" for part in ("solo", "calibration", "alone", "neighbours", "cores")
     )
     return NfModel(
         name=found["name"],
@@ -374,6 +377,7 @@ def _load_nf(folder: Path) -> NfModel:
         alone=MeasuredAlone.from_arrays(read_arrays(alone)) if alone.exists() else None,
         neighbours=NeighbourCorrection.from_arrays(read_arrays(neighbours)) if neighbours.exists() else None,
         error_model=ErrorModel.from_arrays(read_arrays(folder / "errors.npz")),
+        core_scales=scales_from_array(read_arrays(cores)["scales"]) if cores.exists() else {},
     )
 
 

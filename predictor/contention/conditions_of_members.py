@@ -31,21 +31,21 @@ def write_pressure(table, member, place, columns, pressure):  # type: ignore[no-
         if column < 0:
             continue
         for other in member:
-            pressure[at] += table.queues[other, column] * table.service[other, column]
-        pressure[at] -= table.queues[row, column] * table.service[row, column]
+            pressure[at] += table.presence[other] * table.queues[other, column] * table.service[other, column]
+        pressure[at] -= table.presence[row] * table.queues[row, column] * table.service[row, column]
         pressure[at] /= max(table.service[row, column], 1e-12)
 
 
 @compile_kernel
-def write_neighbours(nf, deviation, nfs, member, place, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
+def write_neighbours(nf, presence, deviation, nfs, member, place, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write which NFs share the NIC of the member, as `NeighbourInputs` describes them."""
     fill(inputs, 0.0)
     for other in range(len(member)):
         if other != place and member[other] >= 0:
             row = member[other]
-            inputs[nf[row]] += 1.0
+            inputs[nf[row]] += presence[row]
             for at in range(ATTRIBUTE_COUNT):
-                inputs[nfs + ATTRIBUTE_COUNT * nf[row] + at] += deviation[row, at]
+                inputs[nfs + ATTRIBUTE_COUNT * nf[row] + at] += presence[row] * deviation[row, at]
     copy_into(inputs[nfs * (1 + ATTRIBUTE_COUNT) :], deviation[member[place]])
 
 
@@ -110,11 +110,11 @@ def write_all_pressures(table, member, where, columns, pressure):  # type: ignor
 
 
 @compile_kernel
-def write_all_neighbours(nf, deviation, nfs, member, where, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
+def write_all_neighbours(nf, presence, deviation, nfs, member, where, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the neighbours of each of the positions `where`, shape (N, 2): co-location, member."""
     for row in range(len(where)):
         at, place = where[row]
-        write_neighbours(nf, deviation, nfs, member[at], place, inputs[row])
+        write_neighbours(nf, presence, deviation, nfs, member[at], place, inputs[row])
 
 
 @compile_kernel

@@ -155,12 +155,23 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
                 at, place = where[position]
                 if sizes[at] > 1 and corrections.by_neighbours[nf]:
                     left = deviation[position - start]
-                    left *= 1.0 + UNSEEN_FACTOR * max(sizes[at] - 1.0 - corrections.most[nf], 0.0)
+                    others = _competitors(table, member[at, : sizes[at]], place)
+                    left *= 1.0 + UNSEEN_FACTOR * max(others - corrections.most[nf], 0.0)
                     # an SLA is relative to the throughput alone, so its error counts, too
                     alone = table.alone_spread[member[at, place]] / usual[position - start]
                     corrected.left[at, place] = math.hypot(left, alone)
                 corrected.spread[at, place] = usual[position - start] * corrected.left[at, place]
         start = end
+
+
+@compile_kernel
+def _competitors(table, rows, place):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """How many competitors the member at `place` has; one that carries a third of what it can is a third of one."""
+    others = 0.0
+    for other in range(len(rows)):
+        if other != place:
+            others += table.presence[rows[other]]
+    return others
 
 
 @compile_kernel
@@ -172,7 +183,7 @@ def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, so
     """
     (pressure, inputs, similar, near), row, logarithm, own = arrays, rows[place], 0.0, 0.0
     nf, kept, distance = table.nf[row], equilibrium / solo, np.empty(DISTANCE_COUNT)
-    write_distance(table.deviation[row], kept, len(rows) - 1.0, distance)
+    write_distance(table.deviation[row], kept, _competitors(table, rows, place), distance)
     usual = spread_at(corrections.usual[nf], corrections.growth[nf], distance)
     if len(rows) > 1 and corrections.calibrated[nf]:
         write_pressure(table, rows, place, corrections.accelerators[nf], pressure)
@@ -185,7 +196,7 @@ def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, so
     if len(rows) > 1 and corrections.by_neighbours[nf]:
         nfs = len(corrections.usual)
         neighbours = np.empty(nfs * (1 + ATTRIBUTE_COUNT) + ATTRIBUTE_COUNT)
-        write_neighbours(table.nf, table.deviation, nfs, rows, place, neighbours)
+        write_neighbours(table.nf, table.presence, table.deviation, nfs, rows, place, neighbours)
         error, own = expect_error(corrections.neighbours, nf, neighbours, near)
         logarithm += error * usual
     corrected.throughput[at, place] = min(equilibrium * math.exp(logarithm), solo)

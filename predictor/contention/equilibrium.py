@@ -36,7 +36,8 @@ class Equilibrium:
     batch: CoLocationBatch
     throughput: Floats
     solo: Floats
-    """Shape (co-locations, members)."""
+    """What it carries beside the others, and alone, if more is offered to it than it can carry; the others have what is
+    offered to them. Shape (co-locations, members)."""
     drops: Floats
     """On memory, then on each accelerator, each as if it alone were contended. Shape (co-locations, members,
     resources)."""
@@ -67,7 +68,7 @@ class EquilibriumModel:
     def conditions(self, equilibrium: Equilibrium) -> Iterator[tuple[str, Positions, Conditions]]:
         """Per NF, its positions among members that have competitors, and their conditions."""
         table, batch = self._table, equilibrium.batch
-        neighbours = NeighbourInputs(table.nf, table.deviation, len(table.names))
+        neighbours = NeighbourInputs(table.nf, table.presence, table.deviation, len(table.names))
         positions = np.nonzero(batch.contended)
         for name, rows in table.by_nf(batch.member[positions]):
             model, where = table.models[name], tuple(axis[rows] for axis in positions)
@@ -168,12 +169,13 @@ def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  #
 def _write_demand(table, rows, limits, rates, at, demand):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the demand of each member for accelerator `at` (kpps).
 
-    A pipeline sends what its other stages carry; run to completion sends a packet when the last has come back.
+    A pipeline sends what its other stages carry; run to completion sends a packet when the last has come back. Neither
+    sends more than it is offered.
     """
     for place in range(len(rows)):
-        demand[place] = rates[place]
+        demand[place] = min(rates[place], table.rate[rows[place]])
         if table.pipeline[rows[place]]:
-            demand[place] = np.inf
+            demand[place] = table.rate[rows[place]]
             for stage in range(limits.shape[1]):
                 if stage != 1 + at:
                     demand[place] = min(demand[place], limits[place, stage])
@@ -226,7 +228,7 @@ def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyp
             lowest = min(lowest, logarithm[subset])
         if not table.relative[row]:
             lowest -= math.log(table.base[row])
-        shares[place] = math.exp(min(lowest, 0.0))
+        shares[place] = math.exp(min(lowest, 0.0) * table.exposure[row])
 
 
 @compile_kernel

@@ -178,6 +178,8 @@ class NeighbourInputs:
 
     nf: NDArray[np.intp]
     """Number of each workload's NF, shape (workloads,)."""
+    presence: Floats
+    """How much of a neighbour each workload is, 1 where more is offered than it can carry, shape (workloads,)."""
     deviation: Floats
     """Of each workload's traffic from default, as a share of the profiled range, shape (workloads, 3)."""
     nfs: int
@@ -186,7 +188,8 @@ class NeighbourInputs:
     def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Floats:
         """One row per position (co-location, place) of the workloads `member`, -1 where there is none."""
         inputs = np.empty((len(positions[0]), self.nfs * (1 + ATTRIBUTE_COUNT) + ATTRIBUTE_COUNT))
-        write_all_neighbours(self.nf, self.deviation, self.nfs, member, np.column_stack(positions), inputs)
+        where = np.column_stack(positions)
+        write_all_neighbours(self.nf, self.presence, self.deviation, self.nfs, member, where, inputs)
         return inputs
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from predictor.contention.calibration import Calibration, Conditions
+from predictor.contention.core_counts import CoreScale
 from predictor.contention.execution import COMPOSITIONS, Composition, Execution
 from predictor.contention.intervals import ErrorModel
 from predictor.contention.memory import MemoryModel, MemoryRuns
@@ -46,6 +47,13 @@ class NfModel(Shown):
     """Correction by measured co-locations of which the members are known; None where too few were measured."""
     error_model: ErrorModel = field(default_factory=ErrorModel.unknown)
     """How far predictions err."""
+    core_scales: Mapping[int, CoreScale] = field(default_factory=dict)
+    """What changes on each further number of cores that can be predicted."""
+
+    @property
+    def core_counts(self) -> tuple[int, ...]:
+        """The numbers of cores on which it can be predicted, ascending; empty when the profile states none."""
+        return tuple(sorted({*self.core_scales, *([] if self.cores is None else [self.cores])}))
 
     @cached_property
     def accelerators(self) -> tuple[str, ...]:

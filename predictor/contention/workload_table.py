@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.execution import PIPELINE
+from predictor.contention.memory import WORKING_SET
 from predictor.contention.nf_model import NfModel
 from profiles import InputError, Workload
 from profiles.arrays import Floats
@@ -31,6 +32,9 @@ class WorkloadColumns(NamedTuple):
     modelled_solo: Floats
     factor: Floats
     alone_spread: Floats
+    rate: Floats
+    presence: Floats
+    exposure: Floats
     queues: Floats
     service: Floats
 
@@ -51,12 +55,21 @@ class WorkloadTable:
     deviation
         Of the traffic from default, as a share of the profiled range, shape (workloads, 3).
     traffic, counters
-        Shapes (workloads, 3) and (workloads, 7); counters are NaN where the NF was not measured alone.
+        Shapes (workloads, 3) and (workloads, 7); counters are NaN where the NF was not measured alone. What it carries
+        of an offered rate scales them; its working set stays.
     base, match_ms, modelled_solo
         `NfModel.base_kpps`, time that matches add to run-to-completion, and `NfModel.modelled_solo_kpps`, shape
         (workloads,).
     factor, alone_spread
         `NfModel.factor`, and the spread of throughput alone that it leaves, shape (workloads,).
+    rate
+        What is offered (kpps), in the units of `modelled_solo`; infinite for more than it can carry, shape
+        (workloads,).
+    presence
+        How much of a neighbour it is: what it carries alone, relative to what it carries at most on its default number
+        of cores, shape (workloads,).
+    exposure
+        `CoreScale.exposure`, 1 on the default number of cores, shape (workloads,).
     queues, service
         Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
     """
@@ -75,6 +88,7 @@ class WorkloadTable:
         self.deviation = np.zeros((0, 3))
         self.base, self.match_ms, self.modelled_solo = (np.zeros(0) for _ in range(3))
         self.factor, self.alone_spread = np.zeros(0), np.zeros(0)
+        self.rate, self.presence, self.exposure = np.zeros(0), np.zeros(0), np.zeros(0)
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
 
@@ -137,13 +151,21 @@ class WorkloadTable:
         if unknown:
             hint = suggestion(unknown[0], self.names)
             raise InputError.of("workloads", f"no model of {', '.join(unknown)}", column="nf", hint=hint)
+        for workload in workloads:
+            counts = self.models[workload.nf].core_counts
+            if workload.cores and workload.cores not in counts:
+                known = ", ".join(map(str, counts)) or "its default number"
+                message = f"{workload.nf} is not profiled on {workload.cores} cores"
+                raise InputError.of("workloads", message, column="cores", hint=f"possible: {known}")
         nf = np.array([self.names.index(workload.nf) for workload in workloads], dtype=np.intp)
         traffic = np.array([workload.traffic.as_tuple() for workload in workloads])
         new = np.arange(self._filled, self._filled + len(workloads))
         self._grow(len(workloads))
         self.nf[new], self.traffic[new] = nf, traffic
-        for at in sorted(set(nf.tolist())):
-            self._fill(self.models[self.names[at]], new[nf == at])
+        self.rate[new] = [workload.rate_kpps for workload in workloads]
+        cores = np.array([workload.cores for workload in workloads])
+        for at, count in sorted(set(zip(nf.tolist(), cores.tolist(), strict=True))):
+            self._fill(self.models[self.names[at]], count, new[(nf == at) & (cores == count)])
         self._filled += len(workloads)
 
     def _grow(self, count: int) -> None:
@@ -155,17 +177,29 @@ class WorkloadTable:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros((spare, *old.shape[1:]), dtype=old.dtype)]))
 
-    def _fill(self, model: NfModel, rows: NDArray[np.intp]) -> None:
+    def _fill(self, model: NfModel, cores: int, rows: NDArray[np.intp]) -> None:
         traffic, execution = self.traffic[rows], model.execution
+        scale = None if cores in (0, model.cores) else model.core_scales[cores]
         self.pipeline[rows] = execution.pattern == PIPELINE
         self.relative[rows] = model.solo is not None
         self.deviation[rows] = model.error_model.scale.deviation(traffic)
         self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan
-        self.base[rows] = base = model.base_kpps(traffic)
+        base = most = model.base_kpps(traffic)
+        if scale is not None:
+            base = base * scale.factor(traffic)
+        self.base[rows], self.exposure[rows] = base, 1.0 if scale is None else scale.exposure
         unmatched = execution.pattern == PIPELINE or not execution.uses
         self.match_ms[rows] = 0.0 if unmatched else execution.match_ms(traffic)
-        self.modelled_solo[rows], self.factor[rows] = model.modelled_solo_kpps(traffic, base), model.factor(traffic)
-        self.alone_spread[rows] = model.alone.spread_at(traffic) if model.alone else 0.0
+        self.modelled_solo[rows] = alone = model.modelled_solo_kpps(traffic, base)
+        if scale is None:
+            self.factor[rows] = model.factor(traffic)
+            self.alone_spread[rows] = model.alone.spread_at(traffic) if model.alone else 0.0
+        else:
+            self.factor[rows], self.alone_spread[rows] = 1.0, scale.spread
+        self.rate[rows] /= self.factor[rows]
+        on_default = alone if scale is None else model.modelled_solo_kpps(traffic, most)
+        self.presence[rows] = presence = np.minimum(self.rate[rows], alone) / on_default
+        self.counters[rows, :WORKING_SET] *= presence[:, None]
         for use in execution.uses:
             column = self.accelerators.index(use.name)
             self.queues[rows, column], self.service[rows, column] = use.queues, use.service(traffic)
@@ -275,6 +309,6 @@ class WorkloadIndex:
             if number == EMPTY_PLACE:
                 number = self._numbers[workload] = len(self._workloads)
                 self._workloads.append(workload)
-                self._keys.append((workload.nf, *workload.traffic.as_tuple()))
+                self._keys.append((workload.nf, *workload.traffic.as_tuple(), workload.rate_kpps, workload.cores))
             by_identity[id(workload)] = number
         return number
