@@ -95,13 +95,15 @@ class NicModel(_Described):
     `packets_per_executor` packets at a time.
     """
 
-    OPTIONAL = ("kind", "clock_mhz", "sms", "executors_per_sm", "packets_per_executor")
+    OPTIONAL = ("kind", "clock_mhz", "line_rate_gbps", "sms", "executors_per_sm", "packets_per_executor")
 
     model: Label
     cores: Cores
     kind: Literal["smartnic", "server", "gpu"] | None = None
     clock_mhz: Annotated[_Value, Field(gt=0), AfterValidator(_same_clock)] | None = None
     llc_bytes: Annotated[int, Field(gt=0, le=int(LARGEST_NUMBER)), BeforeValidator(_number)] | None = None
+    line_rate_gbps: Annotated[_Value, Field(gt=0)] | None = None
+    """What its port carries, each direction; packets have 20 bytes on the wire besides."""
     accelerators: tuple[Label, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
     sms: Annotated[int, Field(gt=0, le=MOST_SMS), BeforeValidator(_number)] | None = None
     executors_per_sm: Annotated[int, Field(gt=0, le=MOST_EXECUTORS), BeforeValidator(_number)] | None = None
@@ -119,10 +121,12 @@ class NicModel(_Described):
 class NfDescription(_Described):
     """A network function that a testbed offers."""
 
-    OPTIONAL = ("parameters", "default_parameters", "replicable", "moves")
+    OPTIONAL = ("core_counts", "parameters", "default_parameters", "replicable", "moves")
 
     name: FileName
     cores: Cores
+    core_counts: tuple[Cores, ...] = Field(default=(), max_length=MOST_CORES)
+    """How many cores it can be given, `cores` by default; empty where that is the only number."""
     accelerators: tuple[FileName, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
     """What it takes and uses."""
     parameters: dict[Label, ValueRange] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
@@ -132,6 +136,19 @@ class NfDescription(_Described):
     """Whether several cores can run copies of it; None where the testbed does not describe it."""
     moves: Literal["header", "payload", "both"] | None = None
     """Of each packet, what it moves to a GPU; None where there is none."""
+
+    @model_validator(mode="after")
+    def _default_count_described(self) -> NfDescription:
+        if self.core_counts and self.cores not in self.core_counts:
+            raise ValueError(f"core_counts lacks {self.cores}, the default in cores")
+        if len(set(self.core_counts)) < len(self.core_counts):
+            raise ValueError("core_counts has a number twice")
+        return self
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The numbers of cores that it can be given."""
+        return self.core_counts or (self.cores,)
 
     @model_validator(mode="after")
     def _defaults_in_range(self) -> NfDescription:

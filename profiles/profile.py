@@ -6,8 +6,8 @@ Users may write the files from their own measurements; what a file leaves out ha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from profiles.aside import file_aside, files_aside
 from profiles.counters import COUNTERS
-from profiles.description import NfDescription, TestbedDescription
+from profiles.description import MOST_CORES, NfDescription, TestbedDescription
 from profiles.faults import Fault, InputError
 from profiles.files.json import read_model
 from profiles.latency_table import LATENCY_FILE, no_latencies, read_latencies
@@ -31,8 +31,12 @@ KPPS_COLUMN = "throughput_kpps"
 FIRST_SERVICE = "competitor_service_ms"
 FIRST_RATE = "competitor_kpps"
 RUN_COLUMN, NF_COLUMN = "run", "nf"
+CORES_COLUMN, RATE_COLUMN = "cores", "rate_kpps"
+"""Cores of the row's NF, empty for its default number; what is offered to it, empty where it is saturated."""
 CO_LOCATIONS, FORMER_CO_LOCATIONS = "co-locations", "companies"
 """The file of measured co-locations, and its name in profiles written by earlier versions."""
+MIXED = ("pattern", "co-runs")
+"""Tables with the demand on each accelerator."""
 NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS, LATENCY_FILE)
 
 
@@ -67,6 +71,12 @@ class NfProfile:
     co_locations: pd.DataFrame = field(default_factory=lambda: _no_table())
     """Co-located with NFs that are known by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one
     run ran side by side; a second run of the same co-location is a repeat."""
+    loads: pd.DataFrame = field(default_factory=lambda: _no_table())
+    """As `co_locations`, of runs in which an NF has another number of cores than by default, or an offered rate:
+    further columns are `rate_kpps` (infinite where it is saturated) and `cores` (0 for its default number)."""
+    further: dict[int, NfProfile] = field(default_factory=dict)
+    """Per further number of cores, what was measured of the NF on that many; see `on_cores`. The tables here are of the
+    default number."""
     latency: pd.DataFrame = field(default_factory=no_latencies)
     """Latencies at offered rates, alone and beside others: `LATENCY_COLUMNS`. Profiling of latency writes its file."""
 
@@ -82,18 +92,57 @@ class NfProfile:
 
     def write_files(self, folder: Path) -> None:
         """Write the NF's files into `folder`, which is made where it does not exist."""
-        write_table(self.solo, folder / "solo.csv")
-        write_table(self.memory, folder / "memory.csv")
-        for accelerator, table in sorted(self.accelerators.items()):
-            write_table(table, folder / f"{accelerator}.csv")
-        if len(self.pattern):
-            write_table(_with_first(self.pattern, self.uses), folder / "pattern.csv")
-        if len(self.co_runs):
-            write_table(_with_first(self.co_runs, self.uses), folder / "co-runs.csv")
-        if len(self.co_locations):
-            write_table(self.co_locations, folder / f"{CO_LOCATIONS}.csv")
+        for stem, table in self._tables().items():
+            if len(table) or stem in ("solo", "memory", *self.accelerators):
+                write_table(_with_first(table, self.uses) if stem in MIXED else table, folder / f"{stem}.csv")
         if self.description:
             write_json(self.description.model_dump(mode="json"), folder / "nf.json")
+
+    def on_cores(self, cores: int) -> NfProfile:
+        """What was measured of it on this many cores; empty tables where nothing was.
+
+        Its `description.cores` is that number. Co-locations with other numbers of cores are in `loads`.
+        """
+        if self.description is None or cores == self.description.cores:
+            return self
+        described = self.description.model_copy(update={"cores": cores})
+        nothing = _nothing(COUNTER_COLUMNS)
+        found = self.further.get(cores, NfProfile(self.name, None, nothing, nothing))
+        return replace(found, description=described)
+
+    def all_co_locations(self) -> pd.DataFrame:
+        """`co_locations` followed by `loads`, as the file has them."""
+        if not len(self.loads):
+            return self.co_locations
+        loads = self.loads.assign(
+            **{
+                RATE_COLUMN: self.loads[RATE_COLUMN].replace(np.inf, np.nan),
+                CORES_COLUMN: _empty_where_default(self.loads[CORES_COLUMN]),
+            }
+        )
+        return _join_tables([self.co_locations.reindex(columns=loads.columns), loads], ())
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        """The tables by the names of their files, with the rows of every number of cores."""
+        default = self.description.cores if self.description else 0
+
+        def joined(table: pd.DataFrame, further: dict[int, pd.DataFrame]) -> pd.DataFrame:
+            of_counts = {default: table, **further}
+            tables = [rows.assign(**{CORES_COLUMN: count}) for count, rows in of_counts.items() if len(rows)]
+            return _join_tables(tables, ()) if any(map(len, further.values())) else table
+
+        counts = dict(sorted(self.further.items()))
+        return {
+            "solo": joined(self.solo, {count: nf.solo for count, nf in counts.items()}),
+            "memory": joined(self.memory, {count: nf.memory for count, nf in counts.items()}),
+            **{
+                name: joined(table, {n: nf.accelerators[name] for n, nf in counts.items() if name in nf.accelerators})
+                for name, table in sorted(self.accelerators.items())
+            },
+            "pattern": joined(self.pattern, {count: nf.pattern for count, nf in counts.items()}),
+            "co-runs": joined(self.co_runs, {count: nf.co_runs for count, nf in counts.items()}),
+            CO_LOCATIONS: self.all_co_locations(),
+        }
 
     def outdated(self, directory: Path) -> list[Path]:
         """Files of an earlier write that `write_files` would not replace; co-runs.csv, which users add, is never one.
@@ -101,8 +150,8 @@ class NfProfile:
         Left in place, they would be read as measurements of this profile.
         """
         stems = [FORMER_CO_LOCATIONS]
-        stems += [CO_LOCATIONS] if not len(self.co_locations) else []
-        stems += ["pattern"] if not len(self.pattern) else []
+        tables = self._tables()
+        stems += [stem for stem in (CO_LOCATIONS, "pattern") if not len(tables[stem])]
         earlier = read_model(directory / "nf.json", NfDescription, [])
         stems += [name for name in (earlier.accelerators if earlier else ()) if name not in self.accelerators]
         return [directory / f"{stem}.csv" for stem in stems]
@@ -148,14 +197,16 @@ def read_profile(directory: Path) -> Profile:
             hint="`placer profile --testbed SPEC --out PROFILE` writes one",
         )
     faults: list[Fault] = []
-    described = directory / "testbed.json"
-    testbed = read_model(described, TestbedDescription, faults) if described.exists() else None
+    written = directory / "testbed.json"
+    testbed = read_model(written, TestbedDescription, faults) if written.exists() else None
     benches = _no_table()
     if (directory / "benches.csv").exists():
         benches, wrong = read_table(directory / "benches.csv", ["bench"], text=["bench"])
         faults += wrong
     folders = sorted(path for path in directory.glob("[!.]*") if path.is_dir() and list(path.glob("*.csv")))
-    nfs = {folder.name: _read_nf(folder, faults) for folder in folders}
+    described = {folder.name: _read_description(folder, faults) for folder in folders}
+    defaults = {nf.name: nf.cores for nf in (*(testbed.nfs if testbed else ()), *filter(None, described.values()))}
+    nfs = {folder.name: _read_nf(folder, described[folder.name], defaults, faults) for folder in folders}
     if not nfs and not faults:
         faults.append(Fault(str(directory), None, None, "contains no NF: no folder with memory*.csv or solo.csv in it"))
     if faults:
@@ -169,16 +220,24 @@ def write_json(value: object, path: Path) -> None:
         aside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
-def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
-    described = folder / "nf.json"
-    description = read_model(described, NfDescription, faults) if described.exists() else None
+def _read_description(folder: Path, faults: list[Fault]) -> NfDescription | None:
+    written = folder / "nf.json"
+    return read_model(written, NfDescription, faults) if written.exists() else None
 
+
+def _read_nf(
+    folder: Path, description: NfDescription | None, default_cores: Mapping[str, int], faults: list[Fault]
+) -> NfProfile:
     def table(path: Path, columns: Sequence[str], defaults: dict[str, float], text: Sequence[str] = ()) -> pd.DataFrame:
         required = [*columns, "flows", "packet_size", KPPS_COLUMN]
         read, wrong = read_table(
-            path, required, {"mtbr": 0.0, **defaults}, text=text, positive=["flows", "packet_size", KPPS_COLUMN]
+            path,
+            required,
+            {"mtbr": 0.0, **defaults, CORES_COLUMN: 0.0},
+            text=text,
+            positive=["flows", "packet_size", KPPS_COLUMN, RATE_COLUMN],
         )
-        faults.extend(wrong)
+        faults.extend(wrong or _check_cores(path, read, described=NF_COLUMN in text or description is not None))
         return read
 
     memory = [table(path, COUNTER_COLUMNS, {}) for path in sorted(folder.glob("memory*.csv"))]
@@ -198,24 +257,77 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
     solo, co_locations = folder / "solo.csv", (former if former.exists() and not current.exists() else current)
     mixed = {
         stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _default_mixed(uses)), uses)
-        for stem in ("pattern", "co-runs")
+        for stem in MIXED
         if (folder / f"{stem}.csv").exists()
     }
     latency, wrong = read_latencies(folder / f"{LATENCY_FILE}.csv")
     faults += wrong
-    return NfProfile(
-        name=folder.name,
-        description=description,
-        solo=table(solo, COUNTER_COLUMNS, {}) if solo.exists() else _nothing(COUNTER_COLUMNS),
-        memory=_join_tables(memory, COUNTER_COLUMNS),
-        accelerators=accelerators,
-        pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
-        co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
-        co_locations=table(co_locations, [RUN_COLUMN, NF_COLUMN], {}, text=[RUN_COLUMN, NF_COLUMN])
-        if co_locations.exists()
-        else _no_table(),
+    together, loads = _no_table(), _no_table()
+    if co_locations.exists():
+        read = table(co_locations, [RUN_COLUMN, NF_COLUMN], {RATE_COLUMN: np.inf}, text=[RUN_COLUMN, NF_COLUMN])
+        together, loads = _split_loads(read, default_cores) if NF_COLUMN in read else (read, loads)
+    default = default_cores.get(folder.name, 0)
+    nothing = _nothing(COUNTER_COLUMNS)
+
+    def of_count(count: int, described: NfDescription | None) -> NfProfile:
+        def rows(table: pd.DataFrame) -> pd.DataFrame:
+            return _select_cores(table, count, default)
+
+        return NfProfile(
+            name=folder.name,
+            description=described,
+            solo=rows(alone),
+            memory=_join_tables([rows(table) for table in memory], COUNTER_COLUMNS),
+            accelerators={name: rows(table) for name, table in accelerators.items()},
+            pattern=rows(mixed.get("pattern", nothing)),
+            co_runs=rows(mixed.get("co-runs", nothing)),
+        )
+
+    alone = table(solo, COUNTER_COLUMNS, {}) if solo.exists() else nothing
+    everything = [alone, *memory, *accelerators.values(), *mixed.values()]
+    counts = {int(count) for read in everything if CORES_COLUMN in read for count in read[CORES_COLUMN]} - {0, default}
+    further = {
+        count: of_count(count, description.model_copy(update={"cores": count}))
+        for count in sorted(counts)
+        if description
+    }
+    return replace(
+        of_count(default, description),
+        co_locations=together,
+        loads=loads,
+        further=further,
         latency=latency,
     )
+
+
+def _check_cores(path: Path, read: pd.DataFrame, *, described: bool) -> Iterator[Fault]:
+    """What is wrong with the numbers of cores in a table, which need a description of the default one."""
+    for line, cores in zip(read.attrs["lines"], read[CORES_COLUMN], strict=True):
+        if not (cores.is_integer() and cores <= MOST_CORES):
+            yield Fault(str(path), line, CORES_COLUMN, f"{cores:g} is no number of cores")
+        elif cores and not described:
+            yield Fault(str(path), line, CORES_COLUMN, f"{cores:g}: there is no nf.json with the default number")
+
+
+def _select_cores(table: pd.DataFrame, cores: int, default: int) -> pd.DataFrame:
+    """The rows of that number of cores, without the column; those without a number are of the default one."""
+    if CORES_COLUMN not in table:
+        return table
+    chosen = table[CORES_COLUMN].replace(0.0, default) == cores
+    rows = table.drop(columns=CORES_COLUMN)
+    return rows if chosen.all() else rows[chosen].reset_index(drop=True)
+
+
+def _split_loads(read: pd.DataFrame, default_cores: Mapping[str, int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The runs in which all NFs are saturated on their default numbers of cores, without these columns; all others."""
+    cores = read[CORES_COLUMN].astype(int)
+    read = read.assign(**{CORES_COLUMN: cores.where(cores != read[NF_COLUMN].map(default_cores), 0)})
+    loaded = (read[RATE_COLUMN] < np.inf) | (read[CORES_COLUMN] > 0)
+    of_loads = read[RUN_COLUMN].isin(read[RUN_COLUMN][loaded])
+    plain = read.drop(columns=[RATE_COLUMN, CORES_COLUMN])
+    if not of_loads.any():
+        return plain, _no_table()
+    return plain[~of_loads].reset_index(drop=True), read[of_loads].reset_index(drop=True)
 
 
 def _no_table() -> pd.DataFrame:
@@ -235,6 +347,10 @@ def _join_tables(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataF
 
     filled = [table for table in tables if len(table)]
     return pd.concat(filled, ignore_index=True) if filled else _nothing(columns)
+
+
+def _empty_where_default(cores: pd.Series[int]) -> pd.Series[int]:
+    return cores.astype("Int64").replace(0, None)
 
 
 def _default_mixed(uses: Sequence[str]) -> dict[str, float]:

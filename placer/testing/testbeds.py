@@ -23,6 +23,8 @@ from profiles import (
 TESTBED_SEED = 7
 GPU_KPPS, GPU_BATCH = 100.0, 32
 """What is offered to each NF of a GPU, and its batch."""
+LEAST_CARRIED, MOST_CARRIED = 0.98, 1.01
+"""The share of a third of its capacity that an NF carries, with measurement errors."""
 
 
 def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
@@ -31,7 +33,8 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
     Every NF and bench of its description runs; a run has one measurement per workload, with a positive throughput and
     seven counters; what it does not know is refused and does not end it; chains of NFs have a measurement per stage, or
     are refused where it does not describe them; NFs of a GPU run at a rate only and have a latency, those of
-    others refuse settings of a GPU; a simulated testbed repeats its noise-free answers, and its noise with the seed.
+    others refuse settings of a GPU; an NF carries the load that it is offered where that is a third of its capacity; it
+    runs on every number of cores that is described for it, and any other is refused; a simulated testbed repeats its noise-free answers, and its noise with the seed.
 
     Parameters
     ----------
@@ -65,6 +68,7 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
         _check_run(testbed.run(pair), pair)
     _check_refusal(testbed, _nf(described, "NoSuchNf", traffic, 0), nfs[0], "a run of an NF that is not described")
     _check_gpu(testbed, described, nfs)
+    _check_cores(testbed, described, nfs)
     _check_chains(testbed, described, nfs)
     if described.simulated:
         _check_repeatable(testbed, nfs[0])
@@ -103,15 +107,30 @@ def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Wo
         return
     if described.paced:
         capacity = testbed.run([first]).measurements[0].throughput_kpps
-        half = replace(first, rate_kpps=capacity / 2)
-        run = testbed.run([half])
-        _check_run(run, [half])
+        third = replace(first, rate_kpps=capacity / 3)
+        run = testbed.run([third])
+        _check_run(run, [third])
         reached = run.measurements[0].throughput_kpps
-        assert reached <= 1.01 * half.rate_kpps, f"{first.nf}: {reached} kpps of an offered {half.rate_kpps}"
+        carried = f"{first.nf}: {reached} kpps of an offered {third.rate_kpps}"
+        assert LEAST_CARRIED * third.rate_kpps <= reached <= MOST_CARRIED * third.rate_kpps, carried
     settings = GpuSettings.of([(0, GPU_BATCH)], order=0)
     _check_refusal(
         testbed, GpuWorkload(replace(first, rate_kpps=GPU_KPPS), settings), first, "an NF with settings of a GPU"
     )
+
+
+def _check_cores(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | GpuWorkload]) -> None:
+    """NFs run on the numbers of cores that are described, and on no other."""
+    for workload in nfs:
+        if isinstance(workload, GpuWorkload):
+            return
+        nf = described.nf(workload.nf)
+        for cores in nf.core_counts:
+            load: list[Load] = [replace(workload, cores=cores)]
+            if cores <= described.nic.cores:
+                _check_run(testbed.run(load), load)
+        unknown = replace(workload, cores=1 + max(nf.counts))
+        _check_refusal(testbed, unknown, workload, f"{nf.name} on {unknown.cores} cores, which is not described,")
 
 
 def _pair(described: TestbedDescription, nfs: Sequence[Workload | GpuWorkload]) -> list[Load] | None:

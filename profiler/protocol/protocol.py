@@ -172,6 +172,7 @@ class _NfMessage(_Message):
     traffic: dict[str, FiniteFloat]
     parameters: dict[str, FiniteFloat] = {}
     rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST_NUMBER)
+    cores: int | None = Field(default=None, gt=0, le=MOST_CORES)
     gpu: _GpuMessage | None = None
 
 
@@ -240,7 +241,7 @@ def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
         stages = [NfStage.of(stage.name, stage.parameters) for stage in message.stages]
         shares = message.shares or ()
         return ChainLoad.of(stages, message.cores, traffic, rate_kpps=message.rate_kpps, shares=shares)
-    workload = Workload(message.name, traffic, message.rate_kpps or inf)
+    workload = Workload(message.name, traffic, message.rate_kpps or inf, cores=message.cores or 0)
     if message.gpu:
         return GpuWorkload(workload, message.gpu.settings())
     return ConfiguredWorkload.of(workload, message.parameters) if message.parameters else workload

@@ -26,6 +26,18 @@ def refusals(description: TestbedDescription, loads: Sequence[Load]) -> list[str
     cores = sum(cores for cores, _ in checked)
     if cores > description.nic.cores:
         faults.append(f"needs {cores} cores, the NIC has {description.nic.cores}")
+    return faults + settings_refusals(description, loads)
+
+
+def settings_refusals(description: TestbedDescription, loads: Sequence[Load]) -> list[str]:
+    """Why a testbed of this description cannot give NFs these rates, cores and settings of a GPU; empty when it can."""
+    faults = []
+    for load in loads:
+        workload = load.workload if isinstance(load, ConfiguredWorkload | GpuWorkload) else load
+        nf = _find(description, workload.nf) if isinstance(workload, Workload) and workload.cores else None
+        if nf and isinstance(workload, Workload) and workload.cores not in nf.counts:
+            possible = ", ".join(map(str, nf.counts))
+            faults.append(f"{nf.name} cannot be given {workload.cores} cores, possible: {possible}")
     return faults + gpu_refusals(description, loads)
 
 
@@ -55,7 +67,9 @@ def _nf(description: TestbedDescription, load: Workload, parameters: Mapping[str
     nf = _find(description, load.nf)
     if nf is None:
         return 0, [f"NF {load.nf} is not known"]
-    return nf.cores, _outside(description.attributes, load.traffic.as_dict()) + _parameters(nf, parameters)
+    return load.cores or nf.cores, _outside(description.attributes, load.traffic.as_dict()) + _parameters(
+        nf, parameters
+    )
 
 
 def _chain(description: TestbedDescription, load: ChainLoad) -> list[str]:
@@ -140,6 +154,12 @@ def gpu_refusals(description: TestbedDescription, loads: Sequence[Load]) -> list
 def has_rate(load: Load) -> bool:
     """Whether packets are offered to an NF at a rate, on a GPU or elsewhere."""
     return isinstance(load, GpuWorkload) or (isinstance(load, Workload) and not load.is_saturated)
+
+
+def has_settings(load: Load) -> bool:
+    """Whether an NF has a rate or cores, which a program that knows neither ignores."""
+    workload = load.workload if isinstance(load, ConfiguredWorkload) else load
+    return has_rate(load) or (isinstance(workload, Workload) and workload.cores > 0)
 
 
 def _not_known(description: TestbedDescription, load: Load) -> list[str]:

@@ -17,7 +17,7 @@ from profiler.protocol.protocol import (
     parse_run,
     run_request,
 )
-from profiler.protocol.request_checks import gpu_refusals, has_rate
+from profiler.protocol.request_checks import has_settings, settings_refusals
 from profiler.testbed import Run, RunRefused, Testbed, TestbedError
 from profiler.testbeds import TESTBEDS, TIMEOUT_S
 from profiles import Load, TestbedDescription
@@ -49,8 +49,8 @@ class ExecTestbed(Testbed):
         return self._description
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        if any(map(has_rate, loads)) and (faults := gpu_refusals(self.describe(), loads)):
-            # a program that knows no rates ignores them and would answer another question
+        if any(map(has_settings, loads)) and (faults := settings_refusals(self.describe(), loads)):
+            # a program that knows no rates or cores ignores them and would answer another question
             raise RunRefused(f"testbed `{self._command}`: {'; '.join(faults)}")
         answer = self._query(run_request(self._number, loads, noise, seed))
         try:

@@ -114,8 +114,8 @@ def test_stages_that_are_no_times_are_no_measurement() -> None:
         refuse_invalid(Run((wrong,)))
 
 
-def test_a_program_that_knows_no_rates_is_not_asked_at_one(tmp_path: Path) -> None:
-    """It would ignore the keys and measure a closed loop."""
+def test_a_program_that_knows_neither_rates_nor_cores_is_not_asked_for_them(tmp_path: Path) -> None:
+    """It would ignore the keys and measure a closed loop on its default cores."""
     program = tmp_path / "toy.py"
     program.write_text(
         f"import sys\nsys.path.insert(0, {str(REPO)!r})\n"
@@ -125,10 +125,37 @@ def test_a_program_that_knows_no_rates_is_not_asked_at_one(tmp_path: Path) -> No
     with ExecTestbed(f"{sys.executable} {program}") as testbed:
         with pytest.raises(RunRefused, match="rate_kpps of NFs is not known to toy; counter: toy has no gpu"):
             testbed.run([paced({0: 1})])
-        assert testbed.run([paced({0: 1}).workload.saturated]).measurements
+        with pytest.raises(RunRefused, match="counter cannot be given 4 cores, possible: 2"):
+            testbed.run([replace(NF, cores=4)])
+        assert testbed.run([paced({0: 1}).workload.saturated, replace(NF, cores=2)]).measurements
 
 
 NF = Workload("counter", TRAFFIC)
+SEVERAL = [{"name": "counter", "cores": 2, "core_counts": [1, 2, 4]}]
+
+
+def test_an_nf_is_received_with_the_cores_that_it_was_sent_with() -> None:
+    """With a rate and with parameters, too."""
+    four = replace(NF, cores=4)
+    loads = [NF, four, replace(four, rate_kpps=7.0), ConfiguredWorkload.of(four, {"rules": 1})]
+    assert RUN_MESSAGE.validate_json(run_request(0, loads, True, None)).loads() == loads
+    fault = answer(ToyTestbed(), json.dumps({"id": 0, "op": "run", "workloads": [NF.as_request() | {"cores": 0}]}))
+    assert "workloads.0.nf.cores" in fault
+
+
+@pytest.mark.parametrize(
+    ("nfs", "cores", "faults"),
+    [
+        (SEVERAL, (4, 2), []),
+        (SEVERAL, (4, 1, 2), ["needs 7 cores, the NIC has 6"]),
+        (SEVERAL, (3,), ["counter cannot be given 3 cores, possible: 1, 2, 4"]),
+        (description().nfs, (2, 0), []),
+        (description().nfs, (4,), ["counter cannot be given 4 cores, possible: 2"]),
+    ],
+)
+def test_cores_that_are_not_described_are_refused(nfs: object, cores: tuple[int, ...], faults: list[str]) -> None:
+    """Those that are described count in the place of the default."""
+    assert refusals(description(nfs=nfs), [replace(NF, cores=count) for count in cores]) == faults
 
 
 @pytest.mark.parametrize(

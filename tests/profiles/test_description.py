@@ -20,10 +20,9 @@ def test_what_a_testbed_does_not_describe_is_not_written() -> None:
 
 def test_what_a_testbed_describes_is_read_again() -> None:
     """Kind and clock of a server, parameters and copies of an NF; false is not the same as not described."""
-    nic = NicModel(model="m", cores=1, kind="server", clock_mhz=1700)
-    nf = NfDescription(
-        name="a", cores=1, parameters={"rules": (1, 9)}, default_parameters={"rules": 2}, replicable=False
-    )
+    nic = NicModel(model="m", cores=1, kind="server", clock_mhz=1700, line_rate_gbps=100)
+    ranges = {"parameters": {"rules": (1, 9)}, "default_parameters": {"rules": 2}}
+    nf = NfDescription.model_validate({"name": "a", "cores": 1, "core_counts": [1, 2], "replicable": False} | ranges)
     server = description(chains=True, nic=nic, nfs=[nf])
     assert type(server).model_validate(server.model_dump(mode="json")) == server
     assert nf.model_dump(mode="json")["replicable"] is False
@@ -39,6 +38,8 @@ def test_a_clock_that_is_measured_again_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"cores": 2, "core_counts": [1, 4]}, "core_counts lacks 2, the default"),
+        ({"core_counts": [1, 4, 4]}, "core_counts has a number twice"),
         ({"default_parameters": {"rules": 2}}, "rules has no range in parameters"),
         (
             {"parameters": {"rules": (1, 9)}, "default_parameters": {"rules": 10}},
@@ -46,7 +47,7 @@ def test_a_clock_that_is_measured_again_is_the_same() -> None:
         ),
     ],
 )
-def test_default_parameters_lie_in_their_ranges(changes: dict[str, object], message: str) -> None:
+def test_defaults_are_among_what_an_nf_can_be_given(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         NfDescription.model_validate({"name": "a", "cores": 1} | changes)
 

@@ -141,6 +141,53 @@ def test_a_folder_without_nfs_is_no_profile(tmp_path: Path) -> None:
         read_profile(tmp_path / "nowhere")
 
 
+SEVERAL_CORES = {
+    "NF/nf.json": '{"name": "NF", "cores": 2, "core_counts": [1, 2, 4]}',
+    "NF/memory.csv": f"{MEMORY},cores\n{ROW},\n{ROW},2\n{ROW},4\n",
+    "NF/solo.csv": f"{MEMORY},cores\n{ROW},2\n{ROW},1\n",
+    "NF/co-locations.csv": "run,nf,flows,packet_size,mtbr,throughput_kpps,rate_kpps,cores\n"
+    + "0,NF,1000,1500,0,800,,\n0,NF,1000,1500,0,700,,2\n1,NF,1000,1500,0,800,,\n1,NF,1000,1500,0,400,,1\n"
+    + "2,NF,1000,1500,0,300,300,\n",
+}
+
+
+def test_the_tables_of_an_nf_are_of_its_default_number_of_cores(tmp_path: Path) -> None:
+    """Rows of other numbers are read apart, and so are all rows of a run in which an NF has a rate or such a number."""
+    nf = read_profile(written(tmp_path, SEVERAL_CORES)).nfs["NF"]
+    assert (len(nf.memory), len(nf.solo), len(nf.on_cores(4).memory), len(nf.on_cores(4).solo)) == (2, 1, 1, 0)
+    assert nf.on_cores(1).description == NfDescription(name="NF", cores=1, core_counts=(1, 2, 4))
+    assert nf.on_cores(2) is nf and not len(nf.on_cores(8).memory)
+    assert not {"cores", "rate_kpps"} & {*nf.memory, *nf.on_cores(4).memory, *nf.co_locations}
+    assert list(nf.co_locations["run"]) == ["0", "0"]
+    assert nf.loads[["run", "rate_kpps", "cores"]].values.tolist() == [
+        ["1", np.inf, 0],
+        ["1", np.inf, 1],
+        ["2", 300, 0],
+    ]
+
+
+def test_tables_of_several_numbers_of_cores_are_read_as_they_are_written(tmp_path: Path) -> None:
+    first, second = (tmp_path / name / "NF" for name in ("first", "second"))
+    nf = read_profile(written(tmp_path / "given", SEVERAL_CORES)).nfs["NF"]
+    nf.write(first)
+    again = read_profile(first.parent).nfs["NF"]
+    again.write(second)
+    for path in first.iterdir():
+        assert path.read_bytes() == (second / path.name).read_bytes()
+    pd.testing.assert_frame_equal(again.loads, nf.loads, check_dtype=False)
+    assert (first / "co-locations.csv").read_text().splitlines()[1] == "0,NF,1000,1500,0,800,,"
+    assert (first / "memory.csv").read_text().splitlines()[-1].endswith("800,0,4")
+
+
+@pytest.mark.parametrize(
+    ("cores", "fault"), [("1.5", "1.5 is no number of cores"), ("4", "4: there is no nf.json"), ("x", "'x' is not a")]
+)
+def test_a_number_of_cores_that_has_no_meaning_is_refused(tmp_path: Path, cores: str, fault: str) -> None:
+    """It must be whole, and known to be another one than the default."""
+    with pytest.raises(InputError, match=rf"memory\.csv:2: cores: {fault}"):
+        read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY},cores\n{ROW},{cores}\n"}))
+
+
 @pytest.mark.parametrize("names", [["co-locations.csv"], ["companies.csv"], ["co-locations.csv", "companies.csv"]])
 def test_co_locations_are_read_under_their_present_and_their_former_name(tmp_path: Path, names: list[str]) -> None:
     """Where both exist, the present name counts."""
