@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.calibration import Calibration
-from predictor.contention.core_counts import scales_as_array, scales_from_array
+from predictor.contention.core_counts import stack_scales, unstack_scales
 from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
 from predictor.contention.memory import MemoryModel
@@ -95,11 +95,14 @@ class Models(Shown):
         """What is wrong with a workload, as (column, message): an unknown NF, traffic outside the profiled range."""
         if workload.nf not in self.models:
             return [("nf", f"'{workload.nf}' is not profiled ({suggestion(workload.nf, self.nfs)})")]
-        if not self.testbed:
-            return []
+        faults, possible = [], self.models[workload.nf].core_counts
+        if workload.cores and workload.cores not in possible:
+            known = f", possible: {', '.join(map(str, possible))}" if possible else ""
+            faults.append(("cores", f"'{workload.nf}' is not profiled on {workload.cores} cores{known}"))
         values = workload.traffic.as_dict()
-        ranges = {name: self.testbed.range_of(name) for name in ATTRIBUTES if name in self.testbed.attributes}
-        return [
+        described = self.testbed.attributes if self.testbed else ()
+        ranges = {name: self.testbed.range_of(name) for name in ATTRIBUTES if self.testbed and name in described}
+        return faults + [
             (name, f"{values[name]:g} is outside the profiled range {low:g} to {high:g}")
             for name, (low, high) in ranges.items()
             if not low <= values[name] <= high
@@ -124,7 +127,7 @@ class Models(Shown):
 
     def excess_cores(self, workloads: Sequence[Workload]) -> str | None:
         """By how many cores the co-location exceeds the NIC, in words; None where it fits, or cores are not known."""
-        cores = [self.models[workload.nf].cores for workload in workloads]
+        cores = [workload.cores or self.models[workload.nf].cores for workload in workloads]
         known = [core_count for core_count in cores if core_count is not None]
         if self.testbed is None or len(known) < len(cores) or sum(known) <= self.testbed.nic.cores:
             return None
@@ -135,10 +138,10 @@ class Models(Shown):
         table = self._workload_table
         return [
             ResourceDemand(
-                self.cores(workload.nf),
+                workload.cores or self.cores(workload.nf),
                 float(table.counters[row, -1]),
                 {
-                    name: float(min(table.solo[row] * table.service[row, at], 1.0))
+                    name: float(min(min(table.solo[row], workload.rate_kpps) * table.service[row, at], 1.0))
                     for at, name in enumerate(table.accelerators)
                     if table.queues[row, at] > 0
                 },
@@ -343,7 +346,7 @@ def _save_nf(model: NfModel, folder: Path) -> None:
     if model.neighbours:
         write_arrays(folder / "neighbours.npz", model.neighbours.as_arrays())
     if model.core_scales:
-        write_arrays(folder / "cores.npz", {"scales": scales_as_array(model.core_scales)})
+        write_arrays(folder / "cores.npz", stack_scales(model.core_scales))
     if model.solo:
         write_arrays(folder / "solo.npz", model.solo.as_arrays())
         if model.solo.fit_of_runs:
@@ -377,7 +380,7 @@ def _load_nf(folder: Path) -> NfModel:
         alone=MeasuredAlone.from_arrays(read_arrays(alone)) if alone.exists() else None,
         neighbours=NeighbourCorrection.from_arrays(read_arrays(neighbours)) if neighbours.exists() else None,
         error_model=ErrorModel.from_arrays(read_arrays(folder / "errors.npz")),
-        core_scales=scales_from_array(read_arrays(cores)["scales"]) if cores.exists() else {},
+        core_scales=unstack_scales(read_arrays(cores)) if cores.exists() else {},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,8 @@ SOLO_ERROR = 0.005
 class Predictor(ABC):
     """Predicts the throughput of NFs in co-locations. A new one is one file that registers it in `PREDICTORS`."""
 
+    supports_loads: ClassVar[bool] = False
+    """Whether it knows workloads at an offered rate, and on other numbers of cores than the default."""
     supports_risk: ClassVar[bool] = True
     """Whether `risk` has an effect on `throughput`: whether the predictor estimates its own errors."""
 
@@ -76,6 +79,9 @@ class Predictor(ABC):
         self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None
     ) -> list[NDArray[np.float64]]:
         """Throughput (kpps) of every workload of every co-location, each co-location on one NIC.
+
+        It is what the workload can carry, its capacity, beside others that carry what is offered to them: of what is
+        offered to it, it carries at most that.
 
         Parameters
         ----------
@@ -178,9 +184,9 @@ class Prediction:
     """The throughput of one workload in its co-location, with its parts."""
 
     throughput_kpps: float
-    """In this co-location."""
+    """What it carries in this co-location."""
     solo_kpps: float
-    """Alone on the NIC."""
+    """Alone on the NIC, where more is offered to it than it can carry."""
     drops: Mapping[str, float]
     """Per resource, the drop of throughput (kpps) that contention for it alone would cause."""
     bottleneck: str
@@ -192,6 +198,12 @@ class Prediction:
     """Whether the traffic lies outside what was measured."""
     calibrated: bool = False
     """Whether measured co-runs corrected the prediction."""
+    capacity_kpps: float = math.nan
+    """What it would carry in this co-location if more were offered to it than it can carry."""
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.capacity_kpps):
+            object.__setattr__(self, "capacity_kpps", self.throughput_kpps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.commands.options import ModelsDir, RecordedCard, complete_nf, one_of
-from profiles import InputError
+from profiles import InputError, Workload
 from profiles.faults import suggestion
 
 if TYPE_CHECKING:
@@ -93,10 +93,13 @@ def command(
 def _scenarios(
     models: Models, predictor: str, path: Path, form: str, progress: Progress, *, extrapolate: bool, coverage: float
 ) -> str:
-    from placer.inputs.scenarios import read_scenarios
+    from placer.inputs.scenarios import read_scenarios, refuse_loads
     from placer.report.text.prediction import json_lines, scenario_table
 
     scenarios = read_scenarios(models, path, extrapolate=extrapolate)
+    if not models.predictors[predictor].supports_loads:
+        able = [name for name, other in models.predictors.items() if other.supports_loads]
+        refuse_loads(scenarios, path, predictor, able)
     predictions = models.predictors[predictor].predict(scenarios.co_locations, coverage=coverage)
     _warn_of_extrapolation([workload for co_location in predictions for workload in co_location], progress)
     if scenarios.overfull:
@@ -104,7 +107,7 @@ def _scenarios(
         progress.say(f"{path}: the NIC has too few cores for the co-locations of these lines: {lines}")
     if form == "table":
         return scenario_table(scenarios.co_locations, predictions, coverage)
-    return json_lines(predictions)
+    return json_lines(scenarios.co_locations, predictions)
 
 
 def _on_gpu(directory: Path, path: Path, form: str, progress: Progress, *, extrapolate: bool, coverage: float) -> str:
@@ -148,7 +151,8 @@ def _contention(
     if corrected := sum(prediction.calibrated for prediction in predictions):
         progress.say(f"measured co-runs corrected {corrected} of {len(predictions)} predictions")
     if form == "json":
-        return json_lines([[prediction] for prediction in predictions])
+        workload = Workload(nf, models.default_traffic)
+        return json_lines([[workload]] * len(predictions), [[prediction] for prediction in predictions])
     written = contention_table if form == "table" else contention_csv
     return written(contention.written, predictions, mark_extrapolated=extrapolate or models.testbed is None)
 

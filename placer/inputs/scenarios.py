@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
+from profiles.description import MOST_CORES
 from profiles.faults import suggestion
 from profiles.text import read_text
 from profiles.validation import word_fault
@@ -35,6 +37,8 @@ class _WorkloadLine(BaseModel):
     name: str
     kind: Annotated[str, Field(pattern="^nf$")] = "nf"
     traffic: dict[str, Value] = Field(default_factory=dict)
+    rate_kpps: Value = 0.0
+    cores: Annotated[int, Field(strict=True, ge=1, le=MOST_CORES)] | None = None
 
 
 class _ScenarioLine(BaseModel):
@@ -121,6 +125,24 @@ def read_scenarios(models: Models, path: Path, *, extrapolate: bool = False) -> 
     return Scenarios(tuple(co_locations), tuple(overfull))
 
 
+def refuse_loads(scenarios: Scenarios, path: Path, predictor: str, others: Sequence[str]) -> None:
+    """Refuse rates and numbers of cores, for a predictor that knows none.
+
+    Raises
+    ------
+    InputError
+        Where a workload has a rate or a number of cores.
+    """
+    workloads = [workload for co_location in scenarios.co_locations for workload in co_location]
+    given = {
+        "rate_kpps": not all(workload.is_saturated for workload in workloads),
+        "cores": any(workload.cores for workload in workloads),
+    }
+    if names := [name for name, is_given in given.items() if is_given]:
+        hint = f"predict with {' or '.join(others)}" if others else "leave them out"
+        raise InputError.of(str(path), f"{predictor} predicts no {' and no '.join(names)}", hint=hint)
+
+
 def read_contention(models: Models, nf: str, path: Path, *, extrapolate: bool = False) -> ContentionFile:
     """The contention that `nf` meets, CSV: traffic, the competitors' summed counters and service times.
 
@@ -162,7 +184,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _workload(item: _WorkloadLine, models: Models) -> Workload:
-    return Workload(item.name, TrafficProfile.from_mapping({**models.default_traffic.as_dict(), **item.traffic}))
+    traffic = TrafficProfile.from_mapping({**models.default_traffic.as_dict(), **item.traffic})
+    return Workload(item.name, traffic, item.rate_kpps or inf, cores=item.cores or 0)
 
 
 def _unknown_attributes(scenario: _ScenarioLine) -> Iterator[tuple[str, str, str]]:

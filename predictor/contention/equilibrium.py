@@ -220,6 +220,9 @@ def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyp
             continue
         _write_sums(table.counters, member, place, counters)
         for subset in range(subsets):
+            for counter in range(WORKING_SET):
+                counters[subset, counter] *= table.pressure[row]
+        for subset in range(subsets):
             copy_into(traffic[subset], table.traffic[row])
         fill(own_wss, table.counters[row, WORKING_SET] if table.relative[row] else 0.0)
         write_logarithms(models, table.nf[row], counters, traffic, own_wss, logarithm)

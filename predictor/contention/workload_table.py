@@ -34,6 +34,7 @@ class WorkloadColumns(NamedTuple):
     alone_spread: Floats
     rate: Floats
     presence: Floats
+    pressure: Floats
     exposure: Floats
     queues: Floats
     service: Floats
@@ -68,8 +69,8 @@ class WorkloadTable:
     presence
         How much of a neighbour it is: what it carries alone, relative to what it carries at most on its default number
         of cores, shape (workloads,).
-    exposure
-        `CoreScale.exposure`, 1 on the default number of cores, shape (workloads,).
+    pressure, exposure
+        As of `CoreScale`, 1 on the default number of cores, shape (workloads,).
     queues, service
         Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
     """
@@ -88,7 +89,7 @@ class WorkloadTable:
         self.deviation = np.zeros((0, 3))
         self.base, self.match_ms, self.modelled_solo = (np.zeros(0) for _ in range(3))
         self.factor, self.alone_spread = np.zeros(0), np.zeros(0)
-        self.rate, self.presence, self.exposure = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.rate, self.presence, self.pressure, self.exposure = (np.zeros(0) for _ in range(4))
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
 
@@ -187,7 +188,8 @@ class WorkloadTable:
         base = most = model.base_kpps(traffic)
         if scale is not None:
             base = base * scale.factor(traffic)
-        self.base[rows], self.exposure[rows] = base, 1.0 if scale is None else scale.exposure
+        self.base[rows] = base
+        self.pressure[rows], self.exposure[rows] = (1.0, 1.0) if scale is None else (scale.pressure, scale.exposure)
         unmatched = execution.pattern == PIPELINE or not execution.uses
         self.match_ms[rows] = 0.0 if unmatched else execution.match_ms(traffic)
         self.modelled_solo[rows] = alone = model.modelled_solo_kpps(traffic, base)

@@ -47,6 +47,8 @@ class TomurPredictor(Predictor):
     measured co-runs.
     """
 
+    supports_loads = True
+
     def __init__(self, nfs: Mapping[str, NfModel], *, composition: str | None = None) -> None:
         self._nfs = nfs
         self._table = WorkloadTable(nfs)
@@ -270,15 +272,17 @@ class TomurPredictor(Predictor):
         drops = dict(zip(names, resources[: len(names)], strict=True))
         bound = dict(zip(names, resources[len(names) :], strict=True))
         uses = ("memory", *model.accelerators)
+        offered = workload.rate_kpps
         return Prediction(
-            kpps,
+            min(kpps, offered),
             solo,
             {name: drops[name] for name in uses},
             _bottleneck(solo, {name: drops[name] for name in uses}, {name: bound[name] for name in uses}),
-            low_kpps=_none_if_nan(kpps * low),
-            high_kpps=_none_if_nan(kpps * high),
+            low_kpps=_none_if_nan(min(kpps * low, offered)),
+            high_kpps=_none_if_nan(min(kpps * high, offered)),
             extrapolated=model.is_extrapolated(workload.traffic),
             calibrated=bool(calibrated),
+            capacity_kpps=kpps,
         )
 
 

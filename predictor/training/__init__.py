@@ -1,7 +1,8 @@
 """From a profile to one model per NF: what is fitted to which measurements.
 
 `measurements_of` prepares all arrays once. `train_nf_models` is the main flow: the plausible models of each NF, the
-choice between them by real co-locations, and the correction and error model from the same co-locations.
+choice between them by real co-locations, the correction and error model from the same co-locations, and what changes on
+further numbers of cores.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from predictor.contention.nf_model import NfModel
 from predictor.training.calibrate import calibrate
 from predictor.training.co_runs import choose
+from predictor.training.core_counts import fit_core_scales
 from predictor.training.measurements import Measurements, bench_services, measurements_of, most_accesses
 from predictor.training.nf import plausible_models
 from predictor.training.solo_fits import SoloCurve
@@ -34,4 +36,7 @@ def train_nf_models(
             nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed, solo_fit=solo_fits.get(name)
         )
     chosen = choose(plausible, measured.co_locations)
-    return calibrate(chosen, measured)
+    return {
+        name: fit_core_scales(model, measured.further[name], measured.core_counts[name])
+        for name, model in calibrate(chosen, measured).items()
+    }

@@ -3,64 +3,106 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from predictor.contention.core_counts import CoreScale
+from predictor.contention.core_counts import CoreScale, scale_to
+from predictor.contention.memory import WORKING_SET
 from predictor.contention.nf_model import NfModel
+from predictor.contention.solo import traffic_axes
+from predictor.regression.gaussian_process import GaussianProcess
 from predictor.regression.significant import significant
-from predictor.training.measurements import Runs
+from predictor.training.measurements import NfMeasurements, Runs
+from predictor.training.solo_fits import cores_alone
 from profiles.arrays import Floats
 
+FEWEST_RUNS = 3
+"""Runs alone from which on a number of cores counts as measured."""
 RUN_ERROR = 0.01
 """Standard deviation of the logarithm of a run around the model, by which runs weigh against what is assumed."""
-SPEED_PRIOR = (0.3, 0.05, 0.05, 0.05)
-"""How far the speed may differ from one that grows with the cores, and change with the traffic."""
-EXPOSURE_PRIOR = 0.5
-LEAST_SPREAD, UNKNOWN_SPREAD = 0.005, 0.05
-"""Of throughput alone: the least that is taken for possible, and that of a number of cores that was run at most twice."""
+SPEED_SPREAD = 0.2
+"""How far the logarithm of the speed differs from one that grows with the cores: its standard deviation."""
+PRESSURE_SPREAD, EXPOSURE_SPREAD = 0.5, 0.3
+"""Standard deviations of the logarithms of what competitors weigh, and of the exponent of what memory leaves."""
+LEAST_SPREAD = 0.005
+TYPICAL_NOISE = 0.1
+"""Variance of the runs as a share of what the speed changes with the traffic."""
 SETTLED_BITS = 20
 
 
-def fit_core_scale(model: NfModel, cores: int, solo: Runs, contended: Runs) -> CoreScale:
-    """What changes where the NF has that many cores.
+def fit_core_scales(model: NfModel, measured: Iterable[NfMeasurements], described: Iterable[int]) -> NfModel:
+    """The model with what changes on each further number of cores, if any was measured.
 
     Parameters
     ----------
     model
         Of the NF on its default number of cores.
-    cores
-        The other number.
-    solo
-        Runs alone on that number.
-    contended
-        Runs next to benches on that number.
+    measured
+        Its measurements on each further number.
+    described
+        The numbers that it can be given. Those that were not measured follow from those that were.
     """
-    assert model.cores is not None
-    expected = np.array([math.log(cores / model.cores), 0.0, 0.0, 0.0])
+    if model.cores is None or model.solo is None:
+        return model
+    scales = {
+        of_count.cores: fit_core_scale(model, of_count)
+        for of_count in measured
+        if of_count.cores is not None and len(of_count.alone) >= FEWEST_RUNS
+    }
+    if not scales:
+        return model
+    missing = [count for count in described if count != model.cores and count not in scales]
+    scales |= {count: scale_to(count, model.cores, scales) for count in missing}
+    return replace(model, core_scales=dict(sorted(scales.items())))
 
-    def logarithms(runs: Runs, speed: Floats, exposure: float) -> Floats:
-        return np.log(runs.throughput / throughput_on(model, CoreScale(cores, speed, exposure, 0.0), runs))
+
+def fit_core_scale(model: NfModel, measured: NfMeasurements) -> CoreScale:
+    """What changes where the NF has as many cores as in these measurements."""
+    assert model.cores is not None and model.solo is not None and measured.cores is not None
+    expected = math.log(measured.cores / model.cores)
+    traffic, kpps = cores_alone(measured, model.execution)
+    further = np.log(kpps / model.base_kpps(traffic)) - expected
+    weight = len(further) / (len(further) + (RUN_ERROR / SPEED_SPREAD) ** 2)
+    logarithm = float(significant(np.array([expected + weight * further.mean()]))[0])
+    relevant = np.isin(range(3), model.solo.throughput.attributes)
+    # an attribute that the throughput alone does not depend on is the same everywhere
+    axes = np.where(relevant, traffic_axes(traffic), 0.0)
+    left = (further - (logarithm - expected))[:, None]
+    by_traffic = GaussianProcess.fit(axes, left, anchored=True, noise=TYPICAL_NOISE)
+    by_traffic = replace(by_traffic, scale=np.where(relevant, by_traffic.scale, 0.0))
+    errors = by_traffic.left_out(left)[:, 0]
+    spread = max(float(significant(np.array([np.sqrt((errors**2).mean())]))[0]), LEAST_SPREAD)
+    scale = CoreScale(measured.cores, logarithm, by_traffic, model.cores / measured.cores, 1.0, spread)
+    return _fit_contention(model, scale, measured.memory[~measured.from_solo])
+
+
+def _fit_contention(model: NfModel, scale: CoreScale, runs: Runs) -> CoreScale:
+    """The scale with the pressure and the exposure that fit runs next to benches."""
+    if not len(runs):
+        return scale
+    usual = math.log(scale.pressure)
+
+    def with_parameters(parameters: Floats) -> CoreScale:
+        return replace(scale, pressure=math.exp(float(parameters[0])), exposure=math.exp(float(parameters[1])))
 
     def errors(parameters: Floats) -> Floats:
-        speed, exposure = parameters[:4], float(parameters[4])
-        measured = [logarithms(runs, speed, exposure) for runs in (solo, contended) if len(runs)]
-        assumed = [(speed - expected) / SPEED_PRIOR, [(exposure - 1.0) / EXPOSURE_PRIOR]]
-        return np.concatenate([*(part / RUN_ERROR for part in measured), *assumed])
+        measured = np.log(runs.throughput / throughput_on(model, with_parameters(parameters), runs)) / RUN_ERROR
+        assumed = [(parameters[0] - usual) / PRESSURE_SPREAD, parameters[1] / EXPOSURE_SPREAD]
+        return np.concatenate([measured, assumed])
 
-    start = np.array([*expected, 1.0])
-    found = significant(least_squares(errors, start, loss="soft_l1").x, SETTLED_BITS, of=1.0)
-    speed, exposure = found[:4], max(float(found[4]), 0.0)
-    left = logarithms(solo, speed, exposure)
-    freedom = max(len(left) - 2, 1)
-    spread = math.sqrt(float((left**2).sum()) / freedom) if len(left) > 2 else UNKNOWN_SPREAD
-    return CoreScale(cores, speed, exposure, max(float(significant(np.array([spread]))[0]), LEAST_SPREAD))
+    bounds = ([usual - 2.0, -1.0], [usual + 2.0, 1.0])
+    found = least_squares(errors, np.array([usual, 0.0]), loss="soft_l1", bounds=bounds, diff_step=[0.05, 0.05]).x
+    return with_parameters(significant(found, SETTLED_BITS, of=1.0))
 
 
 def throughput_on(model: NfModel, scale: CoreScale, runs: Runs) -> Floats:
     """What the model predicts of these runs on that number of cores (kpps), shape (N,)."""
-    base = model.base_kpps(runs.traffic) * scale.factor(runs.traffic)
-    shares = model.memory_share(model.memory_runs(runs.counters, runs.traffic), model.base_kpps(runs.traffic))
-    base = base * shares**scale.exposure
-    return model.execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)
+    weights = np.full(runs.counters.shape[1], scale.pressure)
+    weights[WORKING_SET] = 1.0
+    base = model.base_kpps(runs.traffic)
+    shares = model.memory_share(model.memory_runs(runs.counters * weights, runs.traffic), base)
+    cores = base * scale.factor(runs.traffic) * shares**scale.exposure
+    return model.execution.throughput(cores, runs.traffic, runs.service_ms, runs.rate_kpps)

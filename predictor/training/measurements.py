@@ -150,6 +150,10 @@ class Measurements:
     """Cores of the NIC; None without testbed.json."""
     described_cores: Mapping[str, int]
     """Cores per NF by testbed.json."""
+    further: Mapping[str, tuple[NfMeasurements, ...]]
+    """Per NF, its measurements on each further number of cores."""
+    core_counts: Mapping[str, tuple[int, ...]]
+    """Per NF, the numbers of cores that it can be given as far as that is described."""
 
 
 def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measurements:
@@ -180,6 +184,11 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
         default_traffic=profile.default_traffic(),
         nic_cores=testbed.nic.cores if testbed else None,
         described_cores=cores,
+        further={
+            name: tuple(NfMeasurements.of(nf.on_cores(count), count) for count in sorted(nf.further))
+            for name, nf in profile.nfs.items()
+        },
+        core_counts={name: nf.description.counts if nf.description else () for name, nf in profile.nfs.items()},
     )
 
 

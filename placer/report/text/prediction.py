@@ -18,22 +18,30 @@ if TYPE_CHECKING:
     from predictor.gpu.prediction import GpuPrediction, Interval
 
 
-def json_lines(predictions: Sequence[Sequence[Prediction]]) -> str:
+def json_lines(co_locations: Sequence[Sequence[Workload]], predictions: Sequence[Sequence[Prediction]]) -> str:
     """One object per co-location, in order."""
-    return "".join(json.dumps(_as_json(co_location)) + "\n" for co_location in predictions)
+    pairs = zip(co_locations, predictions, strict=True)
+    return "".join(json.dumps(_as_json(co_location, predicted)) + "\n" for co_location, predicted in pairs)
 
 
 def scenario_table(
     co_locations: Sequence[Sequence[Workload]], predictions: Sequence[Sequence[Prediction]], coverage: float
 ) -> str:
     """One row per workload, as a text table."""
+    members = [workload for co_location in co_locations for workload in co_location]
+    rates, cores = not all(member.is_saturated for member in members), any(member.cores for member in members)
     headings = [
-        "scenario", "nf", *ATTRIBUTES, "kpps", "solo kpps", "drop %", f"{100 * coverage:g} % interval", "bottleneck",
+        "scenario", "nf", *ATTRIBUTES, *["cores"] * cores, *["rate kpps"] * rates, "kpps",
+        *["capacity kpps", "headroom %"] * rates, "solo kpps", "drop %", f"{100 * coverage:g} % interval", "bottleneck",
         "drop by resource (kpps)",
     ]  # fmt: skip
     rows = [
         (str(number), workload.nf, *(f"{value:g}" for value in workload.traffic.as_tuple()),
-         f"{p.throughput_kpps:.1f}", f"{p.solo_kpps:.1f}", f"{100 * (1 - p.throughput_kpps / p.solo_kpps):.1f}",
+         *[str(workload.cores or "default")] * cores,
+         *["saturated" if workload.is_saturated else f"{workload.rate_kpps:g}"] * rates,
+         f"{p.throughput_kpps:.1f}",
+         *[f"{p.capacity_kpps:.1f}", "-" if workload.is_saturated else f"{_headroom_pct(workload, p):.1f}"] * rates,
+         f"{p.solo_kpps:.1f}", f"{100 * (1 - p.throughput_kpps / min(p.solo_kpps, workload.rate_kpps)):.1f}",
          _interval(p), p.bottleneck,
          ", ".join(f"{name} {drop:.1f}" for name, drop in p.drops.items() if drop) or "-")
         for number, (co_location, predicted) in enumerate(zip(co_locations, predictions, strict=True), start=1)
@@ -70,9 +78,20 @@ def _interval(prediction: Prediction) -> str:
     return "-" if prediction.low_kpps is None else f"{prediction.low_kpps:.0f} to {prediction.high_kpps:.0f}"
 
 
-def _as_json(predicted: Sequence[Prediction]) -> dict[str, object]:
+def _headroom_pct(workload: Workload, prediction: Prediction) -> float:
+    """How much more it could carry than is offered to it, in % of that; below 0 where it loses packets."""
+    return 100.0 * (prediction.capacity_kpps / workload.rate_kpps - 1.0)
+
+
+def _as_json(co_location: Sequence[Workload], predicted: Sequence[Prediction]) -> dict[str, object]:
+    headroom = [
+        None if workload.is_saturated else round(_headroom_pct(workload, prediction), 2)
+        for workload, prediction in zip(co_location, predicted, strict=True)
+    ]
     return {
         "throughput_kpps": [_round(p.throughput_kpps) for p in predicted],
+        "capacity_kpps": [_round(p.capacity_kpps) for p in predicted],
+        **({"headroom_pct": headroom} if any(share is not None for share in headroom) else {}),
         "solo_kpps": [_round(p.solo_kpps) for p in predicted],
         "bottleneck": [p.bottleneck for p in predicted],
         "drop_kpps": [{name: _round(drop) for name, drop in p.drops.items()} for p in predicted],

@@ -259,7 +259,7 @@ def test_inputs_count_the_others() -> None:
     nf = np.array([0, 0, 1])
     deviation = np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [0.0, 0.0, 1.0]])
     member = np.array([[0, 1, 2]])
-    rows = NeighbourInputs(nf, deviation, 2).of(member, (np.array([0, 0, 0]), np.array([0, 1, 2])))
+    rows = NeighbourInputs(nf, np.ones(3), deviation, 2).of(member, (np.array([0, 0, 0]), np.array([0, 1, 2])))
     assert rows[:, :2].tolist() == [[1.0, 1.0], [1.0, 1.0], [2.0, 0.0]]
     assert rows[0, 2:8].tolist() == [0.5, 0.0, 0.0, 0.0, 0.0, 1.0]
     assert rows[1, 8:].tolist() == [0.5, 0.0, 0.0]
