@@ -204,7 +204,7 @@ def _is_feasible(
     if nic.kind.cores_taken(tenant.workload for tenant in tenants) > nic.kind.cores:
         return False
     rates = loop.throughput([[number_of[tenant.workload] for tenant in tenants]])[0]
-    return all(tenant.sla.is_met(kpps, alone[tenant.workload]) for tenant, kpps in zip(tenants, rates, strict=True))
+    return all(tenant.is_met(kpps, alone[tenant.workload]) for tenant, kpps in zip(tenants, rates, strict=True))
 
 
 def _row(case: str, method: str, nics: int, times: _Times) -> dict[str, object]:

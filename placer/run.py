@@ -235,6 +235,8 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
             source, catalogue.default_traffic, catalogue.check, request.trace_options, kinds=catalogue.kinds
         )
     predictors = choose_predictors(request.predictors, catalogue)
+    if any(not arrival.workload.is_saturated or arrival.workload.cores for arrival in arrivals):
+        predictors = _with_loads(predictors, request, catalogue, progress)
     for predictor in predictors:
         for warning in catalogue.risk_warnings(predictor):
             progress.say(warning)
@@ -297,6 +299,28 @@ def choose_predictors(names: Sequence[str], catalogue: Catalogue) -> list[str]:
         hint = f"these models have {', '.join(known)}"
         raise InputError.of("--predictor", f"not in the models: {', '.join(unknown)}", hint=hint)
     return [name for name in known if name in names or not names]
+
+
+def _with_loads(predictors: Sequence[str], request: RunRequest, catalogue: Catalogue, progress: Progress) -> list[str]:
+    """The predictors that know offered rates and numbers of cores.
+
+    Raises
+    ------
+    InputError
+        Where one that does not was asked for by name, none is left, or a testbed cannot offer rates.
+    """
+    able = [name for name in predictors if catalogue.supports_loads(name)]
+    missing = [name for name in predictors if name not in able]
+    if missing and (request.predictors or not able):
+        hint = f"--predictor {able[0]}" if able else "leave out rate_kpps, rate_gbps and cores"
+        raise InputError.of("--predictor", f"{', '.join(missing)} knows no offered rates and no cores", hint=hint)
+    for name in missing:
+        progress.say(f"{name} is left out: it knows no offered rates and no numbers of cores")
+    for kind, testbed in zip(catalogue.kinds, catalogue.testbeds, strict=True):
+        if testbed is not None and not kind.paced and not testbed.describe().paced:
+            message = f"{testbed.describe().name} is not paced: it offers NFs no rate"
+            raise InputError.of("--testbed", message, hint="--testbed none plans by predictions alone")
+    return able
 
 
 def _measuring_predictor(catalogue: Catalogue, predictors: Sequence[str]) -> str:

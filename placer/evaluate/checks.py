@@ -80,7 +80,7 @@ def cores_kept(plan: Plan) -> Iterator[str]:
         for moment in sorted({placement.arrival.begins for placement in stays}):
             present = [placement for placement in stays if _present(placement.arrival, moment)]
             kind = present[0].kind
-            taken = sum(kind.cores_of[placement.arrival.workload.nf] for placement in present) if kind else 0
+            taken = sum(kind.cores_for(placement.arrival.workload) for placement in present) if kind else 0
             if kind and taken > kind.cores:
                 yield f"{nic}: {taken} of {kind.cores} cores taken {_at(moment)}"
 
@@ -110,7 +110,7 @@ def slas_kept(plan: Plan, oracles: Sequence[Oracle]) -> Iterator[str]:
                 answers = zip(co_location, oracle.throughput([co_location])[0], strict=True)
                 got = min(kpps for workload, kpps in answers if workload == placement.arrival.workload)
                 alone = oracle.throughput([(placement.arrival.workload,)])[0][0]
-                if not placement.arrival.sla.is_met(got, alone):
+                if not placement.arrival.is_met(got, alone):
                     yield f"{placement.arrival.id} on {nic}: {got:g} of {alone:g} kpps {_at(moment)}"
 
 

@@ -97,7 +97,7 @@ class Evaluation(Shown):
                 continue
             if stay.latency_us is not None or not stay.throughput_kpps:
                 return None
-            short.append(100.0 * (1.0 - stay.throughput_kpps / placement.arrival.sla.required_kpps(stay.solo_kpps)))
+            short.append(100.0 * (1.0 - stay.throughput_kpps / placement.arrival.required_kpps(stay.solo_kpps)))
         return max(short, default=None)
 
 
@@ -159,7 +159,7 @@ def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> d
             arrival = placement.arrival
             solo = oracles[placement.kind.index].solo(arrival.workload)
             throughput, latency = lowest[arrival.id], longest.get(arrival.id)
-            met: bool | None = arrival.sla.is_met(throughput, solo) and not misses_latency(arrival.workload, latency)
+            met: bool | None = arrival.is_met(throughput, solo) and not misses_latency(arrival.workload, latency)
             unknown = met and latency is None and arrival.workload.promises_latency
             stays[arrival.id] = Stay(throughput, solo, None if unknown else met, latency)
     return stays

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Tenant
-from placer.model.oracle import saturate
 from placer.model.plan import Plan, replay_plan
 from predictor import Predictor
 from profiles import CoLocation, Workload
@@ -98,16 +97,15 @@ def shortfalls(
     """
     groups = list(groups)
     workloads = sorted({tenant.workload for tenants in groups for tenant in tenants})
-    solo = dict(zip(workloads, predictor.solo(saturate(tuple(workloads))).tolist(), strict=True))
+    solo = dict(zip(workloads, predictor.solo(workloads).tolist(), strict=True))
     co_locations = [tuple(tenant.workload for tenant in tenants) for tenants in groups]
-    plain = [saturate(co_location) for co_location in co_locations]
     probabilities = []
     for least_kpps in least:
         required = [
-            [max(tenant.sla.required_kpps(solo[tenant.workload]), least_kpps(tenant.workload)) for tenant in tenants]
+            [max(tenant.required_kpps(solo[tenant.workload]), least_kpps(tenant.workload)) for tenant in tenants]
             for tenants in groups
         ]
-        probabilities.append(predictor.shortfall(plain, required))
+        probabilities.append(predictor.shortfall(co_locations, required))
     for co_location, tenants, shares in zip(co_locations, groups, zip(*probabilities, strict=True), strict=True):
         yield co_location, tenants, (shares[0] if len(shares) == 1 else np.mean(shares, axis=0)).tolist()
 

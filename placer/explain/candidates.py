@@ -194,7 +194,7 @@ def _co_located(oracle: Oracle, tenants: Sequence[Tenant], co_location: CoLocati
     expected = oracle.by_workload(co_location)
     strictest: dict[Workload, float] = {}
     for tenant in tenants:
-        required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
+        required = tenant.required_kpps(oracle.solo(tenant.workload))
         strictest[tenant.workload] = max(required, strictest.get(tenant.workload, 0.0))
     return tuple(
         CoLocatedNf(workload, expected[workload], oracle.solo(workload), strictest[workload])

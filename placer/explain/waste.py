@@ -82,7 +82,7 @@ def _loosest(arrivals: Sequence[Arrival], oracle: Oracle, kind: NicKind) -> list
     loosest: dict[Workload, tuple[float, Tenant]] = {}
     for arrival in arrivals:
         if kind.hosts(arrival.workload):
-            required = arrival.sla.required_kpps(oracle.solo(arrival.workload))
+            required = arrival.required_kpps(oracle.solo(arrival.workload))
             if arrival.workload not in loosest or required < loosest[arrival.workload][0]:
                 loosest[arrival.workload] = required, arrival.tenant
     return [tenant for _, tenant in loosest.values()]
@@ -90,7 +90,7 @@ def _loosest(arrivals: Sequence[Arrival], oracle: Oracle, kind: NicKind) -> list
 
 def _cause(nic: Nic, free: int, candidates: Sequence[Tenant], oracle: Oracle) -> str:
     """Why free cores are unused: the smallest violation that one of the candidates would have caused there."""
-    small = [tenant for tenant in candidates if nic.kind.cores_of[tenant.workload.nf] <= free]
+    small = [tenant for tenant in candidates if nic.kind.cores_for(tenant.workload) <= free]
     if not small:
         return Cause.CORES
     co_locations = [co_location_of((*nic.co_location, tenant.workload)) for tenant in small]

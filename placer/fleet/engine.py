@@ -378,7 +378,7 @@ def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Lear
         tenant = nic.tenants_by_id[instance.id]
         values = instance.throughput_kpps, instance.offered_kpps, number
         reading = ProductionReading(nic.kind.model, nic.co_location, tenant.workload, tenant.id, *values)
-        below = reading.is_below(tenant.sla.required_kpps(oracle.solo(tenant.workload)))
+        below = reading.is_below(tenant.required_kpps(oracle.solo(tenant.workload)))
         found = expected[tenant.workload]
         judged.append(JudgedInstance(instance.id, found.kpps, found.low_kpps, found.high_kpps, below))
         readings.append(replace(reading, below_sla=below is True))

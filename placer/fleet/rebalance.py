@@ -116,7 +116,7 @@ class Rebalancer:
         oracle = self.oracles[nic.kind.index]
         solo = {tenant.workload: oracle.solo(tenant.workload) for tenant in nic.tenants}
         return sorted(
-            nic.tenants, key=lambda tenant: -tenant.sla.required_kpps(solo[tenant.workload]) / solo[tenant.workload]
+            nic.tenants, key=lambda tenant: -tenant.required_kpps(solo[tenant.workload]) / solo[tenant.workload]
         )
 
     def _move(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import TextIO
 
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind
+from placer.model.fleet import WIRE_BYTES, NicKind
 from placer.model.running import running_faults
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
+from profiles.description import MOST_CORES
 from profiles.faults import printable
 from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, parse_marked_number, share_of
 from profiles.files.lines import LineLimit, open_lines, separator_of
@@ -24,9 +25,12 @@ from profiles.text import number_of
 
 REQUIRED_COLUMNS = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
-RATE_COLUMN, LATENCY_COLUMN = "rate_kpps", "sla_latency_us"
+RATE_COLUMN, GBPS_COLUMN, CORES_COLUMN, LATENCY_COLUMN = "rate_kpps", "rate_gbps", "cores", "sla_latency_us"
+RATE_COLUMNS = (RATE_COLUMN, GBPS_COLUMN)
+OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, LATENCY_COLUMN)
+"""What is offered and given to an instance, and what its packets are promised."""
 NIC_COLUMN = "nic"
-ARRIVAL_COLUMNS = (*REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, RATE_COLUMN, LATENCY_COLUMN, "departure", NIC_COLUMN)
+ARRIVAL_COLUMNS = (*REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN)
 NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
 SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12
@@ -152,7 +156,7 @@ def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> li
         ]
     faults += [Fault(name, 1, c, "column named twice") for c in ARRIVAL_COLUMNS if header.count(c) > 1]
     faults += [Fault(name, 1, column, "column is missing", hint) for column in REQUIRED_COLUMNS if column not in header]
-    if not any(column in header for column in (*SLA_COLUMNS, LATENCY_COLUMN)):
+    if not any(column in header for column in (*SLA_COLUMNS, *RATE_COLUMNS, LATENCY_COLUMN)):
         faults.append(Fault(name, 1, "sla_drop", "column is missing, and so is sla_min_kpps", hint))
     if faults:
         raise InputError(faults)
@@ -179,7 +183,7 @@ class _Rows:
         self._empty_rows: list[int] = []
         self._workloads: dict[tuple[str, ...], Workload] = {}
         self._slas: dict[tuple[str, ...], Sla] = {}
-        self._offered = [column for column in (RATE_COLUMN, LATENCY_COLUMN) if column in header]
+        self._offered = [column for column in OFFER_COLUMNS if column in header]
 
     def read(self, line: int, row: list[str]) -> Arrival | None:
         """The arrival of a row, or None when the row has faults or is skipped."""
@@ -267,6 +271,27 @@ class _Rows:
         self._fault(column, f"{cells[column]} is not above 0" if value <= 0 else f"{cells[column]} is out of range")
         return None
 
+    def _rate(self, cells: Mapping[str, str], packet_size: float) -> float | None:
+        """The offered rate in kpps; None where none is given, or with a fault."""
+        given = [column for column in RATE_COLUMNS if cells.get(column)]
+        if len(given) > 1:
+            self._fault(GBPS_COLUMN, "two rates", f"fill {RATE_COLUMN} or {GBPS_COLUMN}, not both")
+            return None
+        value = self._positive(cells, given[0]) if given else None
+        if value is None or given[0] == RATE_COLUMN:
+            return value
+        return value / (8e-6 * (packet_size + WIRE_BYTES))
+
+    def _cores(self, cells: Mapping[str, str]) -> int:
+        """The number of cores that the instance is given; 0 where none is given, or with a fault."""
+        value = self._number(cells, CORES_COLUMN)
+        if value is None:
+            return 0
+        if value != int(value) or not 1 <= value <= MOST_CORES:
+            self._fault(CORES_COLUMN, f"{cells[CORES_COLUMN]} is not a number of cores", "1 or more, or empty")
+            return 0
+        return int(value)
+
     def _identity(self, cells: Mapping[str, str]) -> str:
         identity = cells["id"]
         if not identity:
@@ -311,7 +336,7 @@ class _Rows:
         return departure
 
     def _sla(self, cells: Mapping[str, str]) -> Sla | None:
-        key = tuple(cells.get(column, "") for column in (*SLA_COLUMNS, *self._offered))
+        key = tuple(cells.get(column, "") for column in (*SLA_COLUMNS, "packet_size", *self._offered))
         if key not in self._slas:
             sla = self._new_sla(cells)
             if sla is None:
@@ -321,9 +346,9 @@ class _Rows:
 
     def _new_sla(self, cells: Mapping[str, str]) -> Sla | None:
         given = [column for column in SLA_COLUMNS if cells.get(column)]
-        if not given and cells.get(LATENCY_COLUMN):
-            rate = number_of(cells.get(RATE_COLUMN, ""))  # whose faults are those of the workload
-            return Sla(min_kpps=rate) if rate is not None and rate > 0 else None
+        has_rate = any(cells.get(column) for column in RATE_COLUMNS)
+        if not given and has_rate:
+            return Sla(max_drop=0.0)
         if not given:
             self._fault("sla_drop", "no SLA", "fill sla_drop, or sla_min_kpps")
             return None
@@ -359,15 +384,23 @@ class _Rows:
             return None
         before = len(self.faults)
         given = {attribute: self._number(cells, attribute) for attribute in ATTRIBUTES}
-        rate, latency = self._positive(cells, RATE_COLUMN), self._positive(cells, LATENCY_COLUMN)
-        if cells.get(LATENCY_COLUMN) and not cells.get(RATE_COLUMN):
+        values = {name: self._default[name] if value is None else value for name, value in given.items()}
+        rate = self._rate(cells, values["packet_size"])
+        latency, cores = self._positive(cells, LATENCY_COLUMN), self._cores(cells)
+        if cells.get(LATENCY_COLUMN) and not any(cells.get(column) for column in RATE_COLUMNS):
             self._fault(RATE_COLUMN, "is missing: latency depends on the rate that is offered", "fill rate_kpps, too")
+        least = number_of(cells.get("sla_min_kpps", ""))
+        if rate is not None and least is not None and least > rate:
+            self._fault("sla_min_kpps", f"{cells['sla_min_kpps']} is above the rate that is offered, {rate:g} kpps")
         if len(self.faults) > before:
             return None
-        values = {name: self._default[name] if value is None else value for name, value in given.items()}
-        workload = Workload(nf, TrafficProfile.from_mapping(values))
-        if rate is not None:
-            workload = replace(workload, rate_kpps=rate, latency_us=inf if latency is None else latency)
+        workload = Workload(
+            nf,
+            TrafficProfile.from_mapping(values),
+            inf if rate is None else rate,
+            cores=cores,
+            latency_us=inf if latency is None else latency,
+        )
         for column, message in self._check(workload):
             self._fault(column, message)
         return workload if len(self.faults) == before else None

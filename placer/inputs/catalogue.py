@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -332,15 +333,23 @@ def _kind(index: int, table: NicTable | None, models: Models) -> NicKind:
                 "came from a profile without testbed.json: the cores of a NIC are unknown",
                 hint="give a fleet file with model and cores: --fleet FILE",
             )
-        return NicKind(index, trained.model, trained.cores, _cores_of(models))
+        return _with_loads(NicKind(index, trained.model, trained.cores, _cores_of(models)), models)
     cores = table.cores or (trained.cores if trained else None)
     assert cores is not None  # else the table was refused
     names, owned = table.all_names, table.owned
-    return NicKind(index, table.model, cores, _cores_of(models), table.count, table.cost, names=names, owned=owned)
+    kind = NicKind(index, table.model, cores, _cores_of(models), table.count, table.cost, names=names, owned=owned)
+    return _with_loads(kind, models)
 
 
 def _cores_of(models: Models) -> dict[str, int]:
     return {nf: models.cores(nf) for nf in models.nfs}
+
+
+def _with_loads(kind: NicKind, models: Models) -> NicKind:
+    """The kind with what these models know of numbers of cores and of its port."""
+    line_rate = models.testbed.nic.line_rate_gbps if models.testbed else None
+    counts = {nf: models.models[nf].core_counts for nf in models.nfs}
+    return replace(kind, core_counts=counts, line_rate_gbps=inf if line_rate is None else line_rate)
 
 
 # Opens what online placement needs: the kinds of NIC, and a predictor for each.

@@ -42,6 +42,14 @@ class Arrival:
         """When its stay begins, seconds: at its arrival, or before all events."""
         return self.time if self.nic is None else -math.inf
 
+    def required_kpps(self, solo_kpps: float) -> float:
+        """As of `Tenant`."""
+        return self.sla.required_kpps(solo_kpps, self.workload.rate_kpps)
+
+    def is_met(self, throughput_kpps: float, solo_kpps: float) -> bool:
+        """As of `Tenant`."""
+        return throughput_kpps >= self.required_kpps(solo_kpps)
+
     @property
     def tenant(self) -> Tenant:
         """The instance as a tenant of a NIC."""

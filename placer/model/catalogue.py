@@ -10,6 +10,7 @@ from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, LatencyOracle, PacedTruth, least_kpps
 from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
+from placer.model.sla import OFFERED_TOLERANCE
 from predictor import Models
 from profiler.testbed import Testbed
 from profiles import CoLocation, TrafficProfile, Workload
@@ -85,6 +86,10 @@ class Catalogue(Shown):
     def supports_risk(self, predictor: str) -> bool:
         """Whether the risk changes what the predictor of that name predicts."""
         return any(models.predictors[predictor].supports_risk for models in self._trained)
+
+    def supports_loads(self, predictor: str) -> bool:
+        """Whether the predictor of that name knows offered rates and numbers of cores."""
+        return all(models.predictors[predictor].supports_loads for models in self._trained)
 
     def risk_warnings(self, predictor: str) -> list[str]:
         """Sentences for users where the risk is smaller than the predictor's measured errors support."""
@@ -186,7 +191,27 @@ class Catalogue(Shown):
             faults = [fault for models in knowing or self._trained[:1] for fault in models.check(workload)]
         if not faults and not any(kind.hosts(workload) for kind in self.kinds):
             faults = [self._why_not_hosted(workload)]
+        if not faults and not workload.is_saturated:
+            faults = self._overload(workload)
         return list(dict.fromkeys(faults))
+
+    def _overload(self, workload: Workload) -> list[tuple[str, str]]:
+        """Why a rate is refused, as (column, message): no kind of NIC carries it alone, by the median prediction."""
+        most, on_cores = 0.0, 0
+        for kind in self.kinds:
+            if not kind.hosts(workload):
+                continue
+            able = [one for one in self.models[kind.index].predictors.values() if one.supports_loads]
+            if kind.index in self.gpus or not able:
+                return []
+            choices = kind.choices(workload)
+            for choice, kpps in zip(choices, able[0].solo(choices).tolist(), strict=True):
+                if kpps > most:
+                    most, on_cores = kpps, kind.cores_for(choice)
+        if workload.rate_kpps * (1.0 - OFFERED_TOLERANCE) <= most:
+            return []
+        carried = f"at most {most:,.0f} kpps of this traffic alone, on {on_cores} cores"
+        return [("rate_kpps", f"{workload.rate_kpps:,.6g} kpps is more than '{workload.nf}' carries: {carried}")]
 
     @cached_property
     def _on_gpus(self) -> tuple[str, ...]:

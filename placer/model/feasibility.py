@@ -28,7 +28,7 @@ def margin(required_kpps: float, throughput_kpps: float) -> float:
 
 def tenant_margin(oracle: Oracle, co_location: CoLocation, tenant: Tenant) -> float:
     """The tenant's margin above its SLA in the co-location. Among equal workloads, the slowest counts."""
-    required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
+    required = tenant.required_kpps(oracle.solo(tenant.workload))
     return margin(required, oracle.by_workload(co_location)[tenant.workload])
 
 
@@ -63,9 +63,8 @@ def violations(oracle: Oracle, tenants: Sequence[Tenant]) -> list[Violation]:
 
 
 def fits(kind: NicKind, workloads: Iterable[Workload]) -> bool:
-    """Whether a NIC of the kind runs all of these NFs and has the cores for them together."""
-    workloads = list(workloads)
-    return all(map(kind.hosts, workloads)) and kind.cores_taken(workloads) <= kind.cores
+    """Whether a NIC of the kind runs all of these NFs and has the cores and the line rate for them together."""
+    return kind.fits(list(workloads))
 
 
 def feasible(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) -> list[bool]:
@@ -79,7 +78,7 @@ def feasible(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) 
 
 def _slas_met(oracle: Oracle, tenants: Sequence[Tenant], co_location: CoLocation, kpps: Sequence[float]) -> bool:
     lowest = lowest_by_workload(co_location, kpps)
-    return all(tenant.sla.is_met(lowest[tenant.workload], oracle.solo(tenant.workload)) for tenant in tenants)
+    return all(tenant.is_met(lowest[tenant.workload], oracle.solo(tenant.workload)) for tenant in tenants)
 
 
 # Why a NIC does not take an NF, in the words that operators read.
@@ -122,7 +121,9 @@ def misfit_with(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant], arriva
     nf = arrival.workload.nf
     if not kind.hosts(arrival.workload):
         return Misfit("not hosted", None, f"{nf} does not run on a {kind.model}", lasts=True)
-    if not fits(kind, [*(tenant.workload for tenant in tenants), arrival.workload]):
+    if not fits(kind, workloads := [*(tenant.workload for tenant in tenants), arrival.workload]):
+        if kind.cores_taken(workloads) <= kind.cores:
+            return Misfit("line-rate", None, "the port is too slow for the packets of all")
         return Misfit("cores", None, "too few free cores")
     together = [*tenants, arrival]
     below = below_sla(oracle, together)

@@ -6,9 +6,10 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
+from math import inf
 from typing import Protocol
 
 from placer.model.oracle import co_location_of
@@ -16,6 +17,9 @@ from placer.model.pools import WHOLE_POOL, FleetJournal, Pool
 from placer.model.sharded import OrderedShards, ShardedDict
 from placer.model.sla import Sla
 from profiles import CoLocation, Workload
+
+WIRE_BYTES = 20
+"""Bytes of a packet on the wire besides its own: preamble and gap between frames."""
 
 NUMBERED_NIC_ID = re.compile(r"nic-\d+")
 """Names of NICs that are opened without one. In a fleet that opens none, a NIC may join by such a name, too."""
@@ -45,6 +49,10 @@ class NicKind:
         Whether it runs only NFs whose offered rate is known, as a GPU does.
     names
         The names of the first NICs; the others are numbered.
+    core_counts
+        The numbers of cores, ascending, that each NF can be given; one that is missing has its default number only.
+    line_rate_gbps
+        What the port carries, each direction; packets have `WIRE_BYTES` on the wire besides.
     owned
         How many NICs are paid for, and need not be bought; None where that is not said.
     """
@@ -59,14 +67,50 @@ class NicKind:
     paced: bool = False
     names: tuple[str, ...] = ()
     owned: int | None = None
+    core_counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    line_rate_gbps: float = inf
 
     def cores_taken(self, workloads: Iterable[Workload]) -> int:
         """Cores that these workloads take together."""
-        return sum(self.cores_of[workload.nf] for workload in workloads)
+        return sum(map(self.cores_for, workloads))
+
+    def cores_for(self, workload: Workload) -> int:
+        """Cores that the workload takes: those that it is given, or the default number of its NF."""
+        return workload.cores or self.cores_of[workload.nf]
+
+    def gbps_of(self, workload: Workload) -> float:
+        """What the packets that are offered to the workload take of the port, Gb/s; 0 where no rate is known."""
+        if workload.is_saturated:
+            return 0.0
+        return workload.rate_kpps * 8e-6 * (workload.traffic.packet_size + WIRE_BYTES)
+
+    def fits(self, workloads: Sequence[Workload]) -> bool:
+        """Whether one NIC runs all of these, and has the cores and the line rate for them together."""
+        return (
+            all(map(self.hosts, workloads))
+            and self.cores_taken(workloads) <= self.cores
+            and sum(map(self.gbps_of, workloads)) <= self.line_rate_gbps
+        )
+
+    def choices(self, workload: Workload) -> tuple[Workload, ...]:
+        """The workload on each number of cores that it may be given here, ascending; as it is where that is fixed."""
+        counts = self.core_counts.get(workload.nf, ())
+        if workload.cores or workload.is_saturated or self.paced or len(counts) < 2:
+            return (workload,)
+        return tuple(replace(workload, cores=count) for count in counts if count <= self.cores)
 
     def hosts(self, workload: Workload) -> bool:
-        """Whether this model runs the NF, knows the latency that is promised, and an empty NIC has the cores for it."""
-        if self.cores_of.get(workload.nf, self.cores + 1) > self.cores:
+        """Whether this model runs the NF, knows the latency that is promised, and an empty NIC has the cores for it.
+
+        Where the number of cores is to be chosen, it is whether it hosts one of the choices.
+        """
+        default = self.cores_of.get(workload.nf, self.cores + 1)
+        counts = self.core_counts.get(workload.nf, (default,))
+        if workload.cores not in (0, default) and workload.cores not in counts:
+            return False
+        if (workload.cores or (default if workload.is_saturated else min(counts))) > self.cores:
+            return False
+        if self.gbps_of(workload) > self.line_rate_gbps:
             return False
         if not workload.is_saturated:
             return not workload.promises_latency or workload.nf in self.latency_of
@@ -80,6 +124,14 @@ class Tenant:
     id: str
     workload: Workload
     sla: Sla
+
+    def required_kpps(self, solo_kpps: float) -> float:
+        """The least throughput (kpps) that its SLA accepts where running alone gives `solo_kpps`."""
+        return self.sla.required_kpps(solo_kpps, self.workload.rate_kpps)
+
+    def is_met(self, throughput_kpps: float, solo_kpps: float) -> bool:
+        """Whether its SLA accepts `throughput_kpps` where running alone gives `solo_kpps`."""
+        return throughput_kpps >= self.required_kpps(solo_kpps)
 
 
 class Service(Enum):
@@ -418,7 +470,7 @@ class Fleet:
 
     def _count(self, tenant: Tenant, kind: NicKind, by: int) -> None:
         self._tenants[kind.index] += by
-        self._cores_taken[kind.index] += by * kind.cores_of[tenant.workload.nf]
+        self._cores_taken[kind.index] += by * kind.cores_for(tenant.workload)
 
     def put_back(self, tenant: Tenant, nic: Nic) -> Nic:
         """Put a tenant back on the NIC it was removed from, which fell out of use when it was the last one."""

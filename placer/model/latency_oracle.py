@@ -10,12 +10,11 @@ from math import inf
 from typing import Protocol
 
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.oracle import Oracle, TestbedOracle, saturate
+from placer.model.oracle import Oracle
 from predictor.latency import NfLatency
-from profiler.testbed import Measurement, Testbed
+from profiler.testbed import Run, Testbed
 from profiles import CoLocation, TrafficProfile, Workload
-from profiles.gpu import GpuSettings
-from profiles.workload import GpuWorkload, Load
+from profiles.workload import GpuWorkload
 
 LATENCY_BOTTLENECK = "latency"
 """The bottleneck of a workload that keeps its throughput and not its latency."""
@@ -60,7 +59,7 @@ class LatencyOracle(Oracle):
         self.risk = risk
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        answers = self.oracle.throughput([saturate(co_location) for co_location in co_locations])
+        answers = self.oracle.throughput(co_locations)
         return [
             [
                 0.0 if misses_latency(workload, self._latency(workload, kpps)) else kpps
@@ -70,7 +69,7 @@ class LatencyOracle(Oracle):
         ]
 
     def latency(self, co_location: CoLocation) -> tuple[float | None, ...]:
-        answer = self.oracle.throughput([saturate(co_location)])[0]
+        answer = self.oracle.throughput([co_location])[0]
         return tuple(self._latency(workload, kpps) for workload, kpps in zip(co_location, answer, strict=True))
 
     def _latency(self, workload: Workload, kpps: float) -> float | None:
@@ -84,7 +83,7 @@ class LatencyOracle(Oracle):
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         if self.by_workload(co_location)[workload] == 0 and workload != workload.saturated:
             return LATENCY_BOTTLENECK
-        return self.oracle.bottleneck(saturate(co_location), workload.saturated)
+        return self.oracle.bottleneck(co_location, workload)
 
 
 def least_kpps(workload: Workload, curves: Mapping[str, LatencyCurve], risk: float | None = None) -> float:
@@ -122,11 +121,9 @@ CARRIED_SHARE = 0.99
 
 
 class PacedTruth(Oracle):
-    """What a testbed measures, noise-free where it can be.
+    """What a testbed measures, noise-free where it can be: throughput and latency of one run.
 
-    Throughput is measured as elsewhere, with every NF as fast as it goes; on a GPU, where all have their rates, it is
-    what leaves. Latency is measured in a run where those that are promised one have their rates, and the others are as
-    fast as they go.
+    NFs have the rates that are offered to them; the others are as fast as they go.
 
     Parameters
     ----------
@@ -140,57 +137,59 @@ class PacedTruth(Oracle):
         super().__init__()
         self.testbed = testbed
         self.gpu = gpu
-        self._closed_loop = TestbedOracle(testbed)
         self._latencies: dict[CoLocation, tuple[float | None, ...]] = {}
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        kpps = self._closed_loop.throughput(co_locations) if self.gpu is None else [()] * len(co_locations)
-        return [self._kpps(co_location, fast) for co_location, fast in zip(co_locations, kpps, strict=True)]
+        if self.gpu is not None:
+            return [self._on_gpu(self.gpu, co_location) for co_location in co_locations]
+        runs = self.testbed.run_many([list(map(_without_promise, one)) for one in co_locations], noise=False)
+        return [
+            [
+                0.0 if misses_latency(workload, latency) else measured.throughput_kpps
+                for workload, measured, latency in zip(
+                    co_location, run.measurements, self._note_latencies(co_location, run), strict=True
+                )
+            ]
+            for co_location, run in zip(co_locations, runs, strict=True)
+        ]
 
-    def _kpps(self, co_location: CoLocation, as_fast: Sequence[float]) -> list[float]:
+    def _on_gpu(self, gpu: GpuOracle, co_location: CoLocation) -> list[float]:
         """The throughput that counts of each; a GPU cannot run what its admission test rejects."""
-        if self.gpu is None and all(workload.latency_us == inf for workload in co_location):
-            return list(as_fast)
-        if self.gpu is not None and not self.gpu.schedule(co_location).keeps_all:
+        schedule = gpu.schedule(co_location)
+        if not schedule.keeps_all:
             self._latencies[co_location] = (None,) * len(co_location)
             return [0.0] * len(co_location)
-        run = self.testbed.run(self._loads(co_location), noise=False)
-        found = run.measurements
-        self._latencies[co_location] = tuple(
-            measurement.latency_us.p99 if measurement.latency_us else None for measurement in found
-        )
+        loads = [
+            GpuWorkload(_without_promise(workload), scheduled.settings) if scheduled.settings else workload
+            for workload, scheduled in zip(co_location, schedule.workloads, strict=True)
+        ]
+        run = self.testbed.run(loads, noise=False)
         return [
-            _counts(workload, measured, fast)
-            for workload, measured, fast in zip(co_location, found, as_fast or [inf] * len(found), strict=True)
+            0.0
+            if misses_latency(workload, latency)
+            else measured.throughput_kpps
+            if measured.throughput_kpps < CARRIED_SHARE * workload.rate_kpps
+            else workload.rate_kpps
+            for workload, measured, latency in zip(
+                co_location, run.measurements, self._note_latencies(co_location, run), strict=True
+            )
         ]
 
-    def _loads(self, co_location: CoLocation) -> list[Load]:
-        settings: Sequence[GpuSettings | None] = [None] * len(co_location)
-        if self.gpu is not None:
-            settings = [workload.settings for workload in self.gpu.schedule(co_location).workloads]
-        return [
-            GpuWorkload(replace(workload, latency_us=inf), of_gpu)
-            if of_gpu
-            else replace(workload, latency_us=inf)
-            if workload.promises_latency
-            else workload.saturated
-            for workload, of_gpu in zip(co_location, settings, strict=True)
-        ]
+    def _note_latencies(self, co_location: CoLocation, run: Run) -> tuple[float | None, ...]:
+        """What 99 of 100 packets of each stayed within, us; None where that was not measured."""
+        found = self._latencies[co_location] = tuple(
+            measured.latency_us.p99 if measured.latency_us else None for measured in run.measurements
+        )
+        return found
 
     def latency(self, co_location: CoLocation) -> tuple[float | None, ...]:
         self.throughput([co_location])
         return self._latencies.get(co_location, (None,) * len(co_location))
 
 
-def _counts(workload: Workload, measured: Measurement, as_fast: float) -> float:
-    """The throughput (kpps) that counts of a workload that reaches `as_fast` in a closed loop, infinite on a GPU."""
-    if workload.is_saturated:
-        return as_fast
-    if misses_latency(workload, measured.latency_us.p99 if measured.latency_us else None):
-        return 0.0
-    if measured.throughput_kpps < CARRIED_SHARE * workload.rate_kpps:
-        return min(measured.throughput_kpps, as_fast)
-    return workload.rate_kpps if as_fast == inf else as_fast
+def _without_promise(workload: Workload) -> Workload:
+    """The workload as a testbed runs it, which knows no promises."""
+    return replace(workload, latency_us=inf) if workload.promises_latency else workload
 
 
 # Curves of latency against utilisation: fitted ones of users, and what training learned of an NF.

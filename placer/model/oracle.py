@@ -1,6 +1,8 @@
 """Oracles: the throughput of every workload of a co-location, by prediction or by measurement.
 
-Of a workload whose packets are promised a latency it is the throughput that counts: 0 where the promise is missed.
+Of a workload at an offered rate a prediction is what it could carry beside the others, and a measurement what it
+carries of that rate. Of a workload whose packets are promised a latency it is the throughput that counts: 0 where the
+promise is missed.
 """
 
 from __future__ import annotations
@@ -31,13 +33,6 @@ def lowest_by_workload(co_location: CoLocation, kpps: Sequence[float]) -> dict[W
     for workload, throughput in zip(co_location, kpps, strict=True):
         lowest[workload] = min(throughput, lowest.get(workload, throughput))
     return lowest
-
-
-def saturate(co_location: CoLocation) -> CoLocation:
-    """The co-location without offered rates and promises, at as many packets as each workload takes."""
-    if all(workload.is_saturated for workload in co_location):
-        return co_location
-    return tuple(workload.saturated for workload in co_location)
 
 
 CONTENTION_BOTTLENECK = "contention"
@@ -147,8 +142,7 @@ class PredictorOracle(Oracle):
         self._bottlenecks: dict[CoLocation, tuple[str, ...]] = {}
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        plain = [saturate(co_location) for co_location in co_locations]
-        answers = self.predictor.throughput(plain, risk=self.risk)
+        answers = self.predictor.throughput(co_locations, risk=self.risk)
         # rounded, because decisions hang on comparisons, and processors differ in the last digits
         values = iter(significant(np.concatenate(answers)).tolist())
         return [list(islice(values, len(answer))) for answer in answers]
@@ -157,7 +151,7 @@ class PredictorOracle(Oracle):
         if co_location not in self._bottlenecks:
             if len(self._bottlenecks) >= CACHED_ANSWERS:
                 self._bottlenecks.clear()
-            predictions = self.predictor.predict([saturate(co_location)])[0]
+            predictions = self.predictor.predict([co_location])[0]
             self._bottlenecks[co_location] = tuple(prediction.bottleneck for prediction in predictions)
         return self._bottlenecks[co_location][co_location.index(workload)]
 
@@ -172,5 +166,5 @@ class TestbedOracle(Oracle):
         self.testbed = testbed
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        runs = self.testbed.run_many([saturate(co_location) for co_location in co_locations], noise=False)
+        runs = self.testbed.run_many(co_locations, noise=False)
         return [[measured.throughput_kpps for measured in run.measurements] for run in runs]

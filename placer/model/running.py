@@ -102,7 +102,7 @@ def running_faults(
         if not kind.hosts(arrival.workload):
             yield arrival, f"'{arrival.workload.nf}' does not run on '{nic_id}', a {kind.model}", None
             continue
-        before, taken = on_nic[nic_id], kind.cores_of[arrival.workload.nf]
+        before, taken = on_nic[nic_id], kind.cores_for(arrival.workload)
         used = kind.cores_taken(other.workload for other in before)
         if used + taken > kind.cores and used <= kind.cores:
             others = ", ".join(where(other) for other in before)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 SLA_TOLERANCE = 1e-9
 """Relative tolerance of every comparison of a throughput with an SLA, so that rounding decides nothing."""
+
+OFFERED_TOLERANCE = 0.005
+"""The same of instances at an offered rate: a run that ends loses packets that are on their way."""
 
 LEAST_KPPS = 1e-9
 """Every SLA requires more than nothing: an oracle answers 0 where packets miss the latency that they are promised."""
@@ -18,7 +22,8 @@ class Sla:
     Parameters
     ----------
     max_drop
-        Largest allowed throughput drop against running alone on the same NIC model, as a fraction in [0, 1).
+        Largest allowed throughput drop against running alone on the same NIC model, as a fraction in [0, 1); of an
+        instance at an offered rate, the largest share of that which may be lost.
     min_kpps
         Smallest allowed throughput. Exactly one of the two is given.
     """
@@ -32,11 +37,13 @@ class Sla:
                 f"An SLA is a drop or a throughput, got max_drop={self.max_drop}, min_kpps={self.min_kpps}."
             )
 
-    def required_kpps(self, solo_kpps: float) -> float:
-        """The least throughput (kpps) that is acceptable, tolerance included, where running alone gives `solo_kpps`."""
-        floor = self.min_kpps if self.min_kpps is not None else (1.0 - (self.max_drop or 0.0)) * solo_kpps
-        return max(floor * (1.0 - SLA_TOLERANCE), LEAST_KPPS)
+    def required_kpps(self, solo_kpps: float, offered_kpps: float = inf) -> float:
+        """The least throughput (kpps) that is acceptable, tolerance included, where running alone gives `solo_kpps`.
 
-    def is_met(self, throughput_kpps: float, solo_kpps: float) -> bool:
-        """Whether `throughput_kpps` is acceptable where running alone gives `solo_kpps`."""
-        return throughput_kpps >= self.required_kpps(solo_kpps)
+        `offered_kpps` is what is offered to the instance; infinite for more than it can carry.
+        """
+        reference, tolerance = solo_kpps, SLA_TOLERANCE
+        if offered_kpps < inf:
+            reference, tolerance = offered_kpps, OFFERED_TOLERANCE
+        floor = self.min_kpps if self.min_kpps is not None else (1.0 - (self.max_drop or 0.0)) * reference
+        return max(floor * (1.0 - tolerance), LEAST_KPPS)

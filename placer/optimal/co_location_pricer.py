@@ -130,7 +130,7 @@ def _copies(classes: Sequence[Tenant], kind: NicKind, prices: Floats, needed: In
     copies: list[_Copy] = []
     for row, tenant in enumerate(classes):
         if kind.hosts(tenant.workload):
-            cores = kind.cores_of[tenant.workload.nf]
+            cores = kind.cores_for(tenant.workload)
             number = min(int(needed[row]), kind.cores // cores if cores else int(needed[row]))
             after = len(copies) + number
             copies += [_Copy(row, cores, float(prices[row]), after)] * number

@@ -175,7 +175,7 @@ class _NicOverTime:
             self.kind.cores_taken(workload.workload for workload in co_location)
             for co_location in self.co_locations_with(arrival)
         )
-        return self.kind.cores - most + self.kind.cores_of[arrival.workload.nf]
+        return self.kind.cores - most + self.kind.cores_for(arrival.workload)
 
     def busy_throughout(self, arrival: Arrival) -> bool:
         """Whether the NIC is in use throughout the stay of one more arrival, which then costs nothing."""
@@ -269,7 +269,7 @@ def _place(
         (not nic.busy_throughout(arrival), free, number)
         for number, nic in enumerate(nics)
         if nic.kind.hosts(arrival.workload)
-        and (free := nic.free_cores(arrival)) >= nic.kind.cores_of[arrival.workload.nf]
+        and (free := nic.free_cores(arrival)) >= nic.kind.cores_for(arrival.workload)
     ]
     for _, _, number in sorted(with_room):
         if _can_stay(nics[number], arrival, oracles):

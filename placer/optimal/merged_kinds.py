@@ -133,7 +133,7 @@ class BesideRunning(Oracle):
 
     def _keeps_slas(self, kpps: dict[Workload, float]) -> bool:
         """Whether all that already run keep their SLAs at these throughputs."""
-        return all(tenant.sla.is_met(kpps[tenant.workload], self.solo(tenant.workload)) for tenant in self.tenants)
+        return all(tenant.is_met(kpps[tenant.workload], self.solo(tenant.workload)) for tenant in self.tenants)
 
     def solo(self, workload: Workload) -> float:
         return self.oracle.solo(workload)

@@ -64,7 +64,7 @@ def join(parts: Sequence[Patterns]) -> Patterns:
 def co_locations_within(kind: NicKind, groups: Sequence[TenantGroup]) -> Iterator[Members]:
     """Every non-empty co-location of the groups' tenants that fits the cores, each once."""
     hosted = [i for i, group in enumerate(groups) if kind.hosts(group.workload)]
-    cores = {i: kind.cores_of[groups[i].workload.nf] for i in hosted}
+    cores = {i: kind.cores_for(groups[i].workload) for i in hosted}
 
     def grow(members: Members, position: int, free: int) -> Iterator[Members]:
         for place in range(position, len(hosted)):
@@ -251,7 +251,7 @@ def _sorted_group(
     for kind, oracle in zip(kinds, oracles, strict=True):
         if kind.hosts(workload):
             solo = oracle.solo(workload)
-            required.append(np.array([tenant.sla.required_kpps(solo) for tenant in members], dtype=np.float64))
+            required.append(np.array([tenant.required_kpps(solo) for tenant in members], dtype=np.float64))
         else:
             required.append(None)
     keys = [values for values in required if values is not None]

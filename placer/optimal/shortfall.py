@@ -126,7 +126,7 @@ def _reason(tenant: Tenant, kinds: Sequence[NicKind], oracles: Sequence[Oracle])
     alone = [oracles[kind.index].solo(tenant.workload) for kind in kinds if kind.hosts(tenant.workload)]
     if not alone:
         return f"No NIC of the fleet runs {nf}"
-    if required is None or tenant.sla.is_met(max(alone), max(alone)):
+    if required is None or tenant.is_met(max(alone), max(alone)):
         return ""
     return f"{tenant.id} requires {required:g} kpps, and {nf} gets {max(alone):g} kpps alone on a NIC"
 

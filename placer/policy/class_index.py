@@ -177,7 +177,7 @@ class ClassIndex:
         column = self.table.columns.get(tenant.workload)
         if column is None:
             return not self.table.kind.hosts(tenant.workload)
-        return bool(tenant.sla.required_kpps(self._solo[column]) >= self._floor[column])
+        return bool(tenant.required_kpps(self._solo[column]) >= self._floor[column])
 
     def enter(self, nic: Nic) -> None:
         member = ClassMember(nic)
@@ -268,7 +268,7 @@ class ClassIndex:
         total = sum(self._with_free) + self._outside.total()
         if need is None:
             return Tally(total, 0, 0)
-        cores = table.kind.cores_of[tenant.workload.nf]
+        cores = table.kind.cores_for(tenant.workload)
         too_few = sum(self._with_free[:cores])
         too_few += sum(
             nics for pattern, nics in self._outside.items() if table.cores_taken(pattern) + cores > table.kind.cores
@@ -331,7 +331,7 @@ class ClassIndex:
         if joined not in lowered.doubted:
             return True
         kpps = lowered.kpps(joined)[need[0]]
-        if kpps < need[1] * lowered.most[need[0]] and not tenant.sla.is_met(kpps, lowered.solo[need[0]]):
+        if kpps < need[1] * lowered.most[need[0]] and not tenant.is_met(kpps, lowered.solo[need[0]]):
             return False
         return self._keeps_own(member, joined)
 
@@ -348,7 +348,7 @@ class ClassIndex:
         else:
             return True
         present = member.nic.tenants_by_id
-        return all(present[identity].sla.is_met(kpps[at], solo[at]) for identity, (at, _) in member.needs.items())
+        return all(present[identity].is_met(kpps[at], solo[at]) for identity, (at, _) in member.needs.items())
 
     def _block(self, member: ClassMember, column: int) -> bool:
         """Put a NIC whose own tenants keep it from one more instance into another class; False where they do not."""
@@ -372,7 +372,7 @@ class ClassIndex:
             self._last = tenant
             column = self.table.columns.get(tenant.workload)
             if column is not None:
-                self._last_need = column, tenant.sla.required_kpps(self._solo[column])
+                self._last_need = column, tenant.required_kpps(self._solo[column])
             else:
                 self._last_need = None if self._stand_ins is None else self._need_by(self._stand_ins, tenant)
         return self._last_need
@@ -384,7 +384,7 @@ class ClassIndex:
             return None
         # an accepted drop is a share whatever the throughput alone, which has to be predicted for others
         alone = 1.0 if tenant.sla.max_drop is not None else self._oracle.solo(tenant.workload)
-        return column, self._solo[column] * tenant.sla.required_kpps(alone) / max(alone, LEAST_KPPS)
+        return column, self._solo[column] * tenant.required_kpps(alone) / max(alone, LEAST_KPPS)
 
     def _add(self, member: ClassMember, tenant: Tenant) -> None:
         need = self._need(tenant)

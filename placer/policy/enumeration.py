@@ -78,7 +78,7 @@ class Enumeration:
         self.floor: Floats = self.solo * np.array([1.0 - drop for drop in drops]) * (1.0 - 2 * SLA_TOLERANCE)
         paced = [not workload.is_saturated for workload in self.workloads]
         self.floor[paced] = np.maximum(self.floor[paced], LEAST_KPPS)  # at 0, a promised latency is missed
-        self.cores = [kind.cores_of[workload.nf] for workload in self.workloads]
+        self.cores = [kind.cores_for(workload) for workload in self.workloads]
         self.number_of: dict[Pattern, int] = {(): 0}
         self.part_of: dict[tuple[int, int], int] = {}
         self.free = [kind.cores]

@@ -256,7 +256,7 @@ def level_of(table: PatternTable, levels: Floats) -> Ints:
 
 def core_shares(table: PatternTable) -> Prices:
     """Every instance is worth the share of a NIC's cores that it takes."""
-    cores = np.array([table.kind.cores_of[workload.nf] / table.kind.cores for workload in table.workloads])
+    cores = np.array([table.kind.cores_for(workload) / table.kind.cores for workload in table.workloads])
     levels = np.linspace(table.floor, table.solo, SLA_LEVELS, axis=1)
     return Prices(np.where(table.counts > 0, cores, 0.0), levels, level_of(table, levels))
 

@@ -169,7 +169,7 @@ class GpuIndex:
         if not self.kind.hosts(tenant.workload) or min(self.oracle.throughput([co_location])[0]) == 0:
             return False
         solo = self.oracle.solo(tenant.workload)
-        return tenant.sla.is_met(self.oracle.by_workload(co_location)[tenant.workload], solo)
+        return tenant.is_met(self.oracle.by_workload(co_location)[tenant.workload], solo)
 
     def _score(self, taken: Mapping[str, float], arriving: Mapping[str, float]) -> float:
         """What the rule makes of a GPU whose resources are taken to these shares."""

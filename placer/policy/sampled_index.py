@@ -268,7 +268,7 @@ class SampledIndex:
         if not self.kind.hosts(tenant.workload):
             return None
         solo = self._solo(tenant)
-        return math.inf if tenant.sla.is_met(solo, solo) else None
+        return math.inf if tenant.is_met(solo, solo) else None
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs have too few cores for the tenant; of the others only some were checked."""
@@ -295,7 +295,7 @@ class SampledIndex:
         accepted = margin_of(1.0, 1.0 - drop) if drop is not None else self._sample(tenant).margin
         places = preferred_nics(
             self._number[: self._used], self._free, self._margin, self._left[nf], self._own[nf], accepted, least_slack,
-            float(self.kind.cores_of[tenant.workload.nf]), self._weights(), sum(batches),
+            float(self.kind.cores_for(tenant.workload)), self._weights(), sum(batches),
         )  # fmt: skip
         first, found = 0, list[tuple[float, Nic]]()
         for size in batches:
@@ -346,7 +346,7 @@ class SampledIndex:
         per_core, per_margin, before, after = weights
         free = float(self._free[place])
         now = min(free * per_core, float(self._margin[place]) * per_margin)
-        then = min((free - self.kind.cores_of[arriving.nf]) * per_core, margin * per_margin)
+        then = min((free - self.kind.cores_for(arriving)) * per_core, margin * per_margin)
         return (before * now + after * then) * self._mean_cores / self.kind.cores * self.kind.cost
 
     def _weights(self) -> tuple[float, float, float, float]:
@@ -368,7 +368,7 @@ class SampledIndex:
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
         solo = self._solo(tenant)
-        required = tenant.sla.required_kpps(solo)
+        required = tenant.required_kpps(solo)
         return SampledTenant(tenant.workload, solo, required, margin_of(solo, required))
 
     def _estimate(self, sampled: SampledNic) -> None:

@@ -106,7 +106,7 @@ def arrivals_to_replay(catalogue: Catalogue, arrivals: Sequence[Arrival]) -> lis
     if not known:
         return []
     solo = next(iter(models.predictors.values())).solo([arrival.workload.saturated for arrival in known]).tolist()
-    drops = [1.0 - one.sla.required_kpps(kpps) / kpps for one, kpps in zip(known, solo, strict=True)]
+    drops = [1.0 - one.required_kpps(kpps) / kpps for one, kpps in zip(known, solo, strict=True)]
     count = min(max(REPLAYED_PER_ARRIVAL * len(arrivals), LEAST_REPLAYED), REPLAYED_ARRIVALS)
     order = (np.random.default_rng(0).permutation(count) % len(known)).tolist()
     return [
@@ -135,7 +135,7 @@ def judge(plan: Plan, catalogue: Catalogue, predictor: str) -> Replayed:
         co_location = tuple(tenant.workload for tenant in tenants)
         known = left_out[nic.kind.index][co_location]
         solo = catalogue.models[nic.kind.index].predictors[predictor].solo(co_location).tolist()
-        members += [(known, at, one.sla.required_kpps(solo[at])) for at, one in enumerate(tenants)]
+        members += [(known, at, one.required_kpps(solo[at])) for at, one in enumerate(tenants)]
     if not members:
         return Replayed()
     violations = sum(float(known.measured[member] < required) for known, member, required in members)

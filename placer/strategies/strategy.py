@@ -111,7 +111,7 @@ class OnlineStrategy(Strategy):
                         return kind
                     continue
                 solo = oracles[kind.index].solo(tenant.workload)
-                if tenant.sla.is_met(solo, solo):
+                if tenant.is_met(solo, solo):
                     return kind
         return None
 

@@ -228,7 +228,7 @@ class SlaTally:
 
     def _judge(self, tenant: Tenant, nic: Nic, kpps: float, event: int) -> None:
         solo = self.truth.solo(nic.kind, tenant.workload, event)
-        if tenant.sla.is_met(kpps, solo):
+        if tenant.is_met(kpps, solo):
             self.now.discard(tenant.id)
             return
         self.now.add(tenant.id)

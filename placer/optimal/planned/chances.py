@@ -15,7 +15,7 @@ import numpy as np
 from placer.evaluate.expected_violations import LATENCY_RISKS
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import Oracle, saturate
+from placer.model.oracle import Oracle
 from placer.optimal.patterns import Members, TenantGroup, group_tenants, workloads_of
 from predictor import Predictor
 from profiles import CoLocation
@@ -149,7 +149,7 @@ def _short_on(
         none = [np.zeros(len(first)) for first in classes.first]
         return [[(none[group], none[group] - 1.0) for group in co_location] for co_location in co_locations]
     groups, by = classes.groups, catalogue.models[kind].predictors[predictor]
-    plain = [saturate(workloads_of(co_location, groups)) for co_location in co_locations]
+    asked = [workloads_of(co_location, groups) for co_location in co_locations]
     risks = LATENCY_RISKS if kind in catalogue.curves else (None,)
     total: list[list[Floats]] = [
         [np.zeros(len(classes.first[group])) for group in co_location] for co_location in co_locations
@@ -159,13 +159,13 @@ def _short_on(
             _find_required(group, first, kind, catalogue.least_kpps(kind, group.workload, risk))
             for group, first in zip(groups, classes.first, strict=True)
         ]
-        answers = by.shortfalls(plain, [[needs[group] for group in co_location] for co_location in co_locations])
+        answers = by.shortfalls(asked, [[needs[group] for group in co_location] for co_location in co_locations])
         for sums, answer in zip(total, answers, strict=True):
             for chance, more in zip(sums, answer, strict=True):
                 chance += more / len(risks)
     found = []
     # asked last: a predictor that keeps what it has solved answers at once
-    for one, chances, kpps in zip(co_locations, total, by.throughput(plain), strict=True):
+    for one, chances, kpps in zip(co_locations, total, by.throughput(asked), strict=True):
         gaps = [np.log(needs[group] / max(float(has), 1e-9)) for group, has in zip(one, kpps, strict=True)]
         found.append(list(zip(chances, gaps, strict=True)))
     return found
@@ -185,4 +185,4 @@ class SoloThroughputs(Oracle):
         self._predictor = predictor
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        return [[float(kpps)] for kpps in self._predictor.solo([workload.saturated for (workload,) in co_locations])]
+        return [[float(kpps)] for kpps in self._predictor.solo([workload for (workload,) in co_locations])]

@@ -91,7 +91,7 @@ def cores_bound(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> float:
 
 def cost_of_cores(workload: Workload, kinds: Sequence[NicKind]) -> float | None:
     """What the cores of a workload cost at least; None where no kind can run it."""
-    shares = [kind.cost * kind.cores_of[workload.nf] / kind.cores for kind in kinds if kind.hosts(workload)]
+    shares = [kind.cost * kind.cores_for(workload) / kind.cores for kind in kinds if kind.hosts(workload)]
     return min(shares, default=None)
 
 

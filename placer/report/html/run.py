@@ -307,7 +307,7 @@ def occupancy(comparison: Comparison) -> pd.DataFrame:
         cores: Counter[str] = Counter()
         for kind, co_location in nics.values():
             for workload in co_location:
-                cores[workload.nf] += kind.cores_of[workload.nf]
+                cores[workload.nf] += kind.cores_for(workload)
         rows += [(plan_name(plan), nf, used / len(nics)) for nf, used in sorted(cores.items())]
     return pd.DataFrame(rows, columns=["strategy", "nf", "cores"])
 
@@ -382,7 +382,7 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
         if stay is None or stay.sla_met:
             continue
         expected = (evaluation.expected or {}).get(arrival.id)
-        required = arrival.sla.required_kpps(stay.solo_kpps)
+        required = arrival.required_kpps(stay.solo_kpps)
         others = [
             tenant.workload.nf
             for tenant in tenants[placement.nic]

@@ -59,7 +59,7 @@ class Auditor:
         for tenant in tenants:
             alone = self.oracles[kind].throughput([(tenant.workload,)])[0][0]
             got = min(kpps for workload, kpps in zip(co_location, answer, strict=True) if workload == tenant.workload)
-            if not tenant.sla.is_met(got, alone):
+            if not tenant.is_met(got, alone):
                 below.append(tenant.id)
         return below
 

@@ -79,13 +79,13 @@ def test_empty_traffic_cells_mean_the_default(tmp_path: Path) -> None:
 
 
 def test_a_rate_and_a_promised_latency_are_part_of_the_workload(tmp_path: Path) -> None:
-    """With a latency the offered rate is the throughput to keep unless the row has another SLA; both may be empty."""
+    """Of an offered rate nothing may be lost unless the row has another SLA; both may be empty."""
     text = "id,time,nf,sla_drop,rate_kpps,sla_latency_us\na,0,NAT,,400,90\nb,0,NAT,0.1,400,90\nc,0,NAT,0.1,400,\n"
     read_all = read(written(tmp_path, text + "d,0,NAT,0.1,,\n"))
     promised = Workload("NAT", DEFAULT, 400.0, latency_us=90.0)
     assert [one.workload for one in read_all[:2]] == [promised, promised]
     assert read_all[0].workload is read_all[1].workload
-    assert [one.sla for one in read_all[:2]] == [Sla(min_kpps=400.0), Sla(max_drop=0.1)]
+    assert [one.sla for one in read_all[:2]] == [Sla(max_drop=0.0), Sla(max_drop=0.1)]
     assert read_all[2].workload == Workload("NAT", DEFAULT, 400.0)
     assert read_all[3].workload == Workload("NAT", DEFAULT)
 
@@ -102,13 +102,40 @@ def test_a_rate_and_a_promised_latency_are_part_of_the_workload(tmp_path: Path) 
         ("a,0,NAT,0.1,5,1e-9", "sla_latency_us: 1e-9 is out of range"),
         ("a,0,NAT,0.1,1e300,9", "rate_kpps: 1e300 is out of range"),
         ("a,0,NAT,0.1,many,9", "rate_kpps: 'many' is not a number"),
-        # a rate alone promises nothing
-        ("a,0,NAT,,5,", "sla_drop: no SLA"),
     ],
 )
 def test_bad_rates_and_latencies_are_refused(tmp_path: Path, row: str, fault: str) -> None:
     """The fault names the line and the column."""
     path = written(tmp_path, f"id,time,nf,sla_drop,rate_kpps,sla_latency_us\n{row}\n")
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert [str(one) for one in refused.value.faults] == [f"{path}:2: {fault}"]
+
+
+def test_a_rate_may_be_given_in_gbps_and_needs_no_sla(tmp_path: Path) -> None:
+    """Packets of 1,230 bytes take 1,250 on the wire: 1 Gb/s are 100 kpps. The cores may be fixed."""
+    text = "id,time,nf,packet_size,rate_gbps,cores\na,0,NAT,1230,1,\nb,0,NAT,1230,,\n"
+    with pytest.raises(InputError, match=r"b\.csv:3: sla_drop: no SLA"):
+        read(written(tmp_path, text, "b.csv"))
+    (rated, fixed) = read(written(tmp_path, text.replace("b,0,NAT,1230,,", "b,0,NAT,1230,2,4")))
+    assert rated.workload.rate_kpps == pytest.approx(100.0)
+    assert (rated.sla, rated.workload.cores) == (Sla(max_drop=0.0), 0)
+    assert fixed.workload.rate_kpps == pytest.approx(200.0)
+    assert fixed.workload.cores == 4
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ("a,0,NAT,5,1,,", "rate_gbps: two rates"),
+        ("a,0,NAT,5,,1.5,", "cores: 1.5 is not a number of cores"),
+        ("a,0,NAT,5,,0,", "cores: 0 is not a number of cores"),
+        ("a,0,NAT,5,,,6", "sla_min_kpps: 6 is above the rate that is offered, 5 kpps"),
+        ("a,0,NAT,,-1,,", "rate_gbps: -1 is not above 0"),
+    ],
+)
+def test_what_contradicts_a_rate_is_refused(tmp_path: Path, row: str, fault: str) -> None:
+    path = written(tmp_path, f"id,time,nf,rate_kpps,rate_gbps,cores,sla_min_kpps\n{row}\n")
     with pytest.raises(InputError) as refused:
         read(path)
     assert [str(one) for one in refused.value.faults] == [f"{path}:2: {fault}"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 
 from placer.model.fleet import NicKind
-from placer.model.oracle import co_location_of, saturate
+from placer.model.oracle import co_location_of
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import Workload
 
@@ -33,7 +33,6 @@ def test_workloads_of_both_sorts_have_one_order() -> None:
 
 def test_without_rate_and_promise_they_are_plain() -> None:
     assert FAST.saturated == PLAIN.saturated == PLAIN
-    assert saturate((PLAIN, FAST)) == (PLAIN, PLAIN)
     assert PLAIN.saturated is PLAIN
     assert PLAIN.latency_us == inf
     assert FAST.latency_us == 100.0

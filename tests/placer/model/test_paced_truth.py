@@ -60,12 +60,12 @@ class OneAtATime:
 
 
 def test_a_promise_is_judged_by_a_run_at_the_offered_rate() -> None:
-    """The neighbour is as fast as it goes; throughput is that of all as fast as they go."""
+    """The neighbour is as fast as it goes; throughput is what is carried of the rate."""
     testbed = AnsweringTestbed()
     truth = PacedTruth(testbed)
     promised = Workload("a", TOY_TRAFFIC, 60.0, latency_us=50.0)
-    assert truth.throughput([(PLAIN, promised)]) == [(100.0, 100.0)]
-    assert testbed.asked == [(PLAIN, PLAIN), (PLAIN, replace(PLAIN, rate_kpps=60.0))]
+    assert truth.throughput([(PLAIN, promised)]) == [(100.0, 59.7)]
+    assert testbed.asked == [(PLAIN, replace(PLAIN, rate_kpps=60.0))]
     assert truth.latency((PLAIN, promised)) == (None, 50.0)
 
 
@@ -77,7 +77,7 @@ def test_a_promise_is_judged_by_a_run_at_the_offered_rate() -> None:
         # packets are lost
         (50.0, 0.5, 30.0),
         # the testbed does not measure latency: throughput is all that is known
-        (None, 1.0, 100.0),
+        (None, 1.0, 60.0),
     ],
 )
 def test_a_missed_promise_is_no_throughput(p99: float | None, leaves: float, kpps: float) -> None:
@@ -87,11 +87,11 @@ def test_a_missed_promise_is_no_throughput(p99: float | None, leaves: float, kpp
     assert truth.latency((promised,)) == (p99,)
 
 
-def test_without_a_promise_nothing_is_run_at_a_rate() -> None:
+def test_without_a_promise_the_rate_is_offered_too() -> None:
     testbed = AnsweringTestbed()
-    rated = Workload("a", TOY_TRAFFIC, 60.0, float("inf"))
-    assert PacedTruth(testbed).throughput([(PLAIN,), (rated,)]) == [(100.0,), (100.0,)]
-    assert testbed.asked == [(PLAIN,), (PLAIN,)]
+    rated = Workload("a", TOY_TRAFFIC, 60.0)
+    assert PacedTruth(testbed).throughput([(PLAIN,), (rated,)]) == [(100.0,), (59.7,)]
+    assert testbed.asked == [(PLAIN,), (rated,)]
 
 
 def test_a_gpu_runs_what_its_admission_test_admits_as_it_says() -> None:

@@ -84,7 +84,7 @@ def _keep_slas(tenants: Sequence[Tenant] | Sequence[Arrival], oracle: Oracle) ->
     co_location = co_location_of(one.workload for one in tenants)
     kpps = list(zip(co_location, oracle.throughput([co_location])[0], strict=True))
     return all(
-        one.sla.is_met(min(rate for workload, rate in kpps if workload == one.workload), oracle.solo(one.workload))
+        one.is_met(min(rate for workload, rate in kpps if workload == one.workload), oracle.solo(one.workload))
         for one in tenants
     )
 

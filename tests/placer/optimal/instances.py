@@ -95,7 +95,7 @@ def faults_of(
         for tenant in on_nic:
             alone = oracles[kind.index].throughput([(tenant.workload,)])[0][0]
             slowest = min(rate for one, rate in zip(co_location, rates, strict=True) if one == tenant.workload)
-            if not tenant.sla.is_met(slowest, alone):
+            if not tenant.is_met(slowest, alone):
                 faults.append(f"{tenant.id} gets {slowest}")
     if abs(optimum.cost - sum(kind.cost for kind, _ in optimum.nics)) > 1e-9:
         faults.append("the cost is not that of the NICs")

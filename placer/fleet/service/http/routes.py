@@ -353,7 +353,7 @@ class QuestionRoutes:
             yield {
                 **_show_tenant(tenant),
                 "predicted_kpps": round(predicted[tenant.workload], 3),
-                "required_kpps": round(tenant.sla.required_kpps(solo), 3),
+                "required_kpps": round(tenant.required_kpps(solo), 3),
                 "solo_kpps": round(solo, 3),
             }
 

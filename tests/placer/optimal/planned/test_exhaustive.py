@@ -74,7 +74,7 @@ class AllPlans:
         ordered = sorted(tenants, key=lambda tenant: tenant.workload)
         co_location = co_location_of(tenant.workload for tenant in tenants)
         solo = predictor.solo(co_location)
-        required = [tenant.sla.required_kpps(alone) for tenant, alone in zip(ordered, solo.tolist(), strict=True)]
+        required = [tenant.required_kpps(alone) for tenant, alone in zip(ordered, solo.tolist(), strict=True)]
         if max(predictor.shortfall([co_location], [required])[0]) > LIKELIEST:
             return None
         alone = Plan("by hand", NAME, tuple(Placement(tenant, "nic-1", kind) for tenant in tenants), 0.0)

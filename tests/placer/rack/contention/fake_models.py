@@ -55,6 +55,7 @@ class FakeSolo:
 @dataclass
 class FakeNf:
     solo: FakeSolo | None
+    core_counts: tuple[int, ...] = ()
 
 
 def fake_models(nfs: dict[str, FakeSolo | None], kind: str = "server") -> Models:
