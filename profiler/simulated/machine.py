@@ -10,8 +10,8 @@ import hashlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import exp
+from dataclasses import dataclass, field
+from math import exp, inf
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class PreparedLoad:
     """What it needs of the card; of a chain, what each of its cores needs."""
     cores: int
     """Cores that it takes."""
+    rate_kpps: float = field(default=inf, kw_only=True)
+    """The most that it is measured to carry: what is offered to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,10 @@ class SimulatedMachine(Testbed):
 
     def _runs(self, solved: SolvedRuns, answers: Floats) -> list[Run]:
         """The runs with these throughputs and counters, shape (8, loads, co-locations)."""
-        return [_run(answers[:, :, c], order) for c, order in enumerate(solved.orders)]
+        return [
+            _run(answers[:, :, c], order, loads)
+            for c, (order, loads) in enumerate(zip(solved.orders, solved.loads, strict=True))
+        ]
 
     def _accepted(self, loads: Sequence[Load]) -> list[PreparedLoad]:
         """The loads of a co-location, if it can run."""
@@ -109,7 +114,7 @@ class SimulatedMachine(Testbed):
         ordered = [[co_location[i] for i in order] for co_location, order in zip(accepted, orders, strict=True)]
         batch = batch_of([[part for load in loads for part in load.parts] for loads in ordered], self._card)
         solution = solve(batch, self._card)
-        truth = np.concatenate([solution.throughput[np.newaxis] * 1e3, readings(batch, solution, self._card)])
+        truth = np.concatenate([solution.capacity[np.newaxis] * 1e3, readings(batch, solution, self._card)])
         answers = of_loads(truth, batch.cores, [[len(load.parts) for load in loads] for loads in ordered])
         drawn = self._noise(ordered, seed, answers.shape[1]) if noise else None
         if drawn is not None:
@@ -147,12 +152,15 @@ def nf_text(load: Workload) -> str:
     return f"nf {load.nf} " + " ".join(repr(value + 0.0) for value in load.traffic.as_tuple())
 
 
-def _run(answers: Floats, order: Sequence[int]) -> Run:
-    """The answers, which are in sorted order, in the order of the request."""
+def _run(answers: Floats, order: Sequence[int], loads: Sequence[PreparedLoad]) -> Run:
+    """The answers, which are in sorted order as the loads, in the order of the request.
+
+    Noise is of what a load can carry, so that one with an offered rate is measured to carry that rate or less.
+    """
     measured: list[Measurement | None] = [None] * len(order)
-    for place, values in zip(order, answers.T.tolist(), strict=False):
+    for place, load, values in zip(order, loads, answers.T.tolist(), strict=False):
         rounded = list(map(round_reading, values))
-        measured[place] = Measurement(rounded[0], Counters(*rounded[1:]))
+        measured[place] = Measurement(min(rounded[0], load.rate_kpps), Counters(*rounded[1:]))
     return Run(tuple(measurement for measurement in measured if measurement is not None))
 
 
