@@ -57,8 +57,7 @@ class LoadDemand:
     """Run-to-completion: a packet waits for each resource in turn."""
     wss_mb: float
     paced: float = inf
-    """Packets/us that arrive evenly, at a rate that was chosen: what the stages can carry is carried to the last packet.
-    """
+    """Packets/us of a chosen rate, all of which are carried where the stages can go faster."""
     follows: bool = False
     """It is a further core of the chain whose earlier cores are before it: all of them pass the same packets."""
 

@@ -219,7 +219,7 @@ class Nic:
         return sorted({nf.cores, *(count for count in CORE_COUNTS if count <= self.cores)})
 
     def nf_job(self, name, traffic, cores=None, rate_kpps=0):
-        """An NF under this traffic, on its cores or others, of which each waits for the others' updates of its state."""
+        """An NF under this traffic; each of its cores waits for the others' updates of its state."""
         nf, size = self.nfs[name], traffic["packet_size"]
         cores = cores or nf.cores
         compute_us = (nf.cycles + nf.cycles_per_byte * size) / self.ghz / 1e3

@@ -79,7 +79,7 @@ def test_a_random_testbed_keeps_the_protocol(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rates_are_carried_and_cores_help(seed: int) -> None:
-    """Up to the capacity beside others, and no NF is slower on more cores by more than its cores wait for each other."""
+    """Up to the capacity beside another NF; more cores lose at most a little by waiting for each other."""
     with open_testbed(spec(seed)) as testbed:
         described = testbed.describe()
         other = Workload(described.nfs[0].name, described.traffic)
