@@ -40,6 +40,8 @@ class PreparedLoad:
     """Cores that it takes."""
     rate_kpps: float = field(default=inf, kw_only=True)
     """The most that it is measured to carry: what is offered to it."""
+    copies: bool = field(default=False, kw_only=True)
+    """Whether its parts are copies of one another, each with packets of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class SimulatedMachine(Testbed):
         batch = batch_of([[part for load in loads for part in load.parts] for loads in ordered], self._card)
         solution = solve(batch, self._card)
         truth = np.concatenate([solution.capacity[np.newaxis] * 1e3, readings(batch, solution, self._card)])
-        answers = of_loads(truth, batch.cores, [[len(load.parts) for load in loads] for loads in ordered])
+        answers = of_loads(truth, batch.cores, ordered)
         drawn = self._noise(ordered, seed, answers.shape[1]) if noise else None
         if drawn is not None:
             answers *= drawn
@@ -229,8 +231,8 @@ def readings(batch: Batch, solution: SteadyState, card: Card) -> Floats:
     )
 
 
-def of_loads(answers: Floats, cores: Floats, parts: Sequence[Sequence[int]]) -> Floats:
-    """Throughput and counters of loads, of which some have several parts that pass the same packets: their cores.
+def of_loads(answers: Floats, cores: Floats, co_locations: Sequence[Sequence[PreparedLoad]]) -> Floats:
+    """Throughput and counters of loads, of which some have several parts: cores that pass the same packets, or copies.
 
     Parameters
     ----------
@@ -238,22 +240,25 @@ def of_loads(answers: Floats, cores: Floats, parts: Sequence[Sequence[int]]) -> 
         Throughput and the seven counters of each part, shape (8, parts, co-locations).
     cores
         Of each part, shape (parts, co-locations).
-    parts
-        Of each co-location, how many parts each load has.
+    co_locations
+        The loads with these parts, in their order.
 
     Returns
     -------
     answers
-        Shape (8, loads, co-locations). Rates and working sets of parts add up; throughput is that of each of them.
+        Shape (8, loads, co-locations). Rates and working sets of parts add up; throughput is that of each of them, of
+        copies their sum.
     """
-    if all(count == 1 for counts in parts for count in counts):
+    if all(len(load.parts) == 1 for loads in co_locations for load in loads):
         return answers
-    joined = np.ones((len(answers), max(map(len, parts)), len(parts)))
-    for c, counts in enumerate(parts):
+    joined = np.ones((len(answers), max(map(len, co_locations)), len(co_locations)))
+    for c, loads in enumerate(co_locations):
+        counts = [len(load.parts) for load in loads]
         ends = np.cumsum(counts)
-        for at, (first, end) in enumerate(zip(ends - counts, ends, strict=True)):
+        for at, (load, first, end) in enumerate(zip(loads, ends - counts, ends, strict=True)):
             of_load = answers[:, first:end, c]
             joined[:, at, c] = of_load.sum(axis=1)
-            joined[THROUGHPUT_PLACE, at, c] = of_load[THROUGHPUT_PLACE, 0]
+            if not load.copies:
+                joined[THROUGHPUT_PLACE, at, c] = of_load[THROUGHPUT_PLACE, 0]
             joined[IPC, at, c] = np.average(of_load[IPC], weights=cores[first:end, c])
     return joined
