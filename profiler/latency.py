@@ -20,7 +20,7 @@ from profiler.profiling import journal_of, targets_of
 from profiler.runs.outliers import ConfirmedTestbed, WorkingRuns, known_workload
 from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.steps import Done, Notify, Steps
-from profiler.testbed import PacketLatency, Run, Testbed, TestbedError
+from profiler.testbed import PacketLatency, Run, Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import ChainLoad, CoLocation, InputError, Load, NfDescription, TestbedDescription, Workload
 from profiles.aside import files_aside
@@ -109,7 +109,7 @@ class LatencyRuns:
 
     def measure(self, settings: Sequence[LatencySetting], times: int) -> list[LatencyAtRate]:
         """The latencies of every setting that runs, by setting and rising rate, without rates that are not carried.
-        Raises `TestbedError` when the testbed fails, or measures no latency.
+        Raises `TestbedError` when the testbed fails, and `InputError` when it measures no latency.
         """
         by_loads = {setting.loads(self._description): setting for setting in settings}
         closed = self._closed.run(list(by_loads), self._seed + SEED_STRIDE * FIRST_SEED)
@@ -131,7 +131,7 @@ class LatencyRuns:
             left = list(found)
             runs = dict(self._open.run(left, self._seed + SEED_STRIDE * (FIRST_SEED + 1 + repeat)))
             for loads in left:
-                latency = _latency(loads, runs[loads]) if loads in runs else None
+                latency = self._latency(loads, runs[loads]) if loads in runs else None
                 if latency is None:
                     self.overloaded += 1
                     del found[loads]
@@ -139,14 +139,14 @@ class LatencyRuns:
                     found[loads].append(latency)
         return found
 
-
-def _latency(loads: CoLocationLoads, run: Run) -> PacketLatency | None:
-    """The latency of the first load; None where it does not carry its rate."""
-    one = run.measurements[0]
-    if one.latency_us is None:
-        raise TestbedError(f"testbed answers {loads[0].label} at a rate without latency_us")
-    rate_kpps = getattr(loads[0], "rate_kpps", 0.0)
-    return one.latency_us if one.throughput_kpps >= CARRIED_SHARE * rate_kpps else None
+    def _latency(self, loads: CoLocationLoads, run: Run) -> PacketLatency | None:
+        """The latency of the first load; None where it does not carry its rate."""
+        one = run.measurements[0]
+        if one.latency_us is None:
+            message = f"{self._description.name} measures no latency of {loads[0].label} at a rate"
+            raise InputError.of("--latency", message, hint="a testbed that does answers with `latency_us`")
+        rate_kpps = getattr(loads[0], "rate_kpps", 0.0)
+        return one.latency_us if one.throughput_kpps >= CARRIED_SHARE * rate_kpps else None
 
 
 MOST_TIMES = 1000
@@ -191,9 +191,9 @@ def profile_latency(
     Raises
     ------
     InputError
-        When the testbed offers no rates, an NF is not known, or `out` holds something else.
+        When the testbed offers no rates or measures no latency, an NF is not known, or `out` holds something else.
     TestbedError
-        When the testbed fails or measures no latency; what it measured before is in the journal.
+        When the testbed fails; what it measured before is in the journal.
     OSError
         When the journal or the directory cannot be written; what was measured before stays.
     """

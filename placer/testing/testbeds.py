@@ -32,9 +32,9 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
 
     Every NF and bench of its description runs; a run has one measurement per workload, with a positive throughput and
     seven counters; what it does not know is refused and does not end it; chains of NFs have a measurement per stage, or
-    are refused where it does not describe them; NFs of a GPU run at a rate only and have a latency, those of others
-    refuse settings of a GPU; an NF carries the load that it is offered where that is a third of its capacity; it runs
-    on every number of cores that is described for it, and any other is refused; a simulated testbed repeats its
+    are refused where it does not describe them; NFs of a GPU run at a rate only and have a latency, those of
+    others refuse settings of a GPU; an NF carries the load that it is offered where that is a third of its capacity; it
+    runs on every number of cores that is described for it, and any other is refused; a simulated testbed repeats its
     noise-free answers, and its noise with the seed.
 
     Parameters

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from profiler.simulated.card import HEADER_BYTES, LINE_BYTES, Card, NfSpec
-from profiles import TrafficProfile
+from profiles import Workload
 from profiles.arrays import Floats
 
 LOADS_PER_INSTRUCTION = 0.29
@@ -46,7 +47,7 @@ class LoadDemand:
     """Core time per packet while every access hits the L1 cache, ns."""
     accesses: tuple[Access, ...]
     offered: float
-    """Packets/us that arrive: line rate for NFs, the requested rate for a bench."""
+    """Packets/us that arrive: line rate for NFs, the requested rate for a bench. It is a stage, before the cores."""
     dma_bytes: float
     """Bytes per packet that the port moves through memory."""
     queues: tuple[int, ...]
@@ -55,6 +56,8 @@ class LoadDemand:
     serial: bool
     """Run-to-completion: a packet waits for each resource in turn."""
     wss_mb: float
+    paced: float = inf
+    """Packets/us of a chosen rate, all of which are carried where the stages can go faster."""
     follows: bool = False
     """It is a further core of the chain whose earlier cores are before it: all of them pass the same packets."""
 
@@ -79,8 +82,13 @@ def filter_accesses(touched: Sequence[Touched], cores: int, card: Card) -> tuple
     )
 
 
-def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
-    """What the NF needs per packet of this traffic."""
+def nf_demand(spec: NfSpec, load: Workload, card: Card) -> LoadDemand:
+    """What the NF needs per packet, on the cores and at the rate of its load.
+
+    Each core takes its share of the packets, and brings its private cache. The request queues of an accelerator are of
+    the NF, however many cores fill them: more cores do not get it more turns.
+    """
+    traffic, cores = load.traffic, load.cores or spec.cores
     payload = max(traffic.packet_size - HEADER_BYTES, 1.0)
     fragments = max(payload / spec.fragment_bytes, 1.0) if spec.fragment_bytes else 0.0
     instructions = spec.instructions + payload * spec.instructions_per_byte + fragments * spec.instructions_per_fragment
@@ -95,10 +103,10 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
     ]
     queues = dict(spec.queues)
     return LoadDemand(
-        cores=spec.cores,
+        cores=cores,
         instructions=instructions,
         compute_ns=instructions / spec.ipc / card.clock_ghz,
-        accesses=filter_accesses(touched, spec.cores, card),
+        accesses=filter_accesses(touched, cores, card),
         offered=card.line_mpps(traffic.packet_size),
         dma_bytes=2 * card.dma_leak * traffic.packet_size,
         queues=tuple(queues.get(name, 0) for name in card.engines),
@@ -108,6 +116,7 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
         ),
         serial=spec.pattern == "run-to-completion",
         wss_mb=(sum(part.size for part in touched) + PROGRAM_BYTES) / 1e6,
+        paced=load.rate_kpps / 1e3,
     )
 
 

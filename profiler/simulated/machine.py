@@ -10,8 +10,8 @@ import hashlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import exp
+from dataclasses import dataclass, field
+from math import exp, inf
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class PreparedLoad:
     """What it needs of the card; of a chain, what each of its cores needs."""
     cores: int
     """Cores that it takes."""
+    rate_kpps: float = field(default=inf, kw_only=True)
+    """The most that it is measured to carry: what is offered to it."""
+    copies: bool = field(default=False, kw_only=True)
+    """Whether its parts are copies of one another, each with packets of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,10 @@ class SimulatedMachine(Testbed):
 
     def _runs(self, solved: SolvedRuns, answers: Floats) -> list[Run]:
         """The runs with these throughputs and counters, shape (8, loads, co-locations)."""
-        return [_run(answers[:, :, c], order) for c, order in enumerate(solved.orders)]
+        return [
+            _run(answers[:, :, c], order, loads)
+            for c, (order, loads) in enumerate(zip(solved.orders, solved.loads, strict=True))
+        ]
 
     def _accepted(self, loads: Sequence[Load]) -> list[PreparedLoad]:
         """The loads of a co-location, if it can run."""
@@ -109,8 +116,8 @@ class SimulatedMachine(Testbed):
         ordered = [[co_location[i] for i in order] for co_location, order in zip(accepted, orders, strict=True)]
         batch = batch_of([[part for load in loads for part in load.parts] for loads in ordered], self._card)
         solution = solve(batch, self._card)
-        truth = np.concatenate([solution.throughput[np.newaxis] * 1e3, readings(batch, solution, self._card)])
-        answers = of_loads(truth, batch.cores, [[len(load.parts) for load in loads] for loads in ordered])
+        truth = np.concatenate([solution.capacity[np.newaxis] * 1e3, readings(batch, solution, self._card)])
+        answers = of_loads(truth, batch.cores, ordered)
         drawn = self._noise(ordered, seed, answers.shape[1]) if noise else None
         if drawn is not None:
             answers *= drawn
@@ -147,12 +154,15 @@ def nf_text(load: Workload) -> str:
     return f"nf {load.nf} " + " ".join(repr(value + 0.0) for value in load.traffic.as_tuple())
 
 
-def _run(answers: Floats, order: Sequence[int]) -> Run:
-    """The answers, which are in sorted order, in the order of the request."""
+def _run(answers: Floats, order: Sequence[int], loads: Sequence[PreparedLoad]) -> Run:
+    """The answers, which are in sorted order as the loads, in the order of the request.
+
+    Noise is of what a load can carry, so that one with an offered rate is measured to carry that rate or less.
+    """
     measured: list[Measurement | None] = [None] * len(order)
-    for place, values in zip(order, answers.T.tolist(), strict=False):
+    for place, load, values in zip(order, loads, answers.T.tolist(), strict=False):
         rounded = list(map(round_reading, values))
-        measured[place] = Measurement(rounded[0], Counters(*rounded[1:]))
+        measured[place] = Measurement(min(rounded[0], load.rate_kpps), Counters(*rounded[1:]))
     return Run(tuple(measurement for measurement in measured if measurement is not None))
 
 
@@ -221,8 +231,8 @@ def readings(batch: Batch, solution: SteadyState, card: Card) -> Floats:
     )
 
 
-def of_loads(answers: Floats, cores: Floats, parts: Sequence[Sequence[int]]) -> Floats:
-    """Throughput and counters of loads, of which some have several parts that pass the same packets: their cores.
+def of_loads(answers: Floats, cores: Floats, co_locations: Sequence[Sequence[PreparedLoad]]) -> Floats:
+    """Throughput and counters of loads, of which some have several parts: cores that pass the same packets, or copies.
 
     Parameters
     ----------
@@ -230,22 +240,25 @@ def of_loads(answers: Floats, cores: Floats, parts: Sequence[Sequence[int]]) -> 
         Throughput and the seven counters of each part, shape (8, parts, co-locations).
     cores
         Of each part, shape (parts, co-locations).
-    parts
-        Of each co-location, how many parts each load has.
+    co_locations
+        The loads with these parts, in their order.
 
     Returns
     -------
     answers
-        Shape (8, loads, co-locations). Rates and working sets of parts add up; throughput is that of each of them.
+        Shape (8, loads, co-locations). Rates and working sets of parts add up; throughput is that of each of them, of
+        copies their sum.
     """
-    if all(count == 1 for counts in parts for count in counts):
+    if all(len(load.parts) == 1 for loads in co_locations for load in loads):
         return answers
-    joined = np.ones((len(answers), max(map(len, parts)), len(parts)))
-    for c, counts in enumerate(parts):
+    joined = np.ones((len(answers), max(map(len, co_locations)), len(co_locations)))
+    for c, loads in enumerate(co_locations):
+        counts = [len(load.parts) for load in loads]
         ends = np.cumsum(counts)
-        for at, (first, end) in enumerate(zip(ends - counts, ends, strict=True)):
+        for at, (load, first, end) in enumerate(zip(loads, ends - counts, ends, strict=True)):
             of_load = answers[:, first:end, c]
             joined[:, at, c] = of_load.sum(axis=1)
-            joined[THROUGHPUT_PLACE, at, c] = of_load[THROUGHPUT_PLACE, 0]
+            if not load.copies:
+                joined[THROUGHPUT_PLACE, at, c] = of_load[THROUGHPUT_PLACE, 0]
             joined[IPC, at, c] = np.average(of_load[IPC], weights=cores[first:end, c])
     return joined

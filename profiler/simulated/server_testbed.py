@@ -34,6 +34,8 @@ from profiles.arrays import Floats
 
 TRAFFIC_BOUNDS = {"flows": (1.0, 100_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 600.0)}
 DEFAULT_TRAFFIC = {"flows": 10_000.0, "packet_size": 1500.0, "mtbr": 100.0}
+CORE_COUNTS = (1, 2, 4)
+"""Cores that an NF can be given of which several copies can run."""
 MEM_BENCH = {"wss_mb": (0.1, 64.0), "access_mops": (1.0, 180.0)}
 FOLLOWED_PACKETS = 4096
 FOLLOWED_OF_NF = 262_144
@@ -47,13 +49,20 @@ SATURATED_SHARE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain(PreparedLoad):
-    """A chain that can run; an NF alone is one of a single stage, without measurements of stages."""
+    """A chain that can run; an NF alone is one of a single stage, without measurements of stages.
+
+    An NF on several cores runs as a copy on each. A copy has the packets of its share of the flows, and tables of its
+    own.
+    """
 
     demand: ChainDemand
+    """Of copies, that of the first one, which has no fewer flows than any other."""
     stages: bool
     """Whether its stages are measured."""
     burst: float | None = None
     """Packets that arrive at once, in the mean, in an open loop; None: they arrive at random times."""
+    shares: tuple[float, ...] = (1.0,)
+    """The share of the packets that each copy has."""
 
     @property
     def is_plain(self) -> bool:
@@ -88,16 +97,42 @@ class SimulatedServer(SimulatedMachine):
                 workload, stage = load.workload, NfStage(load.workload.nf, load.parameters)
             case _:
                 assert isinstance(load, Workload)
-                if not load.is_saturated:
-                    return self._paced(load)
                 workload, stage = load, NfStage(load.nf)
         text = nf_text(workload) + _parameters_text(stage)
-        return self._chain(text, ChainLoad.of([stage], [[0]], workload.traffic), stages=False)
+        rate_kpps = 0.0 if workload.is_saturated else workload.rate_kpps
+        if rate_kpps:
+            text += f" {rate_kpps + 0.0!r}"
+        if workload.cores > 1:
+            return self._copies(f"{text} on {workload.cores}", workload, stage, rate_kpps)
+        chain = ChainLoad.of([stage], [[0]], workload.traffic, rate_kpps=rate_kpps)
+        return replace(self._chain(text, chain, stages=False), burst=_burst(workload), rate_kpps=workload.rate_kpps)
 
-    def _paced(self, load: Workload) -> PreparedChain:
-        text = f"{nf_text(load)} {load.rate_kpps!r}"
-        chain = ChainLoad.of([load.nf], [[0]], load.traffic, rate_kpps=load.rate_kpps)
-        return replace(self._chain(text, chain, stages=False), burst=mean_burst(load.traffic.flows))
+    def _copies(self, text: str, load: Workload, stage: NfStage, rate_kpps: float) -> PreparedChain:
+        """Copies on the cores of the load, with as many flows each; those without a flow have no packets."""
+        flows = max(round(load.traffic.flows), 1)
+        of_copies = [flows // load.cores + (copy < flows % load.cores) for copy in range(load.cores)]
+        shares = {count: count / flows for count in of_copies if count}
+        demands = {
+            count: chain_demand(
+                ChainLoad.of([stage], [[0]], replace(load.traffic, flows=count), rate_kpps=rate_kpps * share),
+                self._specs,
+                self._card,
+                self._path,
+            )
+            for count, share in shares.items()
+        }
+        busy = [count for count in of_copies if count]
+        return PreparedChain(
+            text,
+            tuple(demands[count].cores[0] for count in busy),
+            load.cores,
+            demands[busy[0]],
+            stages=False,
+            burst=_burst(load),
+            shares=tuple(shares[count] for count in busy),
+            rate_kpps=load.rate_kpps,
+            copies=True,
+        )
 
     def _chain(self, text: str, load: ChainLoad, *, stages: bool) -> PreparedChain:
         demand = chain_demand(load, self._specs, self._card, self._path)
@@ -128,11 +163,16 @@ class SimulatedServer(SimulatedMachine):
         demand = load.demand
         kpps, latency = one.throughput_kpps, None
         if demand.rate_kpps:
-            truth = 1e3 * float(solved.solution.throughput[parts.start, c])
-            kpps = demand.rate_kpps if truth > SATURATED_SHARE * demand.rate_kpps else min(kpps, demand.rate_kpps)
+            rate_kpps = demand.rate_kpps if load.stages else load.rate_kpps
+            if load.stages:
+                carried = 1e3 * float(solved.solution.throughput[parts.start, c])
+            else:  # packets wait in a ring, so that none is lost at a rate below that of the core
+                offered = rate_kpps * np.array(load.shares)
+                carried = float(np.minimum(1e3 * solved.solution.core_rate[parts, c], offered).sum())
+            kpps = rate_kpps if carried > SATURATED_SHARE * rate_kpps else min(kpps, rate_kpps)
             followed = self._followed(load, solved, where)
             if not load.stages:
-                kpps = min(kpps, round_reading(followed.kept * demand.rate_kpps))
+                kpps = min(kpps, round_reading(followed.kept * rate_kpps))
             latency = _round_latency(followed.latency)
         stages = [
             StageMeasurement(round_reading(kpps * leaving), round_reading(100 * (1 - kept)))
@@ -146,15 +186,26 @@ class SimulatedServer(SimulatedMachine):
         batch, solution = solved.batch, solved.solution
         factor = 1.0 if solved.noise is None else float(solved.noise[0, at, c])
         slower = 1 / (factor * batch.cores[parts, c])
-        per_batch = np.array(load.demand.batch_us)
+        per_batch = np.broadcast_to(np.array(load.demand.batch_us), parts.stop - parts.start)
         compute = batch.compute_ns[parts, c] / 1e3 - per_batch / self._path.batch
         stalled = solution.stall_ns[:, parts, c].sum(axis=0) / 1e3
         of_cores = [CoreTime(*values) for values in (np.stack([compute, stalled, per_batch]) * slower).T.tolist()]
-        times = [of_cores[core] for core in load.demand.visits]
         key = f"{factor!r} {at} " + "\n".join(other.text for other in solved.loads[c])
         drawn = np.random.default_rng(list(hashlib.sha256(key.encode()).digest()))
-        arrived = _arrivals(load, 1 if solved.noise is not None else 4, drawn)
-        return follow(times, arrived, self._path.batch, self._path.ring, drawn)
+        times = 1 if solved.noise is not None else 4
+        path = self._path
+        if load.burst is None:
+            visited = [of_cores[core] for core in load.demand.visits]
+            arrived = random_times(load.demand.rate_kpps / 1e3, times * FOLLOWED_PACKETS, drawn)
+            return follow(visited, arrived, path.batch, path.ring, drawn)
+        until_us = times * FOLLOWED_OF_NF * 1e3 / load.rate_kpps
+        copies = [
+            follow([core], arrivals(load.rate_kpps * share, load.burst, 0.0, BURST_SHAPE, until_us, drawn),
+                   path.batch, path.ring, drawn)
+            for core, share in zip(of_cores, load.shares, strict=True)
+        ]  # fmt: skip
+        kept = sum(share * copy.kept for copy, share in zip(copies, load.shares, strict=True))
+        return FollowedPackets(np.concatenate([copy.latencies for copy in copies]), kept)
 
 
 def _round_latency(latency: PacketLatency) -> PacketLatency:
@@ -165,12 +216,9 @@ def _reports_more(load: PreparedLoad) -> bool:
     return isinstance(load, PreparedChain) and not load.is_plain
 
 
-def _arrivals(load: PreparedChain, times: int, rng: Generator) -> Floats:
-    """When the packets that are followed arrive, us; `times` as many as of a run with noise."""
-    rate_kpps = load.demand.rate_kpps
-    if load.burst is None:
-        return random_times(rate_kpps / 1e3, times * FOLLOWED_PACKETS, rng)
-    return arrivals(rate_kpps, load.burst, 0.0, BURST_SHAPE, times * FOLLOWED_OF_NF * 1e3 / rate_kpps, rng)
+def _burst(load: Workload) -> float | None:
+    """Packets that arrive at once, in the mean, where a rate is offered. Those of a burst are of one flow."""
+    return None if load.is_saturated else mean_burst(load.traffic.flows)
 
 
 def _chain_text(load: ChainLoad) -> str:
@@ -200,6 +248,7 @@ def _describe(card: Card, nfs: Sequence[StageSpec]) -> TestbedDescription:
                 cores=1,
                 parameters={name: (one.low, one.high) for name, one in nf.parameters.items()},
                 default_parameters={name: one.default for name, one in nf.parameters.items()},
+                core_counts=CORE_COUNTS if nf.replicable else (),
                 replicable=nf.replicable,
             )
             for nf in nfs
@@ -232,10 +281,15 @@ class CoreTime:
 
 @dataclass(frozen=True, slots=True)
 class FollowedPackets:
-    """The latency of the packets that were not lost, and their share of all."""
+    """The latencies (us) of the packets that were not lost, and their share of all."""
 
-    latency: PacketLatency
+    latencies: Floats
     kept: float
+
+    @property
+    def latency(self) -> PacketLatency:
+        p50, p99 = np.percentile(self.latencies, [50, 99]).tolist()
+        return PacketLatency(float(self.latencies.mean()), p50, p99, float(self.latencies.max()))
 
 
 def follow(cores: Sequence[CoreTime], arrived: Floats, batch: int, ring: int, rng: Generator) -> FollowedPackets:
@@ -250,9 +304,7 @@ def follow(cores: Sequence[CoreTime], arrived: Floats, batch: int, ring: int, rn
         kept, waiting = pass_packets(waiting, times, core.batch_us, batch, ring)
         entered = entered[kept]
     latencies = (waiting - entered)[int(SETTLING_SHARE * len(waiting)) :]
-    p50, p99 = np.percentile(latencies, [50, 99]).tolist()
-    latency = PacketLatency(float(latencies.mean()), p50, p99, float(latencies.max()))
-    return FollowedPackets(latency, len(entered) / len(arrived))
+    return FollowedPackets(latencies, len(entered) / len(arrived))
 
 
 def random_times(rate_mpps: float, packets: int, rng: Generator) -> Floats:

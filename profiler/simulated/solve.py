@@ -46,6 +46,7 @@ class Batch:
     serial: Floats
     wss_mb: Floats
     follows: Floats
+    paced: Floats
     lines: Floats
     l2: Floats
     l3: Floats
@@ -61,6 +62,8 @@ class SteadyState:
 
     throughput: Floats
     """Packets/us."""
+    capacity: Floats
+    """Packets/us that a paced load could carry beside the others; of all others, the throughput."""
     core_rate: Floats
     """Packets/us that the cores alone would reach in this co-location."""
     turns: Floats
@@ -89,7 +92,7 @@ def batch_of(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> Batch:
     return Batch(*scalars, *np.ascontiguousarray(parts), *engines)
 
 
-SCALAR_COUNT = 9
+SCALAR_COUNT = 10
 NO_LOAD = LoadDemand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
 
 
@@ -105,6 +108,7 @@ def _row(demand: LoadDemand, structures: int, engines: int) -> list[float]:
         float(demand.serial),
         demand.wss_mb,
         float(demand.follows),
+        demand.paced,
     ]
     for name, filler in (("lines", 0.0), ("l2", 0.0), ("l3", 0.0), ("writes", 0.0), ("overlap", 1.0)):
         row += [getattr(access, name) for access in demand.accesses] + [filler] * empty
@@ -116,7 +120,8 @@ def _row(demand: LoadDemand, structures: int, engines: int) -> list[float]:
 def solve(batch: Batch, card: Card) -> SteadyState:
     """Throughput of every load of every co-location."""
     co_locations = batch.active.shape[1]
-    throughput = _together(batch, np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns), card) * batch.active
+    fastest = np.minimum(np.minimum(batch.offered, batch.paced), batch.cores * 1e3 / batch.compute_ns)
+    throughput = _together(batch, fastest, card) * batch.active
     pressure, waiting = np.zeros(co_locations), np.zeros(co_locations)
     turns = np.full(batch.queues.shape, UNBOUNDED_RATE)
     core_rate = np.full(throughput.shape, UNBOUNDED_RATE)
@@ -140,11 +145,17 @@ def solve(batch: Batch, card: Card) -> SteadyState:
         moving &= moved
         if not moving.any():
             break
-    return SteadyState(throughput, core_rate, turns, stall_ns)
+    capacity = np.where(batch.paced < math.inf, _carry(batch, core_rate, turns, card), throughput)
+    return SteadyState(throughput, capacity, core_rate, turns, stall_ns)
 
 
 def reach_throughput(batch: Batch, core_rate: Floats, turns: Floats, card: Card) -> Floats:
     """Throughput (packets/us) of loads whose cores and accelerators can go at these rates."""
+    return np.minimum(_carry(batch, core_rate, turns, card), batch.paced)
+
+
+def _carry(batch: Batch, core_rate: Floats, turns: Floats, card: Card) -> Floats:
+    """The most packets/us that loads can carry, whatever their rate."""
     rates = _narrowest([batch.offered, *_stages(batch, core_rate, turns)], card.window)
     return _together(batch, rates, card) * batch.active
 
@@ -202,7 +213,7 @@ def _turns(batch: Batch, throughput: Floats, core_rate: Floats, turns: Floats, c
         if not batch.queues[k].any():
             continue
         others = [stage for e, stage in enumerate(_stages(batch, core_rate, turns)) if e != k + 1]
-        ahead = _narrowest([batch.offered, *others], card.window)
+        ahead = np.minimum(_narrowest([batch.offered, *others], card.window), batch.paced)
         offered = np.where(batch.serial > 0, throughput, ahead) / np.maximum(batch.queues[k], 1.0)
         for _ in range(NEWTON_STEPS):
             updated[k] = turns_step(updated[k], offered, batch.queues[k], batch.service_us[k])

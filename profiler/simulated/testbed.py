@@ -26,6 +26,8 @@ from profiles.arrays import Floats
 
 TRAFFIC_BOUNDS = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
+CORE_COUNTS = (1, 2, 4)
+"""Cores that every NF can be given."""
 
 
 class SimulatedTestbed(SimulatedMachine):
@@ -50,19 +52,39 @@ class SimulatedTestbed(SimulatedMachine):
             return PreparedLoad(bench_text(load), (bench.demand(dict(load.parameters), self._card),), 1)
         assert isinstance(load, Workload)  # chains and parameters are not described, so they are refused
         spec = self._nfs[load.nf]
-        return PreparedLoad(nf_text(load), (nf_demand(spec, load.traffic, self._card),), spec.cores)
+        text = nf_text(load)
+        if load.cores not in (0, spec.cores):
+            text += f" on {load.cores}"
+        if not load.is_saturated:
+            text += f" at {load.rate_kpps + 0.0!r}"
+        return PreparedLoad(
+            text, (nf_demand(spec, load, self._card),), load.cores or spec.cores, rate_kpps=load.rate_kpps
+        )
 
 
 def _describe(card: Card, nfs: Sequence[NfSpec]) -> TestbedDescription:
     return TestbedDescription(
         name=f"simulated-{card.model}",
         simulated=True,
-        nic=NicModel(model=card.model, cores=card.cores, llc_bytes=card.llc_bytes, accelerators=tuple(card.engines)),
+        nic=NicModel(
+            model=card.model,
+            cores=card.cores,
+            llc_bytes=card.llc_bytes,
+            line_rate_gbps=card.line_gbps,
+            accelerators=tuple(card.engines),
+        ),
         attributes=TRAFFIC_BOUNDS,
         default_traffic=DEFAULT_TRAFFIC,
         nfs=tuple(
-            NfDescription(name=nf.name, cores=nf.cores, accelerators=tuple(name for name, _ in nf.queues)) for nf in nfs
+            NfDescription(
+                name=nf.name,
+                cores=nf.cores,
+                core_counts=tuple(sorted({*CORE_COUNTS, nf.cores})),
+                accelerators=tuple(name for name, _ in nf.queues),
+            )
+            for nf in nfs
         ),
+        paced=True,
         benches=tuple(
             BenchDescription(name=bench.name, cores=1, parameters=dict(bench.parameters))
             for bench in CARD_BENCHES
@@ -126,6 +148,7 @@ def _alone(co_locations: Sequence[Sequence[LoadDemand]], batch: Batch, card: Car
     return replace(
         flat,
         throughput=placed(flat.throughput),
+        capacity=placed(flat.capacity),
         core_rate=placed(flat.core_rate),
         turns=placed(flat.turns),
         stall_ns=placed(flat.stall_ns),

@@ -27,6 +27,7 @@ SHARES = {
     "by-both": (0.5, 0.5, 0),
 }
 """Exponents of references, working set and cores in the weight by which the cache is shared."""
+CORE_COUNTS = (1, 2, 4)
 WAITS = ("linear", "convex", "knee")
 DISCIPLINES = ("round-robin", "changeover", "equal-time")
 
@@ -113,7 +114,7 @@ class Job:
         self.cores, self.compute_us, self.references, self.wss_mb = cores, compute_us, references, wss_mb
         self.overlap, self.skew, self.write_share = overlap, skew, write_share
         self.packet_kb, self.service_us, self.queues, self.pipeline, self.limit = 0.0, {}, 1, True, UNLIMITED
-        self.missed = 0.0
+        self.missed, self.paced = 0.0, False
         self.rate = self.core_rate = self.offered = 1.0
 
 
@@ -136,6 +137,7 @@ class Nic:
         self._draw_traffic(draw, any(name in MATCHING for name in names))
         self._draw_nfs(draw, names)
         self.bandwidth = UNLIMITED
+        self.waiting_per_core = neat(random.Random(f"cores {seed}").uniform(0, 0.05))
         self._balance(draw)
         self._draw_benches(draw)
 
@@ -212,15 +214,24 @@ class Nic:
                 parameters[engine.extra[0]] = list(engine.extra[1:])
             self.benches[f"{engine.name}-bench"] = parameters
 
-    def nf_job(self, name, traffic):
-        """An NF under this traffic."""
+    def core_counts(self, nf):
+        """How many cores an NF can be given."""
+        return sorted({nf.cores, *(count for count in CORE_COUNTS if count <= self.cores)})
+
+    def nf_job(self, name, traffic, cores=None, rate_kpps=0):
+        """An NF under this traffic; each of its cores waits for the others' updates of its state."""
         nf, size = self.nfs[name], traffic["packet_size"]
+        cores = cores or nf.cores
         compute_us = (nf.cycles + nf.cycles_per_byte * size) / self.ghz / 1e3
+        if cores != nf.cores:
+            compute_us *= (1 + self.waiting_per_core * cores) / (1 + self.waiting_per_core * nf.cores)
         wss_mb = nf.fixed_mb + traffic["flows"] * nf.bytes_per_flow / 1e6
-        job = Job(nf.cores, compute_us, nf.references, wss_mb, nf.overlap, nf.skew, nf.write_share)
+        job = Job(cores, compute_us, nf.references, wss_mb, nf.overlap, nf.skew, nf.write_share)
         job.packet_kb = self.through_memory * size / 1e3
         job.service_us = {engine: self.engines[engine].service_us(traffic) for engine in nf.engines}
         job.queues, job.pipeline = nf.queues, nf.pipeline
+        if rate_kpps:
+            job.paced, job.limit = True, rate_kpps / 1e3
         return job
 
     def bench_job(self, name, parameters):
@@ -277,12 +288,16 @@ class Nic:
         return jobs
 
     def speed(self, job, jobs):
-        """The rate of a workload: of its slowest stage, or one stage after the other when it runs to completion."""
+        """The rate of a workload: what it can carry, of what it is limited to."""
+        return min(job.limit, self.capacity(job, jobs))
+
+    def capacity(self, job, jobs):
+        """The rate of its slowest stage, or of one stage after the other when it runs to completion."""
         limits = [self.engines[name].limit(job, jobs) for name in job.service_us]
         if not job.pipeline:
-            return min(job.limit, 1 / (1 / job.core_rate + sum(1 / limit for limit in limits)))
+            return 1 / (1 / job.core_rate + sum(1 / limit for limit in limits))
         if not limits:
-            return min(job.limit, job.core_rate)
+            return job.core_rate
         slowest = min(job.core_rate, *limits)
         crowded = sum((slowest / limit) ** self.sharpness for limit in (job.core_rate, *limits))
-        return min(job.limit, slowest * crowded ** (-1 / self.sharpness))
+        return slowest * crowded ** (-1 / self.sharpness)

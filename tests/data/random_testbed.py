@@ -46,7 +46,16 @@ class Testbed:
             "counters": ["ipc", "irt", "l2crd", "l2cwr", "memrd", "memwr", "wss"],
             "attributes": self.nic.ranges,
             "default_traffic": self.nic.traffic,
-            "nfs": [{"name": nf.name, "cores": nf.cores, "accelerators": nf.engines} for nf in self.nic.nfs.values()],
+            "nfs": [
+                {
+                    "name": nf.name,
+                    "cores": nf.cores,
+                    "core_counts": self.nic.core_counts(nf),
+                    "accelerators": nf.engines,
+                }
+                for nf in self.nic.nfs.values()
+            ],
+            "paced": True,
             "benches": [{"name": name, "cores": 1, "parameters": ranges} for name, ranges in self.nic.benches.items()],
         }
 
@@ -56,7 +65,11 @@ class Testbed:
         if kind == "nf" and name in self.nic.nfs:
             if workload.get("parameters"):
                 raise Refused(f"{name} has no parameters here")
-            return self.nic.nf_job(name, checked(self.nic.ranges, self.nic.traffic | workload.get("traffic", {})))
+            cores, counts = workload.get("cores"), self.nic.core_counts(self.nic.nfs[name])
+            if cores is not None and cores not in counts:
+                raise Refused(f"{name} runs on {counts} cores, not on {cores}")
+            traffic = checked(self.nic.ranges, self.nic.traffic | workload.get("traffic", {}))
+            return self.nic.nf_job(name, traffic, cores, workload.get("rate_kpps", 0))
         if kind == "bench" and name in self.nic.benches:
             return self.nic.bench_job(name, checked(self.nic.benches[name], workload.get("parameters", {})))
         raise Refused(f"no workload {kind} {name} here")
@@ -73,10 +86,11 @@ class Testbed:
         noise = self.nic.noise if request.get("noise", True) else 0.0
         seed = request.get("seed")
         rng = random.Random(json.dumps([self.runs if seed is None else seed, workloads], sort_keys=True))
-        return {"elapsed_s": 0.0, "workloads": [self.measured(job, rng, noise) for job in self.nic.settle(jobs)]}
+        settled = self.nic.settle(jobs)
+        return {"elapsed_s": 0.0, "workloads": [self.measured(job, settled, rng, noise) for job in settled]}
 
-    def measured(self, job, rng, noise):
-        """Throughput and counters of a settled workload."""
+    def measured(self, job, jobs, rng, noise):
+        """Throughput and counters of a settled workload; of one with a rate, noise is of what it could carry."""
         references = job.rate * 1e6 * job.references
         instructions = job.rate * 1e6 * (job.compute_us * self.nic.ghz * 800 + 4 * job.references)
         counters = {
@@ -90,6 +104,8 @@ class Testbed:
         }
         shaken = (1 + noise * rng.gauss(0, 1) for _ in itertools.count())
         throughput = job.rate * 1e3 * next(shaken)
+        if job.paced:
+            throughput = 1e3 * min(job.limit, self.nic.capacity(job, jobs) * throughput / (job.rate * 1e3))
         readings = {name: value * factor for (name, value), factor in zip(counters.items(), shaken, strict=False)}
         return {"throughput_kpps": throughput, "counters": readings}
 

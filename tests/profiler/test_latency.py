@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 
 import pandas as pd
@@ -13,10 +14,11 @@ from profiler.latency import OFFERED_SHARES, SETTINGS_ALONE, SETTINGS_BESIDE, dr
 from profiler.profiling import journal_of, profile
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Measurement, PacketLatency, Run, Testbed, TestbedError
-from profiles import ChainLoad, Counters, GpuWorkload, InputError, Load, TestbedDescription
+from profiles import ChainLoad, Counters, InputError, Load, TestbedDescription, Workload
 from profiles.profile import read_profile
 from tests.profiler.foreign import bytes_of
 from tests.profiler.toy_server import server_description
+from tests.profiler.toy_testbed import ToyTestbed
 
 COUNTERS = Counters(1, 1, 1, 1, 1, 1, 1)
 CAPACITY = 1000.0
@@ -25,8 +27,8 @@ CAPACITY = 1000.0
 class ToyQueue(Testbed):
     """NFs carry 1,000 kpps less 100 per neighbour; a p99 is 10 us at no load, and grows as a queue does."""
 
-    def __init__(self, *, most: float = 1.0, latency: bool = True, fails_after: int = 10**9, **changes: object) -> None:
-        self.most, self.latency, self.left = most, latency, fails_after
+    def __init__(self, *, most: float = 1.0, fails_after: int = 10**9, **changes: object) -> None:
+        self.most, self.left = most, fails_after
         self.described = server_description(**{"chains": False, "paced": True} | changes)
         self.asked: list[tuple[Load, ...]] = []
 
@@ -42,11 +44,11 @@ class ToyQueue(Testbed):
         return Run(tuple(self._measured(load, capacity) for load in loads))
 
     def _measured(self, load: Load, capacity: float) -> Measurement:
-        rate = load.rate_kpps if isinstance(load, GpuWorkload | ChainLoad) else 0.0
-        if not rate:
+        rate = load.rate_kpps if isinstance(load, Workload | ChainLoad) else 0.0
+        if rate in (0.0, inf):
             return Measurement(capacity, COUNTERS)
         p99 = 10 / (1 - min(rate / capacity, 0.999))
-        latency = PacketLatency(p99 / 4, p99 / 5, p99, 2 * p99) if self.latency else None
+        latency = PacketLatency(p99 / 4, p99 / 5, p99, 2 * p99)
         return Measurement(min(rate, self.most * capacity), COUNTERS, latency_us=latency)
 
 
@@ -72,7 +74,7 @@ def test_neighbours_are_as_fast_as_they_go(tmp_path: Path) -> None:
     """Only the NF itself has a rate; the null NF is nobody's neighbour."""
     testbed = ToyQueue()
     measured(testbed, tmp_path / "p")
-    assert not any(isinstance(load, GpuWorkload) for loads in testbed.asked for load in loads[1:])
+    assert all(isinstance(load, Workload) and load.is_saturated for loads in testbed.asked for load in loads[1:])
     assert not any(load.label == "Null" for loads in testbed.asked for load in loads)
 
 
@@ -95,11 +97,11 @@ def test_where_only_chains_have_rates_an_nf_is_one_of_one_stage(tmp_path: Path) 
 
 
 def test_a_testbed_without_rates_is_refused(tmp_path: Path) -> None:
-    """And one that has rates, yet no latency, has failed."""
-    with pytest.raises(InputError, match="--latency: simulated-bluefield-2 offers packets at no given rate"):
+    """And one that has rates, yet no latency."""
+    with pytest.raises(InputError, match="--latency: toy offers packets at no given rate"):
+        profile_latency(ToyTestbed(), tmp_path / "p")
+    with pytest.raises(InputError, match="--latency: simulated-bluefield-2 measures no latency of FlowStats"):
         profile_latency(SimulatedTestbed(), tmp_path / "p")
-    with pytest.raises(TestbedError, match="answers gate at a rate without latency_us"):
-        profile_latency(ToyQueue(latency=False), tmp_path / "p", nfs=["gate"])
 
 
 def test_the_same_call_resumes(tmp_path: Path) -> None:

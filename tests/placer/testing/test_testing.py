@@ -12,7 +12,7 @@ from placer.testing import check_predictor, check_strategy, check_testbed
 from predictor.registry import PREDICTORS
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run
-from profiles import ChainLoad, Load
+from profiles import ChainLoad, Load, Workload
 from tests.profiler.toy_server import ToyServer
 
 ONLINE = {name: strategy for name, strategy in STRATEGIES.items() if issubclass(strategy, OnlineStrategy)}
@@ -75,6 +75,27 @@ def test_a_testbed_with_other_noise_for_the_same_seed_is_found() -> None:
 
     with pytest.raises(AssertionError, match="answers of one seed differ"):
         check_testbed(Unseeded())
+
+
+def test_a_testbed_that_ignores_rates_or_cores_is_found() -> None:
+    class Unpaced(SimulatedTestbed):
+        def run(self, loads: list[Load], **options: object) -> Run:  # type: ignore[override]
+            fast = [load.saturated if isinstance(load, Workload) else load for load in loads]
+            return super().run(fast, **options)  # type: ignore[arg-type]
+
+    class Lossy(SimulatedTestbed):
+        def run(self, loads: list[Load], **options: object) -> Run:  # type: ignore[override]
+            run = super().run(loads, **options)  # type: ignore[arg-type]
+            return Run(tuple(replace(one, throughput_kpps=0.97 * one.throughput_kpps) for one in run.measurements))
+
+    class FixedCores(SimulatedTestbed):
+        def run(self, loads: list[Load], **options: object) -> Run:  # type: ignore[override]
+            fixed = [replace(load, cores=0) if isinstance(load, Workload) else load for load in loads]
+            return super().run(fixed, **options)  # type: ignore[arg-type]
+
+    for wrong, message in ((Unpaced, "kpps of an offered"), (Lossy, "kpps of an offered"), (FixedCores, "5 cores")):
+        with pytest.raises(AssertionError, match=message):
+            check_testbed(wrong())
 
 
 def test_a_testbed_that_ignores_what_is_wrong_with_a_chain_is_found() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from placer.testing import check_testbed
 from profiler.simulated import SimulatedServer
 from profiler.simulated.server_testbed import CoreTime, follow, pass_packets, random_times
 from profiler.testbed import Measurement, RunRefused
-from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, GpuWorkload, Load, NfStage, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, Load, NfStage, TrafficProfile, Workload
 from tests.effort import examples
 
 SERVER = SimulatedServer()
@@ -61,10 +62,16 @@ loads = (
     | st.builds(Workload, nf=st.sampled_from(NFS), traffic=traffics)
     | st.just(BenchLoad.of("mem-bench", {"wss_mb": 40, "access_mops": 180}))
     | st.builds(lambda nf, share: paced(nf, 1000 * share), st.sampled_from(NFS), st.floats(0.01, 1))
+    | st.builds(
+        lambda nf, cores, rate: Workload(nf, TRAFFIC, rate, cores=cores),
+        st.sampled_from(["ACL", "Dedup", "LB"]),
+        st.sampled_from([1, 2, 4]),
+        st.sampled_from([500.0, inf]),
+    )
 )
 
 
-def paced(nf: str, rate_kpps: float) -> GpuWorkload:
+def paced(nf: str, rate_kpps: float) -> Workload:
     return Workload(nf, TRAFFIC, rate_kpps)
 
 
@@ -296,6 +303,45 @@ def test_more_than_sixteen_cores_are_refused() -> None:
     SERVER.run([eight, eight])
     with pytest.raises(RunRefused, match="needs 17 cores, the NIC has 16"):
         SERVER.run([eight, eight, Workload("ACL", TRAFFIC)])
+
+
+def test_copies_on_several_cores_carry_what_cores_of_their_own_would() -> None:
+    """ACL on four cores is four NFs with a quarter of the flows each, and so are its counters."""
+    quarter = replace(TRAFFIC, flows=TRAFFIC.flows / 4)
+    four, alone = Workload("ACL", TRAFFIC, cores=4), Workload("ACL", quarter)
+    together = SERVER.run([alone] * 4, noise=False).measurements
+    assert truth(four).throughput_kpps == pytest.approx(sum(one.throughput_kpps for one in together), rel=1e-5)
+    assert truth(four).counters.irt == pytest.approx(sum(one.counters.irt for one in together), rel=1e-5)
+    assert truth(four).counters.ipc == pytest.approx(together[0].counters.ipc, rel=1e-5)
+    assert truth(four, four, four, four).throughput_kpps <= truth(four).throughput_kpps
+    with pytest.raises(RunRefused, match="needs 17 cores, the NIC has 16"):
+        SERVER.run([four] * 4 + [alone])
+
+
+def test_packets_are_spread_over_copies_by_flow() -> None:
+    """One flow is on one core, the second on another; three on two cores wait for the core that has two of them."""
+    kpps = [truth(Workload("ACL", replace(TRAFFIC, flows=flows), cores=2)).throughput_kpps for flows in (1.0, 2.0)]
+    one = truth(Workload("ACL", replace(TRAFFIC, flows=1.0))).throughput_kpps
+    assert kpps == pytest.approx([one, 2 * one], rel=1e-3)
+    three = truth(Workload("ACL", replace(TRAFFIC, flows=3.0), rate_kpps=1.8 * one, cores=2))
+    assert three.throughput_kpps == pytest.approx(1.6 * one, rel=0.01)
+
+
+def test_an_nf_on_several_cores_has_its_rate_and_a_shorter_latency() -> None:
+    """At nine tenths of what one core carries, four cores hardly wait; 1.1 times what four carry is too much."""
+    capacity = truth(Workload("Decrypt", TRAFFIC)).throughput_kpps
+    one, four = (truth(Workload("Decrypt", TRAFFIC, 0.9 * capacity, cores=cores)) for cores in (1, 4))
+    assert (one.throughput_kpps, four.throughput_kpps) == pytest.approx((0.9 * capacity,) * 2, rel=1e-5)
+    assert one.latency_us and four.latency_us and four.latency_us.p99 < 0.5 * one.latency_us.p99
+    much = truth(Workload("Decrypt", TRAFFIC, 4.4 * capacity, cores=4))
+    assert much.throughput_kpps == pytest.approx(4 * capacity, rel=0.01)
+
+
+def test_what_cannot_be_split_has_one_core() -> None:
+    """NAT has one space of ports, Limiter one bucket."""
+    for nf in ("NAT", "Limiter"):
+        with pytest.raises(RunRefused, match=f"{nf} cannot be given 2 cores, possible: 1"):
+            SERVER.run([Workload(nf, TRAFFIC, cores=2)])
 
 
 def passed(

@@ -8,6 +8,8 @@ import math
 import random
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,22 @@ def test_a_random_testbed_keeps_the_protocol(seed: int) -> None:
     assert 6 <= described.nic.cores <= 16
     assert 8 <= len(described.nfs) <= 12
     assert len(described.nic.accelerators) <= 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rates_are_carried_and_cores_help(seed: int) -> None:
+    """Up to the capacity beside another NF; more cores lose at most a little by waiting for each other."""
+    with open_testbed(spec(seed)) as testbed:
+        described = testbed.describe()
+        other = Workload(described.nfs[0].name, described.traffic)
+        for nf in described.nfs[1:]:
+            workload = Workload(nf.name, described.traffic)
+            capacity = throughputs(testbed, [workload, other])[0]
+            for share in (0.3, 0.99, 1.2):
+                carried = throughputs(testbed, [replace(workload, rate_kpps=share * capacity), other])[0]
+                assert carried == pytest.approx(min(share, 1) * capacity, rel=1e-4)
+            kpps = [throughputs(testbed, [replace(workload, cores=cores)])[0] for cores in nf.core_counts]
+            assert all(after > 0.95 * before for before, after in pairwise(kpps))
 
 
 def test_only_the_standard_library_is_imported() -> None:
