@@ -143,7 +143,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
         end, nf = start, table.nf[member[where[start, 0], where[start, 1]]]
         while end < min(start + SIDE_BY_SIDE, len(where)) and table.nf[member[where[end, 0], where[end, 1]]] == nf:
             at, place = where[end]
-            usual[end - start], own[end - start] = _correct_throughput(
+            usual[end - start], own[end - start] = correct_throughput(
                 table, corrections, member[at, : sizes[at]], place, (pressure, inputs, similar, near[end - start]),
                 equilibrium[at, place], solo[at, place], corrected, at,
             )  # fmt: skip
@@ -164,7 +164,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
 
 
 @compile_kernel
-def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, solo, corrected, at):  # type: ignore[no-untyped-def]  # pragma: no cover
+def correct_throughput(table, corrections, rows, place, arrays, equilibrium, solo, corrected, at):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the throughput of the member at `place` of `rows`, and how near measured co-runs are that corrected it.
 
     Returns its usual spread, and the own variance of its error by neighbours, whose covariance with measured errors is
