@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.execution import PIPELINE
 from predictor.contention.nf_model import NfModel
+from predictor.contention.solo_rows import solo_models, write_rows
 from profiles import InputError, Workload
 from profiles.arrays import Floats
 from profiles.faults import suggestion
@@ -77,6 +78,9 @@ class WorkloadTable:
         self.factor, self.alone_spread = np.zeros(0), np.zeros(0)
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
+        self.columns = WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
+        self._number_of = {name: number for number, name in enumerate(self.names)}
+        self._models = solo_models(list(nfs.values()), self.accelerators)
 
     def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The row of each workload. Raises `InputError` when an NF is not modelled."""
@@ -91,11 +95,6 @@ class WorkloadTable:
     def solo(self) -> Floats:
         """Throughput (kpps) of each workload alone, as measured where it was, shape (workloads,)."""
         return self.modelled_solo * self.factor
-
-    @property
-    def columns(self) -> WorkloadColumns:
-        """All arrays."""
-        return WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
 
     def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
         """The co-locations, their members by their rows."""
@@ -133,18 +132,23 @@ class WorkloadTable:
             )
 
     def _add(self, workloads: Sequence[Workload]) -> None:
-        unknown = sorted({workload.nf for workload in workloads} - set(self.names))
+        unknown = sorted({workload.nf for workload in workloads if workload.nf not in self._number_of})
         if unknown:
             hint = suggestion(unknown[0], self.names)
             raise InputError.of("workloads", f"no model of {', '.join(unknown)}", column="nf", hint=hint)
-        nf = np.array([self.names.index(workload.nf) for workload in workloads], dtype=np.intp)
-        traffic = np.array([workload.traffic.as_tuple() for workload in workloads])
-        new = np.arange(self._filled, self._filled + len(workloads))
+        first, end = self._filled, self._filled + len(workloads)
         self._grow(len(workloads))
-        self.nf[new], self.traffic[new] = nf, traffic
-        for at in sorted(set(nf.tolist())):
-            self._fill(self.models[self.names[at]], new[nf == at])
-        self._filled += len(workloads)
+        rest: dict[str, list[int]] = {}
+        for row, workload in enumerate(workloads, start=first):
+            number, model = self._number_of[workload.nf], self.models[workload.nf]
+            self.nf[row], self.traffic[row] = number, workload.traffic.as_tuple()
+            self.factor[row], self.alone_spread[row] = model.alone.at(workload.traffic) if model.alone else (1.0, 0.0)
+            if not self._models.compiled[number]:
+                rest.setdefault(workload.nf, []).append(row)
+        write_rows(self._models, self.columns, first, end)
+        for nf, rows in rest.items():
+            self._fill(self.models[nf], np.array(rows))
+        self._filled = end
 
     def _grow(self, count: int) -> None:
         """Make room for that many workloads more; arrays at least double, so that growing costs little."""
@@ -154,8 +158,10 @@ class WorkloadTable:
         for name in WorkloadColumns._fields:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros((spare, *old.shape[1:]), dtype=old.dtype)]))
+        self.columns = WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
 
     def _fill(self, model: NfModel, rows: NDArray[np.intp]) -> None:
+        """Fill the rows of an NF whose models are not compiled."""
         traffic, execution = self.traffic[rows], model.execution
         self.pipeline[rows] = execution.pattern == PIPELINE
         self.relative[rows] = model.solo is not None
@@ -164,8 +170,7 @@ class WorkloadTable:
         self.base[rows] = base = model.base_kpps(traffic)
         unmatched = execution.pattern == PIPELINE or not execution.uses
         self.match_ms[rows] = 0.0 if unmatched else execution.match_ms(traffic)
-        self.modelled_solo[rows], self.factor[rows] = model.modelled_solo_kpps(traffic, base), model.factor(traffic)
-        self.alone_spread[rows] = model.alone.spread_at(traffic) if model.alone else 0.0
+        self.modelled_solo[rows] = model.modelled_solo_kpps(traffic, base)
         for use in execution.uses:
             column = self.accelerators.index(use.name)
             self.queues[rows, column], self.service[rows, column] = use.queues, use.service(traffic)
