@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.contention.checks import CoLocationChecks
 from predictor.contention.left_out import LeftOutCoLocation
 from predictor.contention.nf_model import NfModel
 from predictor.tables import traffic_of
@@ -90,6 +91,10 @@ class Predictor(ABC):
         risk
             When given, the throughput that at most this share of workloads is expected to fall short of.
         """
+
+    def checks(self, risk: float | None) -> CoLocationChecks | None:
+        """What answers as `throughput` does whether one co-location meets its SLAs, faster; None where nothing does."""
+        return None
 
     def shortfall(
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 
 import numpy as np
 
 from predictor import Predictor
+from predictor.contention.checks import CLOSE, MET, CoLocationChecks
 from predictor.regression.significant import significant
 from profiler.testbed import Testbed
 from profiles import CoLocation, Workload
@@ -68,6 +69,21 @@ class Oracle(ABC):
         answers = self._query(missing) if missing else ()
         kept = {one: self._keep(one, tuple(map(float, answer))) for one, answer in zip(missing, answers, strict=True)}
         return [kept[one] if answer is None else answer for one, answer in zip(co_locations, known, strict=True)]
+
+    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> tuple[bool, Sequence[float]]:
+        """Whether each workload of a sorted co-location gets what it requires, and about the throughput (kpps) of each.
+
+        The answer is that of `throughput`, the throughputs only nearly; behind one that is too low they may be NaN.
+        They do not depend on what was asked for before.
+        """
+        kpps = self.throughput([co_location])[0]
+        lowest = lowest_by_workload(co_location, kpps)
+        return all(lowest[one] >= required for one, required in zip(co_location, required_kpps, strict=True)), kpps
+
+    @property
+    def checks(self) -> CoLocationChecks | None:
+        """What estimates throughputs roughly; None where nothing does."""
+        return None
 
     def _cached(self, co_location: CoLocation) -> tuple[float, ...] | None:
         answer = self._recent.get(co_location)
@@ -140,6 +156,24 @@ class PredictorOracle(Oracle):
         self.predictor = predictor
         self.risk = risk
         self._bottlenecks: dict[CoLocation, tuple[str, ...]] = {}
+
+    @cached_property
+    def checks(self) -> CoLocationChecks | None:
+        """Those of the predictor."""
+        return self.predictor.checks(self.risk)
+
+    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> tuple[bool, Sequence[float]]:
+        if self.checks is not None and len(co_location) > 1:
+            verdict, kpps = self.checks.meets(co_location, required_kpps)
+            if verdict != CLOSE:
+                return verdict == MET, kpps.tolist()
+        return super().meets(co_location, required_kpps)
+
+    def solo(self, workload: Workload) -> float:
+        if self.checks is None:
+            return super().solo(workload)
+        known = self._recent.get((workload,))
+        return (known or self._keep((workload,), (self.checks.solo(workload),)))[0]
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         answers = self.predictor.throughput(co_locations, risk=self.risk)

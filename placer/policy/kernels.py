@@ -21,6 +21,9 @@ NO_NIC = np.iinfo(np.int64).max
 NICS_AT_ONCE = 1_024
 """NICs whose scores are computed before they are looked at."""
 
+EMPTY = 10.0
+"""The margin of a NIC without tenants."""
+
 INFEASIBLE_SCORE = np.float32(np.inf)
 
 
@@ -186,24 +189,33 @@ def write_scores(free, margin, left, own, accepted, least_slack, cores, weights,
 
 
 @compile_kernel
-def write_margins(loss, nfs, margins, left, own):  # type: ignore[no-untyped-def]
-    """Write what an arrival of each NF would leave of the smallest margin of these NFs, and what it would lose itself.
+def write_margins(loss, nfs, margins, most, left, own):  # type: ignore[no-untyped-def]
+    """Write what an arrival of each NF would leave of the smallest margin of these NFs, at most `most`, and what it
+    would lose itself; return the smallest margin now.
 
     `loss` is what the NF in the row loses per neighbour in the column.
     """
+    least = most
+    for at in range(len(nfs)):
+        least = min(least, margins[at])
     for arriving in range(len(loss)):
+        left[arriving], own[arriving] = most, 0.0
         for at in range(len(nfs)):
             left[arriving] = min(left[arriving], margins[at] - loss[nfs[at], arriving])
             own[arriving] -= loss[arriving, nfs[at]]
+    return least
 
 
 @compile_kernel
 def learn_losses(loss, nfs, logs, rate, least):  # type: ignore[no-untyped-def]
-    """Correct `loss` by a share `rate` of the error in the logarithm of the throughput share of each of these NFs."""
+    """Correct `loss` by a share `rate` of the error in the logarithm of the throughput share of each of these NFs,
+    NaN where it is not known."""
     neighbours = np.zeros(len(loss))
     for nf in nfs:
         neighbours[nf] += 1.0
     for at in range(len(nfs)):
+        if logs[at] != logs[at]:  # not known
+            continue
         of_nf = loss[nfs[at]]
         neighbours[nfs[at]] -= 1.0
         expected, squared = 0.0, 1.0
@@ -216,3 +228,72 @@ def learn_losses(loss, nfs, logs, rate, least):  # type: ignore[no-untyped-def]
     for number in range(len(loss)):
         for other in range(len(loss)):
             loss[number, other] = max(loss[number, other], least)
+
+
+@compile_kernel
+def write_losses(loss, nfs, sizes, logarithms):  # type: ignore[no-untyped-def]
+    """Write what the losses leave of the throughput of each member of co-locations, of which `nfs` holds the NFs."""
+    for at in range(len(sizes)):
+        for place in range(sizes[at]):
+            logarithms[at, place] = loss[nfs[at, place], nfs[at, place]]
+            for other in range(sizes[at]):
+                logarithms[at, place] -= loss[nfs[at, place], nfs[at, other]]
+
+
+@compile_kernel
+def learn_biases(mean, count, nfs, errors, least_rate):  # type: ignore[no-untyped-def]
+    """Follow the errors of members of one co-location, by NF and by how many they are."""
+    size = len(nfs)
+    for at in range(size):
+        if errors[at] != errors[at]:  # not known
+            continue
+        count[nfs[at], size] += 1.0
+        mean[nfs[at], size] += max(1.0 / count[nfs[at], size], least_rate) * (errors[at] - mean[nfs[at], size])
+
+
+@compile_kernel
+def write_members(places, of_tenants, sizes, arriving, members, together):  # type: ignore[no-untyped-def]
+    """Write what `of_tenants` holds of the tenants at each place, and `arriving` behind it; and how many they are."""
+    for at in range(len(places)):
+        size = sizes[places[at]]
+        for tenant in range(size):
+            members[at, tenant] = of_tenants[places[at], tenant]
+        members[at, size] = arriving
+        together[at] = size + 1
+
+
+@compile_kernel
+def rank_roughly(places, tenants, nf, alone, rough, bias, nics, cores, weights, slack, scores, remembered):  # type: ignore[no-untyped-def]
+    """Write the estimated slack and score of an arrival at each place; return them in order, best first.
+
+    `tenants` is how many there are at each place, their NFs, and their margins less what is expected roughly. `nics` is
+    number, free cores and smallest margin. An NF that has the margin `alone` arrives. Scores are those of
+    `write_scores`; where an SLA would be violated by the estimate, the one that is violated least comes first.
+    `remembered`: the margins that are left and lost of the arrays of `preferred_nics`, which are corrected; or empty.
+    """
+    (sizes, nfs, offset), (number, free, margin) = tenants, nics
+    per_core, per_margin, before, after = weights
+    order = np.empty(len(places), dtype=np.int64)
+    for at in range(len(places)):
+        place = places[at]
+        size = sizes[place]
+        together = min(size + 1, bias.shape[1] - 1)
+        least = EMPTY
+        for tenant in range(size):
+            least = min(least, offset[place, tenant] + rough[at, tenant] + bias[nfs[place, tenant], together])
+        own = rough[at, size] + bias[nf, together]
+        if len(remembered[0]):
+            remembered[0][place], remembered[1][place] = least, own
+        least = min(least, alone + own)
+        now = min(free[place] * per_core, max(margin[place], 0.0) * per_margin)
+        then = min((free[place] - cores) * per_core, max(least, 0.0) * per_margin)
+        slack[at], scores[at] = least, 1e6 - least if least < 0.0 else before * now + after * then
+        to = at
+        while to > 0 and (
+            scores[order[to - 1]] > scores[at]
+            or (scores[order[to - 1]] == scores[at] and number[places[order[to - 1]]] > number[place])
+        ):
+            order[to] = order[to - 1]
+            to -= 1
+        order[to] = at
+    return order

@@ -1,35 +1,42 @@
 """The sampled index: the NICs of one kind where there are too many workloads to predict all co-locations in advance.
 
-Then hardly two NICs are equal. A rough estimate of interference says what margin every NIC would have left after an
-arrival; the NICs that the rule prefers by this estimate are predicted in one batch, and the best of those that keep
-every SLA takes the arrival. What a prediction shows about a NIC that did not fit is remembered for the NF.
+Then hardly two NICs are equal. What each NF loses beside each other one on average says what margin every NIC would
+have left after an arrival. Of those that the rule prefers by this, the margins are estimated from the traffic of their
+tenants. In the order of these estimates NICs are checked exactly, and the first on which every SLA is met takes the
+arrival. What a check shows about a NIC that did not fit is remembered for the NF.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, lowest_by_workload
-from placer.policy.kernels import learn_losses, preferred_nics, write_margins
+from placer.policy.interference import Biases, Interference
+from placer.policy.kernels import preferred_nics, rank_roughly, write_margins, write_members
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
-NICS_PER_BATCH = (6, 18)
-"""NICs checked first, and those checked when none of them fits, before a new one is opened."""
+NICS_PER_BATCH = (8, 16)
+"""NICs of which margins are estimated first, and those when none of them fits, before a new one is opened."""
+
+CHECKED_PER_BATCH = 6
+"""NICs of these that are checked at most, where the oracle estimates margins."""
+
+LEAST_ESTIMATED_SLACK = -0.02
+"""NICs of which the oracle estimates a margin below this are not checked."""
 
 LAST_RESORT = 256
 """NICs checked before an arrival is rejected: some 20 ms of predictions."""
-
-LEARNED_PREDICTIONS = 4
-"""Predictions of a batch from which interference is learned."""
 
 LEAST_SLACK = -0.1
 """Estimated margins below this are not worth a prediction, unless the arrival would be rejected."""
@@ -42,6 +49,8 @@ EMPTY_MARGIN = 10.0
 
 FIRST_SIZE = 256
 
+NOTHING = np.zeros(0)
+
 KEPT_SOLO = 100_000
 """Workloads whose throughput alone is remembered until the oracle answers otherwise."""
 
@@ -52,36 +61,38 @@ def margin_of(kpps: float, required: float) -> float:
 
 
 class SampledTenant(NamedTuple):
-    """A tenant in the index: its throughput alone, the one that it requires (kpps), and its margin in logarithms."""
+    """A tenant in the index: its NF and workload by number, its throughput alone and the one that it requires (kpps).
 
+    `row`: as of `CoLocationChecks`. `alone`: its margin when it is alone on the NIC, in logarithms.
+    """
+
+    id: str
     workload: Workload
+    nf: int
+    row: int
     solo: float
     required: float
-    margin: float
+    alone: float
 
 
 class SampledNic:
-    """A NIC in the index: its place in the arrays, its tenants by id, and their co-location."""
+    """A NIC in the index: its place in the arrays, and its tenants, sorted by workload."""
 
-    __slots__ = ("co_location", "nic", "place", "tenants")
+    __slots__ = ("nic", "place", "tenants")
 
     def __init__(self, nic: Nic, place: int) -> None:
         self.nic = nic
         self.place = place
-        self.tenants: dict[str, SampledTenant] = {}
-        self.co_location: CoLocation = ()
+        self.tenants: list[SampledTenant] = []
 
-    def copy_from(self, other: SampledNic) -> None:
-        """Take over the tenants of another."""
-        self.tenants, self.co_location = dict(other.tenants), other.co_location
+    @property
+    def co_location(self) -> CoLocation:
+        return tuple([tenant.workload for tenant in self.tenants])
 
-    def co_location_with(self, workload: Workload) -> CoLocation:
-        at = bisect(self.co_location, workload)
-        return (*self.co_location[:at], workload, *self.co_location[at:])
-
-    def lowest_margin(self, lowest: Mapping[Workload, float]) -> float:
-        """The smallest margin of its tenants at these throughputs (kpps) by workload."""
-        return min(margin_of(lowest[tenant.workload], tenant.required) for tenant in self.tenants.values())
+    def with_tenant(self, tenant: SampledTenant) -> list[SampledTenant]:
+        """Its tenants and one more, sorted by workload."""
+        at = bisect([one.workload for one in self.tenants], tenant.workload)
+        return [*self.tenants[:at], tenant, *self.tenants[at:]]
 
 
 class SamplingTrial(NamedTuple):
@@ -90,7 +101,17 @@ class SamplingTrial(NamedTuple):
 
     vacant: list[int]
     used: int
-    nics: dict[int, tuple[SampledNic, SampledNic, tuple[int, float, float], tuple[Floats, Floats]] | None]
+    nics: dict[int, tuple[SampledNic, list[SampledTenant], list[NDArray[Any]]] | None]
+
+
+class Checked(NamedTuple):
+    """The margins of tenants on a NIC with an arrival, which was checked there last, and their rough logarithms."""
+
+    nic: int
+    arrival: str
+    tenants: list[SampledTenant]
+    margins: Floats
+    rough: Floats
 
 
 class SampledIndex:
@@ -110,12 +131,21 @@ class SampledIndex:
         self._used = 0
         self._solo_of: tuple[int, dict[Workload, float]] | None = None
         self._trial: SamplingTrial | None = None
+        self._checked: Checked | None = None
+        self._checks = oracle.checks
+        nfs, cores = len(self.interference.number_of), [cores for cores in kind.cores_of.values() if cores > 0]
+        self._bias = Biases(nfs, kind.cores // min(cores, default=kind.cores) + 1)
+        width = self._bias.mean.shape[1]
         self._number = np.full(FIRST_SIZE, -1, dtype=np.int64)
         self._free = np.full(FIRST_SIZE, -1.0)
         self._margin = np.zeros(FIRST_SIZE)
-        nfs = len(self.interference.number_of)
         self._left = np.zeros((nfs, FIRST_SIZE))
         self._own = np.zeros((nfs, FIRST_SIZE))
+        # per tenant: the row of its workload, its NF, and its margin less what is expected roughly
+        self._size = np.zeros(FIRST_SIZE, dtype=np.int64)
+        self._row = np.zeros((FIRST_SIZE, width), dtype=np.int64)
+        self._nf_at = np.zeros((FIRST_SIZE, width), dtype=np.int64)
+        self._offset = np.zeros((FIRST_SIZE, width))
         cores = [cores for cores in kind.cores_of.values() if 0 < cores <= kind.cores]
         self._mean_cores = sum(cores) / len(cores) if cores else 1.0
 
@@ -145,11 +175,11 @@ class SampledIndex:
 
     def begin_trial(self) -> None:
         """NICs are changed from here on only to be changed back before `end_trial`."""
-        self._trial = SamplingTrial([*self._vacant], self._used, {})
+        self._trial, self._checked = SamplingTrial([*self._vacant], self._used, {}), None
 
     def end_trial(self) -> None:
         """Set back what was estimated; a NIC that is back has only the estimated margins of its departures."""
-        trial, self._trial = self._trial, None
+        trial, self._trial, self._checked = self._trial, None, None
         if trial is None:
             return
         for number, before in trial.nics.items():
@@ -157,11 +187,11 @@ class SampledIndex:
                 if number in self._nics:
                     self._take_out(self._nics[number])
             else:
-                sampled, place = before[0], before[0].place
+                sampled, tenants, columns = before
+                sampled.tenants = tenants
                 self._nics[number] = sampled
-                sampled.copy_from(before[1])
-                self._number[place], self._free[place], self._margin[place] = before[2]
-                self._left[:, place], self._own[:, place] = before[3]
+                for array, column in zip(self._columns(sampled.place), columns, strict=True):
+                    array[...] = column
         self._vacant, self._used = trial.vacant, trial.used
 
     def _note_before(self, number: int) -> None:
@@ -169,14 +199,15 @@ class SampledIndex:
         if self._trial is None or number in self._trial.nics:
             return
         sampled = self._nics.get(number)
-        if sampled is None:
-            self._trial.nics[number] = None
-            return
-        place, copied = sampled.place, SampledNic(sampled.nic, sampled.place)
-        copied.copy_from(sampled)
-        row = int(self._number[place]), float(self._free[place]), float(self._margin[place])
-        columns = self._left[:, place].copy(), self._own[:, place].copy()
-        self._trial.nics[number] = sampled, copied, row, columns
+        self._trial.nics[number] = None if sampled is None else (
+            sampled, sampled.tenants, [column.copy() for column in self._columns(sampled.place)]
+        )  # fmt: skip
+
+    def _columns(self, place: int) -> list[NDArray[Any]]:
+        """All that the arrays hold of a place, as views."""
+        by_place = self._number, self._free, self._margin, self._size, self._row, self._nf_at, self._offset
+        views: list[NDArray[Any]] = [array[place, ...] for array in by_place]
+        return [*views, self._left[:, place], self._own[:, place]]
 
     def covers(self, tenant: Tenant) -> bool:
         """True: nothing is predicted in advance."""
@@ -193,46 +224,42 @@ class SampledIndex:
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants, whose margins are estimated."""
         self._note_before(nic.number)
-        sampled = SampledNic(nic, self._new_place())
-        self._nics[nic.number] = sampled
-        nfs = [self._nf(tenant.workload) for tenant in nic.tenants_by_id.values()]
-        for nf, tenant in zip(nfs, nic.tenants_by_id.values(), strict=True):
-            lost = float(self.interference.loss[nf, nfs].sum() - self.interference.loss[nf, nf])
-            entered = self._sample(tenant)
-            sampled.tenants[tenant.id] = entered._replace(margin=entered.margin - lost)
-        sampled.co_location = nic.co_location
+        sampled = self._nics[nic.number] = SampledNic(nic, self._new_place())
+        tenants = sorted(nic.tenants_by_id.values(), key=lambda tenant: tenant.workload)
+        sampled.tenants = [self._sample(tenant) for tenant in tenants]
         self._estimate(sampled)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that was placed on the NIC; the margins of all are known by now."""
         self._note_before(nic.number)
-        sampled = self._nics.get(nic.number)
+        sampled, checked = self._nics.get(nic.number), self._checked
+        self._checked = None
+        if checked is not None and sampled is not None and (checked.nic, checked.arrival) == (nic.number, tenant.id):
+            sampled.tenants = checked.tenants
+            self._write(sampled, checked.margins, checked.rough)
+            return
         if sampled is None:
             self.enter(nic)
             sampled = self._nics[nic.number]
-        if tenant.id not in sampled.tenants:
-            sampled.tenants[tenant.id] = self._sample(tenant)
-            sampled.co_location = sampled.co_location_with(tenant.workload)
-        lowest = lowest_by_workload(sampled.co_location, self.oracle.throughput([sampled.co_location])[0])
-        for identity, one in sampled.tenants.items():
-            sampled.tenants[identity] = one._replace(margin=margin_of(lowest[one.workload], one.required))
-        self._estimate(sampled)
+        elif all(tenant.id != one.id for one in sampled.tenants):
+            sampled.tenants = sampled.with_tenant(self._sample(tenant))
+        co_location = sampled.co_location
+        lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
+        margins = [margin_of(lowest[one.workload], one.required) for one in sampled.tenants]
+        self._write(sampled, np.array(margins), self._rough(sampled.tenants))
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
         self._note_before(nic.number)
-        sampled = self._nics[nic.number]
-        del sampled.tenants[tenant.id]
+        sampled, self._checked = self._nics[nic.number], None
+        at = next(at for at, one in enumerate(sampled.tenants) if one.id == tenant.id)
+        sampled.tenants = [*sampled.tenants[:at], *sampled.tenants[at + 1 :]]
         if not sampled.tenants:
             self._take_out(sampled)
             return
-        gone = self._nf(tenant.workload)
-        for identity, one in sampled.tenants.items():
-            gained = float(self.interference.loss[self._nf(one.workload), gone])
-            alone = margin_of(one.solo, one.required)
-            sampled.tenants[identity] = one._replace(margin=min(one.margin + gained, alone))
-        sampled.co_location = tuple(sorted(tenant.workload for tenant in sampled.tenants.values()))
-        self._estimate(sampled)
+        offset = self._offset[sampled.place]
+        offset[at : len(sampled.tenants)] = offset[at + 1 : len(sampled.tenants) + 1].copy()
+        self._estimate(sampled, offset[: len(sampled.tenants)])
 
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
@@ -242,16 +269,16 @@ class SampledIndex:
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers among the few that are checked, with its score; None when none fits."""
-        return next(iter(self._scored(tenant, NICS_PER_BATCH, LEAST_SLACK)), None)
+        return next(self._found(tenant, learns=self._trial is None), None)
 
     def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
         """Scores and NICs that take the tenant, of the few that are checked; nothing is learnt by asking."""
-        return self._scored(tenant, NICS_PER_BATCH, LEAST_SLACK, most, learns=False)
+        return [*islice(self._found(tenant, learns=False), most)]
 
     def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
         """By the rule, as predicted; nothing is learnt by asking."""
-        places = [self._nics[nic.number].place for nic in nics if nic.number in self._nics]
-        scored = {number: score for score, number in self._score_places(places, tenant, learns=False)}
+        known = [self._nics[nic.number] for nic in nics if nic.number in self._nics]
+        scored = self._score_all(known, self._sample(tenant)) if known else {}
         return [scored.get(nic.number, math.inf) for nic in nics]
 
     def most_free(self) -> int:
@@ -260,8 +287,13 @@ class SampledIndex:
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC on which every SLA is met, out of many more than `best` checks."""
-        found = self._scored(tenant, (LAST_RESORT,), -math.inf)
-        return found[0][1] if found else None
+        if not self.kind.hosts(tenant.workload) or not self._nics:
+            return None
+        arriving = self._sample(tenant)
+        places = self._preferred(arriving, LAST_RESORT, -math.inf)
+        scored = self._score_all([self._nics[int(self._number[place])] for place in places], arriving)
+        best = min(((score, number) for number, score in scored.items()), default=None)
+        return None if best is None else self._nics[best[1]].nic
 
     def opening_score(self, tenant: Tenant) -> float | None:
         """The score of a new NIC, above any other; None when the SLA of the tenant would not be met there."""
@@ -284,62 +316,106 @@ class SampledIndex:
             short = Cause.NOT_HOSTED if needed is None else Cause.CORES if free < needed else None
             yield Reason(self.kind.model, (), int(nics), short or Cause.SAMPLED_SLA)
 
-    def _scored(
-        self, tenant: Tenant, batches: Sequence[int], least_slack: float, most: int = 1, *, learns: bool = True
-    ) -> list[tuple[float, Nic]]:
-        """At most so many NICs that take the tenant, with their scores, the best of the first batch first."""
+    def _found(self, tenant: Tenant, *, learns: bool) -> Iterator[tuple[float, Nic]]:
+        """NICs that take the tenant, out of a few, with their scores; about the best first."""
         if not self.kind.hosts(tenant.workload) or not self._nics:
-            return []
-        nf, drop = self._nf(tenant.workload), tenant.sla.max_drop
-        # an accepted drop is a margin whatever the throughput alone, which is then asked for together with the NICs
-        accepted = margin_of(1.0, 1.0 - drop) if drop is not None else self._sample(tenant).margin
-        places = preferred_nics(
-            self._number[: self._used], self._free, self._margin, self._left[nf], self._own[nf], accepted, least_slack,
-            float(self.kind.cores_for(tenant.workload)), self._weights(), sum(batches),
-        )  # fmt: skip
-        first, found = 0, list[tuple[float, Nic]]()
-        for size in batches:
-            scored = sorted(self._score_places(places[first : first + size].tolist(), tenant, learns=learns))
-            first += size
-            found += [(score, self._nics[number].nic) for score, number in scored]
-            if len(found) >= most:
-                break
-        return found[:most]
-
-    def _score_places(self, places: Sequence[int], tenant: Tenant, *, learns: bool) -> list[tuple[float, int]]:
-        """The scores of the NICs on which every SLA is met, with their numbers."""
-        if not places:
-            return []
-        candidates = [self._nics[int(self._number[place])] for place in places]
-        co_locations = [sampled.co_location_with(tenant.workload) for sampled in candidates]
-        # the throughput alone of the arrival is asked for together with the NICs
-        answers = self.oracle.throughput([*co_locations, (tenant.workload,)])[:-1]
-        arriving, nf = self._sample(tenant), self._nf(tenant.workload)
-        learnt = candidates[:LEARNED_PREDICTIONS] if learns else ()
-        for sampled, co_location, answer in zip(learnt, co_locations, answers, strict=False):
-            self._learn([*sampled.tenants.values(), arriving], co_location, answer)
-        scored, weights = [], self._weights()
-        for sampled, co_location, answer in zip(candidates, co_locations, answers, strict=True):
-            lowest, place = lowest_by_workload(co_location, answer), sampled.place
-            left, own = sampled.lowest_margin(lowest), margin_of(lowest[tenant.workload], arriving.required)
-            if learns:
-                self._left[nf, place], self._own[nf, place] = left, own - arriving.margin
-            if lowest[tenant.workload] >= arriving.required and all(
-                lowest[tenant.workload] >= tenant.required for tenant in sampled.tenants.values()
-            ):
-                scored.append((self._score(place, tenant.workload, min(left, own), weights), sampled.nic.number))
-        return scored
-
-    def _learn(self, tenants: Sequence[SampledTenant], co_location: CoLocation, answer: Sequence[float]) -> None:
-        """Correct the estimate of interference by the throughputs (kpps) of a co-location of these tenants.
-
-        Nothing is learned where one misses the latency that it is promised: its throughput counts as 0.
-        """
-        if any(kpps == 0 and one.latency_us < math.inf for one, kpps in zip(co_location, answer, strict=True)):
             return
-        solo = {tenant.workload: tenant.solo for tenant in tenants}
-        logs = [math.log(max(kpps, 1e-9) / solo[one]) for one, kpps in zip(co_location, answer, strict=True)]
-        self.interference.learn([self._nf(workload) for workload in co_location], logs)
+        arriving, first = self._sample(tenant), 0
+        preferred = self._preferred(arriving, sum(NICS_PER_BATCH), LEAST_SLACK)
+        for most in NICS_PER_BATCH:
+            places = preferred[first : first + most]
+            first += most
+            if not len(places):
+                return
+            rough, slack = self._rough_with(arriving, places), np.empty(len(places))
+            order = rank_roughly(
+                places, (self._size, self._nf_at, self._offset), arriving.nf, arriving.alone, rough, self._bias.mean,
+                (self._number, self._free, self._margin), float(self.kind.cores_for(tenant.workload)),
+                self._weights(), slack, np.empty(len(places)),
+                (self._left[arriving.nf], self._own[arriving.nf]) if learns else (NOTHING, NOTHING),
+            )  # fmt: skip
+            if self._checks is not None:
+                order = order[:CHECKED_PER_BATCH]
+                order = order[slack[order] >= LEAST_ESTIMATED_SLACK]
+            for at in order.tolist():
+                sampled = self._nics[int(self._number[places[at]])]
+                found = self._check(sampled, arriving, rough[at], learns=learns)
+                if found is not None:
+                    yield found, sampled.nic
+
+    def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
+        """The places that the rule prefers by what NFs lose on average."""
+        found: NDArray[np.int64] = preferred_nics(
+            self._number[: self._used], self._free, self._margin, self._left[arriving.nf], self._own[arriving.nf],
+            arriving.alone, least_slack, float(self.kind.cores_for(arriving.workload)), self._weights(), most,
+        )  # fmt: skip
+        return found
+
+    def _rough_with(self, arriving: SampledTenant, places: NDArray[np.int64]) -> Floats:
+        """Rough logarithms of the tenants of some places, and of the arrival behind them."""
+        members = np.zeros((len(places), self._row.shape[1] + 1), dtype=np.int64)
+        together = np.empty(len(places), dtype=np.int64)
+        if self._checks is None:
+            write_members(places, self._nf_at, self._size, arriving.nf, members, together)
+            found = self.interference.rough_logarithms(members, together)
+        else:
+            write_members(places, self._row, self._size, arriving.row, members, together)
+            found = self._checks.rough_logarithms(members, together)
+        return found
+
+    def _rough(self, tenants: Sequence[SampledTenant]) -> Floats:
+        """Rough logarithms of tenants that share a NIC."""
+        sizes = np.array([len(tenants)])
+        if self._checks is None:
+            found = self.interference.rough_logarithms(np.array([[tenant.nf for tenant in tenants]]), sizes)
+        else:
+            found = self._checks.rough_logarithms(np.array([[tenant.row for tenant in tenants]]), sizes)
+        return found.ravel()
+
+    def _check(self, sampled: SampledNic, arriving: SampledTenant, rough: Floats, *, learns: bool) -> float | None:
+        """The score of the NIC with the arrival; None where an SLA would be violated.
+
+        `rough`: rough logarithms of its tenants, and of the arrival behind them.
+        """
+        together = sampled.with_tenant(arriving)
+        met, kpps = self.oracle.meets(
+            tuple([tenant.workload for tenant in together]), [tenant.required for tenant in together]
+        )
+        at, place, nf = together.index(arriving), sampled.place, arriving.nf
+        margins = [margin_of(got, tenant.required) for got, tenant in zip(kpps, together, strict=True)]
+        own, left = margins[at], _least([*margins[:at], *margins[at + 1 :]])
+        if learns:
+            self._left[nf, place] = left
+            if own == own:
+                self._own[nf, place] = own - arriving.alone
+            own_rough = rough[len(together) - 1]
+            rough[at + 1 : len(together)] = rough[at : len(together) - 1].copy()
+            rough[at] = own_rough
+            self._checked = Checked(sampled.nic.number, arriving.id, together, np.array(margins), rough)
+            self._learn(self._checked)
+        if not met:
+            return None
+        return self._score(place, arriving.workload, min(left, own), self._weights())
+
+    def _score_all(self, candidates: Sequence[SampledNic], arriving: SampledTenant) -> dict[int, float]:
+        """By number, the scores of the NICs on which every SLA is met; all are predicted at once."""
+        together = [sampled.with_tenant(arriving) for sampled in candidates]
+        answers = self.oracle.throughput([tuple([tenant.workload for tenant in tenants]) for tenants in together])
+        found, weights = dict[int, float](), self._weights()
+        for sampled, tenants, kpps in zip(candidates, together, answers, strict=True):
+            lowest = lowest_by_workload(tuple([tenant.workload for tenant in tenants]), kpps)
+            if all(lowest[tenant.workload] >= tenant.required for tenant in tenants):
+                least = min(margin_of(lowest[tenant.workload], tenant.required) for tenant in tenants)
+                found[sampled.nic.number] = self._score(sampled.place, arriving.workload, least, weights)
+        return found
+
+    def _learn(self, checked: Checked) -> None:
+        """Correct the estimates by the margins of a co-location, as far as they are known."""
+        nfs = np.array([tenant.nf for tenant in checked.tenants])
+        logs = checked.margins - np.array([tenant.alone for tenant in checked.tenants])
+        self.interference.learn(nfs, logs)
+        if len(nfs) < self._bias.mean.shape[1]:
+            self._bias.learn(nfs, logs - checked.rough[: len(nfs)])
 
     def _score(self, place: int, arriving: Workload, margin: float, weights: tuple[float, ...]) -> float:
         """What the rule makes of a NIC on which all margins would be at least `margin`."""
@@ -354,9 +430,6 @@ class SampledIndex:
         after = self.rule.after + (FULLER_WEIGHT if self.rule.forecasts else 0.0)
         return 1.0 / self._mean_cores, 1.0 / float(self.interference.loss.mean()), self.rule.before, after
 
-    def _nf(self, workload: Workload) -> int:
-        return self.interference.number_of[workload.nf]
-
     def _solo(self, tenant: Tenant) -> float:
         if self._solo_of is None or self._solo_of[0] != self.oracle.revision or len(self._solo_of[1]) > KEPT_SOLO:
             self._solo_of = self.oracle.revision, {}
@@ -367,20 +440,36 @@ class SampledIndex:
 
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
-        solo = self._solo(tenant)
+        solo, nf = self._solo(tenant), self.interference.number_of[tenant.workload.nf]
+        row = 0 if self._checks is None else int(self._checks.rows((tenant.workload,))[0])
         required = tenant.required_kpps(solo)
-        return SampledTenant(tenant.workload, solo, required, margin_of(solo, required))
+        return SampledTenant(tenant.id, tenant.workload, nf, row, solo, required, margin_of(solo, required))
 
-    def _estimate(self, sampled: SampledNic) -> None:
-        """Estimate the margins that an arrival of each NF would leave on the NIC."""
-        place, tenants = sampled.place, sampled.tenants.values()
-        margins = [tenant.margin for tenant in tenants]
+    def _estimate(self, sampled: SampledNic, offset: Floats | None = None) -> None:
+        """Estimate the margins of the tenants; `offset`: their margins less what is expected roughly, where known."""
+        alone = np.array([tenant.alone for tenant in sampled.tenants])
+        rough = self._rough(sampled.tenants)
+        expected = rough + self._expected_bias(sampled)
+        self._write(sampled, np.minimum((alone if offset is None else offset) + expected, alone), rough)
+
+    def _expected_bias(self, sampled: SampledNic) -> Floats:
+        together = min(len(sampled.tenants), self._bias.mean.shape[1] - 1)
+        return self._bias.mean[[tenant.nf for tenant in sampled.tenants], together]
+
+    def _write(self, sampled: SampledNic, margins: Floats, rough: Floats) -> None:
+        """Write the tenants with their margins, and estimate the margins that an arrival of each NF would leave."""
+        place, tenants = sampled.place, sampled.tenants
+        nfs = np.array([tenant.nf for tenant in tenants])
         self._number[place] = sampled.nic.number
         self._free[place] = self.kind.cores - self.kind.cores_taken(sampled.co_location)
-        self._margin[place] = min(margins, default=EMPTY_MARGIN)
-        self._left[:, place], self._own[:, place] = EMPTY_MARGIN, 0.0
-        nfs = np.array([self._nf(tenant.workload) for tenant in tenants], dtype=np.int64)
-        write_margins(self.interference.loss, nfs, np.array(margins), self._left[:, place], self._own[:, place])
+        self._margin[place] = write_margins(
+            self.interference.loss, nfs, margins, EMPTY_MARGIN, self._left[:, place], self._own[:, place]
+        )
+        # only NFs that take no cores are more; estimates do without them
+        kept = self._size[place] = min(len(tenants), self._row.shape[1])
+        self._nf_at[place, :kept] = nfs[:kept]
+        self._row[place, :kept] = [tenant.row for tenant in tenants[:kept]]
+        self._offset[place, :kept] = (margins - rough[: len(tenants)] - self._expected_bias(sampled))[:kept]
 
     def _take_out(self, sampled: SampledNic) -> None:
         del self._nics[sampled.nic.number]
@@ -391,10 +480,9 @@ class SampledIndex:
         if self._vacant:
             return self._vacant.pop()
         if self._used == len(self._number):
-            self._number, self._free = (
-                np.concatenate([array, np.full_like(array, -1)]) for array in (self._number, self._free)
-            )
-            self._margin = np.concatenate([self._margin, np.zeros_like(self._margin)])
+            for name in ("_number", "_free", "_margin", "_size", "_row", "_nf_at", "_offset"):
+                array = getattr(self, name)
+                setattr(self, name, np.concatenate([array, np.full_like(array, -1)]))
             self._left, self._own = (
                 np.concatenate([array, np.zeros_like(array)], axis=1) for array in (self._left, self._own)
             )
@@ -402,32 +490,6 @@ class SampledIndex:
         return self._used - 1
 
 
-# A rough estimate of interference between NFs, learned from predictions, to decide which NICs are worth checking.
-#
-# The logarithm of an NF's throughput share is taken to fall by a constant for every neighbour, per pair of NFs and
-# whatever their traffic. The constants follow the answers of the oracle by normalised least mean squares (Widrow and
-# Hoff, "Adaptive switching circuits", IRE WESCON 1960). They only rank NICs: no tenant is placed without a prediction.
-
-
-FIRST_LOSS = 0.05
-"""Loss per neighbour before anything is known, in logarithms of throughput."""
-
-LEARNING_RATE = 0.1
-"""Share of an error that is corrected at once."""
-
-LEAST_LOSS = 1e-3
-
-
-class Interference:
-    """What each NF loses next to each other one, in logarithms of throughput.
-
-    `loss`: loss of the NF in the row per neighbour in the column.
-    """
-
-    def __init__(self, kind: NicKind) -> None:
-        self.number_of = {nf: number for number, nf in enumerate(sorted(kind.cores_of))}
-        self.loss: Floats = np.full((len(self.number_of), len(self.number_of)), FIRST_LOSS)
-
-    def learn(self, nfs: Sequence[int], logs: Sequence[float]) -> None:
-        """Correct the losses by the logarithm of the throughput share of each NF of one co-location."""
-        learn_losses(self.loss, np.array(nfs), np.array(logs), LEARNING_RATE, LEAST_LOSS)
+def _least(margins: Sequence[float]) -> float:
+    """The smallest of the margins that are known."""
+    return min((margin for margin in margins if margin == margin), default=EMPTY_MARGIN)

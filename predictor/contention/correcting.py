@@ -143,7 +143,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
         end, nf = start, table.nf[member[where[start, 0], where[start, 1]]]
         while end < min(start + SIDE_BY_SIDE, len(where)) and table.nf[member[where[end, 0], where[end, 1]]] == nf:
             at, place = where[end]
-            usual[end - start], own[end - start] = _correct_throughput(
+            usual[end - start], own[end - start] = correct_throughput(
                 table, corrections, member[at, : sizes[at]], place, (pressure, inputs, similar, near[end - start]),
                 equilibrium[at, place], solo[at, place], corrected, at,
             )  # fmt: skip
@@ -155,7 +155,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
                 at, place = where[position]
                 if sizes[at] > 1 and corrections.by_neighbours[nf]:
                     left = deviation[position - start]
-                    others = _competitors(table, member[at, : sizes[at]], place)
+                    others = count_competitors(table, member[at, : sizes[at]], place)
                     left *= 1.0 + UNSEEN_FACTOR * max(others - corrections.most[nf], 0.0)
                     # an SLA is relative to the throughput alone, so its error counts, too
                     alone = table.alone_spread[member[at, place]] / usual[position - start]
@@ -165,7 +165,7 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
 
 
 @compile_kernel
-def _competitors(table, rows, place):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+def count_competitors(table, rows, place):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """How many competitors the member at `place` has; one that carries a third of what it can is a third of one."""
     others = 0.0
     for other in range(len(rows)):
@@ -175,7 +175,7 @@ def _competitors(table, rows, place):  # type: ignore[no-untyped-def]  # pragma:
 
 
 @compile_kernel
-def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, solo, corrected, at):  # type: ignore[no-untyped-def]  # pragma: no cover
+def correct_throughput(table, corrections, rows, place, arrays, equilibrium, solo, corrected, at):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the throughput of the member at `place` of `rows`, and how near measured co-runs are that corrected it.
 
     Returns its usual spread, and the own variance of its error by neighbours, whose covariance with measured errors is
@@ -183,7 +183,7 @@ def _correct_throughput(table, corrections, rows, place, arrays, equilibrium, so
     """
     (pressure, inputs, similar, near), row, logarithm, own = arrays, rows[place], 0.0, 0.0
     nf, kept, distance = table.nf[row], equilibrium / solo, np.empty(DISTANCE_COUNT)
-    write_distance(table.deviation[row], kept, _competitors(table, rows, place), distance)
+    write_distance(table.deviation[row], kept, count_competitors(table, rows, place), distance)
     usual = spread_at(corrections.usual[nf], corrections.growth[nf], distance)
     if len(rows) > 1 and corrections.calibrated[nf]:
         write_pressure(table, rows, place, corrections.accelerators[nf], pressure)

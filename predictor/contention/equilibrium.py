@@ -62,7 +62,7 @@ class EquilibriumModel:
         drops = np.zeros((*batch.member.shape, 1 + len(table.accelerators)))
         bound = np.full(drops.shape, np.inf)
         number = self._composition.number if self._composition else BY_PATTERN
-        settle(table.columns, self._memory, number, batch.member, batch.sizes, throughput, solo, drops, bound)
+        settle(table.columns, self.memory, number, batch.member, batch.sizes, throughput, solo, drops, bound)
         return Equilibrium(batch, throughput, solo, drops, bound)
 
     def conditions(self, equilibrium: Equilibrium) -> Iterator[tuple[str, Positions, Conditions]]:
@@ -80,7 +80,8 @@ class EquilibriumModel:
             yield name, where, Conditions(traffic, kept, pressure, neighbours.of(batch.member, where))
 
     @cached_property
-    def _memory(self) -> MemoryModels:
+    def memory(self) -> MemoryModels:
+        """The memory models of all NFs."""
         return memory_models([model.memory for model in self._table.models.values()])
 
 
@@ -103,31 +104,40 @@ def settle(table, models, composition, member, sizes, throughput, solo, drops, b
     shares = np.empty(member.shape[1])
     for at in range(len(sizes)):
         size = sizes[at]
-        rows, rates, limits, lost = member[at, :size], throughput[at, :size], bound[at, :size], drops[at, :size]
-        write_lowest_shares(table, models, rows, shares[:size])
-        for place in range(size):
-            row = rows[place]
-            # what the cores reach under the others' memory contention, before any queueing
-            cores = 1.0 / (1.0 / (table.base[row] * shares[place]) + table.match_ms[row])
-            limits[place, 0] = cores
-            alone = solo[at, place] = rates[place] = table.modelled_solo[row]
-            if size > 1:
-                lost[place, 0] = max(alone - cores, 0.0)
-                rates[place] = compose(_composition_of(table, composition, row), alone, lost[place])
+        settle_one(
+            table, models, composition, MOST_COMPETITORS, member[at, :size], shares[:size], throughput[at, :size],
+            solo[at, :size], drops[at, :size], bound[at, :size],
+        )  # fmt: skip
+
+
+@compile_kernel
+def settle_one(table, models, composition, most_competitors, rows, shares, rates, solo, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """As `settle` for one co-location; the subsets of at most `most_competitors` competitors are looked at."""
+    size = len(rows)
+    write_lowest_shares(table, models, most_competitors, rows, shares)
+    for place in range(size):
+        row = rows[place]
+        # what the cores reach under the others' memory contention, before any queueing
+        cores = 1.0 / (1.0 / (table.base[row] * shares[place]) + table.match_ms[row])
+        limits[place, 0] = cores
+        alone = solo[place] = rates[place] = table.modelled_solo[row]
         if size > 1:
-            _share_accelerators(table, composition, rows, solo[at], rates, lost, limits)
-        for place in range(size):
-            if place > 0 and rows[place - 1] == rows[place]:
-                # to the last bit: sums round by position
-                rates[place] = rates[place - 1]
-                copy_into(lost[place], lost[place - 1])
-                copy_into(limits[place], limits[place - 1])
-        for place in range(size):
-            factor = table.factor[rows[place]]
-            rates[place] = min(rates[place], solo[at, place]) * factor
-            solo[at, place] *= factor
-            scale(lost[place], factor)
-            scale(limits[place], factor)
+            lost[place, 0] = max(alone - cores, 0.0)
+            rates[place] = compose(_composition_of(table, composition, row), alone, lost[place])
+    if size > 1:
+        _share_accelerators(table, composition, rows, solo, rates, lost, limits)
+    for place in range(size):
+        if place > 0 and rows[place - 1] == rows[place]:
+            # to the last bit: sums round by position
+            rates[place] = rates[place - 1]
+            copy_into(lost[place], lost[place - 1])
+            copy_into(limits[place], limits[place - 1])
+    for place in range(size):
+        factor = table.factor[rows[place]]
+        rates[place] = min(rates[place], solo[place]) * factor
+        solo[place] *= factor
+        scale(lost[place], factor)
+        scale(limits[place], factor)
 
 
 @compile_kernel
@@ -203,13 +213,13 @@ MOST_COMPETITORS = 7
 
 
 @compile_kernel
-def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Write the lowest share of each of the members of one co-location."""
+def write_lowest_shares(table, models, most_competitors, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the lowest share of each of the members of one co-location, over the subsets of at most so many."""
     if len(member) < 2:
         fill(shares, 1.0)
         return
     others = len(member) - 1
-    subsets = (1 << others) - 1 if others <= MOST_COMPETITORS else 1
+    subsets = (1 << others) - 1 if others <= most_competitors else 1
     counters = np.empty((subsets, table.counters.shape[1]))
     traffic, own_wss = np.empty((subsets, table.traffic.shape[1])), np.empty(subsets)
     logarithm = np.empty(subsets)
@@ -218,7 +228,7 @@ def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyp
         if place > 0 and member[place - 1] == row:
             shares[place] = shares[place - 1]
             continue
-        _write_sums(table.counters, member, place, counters)
+        _write_sums(table.counters, most_competitors, member, place, counters)
         for subset in range(subsets):
             for counter in range(WORKING_SET):
                 counters[subset, counter] *= table.pressure[row]
@@ -235,7 +245,7 @@ def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyp
 
 
 @compile_kernel
-def _write_sums(own, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+def _write_sums(own, most_competitors, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the summed counters of every subset of the competitors of one member, or of all where subsets are many.
 
     Subset k holds those competitors whose bit in k + 1 is set: one of them, and a subset that was summed before.
@@ -243,7 +253,7 @@ def _write_sums(own, member, place, sums):  # type: ignore[no-untyped-def]  # pr
     others = len(member) - 1
     for other in range(others):
         competitor = own[member[other if other < place else other + 1]]
-        if others > MOST_COMPETITORS:
+        if others > most_competitors:
             if other == 0:
                 fill(sums[0], 0.0)
             for counter in range(len(competitor)):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.gaussian_process import GaussianProcess
-from profiles import ATTRIBUTES, COUNTERS
+from profiles import ATTRIBUTES, COUNTERS, TrafficProfile
 from profiles.arrays import Floats
 from profiles.shown import Shown
 
@@ -219,9 +219,10 @@ class MeasuredAlone(Shown):
         factors: Floats = np.exp([self._known.get(row, (0.0, 0.0))[0] for row in _keys(traffic)])
         return factors
 
-    def spread_at(self, traffic: Floats) -> Floats:
-        """The spread of throughput alone at each row of traffic, 0 where it was not measured, shape (N,)."""
-        return np.array([self._known.get(row, (0.0, 0.0))[1] for row in _keys(traffic)], dtype=np.float64)
+    def at(self, traffic: TrafficProfile) -> tuple[float, float]:
+        """The factor on solo throughput at that traffic, and its spread."""
+        logarithm, spread = self._known.get(tuple(np.round(traffic.as_tuple(), POSITION_DECIMALS).tolist()), (0.0, 0.0))
+        return float(np.exp(logarithm)), spread
 
     @cached_property
     def _known(self) -> dict[tuple[float, ...], tuple[float, float]]:

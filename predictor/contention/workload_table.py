@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from predictor.contention.execution import PIPELINE
 from predictor.contention.memory import WORKING_SET
 from predictor.contention.nf_model import NfModel
+from predictor.contention.solo_rows import solo_models, write_rows
 from profiles import InputError, Workload
 from profiles.arrays import Floats
 from profiles.faults import suggestion
@@ -92,6 +93,9 @@ class WorkloadTable:
         self.rate, self.presence, self.pressure, self.exposure = (np.zeros(0) for _ in range(4))
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
+        self.columns = WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
+        self._number_of = {name: number for number, name in enumerate(self.names)}
+        self._models = solo_models(list(nfs.values()), self.accelerators)
 
     def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The row of each workload. Raises `InputError` when an NF is not modelled."""
@@ -106,11 +110,6 @@ class WorkloadTable:
     def solo(self) -> Floats:
         """Throughput (kpps) of each workload alone, as measured where it was, shape (workloads,)."""
         return self.modelled_solo * self.factor
-
-    @property
-    def columns(self) -> WorkloadColumns:
-        """All arrays."""
-        return WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
 
     def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
         """The co-locations, their members by their rows."""
@@ -148,26 +147,40 @@ class WorkloadTable:
             )
 
     def _add(self, workloads: Sequence[Workload]) -> None:
-        unknown = sorted({workload.nf for workload in workloads} - set(self.names))
+        unknown = sorted({workload.nf for workload in workloads if workload.nf not in self._number_of})
         if unknown:
             hint = suggestion(unknown[0], self.names)
             raise InputError.of("workloads", f"no model of {', '.join(unknown)}", column="nf", hint=hint)
+        self._refuse_unknown_cores(workloads)
+        first, end = self._filled, self._filled + len(workloads)
+        self._grow(len(workloads))
+        rest: dict[str, list[int]] = {}
+        scaled: dict[tuple[str, int], list[int]] = {}
+        for row, workload in enumerate(workloads, start=first):
+            number, model = self._number_of[workload.nf], self.models[workload.nf]
+            self.nf[row], self.traffic[row] = number, workload.traffic.as_tuple()
+            self.factor[row], self.alone_spread[row] = model.alone.at(workload.traffic) if model.alone else (1.0, 0.0)
+            self.rate[row], self.pressure[row], self.exposure[row] = workload.rate_kpps, 1.0, 1.0
+            if not self._models.compiled[number]:
+                rest.setdefault(workload.nf, []).append(row)
+            if workload.cores not in (0, model.cores):
+                scaled.setdefault((workload.nf, workload.cores), []).append(row)
+        write_rows(self._models, self.columns, first, end)
+        for nf, rows in rest.items():
+            self._fill(self.models[nf], np.array(rows))
+        self.presence[first:end] = self.modelled_solo[first:end]
+        for (nf, cores), rows in scaled.items():
+            self._scale(self.models[nf], cores, np.array(rows))
+        self._load(slice(first, end))
+        self._filled = end
+
+    def _refuse_unknown_cores(self, workloads: Sequence[Workload]) -> None:
         for workload in workloads:
-            counts = self.models[workload.nf].core_counts
+            counts = self.models[workload.nf].core_counts if workload.cores else ()
             if workload.cores and workload.cores not in counts:
                 known = ", ".join(map(str, counts)) or "its default number"
                 message = f"{workload.nf} is not profiled on {workload.cores} cores"
                 raise InputError.of("workloads", message, column="cores", hint=f"possible: {known}")
-        nf = np.array([self.names.index(workload.nf) for workload in workloads], dtype=np.intp)
-        traffic = np.array([workload.traffic.as_tuple() for workload in workloads])
-        new = np.arange(self._filled, self._filled + len(workloads))
-        self._grow(len(workloads))
-        self.nf[new], self.traffic[new] = nf, traffic
-        self.rate[new] = [workload.rate_kpps for workload in workloads]
-        cores = np.array([workload.cores for workload in workloads])
-        for at, count in sorted(set(zip(nf.tolist(), cores.tolist(), strict=True))):
-            self._fill(self.models[self.names[at]], count, new[(nf == at) & (cores == count)])
-        self._filled += len(workloads)
 
     def _grow(self, count: int) -> None:
         """Make room for that many workloads more; arrays at least double, so that growing costs little."""
@@ -177,34 +190,36 @@ class WorkloadTable:
         for name in WorkloadColumns._fields:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros((spare, *old.shape[1:]), dtype=old.dtype)]))
+        self.columns = WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
 
-    def _fill(self, model: NfModel, cores: int, rows: NDArray[np.intp]) -> None:
+    def _fill(self, model: NfModel, rows: NDArray[np.intp]) -> None:
+        """Fill the rows of an NF whose models are not compiled."""
         traffic, execution = self.traffic[rows], model.execution
-        scale = None if cores in (0, model.cores) else model.core_scales[cores]
         self.pipeline[rows] = execution.pattern == PIPELINE
         self.relative[rows] = model.solo is not None
         self.deviation[rows] = model.error_model.scale.deviation(traffic)
         self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan
-        base = most = model.base_kpps(traffic)
-        if scale is not None:
-            base = base * scale.factor(traffic)
-        self.base[rows] = base
-        self.pressure[rows], self.exposure[rows] = (1.0, 1.0) if scale is None else (scale.pressure, scale.exposure)
+        self.base[rows] = base = model.base_kpps(traffic)
         unmatched = execution.pattern == PIPELINE or not execution.uses
         self.match_ms[rows] = 0.0 if unmatched else execution.match_ms(traffic)
-        self.modelled_solo[rows] = alone = model.modelled_solo_kpps(traffic, base)
-        if scale is None:
-            self.factor[rows] = model.factor(traffic)
-            self.alone_spread[rows] = model.alone.spread_at(traffic) if model.alone else 0.0
-        else:
-            self.factor[rows], self.alone_spread[rows] = 1.0, scale.spread
-        self.rate[rows] /= self.factor[rows]
-        on_default = alone if scale is None else model.modelled_solo_kpps(traffic, most)
-        self.presence[rows] = presence = np.minimum(self.rate[rows], alone) / on_default
-        self.counters[rows, :WORKING_SET] *= presence[:, None]
+        self.modelled_solo[rows] = model.modelled_solo_kpps(traffic, base)
         for use in execution.uses:
             column = self.accelerators.index(use.name)
             self.queues[rows, column], self.service[rows, column] = use.queues, use.service(traffic)
+
+    def _scale(self, model: NfModel, cores: int, rows: NDArray[np.intp]) -> None:
+        """Change rows of the default number of cores to another one."""
+        scale, traffic = model.core_scales[cores], self.traffic[rows]
+        self.base[rows] *= scale.factor(traffic)
+        self.modelled_solo[rows] = model.modelled_solo_kpps(traffic, self.base[rows])
+        self.pressure[rows], self.exposure[rows] = scale.pressure, scale.exposure
+        self.factor[rows], self.alone_spread[rows] = 1.0, scale.spread
+
+    def _load(self, rows: slice) -> None:
+        """Scale what new rows exert by what they carry; their `presence` is what they carry at most by default."""
+        self.rate[rows] /= self.factor[rows]
+        self.presence[rows] = np.minimum(self.rate[rows], self.modelled_solo[rows]) / self.presence[rows]
+        self.counters[rows, :WORKING_SET] *= self.presence[rows, None]
 
 
 # Co-locations as arrays: one row per co-location, one column per member.

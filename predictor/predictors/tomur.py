@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.calibration import NEAR_LENGTH, Conditions
+from predictor.contention.checks import CoLocationChecks
 from predictor.contention.correcting import Corrected, Corrections, correct_members, corrections_of
 from predictor.contention.equilibrium import Equilibrium, EquilibriumModel
 from predictor.contention.execution import COMPOSITIONS
@@ -94,6 +95,13 @@ class TomurPredictor(Predictor):
         kpps, spread, nf = np.concatenate(estimates).T if estimates else np.zeros((3, 0))
         factors = lower_factors(self._lower_exponents(risk)[nf.astype(np.intp)], spread)
         return _split(kpps * np.minimum(factors, 1.0), estimates)
+
+    def checks(self, risk: float | None) -> CoLocationChecks | None:
+        """As of `Predictor`."""
+        if self._composition is not None:
+            return None
+        exponents = None if risk is None else self._lower_exponents(risk)
+        return CoLocationChecks(self._table, self._model.memory, self._corrections_by_number, exponents)
 
     def _lower_exponents(self, risk: float) -> Floats:
         """`ErrorModel.lower_exponents` of each NF, shape (NFs, 3)."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from placer.fleet.learning.corrections import Estimate, LearntCorrections, Place, PredictionShift
 from placer.fleet.learning.ledger import competitors_of
-from placer.model.oracle import CACHED_ANSWERS, PredictorOracle
+from placer.model.oracle import CACHED_ANSWERS, Oracle, PredictorOracle
 from predictor import Predictor
 from predictor.regression.significant import significant
 from profiles import CoLocation, Workload
@@ -95,6 +95,14 @@ class CorrectedOracle(PredictorOracle):
             ]
         )
         return [self._correct(one, kpps) for one, kpps in zip(co_locations, plain, strict=True)]
+
+    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> tuple[bool, Sequence[float]]:
+        if self.corrections.stamp and self._concern(co_location):
+            return Oracle.meets(self, co_location, required_kpps)
+        return super().meets(co_location, required_kpps)
+
+    def solo(self, workload: Workload) -> float:
+        return Oracle.solo(self, workload) if self.corrections.stamp else super().solo(workload)
 
     def in_advance(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """As of `Oracle`: as predicted, with drift; beside others more, where more was measured."""

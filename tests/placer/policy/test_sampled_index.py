@@ -13,9 +13,10 @@ from placer.evaluate.checks import check_plan, slas_kept
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.sla import Sla
 from placer.policy.gpu_index import GpuIndex
+from placer.policy.interference import Interference
 from placer.policy.rejection import Cause, Reason
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, Rule
-from placer.policy.sampled_index import Interference, SampledIndex
+from placer.policy.sampled_index import SampledIndex
 from placer.strategies import find_strategy
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload

@@ -15,7 +15,7 @@ from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import NEGLIGIBLE_MISFIT, MeasuredAlone
 from predictor.training.calibrate import fit_error_models
-from profiles import Workload
+from profiles import TrafficProfile, Workload
 from tests.predictor.made_up import CRYPTO, DEFAULT, PLAIN
 
 SCALE = TrafficScale.of(
@@ -227,7 +227,7 @@ def test_many_repeats_outweigh_the_model() -> None:
     alone = MeasuredAlone.fit(np.array([USUAL] * 100), errors)
     assert alone is not None
     assert np.log(alone.factor(np.array([USUAL]))[0]) == pytest.approx(errors.mean(), abs=5e-4)
-    assert alone.spread_at(np.array([USUAL]))[0] == pytest.approx(0.0002, rel=0.3)
+    assert alone.at(TrafficProfile(*USUAL))[1] == pytest.approx(0.0002, rel=0.3)
 
 
 def test_one_noisy_run_hardly_counts() -> None:
@@ -246,7 +246,7 @@ def test_traffic_that_was_not_measured_is_left_to_the_model() -> None:
     assert alone is not None
     elsewhere = np.array([[16_001.0, 1500.0, 600.0]])
     assert alone.factor(elsewhere).tolist() == [1.0]
-    assert alone.spread_at(elsewhere).tolist() == [0.0]
+    assert alone.at(TrafficProfile(*elsewhere[0])) == (1.0, 0.0)
 
 
 def test_without_repeats_noise_is_not_known() -> None:
