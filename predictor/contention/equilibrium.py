@@ -210,6 +210,9 @@ def _composition_of(table, composition, row):  # type: ignore[no-untyped-def]  #
 
 MOST_COMPETITORS = 7
 """With more competitors only all of them together are looked at: subsets are too many."""
+MANY_LOADS = 4
+"""With more competitors, of which some carry little, all of them are looked at and all but one: a NIC may have many light
+NFs, and light ones hardly differ from none."""
 
 
 @compile_kernel
@@ -220,6 +223,9 @@ def write_lowest_shares(table, models, most_competitors, member, shares):  # typ
         return
     others = len(member) - 1
     subsets = (1 << others) - 1 if others <= most_competitors else 1
+    without_one = MANY_LOADS < others <= most_competitors and _are_loads(table, member)
+    if without_one:
+        subsets = 1 + others
     counters = np.empty((subsets, table.counters.shape[1]))
     traffic, own_wss = np.empty((subsets, table.traffic.shape[1])), np.empty(subsets)
     logarithm = np.empty(subsets)
@@ -228,7 +234,10 @@ def write_lowest_shares(table, models, most_competitors, member, shares):  # typ
         if place > 0 and member[place - 1] == row:
             shares[place] = shares[place - 1]
             continue
-        _write_sums(table.counters, most_competitors, member, place, counters)
+        if without_one:
+            _write_without_one(table.counters, member, place, counters)
+        else:
+            _write_sums(table.counters, most_competitors, member, place, counters)
         for subset in range(subsets):
             for counter in range(WORKING_SET):
                 counters[subset, counter] *= table.pressure[row]
@@ -242,6 +251,31 @@ def write_lowest_shares(table, models, most_competitors, member, shares):  # typ
         if not table.relative[row]:
             lowest -= math.log(table.base[row])
         shares[place] = math.exp(min(lowest, 0.0) * table.exposure[row])
+
+
+@compile_kernel
+def _are_loads(table, member):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Whether a member has an offered rate or another number of cores than its default."""
+    for row in member:
+        if table.presence[row] != 1.0:
+            return True
+    return False
+
+
+@compile_kernel
+def _write_without_one(own, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write the summed counters of all competitors of one member, then of all but each of them."""
+    fill(sums[0], 0.0)
+    for other in range(len(member)):
+        if other != place:
+            for counter in range(sums.shape[1]):
+                sums[0, counter] += own[member[other], counter]
+    at = 0
+    for other in range(len(member)):
+        if other != place:
+            at += 1
+            for counter in range(sums.shape[1]):
+                sums[at, counter] = max(sums[0, counter] - own[member[other], counter], 0.0)
 
 
 @compile_kernel

@@ -1,0 +1,400 @@
+"""Plans for instances at offered rates: how many cores each gets, and which share a NIC.
+
+Rates differ from instance to instance, so hardly two workloads are alike, and co-locations are too many to be listed. A
+plan is searched with a number of NICs that begins at the bound of cores: instances are dealt out so that no NIC has
+much more of a resource than another, then single ones are moved, swapped or given more cores until the violations are
+few enough, or the search gets no further and one NIC more is taken. All NICs that change in a round are judged in one
+batch.
+
+The bound: each instance takes at least the fewest cores on which it keeps its SLA alone, and neighbours never make that
+fewer. NICs with C cores that are filled with pieces of these sizes are a bin packing with few sizes; the sum of the
+cores bounds it from below, and so do the pieces that are larger than half a NIC.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle, co_location_of
+from predictor import Predictor
+from profiles import Workload
+
+Alone = Callable[[Sequence[Workload]], Sequence[float]]
+"""What workloads could carry alone, kpps."""
+Shares = Callable[[Workload], dict[str, float]]
+"""The share of each of a NIC's resources that a workload takes alone."""
+
+UNUSABLE = 10.0
+"""What a place counts at which an instance is further from its SLA than any search passes."""
+SHORTFALL_COST = 10.0
+"""What an instance that is short counts besides one violation, per unit of the logarithm by which it is."""
+LIKELIEST_VIOLATION = 0.5
+"""No instance is placed where it more likely violates its SLA than not."""
+MOST_ROUNDS = 400
+FIRST_PATIENCE, PATIENCE = 8, 25
+"""Rounds without a better plan after which a number of NICs is given up: before a plan was found, and after."""
+DEALT_CORES = 0.97
+"""The share of all cores that instances have before the search; the rest lets it move them."""
+PROPOSALS = 6
+"""Moves that are tried at once for each NIC that is to get better."""
+COSTLY_SHARE = 0.25
+"""Of the NICs with the most violations, the share that is looked at in a round, at least one."""
+
+
+class Judge(Protocol):
+    """What a co-location costs each of its tenants: the violations to expect, and more where it may not be used."""
+
+    def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
+        """Per co-location and tenant."""
+
+
+@dataclass(frozen=True)
+class OracleJudge:
+    """Throughputs are certain: an instance is short or not."""
+
+    oracle: Oracle
+
+    def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
+        ordered = [sorted(tenants, key=lambda tenant: tenant.workload) for tenants in co_locations]
+        answers = self.oracle.throughput([co_location_of(tenant.workload for tenant in tenants) for tenants in ordered])
+        found = []
+        for given, tenants, kpps in zip(co_locations, ordered, answers, strict=True):
+            cost = {
+                tenant.id: _short(got, tenant.required_kpps(self.oracle.solo(tenant.workload)))
+                for tenant, got in zip(tenants, kpps, strict=True)
+            }
+            found.append([cost[tenant.id] for tenant in given])
+        return found
+
+
+def _short(kpps: float, required_kpps: float) -> float:
+    if kpps >= required_kpps:
+        return 0.0
+    return min(1.0 + SHORTFALL_COST * math.log(required_kpps / max(kpps, 1e-9)), UNUSABLE)
+
+
+@dataclass(frozen=True)
+class ChanceJudge:
+    """An instance is short with the probability that a predictor's error model says."""
+
+    predictor: Predictor
+
+    def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
+        together = [tuple(tenant.workload for tenant in tenants) for tenants in co_locations]
+        alone = {workload for co_location in together for workload in co_location}
+        solo = dict(zip(alone, self.predictor.solo(list(alone)).tolist(), strict=True))
+        required = [[tenant.required_kpps(solo[tenant.workload]) for tenant in tenants] for tenants in co_locations]
+        chances = self.predictor.shortfall(together, required)
+        kpps = self.predictor.throughput(together)
+        return [
+            [
+                chance if chance <= LIKELIEST_VIOLATION else max(_short(got, need), 1.0) + 1.0
+                for chance, got, need in zip(chances_of.tolist(), kpps_of.tolist(), needs, strict=True)
+            ]
+            for chances_of, kpps_of, needs in zip(chances, kpps, required, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """NICs with their tenants, each with the number of cores that it gets, and who is left out."""
+
+    nics: list[list[Tenant]]
+    left_out: list[Tenant]
+    bound: int
+    """No plan that places as many uses fewer NICs."""
+
+
+@dataclass(eq=False)
+class _Choice:
+    """An instance with each number of cores on which it keeps its SLA alone, the fewest first."""
+
+    tenants: list[Tenant]
+    cores: list[int]
+    room: list[float]
+    """What it could carry alone on each, relative to what its SLA requires."""
+    at: int = 0
+    """Which of them it has now."""
+
+    @property
+    def tenant(self) -> Tenant:
+        return self.tenants[self.at]
+
+    @property
+    def taken(self) -> int:
+        return self.cores[self.at]
+
+
+@dataclass(eq=False)
+class _Tried:
+    """A plan on a number of NICs, and whether it keeps what is allowed."""
+
+    nics: list[_Nic]
+    left: list[_Choice]
+    kept: bool
+    cores: list[tuple[_Choice, int]]
+
+    def restore(self) -> None:
+        """Give every instance the cores that it has in this plan."""
+        for choice, at in self.cores:
+            choice.at = at
+
+
+@dataclass(eq=False)
+class _Nic:
+    choices: list[_Choice] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float:
+        return sum(self.costs)
+
+
+class LoadPlanner:
+    """Plans for these instances on NICs of one kind.
+
+    `allowed` is the share of the instances that may be expected to violate their SLA.
+    """
+
+    def __init__(
+        self, tenants: Sequence[Tenant], kind: NicKind, judge: Judge, shares: Shares, alone: Alone, seed: int = 0
+    ) -> None:
+        self.kind, self.judge, self.shares, self.alone = kind, judge, shares, alone
+        self.left_out: list[Tenant] = []
+        self.choices = self._choices(tenants)
+        self.bound = self._cores_bound()
+        self._draw = np.random.default_rng(seed)
+        self._demand: dict[Workload, dict[str, float]] = {}
+
+    def _choices(self, tenants: Sequence[Tenant]) -> list[_Choice]:
+        asked = [
+            replace(tenant, workload=workload)
+            for tenant in tenants
+            for workload in (self.kind.choices(tenant.workload) if self.kind.hosts(tenant.workload) else ())
+        ]
+        costs = self.judge.costs([[tenant] for tenant in asked])
+        able: dict[str, list[Tenant]] = {tenant.id: [] for tenant in tenants}
+        for tenant, (cost,) in zip(asked, costs, strict=True):
+            if cost <= LIKELIEST_VIOLATION:
+                able[tenant.id].append(tenant)
+        self.left_out = [tenant for tenant in tenants if not able[tenant.id]]
+        return [
+            _Choice(found, [self.kind.cores_for(tenant.workload) for tenant in found], self._room(found))
+            for found in able.values()
+            if found
+        ]
+
+    def _room(self, tenants: Sequence[Tenant]) -> list[float]:
+        alone = self.alone([tenant.workload for tenant in tenants])
+        return [kpps / tenant.required_kpps(kpps) for tenant, kpps in zip(tenants, alone, strict=True)]
+
+    def _cores_bound(self) -> int:
+        """The fewest NICs by the fewest cores of each instance."""
+        fewest = [choice.cores[0] for choice in self.choices]
+        large = sum(2 * cores > self.kind.cores for cores in fewest)
+        port = sum(self.kind.gbps_of(choice.tenants[0].workload) for choice in self.choices) / self.kind.line_rate_gbps
+        return max(math.ceil(sum(fewest) / self.kind.cores), large, math.ceil(port - 1e-9))
+
+    def plan(self, allowed: float, deadline: float) -> LoadPlan:
+        """The plan of fewest NICs that is found; `deadline` as of `time.monotonic`.
+
+        Numbers of NICs are tried upwards in steps that double, then between the last two.
+        """
+        most = len(self.choices) if self.kind.count is None else min(self.kind.count, len(self.choices))
+        too_few, enough, step = self.bound - 1, 0, 1
+        number, found = min(self.bound, most), None
+        while True:
+            tried = self._try(number, allowed, deadline, PATIENCE if enough else FIRST_PATIENCE)
+            if tried.kept:
+                found, enough = tried, number
+            elif number >= most or time.monotonic() >= deadline:
+                found = found or tried
+            else:
+                too_few = number
+            if (enough and enough <= too_few + 1) or (number >= most and not enough) or time.monotonic() >= deadline:
+                break
+            number = (too_few + enough) // 2 if enough else min(number + step, most)
+            step *= 2
+        assert found is not None
+        found.restore()
+        self._mend(found.nics, allowed * len(self.choices), most)
+        return LoadPlan(
+            [[choice.tenant for choice in nic.choices] for nic in found.nics if nic.choices],
+            [*self.left_out, *(choice.tenant for choice in found.left)],
+            self.bound,
+        )
+
+    def _try(self, number: int, allowed: float, deadline: float, patience: int) -> _Tried:
+        """A plan on so many NICs, and whether it keeps what is allowed."""
+        for choice in self.choices:
+            choice.at = 0
+        self._spend_cores(number)
+        nics, left = self._deal(number)
+        kept = self._improve(nics, allowed * len(self.choices), deadline, patience)
+        return _Tried(nics, left, kept and len(nics) <= number, [(choice, choice.at) for choice in self.choices])
+
+    def _spend_cores(self, number: int) -> None:
+        """Give cores that no instance needs alone to those that have least to spare."""
+        spare = int(DEALT_CORES * number * self.kind.cores) - sum(choice.taken for choice in self.choices)
+        tight = [(choice.room[choice.at], at) for at, choice in enumerate(self.choices) if len(choice.tenants) > 1]
+        heapq.heapify(tight)
+        while tight:
+            _, at = heapq.heappop(tight)
+            choice = self.choices[at]
+            more = choice.cores[choice.at + 1] - choice.taken
+            if more > spare:
+                continue
+            spare -= more
+            choice.at += 1
+            if choice.at + 1 < len(choice.tenants):
+                heapq.heappush(tight, (choice.room[choice.at], at))
+
+    def _deal(self, number: int) -> tuple[list[_Nic], list[_Choice]]:
+        """Instances on so many NICs, the largest first, each where the resources are used most evenly then."""
+        nics = [_Nic() for _ in range(number)]
+        names = sorted({name for choice in self.choices for name in self._shares(choice)})
+        at = {name: place for place, name in enumerate(names)}
+        used, free = np.zeros((number, len(names))), np.full(number, self.kind.cores)
+        port = np.full(number, self.kind.line_rate_gbps)
+        left = []
+        for choice in sorted(self.choices, key=lambda one: (-one.taken, -max(self._shares(one).values(), default=0.0))):
+            demand, gbps = np.zeros(len(names)), self.kind.gbps_of(choice.tenant.workload)
+            for name, share in self._shares(choice).items():
+                demand[at[name]] = share
+            able = (free >= choice.taken) & (port >= gbps)
+            if not able.any():
+                left.append(choice)
+                continue
+            uneven = ((used + demand) ** 2 - used**2).sum(axis=1)
+            where = int(np.argmin(np.where(able, uneven, np.inf)))
+            nics[where].choices.append(choice)
+            used[where] += demand
+            free[where] -= choice.taken
+            port[where] -= gbps
+        while left:
+            # pieces that no NIC has room for in one piece
+            nic = _Nic()
+            for choice in list(left):
+                if self._fits([*nic.choices, choice]):
+                    nic.choices.append(choice)
+                    left.remove(choice)
+            if self.kind.count is not None and len(nics) >= self.kind.count:
+                return nics, [*left, *nic.choices]
+            nics.append(nic)
+        return nics, left
+
+    def _shares(self, choice: _Choice) -> dict[str, float]:
+        workload = choice.tenant.workload
+        if workload not in self._demand:
+            self._demand[workload] = self.shares(workload)
+        return self._demand[workload]
+
+    def _fits(self, choices: Sequence[_Choice]) -> bool:
+        return (
+            sum(choice.taken for choice in choices) <= self.kind.cores
+            and sum(self.kind.gbps_of(choice.tenant.workload) for choice in choices) <= self.kind.line_rate_gbps
+        )
+
+    def _judge(self, nics: Sequence[_Nic]) -> None:
+        costs = self.judge.costs([[choice.tenant for choice in nic.choices] for nic in nics])
+        for nic, found in zip(nics, costs, strict=True):
+            nic.costs = found
+
+    def _improve(self, nics: list[_Nic], allowed: float, deadline: float, patience: int) -> bool:
+        """Change NICs until at most so many violations are to be expected; whether that is so."""
+        self._judge([nic for nic in nics if nic.choices])
+        best, waited = sum(nic.cost for nic in nics), 0
+        for _ in range(MOST_ROUNDS):
+            total = sum(nic.cost for nic in nics)
+            if total <= allowed + 1e-9:
+                return True
+            waited = 0 if total < best - 1e-3 else waited + 1
+            best = min(best, total)
+            if waited > patience or time.monotonic() >= deadline:
+                return False
+            self._change(nics)
+        return sum(nic.cost for nic in nics) <= allowed + 1e-9
+
+    def _change(self, nics: list[_Nic]) -> None:
+        """One round: several changes of each costly NIC are judged together, and the best of each are made."""
+        costly = sorted((at for at, nic in enumerate(nics) if nic.cost > 0), key=lambda at: -nics[at].cost)
+        costly = costly[: max(1, math.ceil(COSTLY_SHARE * len(nics)))]
+        proposals: list[tuple[int, int, list[_Choice], list[_Choice], _Choice | None]] = []
+        for at in costly:
+            for _ in range(PROPOSALS):
+                proposal = self._propose(nics, at)
+                if proposal is not None:
+                    proposals.append((at, *proposal))
+        asked: list[list[Tenant]] = []
+        for _, _, here, there, larger in proposals:
+            asked.append([self._tenant(choice, larger) for choice in here])
+            asked.append([self._tenant(choice, larger) for choice in there])
+        answers = iter(self.judge.costs([tenants for tenants in asked if tenants]))
+        costs = [next(answers) if tenants else [] for tenants in asked]
+        gains = []
+        for number, (at, other, *_) in enumerate(proposals):
+            before = nics[at].cost + (nics[other].cost if other != at else 0.0)
+            after = sum(costs[2 * number]) + (sum(costs[2 * number + 1]) if other != at else 0.0)
+            gains.append((after - before, number))
+        touched: set[int] = set()
+        for gain, number in sorted(gains):
+            at, other, here, there, larger = proposals[number]
+            if gain >= -1e-9 or at in touched or other in touched:
+                continue
+            touched |= {at, other}
+            if larger is not None:
+                larger.at += 1
+            nics[at].choices, nics[at].costs = here, costs[2 * number]
+            if other != at:
+                nics[other].choices, nics[other].costs = there, costs[2 * number + 1]
+
+    @staticmethod
+    def _tenant(choice: _Choice, larger: _Choice | None) -> Tenant:
+        return choice.tenants[choice.at + (choice is larger)]
+
+    def _propose(self, nics: list[_Nic], at: int) -> tuple[int, list[_Choice], list[_Choice], _Choice | None] | None:
+        """Another NIC, what both carry then, and an instance that gets more cores; None where a draw is no change."""
+        nic = nics[at]
+        short = nic.choices[int(np.argmax(nic.costs))]
+        drawn = self._draw.random()
+        if drawn < 0.25 and short.at + 1 < len(short.tenants):
+            more = short.cores[short.at + 1] - short.taken
+            if sum(choice.taken for choice in nic.choices) + more <= self.kind.cores:
+                return at, nic.choices, [], short
+        # mostly the one that is short leaves, else one that may disturb it
+        mover = short if drawn < 0.6 else nic.choices[int(self._draw.integers(len(nic.choices)))]
+        other = int(self._draw.integers(len(nics)))
+        if other == at:
+            return None
+        goal = nics[other]
+        stay = [choice for choice in nic.choices if choice is not mover]
+        if self._fits([*goal.choices, mover]):
+            return other, stay, [*goal.choices, mover], None
+        back = [choice for choice in goal.choices if choice.taken >= mover.taken or len(goal.choices) < 3]
+        back = back or goal.choices
+        swapped = back[int(self._draw.integers(len(back)))] if back else None
+        if swapped is None:
+            return None
+        there = [*(choice for choice in goal.choices if choice is not swapped), mover]
+        here = [*stay, swapped]
+        return (other, here, there, None) if self._fits(here) and self._fits(there) else None
+
+    def _mend(self, nics: list[_Nic], allowed: float, most: int) -> None:
+        """Give the most doubtful instances NICs of their own while too many violations are to be expected."""
+        while sum(nic.cost for nic in nics) > allowed + 1e-9 and len(nics) < most:
+            nic = max(nics, key=lambda one: one.cost)
+            if len(nic.choices) < 2:
+                return
+            leaving = nic.choices[int(np.argmax(nic.costs))]
+            nic.choices = [choice for choice in nic.choices if choice is not leaving]
+            opened = _Nic([leaving])
+            self._judge([nic, opened])
+            nics.append(opened)
