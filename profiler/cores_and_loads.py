@@ -21,7 +21,6 @@ from profiler.contention import BenchLevels, MemoryContention, Neighbour, Operat
 from profiler.export import nf_profile, with_loads
 from profiler.journal.journal import Journal
 from profiler.journal.records import CORES_PART, LOADS_PART
-from profiler.quota import CoreShares
 from profiler.runs.co_runs import random_traffic
 from profiler.runs.nf_runs import NfRuns, QuotaSpent, solo_points
 from profiler.runs.outliers import ConfirmedTestbed, WorkingRuns
@@ -71,17 +70,19 @@ class FurtherCores:
     done: Callable[[int], None]
     notify: Notify
 
-    def measure(self, profiles: Sequence[NfProfile], shares: CoreShares) -> list[NfProfile]:
-        """The profiles with what is measured further of their NFs. Raises `TestbedError` when the testbed fails."""
+    def measure(self, profiles: Sequence[NfProfile], of_cores: int, of_loads: int) -> list[NfProfile]:
+        """The profiles with what is measured further of their NFs: of each, `of_cores` runs over all further numbers of
+        cores, and `of_loads` at rates. Raises `TestbedError` when the testbed fails.
+        """
         several = sum(len(self.counts[profile.name]) > 1 for profile in profiles)
-        self.journal.plan([(CORES_PART, "", several * shares.cores), (LOADS_PART, "", len(profiles) * shares.loads)])
+        self.journal.plan([(CORES_PART, "", several * of_cores), (LOADS_PART, "", len(profiles) * of_loads)])
         testbed = self.stack.part(CORES_PART)
-        measured = [self._on_further_cores(testbed, profile, shares.cores) for profile in profiles]
+        measured = [self._on_further_cores(testbed, profile, of_cores) for profile in profiles]
         self.journal.finished(CORES_PART)
         testbed = self.stack.part(LOADS_PART)
-        if shares.loads:
+        if of_loads:
             capacities = self._measure_capacities(testbed)
-            measured = [self._at_rates(testbed, profile, capacities, shares.loads) for profile in measured]
+            measured = [self._at_rates(testbed, profile, capacities, of_loads) for profile in measured]
         self.journal.finished(LOADS_PART)
         return measured
 

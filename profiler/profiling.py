@@ -169,7 +169,8 @@ def profile(
         profiles = with_co_locations(profiles, [*deciding.all(), *journal.kept()])
         if cores:
             further = FurtherCores(stack, journal, benches, neighbours, counts, seed, steps.done, notify)
-            profiles = further.measure(profiles, divide_cores(quota, paced=description.paced))
+            core_shares = divide_cores(quota, paced=description.paced)
+            profiles = further.measure(profiles, core_shares.cores, core_shares.loads)
         cycles = measure_part_of_cycles(stack, journal, targets, seed=seed, done=steps.done, notify=notify)
         best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)
     export(out, description, benches, profiles, best_efforts, cycles)
