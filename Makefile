@@ -42,8 +42,8 @@ check: .venv/.installed-dev
 
 profile: .venv/.installed  ## Record the profiles of the simulated machines again; the same seed gives the same bytes.
 	rm -rf build/bluefield-2-simulated* build/bluefield-2-contended-simulated* build/server-simulated*
-	$(BIN)/placer profile --testbed simulated --out build/bluefield-2-simulated --seed 0
-	$(BIN)/placer profile --testbed simulated:contended --out build/bluefield-2-contended-simulated --seed 0
+	$(BIN)/placer profile --testbed simulated --cores 1,2,4 --out build/bluefield-2-simulated --seed 0
+	$(BIN)/placer profile --testbed simulated:contended --cores 1,2,4 --out build/bluefield-2-contended-simulated --seed 0
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --quota 150 --seed 0
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --chains pairs --chain-count 30 --seed 0
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --chains triples --chain-count 12 --seed 0

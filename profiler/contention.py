@@ -233,16 +233,21 @@ def measure_neighbours(testbed: Testbed, seed: int, done: Callable[[int], None])
     chooses the other traffic. `done`: called with the number of runs.
     """
     description = testbed.describe()
-    ranges = traffic_ranges(description)
-    others = EvenPoints(len(ranges), np.random.default_rng([seed, 1])).take(NEIGHBOUR_TRAFFICS - 1)
-    traffics = [description.traffic] + [
-        traffic_with(description.traffic, {name: at(ranges[name], p) for name, p in zip(ranges, spot, strict=True)})
-        for spot in others.tolist()
-    ]
+    traffics = neighbour_traffics(description, seed)
     requested = [(nf, traffic) for nf in description.fitting_nfs for traffic in traffics]
     runs = testbed.run_many([[Workload(nf.name, traffic)] for nf, traffic in requested], seed=seed)
     done(len(runs))
     return [Neighbour(nf.cores, run.measurements[0].counters) for (nf, _), run in zip(requested, runs, strict=True)]
+
+
+def neighbour_traffics(description: TestbedDescription, seed: int) -> list[TrafficProfile]:
+    """The traffic of NFs that are measured as neighbours: the default, and some other."""
+    ranges = traffic_ranges(description)
+    others = EvenPoints(len(ranges), np.random.default_rng([seed, 1])).take(NEIGHBOUR_TRAFFICS - 1)
+    return [description.traffic] + [
+        traffic_with(description.traffic, {name: at(ranges[name], p) for name, p in zip(ranges, spot, strict=True)})
+        for spot in others.tolist()
+    ]
 
 
 class MemoryContention:

@@ -21,12 +21,14 @@ from profiles.best_effort import BEST_EFFORT, BEST_EFFORT_COLUMNS, best_effort_s
 from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
 from profiles.profile import (
     CO_LOCATIONS,
+    CORES_COLUMN,
     COUNTER_COLUMNS,
     FIRST_RATE,
     FIRST_SERVICE,
     KPPS_COLUMN,
     NF_COLUMN,
     NOT_ACCELERATORS,
+    RATE_COLUMN,
     RUN_COLUMN,
     TRAFFIC_COLUMNS,
     NfProfile,
@@ -126,12 +128,33 @@ def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[RecordedRun]
     return [_with_co_locations(profile, found[profile.name]) for profile in profiles]
 
 
+def with_loads(nf: NfProfile, runs: Sequence[RecordedRun]) -> NfProfile:
+    """The profile with runs of co-locations at rates or on further numbers of cores."""
+    rows = [
+        {RATE_COLUMN: workload.rate_kpps, CORES_COLUMN: workload.cores}
+        for co_location, _ in runs
+        for workload in co_location
+    ]
+    table = _co_location_table(runs, next_run(nf))
+    return (
+        replace(nf, loads=table.assign(**{RUN_COLUMN: table[RUN_COLUMN].astype(str)}).join(pd.DataFrame(rows)))
+        if runs
+        else nf
+    )
+
+
+def next_run(nf: NfProfile) -> int:
+    """The first number that no run of an NF's co-locations has."""
+    names = {str(name) for table in (nf.co_locations, nf.loads) if len(table) for name in table[RUN_COLUMN].unique()}
+    return 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
 def write_co_locations(out: Path, profiles: Sequence[NfProfile], best_efforts: pd.DataFrame) -> None:
     """Write `co-locations.csv` of each NF, and `best-effort.csv`, into `out`; all other files stay."""
     with files_aside(out) as aside:
         write_best_efforts(best_efforts, aside)
         for profile in profiles:
-            write_table(profile.co_locations, aside / profile.name / f"{CO_LOCATIONS}.csv")
+            write_table(profile.all_co_locations(), aside / profile.name / f"{CO_LOCATIONS}.csv")
 
 
 def write_best_efforts(best_efforts: pd.DataFrame, folder: Path) -> None:
@@ -146,9 +169,7 @@ def _with_co_locations(nf: NfProfile, runs: Sequence[RecordedRun]) -> NfProfile:
     new = [run for run in runs if (run[0], round_kpps(run[1])) not in there]
     if not new:
         return nf
-    names = [str(name) for name in known[RUN_COLUMN]] if len(known) else []
-    first = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
-    joined = pd.concat([known, _co_location_table(new, first)], ignore_index=True)
+    joined = pd.concat([known, _co_location_table(new, next_run(nf))], ignore_index=True)
     return replace(
         nf, co_locations=joined.assign(**{RUN_COLUMN: joined[RUN_COLUMN].astype(str)})
     )  # users may name runs

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from profiler.export import (
     best_effort_table,
+    next_run,
     read_recorded_runs,
     report_runs,
     round_kpps,
@@ -120,7 +121,7 @@ def profile_further(
 def with_runs(profile: Profile, runs: Iterable[RecordedRun]) -> Profile:
     """The profile with further runs of co-locations; equal runs are repeats."""
     former = list(profile.nfs.values())
-    blank = [replace(nf, co_locations=nf.co_locations[:0]) for nf in former]
+    blank = [replace(nf, co_locations=nf.co_locations[:0], loads=nf.loads[:0]) for nf in former]
     nfs = [_append_rows(nf, one.co_locations) for nf, one in zip(former, with_co_locations(blank, runs), strict=True)]
     return replace(profile, nfs={nf.name: nf for nf in nfs})
 
@@ -129,9 +130,7 @@ def _append_rows(nf: NfProfile, new: pd.DataFrame) -> NfProfile:
     """The NF with further rows of co-locations, whose runs are numbered on."""
     if not len(new):
         return nf
-    names = nf.co_locations[RUN_COLUMN].astype(str).unique() if len(nf.co_locations) else ()
-    first = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
-    numbered = new.assign(**{RUN_COLUMN: (first + new[RUN_COLUMN].astype(int)).astype(str)})
+    numbered = new.assign(**{RUN_COLUMN: (next_run(nf) + new[RUN_COLUMN].astype(int)).astype(str)})
     return replace(nf, co_locations=pd.concat([nf.co_locations, numbered], ignore_index=True))
 
 

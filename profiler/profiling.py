@@ -16,12 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from profiler.bench_points import accelerator_points, pattern_points
 from profiler.contention import (
     NO_CONTENTION,
-    AcceleratorLevels,
-    BenchLevel,
     BenchLevels,
-    Contention,
     MemoryContention,
     Neighbour,
     OperatingPoint,
@@ -29,6 +27,7 @@ from profiler.contention import (
     measure_benches,
     measure_neighbours,
 )
+from profiler.cores_and_loads import FurtherCores, choose_counts
 from profiler.cycles import measure_part_of_cycles
 from profiler.deciding import measure_deciding
 from profiler.export import (
@@ -43,7 +42,7 @@ from profiler.export import (
 from profiler.journal.journal import Journal
 from profiler.journal.records import BENCHES_PART, TOGETHER_PART
 from profiler.methods import DEFAULT_QUOTA, Method, find_method
-from profiler.quota import SOLO_REPEATS, QuotaShares, divide, refuse_large
+from profiler.quota import CORES_QUOTA, SOLO_REPEATS, QuotaShares, divide, divide_cores, refuse_large
 from profiler.runs.co_runs import RUNS_PER_CO_LOCATION, draw_co_locations
 from profiler.runs.nf_runs import NfRuns, QuotaSpent, solo_points
 from profiler.runs.outliers import ConfirmedTestbed
@@ -68,6 +67,7 @@ def profile(
     nfs: Sequence[str] | None = None,
     method: str = "adaptive",
     quota: int | None = None,
+    cores: Sequence[int] = (),
     seed: int = 0,
     progress: Done | None = None,
     notify: Notify = lambda message: None,
@@ -91,7 +91,10 @@ def profile(
     method
         The profiling method, which chooses the runs for the memory model: `adaptive`, `active`, `random` or `full`.
     quota
-        Runs per NF, everything counted; the method's own when None.
+        Runs per NF, everything counted; when None, the method's own, or `CORES_QUOTA` with further numbers of cores.
+    cores
+        The numbers of cores to measure NFs on besides their default; with any, they are measured at rates, too, where
+        the testbed offers them. Two thirds of the quota are then used as all of it is otherwise.
     seed
         Of every choice, and of the noise of a simulated testbed.
     progress
@@ -108,8 +111,8 @@ def profile(
     Raises
     ------
     InputError
-        When an NF or method is not known, an NF does not fit the NIC, the quota is too small, the seed negative, or
-        `out` holds something else.
+        When an NF or method is not known, an NF does not fit the NIC or no NF can be given such cores, the quota is too
+        small, the seed negative, or `out` holds something else.
     TestbedError
         When the testbed fails; what it measured before is in the journal.
     OSError
@@ -123,21 +126,23 @@ def profile(
     refuse_unwritable(description)
     refuse_taken(out, journal_of(out))
     targets = targets_of(description, nfs, notify)
+    if quota is None and chosen.quota is not None:
+        quota = CORES_QUOTA if cores else chosen.quota
+    counts = choose_counts(description, targets, cores, notify) if cores else {}
     # matrices are small: more threads wait for each other, and round differently
     with Journal(journal_of(out)) as journal, threadpool_limits(1):
         journal.claim(description, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
-        steps = Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
+        steps = Steps(progress, alone_runs(description) + len(targets) * (quota or 0))
         confirmed = stack.part(BENCHES_PART)
         benches = measure_benches(confirmed, seed, steps.done)
         neighbours = measure_neighbours(confirmed, seed, steps.done)
         shares = {}
         for nf in targets:
             memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, np.random.default_rng(seed))
-            shares[nf.name] = divide(
-                nf.name, quota or chosen.quota, len(_bench_points(description, nf, benches, memory))
-            )
+            fixed = len(_bench_points(description, nf, benches, memory))
+            shares[nf.name] = divide(nf.name, quota, fixed, further=bool(cores))
         together = sum(share.deciding for share in shares.values())
         journal.plan([*((nf, method, one.own) for nf, one in shares.items()), (TOGETHER_PART, "", together)])
         profiles = []
@@ -161,10 +166,14 @@ def profile(
             stack.part(TOGETHER_PART), list(shares), together, seed=seed, done=steps.done, notify=notify
         )
         journal.finished(TOGETHER_PART)
+        profiles = with_co_locations(profiles, [*deciding.all(), *journal.kept()])
+        if cores:
+            further = FurtherCores(stack, journal, benches, neighbours, counts, seed, steps.done, notify)
+            core_shares = divide_cores(quota, paced=description.paced)
+            profiles = further.measure(profiles, core_shares.cores, core_shares.loads)
         cycles = measure_part_of_cycles(stack, journal, targets, seed=seed, done=steps.done, notify=notify)
-        kept = journal.kept()
         best_efforts = report_runs(journal, notify, outliers=stack.outliers, known=known)
-    export(out, description, benches, with_co_locations(profiles, [*deciding.all(), *kept]), best_efforts, cycles)
+    export(out, description, benches, profiles, best_efforts, cycles)
     return out
 
 
@@ -264,88 +273,3 @@ def targets_of(description: TestbedDescription, names: Sequence[str] | None, not
     for group in too_large:
         notify(f"{group}: left out")
     return [nf for nf in wanted if nf.cores <= cores]
-
-
-# The co-runs that reveal queues, service time and execution pattern of an NF (Tomur, sections 4.1.1 and 4.2).
-
-
-MOST_BENCHES = 3
-
-
-def accelerator_points(
-    description: TestbedDescription, nf: NfDescription, benches: BenchLevels
-) -> list[OperatingPoint]:
-    """With each accelerator's bench alone: fewer than ten points per accelerator.
-
-    At saturation: three service demands with the most work an NF can request, two at default traffic, the heaviest
-    without matches and with small packets. The NF must spend most of its time on the accelerator, and its service time
-    must be measured over all that determines it. Then two light competitors, for the linear part of the throughput
-    curve.
-    """
-    free = description.nic.cores - nf.cores
-    points = []
-    for levels in select_levels(nf, benches):
-        strengths = _strengths(levels, free)
-        if not strengths:
-            continue
-        heavy, medium, weak = strengths
-        most, default, fewest, small = _work(description)
-        points += [(most, strength) for strength in (heavy, medium, weak)]
-        points += [(default, heavy), (default, medium), (fewest, heavy), (small, heavy)]
-        points += [(default, Contention((light,))) for light in levels.light[-2:]]
-    return list(dict.fromkeys(points))
-
-
-def pattern_points(
-    description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
-) -> list[OperatingPoint]:
-    """Memory and accelerator benches together: what one resource costs while the other is scarce shows the pattern.
-
-    Every combination of two strengths of memory contention with none and two of accelerator contention, at three
-    amounts of accelerator work; then every accelerator of the NF loaded at once.
-    """
-    free = description.nic.cores - nf.cores
-    used = [strengths for levels in select_levels(nf, benches) if (strengths := _strengths(levels, free - 1))]
-    mediums = [medium for _, medium, _ in used]
-    together = [sum(mediums, start=NO_CONTENTION)] if len(mediums) > 1 else []
-    pressures = [pressure for heavy, medium, _ in used for pressure in (heavy, medium)] + together
-    points: list[OperatingPoint] = []
-    for traffic in _work(description)[:3]:
-        for pressure in [NO_CONTENTION, *pressures] if pressures else []:
-            left = free - _cores(pressure)
-            memories = [memory.strongest(cores) for cores in (max(left // 2, 1), left)]
-            points += [(traffic, pressure + contention) for contention in memories if contention.levels]
-    return list(dict.fromkeys(points))
-
-
-def select_levels(nf: NfDescription, benches: BenchLevels) -> list[AcceleratorLevels]:
-    """The bench levels of the NF's accelerators, of those that have a bench."""
-    return [benches.accelerators[name] for name in nf.accelerators if name in benches.accelerators]
-
-
-def _strengths(levels: AcceleratorLevels, cores: int) -> tuple[Contention, Contention, Contention] | None:
-    """Heavy, medium and weak demand, saturating: several of the slowest requests, one of them, a middle one."""
-    slowest, middle = levels.saturating[-1], levels.saturating[len(levels.saturating) // 2]
-    if slowest.cores > cores:
-        return None
-    count = min(cores // slowest.cores, MOST_BENCHES)
-    second: Sequence[BenchLevel] = (slowest,) if count > 1 else (middle,)
-    weak = middle if count > 1 else levels.saturating[0]
-    return Contention((slowest,) * count), Contention(tuple(second)), Contention((weak,))
-
-
-def _work(description: TestbedDescription) -> list[TrafficProfile]:
-    """Traffic with the most accelerator work, the default, no matches, and small packets full of matches."""
-    ranges = {name: bounds for name, bounds in traffic_ranges(description).items() if name != "flows"}
-    most = traffic_with(description.traffic, {name: high for name, (_, high) in ranges.items()})
-    fewest = traffic_with(description.traffic, {"mtbr": ranges["mtbr"][0]}) if "mtbr" in ranges else None
-    small = (
-        traffic_with(most, {"packet_size": float(round(sum(ranges["packet_size"]) / 4))})
-        if "packet_size" in ranges
-        else most
-    )
-    return [most, description.traffic, fewest or small, small]
-
-
-def _cores(contention: Contention) -> int:
-    return sum(level.cores for level in contention.levels)

@@ -21,6 +21,10 @@ SOLO_REPEATS = 3
 FEWEST_METHOD_RUNS = 20
 """Fewest runs left for a method to choose."""
 LARGEST_QUOTA = 1_000_000
+CORES_QUOTA = 600
+"""Runs per NF with further numbers of cores; those of the default number are then `DEFAULT_QUOTA`, as without."""
+DEFAULT_CORES_SHARE = (2, 3)
+"""Two in three of those runs are of the default number of cores."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +44,49 @@ class QuotaShares:
         return None if self.benches is None else self.benches + self.random
 
 
-def divide(nf: str, quota: int | None, fixed: int) -> QuotaShares:
-    """The shares of `quota`, when `fixed` runs are the same for every method. Raises `InputError` when the quota leaves
-    a method too few runs.
+@dataclass(frozen=True)
+class CoreShares:
+    """The runs of one NF beyond those of its default number of cores."""
+
+    cores: int
+    """On further numbers of cores, over all of them."""
+    loads: int
+    """With other NFs, at rates and on any number of cores."""
+
+
+def divide_cores(quota: int | None, *, paced: bool) -> CoreShares:
+    """The shares of the quota beyond the default number of cores; without a quota, those of `CORES_QUOTA`. `paced`:
+    whether the testbed offers rates.
+    """
+    whole = quota or CORES_QUOTA
+    loads = int(whole * RANDOM_SHARE) if paced else 0
+    return CoreShares(whole - _of_default(whole) - loads, loads)
+
+
+def _of_default(whole: int) -> int:
+    part, of = DEFAULT_CORES_SHARE
+    return whole * part // of
+
+
+def divide(nf: str, quota: int | None, fixed: int, *, further: bool = False) -> QuotaShares:
+    """The shares of `quota` on the default number of cores, when `fixed` runs are the same for every method. `further`:
+    whether a part of the quota is of further numbers of cores. Raises `InputError` when the quota leaves a method too
+    few runs.
     """
     needed = fixed + SOLO_REPEATS + FEWEST_METHOD_RUNS
     if quota is None:
         return QuotaShares(None, _random(DEFAULT_QUOTA), _deciding(DEFAULT_QUOTA))
-    free = quota - _random(quota) - needed
-    if free < 0:
-        least = next(enough for enough in count(needed) if enough - _random(enough) >= needed)
+
+    def left_for(whole: int) -> int:
+        own = _of_default(whole) if further else whole
+        return own - _random(own) - needed
+
+    if left_for(quota) < 0:
+        least = next(enough for enough in count(needed) if left_for(enough) >= 0)
         raise InputError.of("--quota", f"{quota} runs are too few for {nf}", hint=f"it needs at least {least}")
-    deciding = int(min(_deciding(quota), MOST_OF_FREE * free))
-    return QuotaShares(quota - _random(quota) - deciding, _random(quota), deciding)
+    own = _of_default(quota) if further else quota
+    deciding = int(min(_deciding(own), MOST_OF_FREE * left_for(quota)))
+    return QuotaShares(own - _random(own) - deciding, _random(own), deciding)
 
 
 def refuse_large(quota: int | None) -> None:

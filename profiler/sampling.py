@@ -43,6 +43,12 @@ def at(bounds: Range, position: float) -> float:
     return whole(bounds, low * (high / low) ** position if _wide(bounds) else low + (high - low) * position)
 
 
+def position_in(bounds: Range, value: float) -> float:
+    """The position at which `at` finds a value of a range whose ends differ."""
+    low, high = np.log(bounds) if _wide(bounds) else bounds
+    return float(((np.log(value) if _wide(bounds) else value) - low) / (high - low))
+
+
 def whole(bounds: Range, value: float) -> float:
     """The nearest whole number inside the range; `value` itself, kept inside, where there is none."""
     low, high = bounds

@@ -28,6 +28,7 @@ from profiler.chains.plan import CHAIN_LENGTHS, ORDERS_PER_LENGTH, ChainRequest
 from profiler.methods import list_methods
 from profiler.testbeds import list_testbeds
 from profiles import InputError
+from profiles.description import MOST_CORES
 
 if TYPE_CHECKING:
     from placer.inputs.arrivals import TraceOptions
@@ -52,7 +53,15 @@ Quota = Annotated[
         min=1,
         help="Runs per NF; 400 by default. On the simulated card, throughput with random neighbours and traffic is "
         "then predicted with a mean error of 0.7 %; with 200 runs 0.9 %, with 800 0.6 %. Repeats of doubtful runs are "
-        "not counted.",
+        "not counted. With --cores, 600 by default, over all numbers of cores.",
+        show_default=False,
+    ),
+]
+Cores = Annotated[
+    str | None,
+    typer.Option(
+        help="Numbers of cores to measure each NF on besides its default, as in 1,2,4. On each, the NF runs alone and "
+        "beside benches; then, where the testbed offers rates, co-locations run at random rates and numbers of cores.",
         show_default=False,
     ),
 ]
@@ -149,6 +158,7 @@ def command(
     budget: BudgetOf = None,
     method: MethodName = "adaptive",
     quota: Quota = None,
+    cores: Cores = None,
     chain: Chain = None,
     chains: Chains = None,
     chain_count: ChainCount = None,
@@ -186,7 +196,7 @@ def command(
         refuse_without_arrivals("--for", ignore_columns, skip_empty_stays)
     of_chains: dict[str, object] = {"--chain-count": chain_count, "--cores-of-chain": cores_of_chain, "--share": share}
     of_contention: dict[str, object] = {
-        "--for": arrivals, "--models": models, "--budget": budget, "--quota": quota,
+        "--for": arrivals, "--models": models, "--budget": budget, "--quota": quota, "--cores": cores,
         "--method": method if method != "adaptive" else None,
     }  # fmt: skip
     if latency:
@@ -207,13 +217,21 @@ def command(
     _refuse_given(of_chains, "needs --chain or --chains")
     _refuse_given({"--repeats": repeats}, "needs --chain, --chains or --latency")
     if arrivals is not None:
-        if nf or method != "adaptive":
-            raise InputError.of("--for", "chooses the runs: leave out --nf and --method")
+        if nf or method != "adaptive" or cores:
+            raise InputError.of("--for", "chooses the runs: leave out --nf, --method and --cores")
         options = trace_options(ignore_columns, skip_empty_stays, progress.say)
         profile_for(arrivals, options, models, budget, testbed, out, quota, timeout, seed, progress)
         return
     _refuse_given({"--models": models, "--budget": budget}, "needs --for")
-    profile_contention(testbed, out, nf, method, quota, timeout, seed, progress)
+    profile_contention(testbed, out, nf, method, quota, _parse_cores(cores), timeout, seed, progress)
+
+
+def _parse_cores(text: str | None) -> list[int]:
+    """Numbers of cores, as in 1,2,4."""
+    counts = text.split(",") if text is not None else []
+    if not all(count.strip().isdecimal() and 0 < int(count) <= MOST_CORES for count in counts):
+        raise InputError.of("--cores", f"'{text}' is no list of numbers of cores", hint="such as 1,2,4")
+    return [int(count) for count in counts]
 
 
 def _refuse_given(options: Mapping[str, object], message: str) -> None:
@@ -232,6 +250,7 @@ def profile_contention(
     nfs: list[str] | None,
     method: str,
     quota: int | None,
+    cores: list[int],
     timeout: float,
     seed: int,
     progress: Progress,
@@ -252,6 +271,8 @@ def profile_contention(
         if card.describe().nic.kind == GPU_KIND:
             if method != "adaptive":
                 raise InputError.of("--method", "is for NICs; runs on a GPU server are chosen in one way")
+            if cores:
+                raise InputError.of("--cores", "is for NICs; an NF on a GPU server has one core")
             profile_gpu(card, out, nfs=nfs or None, quota=quota, seed=seed, progress=advance, notify=progress.say)
             progress.say(f"profile written: {out}")
             return
@@ -261,6 +282,7 @@ def profile_contention(
             nfs=nfs or None,
             method=method,
             quota=quota,
+            cores=cores,
             seed=seed,
             progress=advance,
             notify=progress.say,

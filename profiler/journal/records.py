@@ -95,6 +95,7 @@ BENCHES_PART, TOGETHER_PART, FURTHER_PART, REPEATS_PART, REFERENCE_PART = (
     "/again",
     "/reference",
 )
+CORES_PART, LOADS_PART = "/cores", "/loads"
 CYCLES_PART, CHAINS_PART, SWEEP_PART, SHARING_PART, LATENCY_PART = (
     "/cycles",
     "/chains",
@@ -110,10 +111,12 @@ def further(number: int) -> str:
 
 
 def of_co_locations(purpose: str) -> bool:
-    """Whether a run was made for several NFs together, cycles, chains, latency or a sweep; no other depends on it."""
+    """Whether a run was made for several NFs together, further numbers of cores, rates, cycles, chains, latency or a
+    sweep; no run of the NFs alone and with benches depends on it."""
     return purpose.startswith(
-        (TOGETHER_PART, FURTHER_PART, CYCLES_PART, CHAINS_PART, SWEEP_PART, SHARING_PART, LATENCY_PART)
-    )
+        (TOGETHER_PART, FURTHER_PART, CORES_PART, LOADS_PART, CYCLES_PART, CHAINS_PART, SWEEP_PART, SHARING_PART,
+         LATENCY_PART)
+    )  # fmt: skip
 
 
 # What goes wrong with a journal, as the user reads it.

@@ -16,6 +16,8 @@ from profiles import InputError, TestbedDescription
 
 SHOWN_PARTS = {
     records.TOGETHER_PART: "co-locations",
+    records.CORES_PART: "further cores",
+    records.LOADS_PART: "offered loads",
     records.CYCLES_PART: "cycles",
     records.CHAINS_PART: "chains",
     records.SWEEP_PART: "sweep",

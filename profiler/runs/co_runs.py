@@ -55,10 +55,11 @@ def _co_location(
         if one.cores <= free:
             members.append(one)
             free -= one.cores
-    return tuple(Workload(member.name, _traffic(description, by_magnitude, rng)) for member in members)
+    return tuple(Workload(member.name, random_traffic(description, by_magnitude, rng)) for member in members)
 
 
-def _traffic(description: TestbedDescription, by_magnitude: bool, rng: Generator) -> TrafficProfile:
+def random_traffic(description: TestbedDescription, by_magnitude: bool, rng: Generator) -> TrafficProfile:
+    """Random traffic, even in the logarithm of attributes with wide ranges, or in their values."""
     ranges = traffic_ranges(description)
     values = {}
     for name, position in zip(ranges, rng.random(len(ranges)).tolist(), strict=True):

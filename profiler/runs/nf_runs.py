@@ -38,7 +38,7 @@ class NfRuns:
     testbed
         Where the NF runs. Its repeats are not counted against the quota.
     nf
-        The NF, as described.
+        The NF, as described, or with another number of cores.
     memory
         The memory contention that can run with it.
     quota
@@ -183,7 +183,8 @@ class NfRuns:
         self._done(len(points))
 
     def _requests(self, points: Sequence[OperatingPoint]) -> list[list[Load]]:
-        return [[Workload(self.nf.name, traffic), *contention.loads] for traffic, contention in points]
+        cores = 0 if self.nf.cores == self._description.nf(self.nf.name).cores else self.nf.cores
+        return [[Workload(self.nf.name, traffic, cores=cores), *contention.loads] for traffic, contention in points]
 
     def _as_arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Each point, on scales on which throughput changes evenly, and the logarithm of its throughput."""

@@ -37,11 +37,14 @@ from profiles import (
     Workload,
 )
 from profiles.profile import (
+    CORES_COLUMN,
     FIRST_RATE,
     FIRST_SERVICE,
     KPPS_COLUMN,
     NF_COLUMN,
+    RATE_COLUMN,
     RUN_COLUMN,
+    NfProfile,
     Profile,
     rate_column,
     read_profile,
@@ -72,6 +75,7 @@ class ReplayTestbed(Testbed):
             raise InputError.of("--testbed", f"{directory} has no testbed.json, so its measurements are not described")
         self._source = directory
         self._description = profile.testbed
+        self._default_cores = {(nf.name, nf.cores) for nf in profile.testbed.nfs}
         self._accelerators = sorted({name for nf in profile.nfs.values() for name in nf.uses})
         self._demands = _bench_demands(profile, self._accelerators)
         self._recorded = _index_nfs(profile) | {load: _measurement(row) for load, row in _bench_rows(profile)}
@@ -87,8 +91,9 @@ class ReplayTestbed(Testbed):
         if unknown := [load for load in loads if not isinstance(load, Workload | BenchLoad)]:
             shown_loads = ", ".join(load.label for load in unknown)
             raise RunRefused(
-                f"replay of {self._source}: {shown_loads}: neither chains nor NFs with parameters or rates are replayed"
+                f"replay of {self._source}: {shown_loads}: neither chains nor NFs with parameters are replayed"
             )
+        loads = [self._with_default_cores(load) for load in loads]
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
         if (kpps_of := self._co_locations.get(tuple(sorted(map(format_load, loads))))) is not None:
@@ -101,6 +106,11 @@ class ReplayTestbed(Testbed):
             f"replay of {self._source}: {', '.join(map(format_load, loads))}: no such run is recorded; "
             f"{self._hint(loads)}"
         )
+
+    def _with_default_cores(self, load: Load) -> Load:
+        """The load, without its number of cores where that is the default: so it is recorded."""
+        default = isinstance(load, Workload) and (load.nf, load.cores) in self._default_cores
+        return replace(load, cores=0) if isinstance(load, Workload) and default else load
 
     def _alone(self, load: Load) -> Measurement:
         """The load as recorded alone; without throughput and counters where it was not."""
@@ -169,16 +179,25 @@ def open_replay(argument: str, timeout: float) -> Testbed:
 
 def format_load(load: Load) -> str:
     """A load as messages show it."""
-    values = ", ".join(f"{name} {value:g}" for name, value in _values(load).items())
-    return f"{load.label} ({values})"
+    values = _values(load)
+    if isinstance(load, Workload):
+        values |= {"cores": load.cores} if load.cores else {}
+        values |= {} if load.is_saturated else {RATE_COLUMN: load.rate_kpps}
+    return f"{load.label} ({', '.join(f'{name} {value:g}' for name, value in values.items())})"
 
 
 def _index_nfs(profile: Profile) -> dict[Load, Measurement]:
     return {
-        Workload(nf.name, TrafficProfile.from_mapping(row)): _measurement(row)
+        Workload(nf.name, TrafficProfile.from_mapping(row), cores=cores): _measurement(row)
         for nf in profile.nfs.values()
-        for row in _rows(nf.solo)
+        for cores, measured in _by_cores(nf)
+        for row in _rows(measured.solo)
     }
+
+
+def _by_cores(nf: NfProfile) -> list[tuple[int, NfProfile]]:
+    """What was measured on each number of cores, 0 for the default."""
+    return [(0, nf), *nf.further.items()]
 
 
 def _bench_rows(profile: Profile) -> Iterator[tuple[BenchLoad, dict[str, float]]]:
@@ -206,19 +225,22 @@ def _index_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, l
     """Per NF, every run with benches; accelerators without columns in a file were not loaded."""
     found: dict[str, list[RecordedCoRun]] = {}
     for nf in profile.nfs.values():
-        tables = [nf.memory, nf.pattern]
-        for name, table in nf.accelerators.items():
-            tables.append(table.rename(columns={FIRST_SERVICE: service_column(name), FIRST_RATE: rate_column(name)}))
+        tables = []
+        for cores, measured in _by_cores(nf):
+            tables += [(cores, measured.memory), (cores, measured.pattern)]
+            for name, table in measured.accelerators.items():
+                columns = {FIRST_SERVICE: service_column(name), FIRST_RATE: rate_column(name)}
+                tables.append((cores, table.rename(columns=columns)))
         found[nf.name] = [
             RecordedCoRun(
-                Workload(nf.name, TrafficProfile.from_mapping(row)),
+                Workload(nf.name, TrafficProfile.from_mapping(row), cores=cores),
                 np.array(
                     [row.get(name, 0.0) for name in COUNTERS]
                     + [v for name in accelerators for v in (row.get(service_column(name), 0.0), _rate(row, name))]
                 ),
                 float(row[KPPS_COLUMN]),
             )
-            for table in tables
+            for cores, table in tables
             for row in _rows(table)
         ]
     return found
@@ -228,9 +250,22 @@ def _index_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load, fl
     """The mean throughput of every NF in each recorded co-location, by its sorted loads as text."""
     found: dict[tuple[str, ...], dict[Load, list[float]]] = defaultdict(lambda: defaultdict(list))
     for nf in profile.nfs.values():
-        for _, table in nf.co_locations.groupby(RUN_COLUMN, sort=False) if len(nf.co_locations) else ():
+        together = (
+            table
+            for measured in (nf.co_locations, nf.loads)
+            for _, table in (measured.groupby(RUN_COLUMN, sort=False) if len(measured) else ())
+        )
+        for table in together:
             rows = _rows(table)
-            members = [Workload(str(row[NF_COLUMN]), TrafficProfile.from_mapping(row)) for row in rows]
+            members = [
+                Workload(
+                    str(row[NF_COLUMN]),
+                    TrafficProfile.from_mapping(row),
+                    row.get(RATE_COLUMN, math.inf),
+                    cores=int(row.get(CORES_COLUMN, 0)),
+                )
+                for row in rows
+            ]
             co_location = found[tuple(sorted(map(format_load, members)))]
             for member, row in zip(members, rows, strict=True):
                 co_location[member].append(float(row[KPPS_COLUMN]))

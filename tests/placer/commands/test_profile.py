@@ -154,6 +154,9 @@ def test_a_testbed_without_chains_is_reported_plainly(tmp_path: Path) -> None:
         (("--chains", "pairs", "--budget", "1"), "--budget: cannot be combined with --chain or --chains"),
         (("--repeats", "3"), "--repeats: needs --chain, --chains or --latency"),
         (("--cores-of-chain", "3"), "--cores-of-chain: needs --chain or --chains"),
+        (("--chain", "ACL", "--cores", "2"), "--cores: cannot be combined with --chain or --chains"),
+        (("--cores", "1,two"), "--cores: '1,two' is no list of numbers of cores\nhint: such as 1,2,4"),
+        (("--cores", "3"), "--cores: simulated-server-16 gives no NF 3 cores\nhint: possible are 1, 2, 4"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

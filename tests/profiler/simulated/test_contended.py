@@ -129,6 +129,6 @@ def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue,
 )
 def test_recorded_runs_are_those_of_the_card(spec: str, folder: Path, tmp_path: Path) -> None:
     """Profiling one NF with the seed of the recorded profile measures the recorded bytes again."""
-    recorded = profile(open_testbed(spec), tmp_path / "profile", nfs=["ACL"])
+    recorded = profile(open_testbed(spec), tmp_path / "profile", nfs=["ACL"], cores=(1, 2, 4))
     for file in ("ACL/solo.csv", "ACL/memory.csv"):
         assert (recorded / file).read_bytes() == (folder / file).read_bytes()
