@@ -122,6 +122,24 @@ class Catalogue(Shown):
         """Whether an empty NIC that runs the NF keeps the latency that is promised; true where none is."""
         return workload.is_saturated or self._alone[kind.index].solo(workload) > 0
 
+    def choices(self, workload: Workload) -> list[Workload]:
+        """The workload on each number of cores that it may be given on some kind of NIC, ascending."""
+        found = {choice for kind in self.kinds if kind.hosts(workload) for choice in kind.choices(workload)}
+        return sorted(found or {workload}, key=lambda choice: choice.cores)
+
+    def request(self, workload: Workload) -> Workload:
+        """The workload on the fewest cores that carry its rate alone, by the median prediction; else on the most.
+
+        That is what operators request for it who know what it needs, and not what its neighbours cost.
+        """
+        choices = self.choices(workload)
+        if len(choices) == 1:
+            return workload
+        able = [one for one in self.main_models.predictors.values() if one.supports_loads]
+        alone = able[0].solo(choices).tolist() if able else []
+        enough = [choice for choice, kpps in zip(choices, alone, strict=False) if kpps >= workload.rate_kpps]
+        return enough[0] if enough else choices[-1]
+
     def admits(self, kind: NicKind, co_location: CoLocation) -> bool:
         """Whether the admission test of a kind of GPU admits all of these; true for other kinds."""
         return kind.index not in self.gpus or min(self.gpus[kind.index].throughput([co_location])[0]) > 0
@@ -172,7 +190,7 @@ class Catalogue(Shown):
         if kind.index in self.gpus:
             return self.gpus[kind.index].shares(workload)
         models = self.models[kind.index]
-        demand = models.demand([workload.saturated])[0]
+        demand = models.demand([workload])[0]
         shares = {"cores": demand.cores / kind.cores, **demand.accelerators}
         if models.testbed and models.testbed.nic.llc_bytes:
             shares["cache"] = demand.wss_mb * BYTES_PER_MB / models.testbed.nic.llc_bytes

@@ -78,6 +78,11 @@ class NicKind:
         """Cores that the workload takes: those that it is given, or the default number of its NF."""
         return workload.cores or self.cores_of[workload.nf]
 
+    @property
+    def all_core_counts(self) -> set[int]:
+        """Every number of cores that some NF may be given."""
+        return {*self.cores_of.values(), *(count for counts in self.core_counts.values() for count in counts)}
+
     def gbps_of(self, workload: Workload) -> float:
         """What the packets that are offered to the workload take of the port, Gb/s; 0 where no rate is known."""
         if workload.is_saturated:

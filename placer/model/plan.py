@@ -155,7 +155,8 @@ def events_of(arrivals: Sequence[Arrival]) -> Iterator[Event]:
 def replay(arrivals: Sequence[Arrival], fleet: Fleet, choose: Choose) -> Iterator[tuple[Event, Nic | None]]:
     """Let every event of the trace happen to the fleet; yields each with the NIC that changed, None if none did.
 
-    Nothing is chosen for instances that the fleet has (`settle_running`).
+    Nothing is chosen for instances that the fleet has (`settle_running`). `choose` may replace an arrival by one with a
+    number of cores.
     """
     for event in events_of(arrivals):
         arrival = arrivals[event.index]
@@ -170,7 +171,7 @@ def replay(arrivals: Sequence[Arrival], fleet: Fleet, choose: Choose) -> Iterato
         choice = choose(event.index)
         nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
         if nic is not None:
-            fleet.place(tenant, nic)
+            fleet.place(arrivals[event.index].tenant, nic)  # who chooses may have given it cores
         yield event, nic
 
 

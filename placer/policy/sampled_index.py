@@ -133,7 +133,7 @@ class SampledIndex:
         self._trial: SamplingTrial | None = None
         self._checked: Checked | None = None
         self._checks = oracle.checks
-        nfs, cores = len(self.interference.number_of), [cores for cores in kind.cores_of.values() if cores > 0]
+        nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
         self._bias = Biases(nfs, kind.cores // min(cores, default=kind.cores) + 1)
         width = self._bias.mean.shape[1]
         self._number = np.full(FIRST_SIZE, -1, dtype=np.int64)
@@ -304,13 +304,13 @@ class SampledIndex:
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs have too few cores for the tenant; of the others only some were checked."""
-        needed = self.kind.cores_of.get(tenant.workload.nf, self.kind.cores + 1)
+        needed = tenant.workload.cores or self.kind.cores_of.get(tenant.workload.nf, self.kind.cores + 1)
         used = self._number[: self._used] >= 0
         return Tally(len(self._nics), int((self._free[: self._used][used] < needed).sum()), None)
 
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by free cores; of those with enough, a part was checked."""
-        needed = self.kind.cores_of.get(tenant.workload.nf)
+        needed = tenant.workload.cores or self.kind.cores_of.get(tenant.workload.nf)
         used = self._number[: self._used] >= 0
         for free, nics in zip(*np.unique(self._free[: self._used][used], return_counts=True), strict=True):
             short = Cause.NOT_HOSTED if needed is None else Cause.CORES if free < needed else None

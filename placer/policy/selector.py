@@ -172,7 +172,9 @@ class Selector:
             for number, index in enumerate(indexes):
                 free[number] = max(free.get(number, 0), index.most_free())
         found = [(kind, free.get(kind.index, 0)) for kind in self.fleet.kinds]
-        return lambda workload: any(kind.cores_of.get(workload.nf, kind.cores + 1) <= cores for kind, cores in found)
+        return lambda workload: any(
+            (workload.cores or kind.cores_of.get(workload.nf, kind.cores + 1)) <= cores for kind, cores in found
+        )
 
     def observe(self, tenant: Tenant) -> None:
         """Count the tenant among the recent arrivals, and renew the forecast now and then."""

@@ -38,11 +38,11 @@ class StandIns:
     def _nearest(self, workload: Workload) -> int | None:
         if not self._kind.hosts(workload):
             return None
-        cores, like = self._kind.cores_of, workload.traffic.as_dict()
+        cores, like = self._kind.cores_for, workload.traffic.as_dict()
         found = [
             (other.nf != workload.nf, _distance(like, other.traffic.as_dict()), column)
             for column, other in enumerate(self._workloads)
-            if cores[other.nf] == cores[workload.nf]
+            if cores(other) == cores(workload)
         ]
         return min(found)[2] if found else None
 

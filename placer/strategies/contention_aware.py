@@ -27,6 +27,7 @@ from placer.strategies.budget import (
 )
 from placer.strategies.chosen_risks import keep_risk, recall_risk, risk_key
 from placer.strategies.strategy import OnlineStrategy, register
+from profiles import Workload
 
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
@@ -176,6 +177,10 @@ class ContentionAware(OnlineStrategy):
 
     def begin(self, fleet: Fleet) -> None:
         self._selector = Selector(fleet, self.oracles, self.rule, arrivals=self._length, expected=self._known)
+
+    def choices(self, workload: Workload) -> Sequence[Workload]:
+        """All numbers of cores, the fewest first."""
+        return [workload] if workload.is_saturated or workload.cores else self.catalogue.choices(workload)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         self._selector.observe(tenant)

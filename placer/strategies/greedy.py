@@ -88,7 +88,7 @@ class NicClasses:
         """Classes of NICs that run the NF and have the cores for it, and their NICs by number."""
         for nic_class, nics in self._classes.items():
             kind, co_location = self.fleet.kinds[nic_class.kind], nic_class.co_location
-            if kind.hosts(workload) and kind.cores_taken(co_location) + kind.cores_for(workload) <= kind.cores:
+            if kind.fits((*co_location, workload)):
                 yield nic_class, nics
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:

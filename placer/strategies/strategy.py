@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from placer.model.arrival import Arrival
@@ -14,6 +15,7 @@ from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan, replay
 from placer.model.running import settle_running
 from placer.progress import Advance
+from profiles import Workload
 from profiles.registry import Registry
 
 STRATEGIES: Registry[type[Strategy]] = Registry(
@@ -69,6 +71,13 @@ class OnlineStrategy(Strategy):
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         """The NIC in use that takes the tenant, the kind of which to open another NIC, or None to reject it."""
 
+    def choices(self, workload: Workload) -> Sequence[Workload]:
+        """The workload on each number of cores that is tried, in order; a NIC in use is taken before one is opened.
+
+        Unless a strategy knows better, it is as many cores as would be requested.
+        """
+        return [workload] if workload.is_saturated or workload.cores else [self.catalogue.request(workload)]
+
     def reason(self, tenant: Tenant) -> str:
         """How many NICs could take the tenant, in words; empty where the strategy does not know."""
         return ""
@@ -82,11 +91,20 @@ class OnlineStrategy(Strategy):
         self.begin(fleet)
         placements = [Placement(arrival) for arrival in arrivals]
         reasons = [""] * len(arrivals)
+        arrivals = list(arrivals)
 
         def choose(index: int) -> Nic | NicKind | None:
-            tenant = arrivals[index].tenant
-            choice = self.choose(fleet, tenant)
-            reasons[index] = self.reason(tenant)
+            arrival = arrivals[index]
+            choice, workload = None, arrival.workload
+            for tried in self.choices(workload):
+                found = self.choose(fleet, replace(arrival.tenant, workload=tried))
+                if found is not None and (choice is None or isinstance(found, Nic)):
+                    choice, workload = found, tried
+                if isinstance(found, Nic):
+                    break
+            if workload is not arrival.workload:
+                arrivals[index] = replace(arrival, workload=workload)
+            reasons[index] = self.reason(arrivals[index].tenant)
             return choice
 
         began = time.perf_counter()
