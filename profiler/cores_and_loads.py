@@ -17,7 +17,14 @@ import pandas as pd
 from numpy.random import Generator
 
 from profiler.bench_points import accelerator_points
-from profiler.contention import BenchLevels, MemoryContention, Neighbour, OperatingPoint, neighbour_traffics
+from profiler.contention import (
+    NEIGHBOUR_TRAFFICS,
+    BenchLevels,
+    MemoryContention,
+    Neighbour,
+    OperatingPoint,
+    neighbour_traffics,
+)
 from profiler.export import nf_profile, with_loads
 from profiler.journal.journal import Journal
 from profiler.journal.records import CORES_PART, LOADS_PART
@@ -75,7 +82,10 @@ class FurtherCores:
         cores, and `of_loads` at rates. Raises `TestbedError` when the testbed fails.
         """
         several = sum(len(self.counts[profile.name]) > 1 for profile in profiles)
-        self.journal.plan([(CORES_PART, "", several * of_cores), (LOADS_PART, "", len(profiles) * of_loads)])
+        alone = NEIGHBOUR_TRAFFICS * sum(len(counts) - 1 for counts in self.counts.values())
+        loads = len(profiles) * of_loads + alone if of_loads else 0
+        parts = {CORES_PART: several * of_cores, LOADS_PART: loads}
+        self.journal.plan((part, "", planned) for part, planned in parts.items() if planned)
         testbed = self.stack.part(CORES_PART)
         measured = [self._on_further_cores(testbed, profile, of_cores) for profile in profiles]
         self.journal.finished(CORES_PART)

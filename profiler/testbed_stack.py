@@ -85,6 +85,8 @@ EVERY_S = 120.0
 REFERENCE_WINDOW = 5
 REFERENCE_NOISE = 0.03
 MOST_DRIFT = 0.2
+CARRIED_SHARE = 0.99
+"""Of an offered rate: what carries this share or more carries all, but for errors of measurement."""
 REPORTED_AGAIN = 0.05
 REFERENCE_SEEDS = 101
 SEED_STRIDE = 1_000_000_007
@@ -215,9 +217,14 @@ def _correct(loads: Sequence[Load], run: Run, factor: float) -> Run:
 
 
 def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
-    """The measurement without drift; no chain or NF carries more than is offered to it."""
+    """The measurement without drift; no chain or NF carries more than is offered to it.
+
+    One that carries all of it has no drift: whatever it could carry, it was not measured.
+    """
     kpps = one.throughput_kpps / factor
     if isinstance(load, ChainLoad | Workload) and load.rate_kpps:
+        if one.throughput_kpps >= CARRIED_SHARE * load.rate_kpps:
+            return one
         kpps = min(kpps, max(load.rate_kpps, one.throughput_kpps))
     ratio = kpps / one.throughput_kpps
     stages = tuple(replace(stage, throughput_kpps=stage.throughput_kpps * ratio) for stage in one.stages)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from profiler.cores_and_loads import Capacities, choose_counts, find_mattering
+from profiler.journal.status import read_status
 from profiler.profiling import journal_of, profile
 from profiler.quota import CORES_QUOTA, divide, divide_cores
 from profiler.simulated import SimulatedTestbed
@@ -126,7 +127,10 @@ def test_the_same_call_resumes(several: Profile, tmp_path: Path) -> None:
         with pytest.raises(TestbedError, match="the cable is out"):
             profile(Ending(most), tmp_path / "p", **arguments)  # type: ignore[arg-type]
         assert journal_of(tmp_path / "p").exists() and not (tmp_path / "p").exists()
+    status = {part.name: part for part in read_status(journal_of(tmp_path / "p")).parts}
+    assert status["further cores"].done and status["offered loads"].left
     profile(SimulatedTestbed(), tmp_path / "p", **arguments)  # type: ignore[arg-type]
+    assert read_status(journal_of(tmp_path / "p")).left == 0
     assert bytes_of(tmp_path / "p") == bytes_of(several.source)
 
 
