@@ -43,3 +43,17 @@ void check_survives_any_packet(struct rig *rig, const char *name);
  * non-initial fragments are counted, and pass if `passes`, else they are dropped.
  */
 void check_segments(struct rig *rig, const char *name, bool passes);
+
+/*
+ * Of each function that scans: packets leave once each and in order, for any number of queues and
+ * window; and no packet makes it crash or leak, and malformed ones are freed.
+ */
+#define SCANNING_TESTS(name)                                                                       \
+	BOTH_TEST(packets_keep_their_order)                                                        \
+	{                                                                                          \
+		check_order_kept(rig, name);                                                       \
+	}                                                                                          \
+	BOTH_TEST(survives_any_packet)                                                             \
+	{                                                                                          \
+		check_survives_any_packet(rig, name);                                              \
+	}
