@@ -1,6 +1,8 @@
 /* Shared by the tests of functions that use accelerators. */
 #pragma once
 
+#include <pthread.h>
+
 #include "accelerators/accelerator.h"
 #include "tests/support.h"
 
@@ -16,6 +18,16 @@ int setup_engines_in_folder(void **state);
 	TEST_ENTRY(test, _pipeline, setup_pipeline, teardown)                                      \
 	TEST_ENTRY(test, _to_completion, setup_to_completion, teardown)                            \
 	static void test(struct rig *rig)
+
+/* A thread that serves an accelerator. */
+struct server {
+	pthread_t thread;
+	struct accelerator *accelerator;
+	bool stop;
+};
+
+void server_start(struct server *server);
+void server_stop(struct server *server);
 
 /* Run a job, waiting for it. */
 void queue_run(struct accelerator_queue *queue, struct accelerator_job *job);

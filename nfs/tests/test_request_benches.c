@@ -28,8 +28,8 @@ static void check_each(check_of_bench *check)
 
 static void check_rate_kept(const char *name, struct accelerator *const *accelerators)
 {
-	struct bench *bench = bench_create(name, accelerators,
-					   SETTINGS({"rate_kpps", 20}, {"packet_size", 300}));
+	struct bench *bench =
+		bench_create(name, accelerators, SETTINGS({"rate_kpps", 20}, {"packet_size", 300}));
 
 	assert_non_null(bench);
 	check_rate(bench, 20e3);
