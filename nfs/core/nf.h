@@ -30,7 +30,7 @@ struct nf;
 enum nf_execution { NF_RUN_TO_COMPLETION = 1, NF_PIPELINE = 2 };
 
 /* Kinds of accelerators and their names, in the order in which a packet visits them. */
-#define ACCELERATORS(_) _(REGEX, "regex") _(COMPRESSION, "compression")
+#define ACCELERATORS(_) _(REGEX, "regex") _(COMPRESSION, "compression") _(DMA, "dma")
 
 #define ACCELERATOR_OF(kind, name) ACCELERATOR_##kind,
 enum accelerator_kind { ACCELERATORS(ACCELERATOR_OF) ACCELERATOR_KINDS };
