@@ -11,8 +11,7 @@ from functools import cache
 
 import pytest
 
-from placer.rack.compiler.graph import graph_of
-from placer.rack.compiler.instances import instances_of
+from placer.rack.compiler.graph import graph_of, instances_of
 from placer.rack.compiler.p4.bodies import ARCHITECTURE_NAMES
 from placer.rack.compiler.p4.emit import p4_text
 from placer.rack.compiler.routing import route_graph
