@@ -17,11 +17,11 @@ from experiments.lemur.methodology.brute_force import BruteForce, BruteForced
 from placer.rack.chain import Chain
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.rack_file import read_rack_file
-from placer.rack.place import best_plan
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
 from placer.rack.replanning.moves import PlacedNf
 from placer.rack.replanning.replan import replan
+from placer.rack.strategies.optimal import best_plan
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SETS = ("123", "134", "234", "124", "1234")

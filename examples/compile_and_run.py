@@ -20,7 +20,7 @@ from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.rack_file import read_rack_file
 from placer.rack.files.written_twins import plan_document
-from placer.rack.place import best_plan
+from placer.rack.strategies.optimal import best_plan
 from placer.report.rack.compiled_rack import build_execution, format_compiled, format_execution, rack_document
 from placer.report.rack.plan import rack_report
 

@@ -15,7 +15,7 @@ from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.rack_file import read_rack_file
 from placer.rack.files.written_twins import plan_document
-from placer.rack.place import best_plan
+from placer.rack.strategies.optimal import best_plan
 
 # %% The interpreters are the references that the project's tests run.
 EXAMPLES = Path(__file__).resolve().parent

@@ -19,10 +19,9 @@ from experiments.lemur.methodology.paper_rack import CHAIN_SETS, NF_CYCLES, RATE
 from experiments.registry import Result, Setting, experiment
 from placer.inputs.models import open_models
 from placer.rack.chain import Chain
-from placer.rack.contention.loop import ContendedPlan
+from placer.rack.contention.loop import ContendedPlan, run_contended
 from placer.rack.contention.measured_rates import Capacity, capacities, measure_rates
 from placer.rack.contention.modelled_growth import ModelledGrowth
-from placer.rack.contention.run_contended import run_contended
 from placer.rack.files.chains_file import chains_of_text
 from placer.rack.files.json_twins import rack_of
 from placer.rack.plan import RackPlan

@@ -16,8 +16,7 @@ from experiments.lemur.methodology.paper_rack import NF_CYCLES, chains, rack
 from experiments.methodology.accuracy import verdict_on
 from experiments.registry import Result, Setting, experiment
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, plan_of
-from placer.rack.layout import Layout
-from placer.rack.plan import RackPlan
+from placer.rack.plan import Layout, RackPlan
 from placer.rack.rack import CoreCost, Rack
 from placer.rack.strategies import CHAIN_STRATEGIES
 

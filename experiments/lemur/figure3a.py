@@ -12,7 +12,7 @@ from experiments.lemur import BY_CYCLES, NOT_PRINTED, PAPER
 from experiments.lemur.methodology.compared import TIME_LIMIT_S, aggregate_gbps
 from experiments.lemur.methodology.paper_rack import chains, rack, server
 from experiments.registry import Result, Setting, experiment
-from placer.rack.place import best_plan
+from placer.rack.strategies.optimal import best_plan
 
 CHAIN_NUMBERS = (1, 2, 3)
 RATE_DELTAS = (0.5, 1.0, 1.5)

@@ -10,7 +10,7 @@ from experiments.lemur import BY_CYCLES, NOT_PRINTED, PAPER
 from experiments.lemur.methodology.compared import TIME_LIMIT_S, aggregate_gbps
 from experiments.lemur.methodology.paper_rack import BASE_MBPS, CLOCK_MHZ, NF_CYCLES, chains, rack, rack_json, server
 from experiments.registry import Result, Setting, experiment
-from placer.rack.place import best_plan
+from placer.rack.strategies.optimal import best_plan
 
 CHAIN_NUMBER = 5
 RATE_DELTAS = (0.5, 1.0, 1.5, 4.0, 7.0, 7.5)

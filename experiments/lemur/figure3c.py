@@ -12,7 +12,7 @@ from experiments.lemur.methodology.compared import TIME_LIMIT_S
 from experiments.lemur.methodology.paper_rack import NF_CYCLES, chains, rack, rack_json
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
-from placer.rack.place import best_plan
+from placer.rack.strategies.optimal import best_plan
 
 CHAIN_NUMBER = 3
 RATE_DELTA = 0.5

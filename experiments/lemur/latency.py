@@ -10,7 +10,7 @@ from experiments.lemur.methodology.compared import TIME_LIMIT_S, aggregate_gbps
 from experiments.lemur.methodology.paper_rack import chains, rack
 from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
-from placer.rack.place import best_plan
+from placer.rack.strategies.optimal import best_plan
 
 CHAIN_NUMBERS = (1, 4)
 RATE_DELTA = 0.5

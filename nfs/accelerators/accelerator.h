@@ -134,3 +134,9 @@ const struct accelerator_backend *backend_first(void);
 	{                                                                                          \
 		backend_register(&(backend));                                                      \
 	}
+
+/* A backend of this name, in a variable; the rest are members of accelerator_backend. */
+#define BACKEND(variable, backend_name, backend_help, ...)                                         \
+	static struct accelerator_backend variable = {                                             \
+		.name = backend_name, .help = backend_help, __VA_ARGS__};                          \
+	BACKEND_REGISTER(variable)

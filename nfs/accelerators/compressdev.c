@@ -252,27 +252,9 @@ static uint16_t poll(void *state, struct accelerator_job **jobs, uint16_t n)
 	return done;
 }
 
-static struct accelerator_backend isal = {
-	.name = "compress_isal",
-	.help = "ISA-L through compressdev, on the serving core",
-	.kind = ACCELERATOR_COMPRESSION,
-	.preference = 30,
-	.create = create_isal,
-	.submit = submit,
-	.poll = poll,
-	.destroy = destroy,
-};
-
-static struct accelerator_backend zlib = {
-	.name = "compress_zlib",
-	.help = "zlib through compressdev, on the serving core",
-	.kind = ACCELERATOR_COMPRESSION,
-	.preference = 20,
-	.create = create_zlib,
-	.submit = submit,
-	.poll = poll,
-	.destroy = destroy,
-};
-
-BACKEND_REGISTER(isal)
-BACKEND_REGISTER(zlib)
+BACKEND(isal, "compress_isal", "ISA-L through compressdev, on the serving core",
+	.kind = ACCELERATOR_COMPRESSION, .preference = 30, .create = create_isal, .submit = submit,
+	.poll = poll, .destroy = destroy)
+BACKEND(zlib, "compress_zlib", "zlib through compressdev, on the serving core",
+	.kind = ACCELERATOR_COMPRESSION, .preference = 20, .create = create_zlib, .submit = submit,
+	.poll = poll, .destroy = destroy)

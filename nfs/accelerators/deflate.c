@@ -53,14 +53,5 @@ static void destroy(void *state)
 	nf_free(state);
 }
 
-static struct accelerator_backend backend = {
-	.name = "deflate",
-	.help = "zlib, on the serving core",
-	.kind = ACCELERATOR_COMPRESSION,
-	.preference = 10,
-	.create = create,
-	.submit = submit,
-	.destroy = destroy,
-};
-
-BACKEND_REGISTER(backend)
+BACKEND(backend, "deflate", "zlib, on the serving core", .kind = ACCELERATOR_COMPRESSION,
+	.preference = 10, .create = create, .submit = submit, .destroy = destroy)

@@ -85,14 +85,6 @@ static inline unsigned int doca_card_number(const struct doca_card *card,
 	{                                                                                          \
 		return doca_card_create(&engine);                                                  \
 	}                                                                                          \
-	static struct accelerator_backend backend = {                                              \
-		.name = engine_name,                                                               \
-		.help = engine_help,                                                               \
-		.kind = engine_kind,                                                               \
-		.preference = 100,                                                                 \
-		.create = create,                                                                  \
-		.submit = submit,                                                                  \
-		.poll = doca_card_poll,                                                            \
-		.destroy = doca_card_destroy,                                                      \
-	};                                                                                         \
-	BACKEND_REGISTER(backend)
+	BACKEND(backend, engine_name, engine_help, .kind = engine_kind, .preference = 100,         \
+		.create = create, .submit = submit, .poll = doca_card_poll,                        \
+		.destroy = doca_card_destroy)

@@ -1,42 +1,26 @@
 #include "accelerators/flow_scan.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "core/memory.h"
 
 int flow_scan_create(struct nf *nf, offload_completion completed)
 {
-	struct flow_scan *scan = nf_zalloc(sizeof(*scan));
-	int error;
+	struct flow_scan *scan = nf_zalloc_for(nf->kind->name, sizeof(*scan));
+	int error = scan ? flow_table_create(&scan->table, nf) : -ENOMEM;
 
-	if (!scan) {
-		fprintf(stderr, "%s: no memory\n", nf->kind->name);
-		return -ENOMEM;
+	if (error == 0) {
+		error = scan_create(
+			&scan->offload, nf, FLOW_SCAN_QUEUES,
+			(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
+		if (error < 0)
+			flow_table_destroy(&scan->table);
 	}
-	error = flow_table_create(&scan->table, nf);
-	if (error < 0) {
+	if (error < 0)
 		nf_free(scan);
-		return error;
-	}
-	error = scan_use_file(nf, nf->texts[FLOW_SCAN_FILE]);
-	if (error < 0) {
-		flow_table_destroy(&scan->table);
-		nf_free(scan);
-		return error;
-	}
-	error = offload_create(
-		&scan->offload, nf, (unsigned int)nf->settings[FLOW_SCAN_QUEUES],
-		(unsigned int)nf->settings[FLOW_SCAN_WINDOW],
-		(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
-	if (error < 0) {
-		scan_leave_file(nf, nf->texts[FLOW_SCAN_FILE]);
-		flow_table_destroy(&scan->table);
-		nf_free(scan);
-		return error;
-	}
-	nf->state = scan;
-	return 0;
+	else
+		nf->state = scan;
+	return error;
 }
 
 void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -67,26 +51,11 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 	offload_end(&scan->offload, out);
 }
 
-void flow_scan_poll(struct nf *nf, struct nf_out *out)
-{
-	struct flow_scan *scan = nf->state;
-
-	offload_poll(&scan->offload, out);
-}
-
-void flow_scan_flush(struct nf *nf, struct nf_out *out)
-{
-	struct flow_scan *scan = nf->state;
-
-	offload_flush(&scan->offload, out);
-}
-
 void flow_scan_destroy(struct nf *nf)
 {
 	struct flow_scan *scan = nf->state;
 
-	offload_destroy(&scan->offload);
-	scan_leave_file(nf, nf->texts[FLOW_SCAN_FILE]);
+	scan_destroy(&scan->offload, FLOW_SCAN_QUEUES);
 	flow_table_destroy(&scan->table);
 	nf_free(scan);
 }

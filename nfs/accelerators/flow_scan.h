@@ -18,15 +18,13 @@ enum { FLOW_SCAN_SCANS = FLOW_COUNTERS, FLOW_SCAN_COUNTERS = FLOW_SCAN_SCANS + S
 
 /* The state of such a function. */
 struct flow_scan {
-	struct flow_table table;
 	struct offload offload;
+	struct flow_table table;
 };
 
 /* Its callbacks. */
 int flow_scan_create(struct nf *nf, offload_completion completed);
 void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
-void flow_scan_poll(struct nf *nf, struct nf_out *out);
-void flow_scan_flush(struct nf *nf, struct nf_out *out);
 void flow_scan_destroy(struct nf *nf);
 
 /*

@@ -175,16 +175,6 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	return BACKEND_DONE;
 }
 
-static struct accelerator_backend backend = {
-	.name = "hyperscan",
-	.help = "Hyperscan, on the serving core",
-	.kind = ACCELERATOR_REGEX,
-	.preference = 10,
-	.create = create,
-	.create_rules = create_rules,
-	.fault = fault,
-	.submit = submit,
-	.destroy = destroy,
-};
-
-BACKEND_REGISTER(backend)
+BACKEND(backend, "hyperscan", "Hyperscan, on the serving core", .kind = ACCELERATOR_REGEX,
+	.preference = 10, .create = create, .create_rules = create_rules, .fault = fault,
+	.submit = submit, .destroy = destroy)

@@ -16,9 +16,11 @@ static int attach(struct offload_lane *lane, struct accelerator *accelerator, un
 	return 0;
 }
 
-int offload_create(struct offload *offload, struct nf *nf, unsigned int queues, unsigned int window,
+int offload_create(struct offload *offload, struct nf *nf, unsigned int first,
 		   const offload_completion completed[ACCELERATOR_KINDS])
 {
+	const unsigned int queues = (unsigned int)nf->settings[first];
+	const unsigned int window = (unsigned int)nf->settings[first + 1];
 	uint32_t most = NF_BURST;
 	int error = 0;
 
@@ -90,7 +92,7 @@ static void send_ready(struct offload *offload, struct nf_out *out)
 }
 
 /* Submit pending jobs, poll once for completed ones, and send what is ready. */
-void offload_poll(struct offload *offload, struct nf_out *out)
+static void progress(struct offload *offload, struct nf_out *out)
 {
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
 		struct offload_lane *lane = &offload->lanes[kind];
@@ -102,16 +104,23 @@ void offload_poll(struct offload *offload, struct nf_out *out)
 	send_ready(offload, out);
 }
 
-void offload_flush(struct offload *offload, struct nf_out *out)
+void offload_poll(struct nf *nf, struct nf_out *out)
 {
+	progress(nf->state, out);
+}
+
+void offload_flush(struct nf *nf, struct nf_out *out)
+{
+	struct offload *offload = nf->state;
+
 	while (offload->head != offload->tail)
-		offload_poll(offload, out);
+		progress(offload, out);
 }
 
 void offload_begin(struct offload *offload, uint16_t n, struct nf_out *out)
 {
 	while (offload->tail - offload->head + n > offload->mask + 1)
-		offload_poll(offload, out);
+		progress(offload, out);
 	if (offload->head == offload->tail) /* few slots, reused soon, stay in the cache */
 		offload->head = offload->tail = 0;
 }
@@ -144,7 +153,7 @@ void offload_request(struct offload *offload, enum accelerator_kind kind,
 void offload_end(struct offload *offload, struct nf_out *out)
 {
 	if (offload->nf->execution == NF_PIPELINE)
-		offload_poll(offload, out);
+		progress(offload, out);
 	else
-		offload_flush(offload, out);
+		offload_flush(offload->nf, out);
 }

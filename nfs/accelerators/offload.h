@@ -51,10 +51,10 @@ struct offload {
 };
 
 /*
- * Attach `queues` queues to each accelerator that the function uses. 0, or a negative errno after
- * printing why.
+ * Attach queues to each accelerator that the function uses; the parameters of OFFLOAD_QUEUES and
+ * OFFLOAD_WINDOW are `first` and the next one. 0, or a negative errno after printing why.
  */
-int offload_create(struct offload *offload, struct nf *nf, unsigned int queues, unsigned int window,
+int offload_create(struct offload *offload, struct nf *nf, unsigned int first,
 		   const offload_completion completed[ACCELERATOR_KINDS]);
 /* No packet may be held any more. */
 void offload_destroy(struct offload *offload);
@@ -69,7 +69,12 @@ void offload_request(struct offload *offload, enum accelerator_kind kind,
 		     struct offloaded *offloaded);
 /* Submit requested jobs; then send what is ready or, in run to completion, wait for all. */
 void offload_end(struct offload *offload, struct nf_out *out);
-/* Submit requested jobs and send what is ready, without waiting. */
-void offload_poll(struct offload *offload, struct nf_out *out);
-/* Wait for all held packets and send them. */
-void offload_flush(struct offload *offload, struct nf_out *out);
+
+/* Callbacks of a function whose state begins with a struct offload. */
+void offload_poll(struct nf *nf, struct nf_out *out);
+void offload_flush(struct nf *nf, struct nf_out *out);
+
+/* Members of nf_kind of such a function. */
+#define OFFLOADS(uses)                                                                             \
+	.accelerators = (uses), .executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,                  \
+	.poll = offload_poll, .flush = offload_flush

@@ -2,18 +2,34 @@
 
 #include <errno.h>
 
-int scan_use_file(struct nf *nf, const char *path)
-{
-	if (!*path)
-		return 0;
-	nf->accelerators[ACCELERATOR_REGEX] = accelerator_create_rules(nf->kind->name, path);
-	return nf->accelerators[ACCELERATOR_REGEX] ? 0 : -EINVAL;
-}
-
-void scan_leave_file(struct nf *nf, const char *path)
+static void leave_file(struct nf *nf, const char *path)
 {
 	if (*path)
 		accelerator_destroy(nf->accelerators[ACCELERATOR_REGEX]);
+}
+
+int scan_create(struct offload *offload, struct nf *nf, unsigned int first,
+		const offload_completion completed[ACCELERATOR_KINDS])
+{
+	const char *path = nf->texts[first + 2];
+	int error;
+
+	if (*path) {
+		nf->accelerators[ACCELERATOR_REGEX] =
+			accelerator_create_rules(nf->kind->name, path);
+		if (!nf->accelerators[ACCELERATOR_REGEX])
+			return -EINVAL;
+	}
+	error = offload_create(offload, nf, first, completed);
+	if (error < 0)
+		leave_file(nf, path);
+	return error;
+}
+
+void scan_destroy(struct offload *offload, unsigned int first)
+{
+	offload_destroy(offload);
+	leave_file(offload->nf, offload->nf->texts[first + 2]);
 }
 
 /* An accelerator takes a payload in one piece: linearize it if the first segment has room. */

@@ -16,12 +16,12 @@
 		.text = ""
 
 /*
- * Let a function scan for the rules of a file, unless the path is empty, by an accelerator of its
- * own; before its queues are attached. 0, or a negative errno after printing why.
+ * As offload_create(); behind its parameters is that of SCAN_FILE. With a file, the function scans
+ * for its rules, by an accelerator of its own.
  */
-int scan_use_file(struct nf *nf, const char *path);
-/* Destroy that accelerator, once its queues are detached. */
-void scan_leave_file(struct nf *nf, const char *path);
+int scan_create(struct offload *offload, struct nf *nf, unsigned int first,
+		const offload_completion completed[ACCELERATOR_KINDS]);
+void scan_destroy(struct offload *offload, unsigned int first);
 
 /* Counters of a scan, from `first` on. */
 enum {

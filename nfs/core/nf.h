@@ -29,7 +29,11 @@ struct nf;
 /* How a function with accelerators executes; sets of them are sums. */
 enum nf_execution { NF_RUN_TO_COMPLETION = 1, NF_PIPELINE = 2 };
 
-enum accelerator_kind { ACCELERATOR_REGEX, ACCELERATOR_COMPRESSION, ACCELERATOR_KINDS };
+/* Kinds of accelerators and their names, in the order in which a packet visits them. */
+#define ACCELERATORS(_) _(REGEX, "regex") _(COMPRESSION, "compression") _(DMA, "dma")
+
+#define ACCELERATOR_OF(kind, name) ACCELERATOR_##kind,
+enum accelerator_kind { ACCELERATORS(ACCELERATOR_OF) ACCELERATOR_KINDS };
 
 #define NF_USES(kind) (1u << (kind))
 

@@ -26,7 +26,8 @@ struct nf_config config_of(const char *function, struct rte_mempool *spare)
 
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
 		if (!accelerators[kind])
-			accelerators[kind] = accelerator_create_by(engines[kind]);
+			accelerators[kind] = engines[kind] ? accelerator_create_by(engines[kind])
+							   : accelerator_create(kind);
 		config.accelerators[kind] = accelerators[kind];
 	}
 	return config;

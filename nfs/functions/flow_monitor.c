@@ -30,7 +30,5 @@ static int create(struct nf *nf)
 }
 
 NF_KIND("FlowMonitor", "counts packets, bytes and rule matches of every flow, with aging",
-	.accelerators = NF_USES(ACCELERATOR_REGEX),
-	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION, .default_execution = NF_PIPELINE,
-	.create = create, .process = flow_scan_process, .poll = flow_scan_poll,
-	.flush = flow_scan_flush, .destroy = flow_scan_destroy)
+	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .default_execution = NF_PIPELINE, .create = create,
+	.process = flow_scan_process, .destroy = flow_scan_destroy)

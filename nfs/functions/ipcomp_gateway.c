@@ -157,38 +157,34 @@ static void compressed(struct nf *nf, struct offloaded *offloaded)
 	offloaded->packet = packet;
 }
 
+static void destroy(struct nf *nf)
+{
+	struct gateway *gateway = nf->state;
+
+	scan_destroy(&gateway->offload, QUEUES);
+	nf_free(gateway->outputs);
+	nf_free(gateway);
+}
+
 static int create(struct nf *nf)
 {
+	const offload_completion completed[ACCELERATOR_KINDS] = {
+		[ACCELERATOR_REGEX] = scanned, [ACCELERATOR_COMPRESSION] = compressed};
 	struct gateway *gateway = nf_zalloc_for(nf->kind->name, sizeof(*gateway));
-	int error = -ENOMEM;
+	int error = gateway ? scan_create(&gateway->offload, nf, QUEUES, completed) : -ENOMEM;
 
-	if (gateway)
-		error = scan_use_file(nf, nf->texts[FILE_OF_RULES]);
 	if (error < 0) {
 		nf_free(gateway);
 		return error;
-	}
-	error = offload_create(&gateway->offload, nf, (unsigned int)nf->settings[QUEUES],
-			       (unsigned int)nf->settings[WINDOW],
-			       (offload_completion[ACCELERATOR_KINDS]){
-				       [ACCELERATOR_REGEX] = scanned,
-				       [ACCELERATOR_COMPRESSION] = compressed});
-	if (error < 0) {
-		scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
-		nf_free(gateway);
-		return error;
-	}
-	gateway->outputs = nf_zalloc((gateway->offload.mask + 1) * sizeof(*gateway->outputs));
-	if (!gateway->outputs) {
-		fprintf(stderr, "IPCompGateway: no memory for %u compressed packets\n",
-			gateway->offload.mask + 1);
-		offload_destroy(&gateway->offload);
-		scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
-		nf_free(gateway);
-		return -ENOMEM;
 	}
 	nf->state = gateway;
-	return 0;
+	gateway->outputs = nf_zalloc((gateway->offload.mask + 1) * sizeof(*gateway->outputs));
+	if (gateway->outputs)
+		return 0;
+	fprintf(stderr, "IPCompGateway: no memory for %u compressed packets\n",
+		gateway->offload.mask + 1);
+	destroy(nf);
+	return -ENOMEM;
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -201,31 +197,6 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	offload_end(&gateway->offload, out);
 }
 
-static void poll(struct nf *nf, struct nf_out *out)
-{
-	struct gateway *gateway = nf->state;
-
-	offload_poll(&gateway->offload, out);
-}
-
-static void flush(struct nf *nf, struct nf_out *out)
-{
-	struct gateway *gateway = nf->state;
-
-	offload_flush(&gateway->offload, out);
-}
-
-static void destroy(struct nf *nf)
-{
-	struct gateway *gateway = nf->state;
-
-	offload_destroy(&gateway->offload);
-	scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
-	nf_free(gateway->outputs);
-	nf_free(gateway);
-}
-
 NF_KIND("IPCompGateway", "scans payloads, then compresses the payload of IPv4 (IPComp)",
-	.accelerators = NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION),
-	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION, .default_execution = NF_PIPELINE,
-	.create = create, .process = process, .poll = poll, .flush = flush, .destroy = destroy)
+	OFFLOADS(NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION)),
+	.default_execution = NF_PIPELINE, .create = create, .process = process, .destroy = destroy)

@@ -66,9 +66,7 @@ static int create(struct nf *nf)
 }
 
 NF_KIND("NIDS", "raises alerts about flows whose payloads match rules; can drop packets of one "
-	"class", .accelerators = NF_USES(ACCELERATOR_REGEX),
-	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION, .create = create,
-	.process = flow_scan_process, .poll = flow_scan_poll, .flush = flow_scan_flush,
-	.destroy = flow_scan_destroy)
+	"class", OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .create = create,
+	.process = flow_scan_process, .destroy = flow_scan_destroy)
 
 _Static_assert(FIRST_CLASS + RULE_CLASSES <= NF_MOST_COUNTERS, "more counters than an nf has");

@@ -4,7 +4,6 @@
  * TCP or ICMP in IPv4. To let fragments pass, reassemble datagrams before it.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "accelerators/scan.h"
 #include "core/memory.h"
@@ -40,27 +39,17 @@ static void completed(struct nf *nf, struct offloaded *offloaded)
 
 static int create(struct nf *nf)
 {
-	struct offload *offload = nf_zalloc(sizeof(*offload));
-	int error;
+	struct offload *offload = nf_zalloc_for(nf->kind->name, sizeof(*offload));
+	int error = -ENOMEM;
 
-	if (!offload) {
-		fprintf(stderr, "PacketFilter: no memory\n");
-		return -ENOMEM;
-	}
-	error = scan_use_file(nf, nf->texts[FILE_OF_RULES]);
-	if (error < 0) {
+	if (offload)
+		error = scan_create(
+			offload, nf, QUEUES,
+			(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
+	if (error < 0)
 		nf_free(offload);
-		return error;
-	}
-	error = offload_create(
-		offload, nf, (unsigned int)nf->settings[QUEUES], (unsigned int)nf->settings[WINDOW],
-		(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
-	if (error < 0) {
-		scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
-		nf_free(offload);
-	} else {
+	else
 		nf->state = offload;
-	}
 	return error;
 }
 
@@ -80,24 +69,12 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	offload_end(offload, out);
 }
 
-static void poll(struct nf *nf, struct nf_out *out)
-{
-	offload_poll(nf->state, out);
-}
-
-static void flush(struct nf *nf, struct nf_out *out)
-{
-	offload_flush(nf->state, out);
-}
-
 static void destroy(struct nf *nf)
 {
-	offload_destroy(nf->state);
-	scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
+	scan_destroy(nf->state, QUEUES);
 	nf_free(nf->state);
 }
 
 NF_KIND("PacketFilter", "drops packets whose payload matches a rule",
-	.accelerators = NF_USES(ACCELERATOR_REGEX),
-	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION, .default_execution = NF_PIPELINE,
-	.create = create, .process = process, .poll = poll, .flush = flush, .destroy = destroy)
+	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .default_execution = NF_PIPELINE, .create = create,
+	.process = process, .destroy = destroy)

@@ -4,10 +4,8 @@
 
 #include "core/traffic.h"
 
-const char *const accelerator_names[ACCELERATOR_KINDS] = {
-	[ACCELERATOR_REGEX] = "regex",
-	[ACCELERATOR_COMPRESSION] = "compression",
-};
+#define NAME_OF(kind, name) name,
+const char *const accelerator_names[ACCELERATOR_KINDS] = {ACCELERATORS(NAME_OF)};
 
 const struct nf_parameter traffic_attributes[TRAFFIC_ATTRIBUTES] = {
 	[FLOWS] = {"flows", "concurrent flows", 1, 500000, 16000},

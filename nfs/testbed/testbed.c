@@ -9,8 +9,10 @@
 #include "testbed/names.h"
 
 #define LEAST_CORES 2 /* a network function and one bench */
+/* Those that get a core unless others are asked for. */
+#define USUAL_ACCELERATORS (NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION))
 
-/* Accelerators that at least one function or bench uses. */
+/* The usual accelerators that at least one function or bench uses. */
 static unsigned int used_accelerators(void)
 {
 	unsigned int used = 0;
@@ -19,7 +21,7 @@ static unsigned int used_accelerators(void)
 		used |= nf->accelerators;
 	for (const struct bench_kind *bench = bench_first(); bench; bench = bench->next)
 		used |= bench->accelerators;
-	return used;
+	return used & USUAL_ACCELERATORS;
 }
 
 static unsigned int clients(const struct testbed *testbed)

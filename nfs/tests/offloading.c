@@ -1,6 +1,5 @@
 #include "tests/offloading.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -130,18 +129,23 @@ static void run_in_order(struct rig *rig, uint64_t *random)
 	assert_int_equal(next, offered);
 }
 
-struct server {
-	pthread_t thread;
-	struct accelerator *accelerator;
-	bool stop;
-};
-
 static void *serve(void *argument)
 {
 	struct server *server = argument;
 
 	accelerator_serve_until(server->accelerator, &server->stop);
 	return NULL;
+}
+
+void server_start(struct server *server)
+{
+	assert_int_equal(pthread_create(&server->thread, NULL, serve, server), 0);
+}
+
+void server_stop(struct server *server)
+{
+	__atomic_store_n(&server->stop, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(server->thread, NULL), 0);
 }
 
 /* With a thread per accelerator, as on a core of its own. */
@@ -152,16 +156,12 @@ static void run_beside_servers(struct rig *rig, uint64_t *random)
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
 		servers[kind].accelerator = rig->accelerators[kind];
 		if (rig->accelerators[kind])
-			assert_int_equal(
-				pthread_create(&servers[kind].thread, NULL, serve, &servers[kind]),
-				0);
+			server_start(&servers[kind]);
 	}
 	run_in_order(rig, random);
-	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
-		__atomic_store_n(&servers[kind].stop, true, __ATOMIC_RELAXED);
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
 		if (rig->accelerators[kind])
-			assert_int_equal(pthread_join(servers[kind].thread, NULL), 0);
-	}
+			server_stop(&servers[kind]);
 }
 
 void check_order_kept(struct rig *rig, const char *name)

@@ -1,6 +1,8 @@
 /* Shared by the tests of functions that use accelerators. */
 #pragma once
 
+#include <pthread.h>
+
 #include "accelerators/accelerator.h"
 #include "tests/support.h"
 
@@ -16,6 +18,16 @@ int setup_engines_in_folder(void **state);
 	TEST_ENTRY(test, _pipeline, setup_pipeline, teardown)                                      \
 	TEST_ENTRY(test, _to_completion, setup_to_completion, teardown)                            \
 	static void test(struct rig *rig)
+
+/* A thread that serves an accelerator. */
+struct server {
+	pthread_t thread;
+	struct accelerator *accelerator;
+	bool stop;
+};
+
+void server_start(struct server *server);
+void server_stop(struct server *server);
 
 /* Run a job, waiting for it. */
 void queue_run(struct accelerator_queue *queue, struct accelerator_job *job);
@@ -43,3 +55,17 @@ void check_survives_any_packet(struct rig *rig, const char *name);
  * non-initial fragments are counted, and pass if `passes`, else they are dropped.
  */
 void check_segments(struct rig *rig, const char *name, bool passes);
+
+/*
+ * Of each function that scans: packets leave once each and in order, for any number of queues and
+ * window; and no packet makes it crash or leak, and malformed ones are freed.
+ */
+#define SCANNING_TESTS(name)                                                                       \
+	BOTH_TEST(packets_keep_their_order)                                                        \
+	{                                                                                          \
+		check_order_kept(rig, name);                                                       \
+	}                                                                                          \
+	BOTH_TEST(survives_any_packet)                                                             \
+	{                                                                                          \
+		check_survives_any_packet(rig, name);                                              \
+	}

@@ -1,9 +1,5 @@
 /* The engine, with backends that only record their calls. */
-#include "tests/support.h"
-
-#include <pthread.h>
-
-#include "accelerators/accelerator.h"
+#include "tests/offloading.h"
 
 #define JOBS 64
 #define CARD_CAPACITY 3
@@ -66,20 +62,10 @@ static void ignore(void *state)
 	(void)state;
 }
 
-static struct accelerator_backend library = {.name = "library",
-					     .preference = -1,
-					     .create = start_record,
-					     .submit = run_at_once,
-					     .destroy = ignore};
-static struct accelerator_backend card = {.name = "card",
-					  .preference = -2,
-					  .create = start_record,
-					  .submit = take,
-					  .poll = poll_one,
-					  .destroy = ignore};
-
-BACKEND_REGISTER(library)
-BACKEND_REGISTER(card)
+BACKEND(library, "library", "", .preference = -1, .create = start_record, .submit = run_at_once,
+	.destroy = ignore)
+BACKEND(card, "card", "", .preference = -2, .create = start_record, .submit = take,
+	.poll = poll_one, .destroy = ignore)
 
 static struct accelerator_job jobs[4][JOBS];
 
@@ -212,29 +198,15 @@ TEST(a_full_card_keeps_turn_and_order)
 	accelerator_destroy(accelerator);
 }
 
-struct server {
-	struct accelerator *accelerator;
-	bool stop;
-};
-
-static void *serve(void *argument)
-{
-	struct server *server = argument;
-
-	accelerator_serve_until(server->accelerator, &server->stop);
-	return NULL;
-}
-
 /*
  * With a server, and queues attached and detached meanwhile, each job is returned once, in order.
  */
 TEST(no_job_is_lost_with_a_server)
 {
 	struct server server = {.accelerator = accelerator_create_by("library")};
-	pthread_t thread;
 
 	assert_non_null(server.accelerator);
-	assert_int_equal(pthread_create(&thread, NULL, serve, &server), 0);
+	server_start(&server);
 	for (int again = 0; again < 40; again++) {
 		struct accelerator_queue *queues[3];
 
@@ -243,8 +215,7 @@ TEST(no_job_is_lost_with_a_server)
 		for (unsigned int i = 0; i < 3; i++)
 			collect_all(queues[i], i, JOBS);
 	}
-	__atomic_store_n(&server.stop, true, __ATOMIC_RELAXED);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	server_stop(&server);
 	assert_int_equal(served.n, RTE_DIM(served.owners));
 	/* without the server, the users serve again */
 	collect_all(queue_with(server.accelerator, 0, JOBS), 0, JOBS);

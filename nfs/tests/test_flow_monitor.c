@@ -55,22 +55,12 @@ BOTH_TEST(executes_as_configured)
 	assert_int_equal(rig->out.n, NF_BURST);
 }
 
-/* Packets leave once each and in order, for any number of queues and window. */
-BOTH_TEST(packets_keep_their_order)
-{
-	check_order_kept(rig, "FlowMonitor");
-}
+SCANNING_TESTS("FlowMonitor")
 
 /* Packets that cannot be scanned completely pass and are counted. */
 BOTH_TEST(unscannable_packets_pass)
 {
 	check_segments(rig, "FlowMonitor", true);
-}
-
-/* No packet makes it crash or leak, and malformed ones are freed. */
-BOTH_TEST(survives_any_packet)
-{
-	check_survives_any_packet(rig, "FlowMonitor");
 }
 
 /* Without an accelerator the function cannot be created. */

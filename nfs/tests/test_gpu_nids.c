@@ -1,12 +1,17 @@
+#include <string.h>
+
 #include "accelerators/accelerator.h"
 #include "core/random.h"
 #include "core/rules.h"
 #include "gpu/kernels/nids.h"
+#include "gpu/state/nids/patterns.h"
 #include "tests/files.h"
 #include "tests/gpu_rig.h"
 #include "tests/offloading.h"
 
 #define LONGEST 1400
+#define LONGEST_RULE 200
+#define RULES 20
 
 /* The engine in C with the same rules, and its queue. */
 static struct accelerator *engine;
@@ -158,4 +163,145 @@ TEST_WITH(hostile_packets_have_the_same_verdicts, struct rig *rig, setup_to_comp
 	gpu_rig_offer_hostile(gpu, NULL, 0, 3000);
 	assert_true(rig_count(rig, "malformed") > 100);
 	close_engine();
+}
+
+/* A text under construction; what does not fit is left out. */
+struct text {
+	size_t n;
+	char bytes[LONGEST_RULE];
+};
+
+static void put(struct text *text, const char *more)
+{
+	if (text->n + strlen(more) < LONGEST_RULE) {
+		strcpy(text->bytes + text->n, more);
+		text->n += strlen(more);
+	}
+}
+
+/* A random expression of few letters, so that random payloads match it now and then. */
+static void put_expression(struct text *text, uint64_t *random, int depth)
+{
+	static const char *const atoms[] = {"a", "b",     "c",   "ab",       "abc", "[ab]", "[^a]",
+					    ".", "\\x61", "\\d", "[b-c\\n]", "ca",  "bb",   "\\n"};
+	static const char *const repeats[] = {"",  "",    "",      "",      "?",    "*",
+					      "+", "{2}", "{1,3}", "{0,2}", "{2,}", "??"};
+	static const char *const of_groups[] = {"", "", "?", "{2}", "{1,2}", "{0,2}"};
+
+	for (uint32_t n = 1 + random_below(random, 4); n > 0; n--) {
+		if (depth < 2 && random_below(random, 4) == 0) {
+			put(text, random_below(random, 2) ? "(" : "(?:");
+			put_expression(text, random, depth + 1);
+			put(text, "|");
+			put_expression(text, random, depth + 1);
+			put(text, ")");
+			put(text, of_groups[random_below(random, RTE_DIM(of_groups))]);
+		} else {
+			put(text, atoms[random_below(random, RTE_DIM(atoms))]);
+			put(text, repeats[random_below(random, RTE_DIM(repeats))]);
+		}
+	}
+}
+
+/* A line of a rule file that both engines take. */
+static void a_rule(struct text *line, uint64_t *random)
+{
+	char *why;
+
+	do {
+		*line = (struct text){.n = 0};
+		put(line, random_below(random, 5) ? "" : "(?i)");
+		put_expression(line, random, 0);
+		why = line->n > LONGEST_RULE - 20 ? strdup("cut") : patterns_fault(line->bytes);
+		free(why);
+	} while (why);
+}
+
+static void write_rules(uint64_t *random)
+{
+	static const char *const classes[] = {"web", "mail", "chat", "network"};
+	FILE *file = fopen("file", "w");
+
+	assert_non_null(file);
+	for (int i = 0; i < RULES; i++) {
+		struct text line;
+
+		a_rule(&line, random);
+		assert_true(fprintf(file, "%s %s\n", classes[i % 4], line.bytes) > 0);
+	}
+	assert_int_equal(fclose(file), 0);
+}
+
+static void offer_letters(struct gpu_rig *gpu, uint64_t *random, int n)
+{
+	static const char letters[] = "aaabbbcccABC7\n";
+	uint8_t payload[40];
+
+	for (int i = 0; i < n; i++) {
+		struct packet_spec packet_spec = {
+			.payload = payload,
+			.payload_length = 1 + random_below(random, sizeof(payload)),
+		};
+
+		for (uint16_t k = 0; k < packet_spec.payload_length; k++)
+			payload[k] = (uint8_t)letters[random_below(random, sizeof(letters) - 1)];
+		gpu_rig_add(gpu, packet_from_spec(gpu->rig, &packet_spec));
+	}
+	gpu_rig_run(gpu);
+}
+
+/* Random expressions match random texts on the device where they do in the engine in C. */
+TEST_WITH(random_expressions_match_as_in_c, struct rig *rig, setup_engines_in_folder,
+	  teardown_folder)
+{
+	uint64_t random = 11;
+
+	for (unsigned int i = 0; i < gpu_rig_count(3 * 256) / 256; i++) {
+		struct gpu_rig *gpu;
+
+		write_rules(&random);
+		gpu = gpu_rig_make(rig, "NIDS", SETTINGS({"file", .text = "file"}));
+		open_engine(accelerator_create_rules("NIDS", "file"));
+		gpu->check = compare_matches;
+		offer_letters(gpu, &random, 256);
+		assert_true(rig_count(rig, "matches") > 50);
+		close_engine();
+	}
+}
+
+/* What the automaton does not have is refused, with the reason. */
+TEST(what_the_automaton_lacks_is_refused)
+{
+	static const char *const refused[] = {"^a",        "a$",
+					      "(a",        "a)",
+					      "[a",        "a**",
+					      "a{2}{3}",   "a*+",
+					      "(ab)*",     "(?=a)",
+					      "(?P<n>a)",  "\\1",
+					      "\\bword",   "[[:alpha:]]",
+					      "a?",        "a*|b",
+					      "",          "a{3,2}",
+					      "*a",        "\\",
+					      "[c-a]",     "(a|b|c|d|e|f|g|h){5}",
+					      ".{1,1001}", "a{300}",
+					      "\\Qa\\E",   "\\pL"};
+
+	for (unsigned int i = 0; i < RTE_DIM(refused); i++) {
+		char *why = patterns_fault(refused[i]);
+
+		if (!why)
+			fail_msg("%s is not refused", refused[i]);
+		free(why);
+	}
+}
+
+/* A bad rule of a file is named with its line. */
+TEST_WITH(bad_rules_are_named, struct rig *rig, setup_engines_in_folder, teardown_folder)
+{
+	struct gpu_state tables;
+
+	write_file("file", "web a{2}\nweb ^start\n");
+	RIG_MAKE(rig, "NIDS", {"file", .text = "file"});
+	assert_false(gpu_state_build(rig->nf, &tables));
+	assert_null(tables.bytes);
 }

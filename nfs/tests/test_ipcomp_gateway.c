@@ -239,14 +239,4 @@ BOTH_TEST(without_buffers_nothing_is_compressed)
 	assert_int_equal(rig_count(rig, "unbuffered"), 2);
 }
 
-/* Packets leave once each and in order, for any number of queues and window. */
-BOTH_TEST(packets_keep_their_order)
-{
-	check_order_kept(rig, "IPCompGateway");
-}
-
-/* No packet makes it crash or leak, and malformed ones are freed. */
-BOTH_TEST(survives_any_packet)
-{
-	check_survives_any_packet(rig, "IPCompGateway");
-}
+SCANNING_TESTS("IPCompGateway")

@@ -73,20 +73,10 @@ BOTH_TEST(no_class_hides_another)
 	}
 }
 
-/* Packets leave once each and in order, for any number of queues and window. */
-BOTH_TEST(packets_keep_their_order)
-{
-	check_order_kept(rig, "NIDS");
-}
+SCANNING_TESTS("NIDS")
 
 /* Packets that cannot be scanned completely pass and are counted. */
 BOTH_TEST(unscannable_packets_pass)
 {
 	check_segments(rig, "NIDS", true);
-}
-
-/* No packet makes it crash or leak, and malformed ones are freed. */
-BOTH_TEST(survives_any_packet)
-{
-	check_survives_any_packet(rig, "NIDS");
 }

@@ -32,20 +32,10 @@ BOTH_TEST(other_packets_pass_in_order)
 	assert_int_equal(rig_count(rig, "dropped"), 2);
 }
 
-/* Packets leave once each and in order, for any number of queues and window. */
-BOTH_TEST(packets_keep_their_order)
-{
-	check_order_kept(rig, "PacketFilter");
-}
+SCANNING_TESTS("PacketFilter")
 
 /* Packets that cannot be scanned completely are dropped and counted. */
 BOTH_TEST(unscannable_packets_are_dropped)
 {
 	check_segments(rig, "PacketFilter", false);
-}
-
-/* No packet makes it crash or leak, and malformed ones are freed. */
-BOTH_TEST(survives_any_packet)
-{
-	check_survives_any_packet(rig, "PacketFilter");
 }

@@ -20,11 +20,10 @@ Out = Annotated[Path, typer.Option(metavar="DIR", help="The directory to write."
 def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: Quiet = False) -> None:
     """Generate a program for each device of a plan (switch, servers, SmartNICs), and the routing between them."""
     from placer.progress import Progress
-    from placer.rack.compiler.code_share import code_share, share_text
     from placer.rack.compiler.compile import compile_rack
     from placer.rack.compiler.directory import write_rack
     from placer.rack.files.plan_file import read_plan
-    from placer.report.rack.compiled_rack import format_compiled, rack_document
+    from placer.report.rack.compiled_rack import code_share, format_compiled, rack_document, share_text
 
     one_of("--format", format, PLAN_FORMATS)
     progress = Progress(quiet=quiet)

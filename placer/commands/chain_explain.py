@@ -17,6 +17,7 @@ from placer.commands.chain_place import (
     PlanFile,
     RackFile,
     TimeLimit,
+    check_nfs,
     late_messages,
     note_cycles_alone,
     note_parameters,
@@ -65,9 +66,9 @@ def explain(
 ) -> None:
     """Explain the best plan: for alternative layouts of each chain, why they are infeasible or what they cost."""
     from placer.progress import Progress
-    from placer.rack.place import best_plan
     from placer.rack.reasons.explain import LayoutQuestions
     from placer.rack.reasons.infeasible import explain_infeasible
+    from placer.rack.strategies.optimal import best_plan
     from placer.report.rack.layouts import explanation_report
     from placer.report.rack.plan import rack_report
 
@@ -105,8 +106,8 @@ def _numbers(chains: Sequence[Chain], name: str | None) -> list[int]:
 
 def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Rack) -> dict[str, int]:
     """Sites by NF."""
-    from placer.rack.layout import SWITCH_SITE
-    from placer.rack.layouts import possible_sites
+    from placer.rack.options import possible_sites
+    from placer.rack.plan import SWITCH_SITE
 
     if len(numbers) > 1:
         raise InputError.of("--placement", "needs a chain", hint=f"--chain {chains[0].name}")
@@ -135,7 +136,7 @@ def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Ra
 
 def _what_if(questions: LayoutQuestions, plan: RackPlan, number: int, places: dict[str, int]) -> ChainExplanation:
     """The best layout with some NFs on given devices, or what forbids the one nearest to the plan's."""
-    from placer.rack.layout import Layout
+    from placer.rack.plan import Layout
     from placer.rack.reasons.explain import ChainExplanation, with_places
 
     placed = plan.chains[number]
@@ -241,5 +242,5 @@ def _read(old: Path, chains: Path, rack: Path | None) -> tuple[OldPlan, ChainsTe
         faults += error.faults
     if faults or before is None or read is None or on is None:
         raise InputError(faults)
-    read.check_nfs(on)
+    check_nfs(read, on)
     return before, read, on

@@ -15,6 +15,7 @@ from placer.commands.options import Quiet, Report, command_line, one_of, refuse_
 from placer.rack.strategies import CHAIN_STRATEGIES
 from profiles import Fault, InputError
 from profiles.aside import file_aside
+from profiles.faults import suggestion
 
 if TYPE_CHECKING:
     from placer.progress import Progress
@@ -96,11 +97,12 @@ def command(
 ) -> None:
     """Place chains such that each keeps its SLO, with the largest marginal throughput (rates above t_min)."""
     from placer.progress import Progress
-    from placer.rack.contention.run_contended import run_contended
+    from placer.rack.contention.loop import run_contended
     from placer.rack.files.written_twins import plan_document
+    from placer.rack.plan import Status
     from placer.rack.reasons.infeasible import explain_infeasible
-    from placer.rack.run_strategy import run_strategy
     from placer.rack.stages.stage_oracles import check_stages
+    from placer.rack.strategies import run_strategy
     from placer.report.rack.plan import build_contended, format_contended, rack_report
 
     one_of("--format", format, PLAN_FORMATS)
@@ -123,9 +125,10 @@ def command(
         else:
             contended = run_contended(strategy, read.chains, on, growth, time_limit=time_limit, notify=notify)
             found = contended.plan
-    with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
-        found = explain_infeasible(found, read.chains, seconds=time_limit)
-    contended = contended and contended.explained(found)
+    if found.status is Status.INFEASIBLE:
+        with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
+            found = explain_infeasible(found, read.chains, seconds=time_limit)
+        contended = contended and replace(contended, plan=found, predicted=found)
     if plan is not None:
         with file_aside(plan) as aside:
             predicted = {"answer": build_contended(contended)} if contended else {}
@@ -184,8 +187,26 @@ def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
         faults += error.faults
     if faults:
         raise InputError(faults)
-    read.check_nfs(on)
+    check_nfs(read, on)
     return read, on
+
+
+def check_nfs(read: ChainsText, rack: Rack) -> None:
+    """Refuse NFs that the rack does not name.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    faults = []
+    for chain in read.chains:
+        for nf in chain.nfs:
+            if nf.nf not in rack.costs:
+                hint = suggestion(nf.nf, rack.costs) if rack.costs else "the rack names no NF"
+                faults.append(read.fault(chain.name, nf.id, f"NF {nf.nf} is not in the rack", hint))
+    if faults:
+        raise InputError(faults)
 
 
 def _growth(

@@ -3,8 +3,8 @@
 The system is Lemur (Yen et al., "Meeting SLOs in Cross-Platform NFV"): each chain gets a rate between its least and its
 largest one, and the sum of what chains get beyond their least rate is maximised.
 
-`chain.py` and `rack.py` are what is asked, `layout.py` is one way to place a chain, `options.py` what it may get there,
-`plan.py` the answer, and `place.py` finds the best one. Rooms: `files` (what people write), `stages` (of the switch),
-`search` (the best plan, and bounds), `proofs` (certificates), `strategies` and `heuristics` (rivals), `contention`
-(what neighbours slow down), `replanning`, and `reasons` (why not).
+`chain.py` and `rack.py` are what is asked, `plan.py` is the answer, `options.py` lists what each chain may get, and
+`strategies/optimal.py` finds the best plan. Rooms: `files` (what people write), `stages` (of the switch), `search` (the
+best plan, and bounds), `proofs` (certificates), `strategies` and `heuristics` (rivals), `contention` (what neighbours
+slow down), `replanning`, and `reasons` (why not).
 """

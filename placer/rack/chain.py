@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 
 BYTE_BITS = 8
+TableId = tuple[int, int]
+"""Index of the chain, index of its NF."""
 
 
 @dataclass(frozen=True)
@@ -142,3 +144,9 @@ class Chain:
             tuple(tuple(edge for edge in self.edges if edge.tail == at) for at in nfs),
             tuple(tuple(edge for edge in self.edges if edge.head == at) for at in nfs),
         )
+
+
+def same_but_for_names(chain: Chain) -> object:
+    """Equal for chains that may exchange their places in a plan."""
+    nfs = tuple((nf.nf, tuple(sorted(nf.parameters.items()))) for nf in chain.nfs)
+    return chain.packet_size, chain.slo, nfs, chain.edges

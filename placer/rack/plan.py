@@ -1,19 +1,160 @@
-"""A plan: where each chain runs, with how many cores, and how fast; and how good it is known to be."""
+"""A plan: where each chain runs, with how many cores, and how fast; and how good it is known to be.
+
+A chain's layout is a site for each NF, and what follows from it: subgroups, loads of NICs, latency, as exact fractions.
+`options.py` computes the same for many layouts at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH_SITE, Layout, Subgroup
-from placer.rack.options import Options
-from placer.rack.rack import Rack
+from placer.rack.rack import Device, Rack
 from profiles.arrays import Floats
+
+SWITCH_SITE = -1
+"""The site of an NF on the switch; other sites are indices of `Rack.devices`."""
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """NFs of a chain that are connected and share a device: run to completion on the same cores.
+
+    Parameters
+    ----------
+    nfs
+        Indices in the chain, ascending.
+    cycles
+        Per packet that enters the chain, on one core.
+    cycles_of_replicas
+        The same where several cores run it; None where only one may.
+    """
+
+    device: int
+    nfs: tuple[int, ...]
+    cycles: Fraction
+    cycles_of_replicas: Fraction | None
+
+    def rate(self, cores: int, device: Device, packet_bits: int) -> Fraction | None:
+        """The largest rate of the chain, Mbps; None without a bound."""
+        cycles = self.cycles_of_replicas if cores > 1 and self.cycles_of_replicas is not None else self.cycles
+        return cores * device.clock_mhz * packet_bits / cycles if cycles else None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the NFs of a chain are.
+
+    Parameters
+    ----------
+    sites
+        Per NF the index of a device, or SWITCH.
+    """
+
+    chain: Chain
+    rack: Rack
+    sites: tuple[int, ...]
+
+    @cached_property
+    def on_switch(self) -> tuple[int, ...]:
+        """The NFs on the switch."""
+        return tuple(at for at, site in enumerate(self.sites) if site == SWITCH_SITE)
+
+    @cached_property
+    def subgroups(self) -> tuple[Subgroup, ...]:
+        """Connected NFs on the same device."""
+        groups: dict[int, list[int]] = {}
+        for at, label in enumerate(self._labels()):
+            if self.sites[at] != SWITCH_SITE:
+                groups.setdefault(label, []).append(at)
+        return tuple(self._subgroup(nfs) for nfs in groups.values())
+
+    def _labels(self) -> list[int]:
+        """Per NF the first NF of its component."""
+        labels = list(range(len(self.sites)))
+        joined = [(edge.tail, edge.head) for edge in self.chain.edges if self.sites[edge.tail] == self.sites[edge.head]]
+        for tail, head in joined:
+            new, old = sorted((labels[tail], labels[head]))
+            labels = [new if label == old else label for label in labels]
+        return labels
+
+    def _subgroup(self, nfs: Sequence[int]) -> Subgroup:
+        device = self.rack.devices[self.sites[nfs[0]]]
+        chain, overheads = self.chain, self.rack.overheads
+        costs = [self.rack.cost_on(chain.nfs[at].nf, device) for at in nfs]
+        own = sum((chain.reach[at] * cost.cycles for at, cost in zip(nfs, costs, strict=True) if cost), Fraction(0))
+        entered = self._enter(set(nfs))
+        replicable = all(cost.replicable for cost in costs if cost) and not any(chain.forks[at] for at in nfs)
+        once = own + entered * overheads.subgroup_cycles
+        return Subgroup(
+            self.sites[nfs[0]], tuple(nfs), once, once + entered * overheads.replica_cycles if replicable else None
+        )
+
+    def _enter(self, nfs: set[int]) -> Fraction:
+        """The share of the chain's packets that enters a subgroup, once for each time."""
+        chain = self.chain
+        into = [edge for edge in chain.edges if edge.head in nfs and edge.tail not in nfs]
+        return sum((chain.reach[edge.tail] * edge.share for edge in into), Fraction(chain.entry in nfs))
+
+    @cached_property
+    def nic_shares(self) -> dict[tuple[int, str], Fraction]:
+        """By server and direction (`in`, `out`): the share of the chain's packets that its NIC carries."""
+        shares: dict[tuple[int, str], Fraction] = {}
+        for source, target, share in self._moves():
+            if source != target:
+                for server, direction in ((target, "in"), (source, "out")):
+                    if server != SWITCH_SITE:
+                        shares[server, direction] = shares.get((server, direction), Fraction(0)) + share
+        return shares
+
+    def _moves(self) -> Iterator[tuple[int, int, Fraction]]:
+        """From which side to which, and the share of packets: edges, the way in and the ways out."""
+        chain = self.chain
+        yield SWITCH_SITE, self._side(chain.entry), Fraction(1)
+        for edge in chain.edges:
+            yield self._side(edge.tail), self._side(edge.head), chain.reach[edge.tail] * edge.share
+        for at in chain.exits:
+            yield self._side(at), SWITCH_SITE, chain.reach[at]
+
+    def _side(self, at: int) -> int:
+        """The server on whose side of the NIC an NF is; SWITCH: the side of the switch and of the world."""
+        return SWITCH_SITE if self.sites[at] == SWITCH_SITE else self.rack.devices[self.sites[at]].server
+
+    @cached_property
+    def latency_us(self) -> Fraction:
+        """Of the longest path from the world to the world."""
+        chain, crossing = self.chain, self.rack.crossing_us
+        at_end: dict[int, Fraction] = {}
+        for at in chain.order:
+            before = [
+                at_end[edge.tail] + crossing * self._changes(self._side(edge.tail), self._side(at))
+                for edge in chain.edges_into(at)
+            ]
+            arrived = max(before) if before else crossing * self._changes(SWITCH_SITE, self._side(at))
+            at_end[at] = arrived + self._time(at)
+        return max(at_end[at] + crossing * self._changes(self._side(at), SWITCH_SITE) for at in chain.exits)
+
+    @staticmethod
+    def _changes(one: int, other: int) -> int:
+        """Side changes between two sides: from server to server, packets pass the switch."""
+        if one == other:
+            return 0
+        return 1 if SWITCH_SITE in (one, other) else 2
+
+    def _time(self, at: int) -> Fraction:
+        if self.sites[at] == SWITCH_SITE:
+            return Fraction(0)
+        device = self.rack.devices[self.sites[at]]
+        cost = self.rack.cost_on(self.chain.nfs[at].nf, device)
+        assert cost is not None
+        return cost.cycles / device.clock_mhz
+
 
 NEAR_EQUAL = (1e-6, 1e-9)
 """Relative, what is taken for equal in a solver's solution; the first one that gives rates within all limits."""
@@ -77,6 +218,13 @@ class ChainPlan:
         """The subgroups with their cores."""
         return list(zip(self.layout.subgroups, self.cores, strict=True))
 
+    @property
+    def most_mbps(self) -> Fraction:
+        """The largest rate that its cores and its t_max allow."""
+        devices, bits = self.layout.rack.devices, self.chain.packet_bits
+        rates = [group.rate(cores, devices[group.device], bits) for group, cores in self.subgroups]
+        return min([self.chain.slo.t_max_mbps, *(rate for rate in rates if rate is not None)])
+
     def site_name(self, at: int) -> str:
         """The device of an NF, or `switch`."""
         site = self.layout.sites[at]
@@ -121,14 +269,6 @@ class RackPlan:
         if not self.chains or self.bound_mbps is None:
             return None
         return max(self.bound_mbps - self.marginal_mbps, 0.0) / self.bound_mbps if self.bound_mbps > 0 else 0.0
-
-
-def place_chain(chain: Chain, options: Options, row: int, rack: Rack, rate_mbps: float) -> ChainPlan:
-    """An option of a chain, or of one that is equal but for its names, as a placed chain."""
-    sites = tuple(int(site) for site in options.layouts.sites[options.layout[row]])
-    layout = Layout(chain, rack, sites)
-    cores = tuple(int(options.group_cores[row, group.nfs[0]]) for group in layout.subgroups)
-    return ChainPlan(layout, rate_mbps, cores)
 
 
 def answer(plan: RackPlan) -> Mapping[str, object]:

@@ -265,3 +265,8 @@ class Rack:
         """What an NF costs on a device; None if it cannot run there."""
         costs = self.costs[nf]
         return costs.smartnic if device.is_smartnic else costs.server
+
+    def stages_left(self, tables: int, nfs: int) -> int | None:
+        """Those that the tables of some of all NFs may use, fewer where packets cross to servers; None: no bound."""
+        usable = self.switch.usable_stages
+        return None if usable is None else max(usable - (self.overheads.stages if tables < nfs else 0), 0)

@@ -20,7 +20,7 @@ from placer.fleet.what_if import WhatIf
 from placer.inputs.production import SLA_PROMISED
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
-from placer.rack.place import best_plan
+from placer.rack.strategies.optimal import best_plan
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 from tests.placer.rack import lemur

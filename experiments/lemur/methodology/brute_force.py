@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from placer.rack.chain import Chain
-from placer.rack.layout import Layout
-from placer.rack.layouts import all_layouts
+from placer.rack.options import all_layouts
+from placer.rack.plan import Layout
 from placer.rack.rack import Rack
 from profiles.arrays import Floats, Ints
 

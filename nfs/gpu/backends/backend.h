@@ -63,8 +63,23 @@ const struct gpu_backend *gpu_backend_first(void);
 /* NULL if the build lacks it. */
 const struct gpu_backend *gpu_backend_find(const char *name);
 
-#define GPU_BACKEND_REGISTER(backend)                                                              \
-	__attribute__((constructor)) static void gpu_backend_register_##backend(void)              \
+/* The backend of a file that has these functions. */
+#define GPU_BACKEND(of, backend_help)                                                              \
+	static struct gpu_backend of##_backend = {                                                 \
+		.name = #of,                                                                       \
+		.help = backend_help,                                                              \
+		.present = present,                                                                \
+		.open = open_##of,                                                                 \
+		.device = device_of,                                                               \
+		.host = host_of,                                                                   \
+		.copy_in = copy_in,                                                                \
+		.copy_out = copy_out,                                                              \
+		.launch_once = launch_once,                                                        \
+		.launch_persistent = of##_launch,                                                  \
+		.wait = of##_wait,                                                                 \
+		.close = close_##of,                                                               \
+	};                                                                                         \
+	__attribute__((constructor)) static void register_##of##_backend(void)                     \
 	{                                                                                          \
-		gpu_backend_register(&(backend));                                                  \
+		gpu_backend_register(&of##_backend);                                               \
 	}

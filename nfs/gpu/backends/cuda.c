@@ -349,19 +349,4 @@ static bool cuda_wait(void *device)
 	return cuda_enter(cuda) && cuda_wait_for(cuda, CUDA_KERNELS);
 }
 
-static struct gpu_backend cuda_backend = {
-	.name = "cuda",
-	.help = "kernels by CUDA",
-	.present = present,
-	.open = open_cuda,
-	.device = device_of,
-	.host = host_of,
-	.copy_in = copy_in,
-	.copy_out = copy_out,
-	.launch_once = launch_once,
-	.launch_persistent = cuda_launch,
-	.wait = cuda_wait,
-	.close = close_cuda,
-};
-
-GPU_BACKEND_REGISTER(cuda_backend)
+GPU_BACKEND(cuda, "kernels by CUDA")

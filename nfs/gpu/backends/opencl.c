@@ -301,19 +301,4 @@ static bool opencl_wait(void *device)
 	return opencl_succeeded(clFinish(opencl->queue), "finish");
 }
 
-static struct gpu_backend opencl_backend = {
-	.name = "opencl",
-	.help = "kernels by OpenCL",
-	.present = present,
-	.open = open_opencl,
-	.device = device_of,
-	.host = host_of,
-	.copy_in = copy_in,
-	.copy_out = copy_out,
-	.launch_once = launch_once,
-	.launch_persistent = opencl_launch,
-	.wait = opencl_wait,
-	.close = close_opencl,
-};
-
-GPU_BACKEND_REGISTER(opencl_backend)
+GPU_BACKEND(opencl, "kernels by OpenCL")

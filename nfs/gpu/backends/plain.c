@@ -162,19 +162,4 @@ static bool plain_launch(void *device, const struct gpu_launch *launch)
 	return false;
 }
 
-static struct gpu_backend plain_backend = {
-	.name = "plain",
-	.help = "kernels as plain C on the host",
-	.present = present,
-	.open = open_plain,
-	.device = device_of,
-	.host = host_of,
-	.copy_in = copy_in,
-	.copy_out = copy_out,
-	.launch_once = launch_once,
-	.launch_persistent = plain_launch,
-	.wait = plain_wait,
-	.close = close_plain,
-};
-
-GPU_BACKEND_REGISTER(plain_backend)
+GPU_BACKEND(plain, "kernels as plain C on the host")

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from placer.rack.compiler.ebpf.program import NicProgram, nic_program
-from placer.rack.compiler.graph import DeviceKind, graph_of
-from placer.rack.compiler.instances import NfInstance, instances_of
+from placer.rack.compiler.graph import DeviceKind, NfInstance, graph_of, instances_of
 from placer.rack.compiler.openflow.pipeline import VlanLabels, openflow_program, vlan_labels
 from placer.rack.compiler.openflow.rules import OpenFlowProgram
 from placer.rack.compiler.routing import Routing, route_graph, switch_ports

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from placer.rack.chain import Chain, ChainNf
-from placer.rack.layout import Subgroup
-from placer.rack.plan import ChainPlan
+from placer.rack.plan import ChainPlan, Subgroup
 from placer.rack.rack import Device, Rack
 
 

@@ -18,10 +18,10 @@ from math import ceil
 from placer.rack.chain import Chain
 from placer.rack.contention.co_location import CycleGrowth, co_locations
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, plan_of
-from placer.rack.layout import Layout
-from placer.rack.plan import ChainPlan, RackPlan, Status
+from placer.rack.plan import ChainPlan, Layout, RackPlan, Status
 from placer.rack.rack import CoreCost, NfCosts, Rack, SwitchKind
 from placer.rack.search.fleet_bound import classes_of
+from placer.rack.strategies import CHAIN_STRATEGIES, Notify, run_strategy
 
 MOST_ROUNDS = 12
 """The most plans that are solved and predicted."""
@@ -31,7 +31,6 @@ EQUAL_FACTORS = 1e-9
 
 Solve = Callable[[Sequence[Chain], Rack], RackPlan]
 """Places chains by cycles alone."""
-Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,6 @@ class ContendedPlan:
     factors: tuple[tuple[float, ...], ...] = ()
     rounds: int = 0
     agreed: bool = False
-
-    def explained(self, plan: RackPlan) -> ContendedPlan:
-        """The same with another plan in place of one without chains."""
-        return self if plan.chains else replace(self, plan=plan, predicted=plan)
 
 
 def plan_under_contention(
@@ -319,3 +314,43 @@ def _round_up(factor: float) -> Fraction:
     if not 1 <= factor < float("inf"):
         raise ValueError(f"cycles cannot grow by a factor of {factor}")
     return Fraction(ceil(factor * FACTOR_GRAIN), FACTOR_GRAIN)
+
+
+LEAST_SECONDS = 0.1
+"""For a round that begins near the end of the time."""
+
+
+def run_contended(
+    name: str,
+    chains: Sequence[Chain],
+    rack: Rack,
+    growth: CycleGrowth,
+    *,
+    time_limit: float = 60.0,
+    notify: Notify = lambda message: None,
+) -> ContendedPlan:
+    """The plan of a strategy that keeps every SLO by prediction, with the bound of the program by cycles alone.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds for the plan by cycles alone, and again for the rounds after it.
+
+    Raises
+    ------
+    InputError
+        When there is no such strategy.
+    """
+    strategy = CHAIN_STRATEGIES.find(name)
+    until: float | None = None
+
+    def solve(chains: Sequence[Chain], rack: Rack) -> RackPlan:
+        nonlocal until
+        if until is None:
+            plan = run_strategy(name, chains, rack, time_limit=time_limit, notify=notify)
+            until = time.perf_counter() + time_limit
+            return plan
+        left = max(until - time.perf_counter(), LEAST_SECONDS)
+        return strategy(chains, rack, time_limit=left, notify=notify)
+
+    return plan_under_contention(chains, rack, growth, solve, time_limit=2 * time_limit, notify=notify)

@@ -1,11 +1,15 @@
-"""The text of one chain, `A -> [1/2 B | 1/2 -] -> 3 x 1/3 (C -> D) -> E`, as a tree; every fault with its column."""
+"""The text of one chain, `A -> [1/2 B | 1/2 -] -> 3 x 1/3 (C -> D) -> E`, as a graph; every fault with its column."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+
+from placer.rack.chain import ChainEdge, ChainNf
+from placer.rack.files.json_twins import SHARE_TOLERANCE
 
 DEEPEST_BRANCHES = 30
 MOST_COPIES = 200
@@ -85,7 +89,7 @@ class BranchesText:
     branches: tuple[BranchText, ...]
 
 
-def parse_path(text: str) -> tuple[NfText | BranchesText, ...]:
+def _parse_path(text: str) -> tuple[NfText | BranchesText, ...]:
     """The path that a text describes.
 
     Raises
@@ -294,3 +298,187 @@ def fraction_of(token: Token) -> Fraction:
     except ZeroDivisionError:
         raise TextError(token.at, f"'{token.text}' divides by 0") from None
     return value / 100 if text.endswith("%") else value
+
+
+# The graph of a chain from its text: NFs with names of their own, edges with shares.
+
+
+Path = tuple[NfText | BranchesText, ...]
+
+MOST_NFS = 200
+MOST_BRANCHES = 400
+
+
+@dataclass(frozen=True)
+class OpenEnd:
+    """Packets that have left an NF and not yet reached the next."""
+
+    nf: int
+    share: Fraction
+    matches: tuple[str, ...] = ()
+
+
+@dataclass
+class ChainGraph:
+    """NFs and edges of one chain, and what is wrong with it.
+
+    Parameters
+    ----------
+    at
+        Per NF, where it stands in the text.
+    """
+
+    nfs: list[ChainNf] = field(default_factory=list)
+    edges: list[ChainEdge] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    faults: list[TextFault] = field(default_factory=list)
+
+
+def parse_graph(text: str) -> ChainGraph:
+    """The graph of a chain's text; with faults, the graph is not complete.
+
+    Raises
+    ------
+    TextError
+        At the first character that does not belong there.
+    """
+    path, graph = _parse_path(text), ChainGraph()
+    if sum(_size(step)[0] for step in path) > MOST_NFS:
+        graph.faults.append(TextFault(0, f"the chain has more than {MOST_NFS} NFs"))
+    elif sum(_size(step)[1] for step in path) > MOST_BRANCHES:
+        graph.faults.append(TextFault(0, f"the chain has more than {MOST_BRANCHES} branches"))
+    elif not path or not isinstance(path[0], NfText):
+        hint = "the NF that packets enter first decides where each goes: A -> [1/2 B | 1/2 -]"
+        graph.faults.append(TextFault(path[0].at if path else 0, "a chain begins with one NF", hint))
+    else:
+        graph.faults += _wrong_shares(path)
+        _Builder(graph, _Names(path)).build(path)
+    return graph
+
+
+def _size(one: NfText | BranchesText) -> tuple[int, int]:
+    """NFs and branches, copies counted."""
+    if isinstance(one, NfText):
+        return 1, 1
+    nfs = branches = 0
+    for branch in one.branches:
+        inside = [_size(part) for part in branch.path]
+        nfs += branch.copies * sum(part[0] for part in inside)
+        branches += branch.copies * max(sum(part[1] for part in inside), 1)
+    return nfs, branches
+
+
+def _wrong_shares(path: Path) -> Iterator[TextFault]:
+    """Branches whose shares do not add up to 1."""
+    for item in path:
+        if isinstance(item, NfText):
+            continue
+        total = sum((branch.copies * branch.share for branch in item.branches), Fraction(0))
+        if abs(total - 1) > SHARE_TOLERANCE:
+            sums = " + ".join(_term(branch) for branch in item.branches)
+            rounded = abs(total - 1) < Fraction(1, 20)
+            hint = "write a third as 1/3" if rounded else "packets that take no branch need an empty one: 1/2 -"
+            yield TextFault(item.at, f"the shares {sums} add up to {_number(total)}, not to 1", hint)
+        for branch in item.branches:
+            yield from _wrong_shares(branch.path)
+
+
+def _term(branch: BranchText) -> str:
+    return f"{branch.copies} x {_number(branch.share)}" if branch.copies > 1 else _number(branch.share)
+
+
+def _number(value: Fraction | int) -> str:
+    return str(value) if Fraction(value).denominator < 1000 else f"{float(value):g}"
+
+
+def _write(path: Path, copies: int = 1) -> Iterator[tuple[NfText, int]]:
+    """Each NF of the text, and how often it is copied."""
+    for item in path:
+        if isinstance(item, NfText):
+            yield item, copies
+        else:
+            for branch in item.branches:
+                yield from _write(branch.path, copies * branch.copies)
+
+
+class _Names:
+    """Gives each NF a name: its author's, or its kind; numbered where there are several."""
+
+    def __init__(self, path: Path) -> None:
+        written = list(_write(path))
+        self.given = Counter(nf.name for nf, _ in written if nf.name is not None)
+        self.copied = {nf.name for nf, copies in written if nf.name is not None and copies > 1}
+        self.kinds: Counter[str] = Counter()
+        for nf, copies in written:
+            if nf.name is None:
+                self.kinds[nf.kind] += copies
+        self.numbers: Counter[str] = Counter()
+        self.used: set[str] = {name for name in self.given if name not in self.copied}
+
+    def of(self, nf: NfText) -> str:
+        if nf.name is not None and nf.name not in self.copied:
+            return nf.name
+        base = nf.name or nf.kind
+        if nf.name is None and self.kinds[base] == 1 and base not in self.used:
+            self.used.add(base)
+            return base
+        while True:
+            self.numbers[base] += 1
+            name = f"{base}_{self.numbers[base]}"
+            if name not in self.used:
+                self.used.add(name)
+                return name
+
+
+class _Builder:
+    def __init__(self, graph: ChainGraph, names: _Names) -> None:
+        self.graph = graph
+        self.names = names
+
+    def build(self, path: Path) -> None:
+        for name, times in self.names.given.items():
+            if times > 1:
+                places = [nf.at for nf, _ in _write(path) if nf.name == name]
+                message = f"the name {name!r} is there twice"
+                self.graph.faults.append(TextFault(places[1], message, "each NF of a chain has a name of its own"))
+        for end in self.walk(path, []):
+            if end.share != 1:
+                at, nf = self.graph.at[end.nf], self.graph.nfs[end.nf].id
+                hint = "let the branches meet in an NF behind them, or let none be empty"
+                self.graph.faults.append(TextFault(at, f"a branch that leaves {nf} ends without an NF", hint))
+        self.refuse_parallel()
+
+    def walk(self, path: Path, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
+        """Add a path behind open ends; the ends that it leaves open."""
+        ends = list(ends)
+        for item in path:
+            ends = [self.add(item, ends)] if isinstance(item, NfText) else self.fork(item, ends)
+        return ends
+
+    def add(self, nf: NfText, ends: Sequence[OpenEnd]) -> OpenEnd:
+        graph = self.graph
+        head = len(graph.nfs)
+        graph.nfs.append(ChainNf(self.names.of(nf), nf.kind, nf.parameters))
+        graph.at.append(nf.at)
+        graph.edges += [ChainEdge(end.nf, head, end.share, ", ".join(end.matches)) for end in ends]
+        return OpenEnd(head, Fraction(1))
+
+    def fork(self, branches: BranchesText, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
+        left: list[OpenEnd] = []
+        for branch in branches.branches:
+            matches = (branch.match,) if branch.match else ()
+            entered = [OpenEnd(end.nf, end.share * branch.share, (*end.matches, *matches)) for end in ends]
+            for _ in range(branch.copies):
+                left += self.walk(branch.path, entered)
+                if len(left) > MOST_BRANCHES:
+                    self.graph.faults.append(TextFault(branches.at, f"more than {MOST_BRANCHES} paths meet here"))
+                    return left[:1]
+        return left
+
+    def refuse_parallel(self) -> None:
+        graph = self.graph
+        pairs = Counter((edge.tail, edge.head) for edge in graph.edges)
+        for (tail, head), times in pairs.items():
+            if times > 1:
+                message = f"{times} empty branches lead from {graph.nfs[tail].id} to {graph.nfs[head].id}"
+                graph.faults.append(TextFault(graph.at[head], message, "write one with the sum of their shares"))

@@ -10,10 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from placer.rack.chain import Chain, Slo
-from placer.rack.files.chain_graph import ChainGraph, graph_of
-from placer.rack.files.chain_text import TextError, TextFault, parse_path
+from placer.rack.files.chain_text import ChainGraph, TextError, TextFault, parse_graph
 from placer.rack.files.json_twins import LARGEST_FILE, LARGEST_NUMBER, chains_of, parse_json
-from placer.rack.rack import Rack
 from profiles import Fault, InputError
 from profiles.faults import suggestion
 from profiles.text import read_text
@@ -43,23 +41,6 @@ class ChainsText:
     file: str
     chains: tuple[Chain, ...]
     places: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-
-    def check_nfs(self, rack: Rack) -> None:
-        """Refuse NFs that the rack does not name.
-
-        Raises
-        ------
-        InputError
-            With every fault.
-        """
-        faults = []
-        for chain in self.chains:
-            for nf in chain.nfs:
-                if nf.nf not in rack.costs:
-                    hint = suggestion(nf.nf, rack.costs) if rack.costs else "the rack names no NF"
-                    faults.append(self.fault(chain.name, nf.id, f"NF {nf.nf} is not in the rack", hint))
-        if faults:
-            raise InputError(faults)
 
     def fault(self, chain: str, nf: str, message: str, hint: str | None = None) -> Fault:
         """A fault of an NF of a chain, at its place in the file."""
@@ -220,7 +201,7 @@ class _Reading:
         self.refuse_twice(statement, name, at, self.graphs, "chain")
         if names:  # before the text is read: its SLO has a chain, whatever is wrong with it
             self.graphs[name] = _Graph(line, column, ChainGraph())
-        graph = graph_of(parse_path(text))
+        graph = parse_graph(text)
         for fault in graph.faults:
             self.text_fault(statement, begin, fault)
         if not names:

@@ -13,13 +13,10 @@ from itertools import count
 
 import numpy as np
 
-from placer.rack.chain import Chain
+from placer.rack.chain import Chain, TableId, same_but_for_names
 from placer.rack.files.written_twins import write_chains, write_rack
-from placer.rack.layout import SWITCH_SITE
-from placer.rack.layouts import merge_servers
 from placer.rack.options import Options, all_options, find_undominated_rows
-from placer.rack.place import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
-from placer.rack.plan import RackPlan, Status, answer
+from placer.rack.plan import SWITCH_SITE, RackPlan, Status, answer
 from placer.rack.proofs.prices import (
     EMPTY_BOUND,
     BoundProof,
@@ -30,8 +27,9 @@ from placer.rack.proofs.prices import (
     proof_document,
 )
 from placer.rack.rack import Rack
-from placer.rack.search.fleet_bound import classes_of, same_but_for_names, split_options
-from placer.rack.stages.block_stages import BlockStages, TableId, conflict
+from placer.rack.search.fleet_bound import classes_of, merge_servers, split_options
+from placer.rack.stages.stage_oracles import BlockStages, conflict
+from placer.rack.strategies.optimal import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from profiles.arrays import Bools, Ints
 
 CERTIFICATE_VERSION = 1

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from placer.rack.chain import Chain
-from placer.rack.layouts import CAP_TOLERANCE
+from placer.rack.chain import Chain, TableId
+from placer.rack.options import CAP_TOLERANCE
 from placer.rack.rack import Rack
-from placer.rack.stages.block_stages import TableId
 from profiles.arrays import Bools, Floats, Ints
 
 GAIN_SCALE = 1e4

@@ -9,22 +9,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fractions import Fraction
+from math import ceil
 
 import numpy as np
 
-from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH_SITE, Layout
-from placer.rack.layouts import layouts_at, possible_sites
-from placer.rack.options import Options, drop_dominated_options
-from placer.rack.place import FEW_SERVERS, plan_found
-from placer.rack.plan import ChainPlan, RackPlan, Status
+from placer.rack.chain import Chain, same_but_for_names
+from placer.rack.options import CAP_TOLERANCE, Options, drop_dominated_options, layouts_at, possible_sites
+from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan, Status, Subgroup
 from placer.rack.rack import Rack
-from placer.rack.reasons.layout_verdicts import LayoutCause, LayoutVerdict, verdict_alone
 from placer.rack.replanning.moves import NEW_SITE, sites_within
 from placer.rack.replanning.regions import Region, Regions
 from placer.rack.search.branch_and_bound import Search
-from placer.rack.search.fleet_bound import same_but_for_names
+from placer.rack.stages.stage_oracles import stage_oracle
+from placer.rack.strategies.optimal import FEW_SERVERS, plan_found
 from profiles.arrays import Ints
 
 EQUAL_MARGINALS = 1e-9
@@ -220,3 +220,103 @@ def with_places(chain: Chain, rack: Rack, places: Mapping[str, int]) -> list[Lay
     free = [NEW_SITE] * len(chain.nfs)
     rows = layouts_at(chain, rack, sites_within(chain, possible, free, 0)).sites
     return [Layout(chain, rack, tuple(int(site) for site in row)) for row in rows]
+
+
+ABOVE_CAP = 1 + Fraction(CAP_TOLERANCE)
+
+
+class LayoutCause(StrEnum):
+    """Why a layout was not chosen."""
+
+    LATENCY = "latency"
+    TABLE_ORDER = "table_order"
+    ONE_CORE = "one_core"
+    CORES = "cores"
+    NIC = "nic_mbps"
+    STAGES = "stages"
+    OTHERS = "others"
+    COSTS = "costs"
+    AS_GOOD = "as_good"
+    BETTER = "better"
+    POSSIBLE = "possible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class LayoutVerdict:
+    """Why a layout was not chosen.
+
+    Parameters
+    ----------
+    of
+        The device, server or subgroup that is the reason, where there is one.
+    needs, has
+        Of what is the reason: us of latency; Mbps that a subgroup or NIC would have to carry; cores.
+    marginal_mbps
+        Of the best plan with this layout; None where there is none.
+    cost_mbps
+        By how much that is less than the plan's.
+    proven
+        Whether no plan with this layout costs less.
+    changes
+        By chain the rate in that plan less the one in the plan, Mbps, where they differ.
+    """
+
+    layout: Layout
+    cause: LayoutCause
+    of: str = ""
+    needs: float | None = None
+    has: float | None = None
+    marginal_mbps: float | None = None
+    cost_mbps: float | None = None
+    proven: bool = True
+    changes: Mapping[str, float] = field(default_factory=dict)
+
+
+def verdict_alone(layout: Layout) -> LayoutVerdict:
+    """What forbids a layout on a rack that is otherwise empty; `possible` if nothing does."""
+    slo, d_max = layout.chain.slo, layout.chain.slo.d_max_us
+    if d_max is not None and layout.latency_us > d_max * ABOVE_CAP:
+        return LayoutVerdict(layout, LayoutCause.LATENCY, "", float(layout.latency_us), float(d_max))
+    unbounded = Layout(layout.chain, layout.rack, layout.sites)
+    if not len(layouts_at(layout.chain, layout.rack, np.array([unbounded.sites], dtype=np.int64))):
+        return LayoutVerdict(layout, LayoutCause.TABLE_ORDER)
+    needed: dict[int, int] = {}
+    for group in layout.subgroups:
+        cores = _cores_for(group, slo.t_min_mbps, layout)
+        if cores is None:
+            rate = group.rate(1, layout.rack.devices[group.device], layout.chain.packet_bits)
+            of = f"{_names(group, layout)} on {layout.rack.devices[group.device].name}"
+            return LayoutVerdict(layout, LayoutCause.ONE_CORE, of, float(slo.t_min_mbps), float(rate or 0))
+        needed[group.device] = needed.get(group.device, 0) + cores
+    for number, cores in needed.items():
+        device = layout.rack.devices[number]
+        if cores > device.cores:
+            return LayoutVerdict(layout, LayoutCause.CORES, device.name, cores, device.cores)
+    for (server, direction), share in layout.nic_shares.items():
+        mbps, limit = share * slo.t_min_mbps, layout.rack.servers[server].nic_mbps
+        if mbps > limit * ABOVE_CAP:
+            of = f"{layout.rack.servers[server].name}, {direction}"
+            return LayoutVerdict(layout, LayoutCause.NIC, of, float(mbps), float(limit))
+    if not stage_oracle(layout.rack, [layout.chain]).fits(frozenset((0, nf) for nf in layout.on_switch)):
+        return LayoutVerdict(layout, LayoutCause.STAGES, "switch")
+    return LayoutVerdict(layout, LayoutCause.POSSIBLE)
+
+
+def _cores_for(group: Subgroup, mbps: Fraction, layout: Layout) -> int | None:
+    """The fewest cores that carry a rate; None if only one may and it does not."""
+    device, bits = layout.rack.devices[group.device], layout.chain.packet_bits
+    alone = group.rate(1, device, bits)
+    if alone is None or mbps <= alone * ABOVE_CAP:
+        return 1
+    if group.cycles_of_replicas is None:
+        return None
+    each = device.clock_mhz * bits / group.cycles_of_replicas
+    return max(ceil(mbps / (each * ABOVE_CAP)), 2)
+
+
+def _names(group: Subgroup, layout: Layout) -> str:
+    return " ".join(layout.chain.nfs[at].id for at in group.nfs)
+
+
+# What a plan uses of the rack, and what limits the rate of each chain.

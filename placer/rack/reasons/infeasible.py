@@ -15,10 +15,11 @@ from fractions import Fraction
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layouts import all_layouts, equal_servers
-from placer.rack.place import exact_plan
+from placer.rack.options import all_layouts
 from placer.rack.plan import Limit, LimitChange, RackPlan, Status
 from placer.rack.rack import Rack
+from placer.rack.search.fleet_bound import equal_servers
+from placer.rack.strategies.optimal import exact_plan
 
 MORE_CORES = 1024
 """Extra cores, or blocks of a stage, beyond which none help."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH_SITE
-from placer.rack.layouts import MOST_LAYOUTS
-from placer.rack.plan import RackPlan
+from placer.rack.options import MOST_LAYOUTS
+from placer.rack.plan import SWITCH_SITE, RackPlan
 from placer.rack.rack import Rack
 from profiles import InputError
 from profiles.arrays import Ints

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH_SITE, Layout
-from placer.rack.plan import ChainPlan, RackPlan
+from placer.rack.chain import Chain, TableId
+from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan
 from placer.rack.rack import Rack, Server
 from placer.rack.replanning.moves import GONE_SITE, NEW_SITE
 from placer.rack.replanning.replan_search import Replanning
 from placer.rack.search.fleet_bound import classes_of
-from placer.rack.stages.block_stages import StageOracle, TableId
-from placer.rack.stages.stage_oracles import stage_oracle
+from placer.rack.stages.stage_oracles import StageOracle, stage_oracle
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from placer.rack.chain import Chain
-from placer.rack.place import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.replanning.moves import NfMove, OldPlaces, find_kept_sites, list_moves
 from placer.rack.replanning.replan_search import Replanning
 from placer.rack.replanning.replan_servers import ServerReplanning
 from placer.rack.stages.stage_oracles import stage_oracle
+from placer.rack.strategies.optimal import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 
 Notify = Callable[[str], None]
 PROVEN_STATUSES = (Status.OPTIMAL, Status.INFEASIBLE)

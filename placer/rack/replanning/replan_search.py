@@ -9,18 +9,14 @@ from math import ceil
 
 import numpy as np
 
-from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH_SITE
-from placer.rack.layouts import layouts_at, possible_sites
-from placer.rack.options import Options, drop_dominated_options
-from placer.rack.place import plan_found
-from placer.rack.plan import RackPlan, Status
+from placer.rack.chain import Chain, same_but_for_names
+from placer.rack.options import Options, drop_dominated_options, layouts_at, possible_sites
+from placer.rack.plan import SWITCH_SITE, RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.replanning.moves import NEW_SITE, moves_of, sites_within
-from placer.rack.search.branch_and_bound import Search
-from placer.rack.search.fleet_bound import same_but_for_names
-from placer.rack.search.relaxation import MixtureProgram, largest_gain
-from placer.rack.stages.block_stages import StageOracle
+from placer.rack.search.branch_and_bound import MixtureProgram, Search, largest_gain
+from placer.rack.stages.stage_oracles import StageOracle
+from placer.rack.strategies.optimal import plan_found
 from profiles.arrays import Ints
 
 FEW_LAYOUTS = 5_000

@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH_SITE
-from placer.rack.plan import ChainPlan, RackPlan, Status
+from placer.rack.chain import Chain, TableId
+from placer.rack.plan import SWITCH_SITE, ChainPlan, RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.replanning.moves import NEW_SITE
 from placer.rack.replanning.regions import Region, Regions
 from placer.rack.replanning.replan_search import Fewest, Replanning
 from placer.rack.search.fleet_bound import fleet_bound
-from placer.rack.stages.block_stages import TableId
 
 FEW_MOVES = 2
 """For so many, chains may also be split over servers, and that fewer are not enough can be proven."""

@@ -1,37 +1,23 @@
 """A bound for many chains on many servers, from prices: of a core, of a Mbps through a NIC, of table memory.
 
 Chains that differ only in their names are one class, servers that differ only in theirs one group, which counts as one
-large machine. The bound also holds for plans that split chains over servers (`split_options.py`).
+large machine. The bound also holds for plans that split chains over servers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
-from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH_SITE
-from placer.rack.layouts import Layouts, all_layouts, merge_servers
-from placer.rack.options import allocations, core_rates, find_undominated
+from placer.rack.chain import Chain, same_but_for_names
+from placer.rack.options import Layouts, all_layouts, allocations, core_rates, find_undominated
+from placer.rack.plan import SWITCH_SITE
 from placer.rack.rack import Rack
-from placer.rack.search.relaxation import largest_gain
+from placer.rack.search.branch_and_bound import largest_gain
 from profiles.arrays import Bools, Floats, Ints
-
-
-def classes_of(chains: Sequence[Chain]) -> list[list[int]]:
-    """Indices of chains that differ only in their names, in the order of the first of each class."""
-    members: dict[object, list[int]] = {}
-    for number, chain in enumerate(chains):
-        members.setdefault(same_but_for_names(chain), []).append(number)
-    return list(members.values())
-
-
-def same_but_for_names(chain: Chain) -> object:
-    """Equal for chains that may exchange their places in a plan."""
-    nfs = tuple((nf.nf, tuple(sorted(nf.parameters.items()))) for nf in chain.nfs)
-    return chain.packet_size, chain.slo, nfs, chain.edges
 
 
 def fleet_bound(chains: Sequence[Chain], rack: Rack) -> float:
@@ -178,3 +164,33 @@ def _crossings(layouts: Layouts, rack: Rack, layout: Ints, share: Floats) -> Flo
     if len(rack.servers) == 1:
         added += share[:, None]
     return added
+
+
+# Equal servers and equal chains.
+
+
+def merge_servers(rack: Rack) -> tuple[Rack, Ints]:
+    """The rack with one server of each group of equal ones, and how many each stands for; shape (groups,)."""
+    groups = equal_servers(rack)
+    one_each = replace(rack, servers=tuple(rack.servers[numbers[0]] for numbers in groups))
+    return one_each, np.array([len(numbers) for numbers in groups], dtype=np.int64)
+
+
+def equal_servers(rack: Rack) -> Sequence[Sequence[int]]:
+    """Servers that differ in nothing but their names, by index."""
+
+    def features(number: int) -> tuple[object, ...]:
+        server, nic = rack.servers[number], rack.servers[number].smartnic
+        own = (server.usable_cores, server.clock_mhz, server.nic_mbps)
+        return *own, nic and (nic.cores, nic.clock_mhz)
+
+    ordered = sorted(range(len(rack.servers)), key=lambda number: (repr(features(number)), number))
+    return [list(equal) for _, equal in groupby(ordered, key=features)]
+
+
+def classes_of(chains: Sequence[Chain]) -> list[list[int]]:
+    """Indices of chains that differ only in their names, in the order of the first of each class."""
+    members: dict[object, list[int]] = {}
+    for number, chain in enumerate(chains):
+        members.setdefault(same_but_for_names(chain), []).append(number)
+    return list(members.values())

@@ -14,14 +14,11 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from placer.rack.chain import Chain
-from placer.rack.layout import SWITCH_SITE, Layout
-from placer.rack.layouts import equal_servers
 from placer.rack.options import Options, options_of
-from placer.rack.plan import ChainPlan, RackPlan, Status
+from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan, Status
 from placer.rack.rack import Rack
-from placer.rack.search.fleet_bound import classes_of, fleet_bound
-from placer.rack.stages.block_stages import StageOracle
-from placer.rack.stages.stage_oracles import stage_oracle, with_blocks_of
+from placer.rack.search.fleet_bound import classes_of, equal_servers, fleet_bound
+from placer.rack.stages.stage_oracles import StageOracle, stage_oracle, with_blocks_of
 from profiles.arrays import Floats, Ints
 
 PROVEN_GAP = 1e-9

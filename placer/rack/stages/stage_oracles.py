@@ -1,19 +1,16 @@
-"""The oracles that decide whether NFs fit the stages of a switch, by name: what `--stages` may be."""
+"""The oracles that decide whether NFs fit the stages of a switch, by name: what `--stages` may be.
+
+`blocks` stands here: each NF is one table, in a stage after those of its predecessors there.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from placer.rack.chain import Chain
+from placer.rack.chain import Chain, TableId
 from placer.rack.rack import Rack
-from placer.rack.stages.block_stages import BlockStages, StageOracle
-from placer.rack.stages.tables.packing import TableProgram
-from placer.rack.stages.tables.table_stages import CheckedPrograms
-from profiler.protocol.program import LONGEST_LINE, Program, shorten
-from profiler.testbed import TestbedError
 from profiles import InputError
 
 ORACLE_NAMES = ("blocks", "tables", "exec:PROGRAM")
@@ -37,6 +34,8 @@ def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
 
         return TableStages(rack, chains)
     if name == "exec" and colon:
+        from placer.rack.stages.tables.table_stages import CompiledStages
+
         return CompiledStages(rack, chains, argument)
     raise InputError.of("--stages", f"'{rack.stage_oracle}' is none", hint=f"one of {', '.join(ORACLE_NAMES)}")
 
@@ -79,135 +78,118 @@ def with_blocks_of(rack: Rack, chains: Sequence[Chain]) -> Rack:
     return replace(rack, switch=replace(rack.switch, stages=None))
 
 
-# `exec:PROGRAM`: a vendor's compiler decides whether tables fit, in JSON lines over its stdin and stdout.
-#
-# A line to it is `{"id", "stages", "tcam", "sram", "tables": [{"name", "key", "match", "entries", "writes"}],
-# "dependencies": [[before, after, kind]]}`, its answer `{"id", "fits"}`, perhaps with the `stages` that it takes.
+class StageOracle(Protocol):
+    """Says whether a switch program fits."""
+
+    def fits(self, tables: frozenset[TableId]) -> bool:
+        """Whether these NFs fit together on the switch."""
 
 
-ANSWER_S = 300.0
-"""A compiler may take so long."""
-
-
-class CompilerError(TestbedError):
-    """A compiler that failed; the message holds what it did and its last lines on stderr."""
-
-
-class CompiledStages(CheckedPrograms):
-    """Stages as a compiler sees them.
+@dataclass
+class BlockStages:
+    """Stages with blocks of table memory, where a table lies in one stage.
 
     Parameters
     ----------
     chains
-        Those that the indices of NFs count.
-    command
-        As typed in a shell, but run without one.
-
-    Raises
-    ------
-    InputError
-        For NFs without tables, and a command that is none.
-    CompilerError
-        When it cannot be started.
+        Those that the indices of tables count.
     """
 
-    def __init__(self, rack: Rack, chains: Sequence[Chain], command: str) -> None:
-        super().__init__(rack, chains)
-        self.compiler = compiler_of(command)
+    rack: Rack
+    chains: Sequence[Chain]
 
-    def program_fits(self, program: TableProgram, stages: int) -> bool:
-        return self.compiler.fits(compile_request(program, stages, self.rack))
+    def __post_init__(self) -> None:
+        self.known: dict[frozenset[TableId], bool] = {}
 
+    def fits(self, tables: frozenset[TableId]) -> bool:
+        stages = self.rack.stages_left(len(tables), sum(len(chain.nfs) for chain in self.chains))
+        if stages is None or not tables:
+            return True
+        if tables not in self.known:
+            self.known[tables] = self._fit(tables, stages)
+        return self.known[tables]
 
-def compile_request(program: TableProgram, stages: int, rack: Rack) -> Mapping[str, object]:
-    """What a compiler is asked, but for the `id`."""
-    names = [table.name for table in program.tables]
-    return {
-        "stages": stages,
-        "tcam": vars(rack.switch.tcam),
-        "sram": vars(rack.switch.sram),
-        "tables": [
-            {
-                "name": table.name,
-                "key": dict(table.table.key),
-                "match": table.table.match.value,
-                "entries": table.table.entries,
-                "writes": list(table.table.writes),
-            }
-            for table in program.tables
-        ],
-        "dependencies": [
-            [names[dependency.before], names[dependency.after], dependency.kind.value]
-            for dependency in program.dependencies
-        ],
-    }
+    def _fit(self, tables: frozenset[TableId], stages: int) -> bool:
+        blocks = {table: self._blocks(table) for table in tables}
+        before = {table: self._predecessors(table, tables) for table in tables}
+        most = self.rack.switch.blocks_per_stage
+        earliest = _earliest(before)
+        if any(need > most for need in blocks.values()) or sum(blocks.values()) > most * stages:
+            return False
+        if max(earliest.values()) >= stages:
+            return False
+        return _first_fit(blocks, before, earliest, stages, most) or _exact_fit(blocks, before, earliest, stages, most)
 
+    def _blocks(self, table: TableId) -> int:
+        chain, nf = table
+        blocks = self.rack.costs[self.chains[chain].nfs[nf].nf].switch_blocks
+        assert blocks is not None
+        return blocks
 
-class StageCompiler:
-    """A compiler that runs; the first answer that is late, missing or wrong ends it.
-
-    Parameters
-    ----------
-    timeout
-        The longest time that an answer may take, seconds.
-    """
-
-    def __init__(self, command: str, timeout: float = ANSWER_S) -> None:
-        self.command, self.timeout = command, timeout
-        self.number = 0
-        self.answers: dict[str, bool] = {}
-        if not command.strip():
-            raise InputError.of("--stages", "exec: names no program", hint="exec:PROGRAM, such as exec:./p4-stages")
-        try:
-            self.program = Program(command)
-        except InputError as error:
-            raise InputError.of("--stages", error.faults[0].message) from None
-        except TestbedError as error:
-            raise CompilerError(str(error).replace("testbed", "compiler", 1)) from None
-
-    def fits(self, request: Mapping[str, object]) -> bool:
-        """Its answer.
-
-        Raises
-        ------
-        CompilerError
-            When it gives none, or one that is not understood.
-        """
-        asked = json.dumps(request)
-        if asked not in self.answers:
-            self.answers[asked] = self._answer(request)
-        return self.answers[asked]
-
-    def _answer(self, request: Mapping[str, object]) -> bool:
-        number, self.number = self.number, self.number + 1
-        self.program.send(json.dumps({"id": number, **request}))
-        try:
-            line = self.program.receive(self.timeout)
-        except TimeoutError:
-            raise self._failed(f"gave no answer within {self.timeout:g} s") from None
-        if line is None:
-            raise self._failed("ended without an answer")
-        if len(line) > LONGEST_LINE:
-            raise self._failed(f"answered with a line of more than {LONGEST_LINE:,} characters")
-        try:
-            answer = json.loads(line)
-        except (ValueError, RecursionError):
-            raise self._failed(f"answered with what is not JSON: {shorten(line)}") from None
-        if not isinstance(answer, dict) or type(answer.get("id")) is not int or answer["id"] != number:
-            raise self._failed(f"did not answer with an object whose id is {number}: {shorten(line)}")
-        if not isinstance(answer.get("fits"), bool):
-            raise self._failed(f"answered without `fits` true or false: {shorten(line)}")
-        return bool(answer["fits"])
-
-    def _failed(self, what: str) -> CompilerError:
-        status = self.program.end(polite=False)
-        compiler_of.cache_clear()
-        ended = "" if status is None else f" (exit status {status})"
-        lines = "".join(f"\n  {line}" for line in self.program.last_lines)
-        return CompilerError(f"compiler `{self.command}` {what}{ended}" + (f"; on stderr:{lines}" if lines else ""))
+    def _predecessors(self, table: TableId, tables: frozenset[TableId]) -> list[TableId]:
+        chain, nf = table
+        return [(chain, edge.tail) for edge in self.chains[chain].edges_into(nf) if (chain, edge.tail) in tables]
 
 
-@cache
-def compiler_of(command: str) -> StageCompiler:
-    """The compiler of a command, started once; it ends with this process."""
-    return StageCompiler(command)
+def _earliest(before: dict[TableId, list[TableId]]) -> dict[TableId, int]:
+    """Per table the first stage that its predecessors leave it."""
+    earliest: dict[TableId, int] = {}
+
+    def of(table: TableId) -> int:
+        if table not in earliest:
+            earliest[table] = max((of(earlier_table) + 1 for earlier_table in before[table]), default=0)
+        return earliest[table]
+
+    for table in before:
+        of(table)
+    return earliest
+
+
+def _first_fit(
+    blocks: dict[TableId, int],
+    before: dict[TableId, list[TableId]],
+    earliest: dict[TableId, int],
+    stages: int,
+    most: int,
+) -> bool:
+    """Whether it fits when each table takes the first stage that has room; large ones first."""
+    free = [most] * stages
+    stage_of: dict[TableId, int] = {}
+    for table in sorted(blocks, key=lambda one: (earliest[one], -blocks[one], one)):
+        first = max((stage_of[earlier_table] + 1 for earlier_table in before[table]), default=0)
+        stage = next((at for at in range(first, stages) if free[at] >= blocks[table]), None)
+        if stage is None:
+            return False
+        stage_of[table] = stage
+        free[stage] -= blocks[table]
+    return True
+
+
+def _exact_fit(
+    blocks: dict[TableId, int],
+    before: dict[TableId, list[TableId]],
+    earliest: dict[TableId, int],
+    stages: int,
+    most: int,
+) -> bool:
+    from ortools.sat.python import cp_model
+
+    from placer.rack.stages.tables.packing import is_solved
+
+    model = cp_model.CpModel()
+    stage_of = {table: model.new_int_var(earliest[table], stages - 1, "") for table in blocks}
+    for table, earlier in before.items():
+        for earlier_table in earlier:
+            model.add(stage_of[table] > stage_of[earlier_table])
+    intervals = [model.new_fixed_size_interval_var(stage_of[table], 1, "") for table in blocks]
+    model.add_cumulative(intervals, list(blocks.values()), most)
+    return is_solved(model, f"whether {len(blocks)} tables fit {stages} stages")
+
+
+def conflict(oracle: StageOracle, tables: frozenset[TableId]) -> frozenset[TableId]:
+    """A smallest part of tables that do not fit together, in the sense that none can be left out."""
+    kept = tables
+    for table in sorted(tables):
+        if not oracle.fits(kept - {table}):
+            kept = kept - {table}
+    return kept

@@ -1,4 +1,4 @@
-"""Lemur: the paper's own heuristic (Yen et al., section 3.2), here under the model of `layout.py`.
+"""Lemur: the paper's own heuristic (Yen et al., section 3.2), here under the model of `plan.py`.
 
 The paper's supplement charges a subgroup that several branches share for one of them only, and its program counts one
 core for a component with a merge but rates its parts apart. Here a subgroup pays for all packets that reach it, so

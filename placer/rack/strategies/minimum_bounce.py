@@ -8,8 +8,7 @@ import numpy as np
 
 from placer.rack.chain import Chain
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
-from placer.rack.layouts import CAP_TOLERANCE, Layouts
-from placer.rack.options import core_rates
+from placer.rack.options import CAP_TOLERANCE, Layouts, core_rates
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
 from placer.rack.strategies import Notify, register

@@ -9,8 +9,7 @@ from fractions import Fraction
 from placer.rack.chain import Chain
 from placer.rack.heuristics.coalescing import placements
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, nothing, plan_of
-from placer.rack.layout import Layout
-from placer.rack.plan import RackPlan
+from placer.rack.plan import Layout, RackPlan
 from placer.rack.rack import CoreCost, Rack
 from placer.rack.strategies import Notify, register
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from placer.rack.chain import Chain
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
-from placer.rack.layouts import Layouts
+from placer.rack.options import Layouts
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
 from placer.rack.strategies import Notify, register

@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from placer.rack.layout import SWITCH_SITE, Layout
-from placer.rack.plan import ChainPlan, RackPlan
-from placer.rack.reasons.explain import ChainExplanation, device_names
-from placer.rack.reasons.layout_verdicts import LayoutCause, LayoutVerdict
+from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan
+from placer.rack.reasons.explain import ChainExplanation, LayoutCause, LayoutVerdict, device_names
 from placer.report.text.table import text_table
 
 LAYOUT_CAUSES = {

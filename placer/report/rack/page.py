@@ -8,15 +8,13 @@ from functools import cached_property
 
 import pandas as pd
 
-from placer.rack.layout import SWITCH_SITE
-from placer.rack.plan import ChainPlan, RackPlan, Status
+from placer.rack.plan import SWITCH_SITE, ChainPlan, RackPlan, Status
 from placer.rack.rack import Device
-from placer.rack.reasons.layout_verdicts import bottlenecks, rack_use
 from placer.rack.stages.stage_oracles import stage_oracle
 from placer.report.html import charts, theme
 from placer.report.html.page import Figure, Page, Picture, Section, Tile
 from placer.report.html.svg import Drawing, text_width
-from placer.report.rack.plan import rack_report
+from placer.report.rack.plan import bottlenecks, rack_report, rack_use
 
 MOST_CHAINS = 24
 """That are drawn."""

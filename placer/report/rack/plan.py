@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from math import ceil, floor
 from typing import Any
 
 from placer.rack.chain import Chain
 from placer.rack.contention.loop import ContendedPlan
-from placer.rack.layout import SWITCH_SITE
-from placer.rack.plan import ChainPlan, LimitChange, RackPlan, Status, answer
-from placer.rack.reasons.layout_verdicts import RackUse, bottlenecks, rack_use
+from placer.rack.plan import SWITCH_SITE, ChainPlan, LimitChange, RackPlan, Status, answer
 from placer.rack.replanning.replan import Replanned
 from placer.report.text.table import count_noun, text_table
 
@@ -196,19 +195,12 @@ def _format_predicted_chains(found: ContendedPlan) -> str:
     rows = [
         [
             one.chain.name,
-            *map(_mbps, (one.rate_mbps, _most(one), alone.rate_mbps, float(one.chain.slo.t_min_mbps))),
+            *map(_mbps, (one.rate_mbps, float(one.most_mbps), alone.rate_mbps, float(one.chain.slo.t_min_mbps))),
             f"{100 * (max(factors) - 1):.1f} %",
         ]
         for one, alone, factors in zip(found.plan.chains, found.by_cycles.chains, found.factors, strict=True)
     ]
     return text_table(CONTENDED_HEADINGS, rows, words=1).rstrip("\n")
-
-
-def _most(one: ChainPlan) -> float:
-    """What cores and t_max of a chain would allow by cycles alone."""
-    devices, bits = one.layout.rack.devices, one.chain.packet_bits
-    rates = [group.rate(cores, devices[group.device], bits) for group, cores in one.subgroups]
-    return float(min([one.chain.slo.t_max_mbps, *(rate for rate in rates if rate is not None)]))
 
 
 def _aggregate(plan: RackPlan) -> float:
@@ -292,3 +284,58 @@ def _without_replan(found: Replanned) -> str:
         else "No plan with so few moves was found. That there is none is not proven."
     )
     return f"{sentence}\nThere is a plan with {_nfs(found.enough_moves, 'moved')}.\nEnded after {plan.seconds:.2f} s.\n"
+
+
+# What a plan uses of the rack, and what limits the rate of each chain.
+
+
+NEAR_LIMIT = 1e-6
+"""Relative: how near its limit something is used up."""
+
+
+@dataclass(frozen=True)
+class RackUse:
+    """What a plan uses.
+
+    Parameters
+    ----------
+    cores
+        Per device.
+    nic_in, nic_out
+        Per server, what its NIC carries from the switch and to it, Mbps.
+    """
+
+    cores: tuple[int, ...]
+    nic_in: tuple[float, ...]
+    nic_out: tuple[float, ...]
+
+
+def rack_use(plan: RackPlan) -> RackUse:
+    """What the chains of a plan use together."""
+    cores = [0] * len(plan.rack.devices)
+    carried = {"in": [0.0] * len(plan.rack.servers), "out": [0.0] * len(plan.rack.servers)}
+    for chain in plan.chains:
+        for group, given in chain.subgroups:
+            cores[group.device] += given
+        for (server, direction), share in chain.layout.nic_shares.items():
+            carried[direction][server] += chain.rate_mbps * float(share)
+    return RackUse(tuple(cores), tuple(carried["in"]), tuple(carried["out"]))
+
+
+def bottlenecks(one: ChainPlan, use: RackUse) -> list[str]:
+    """What keeps a chain from a higher rate, in words: subgroups, NICs, its t_max."""
+    rack, rate = one.layout.rack, one.rate_mbps
+    found = ["t_max"] if rate >= float(one.chain.slo.t_max_mbps) * (1 - NEAR_LIMIT) else []
+    for group, cores in one.subgroups:
+        device = rack.devices[group.device]
+        most = group.rate(cores, device, one.chain.packet_bits)
+        if most is not None and rate >= float(most) * (1 - NEAR_LIMIT):
+            nfs = " ".join(one.chain.nfs[at].id for at in group.nfs)
+            found.append(f"{nfs} on {device.name}")
+    for server, direction in sorted(one.layout.nic_shares):
+        carried = (use.nic_in if direction == "in" else use.nic_out)[server]
+        if one.layout.nic_shares[server, direction] and carried >= float(rack.servers[server].nic_mbps) * (
+            1 - NEAR_LIMIT
+        ):
+            found.append(f"NIC of {rack.servers[server].name}, {direction}")
+    return found

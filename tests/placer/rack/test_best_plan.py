@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.place import best_plan
 from placer.rack.plan import answer
+from placer.rack.strategies.optimal import best_plan
 from placer.verify.chains import chain_certificate_of
 from placer.verify.chains.plan import plan_faults
 from tests.effort import examples

@@ -9,8 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from placer.rack.compiler.ebpf.functions import NIC_FUNCTIONS, NicFunction
-from placer.rack.compiler.graph import Place, RackNf, Way, identifier
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance, Place, RackNf, Way, identifier
 from placer.rack.compiler.routing import Label, Routing
 from placer.rack.compiler.traffic.expression import Expression
 from profiles import Fault, InputError

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from placer.rack.compiler.graph import Place, RackNf, Way
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance, Place, RackNf, Way
 from placer.rack.compiler.openflow.headers import ETHERNET_BYTES, TAG_BYTES, TYPE_NSH, TYPE_QINQ, word_at
 from placer.rack.compiler.openflow.rules import (
     DROP_ACTIONS,

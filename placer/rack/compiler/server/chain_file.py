@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from placer.rack.compiler.graph import Place, RackNf, Way
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance, Place, RackNf, Way
 from placer.rack.compiler.routing import Label, Routing
 from placer.rack.compiler.traffic.pcap import pcap_filter
 from profiles import Fault, InputError

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from placer.rack.compiler.graph import SWITCH_PLACE, DeviceKind, RackNf, Way
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import SWITCH_PLACE, DeviceKind, NfInstance, RackNf, Way
 from placer.rack.compiler.routing import Routing, switch_ports
 from placer.rack.compiler.switch.flow import BLOCKS, Block, hash_flow, limits_of
 from placer.rack.compiler.switch.headers import (

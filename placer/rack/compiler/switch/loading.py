@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, Block, flow_of
 from placer.rack.compiler.switch.headers import FLOW_BITS
 from placer.rack.compiler.switch.needed import fields_written_by, read_by

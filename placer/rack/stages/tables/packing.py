@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from placer.rack.chain import Chain
+from placer.rack.chain import Chain, TableId
 from placer.rack.rack import OWN_PREFIX, MatchKind, StageMemory, SwitchTable
-from placer.rack.stages.block_stages import TableId, is_solved
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 CLASS_FIELD = "meta.class"
 Tables = Mapping[str, Sequence[SwitchTable]]
@@ -179,6 +182,7 @@ TABLE_LIBRARY: Mapping[str, tuple[SwitchTable, ...]] = {
 
 
 MOST_STAGES = 10_000
+MOST_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -263,7 +267,7 @@ class TablePacking:
         Raises
         ------
         TimeoutError
-            When that is not decided in `stages.MOST_SECONDS`.
+            When that is not decided in `MOST_SECONDS`.
         """
         if not self.needs:
             return True
@@ -350,3 +354,22 @@ class TablePacking:
 def fewest_stages(program: TableProgram, memories: Memories, *, by_field: bool = False) -> int | None:
     """The fewest stages that hold a program; None where a key is wider than a stage."""
     return TablePacking(program, memories, by_field=by_field).fewest()
+
+
+def is_solved(model: cp_model.CpModel, question: str) -> bool:
+    """Whether a model has a solution.
+
+    Raises
+    ------
+    TimeoutError
+        When that is not decided in `MOST_SECONDS`; the message names the question.
+    """
+    from ortools.sat.python import cp_model
+
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = MOST_SECONDS
+    status = solver.solve(model)
+    if status == cp_model.UNKNOWN:
+        raise TimeoutError(f"{question} was not decided in {MOST_SECONDS:g} s")
+    return bool(status in (cp_model.OPTIMAL, cp_model.FEASIBLE))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
-from placer.rack.chain import Chain
+from placer.rack.chain import Chain, TableId
 from placer.rack.rack import Rack, SwitchTable
-from placer.rack.stages.block_stages import TableId, stages_left
 from placer.rack.stages.tables.packing import (
     TABLE_LIBRARY,
     Memories,
@@ -17,6 +18,8 @@ from placer.rack.stages.tables.packing import (
     table_need,
     table_program,
 )
+from profiler.protocol.program import LONGEST_LINE, Program, shorten
+from profiler.testbed import TestbedError
 from profiles import Fault, InputError
 
 TABLES_HINT = "tables = [...] beside blocks, in [nf.{nf}.switch] of the rack"
@@ -64,7 +67,7 @@ class CheckedPrograms(ABC):
         """Whether a program fits so many stages."""
 
     def fits(self, tables: frozenset[TableId]) -> bool:
-        stages = stages_left(tables, self.rack, self.chains)
+        stages = self.rack.stages_left(len(tables), sum(len(chain.nfs) for chain in self.chains))
         if stages is None or not tables:
             return True
         known = self.known.setdefault(stages, KnownVerdicts())
@@ -118,3 +121,137 @@ def tables_of_nfs(rack: Rack, chains: Sequence[Chain]) -> Mapping[str, Sequence[
     if faults:
         raise InputError(faults)
     return found
+
+
+# `exec:PROGRAM`: a vendor's compiler decides whether tables fit, in JSON lines over its stdin and stdout.
+#
+# A line to it is `{"id", "stages", "tcam", "sram", "tables": [{"name", "key", "match", "entries", "writes"}],
+# "dependencies": [[before, after, kind]]}`, its answer `{"id", "fits"}`, perhaps with the `stages` that it takes.
+
+
+ANSWER_S = 300.0
+"""A compiler may take so long."""
+
+
+class CompilerError(TestbedError):
+    """A compiler that failed; the message holds what it did and its last lines on stderr."""
+
+
+class CompiledStages(CheckedPrograms):
+    """Stages as a compiler sees them.
+
+    Parameters
+    ----------
+    chains
+        Those that the indices of NFs count.
+    command
+        As typed in a shell, but run without one.
+
+    Raises
+    ------
+    InputError
+        For NFs without tables, and a command that is none.
+    CompilerError
+        When it cannot be started.
+    """
+
+    def __init__(self, rack: Rack, chains: Sequence[Chain], command: str) -> None:
+        super().__init__(rack, chains)
+        self.compiler = compiler_of(command)
+
+    def program_fits(self, program: TableProgram, stages: int) -> bool:
+        return self.compiler.fits(compile_request(program, stages, self.rack))
+
+
+def compile_request(program: TableProgram, stages: int, rack: Rack) -> Mapping[str, object]:
+    """What a compiler is asked, but for the `id`."""
+    names = [table.name for table in program.tables]
+    return {
+        "stages": stages,
+        "tcam": vars(rack.switch.tcam),
+        "sram": vars(rack.switch.sram),
+        "tables": [
+            {
+                "name": table.name,
+                "key": dict(table.table.key),
+                "match": table.table.match.value,
+                "entries": table.table.entries,
+                "writes": list(table.table.writes),
+            }
+            for table in program.tables
+        ],
+        "dependencies": [
+            [names[dependency.before], names[dependency.after], dependency.kind.value]
+            for dependency in program.dependencies
+        ],
+    }
+
+
+class StageCompiler:
+    """A compiler that runs; the first answer that is late, missing or wrong ends it.
+
+    Parameters
+    ----------
+    timeout
+        The longest time that an answer may take, seconds.
+    """
+
+    def __init__(self, command: str, timeout: float = ANSWER_S) -> None:
+        self.command, self.timeout = command, timeout
+        self.number = 0
+        self.answers: dict[str, bool] = {}
+        if not command.strip():
+            raise InputError.of("--stages", "exec: names no program", hint="exec:PROGRAM, such as exec:./p4-stages")
+        try:
+            self.program = Program(command)
+        except InputError as error:
+            raise InputError.of("--stages", error.faults[0].message) from None
+        except TestbedError as error:
+            raise CompilerError(str(error).replace("testbed", "compiler", 1)) from None
+
+    def fits(self, request: Mapping[str, object]) -> bool:
+        """Its answer.
+
+        Raises
+        ------
+        CompilerError
+            When it gives none, or one that is not understood.
+        """
+        asked = json.dumps(request)
+        if asked not in self.answers:
+            self.answers[asked] = self._answer(request)
+        return self.answers[asked]
+
+    def _answer(self, request: Mapping[str, object]) -> bool:
+        number, self.number = self.number, self.number + 1
+        self.program.send(json.dumps({"id": number, **request}))
+        try:
+            line = self.program.receive(self.timeout)
+        except TimeoutError:
+            raise self._failed(f"gave no answer within {self.timeout:g} s") from None
+        if line is None:
+            raise self._failed("ended without an answer")
+        if len(line) > LONGEST_LINE:
+            raise self._failed(f"answered with a line of more than {LONGEST_LINE:,} characters")
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            raise self._failed(f"answered with what is not JSON: {shorten(line)}") from None
+        if not isinstance(answer, dict) or type(answer.get("id")) is not int or answer["id"] != number:
+            raise self._failed(f"did not answer with an object whose id is {number}: {shorten(line)}")
+        if not isinstance(answer.get("fits"), bool):
+            raise self._failed(f"answered without `fits` true or false: {shorten(line)}")
+        return bool(answer["fits"])
+
+    def _failed(self, what: str) -> CompilerError:
+        status = self.program.end(polite=False)
+        compiler_of.cache_clear()
+        ended = "" if status is None else f" (exit status {status})"
+        lines = "".join(f"\n  {line}" for line in self.program.last_lines)
+        return CompilerError(f"compiler `{self.command}` {what}{ended}" + (f"; on stderr:{lines}" if lines else ""))
+
+
+@cache
+def compiler_of(command: str) -> StageCompiler:
+    """The compiler of a command, started once; it ends with this process."""
+    return StageCompiler(command)

@@ -10,7 +10,7 @@ from random import Random
 from placer.rack.chain import Chain, ChainEdge, ChainNf, Slo
 from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.files.plan_file import PlanFile, SubgroupCores
-from placer.rack.layout import Layout
+from placer.rack.plan import Layout
 from placer.rack.rack import CoreCost, NfCosts, Rack, Server, SmartNic, Switch
 from placer.rack.replanning.moves import PlacedNf
 

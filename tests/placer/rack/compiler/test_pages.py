@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from placer.rack.compiler.code_share import CodeShare, code_share, share_text
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.library.nf_kind import NF_KINDS
+from placer.report.rack.compiled_rack import CodeShare, code_share, share_text
 from tests.placer.rack.compiler.racks import random_plan
 
 REPO = Path(__file__).parents[4]

@@ -14,9 +14,9 @@ from placer.rack.chain import Chain
 from placer.rack.contention.co_location import CycleGrowth, Member, co_locations
 from placer.rack.contention.loop import MOST_ROUNDS, ContendedPlan, plan_under_contention
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.place import best_plan
 from placer.rack.plan import Status, answer
 from placer.rack.rack import Device, Rack
+from placer.rack.strategies.optimal import best_plan
 from tests.effort import examples
 from tests.placer.rack import instances, small
 from tests.placer.rack.checker import faults

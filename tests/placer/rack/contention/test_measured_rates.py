@@ -11,8 +11,8 @@ import pytest
 from placer.rack.contention.measured_rates import Capacity, capacities, measure_rates, walks
 from placer.rack.files.chains_file import chains_of_text
 from placer.rack.files.json_twins import rack_of
-from placer.rack.place import best_plan
 from placer.rack.plan import RackPlan
+from placer.rack.strategies.optimal import best_plan
 from profiler.simulated import SimulatedServer
 from profiler.simulated.server import SERVER_CARD
 from profiler.testbed import RunRefused

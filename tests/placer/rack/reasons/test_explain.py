@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.layout import SWITCH_SITE
-from placer.rack.place import best_plan
-from placer.rack.plan import RackPlan, Status
-from placer.rack.reasons.explain import LayoutQuestions
-from placer.rack.reasons.layout_verdicts import LayoutCause, LayoutVerdict, bottlenecks, rack_use
+from placer.rack.plan import SWITCH_SITE, RackPlan, Status
+from placer.rack.reasons.explain import LayoutCause, LayoutQuestions, LayoutVerdict
+from placer.rack.strategies.optimal import best_plan
+from placer.report.rack.plan import bottlenecks, rack_use
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.exhaustive import best_rates_within
 from tests.placer.rack.search.test_search import copies, rack_of_servers

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.place import best_plan, exact_plan
 from placer.rack.plan import Limit, LimitChange, Status, answer
 from placer.rack.rack import Rack
 from placer.rack.reasons.infeasible import Infeasible, explain_infeasible
+from placer.rack.strategies.optimal import best_plan, exact_plan
 from tests.effort import examples
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.exhaustive import is_feasible

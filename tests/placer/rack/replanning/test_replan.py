@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.place import exact_plan
 from placer.rack.plan import Status, answer
 from placer.rack.replanning.moves import OldPlaces, PlacedNf
 from placer.rack.replanning.replan import Replanned, replan
-from placer.rack.search.relaxation import MixtureProgram
+from placer.rack.search.branch_and_bound import MixtureProgram
+from placer.rack.strategies.optimal import exact_plan
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.checker import faults
 from tests.placer.rack.exhaustive import BestRates, best_rates_within

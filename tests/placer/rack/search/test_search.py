@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.options import options_of
-from placer.rack.place import best_plan, exact_plan
 from placer.rack.plan import Status, answer
 from placer.rack.rack import Rack
-from placer.rack.search import relaxation
+from placer.rack.search import branch_and_bound
 from placer.rack.search.branch_and_bound import Search
 from placer.rack.search.fleet_bound import fleet_bound
 from placer.rack.search.fleet_plan import fleet_plan
-from placer.rack.stages.block_stages import BlockStages
+from placer.rack.stages.stage_oracles import BlockStages
+from placer.rack.strategies.optimal import best_plan, exact_plan
 from tests.effort import examples
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.checker import faults
@@ -36,14 +36,16 @@ NOBODY = np.zeros(1, dtype=np.int64)
 
 def test_a_program_beyond_its_limits_has_no_solution() -> None:
     """One column that uses 2 of a limit of 1."""
-    assert relaxation.largest_gain(ONE, 2.0 * np.ones((1, 1)), ONE, NOBODY, ONE) is None
+    assert branch_and_bound.largest_gain(ONE, 2.0 * np.ones((1, 1)), ONE, NOBODY, ONE) is None
 
 
 def test_a_solver_that_gives_up_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its answer is an error, never that there is no solution."""
-    monkeypatch.setattr(relaxation, "linprog", lambda *_, **__: SimpleNamespace(status=4, x=None, message="numbers"))
+    monkeypatch.setattr(
+        branch_and_bound, "linprog", lambda *_, **__: SimpleNamespace(status=4, x=None, message="numbers")
+    )
     with pytest.raises(ArithmeticError, match="numbers"):
-        relaxation.largest_gain(ONE, np.ones((1, 1)), ONE, NOBODY, ONE)
+        branch_and_bound.largest_gain(ONE, np.ones((1, 1)), ONE, NOBODY, ONE)
 
 
 def marginal(chains: list[Json], on: Json) -> float | None:

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from placer.rack.files.json_twins import rack_of
-from placer.rack.place import best_plan
 from placer.rack.plan import RackPlan, Status
+from placer.rack.strategies.optimal import best_plan
 from placer.report.html import Page, Picture
 from placer.report.html.page import render
 from placer.report.html.theme import on_paper

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from placer.rack.place import best_plan
 from placer.rack.plan import Limit, LimitChange, RackPlan, Status
+from placer.rack.strategies.optimal import best_plan
 from placer.report.rack.plan import rack_report
 from tests.placer.rack.lemur import chains, rack
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.place import best_plan
 from placer.rack.proofs.certificate import certificate_of
+from placer.rack.strategies.optimal import best_plan
 from placer.verify.chains import chain_certificate_of, chain_faults
 
 Json = dict[str, Any]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.files.written_twins import write_chains, write_rack
-from placer.rack.place import best_plan
 from placer.rack.plan import Status
 from placer.rack.proofs.certificate import certificate_of, weaker_claim
-from placer.rack.run_strategy import run_strategy
+from placer.rack.strategies import run_strategy
+from placer.rack.strategies.optimal import best_plan
 from placer.verify.chains.stage_fit import fits
 from tests.effort import examples
 from tests.placer.rack import instances, lemur

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from profiles.faults import suggestion
-from tests.reference.p4.checker import tree
 from tests.reference.p4.checker.paths import HeaderPairs, check_control_paths, check_parser_paths
-from tests.reference.p4.checker.reader import parse_program
+from tests.reference.p4.checker.reader import Node, P4SyntaxError, SourcePosition, parse_program
 from tests.reference.p4.checker.scope import INDEX, REGISTER, UNKNOWN, P4Fault, ProgramScope, ValueType, bits
 from tests.reference.p4.checker.tables import check_statements, check_table, check_value_lists, expect_type, find_type
-from tests.reference.p4.checker.tokens import P4SyntaxError, SourcePosition
 
 ACCEPT = "accept"
 """The state of every parser in which it ends."""
@@ -23,7 +21,7 @@ def check(text: str, file: str) -> list[P4Fault]:
     try:
         program = parse_program(text)
     except P4SyntaxError as error:
-        scope.fault(error.position, error.message, error.hint)
+        scope.fault(error.position, error.message)
         return scope.faults
     for header_type in program.header_types:
         _declare_header_type(scope, header_type)
@@ -35,7 +33,7 @@ def check(text: str, file: str) -> list[P4Fault]:
     return sorted(dict.fromkeys(scope.faults), key=lambda fault: (fault.line, int(fault.column or 0)))
 
 
-def _declare_header_type(scope: ProgramScope, header: tree.HeaderTypeDeclaration) -> None:
+def _declare_header_type(scope: ProgramScope, header: Node) -> None:
     fields = scope.resolve_fields(f"header {header.name}", header.fields)
     varying = [kind for kind in fields.values() if kind.name.startswith("varbit")]
     total = sum(kind.width for kind in fields.values() if kind not in varying)
@@ -49,7 +47,7 @@ def _declare_header_type(scope: ProgramScope, header: tree.HeaderTypeDeclaration
     scope.header_types[header.name] = fields
 
 
-def _declare_structs(scope: ProgramScope, program: tree.P4Program) -> None:
+def _declare_structs(scope: ProgramScope, program: Node) -> None:
     scope.metadata = scope.resolve_fields("struct metadata_t", program.metadata)
     for header in program.headers:
         fields = scope.find(scope.header_types, header.type, header.at, "type")
@@ -58,8 +56,8 @@ def _declare_structs(scope: ProgramScope, program: tree.P4Program) -> None:
         scope.headers[header.name] = fields
 
 
-def _check_parser(scope: ProgramScope, states: tuple[tree.StateDeclaration, ...]) -> HeaderPairs:
-    by_name: dict[str, tree.StateDeclaration] = {}
+def _check_parser(scope: ProgramScope, states: tuple[Node, ...]) -> HeaderPairs:
+    by_name: dict[str, Node] = {}
     for state in states:
         if state.name in (ACCEPT, "reject"):
             scope.fault(state.at, f"{state.name} is a state of every parser")
@@ -74,7 +72,7 @@ def _check_parser(scope: ProgramScope, states: tuple[tree.StateDeclaration, ...]
     return set()
 
 
-def _check_state(scope: ProgramScope, state: tree.StateDeclaration, states: dict[str, tree.StateDeclaration]) -> None:
+def _check_state(scope: ProgramScope, state: Node, states: dict[str, Node]) -> None:
     if state.extract is not None:
         _check_extract(scope, state.extract)
     columns: list[tuple[ValueType, str]] = []
@@ -92,7 +90,7 @@ def _check_state(scope: ProgramScope, state: tree.StateDeclaration, states: dict
             scope.fault(at, f"there is no state {target}", suggestion(target, (*states, ACCEPT)))
 
 
-def _check_extract(scope: ProgramScope, extract: tree.HeaderExtract) -> None:
+def _check_extract(scope: ProgramScope, extract: Node) -> None:
     fields = scope.find(scope.headers, extract.header, extract.at, "header")
     varies = any(kind.name.startswith("varbit") for kind in (fields or {}).values())
     scope.headers_made.setdefault(extract.header, extract.at)
@@ -103,7 +101,7 @@ def _check_extract(scope: ProgramScope, extract: tree.HeaderExtract) -> None:
         scope.fault(extract.at, f"header {extract.header} {reason}")
 
 
-def _check_control(scope: ProgramScope, program: tree.P4Program) -> None:
+def _check_control(scope: ProgramScope, program: Node) -> None:
     for register in program.registers:
         scope.declare(register.name, register.at)
         scope.registers[register.name] = register
@@ -129,7 +127,7 @@ def _check_control(scope: ProgramScope, program: tree.P4Program) -> None:
     check_control_paths(scope, program.tables, program.body)
 
 
-def _check_headers(scope: ProgramScope, program: tree.P4Program, pairs: HeaderPairs) -> None:
+def _check_headers(scope: ProgramScope, program: Node, pairs: HeaderPairs) -> None:
     """Headers that are read but never valid, that are never written out, or written in another order."""
     for header, at in scope.headers_read.items():
         if header not in scope.headers_made:
@@ -151,7 +149,7 @@ def _check_headers(scope: ProgramScope, program: tree.P4Program, pairs: HeaderPa
             scope.fault(at, f"header {header} is never emitted: its bytes would be lost")
 
 
-def _check_uses(scope: ProgramScope, program: tree.P4Program) -> None:
+def _check_uses(scope: ProgramScope, program: Node) -> None:
     """Metadata that is read but never written; declarations that nothing names."""
     for field in program.metadata:
         if field.name in scope.fields_read.keys() - scope.fields_written:

@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from tests.reference.p4.checker import tree
+from tests.reference.p4.checker.reader import Node, SourcePosition
 from tests.reference.p4.checker.scope import ProgramScope
-from tests.reference.p4.checker.tokens import SourcePosition
 
 HeaderPairs = set[tuple[str, str]]
 Branches = tuple[tuple[SourcePosition, bool], ...]
 """The `if` that something stands in, and in which of its branches."""
 
 
-def check_parser_paths(scope: ProgramScope, states: Mapping[str, tree.StateDeclaration]) -> HeaderPairs:
+def check_parser_paths(scope: ProgramScope, states: Mapping[str, Node]) -> HeaderPairs:
     """Follow all paths from the state `start`; the pairs of headers of which some path extracts the first earlier."""
     reached = ["start"]
     for name in reached:
-        reached += [target for target in states[name].targets if target in states and target not in reached]
+        reached += [target for target in find_targets(states[name]) if target in states and target not in reached]
     for name in states.keys() - reached:
         scope.fault(states[name].at, f"state {name} is never reached")
     _check_loops(scope, [states[name] for name in reached])
@@ -32,7 +31,7 @@ def check_parser_paths(scope: ProgramScope, states: Mapping[str, tree.StateDecla
     while waiting:
         state = states[waiting.pop()]
         taken = {state.extract.header} if state.extract else set()
-        for target in state.targets:
+        for target in find_targets(state):
             if target in states:
                 before = surely.get(target), maybe.get(target)
                 surely[target] = surely.get(target, surely[state.name] | taken) & (surely[state.name] | taken)
@@ -42,23 +41,26 @@ def check_parser_paths(scope: ProgramScope, states: Mapping[str, tree.StateDecla
     return {pair for name in reached for pair in _check_state(scope, states[name], surely[name], maybe[name])}
 
 
-def _check_loops(scope: ProgramScope, states: Sequence[tree.StateDeclaration]) -> None:
+def find_targets(state: Node) -> tuple[str, ...]:
+    """The states that may follow."""
+    return *(case.state for case in state.cases), state.otherwise
+
+
+def _check_loops(scope: ProgramScope, states: Sequence[Node]) -> None:
     """A loop that extracts nothing never ends; any other extracts a header twice."""
     idle = {state.name: state for state in states if state.extract is None}
     for name, state in idle.items():
         seen: set[str] = set()
-        front = set(state.targets)
+        front = set(find_targets(state))
         while front:
             seen |= front
-            front = {target for other in front & idle.keys() for target in idle[other].targets} - seen
+            front = {target for other in front & idle.keys() for target in find_targets(idle[other])} - seen
         if name in seen:
             scope.fault(state.at, f"state {name} comes back to itself and reads nothing")
             return
 
 
-def _check_state(
-    scope: ProgramScope, state: tree.StateDeclaration, surely: frozenset[str], maybe: frozenset[str]
-) -> HeaderPairs:
+def _check_state(scope: ProgramScope, state: Node, surely: frozenset[str], maybe: frozenset[str]) -> HeaderPairs:
     """Headers are read behind where they are extracted, which is once: `surely` on all paths here, `maybe` on one."""
     extract = state.extract
     if extract is not None:
@@ -72,7 +74,7 @@ def _check_state(
 
 
 def _check_reads(
-    scope: ProgramScope, expressions: Sequence[tree.Expression], surely: frozenset[str], maybe: frozenset[str]
+    scope: ProgramScope, expressions: Sequence[Node], surely: frozenset[str], maybe: frozenset[str]
 ) -> None:
     for expression in expressions:
         for use in _walk_paths(expression):
@@ -84,21 +86,19 @@ def _check_reads(
                 scope.fault(use.at, f"header {header} is read, but not extracted on every path here")
 
 
-def _walk_paths(of: tree.Expression) -> Iterator[tree.PathUse]:
+def _walk_paths(of: Node) -> Iterator[Node]:
     """The fields that an expression of a parser reads."""
-    match of:
-        case tree.PathUse():
+    match of.kind:
+        case "PathUse":
             yield of
-        case tree.CastUse():
+        case "CastUse":
             yield from _walk_paths(of.operand)
-        case tree.BinaryUse():
+        case "BinaryUse":
             yield from _walk_paths(of.left)
             yield from _walk_paths(of.right)
 
 
-def check_control_paths(
-    scope: ProgramScope, tables: Sequence[tree.TableDeclaration], body: Sequence[tree.Statement]
-) -> None:
+def check_control_paths(scope: ProgramScope, tables: Sequence[Node], body: Sequence[Node]) -> None:
     """No path applies a table twice, and no packet meets two tables that are declared exclusive.
 
     The compiler declares tables exclusive that stand in different branches of one `if`; nothing else makes them so.
@@ -117,20 +117,20 @@ def check_control_paths(
 
 def _follow(
     scope: ProgramScope,
-    body: Sequence[tree.Statement],
+    body: Sequence[Node],
     before: frozenset[str],
     branches: Branches,
     applied: dict[str, list[Branches]],
 ) -> frozenset[str]:
     """The tables that some path applied up to the end of a body."""
     for statement in body:
-        match statement:
-            case tree.TableApply():
+        match statement.kind:
+            case "TableApply":
                 if statement.table in before:
                     scope.fault(statement.at, f"table {statement.table} is applied a second time on this path")
                 before |= {statement.table}
                 applied.setdefault(statement.table, []).append(branches)
-            case tree.IfStatement():
+            case "IfStatement":
                 sides = (statement.yes, True), (statement.no, False)
                 followed = [
                     _follow(scope, branch, before, (*branches, (statement.at, side)), applied) for branch, side in sides

@@ -1,47 +1,243 @@
-"""The text of an emitted P4 program to its tree; each method reads one construct."""
+"""The text of an emitted P4 program to its tree, by a grammar that has what the compiler writes, and no more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
-from profiles.faults import suggestion
-from tests.reference.p4.checker import tree
-from tests.reference.p4.checker.tokens import (
-    Item,
-    P4SyntaxError,
-    SourcePosition,
-    TokenCursor,
-)
+from placer.rack.compiler.p4.bodies import ALSO_NAMES, P4_KEYWORDS
 
-BINARY_SIGNS = ("+", "-", "&", "|", "^", "<<", ">>", "==", "!=", "<", ">")
-CALLS_IN_STATEMENTS = ("drop_packet", "send_to_port", "add_entry", "apply", "setValid", "setInvalid", "write")
-CALLS_IN_EXPRESSIONS = ("isValid", "read")
-
-PARSER_HEAD = """
-    parser MainParser ( packet_in packet , out headers_t hdr , inout metadata_t meta ,
-    in pna_main_parser_input_metadata_t istd ) {
-"""
-PRE_CONTROL = """
-    control PreControl ( in headers_t hdr , inout metadata_t meta , in pna_pre_input_metadata_t istd ,
+GRAMMAR = """
+P4Program: '#include <core.p4>' '#include <pna.p4>' header_types=HeaderTypeDeclaration*
+  struct headers_t { headers=HeaderDeclaration* } struct metadata_t { metadata=BitField* }
+  parser MainParser ( packet_in packet , out headers_t hdr , inout metadata_t meta ,
+    in pna_main_parser_input_metadata_t istd ) { states=StateDeclaration* }
+  control PreControl ( in headers_t hdr , inout metadata_t meta , in pna_pre_input_metadata_t istd ,
     inout pna_pre_output_metadata_t ostd ) { apply { } }
+  control MainControl ( inout headers_t hdr , inout metadata_t meta , in pna_main_input_metadata_t istd ,
+    inout pna_main_output_metadata_t ostd ) { registers=RegisterDeclaration* actions=ActionDeclaration*
+    tables=TableDeclaration* apply { body=Statement* } }
+  control MainDeparser ( packet_out packet , in headers_t hdr , in metadata_t meta ,
+    in pna_main_output_metadata_t ostd ) { apply { emits=HeaderEmit* } }
+  PNA_NIC ( MainParser ( ) , PreControl ( ) , MainControl ( ) , MainDeparser ( ) ) main ; END
+
+HeaderTypeDeclaration: header ^ name=NAME { fields=HeaderField* }
+HeaderField: word=bit < width=NUMBER > ^ name=NAME ; | word=varbit < width=NUMBER > ^ name=NAME ;
+BitField: word=bit < width=NUMBER > ^ name=NAME ;
+HeaderDeclaration: type=NAME name=NAME ;
+
+StateDeclaration: state ^ name=NAME { [ extract=HeaderExtract ] transition
+  [! select ( keys=Expression,+ ) { cases=SelectCase+ default : otherwise=NAME ; } | otherwise=NAME ; ] }
+HeaderExtract: packet . extract ( hdr . header=NAME [ , length=Expression ] ) ;
+SelectCase: ( values=ValueSet,+ ) : state=NAME ; | values=ValueSet! : state=NAME ;
+ValueSet: any=_ | value=NUMBER [ &&& mask=NUMBER ]
+
+RegisterDeclaration: Register < bit < 64 > , bit < 32 >> ( size=NumberLiteral , first=NumberLiteral ) ^ name=NAME ;
+ActionDeclaration: action ^ name=NAME ( [ parameters=Parameter,+ ] ) { body=Statement* }
+Parameter: word=bit < width=NUMBER > ^ name=NAME
+TableDeclaration: [ @ mutually_exclusive ( exclusive=TableName,+ ) ] table ^ name=NAME {
+  [ key = { key=KeyElement* } ] actions = { actions=ListedAction* } const default_action = default=ActionCall ;
+  [ learns=add_on_miss = true ; idle_timeout_with_auto_delete = true ;
+    default_idle_timeout_for_data_plane_added_entries = 1 ; | const entries = { entries=TableEntry* } ]
+  size = size=NumberLiteral ; }
+TableName: name=TEXT
+KeyElement: field=PathUse : match_kind=NAME ;
+ListedAction: [ @ [! note=tableonly | note=defaultonly ] ] ^ name=NAME ;
+ActionCall: name=NAME ( [ arguments=NumberLiteral,+ ] )
+TableEntry: ( values=ValueSet,+ ) : action=ActionCall ; | values=ValueSet! : action=ActionCall ;
+HeaderEmit: packet . emit ( hdr . header=NAME ) ;
+
+Statement: IfStatement | Assignment | PacketDrop | PacketSend | EntryLearning | TableApply | ValidityChange
+  | RegisterWrite
+IfStatement: if ( condition=Expression ) { yes=Statement* } [ else no=IfStatement! | else { no=Statement* } ]
+Assignment: target=PathUse = value=Expression ;
+PacketDrop: drop_packet ( ) ;
+PacketSend: send_to_port ( ( PortId_t ) port=PathUse ) ;
+EntryLearning: add_entry ( action_name = action=TEXT , action_params = { values=Expression,+ } ,
+  expire_time_profile_id = ( ExpireTimeProfileId_t ) 1 ) ;
+TableApply: table=NAME . apply ( ) ;
+ValidityChange: hdr . header=NAME . [! valid=setValid | valid=setInvalid ] ( ) ;
+RegisterWrite: register=NAME . write ( index=Expression , value=Expression ) ;
+
+Expression: BinaryUse | Operand
+BinaryUse: left=Operand ^ sign=SIGN right=Operand
+Operand: NumberLiteral | CastUse | Parenthesis | ValidityUse | RegisterRead | LookaheadUse | PathUse
+NumberLiteral: value=NUMBER
+CastUse: ( bit < width=NUMBER > ) operand=Operand
+Parenthesis: ( Expression )
+ValidityUse: hdr . header=NAME . isValid ( )
+RegisterRead: register=NAME . read ( index=Expression )
+LookaheadUse: packet . lookahead < type=NAME > ( ) . field=NAME
+PathUse: path=PATH
 """
-CONTROL_HEAD = """
-    control MainControl ( inout headers_t hdr , inout metadata_t meta , in pna_main_input_metadata_t istd ,
-    inout pna_main_output_metadata_t ostd ) {
+"""A node for each construct: `RULE: alternatives`, with blanks between words.
+
+`field=RULE` is a part of the node; behind the rule, `*` stands for any number, `+` for one or more, `,+` for one or
+more between commas, and `!` for a tuple of one. Words in capitals are kinds of tokens, all others stand in the text,
+and `field=word` notes that a word is there. `[ ]` may be left out, `[! ]` may not, and `^` is where the node is said to
+be. A rule that stands alone is taken in place of the node around it.
 """
-DEPARSER_HEAD = """
-    control MainDeparser ( packet_out packet , in headers_t hdr , in metadata_t meta ,
-    in pna_main_output_metadata_t ostd ) { apply {
-"""
-LEARNING = """
-    add_on_miss = true ; idle_timeout_with_auto_delete = true ;
-    default_idle_timeout_for_data_plane_added_entries = 1 ;
-"""
-PACKAGE = "PNA_NIC ( MainParser ( ) , PreControl ( ) , MainControl ( ) , MainDeparser ( ) ) main ;"
-"""Parts that are the same wherever they are emitted, token by token."""
+SIGNS = frozenset(("+", "-", "&", "|", "^", "<<", ">>", "==", "!=", "<", ">"))
+TOKEN_PATTERN = re.compile(
+    r"""(?P<blank>\s+|//[^\n]*)
+    |(?P<include>\#include\ <[^>\n]*>)
+    |(?P<number>[0-9][0-9A-Za-z_]*)
+    |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<text>"[^"\n]*")
+    |(?P<sign>&&&|==|!=|<<|>>|[-+&|^<>=:;,.(){}@])
+    """,
+    re.VERBOSE | re.ASCII,
+)
+TOKEN_KINDS = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "TEXT": "a name in quotes",
+    "SIGN": "an operator",
+    "END": "the end of the program",
+}
+NUMBER_PATTERN = re.compile(r"0x[0-9a-f]{1,32}|0|[1-9][0-9]{0,9}")
 
 
-def parse_program(text: str) -> tree.P4Program:
+class SourcePosition(NamedTuple):
+    """Line and column of a character, both from 1."""
+
+    line: int
+    column: int
+
+
+class P4SyntaxError(Exception):
+    """The text is no program that the compiler emits; reading stops there."""
+
+    def __init__(self, position: SourcePosition, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class P4Token:
+    """A word, number or sign, and where it stands.
+
+    Parameters
+    ----------
+    kind
+        `keyword`, `name`, `number`, `text`, `sign`, `include`, `end`.
+    start, end
+        Its characters in the text.
+    """
+
+    kind: str
+    text: str
+    at: SourcePosition
+    start: int
+    end: int
+
+
+def split_tokens(text: str) -> list[P4Token]:
+    """All tokens of a text, and one of kind `end` behind them.
+
+    Raises
+    ------
+    P4SyntaxError
+        At the first character that belongs to no token.
+    """
+    found: list[P4Token] = []
+    start, line, line_start = 0, 1, 0
+    while start < len(text):
+        at = SourcePosition(line, start - line_start + 1)
+        match = TOKEN_PATTERN.match(text, start)
+        if match is None:
+            what = {'"': "a text without closing quote on its line", "#": "this directive"}
+            raise P4SyntaxError(at, what.get(text[start], f"'{text[start]}'") + " is not emitted")
+        kind = str(match.lastgroup)
+        if kind == "name" and match[0] in P4_KEYWORDS:
+            kind = "keyword"
+        if kind == "number" and not NUMBER_PATTERN.fullmatch(match[0]):
+            raise P4SyntaxError(at, f"{match[0]} is not a number that is emitted")
+        if kind != "blank":
+            found.append(P4Token(kind, match[0], at, start, match.end()))
+        elif "\n" in match[0]:
+            line, line_start = line + match[0].count("\n"), start + match[0].rindex("\n") + 1
+        start = match.end()
+    end = SourcePosition(line, start - line_start + 1)
+    return [*found, P4Token("end", "the end of the program", end, start, start)]
+
+
+class Node:
+    """A construct of the text: its parts are attributes, named as in the grammar; those that are left out are None."""
+
+    __slots__ = ("__dict__", "at", "kind")
+    __match_args__ = ("kind",)
+
+    def __init__(self, kind: str, at: SourcePosition, parts: dict[str, Any]) -> None:
+        self.kind, self.at = kind, at
+        self.__dict__ = parts
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self.kind} has no {name}")
+
+
+def walk_statements(body: Sequence[Node]) -> Iterator[Node]:
+    """All statements of a body, those inside others too, in the order of the text."""
+    for statement in body:
+        yield statement
+        if statement.kind == "IfStatement":
+            yield from walk_statements((*statement.yes, *statement.no))
+
+
+class GrammarPart(NamedTuple):
+    """A word of a rule, or a group of alternatives."""
+
+    field: str
+    what: str
+    times: str = ""
+    group: tuple[tuple[GrammarPart, ...], ...] = ()
+
+
+class GrammarRule(NamedTuple):
+    """Its alternatives, and what the parts of its nodes are where they are left out."""
+
+    alternatives: tuple[tuple[GrammarPart, ...], ...]
+    left_out: dict[str, Any]
+
+
+@cache
+def grammar_rules() -> dict[str, GrammarRule]:
+    """The rules by name."""
+    found = {}
+    for text in re.split(r"\n+(?=\w)", GRAMMAR.strip()):
+        name, _, right = text.partition(":")
+        words = re.findall(r"'[^']*'|\S+", right)
+        rule = _read_alternatives(words)
+        found[name] = GrammarRule(rule, dict(_find_fields(rule)))
+    return found
+
+
+def _read_alternatives(words: list[str]) -> tuple[tuple[GrammarPart, ...], ...]:
+    """Alternatives up to the end of their group, which is taken from the words."""
+    found: list[list[GrammarPart]] = [[]]
+    while words and (word := words.pop(0)) != "]":
+        if word == "|":
+            found.append([])
+        elif word in ("[", "[!"):
+            found[-1].append(GrammarPart("", word, group=_read_alternatives(words)))
+        else:
+            part = re.fullmatch(r"(?:(\w+)=)?(\w+)(\*|\+|,\+|!)?", word)
+            found[-1].append(GrammarPart(part[1] or "", part[2], part[3] or "") if part else GrammarPart("", word))
+    return tuple(map(tuple, found))
+
+
+def _find_fields(alternatives: Sequence[Sequence[GrammarPart]]) -> Iterator[tuple[str, Any]]:
+    for part in (part for alternative in alternatives for part in alternative):
+        yield from _find_fields(part.group)
+        if part.field:
+            yield part.field, () if part.times else None
+
+
+def parse_program(text: str) -> Node:
     """The syntax tree of a program.
 
     Raises
@@ -49,362 +245,126 @@ def parse_program(text: str) -> tree.P4Program:
     P4SyntaxError
         At the first token that the compiler would not emit there.
     """
-    return _ProgramReader(text).program()
+    return _GrammarReader(text).program()
 
 
-class _ExpressionReader(TokenCursor):
-    """Reads types, expressions and statements."""
+Read = tuple[Any, int]
+"""What was read, and the number of the token behind it."""
 
-    def sized_type(self, *words: str) -> tuple[str, int]:
-        """`bit<16>`, or with another of these words: the word and the width."""
-        if not self.sees(*words):
-            raise self.unexpected(" or ".join(f"'{word}'" for word in words))
-        word = self.take().text
-        self.expect("<", f"behind {word}")
-        width = self.number("a width")
-        self.expect(">", "behind the width")
-        return word, width
 
-    def literal(self) -> tree.NumberLiteral:
-        return tree.NumberLiteral(self.here, self.number("a number"))
+class _GrammarReader:
+    """Tries the alternatives of each rule in their order, and remembers what it read; says how far any of them went."""
 
-    def path(self) -> tree.PathUse:
-        """Names with dots between them."""
-        at = self.here
-        names = [self.name("a value")]
-        while self.takes("."):
-            names.append(self.name("a member"))
-        return tree.PathUse(at, ".".join(names))
+    def __init__(self, text: str) -> None:
+        self.tokens = split_tokens(text)
+        self.rules = grammar_rules()
+        self.known: dict[tuple[str, int], Read | None] = {}
+        self.furthest = 0
+        self.wanted: list[str] = []
 
-    def header(self, use: tree.PathUse) -> str:
-        """The header that a path names."""
-        place, _, header = use.path.partition(".")
-        if place != "hdr" or not header or "." in header:
-            raise P4SyntaxError(use.at, f"expected a header, as in hdr.ipv4, found {use.path}")
-        return header
+    def program(self) -> Node:
+        try:
+            read = self.rule("P4Program", 0)
+        except RecursionError:
+            raise P4SyntaxError(self.tokens[self.furthest].at, "is nested too deeply") from None
+        if read is None:
+            token = self.tokens[self.furthest]
+            found = token.text if token.kind == "end" else f"'{token.text}'"
+            raise P4SyntaxError(token.at, f"expected {_list_words(self.wanted)}, found {found}")
+        node: Node = read[0]
+        return node
 
-    def expression(self) -> tree.Expression:
-        """An operand, or two with a sign between them: whatever has more signs is emitted in parentheses."""
-        left = self._operand()
-        if not self.sees(*BINARY_SIGNS):
-            return left
-        at, sign = self.here, self.take().text
-        found = tree.BinaryUse(at, sign, left, self._operand())
-        if self.sees(*BINARY_SIGNS):
-            raise P4SyntaxError(self.here, f"'{self.next.text}' behind another operator is not emitted", "parentheses")
-        return found
+    def rule(self, name: str, at: int) -> Read | None:
+        """What a rule reads from a token on; None if that is something else."""
+        if (name, at) not in self.known:
+            self.known[name, at] = self.node(name, at)
+        return self.known[name, at]
 
-    def _operand(self) -> tree.Expression:
-        at = self.here
-        if self.next.kind == "number":
-            return self.literal()
-        if not self.takes("("):
-            return self._path_or_call()
-        with self.nested():
-            if not self.sees("bit"):
-                inner = self.expression()
-                self.expect(")", "that closes the parenthesis")
-                return inner
-            _, width = self.sized_type("bit")
-            self.expect(")", "behind the type of the cast")
-            return tree.CastUse(at, width, self._operand())
+    def node(self, name: str, at: int) -> Read | None:
+        rule, wanted = self.rules[name], list(self.wanted) if self.furthest == at else []
+        for alternative in rule.alternatives:
+            parts = {"": None, "^": at, **rule.left_out}
+            end = self.sequence(alternative, at, parts)
+            if end is not None:
+                alone, place = parts.pop(""), parts.pop("^")
+                if parts.pop("any", None):
+                    parts |= {"value": 0, "mask": 0}
+                return alone or Node(name, self.tokens[place].at, parts), end
+        if self.furthest == at and all(word.what in self.rules for (word, *_) in rule.alternatives):
+            self.wanted = [*wanted, f"a{'n' * (name[0] in 'AEIO')} {name.lower()}"]
+        return None
 
-    def _path_or_call(self) -> tree.Expression:
-        use = self.path()
-        if use.path == "packet.lookahead":
-            self.expect("<", "and the type of a header behind lookahead")
-            kind = self.name("a type")
-            self.expect("> ( ) .", "and a field behind the type of lookahead")
-            return tree.LookaheadUse(use.at, kind, self.name("a field"))
-        if not self.takes("("):
-            return use
-        base, _, method = use.path.rpartition(".")
-        found: tree.Expression
-        match method:
-            case "isValid":
-                found = tree.ValidityUse(use.at, self.header(tree.PathUse(use.at, base)))
-            case "read":
-                found = tree.RegisterRead(use.at, base, self.expression())
+    def sequence(self, words: Sequence[GrammarPart], at: int, parts: dict[str, Any]) -> int | None:
+        """The token behind the words; what they read goes to the parts."""
+        for word in words:
+            if word.group:
+                end = at if word.what == "[" else None
+                for alternative in word.group:
+                    tried = dict(parts)
+                    inside = self.sequence(alternative, at, tried)
+                    if inside is not None:
+                        end = inside
+                        parts |= tried
+                        break
+            elif word.what == "^" and not word.field:
+                parts["^"] = end = at
+            else:
+                read = self.repeated(word, at) if word.times else self.item(word.what, at)
+                end = None if read is None else read[1]
+                if read and (word.field or word.what in self.rules):
+                    parts[word.field] = read[0]
+            if end is None:
+                return None
+            at = end
+        return at
+
+    def repeated(self, word: GrammarPart, at: int) -> Read | None:
+        """A tuple of what the word reads again and again."""
+        found: list[Any] = []
+        following = at
+        while (read := self.item(word.what, following)) is not None:
+            found.append(read[0])
+            at = following = read[1]
+            if word.times == "!":
+                break
+            if word.times == ",+":
+                comma = self.item(",", at)
+                if comma is None:
+                    break
+                following = comma[1]
+        return (tuple(found), at) if found or word.times == "*" else None
+
+    def item(self, what: str, at: int) -> Read | None:
+        """What a rule, a kind of token or a word of the text reads."""
+        if what in self.rules:
+            return self.rule(what, at)
+        if what == "PATH":
+            names = self.item("NAME", at)
+            while names is not None and self.tokens[names[1]].text == ".":
+                following = self.item("NAME", names[1] + 1)
+                names = following and (f"{names[0]}.{following[0]}", following[1])
+            return names
+        token = self.tokens[at]
+        match what:
+            case "NAME":
+                fits = token.kind == "name" or token.text in ALSO_NAMES
+            case "NUMBER" | "TEXT" | "END":
+                fits = token.kind == what.lower()
+            case "SIGN":
+                fits = token.text in SIGNS
             case _:
-                raise self._not_called(use, CALLS_IN_EXPRESSIONS)
-        self.expect(")", f"behind the arguments of {method}")
-        return found
-
-    def _not_called(self, use: tree.PathUse, calls: tuple[str, ...]) -> P4SyntaxError:
-        name = use.path.rpartition(".")[2]
-        return P4SyntaxError(use.at, f"a call of {name} is not emitted here", suggestion(name, calls))
-
-    def block(self, owner: str) -> tree.Body:
-        """`{ statements }`."""
-        self.expect("{", f"before the statements of {owner}")
-        with self.nested():
-            return self.until("}", self._statement)
-
-    def _statement(self) -> tree.Statement:
-        if self.sees("if"):
-            return self._if_statement()
-        if not self.sees_name():
-            raise self.unexpected("a statement or '}'")
-        use = self.path()
-        if self.takes("="):
-            value = self.expression()
-            self.expect(";", "behind the assignment")
-            return tree.Assignment(use.at, use, value)
-        self.expect("(", "or '=' behind a name")
-        found = self._call(use)
-        self.expect(") ;", "behind the call")
-        return found
-
-    def _call(self, use: tree.PathUse) -> tree.Statement:
-        base, _, method = use.path.rpartition(".")
-        match base, method:
-            case "", "drop_packet":
-                return tree.PacketDrop(use.at)
-            case "", "send_to_port":
-                self.expect("( PortId_t )", "before the port: a cast is needed")
-                return tree.PacketSend(use.at, self.path())
-            case "", "add_entry":
-                return self._entry_learning(use.at)
-            case _, "apply" if base:
-                return tree.TableApply(use.at, base)
-            case _, "setValid" | "setInvalid":
-                return tree.ValidityChange(use.at, self.header(tree.PathUse(use.at, base)), method == "setValid")
-            case _, "write":
-                index = self.expression()
-                self.expect(",", "and the number that is written behind its index")
-                return tree.RegisterWrite(use.at, base, index, self.expression())
-        raise self._not_called(use, CALLS_IN_STATEMENTS)
-
-    def _entry_learning(self, at: SourcePosition) -> tree.EntryLearning:
-        self.expect("action_name =", "as the first argument of add_entry")
-        action = self.quoted_name("an action")
-        self.expect(", action_params = {", "behind the action of add_entry")
-        values = self.listed("}", self.expression)
-        self.expect(", expire_time_profile_id = ( ExpireTimeProfileId_t ) 1", "behind the values of add_entry")
-        return tree.EntryLearning(at, action, values)
-
-    def _if_statement(self) -> tree.IfStatement:
-        at = self.here
-        self.expect("if (", "before the condition")
-        condition = self.expression()
-        self.expect(")", "behind the condition")
-        yes = self.block("the branch")
-        if not self.takes("else"):
-            return tree.IfStatement(at, condition, yes, ())
-        if not self.sees("if"):
-            return tree.IfStatement(at, condition, yes, self.block("the branch"))
-        with self.nested():
-            return tree.IfStatement(at, condition, yes, (self._if_statement(),))
+                fits = token.text == what.strip("'") and token.kind != "text"
+        if fits:
+            value = int(token.text, 0) if what == "NUMBER" else token.text.strip('"')
+            return value, at + (what != "END")
+        if at > self.furthest:
+            self.furthest, self.wanted = at, []
+        if at == self.furthest:
+            self.wanted.append(TOKEN_KINDS.get(what, what if what[0] == "'" else f"'{what}'"))
+        return None
 
 
-class _ProgramReader(_ExpressionReader):
-    """Reads declarations, in the order in which they are emitted."""
-
-    def program(self) -> tree.P4Program:
-        for file in ("core.p4", "pna.p4"):
-            if not self.takes(f"#include <{file}>"):
-                raise self.unexpected(f"#include <{file}>")
-        # Arguments are evaluated in their order, so each part is read behind the one before it.
-        found = tree.P4Program(
-            self.repeated("header", self._header_type),
-            self._struct("headers_t", self._header),
-            self._struct("metadata_t", lambda: self._field("bit")),
-            self._states(),
-            self._main_registers(),
-            self.repeated("action", self._action),
-            self._tables(),
-            self._main_body(),
-            self._emits(),
-        )
-        self.expect(PACKAGE, "of the package")
-        if self.next.kind != "end":
-            raise self.unexpected("the end of the program")
-        return found
-
-    def _header_type(self) -> tree.HeaderTypeDeclaration:
-        at, name = self.here, self.name("a header")
-        return tree.HeaderTypeDeclaration(at, name, self._fields(name, lambda: self._field("bit", "varbit")))
-
-    def _struct(self, name: str, read: Callable[[], Item]) -> tuple[Item, ...]:
-        self.expect(f"struct {name}", "of a declaration")
-        return self._fields(name, read)
-
-    def _fields(self, owner: str, read: Callable[[], Item]) -> tuple[Item, ...]:
-        self.expect("{", f"before the fields of {owner}")
-        found = []
-        while not self.takes("}"):
-            found.append(read())
-            self.expect(";", f"behind a field of {owner}")
-        return tuple(found)
-
-    def _field(self, *words: str) -> tree.FieldDeclaration:
-        (word, width), at = self.sized_type(*words), self.here
-        return tree.FieldDeclaration(at, width, word == "varbit", self.name("a field"))
-
-    def _header(self) -> tree.HeaderDeclaration:
-        return tree.HeaderDeclaration(self.here, self.name("the type of a header"), self.name("a header"))
-
-    # the parser
-
-    def _states(self) -> tuple[tree.StateDeclaration, ...]:
-        self.expect(PARSER_HEAD, "of the main parser")
-        return self.until("}", self._state)
-
-    def _state(self) -> tree.StateDeclaration:
-        self.expect("state", "or '}' in the main parser")
-        at, name = self.here, self.name("a state")
-        self.expect("{", f"before the statements of state {name}")
-        extract = self._extract() if self.sees("packet") else None
-        self.expect("transition", f"of state {name}")
-        keys: tuple[tree.Expression, ...] = ()
-        cases: list[tree.SelectCase] = []
-        selects = self.takes("select")
-        if selects:
-            self.expect("(", "before the keys of select")
-            keys = self.listed(")", self.expression)
-            self.expect("{", "before the cases of select")
-            cases.append(self._case())
-            while not self.takes("default"):
-                if self.sees("}"):
-                    raise P4SyntaxError(at, "select has no default", "packets that match no case would be lost")
-                cases.append(self._case())
-            self.expect(":", "behind default")
-        otherwise = self.name("a state")
-        self.expect("; }" if selects else ";", "behind the last state of the transition; default is the last case")
-        self.expect("}", f"behind the transition of state {name}")
-        return tree.StateDeclaration(at, name, extract, keys, tuple(cases), otherwise)
-
-    def _extract(self) -> tree.HeaderExtract:
-        at = self.here
-        self.expect("packet . extract (", "before a header")
-        header = self.header(self.path())
-        length = self.expression() if self.takes(",") else None
-        self.expect(") ;", "behind the header")
-        return tree.HeaderExtract(at, header, length)
-
-    def _case(self) -> tree.SelectCase:
-        at, values = self.here, self._values()
-        state = self.name("a state")
-        self.expect(";", "behind the state of a case")
-        return tree.SelectCase(at, values, state)
-
-    def _values(self) -> tuple[tree.ValueSet, ...]:
-        """One set of values for each key, and the colon behind them."""
-        values = self.listed(")", self._value_set) if self.takes("(") else (self._value_set(),)
-        self.expect(":", "behind the values")
-        return values
-
-    def _value_set(self) -> tree.ValueSet:
-        at = self.here
-        if self.takes("_"):
-            return tree.ValueSet(at, 0, 0)
-        value = self.number("a value")
-        return tree.ValueSet(at, value, self.number("a mask") if self.takes("&&&") else None)
-
-    # the controls
-
-    def _main_registers(self) -> tuple[tree.RegisterDeclaration, ...]:
-        self.expect(PRE_CONTROL, "of the pre control")
-        self.expect(CONTROL_HEAD, "of the main control")
-        return self.repeated("Register", self._register)
-
-    def _register(self) -> tree.RegisterDeclaration:
-        self.expect("< bit < 64 > , bit < 32 >> (", "of the types of a register")
-        size = self.literal()
-        self.expect(",", "behind the size of the register")
-        first = self.literal()
-        self.expect(")", "behind the first number of the register")
-        at, name = self.here, self.name("a register")
-        self.expect(";", f"behind register {name}")
-        return tree.RegisterDeclaration(at, size, first, name)
-
-    def _action(self) -> tree.ActionDeclaration:
-        at, name = self.here, self.name("an action")
-        self.expect("(", f"before the parameters of action {name}")
-        parameters: tuple[tree.FieldDeclaration, ...] = ()
-        if not self.takes(")"):
-            parameters = self.listed(")", lambda: self._field("bit"))
-        return tree.ActionDeclaration(at, name, parameters, self.block(f"action {name}"))
-
-    def _tables(self) -> tuple[tree.TableDeclaration, ...]:
-        found = []
-        while self.sees("table", "@"):
-            found.append(self._table())
-        return tuple(found)
-
-    def _table(self) -> tree.TableDeclaration:
-        exclusive: tuple[tree.TableName, ...] = ()
-        if self.takes("@"):
-            self.expect("mutually_exclusive (", "of the annotation of a table")
-            exclusive = self.listed(")", lambda: tree.TableName(self.here, self.quoted_name("a table")))
-        self.expect("table", "behind an annotation")
-        at, name = self.here, self.name("a table")
-        self.expect("{", f"before the parts of table {name}")
-        key: tuple[tree.KeyElement, ...] = ()
-        if self.takes("key"):
-            self.expect("= {", "before the key")
-            key = self.until("}", self._key_element)
-        self.expect("actions = {", f"before the actions of table {name}")
-        actions = self.until("}", self._listed_action)
-        self.expect("const default_action =", f"behind the actions of table {name}")
-        default = self._action_call()
-        self.expect(";", "behind the default action")
-        learns = self.sees("add_on_miss")
-        entries: tuple[tree.TableEntry, ...] = ()
-        if learns:
-            self.expect(LEARNING, f"of table {name}, which learns")
-        elif self.takes("const"):
-            self.expect("entries = {", "behind const")
-            entries = self.until("}", self._entry)
-        self.expect("size =", f"as the last part of table {name}")
-        size = self.literal()
-        self.expect("; }", f"behind the size of table {name}")
-        return tree.TableDeclaration(at, name, exclusive, key, actions, default, learns, entries, size)
-
-    def _key_element(self) -> tree.KeyElement:
-        at, field = self.here, self.path()
-        self.expect(":", "and a match kind behind a key")
-        kind = self.name("a match kind")
-        self.expect(";", "behind the match kind")
-        return tree.KeyElement(at, field, kind)
-
-    def _listed_action(self) -> tree.ListedAction:
-        note = ""
-        if self.takes("@"):
-            if not self.sees("tableonly", "defaultonly"):
-                raise self.unexpected("'tableonly' or 'defaultonly' before an action")
-            note = self.take().text
-        at, name = self.here, self.name("an action")
-        self.expect(";", "behind an action")
-        return tree.ListedAction(at, name, note)
-
-    def _action_call(self) -> tree.ActionCall:
-        at, name = self.here, self.name("an action")
-        self.expect("(", f"before the arguments of action {name}")
-        return tree.ActionCall(at, name, () if self.takes(")") else self.listed(")", self.literal))
-
-    def _entry(self) -> tree.TableEntry:
-        at, values = self.here, self._values()
-        action = self._action_call()
-        self.expect(";", "behind an entry")
-        return tree.TableEntry(at, values, action)
-
-    def _main_body(self) -> tree.Body:
-        if not self.takes("apply"):
-            raise self.unexpected("a register, an action, a table or apply, in this order, in the main control")
-        body = self.block("the main control")
-        self.expect("}", "behind the main control; apply is its last part")
-        return body
-
-    def _emits(self) -> tuple[tree.HeaderEmit, ...]:
-        self.expect(DEPARSER_HEAD, "of the deparser")
-        found = self.until("}", self._emit)
-        self.expect("}", "behind the deparser")
-        return found
-
-    def _emit(self) -> tree.HeaderEmit:
-        at = self.here
-        self.expect("packet . emit (", "or '}' in the deparser")
-        header = self.header(self.path())
-        self.expect(") ;", "behind the header")
-        return tree.HeaderEmit(at, header)
+def _list_words(wanted: Sequence[str]) -> str:
+    """What would have been right, each once."""
+    *others, last = dict.fromkeys(wanted)
+    return f"{', '.join(others)} or {last}" if others else last

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from profiles.faults import Fault, printable, suggestion
-from tests.reference.p4.checker import tree
-from tests.reference.p4.checker.tokens import SourcePosition
+from tests.reference.p4.checker.reader import Node, SourcePosition
 
 Declaration = TypeVar("Declaration")
 
@@ -113,9 +112,9 @@ class ProgramScope:
     header_types: dict[str, dict[str, ValueType]] = field(default_factory=dict)
     headers: dict[str, dict[str, ValueType] | None] = field(default_factory=dict)
     metadata: dict[str, ValueType] = field(default_factory=dict)
-    registers: dict[str, tree.RegisterDeclaration] = field(default_factory=dict)
-    actions: dict[str, tree.ActionDeclaration] = field(default_factory=dict)
-    tables: dict[str, tree.TableDeclaration] = field(default_factory=dict)
+    registers: dict[str, Node] = field(default_factory=dict)
+    actions: dict[str, Node] = field(default_factory=dict)
+    tables: dict[str, Node] = field(default_factory=dict)
     arguments: dict[str, ValueType] = field(default_factory=dict)
     fields_read: dict[str, SourcePosition] = field(default_factory=dict)
     fields_written: set[str] = field(default_factory=set)
@@ -153,12 +152,12 @@ class ProgramScope:
         self.fault(at, f"a width is 1 to {MAX_BITS}, found {width}")
         return UNKNOWN
 
-    def resolve_fields(self, owner: str, fields: Sequence[tree.FieldDeclaration]) -> dict[str, ValueType]:
+    def resolve_fields(self, owner: str, fields: Sequence[Node]) -> dict[str, ValueType]:
         """The types of declared fields; a fault for each that is there twice."""
         found: dict[str, ValueType] = {}
         for declared in fields:
             if declared.name in found:
                 self.fault(declared.at, f"{owner} has field {declared.name} twice")
             kind = self.resolve_width(declared.width, declared.at)
-            found[declared.name] = ValueType(f"var{kind}", kind.width) if declared.varies else kind
+            found[declared.name] = ValueType(f"var{kind}", kind.width) if declared.word == "varbit" else kind
         return found

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiles.faults import suggestion
-from tests.reference.p4.checker import tree
+from tests.reference.p4.checker.reader import Node, SourcePosition, walk_statements
 from tests.reference.p4.checker.scope import BOOL, INDEX, NUMBER, PORT, REGISTER, UNKNOWN, ProgramScope, ValueType, bits
-from tests.reference.p4.checker.tokens import SourcePosition
 
 COMPARISONS = ("==", "!=", "<", ">")
 SHIFTS = ("<<", ">>")
 
 
-def expect_type(scope: ProgramScope, of: tree.Expression, wanted: ValueType, what: str = "") -> None:
+def expect_type(scope: ProgramScope, of: Node, wanted: ValueType, what: str = "") -> None:
     """A fault, which begins with `what`, if an expression cannot stand where this type is wanted."""
     found = find_type(scope, of)
     if found == wanted or UNKNOWN in (found, wanted):
         return
     prefix = f"{what}: " if what else ""
-    if isinstance(of, tree.NumberLiteral) and wanted.is_bits:
+    if of.kind == "NumberLiteral" and wanted.is_bits:
         check_fits(scope, of.at, of.value, wanted, prefix)
     else:
         scope.fault(of.at, f"{prefix}expected {wanted}, found {found}")
@@ -31,28 +30,28 @@ def check_fits(scope: ProgramScope, at: SourcePosition, value: int, kind: ValueT
         scope.fault(at, f"{prefix}{value} does not fit {kind}")
 
 
-def find_type(scope: ProgramScope, of: tree.Expression) -> ValueType:
+def find_type(scope: ProgramScope, of: Node) -> ValueType:
     """The type of an expression that is read; what is wrong in it goes to the scope."""
-    match of:
-        case tree.NumberLiteral():
+    match of.kind:
+        case "NumberLiteral":
             return NUMBER
-        case tree.PathUse():
+        case "PathUse":
             return _read_path(scope, of)
-        case tree.CastUse():
+        case "CastUse":
             return _find_cast(scope, of)
-        case tree.BinaryUse():
+        case "BinaryUse":
             return _find_binary(scope, of)
-        case tree.ValidityUse():
+        case "ValidityUse":
             scope.find(scope.headers, of.header, of.at, "header")
             return BOOL
-        case tree.RegisterRead():
+        case "RegisterRead":
             return _check_register(scope, of)
-        case tree.LookaheadUse():
+        case _:
             fields = scope.find(scope.header_types, of.type, of.at, "type")
             return UNKNOWN if fields is None else _find_field(scope, f"header {of.type}", fields, of.field, of.at)
 
 
-def _read_path(scope: ProgramScope, of: tree.PathUse) -> ValueType:
+def _read_path(scope: ProgramScope, of: Node) -> ValueType:
     match of.path.split("."):
         case ["istd", "input_port"]:
             return PORT
@@ -63,7 +62,7 @@ def _read_path(scope: ProgramScope, of: tree.PathUse) -> ValueType:
     return find_path(scope, of)
 
 
-def find_path(scope: ProgramScope, of: tree.PathUse) -> ValueType:
+def find_path(scope: ProgramScope, of: Node) -> ValueType:
     """The type of a field of a header or of the metadata, or of an argument."""
     match of.path.split("."):
         case ["meta", name]:
@@ -85,17 +84,17 @@ def _find_field(
     return fields.get(name, UNKNOWN)
 
 
-def _find_cast(scope: ProgramScope, of: tree.CastUse) -> ValueType:
+def _find_cast(scope: ProgramScope, of: Node) -> ValueType:
     """Between widths, and of a port to bits of its own width."""
     kind, found = scope.resolve_width(of.width, of.at), find_type(scope, of.operand)
-    if isinstance(of.operand, tree.NumberLiteral):
+    if of.operand.kind == "NumberLiteral":
         check_fits(scope, of.operand.at, of.operand.value, kind)
     elif UNKNOWN not in (kind, found) and not found.is_bits and (found, kind) != (PORT, bits(PORT.width)):
         scope.fault(of.at, f"cannot cast {found} to {kind}")
     return kind
 
 
-def _find_binary(scope: ProgramScope, of: tree.BinaryUse) -> ValueType:
+def _find_binary(scope: ProgramScope, of: Node) -> ValueType:
     left = find_type(scope, of.left)
     if not left.is_bits and left != UNKNOWN:
         scope.fault(of.at, f"'{of.sign}' needs bit<N> on its left, found {left}")
@@ -104,7 +103,7 @@ def _find_binary(scope: ProgramScope, of: tree.BinaryUse) -> ValueType:
         expect_type(scope, of.right, left, f"the right side of '{of.sign}'")
         return BOOL if of.sign in COMPARISONS else left
     right = find_type(scope, of.right)
-    if isinstance(of.right, tree.NumberLiteral):
+    if of.right.kind == "NumberLiteral":
         if left != UNKNOWN and of.right.value >= left.width:
             scope.fault(of.at, f"{left} shifted by {of.right.value} is always 0")
     elif not right.is_bits and right != UNKNOWN:
@@ -112,42 +111,42 @@ def _find_binary(scope: ProgramScope, of: tree.BinaryUse) -> ValueType:
     return left
 
 
-def _check_register(scope: ProgramScope, of: tree.RegisterRead | tree.RegisterWrite) -> ValueType:
+def _check_register(scope: ProgramScope, of: Node) -> ValueType:
     """The type of the numbers of a register; a constant index lies within its size."""
     register = scope.find(scope.registers, of.register, of.at, "register")
     if register is None:
         return UNKNOWN
     expect_type(scope, of.index, INDEX, f"the index of {of.register}")
-    if isinstance(of.index, tree.NumberLiteral) and of.index.value >= register.size.value:
+    if of.index.kind == "NumberLiteral" and of.index.value >= register.size.value:
         scope.fault(of.index.at, f"{of.register} has {register.size.value} elements, but no {of.index.value}")
     return REGISTER
 
 
-def check_statements(scope: ProgramScope, body: Sequence[tree.Statement], *, in_action: bool) -> None:
+def check_statements(scope: ProgramScope, body: Sequence[Node], *, in_action: bool) -> None:
     """Check statements of an action or of the main control, one after the other."""
     for statement in body:
-        match statement:
-            case tree.Assignment():
+        match statement.kind:
+            case "Assignment":
                 _check_assignment(scope, statement)
-            case tree.ValidityChange():
+            case "ValidityChange":
                 scope.find(scope.headers, statement.header, statement.at, "header")
-                if statement.valid:
+                if statement.valid == "setValid":
                     scope.headers_made.setdefault(statement.header, statement.at)
-            case tree.RegisterWrite():
+            case "RegisterWrite":
                 expect_type(scope, statement.value, _check_register(scope, statement))
-            case tree.EntryLearning():
+            case "EntryLearning":
                 _check_entry_learning(scope, statement, in_action)
-            case tree.TableApply():
+            case "TableApply":
                 if scope.find(scope.tables, statement.table, statement.at, "table") and in_action:
                     scope.fault(statement.at, "an action applies no tables")
-            case tree.PacketSend():
+            case "PacketSend":
                 expect_type(scope, statement.port, bits(PORT.width), "cannot cast the port")
-            case tree.IfStatement():
+            case "IfStatement":
                 expect_type(scope, statement.condition, BOOL, "the condition of if")
                 check_statements(scope, (*statement.yes, *statement.no), in_action=in_action)
 
 
-def _check_assignment(scope: ProgramScope, statement: tree.Assignment) -> None:
+def _check_assignment(scope: ProgramScope, statement: Node) -> None:
     target = statement.target
     place, _, name = target.path.partition(".")
     if place == "meta":
@@ -158,7 +157,7 @@ def _check_assignment(scope: ProgramScope, statement: tree.Assignment) -> None:
     expect_type(scope, statement.value, find_path(scope, target))
 
 
-def _check_entry_learning(scope: ProgramScope, statement: tree.EntryLearning, in_action: bool) -> None:
+def _check_entry_learning(scope: ProgramScope, statement: Node, in_action: bool) -> None:
     if not in_action:
         scope.fault(statement.at, "add_entry stands only in an action")
     action = scope.find(scope.actions, statement.action, statement.at, "action")
@@ -166,9 +165,7 @@ def _check_entry_learning(scope: ProgramScope, statement: tree.EntryLearning, in
         check_arguments(scope, statement.at, action, statement.values)
 
 
-def check_arguments(
-    scope: ProgramScope, at: SourcePosition, action: tree.ActionDeclaration, arguments: Sequence[tree.Expression]
-) -> None:
+def check_arguments(scope: ProgramScope, at: SourcePosition, action: Node, arguments: Sequence[Node]) -> None:
     """An action gets a value of the right width for each parameter."""
     wanted = action.parameters
     if len(arguments) != len(wanted):
@@ -186,7 +183,7 @@ KeyColumn = tuple[ValueType, str]
 """Type and match kind of a key; the kind of a key of `select` is empty."""
 
 
-def check_table(scope: ProgramScope, table: tree.TableDeclaration) -> None:
+def check_table(scope: ProgramScope, table: Node) -> None:
     """Check a table whose actions are declared."""
     columns = [_check_key(scope, element) for element in table.key]
     if sum(kind == "lpm" for _, kind in columns) > 1:
@@ -202,7 +199,7 @@ def check_table(scope: ProgramScope, table: tree.TableDeclaration) -> None:
     _check_learning(scope, table, columns)
 
 
-def _check_key(scope: ProgramScope, element: tree.KeyElement) -> KeyColumn:
+def _check_key(scope: ProgramScope, element: Node) -> KeyColumn:
     found = find_type(scope, element.field)
     if element.match_kind not in MATCH_KINDS:
         hint = suggestion(element.match_kind, MATCH_KINDS)
@@ -213,7 +210,7 @@ def _check_key(scope: ProgramScope, element: tree.KeyElement) -> KeyColumn:
     return found, element.match_kind
 
 
-def _check_actions(scope: ProgramScope, table: tree.TableDeclaration) -> None:
+def _check_actions(scope: ProgramScope, table: Node) -> None:
     """A table that learns says of each action whether it is the default or what it learns; no other does."""
     if not table.actions:
         scope.fault(table.at, f"table {table.name} has no actions")
@@ -224,13 +221,13 @@ def _check_actions(scope: ProgramScope, table: tree.TableDeclaration) -> None:
             scope.fault(listed.at, f"table {table.name} lists action {listed.name} twice")
         seen.add(listed.name)
         wanted = ("defaultonly" if listed.name == table.default.name else "tableonly") if table.learns else ""
-        if listed.note != wanted:
-            expected, found = (f"@{note}" if note else "no annotation" for note in (wanted, listed.note))
+        if (listed.note or "") != wanted:
+            expected, found = (f"@{note}" if note else "no annotation" for note in (wanted, listed.note or ""))
             message = f"action {listed.name} of table {table.name}: expected {expected}, found {found}"
             scope.fault(listed.at, message)
 
 
-def _check_call(scope: ProgramScope, table: tree.TableDeclaration, call: tree.ActionCall) -> None:
+def _check_call(scope: ProgramScope, table: Node, call: Node) -> None:
     """The action of an entry, or the default, is listed, and gets a number for each parameter."""
     names = [listed.name for listed in table.actions]
     if call.name not in names:
@@ -240,15 +237,15 @@ def _check_call(scope: ProgramScope, table: tree.TableDeclaration, call: tree.Ac
         check_arguments(scope, call.at, scope.actions[call.name], call.arguments)
 
 
-def _check_learning(scope: ProgramScope, table: tree.TableDeclaration, columns: Sequence[KeyColumn]) -> None:
+def _check_learning(scope: ProgramScope, table: Node, columns: Sequence[KeyColumn]) -> None:
     """A table learns by exact keys, and its default action, no other, adds the entries, for an action of the table."""
     names = [listed.name for listed in table.actions]
     adding = {
         name: statement
         for name in names
         if name in scope.actions
-        for statement in tree.walk_statements(scope.actions[name].body)
-        if isinstance(statement, tree.EntryLearning)
+        for statement in walk_statements(scope.actions[name].body)
+        if statement.kind == "EntryLearning"
     }
     if not table.learns:
         if adding:
@@ -268,7 +265,7 @@ def _check_learning(scope: ProgramScope, table: tree.TableDeclaration, columns: 
 
 def check_value_lists(
     scope: ProgramScope,
-    lists: Sequence[tree.TableEntry] | Sequence[tree.SelectCase],
+    lists: Sequence[Node],
     columns: Sequence[KeyColumn],
     what: str,
 ) -> None:
@@ -286,7 +283,7 @@ def check_value_lists(
         seen.setdefault(sets, line.at)
 
 
-def _check_value_set(scope: ProgramScope, values: tree.ValueSet, kind: ValueType, match_kind: str) -> None:
+def _check_value_set(scope: ProgramScope, values: Node, kind: ValueType, match_kind: str) -> None:
     check_fits(scope, values.at, values.value, kind)
     if values.mask is None:
         return

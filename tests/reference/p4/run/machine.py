@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.reference.p4.checker import parse_program, tree
+from tests.reference.p4.checker.reader import Node, parse_program
 
 REGISTER_BITS = 64
 MAX_SHIFT = 4096
@@ -44,9 +44,9 @@ class PacketRun:
     sent_to: int | None = None
     short: bool = False
 
-    def read(self, declared: Sequence[tree.FieldDeclaration], prefix: str) -> int:
+    def read(self, declared: Sequence[Node], prefix: str) -> int:
         """Read the fields of a header that begins here; its bytes."""
-        left = sum(each.width for each in declared)
+        left: int = sum(each.width for each in declared)
         size = left // 8
         word = int.from_bytes(self.frame[self.at : self.at + size].ljust(size, b"\0"), "big")
         for each in declared:
@@ -74,38 +74,38 @@ class ExpressionRun:
         Their numbers.
     """
 
-    def __init__(self, program: tree.P4Program, unset: int) -> None:
+    def __init__(self, program: Node, unset: int) -> None:
         self.types = {header_type.name: header_type.fields for header_type in program.header_types}
         self.unset = unset
         self.widths: dict[str, int] = {}
         self.registers = {register.name: [register.first.value] * register.size.value for register in program.registers}
 
-    def value(self, of: tree.Expression) -> tuple[Value, int | None]:
+    def value(self, of: Node) -> tuple[Value, int | None]:
         """How to compute an expression, and its width; None: without one."""
         match of:
-            case tree.NumberLiteral(value=value):
+            case Node("NumberLiteral", value=value):
                 return lambda packet: value, None
-            case tree.PathUse(path="istd.input_port"):
+            case Node("PathUse", path="istd.input_port"):
                 return lambda packet: packet.port, 32
-            case tree.PathUse(path=path):
+            case Node("PathUse", path=path):
                 unset, width = self.unset & ((1 << self.widths[path]) - 1), self.widths[path]
                 if "." not in path:
                     return lambda packet: packet.arguments[path], width
                 return lambda packet: packet.fields.get(path, unset), width
-            case tree.CastUse(width=width, operand=operand):
+            case Node("CastUse", width=width, operand=operand):
                 mask, value_of = (1 << width) - 1, self.value(operand)[0]
                 return lambda packet: value_of(packet) & mask, width
-            case tree.BinaryUse(sign=sign, left=left, right=right):
+            case Node("BinaryUse", sign=sign, left=left, right=right):
                 return self._binary(sign, self.value(left), self.value(right)[0])
-            case tree.ValidityUse(header=header):
+            case Node("ValidityUse", header=header):
                 return lambda packet: header in packet.valid, None
-            case tree.RegisterRead(register=register, index=index):
+            case Node("RegisterRead", register=register, index=index):
                 numbers, place = self.registers[register], self.value(index)[0]
                 return lambda packet: numbers[place(packet)], REGISTER_BITS
-            case tree.LookaheadUse():
+            case _:
                 return self._lookahead(self.types[of.type], of.field)
 
-    def _lookahead(self, declared: Sequence[tree.FieldDeclaration], name: str) -> tuple[Value, int]:
+    def _lookahead(self, declared: Sequence[Node], name: str) -> tuple[Value, int]:
         def ahead(packet: PacketRun) -> int:
             packet.read(declared, "ahead.")
             return packet.fields[f"ahead.{name}"]
@@ -122,9 +122,14 @@ class ExpressionRun:
         return lambda packet: compute(left_value(packet), right(packet)) & mask, width
 
 
-def fits(values: tree.ValueSet, value: int) -> bool:
+def fits(values: Node, value: int) -> bool:
     """Whether a value lies in a set."""
-    return value == values.value if values.mask is None else value & values.mask == values.value
+    return bool(value == values.value if values.mask is None else value & values.mask == values.value)
+
+
+def _prefix_length(values: Node) -> int:
+    """Bits that decide, of a mask that is a prefix."""
+    return REGISTER_BITS if values.mask is None else int(values.mask).bit_count()
 
 
 MAX_STATES = 100
@@ -139,7 +144,7 @@ class _RunTable:
     """A table as it is looked up: by `exact` if that is not empty, else by the first of the entries that fits."""
 
     keys: Sequence[Value]
-    entries: Sequence[tuple[Sequence[tree.ValueSet], ChosenAction]]
+    entries: Sequence[tuple[Sequence[Node], ChosenAction]]
     exact: Mapping[tuple[int, ...], ChosenAction]
     default: ChosenAction
     learns: bool
@@ -200,19 +205,19 @@ class P4Machine(ExpressionRun):
             state = transition(packet)
         raise AssertionError("the parser does not end")
 
-    def _state(self, state: tree.StateDeclaration) -> tuple[Step | None, Callable[[PacketRun], str]]:
+    def _state(self, state: Node) -> tuple[Step | None, Callable[[PacketRun], str]]:
         keys = [self.value(key)[0] for key in state.keys]
 
         def transition(packet: PacketRun) -> str:
             found = [key(packet) for key in keys]
             for case in state.cases:
                 if all(map(fits, case.values, found)):
-                    return case.state
-            return state.otherwise
+                    return str(case.state)
+            return str(state.otherwise)
 
         return None if state.extract is None else self._extract(state.extract), transition
 
-    def _extract(self, of: tree.HeaderExtract) -> Step:
+    def _extract(self, of: Node) -> Step:
         header = of.header
         length = None if of.length is None else self.value(of.length)[0]
 
@@ -232,7 +237,7 @@ class P4Machine(ExpressionRun):
     def _bytes(self, packet: PacketRun, header: str) -> bytes:
         word, total = 0, 0
         for each in self._headers[header]:
-            if each.varies:
+            if each.word == "varbit":
                 return packet.varying.get(header, b"")
             unset = self.unset & ((1 << each.width) - 1)
             word = word << each.width | packet.fields.get(f"hdr.{header}.{each.name}", unset)
@@ -241,18 +246,18 @@ class P4Machine(ExpressionRun):
 
     # the control
 
-    def _action(self, action: tree.ActionDeclaration) -> Step:
+    def _action(self, action: Node) -> Step:
         outside = self.widths
         self.widths = outside | {each.name: each.width for each in action.parameters}
         found = self._block(action.body)
         self.widths = outside
         return found
 
-    def _table(self, table: tree.TableDeclaration) -> _RunTable:
+    def _table(self, table: Node) -> _RunTable:
         entries = [(entry.values, self._choose(entry.action)) for entry in table.entries]
         kinds = [element.match_kind for element in table.key]
         if kinds == ["lpm"]:
-            entries.sort(key=lambda entry: entry[0][0].prefix_length, reverse=True)
+            entries.sort(key=lambda entry: _prefix_length(entry[0][0]), reverse=True)
         exact = {tuple(values.value for values in sets): chosen for sets, chosen in entries}
         return _RunTable(
             [self.value(element.field)[0] for element in table.key],
@@ -262,7 +267,7 @@ class P4Machine(ExpressionRun):
             table.learns,
         )
 
-    def _choose(self, call: tree.ActionCall) -> ChosenAction:
+    def _choose(self, call: Node) -> ChosenAction:
         values = [argument.value for argument in call.arguments]
         return call.name, dict(zip(self._parameters[call.name], values, strict=True))
 
@@ -286,7 +291,7 @@ class P4Machine(ExpressionRun):
                 return chosen
         return table.default
 
-    def _block(self, body: tree.Body) -> Step:
+    def _block(self, body: Sequence[Node]) -> Step:
         steps = [self._statement(statement) for statement in body]
 
         def step(packet: PacketRun) -> None:
@@ -295,23 +300,24 @@ class P4Machine(ExpressionRun):
 
         return step
 
-    def _statement(self, statement: tree.Statement) -> Step:
+    def _statement(self, statement: Node) -> Step:
         match statement:
-            case tree.Assignment(target=target, value=value):
+            case Node("Assignment", target=target, value=value):
                 return self._assign(target.path, self.value(value)[0])
-            case tree.ValidityChange(header=header, valid=valid):
-                return self._validate(header, valid)
-            case tree.RegisterWrite(register=register, index=index, value=value):
+            case Node("ValidityChange", header=header, valid=valid):
+                return self._validate(header, valid == "setValid")
+            case Node("RegisterWrite", register=register, index=index, value=value):
                 return self._write(self.registers[register], self.value(index)[0], self.value(value)[0])
-            case tree.EntryLearning():
+            case Node("EntryLearning"):
                 return self._learn(statement.action, [self.value(value)[0] for value in statement.values])
-            case tree.TableApply(table=table):
+            case Node("TableApply", table=table):
                 return self._look_up(table)
-            case tree.PacketDrop():
+            case Node("PacketDrop"):
                 return lambda packet: None
-            case tree.PacketSend(port=port):
+            case Node("PacketSend", port=port):
                 return self._send(self.value(port)[0])
-            case tree.IfStatement(condition=condition, yes=yes, no=no):
+            case _:
+                condition, yes, no = statement.condition, statement.yes, statement.no
                 return self._if(self.value(condition)[0], self._block(yes), self._block(no))
 
     def _assign(self, to: str, value: Value) -> Step:

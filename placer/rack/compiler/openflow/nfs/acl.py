@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.acl import ANY_PORT, AclFilter
 from placer.rack.compiler.library.prefixes import Prefix
 from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, PORT_PROTOCOLS, Match, NfRule, prefix_match, ternary_match

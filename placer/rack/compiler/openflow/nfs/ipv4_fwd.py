@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.ipv4_fwd import OWN_MAC, Route
 from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, Actions, NfRule, prefix_match
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.openflow.rules import FLOWS_TABLE, OPENFLOW_NFS, NfRule
 
 PORT_FIELDS = {"tcp": (6, "NXM_OF_TCP_SRC[]", "NXM_OF_TCP_DST[]"), "udp": (17, "NXM_OF_UDP_SRC[]", "NXM_OF_UDP_DST[]")}

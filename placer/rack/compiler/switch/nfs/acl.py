@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.acl import AclFilter
 from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, PASS_ACTION, Block
 from placer.rack.compiler.switch.headers import TO_PORTS

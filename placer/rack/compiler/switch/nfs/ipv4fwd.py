@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.ipv4_fwd import OWN_MAC
 from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, DROP_BODY, Block
 from placer.rack.compiler.switch.headers import TO_IPV4

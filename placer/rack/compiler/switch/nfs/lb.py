@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.lb import Backends
 from placer.rack.compiler.switch.flow import BLOCKS, Block, hash_flow
 from placer.rack.compiler.switch.headers import TO_PORTS, address_rewritten

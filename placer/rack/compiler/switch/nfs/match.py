@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, Block
 from placer.rack.compiler.switch.headers import PLAIN_EDGES
 

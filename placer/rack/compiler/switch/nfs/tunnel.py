@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placer.rack.compiler.instances import NfInstance
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, DROP_BODY, Block
 from placer.rack.compiler.switch.headers import PLAIN_EDGES, VLAN_TYPE
 from placer.rack.compiler.switch.program import Assign, Body, If, IsValid, SetValid

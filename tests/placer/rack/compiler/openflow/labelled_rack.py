@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from placer.rack.compiler.execute import NfCounts
-from placer.rack.compiler.graph import RackGraph
-from placer.rack.compiler.instances import instances_of
+from placer.rack.compiler.graph import RackGraph, instances_of
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
 from placer.rack.compiler.openflow.pipeline import openflow_program, vlan_labels
 from placer.rack.compiler.openflow.process import LabelledSwitch

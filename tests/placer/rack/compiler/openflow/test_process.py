@@ -11,8 +11,7 @@ import pytest
 
 from placer.rack.chain import Chain
 from placer.rack.compiler.compile import compile_rack
-from placer.rack.compiler.graph import graph_of
-from placer.rack.compiler.instances import instances_of
+from placer.rack.compiler.graph import graph_of, instances_of
 from placer.rack.compiler.openflow.link_end import CaptureWriter, read_capture
 from placer.rack.compiler.openflow.pipeline import openflow_program, vlan_labels
 from placer.rack.compiler.openflow.process import main

@@ -17,13 +17,13 @@ from placer.rack.chain import Chain
 from placer.rack.contention.loop import RackInstance
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.files.written_twins import write_rack
-from placer.rack.place import best_plan
 from placer.rack.plan import Limit, Status
 from placer.rack.rack import Rack
 from placer.rack.reasons.infeasible import explain_infeasible
 from placer.rack.search.fleet_plan import fleet_plan
-from placer.rack.stages.stage_oracles import CompilerError, StageCompiler, check_stages, stage_oracle
-from placer.rack.stages.tables.table_stages import TableStages
+from placer.rack.stages.stage_oracles import check_stages, stage_oracle
+from placer.rack.stages.tables.table_stages import CompilerError, StageCompiler, TableStages
+from placer.rack.strategies.optimal import best_plan
 from profiles import InputError
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.exhaustive import best_rates
