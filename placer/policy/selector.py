@@ -490,6 +490,9 @@ class Selector:
         different = not self._stand_ins and len(self._workloads) > max(
             FEW_WORKLOADS, len({workload.nf for workload in self._workloads})
         )
+        # hardly two instances have one rate
+        if different and not all(workload.is_saturated for workload in self._workloads):
+            return False
         if different and 2 * len(self._workloads) > self._arrivals:
             return False
         try:

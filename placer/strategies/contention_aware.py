@@ -70,6 +70,7 @@ class ContentionAware(OnlineStrategy):
         self._length: int | None = None
         self._known: Sequence[Tenant] = ()
         self._tried = False
+        self._observed: str | None = None
 
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         """The plan at the catalogue's risk; without one, at the largest risk that is expected to keep the budget."""
@@ -183,7 +184,9 @@ class ContentionAware(OnlineStrategy):
         return [workload] if workload.is_saturated or workload.cores else self.catalogue.choices(workload)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
-        self._selector.observe(tenant)
+        if tenant.id != self._observed:  # not each number of cores that is tried
+            self._observed = tenant.id
+            self._selector.observe(tenant)
         return self._selector.choose(tenant)
 
     def reason(self, tenant: Tenant) -> str:
