@@ -263,7 +263,7 @@ def write_members(places, of_tenants, sizes, arriving, members, together):  # ty
 
 
 @compile_kernel
-def rank_roughly(places, tenants, nf, alone, rough, bias, nics, cores, weights, slack, scores, remembered):  # type: ignore[no-untyped-def]
+def rank_roughly(places, tenants, nf, alone, rough, bias, nics, cores, weights, safe, slack, scores, remembered):  # type: ignore[no-untyped-def]
     """Write the estimated slack and score of an arrival at each place; return them in order, best first.
 
     `tenants` is how many there are at each place, their NFs, and their margins less what is expected roughly. `nics` is
@@ -287,7 +287,7 @@ def rank_roughly(places, tenants, nf, alone, rough, bias, nics, cores, weights, 
         least = min(least, alone + own)
         now = min(free[place] * per_core, max(margin[place], 0.0) * per_margin)
         then = min((free[place] - cores) * per_core, max(least, 0.0) * per_margin)
-        slack[at], scores[at] = least, 1e6 - least if least < 0.0 else before * now + after * then
+        slack[at], scores[at] = least, 1e6 - least if least < safe else before * now + after * then
         to = at
         while to > 0 and (
             scores[order[to - 1]] > scores[at]

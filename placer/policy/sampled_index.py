@@ -27,14 +27,14 @@ from placer.policy.rules import Rule
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
-NICS_PER_BATCH = (8, 16)
-"""NICs of which margins are estimated first, and those when none of them fits, before a new one is opened."""
+COMPARED_NICS, COMPARED_WITHOUT_TRAFFIC = 16, 24
+"""NICs of which margins are estimated before a new one is opened: from traffic, and where the oracle does not."""
 
-CHECKED_PER_BATCH = 6
-"""NICs of these that are checked at most, where the oracle estimates margins."""
+CHECKED_NICS = 4
+"""NICs of these that are checked at most, where margins are estimated from traffic."""
 
-LEAST_ESTIMATED_SLACK = -0.02
-"""NICs of which the oracle estimates a margin below this are not checked."""
+LEAST_ESTIMATED_SLACK, SAFE_SLACK = -0.01, 0.003
+"""NICs with a smaller margin, as estimated from traffic, are not checked, and those with a smaller one last."""
 
 LAST_RESORT = 256
 """NICs checked before an arrival is rejected: some 20 ms of predictions."""
@@ -321,28 +321,25 @@ class SampledIndex:
         """NICs that take the tenant, out of a few, with their scores; about the best first."""
         if not self.kind.hosts(tenant.workload) or not self._nics:
             return
-        arriving, first = self._sample(tenant), 0
-        preferred = self._preferred(arriving, sum(NICS_PER_BATCH), LEAST_SLACK)
-        for most in NICS_PER_BATCH:
-            places = preferred[first : first + most]
-            first += most
-            if not len(places):
-                return
-            rough, slack = self._rough_with(arriving, places), np.empty(len(places))
-            order = rank_roughly(
-                places, (self._size, self._nf_at, self._offset), arriving.nf, arriving.alone, rough, self._bias.mean,
-                (self._number, self._free, self._margin), float(self.kind.cores_of[tenant.workload.nf]),
-                self._weights(), slack, np.empty(len(places)),
-                (self._left[arriving.nf], self._own[arriving.nf]) if learns else (NOTHING, NOTHING),
-            )  # fmt: skip
-            if self._checks is not None:
-                order = order[:CHECKED_PER_BATCH]
-                order = order[slack[order] >= LEAST_ESTIMATED_SLACK]
-            for at in order.tolist():
-                sampled = self._nics[int(self._number[places[at]])]
-                found = self._check(sampled, arriving, rough[at], learns=learns)
-                if found is not None:
-                    yield found, sampled.nic
+        arriving, most = self._sample(tenant), COMPARED_WITHOUT_TRAFFIC if self._checks is None else COMPARED_NICS
+        places = self._preferred(arriving, most, LEAST_SLACK)
+        if not len(places):
+            return
+        rough, slack = self._rough_with(arriving, places), np.empty(len(places))
+        order = rank_roughly(
+            places, (self._size, self._nf_at, self._offset), arriving.nf, arriving.alone, rough, self._bias.mean,
+            (self._number, self._free, self._margin), float(self.kind.cores_of[tenant.workload.nf]), self._weights(),
+            SAFE_SLACK, slack, np.empty(len(places)),
+            (self._left[arriving.nf], self._own[arriving.nf]) if learns else (NOTHING, NOTHING),
+        )  # fmt: skip
+        if self._checks is not None:
+            order = order[:CHECKED_NICS]
+            order = order[slack[order] >= LEAST_ESTIMATED_SLACK]
+        for at in order.tolist():
+            sampled = self._nics[int(self._number[places[at]])]
+            found = self._check(sampled, arriving, rough[at], learns=learns)
+            if found is not None:
+                yield found, sampled.nic
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
@@ -442,7 +439,7 @@ class SampledIndex:
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
         solo, nf = self._solo(tenant), self.interference.number_of[tenant.workload.nf]
-        row = 0 if self._checks is None else int(self._checks.rows((plain_of(tenant.workload),))[0])
+        row = 0 if self._checks is None else self._checks.row(plain_of(tenant.workload))
         required = tenant.sla.required_kpps(solo)
         return SampledTenant(tenant.id, tenant.workload, nf, row, solo, required, margin_of(solo, required))
 

@@ -104,16 +104,16 @@ def settle(table, models, composition, member, sizes, throughput, solo, drops, b
     for at in range(len(sizes)):
         size = sizes[at]
         settle_one(
-            table, models, composition, MOST_COMPETITORS, member[at, :size], shares[:size], throughput[at, :size],
+            table, models, composition, member[at, :size], shares[:size], throughput[at, :size],
             solo[at, :size], drops[at, :size], bound[at, :size],
         )  # fmt: skip
 
 
 @compile_kernel
-def settle_one(table, models, composition, most_competitors, rows, shares, rates, solo, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """As `settle` for one co-location; the subsets of at most `most_competitors` competitors are looked at."""
+def settle_one(table, models, composition, rows, shares, rates, solo, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """As `settle` for one co-location; `shares` is overwritten."""
     size = len(rows)
-    write_lowest_shares(table, models, most_competitors, rows, shares)
+    write_lowest_shares(table, models, rows, shares)
     for place in range(size):
         row = rows[place]
         # what the cores reach under the others' memory contention, before any queueing
@@ -122,9 +122,9 @@ def settle_one(table, models, composition, most_competitors, rows, shares, rates
         alone = solo[place] = rates[place] = table.modelled_solo[row]
         if size > 1:
             lost[place, 0] = max(alone - cores, 0.0)
-            rates[place] = compose(_composition_of(table, composition, row), alone, lost[place])
+            rates[place] = compose(composition_of(table, composition, row), alone, lost[place])
     if size > 1:
-        _share_accelerators(table, composition, rows, solo, rates, lost, limits)
+        share_accelerators(table, composition, rows, solo, rates, lost, limits)
     for place in range(size):
         if place > 0 and rows[place - 1] == rows[place]:
             # to the last bit: sums round by position
@@ -140,7 +140,7 @@ def settle_one(table, models, composition, most_competitors, rows, shares, rates
 
 
 @compile_kernel
-def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
+def share_accelerators(table, composition, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Settle the throughput of every member, its drop on each accelerator, and what each allows.
 
     An NF's demand for an accelerator depends on what its other resources leave it; a few rounds settle that.
@@ -166,7 +166,7 @@ def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  #
                 limits[place, 1 + at] = allowed[at, place]
                 lost[place, 1 + at] = drop_on_accelerator(staged, solo[place], service[at, place], allowed[at, place])
             before = rates[place]
-            after = compose(_composition_of(table, composition, rows[place]), solo[place], lost[place])
+            after = compose(composition_of(table, composition, rows[place]), solo[place], lost[place])
             changed, fastest = max(changed, abs(after - before)), max(fastest, after)
             # half steps: of two NFs that wait for each other, neither jumps ahead
             rates[place] = after if turn == 0 else (after + before) / 2.0
@@ -190,7 +190,7 @@ def _write_demand(table, rows, limits, rates, at, demand):  # type: ignore[no-un
 
 
 @compile_kernel
-def _composition_of(table, composition, row):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+def composition_of(table, composition, row):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     if composition != BY_PATTERN:
         return composition
     return SLOWEST_STAGE if table.pipeline[row] else ADDED_WAITS
@@ -211,13 +211,13 @@ MOST_COMPETITORS = 7
 
 
 @compile_kernel
-def write_lowest_shares(table, models, most_competitors, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Write the lowest share of each of the members of one co-location, over the subsets of at most so many."""
+def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the lowest share of each of the members of one co-location."""
     if len(member) < 2:
         fill(shares, 1.0)
         return
     others = len(member) - 1
-    subsets = (1 << others) - 1 if others <= most_competitors else 1
+    subsets = (1 << others) - 1 if others <= MOST_COMPETITORS else 1
     counters = np.empty((subsets, table.counters.shape[1]))
     traffic, own_wss = np.empty((subsets, table.traffic.shape[1])), np.empty(subsets)
     logarithm = np.empty(subsets)
@@ -226,7 +226,7 @@ def write_lowest_shares(table, models, most_competitors, member, shares):  # typ
         if place > 0 and member[place - 1] == row:
             shares[place] = shares[place - 1]
             continue
-        _write_sums(table.counters, most_competitors, member, place, counters)
+        _write_sums(table.counters, member, place, counters)
         for subset in range(subsets):
             copy_into(traffic[subset], table.traffic[row])
         fill(own_wss, table.counters[row, WORKING_SET] if table.relative[row] else 0.0)
@@ -240,7 +240,7 @@ def write_lowest_shares(table, models, most_competitors, member, shares):  # typ
 
 
 @compile_kernel
-def _write_sums(own, most_competitors, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+def _write_sums(own, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the summed counters of every subset of the competitors of one member, or of all where subsets are many.
 
     Subset k holds those competitors whose bit in k + 1 is set: one of them, and a subset that was summed before.
@@ -248,7 +248,7 @@ def _write_sums(own, most_competitors, member, place, sums):  # type: ignore[no-
     others = len(member) - 1
     for other in range(others):
         competitor = own[member[other if other < place else other + 1]]
-        if others > most_competitors:
+        if others > MOST_COMPETITORS:
             if other == 0:
                 fill(sums[0], 0.0)
             for counter in range(len(competitor)):
