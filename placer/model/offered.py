@@ -48,16 +48,16 @@ class OfferedWorkload(Workload):
         return self.latency_us < inf
 
     def __lt__(self, other: Workload) -> bool:
-        return _key(self) < _key(other)
+        return sort_key(self) < sort_key(other)
 
     def __le__(self, other: Workload) -> bool:
-        return _key(self) <= _key(other)
+        return sort_key(self) <= sort_key(other)
 
     def __gt__(self, other: Workload) -> bool:
-        return _key(self) > _key(other)
+        return sort_key(self) > sort_key(other)
 
     def __ge__(self, other: Workload) -> bool:
-        return _key(self) >= _key(other)
+        return sort_key(self) >= sort_key(other)
 
 
 def offered_of(workload: Workload, rate_kpps: float | None, latency_us: float | None) -> Workload:
@@ -77,7 +77,8 @@ def promised_us(workload: Workload) -> float:
     return workload.latency_us if isinstance(workload, OfferedWorkload) else inf
 
 
-def _key(workload: Workload) -> tuple[str, TrafficProfile, float, float]:
+def sort_key(workload: Workload) -> tuple[str | float, ...]:
+    """By which workloads are sorted: NF, traffic, rate and promise."""
     if isinstance(workload, OfferedWorkload):
-        return workload.nf, workload.traffic, workload.rate_kpps, workload.latency_us
-    return workload.nf, workload.traffic, 0.0, 0.0
+        return workload.nf, *workload.traffic.as_tuple(), workload.rate_kpps, workload.latency_us
+    return workload.nf, *workload.traffic.as_tuple(), 0.0, 0.0

@@ -28,7 +28,7 @@ from predictor.contention.neighbours import SAME_DISTANCE
 from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.compiled import compile_kernel, copy_into, fill, reducing
 from predictor.regression.processes import add_squared, value_at
-from predictor.regression.significant import significant
+from predictor.regression.significant import significant_number
 from profiles import Workload
 from profiles.arrays import Floats
 
@@ -66,7 +66,7 @@ class CoLocationChecks:
 
     def row(self, workload: Workload) -> int:
         """The row of the workload, by which `rough_logarithms` knows it."""
-        row = int(self._table.rows((workload,))[0])
+        row = self._table.row(workload)
         if row >= self._known:
             columns = self._table.columns
             if len(self._surfaces) < len(columns.nf):
@@ -78,14 +78,14 @@ class CoLocationChecks:
 
     def solo(self, workload: Workload) -> float:
         """Throughput (kpps) alone, as `TomurPredictor.throughput` at risk, rounded."""
-        row = self._table.rows((workload,))[0]
-        return float(significant(self._table.modelled_solo[row] * self._table.factor[row]))
+        row = self._table.row(workload)
+        return significant_number(float(self._table.modelled_solo[row] * self._table.factor[row]))
 
     def meets(self, co_location: Sequence[Workload], required_kpps: Sequence[float]) -> tuple[int, Floats]:
         """`MET`, `VIOLATED` or `CLOSE`, and about the throughput (kpps) of each of at least two workloads, NaN behind
         that of the first violated SLA. The co-location is sorted.
         """
-        rows = self._table.rows(co_location)
+        rows = np.array([*map(self._table.row, co_location)], dtype=np.intp)
         self._table.refuse_unknown_contention(rows)
         kpps = np.empty(len(rows))
         columns = self._table.columns
