@@ -52,9 +52,6 @@ FIRST_SIZE = 256
 
 NOTHING = np.zeros(0)
 
-MANY_CHECKS, LEARNED_EVERY = 2_000, 8
-"""Checks that are all learnt from, and of how many later ones one is."""
-
 
 def margin_of(kpps: float, required: float) -> float:
     """How far a throughput is above the required one, in logarithms."""
@@ -136,7 +133,6 @@ class SampledIndex:
         self._trial: SamplingTrial | None = None
         self._checked: Checked | None = None
         self._checks = oracle.checks
-        self._checks_made = 0
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.cores_of.values() if cores > 0]
         width = kind.cores // min(cores, default=kind.cores) + 1
         self._biases = Biases(nfs, width)
@@ -414,9 +410,8 @@ class SampledIndex:
 
     def _learn(self, checked: Checked) -> None:
         """Correct the estimates by the margins of a co-location, as far as they are known."""
-        self._checks_made += 1
         size = len(checked.tenants)
-        if size > self._row.shape[1] or (self._checks_made > MANY_CHECKS and self._checks_made % LEARNED_EVERY):
+        if size > self._row.shape[1]:
             return
         nfs = np.array([tenant.nf for tenant in checked.tenants])
         logs = checked.margins - np.array([tenant.alone for tenant in checked.tenants])

@@ -42,6 +42,9 @@ FIRST_POINTS = 128
 """Measured errors whose part of the sum is computed first: for a tenth of the work it is most of the sum."""
 
 
+ROUGH_ROUNDS = 3
+"""Rounds in which the use of accelerators settles in rough estimates."""
+
 ACCESS_NODES, SPILL_NODES = 5, 6
 """Values of the two sums of contention at which the memory model of a workload is computed for rough estimates.
 The second has more nodes near its end, where most working sets are: they exceed the cache."""
@@ -153,7 +156,9 @@ def write_rough_logarithms(table, surfaces, low, high, member, sizes, logarithms
             lost[place, 0] = max(solo[place] - limits[place, 0], 0.0)
             rates[place] = compose(composition_of(table, BY_PATTERN, row), solo[place], lost[place])
         if _is_shared(table, rows):
-            share_accelerators(table, BY_PATTERN, rows, solo[:size], rates[:size], lost[:size], limits[:size])
+            share_accelerators(
+                table, BY_PATTERN, ROUGH_ROUNDS, rows, solo[:size], rates[:size], lost[:size], limits[:size]
+            )
         for place in range(size):
             logarithms[at, place] = math.log(max(min(rates[place] / solo[place], 1.0), 1e-9))
 

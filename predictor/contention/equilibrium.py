@@ -124,7 +124,7 @@ def settle_one(table, models, composition, rows, shares, rates, solo, lost, limi
             lost[place, 0] = max(alone - cores, 0.0)
             rates[place] = compose(composition_of(table, composition, row), alone, lost[place])
     if size > 1:
-        share_accelerators(table, composition, rows, solo, rates, lost, limits)
+        share_accelerators(table, composition, MOST_ROUNDS, rows, solo, rates, lost, limits)
     for place in range(size):
         if place > 0 and rows[place - 1] == rows[place]:
             # to the last bit: sums round by position
@@ -140,10 +140,11 @@ def settle_one(table, models, composition, rows, shares, rates, solo, lost, limi
 
 
 @compile_kernel
-def share_accelerators(table, composition, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
+def share_accelerators(table, composition, rounds, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Settle the throughput of every member, its drop on each accelerator, and what each allows.
 
-    An NF's demand for an accelerator depends on what its other resources leave it; a few rounds settle that.
+    An NF's demand for an accelerator depends on what its other resources leave it; a few of at most that many rounds
+    settle that.
     """
     size, accelerators = len(rows), table.queues.shape[1]
     queues, service, used = np.empty((accelerators, size)), np.empty((accelerators, size)), False
@@ -155,7 +156,7 @@ def share_accelerators(table, composition, rows, solo, rates, lost, limits):  # 
     if not used:
         return
     demand, allowed = np.empty((accelerators, size)), np.empty((accelerators, size))
-    for turn in range(MOST_ROUNDS):
+    for turn in range(rounds):
         for at in range(accelerators):
             _write_demand(table, rows, limits, rates, at, demand[at])
             write_limits(service[at], queues[at], demand[at], allowed[at])
