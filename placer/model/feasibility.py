@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from placer.model.fleet import Nic, NicKind, Service, Tenant
+from placer.model.offered import sort_key
 from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
 from profiles import CoLocation, Workload
 
@@ -75,6 +76,15 @@ def feasible(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) 
     co_locations = [co_location_of(tenant.workload for tenant in group) for group in queried]
     answers = iter(zip(queried, co_locations, oracle.throughput(co_locations), strict=True))
     return [fit and _slas_met(oracle, *next(answers)) for fit in fitting]
+
+
+def keeps_slas(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant]) -> bool:
+    """As `feasible` for one group of tenants, which takes less time by itself."""
+    if not fits(kind, (tenant.workload for tenant in tenants)):
+        return False
+    together = sorted(tenants, key=lambda tenant: sort_key(tenant.workload))
+    required = [tenant.sla.required_kpps(oracle.solo(tenant.workload)) for tenant in together]
+    return oracle.meets(tuple([tenant.workload for tenant in together]), required)[0]
 
 
 def _slas_met(oracle: Oracle, tenants: Sequence[Tenant], co_location: CoLocation, kpps: Sequence[float]) -> bool:
