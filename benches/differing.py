@@ -1,8 +1,9 @@
 """The HTTP service where traffic differs from instance to instance: single events, batches and questions at once.
 
 Of the events, 30 % have flows of their own. Latency counts from when a request was due. Beside it stands what a route
-that answers at once takes in the same run (`floor` of `service.py`), under the same single requests. The last row is
-an engine without HTTP: all arrivals differ in flows, packet size and matches.
+that answers at once takes in the same run (`floor` of `service.py`), under the same single requests. The last rows
+are an engine without HTTP: all arrivals differ in flows, packet size and matches. It fills 10,000 NICs; then one leaves
+before each arrival.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import pandas as pd
 from benches.bench import register
 from benches.http_load import Load, load, request
 from benches.service import DROPS, NFS, arrivals, fill, floor, server
+from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.server import short_searches
 from placer.fleet.service.opening import OnlineSettings, open_engine
@@ -38,7 +40,7 @@ RISK = 0.05
 
 
 @register("differing")
-def run(nics: int = NICS, seconds: float = SECONDS, rate: float = RATE, arriving: int = 40_000) -> pd.DataFrame:
+def run(nics: int = NICS, seconds: float = SECONDS, rate: float = RATE, arriving: int = 34_000) -> pd.DataFrame:
     """Per kind of request: answers per second, percentiles of the latency (ms), and other statuses than 200."""
     with tempfile.TemporaryDirectory() as folder:
         with floor() as port:
@@ -47,7 +49,7 @@ def run(nics: int = NICS, seconds: float = SECONDS, rate: float = RATE, arriving
             fill(port, nics)
             found = asyncio.run(_all_at_once(port, seconds, rate))
             rows += [_row(name, one) for name, one in found.items()]
-    return pd.DataFrame([*rows, _engine_alone(arriving)]).fillna("")
+    return pd.DataFrame([*rows, *_engine_alone(arriving)]).fillna("")
 
 
 async def _all_at_once(port: int, seconds: float, rate: float) -> dict[str, Load]:
@@ -103,22 +105,37 @@ def _healthz() -> bytes:
     return b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
-def _engine_alone(arriving: int) -> dict[str, object]:
-    """An engine that places these arrivals, without departures."""
+def _engine_alone(arriving: int) -> list[dict[str, object]]:
+    """An engine that places so many arrivals, then a tenth as many, before each of which one leaves. Processor time."""
     draw = random.Random(4)
     with short_searches(), ExitStack() as stack:
         catalogue = open_online(Cards(risk=RISK), stack, lambda message: None)
         settings = OnlineSettings("tomur", LOOK_AHEAD, "reject", risk=RISK)
         engine = open_engine(catalogue, settings, None, (), stack, Progress(quiet=True), lambda risk, arrivals: None)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
-        seconds = []
-        for number in range(arriving):
+        filling, present, rows = list[float](), list[str](), list[dict[str, object]]()
+        changing, leaving = list[float](), list[float]()
+        for number in range(arriving + arriving // 10):
+            if number >= arriving:
+                gone = present.pop(draw.randrange(len(present)))
+                leaving.append(_handle(engine, reader, json.dumps({"event": "depart", "id": gone})))
             line = json.dumps(_event(f"{number}", draw, all_differ=True))
-            begun = time.perf_counter()
-            engine.handle(reader.read(line))
-            seconds.append(time.perf_counter() - begun)
-        found = Load({200: seconds}, sum(seconds))
-        return {**_row("engine alone, all traffic different", found), "nics": len(engine.fleet.nics)}
+            (changing if number >= arriving else filling).append(_handle(engine, reader, line))
+            present.append(f"{number}")
+            if number + 1 in (arriving, arriving + arriving // 10):
+                seconds = changing or filling
+                row = _row("engine alone, all traffic different", Load({200: seconds}, sum(seconds)))
+                rows.append({**row, "leave": len(leaving), "nics": len(engine.fleet.nics)})
+        leaves = _row("engine alone, departures", Load({200: leaving}, sum(leaving)))
+        return [*rows, leaves]
+
+
+def _handle(engine: Engine, reader: Reader, line: str) -> float:
+    """The processor time (s) of the event of this line, which is read before."""
+    event = reader.read(line)
+    begun = time.thread_time()
+    engine.handle(event)
+    return time.thread_time() - begun
 
 
 def _row(name: str, found: Load) -> dict[str, object]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from placer.model.feasibility import feasible
+from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Nic, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sharded import ShardedDict
@@ -36,8 +36,8 @@ UNOPENED_SLOT = 0
 PIVOTS_PER_ARRIVAL = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
 
-PREDICTED_AT_ONCE = (1, 4, 12)
-"""NICs that are predicted together where stand-ins take part: the best first, then more while none keeps every SLA."""
+MOST_PREDICTED = 17
+"""NICs that are predicted where stand-ins take part, the best first, while none keeps every SLA."""
 
 COMPARED_PATTERNS = 2_000
 """Patterns that are compared per arrival while classes are scored anew; each takes some 50 nanoseconds."""
@@ -307,17 +307,13 @@ class ClassIndex:
     def _best_predicted(self, tenant: Tenant, need: tuple[int, float]) -> tuple[float, int] | None:
         """The NIC that the rule prefers, of the best of several classes, where every SLA is met as predicted now."""
         passed: list[tuple[int, float]] = []
-        found = None
-        for most in PREDICTED_AT_ONCE:
-            tried: list[tuple[float, int]] = []
-            while len(tried) < most and (one := self._slots.best(*need)) is not None:
-                tried.append(one)
-                passed.append(self._slots.pass_over(one[1], need[0]))
-            nics = [self._members[number].nic for _, number in tried]
-            groups = [[*nic.tenants_by_id.values(), tenant] for nic in nics]
-            met = feasible(self.table.kind, self._oracle, groups)
-            found = next((one for one, keeps in zip(tried, met, strict=True) if keeps), None)
-            if found is not None or len(tried) < most:
+        while (found := self._slots.best(*need)) is not None:
+            nic = self._members[found[1]].nic
+            if keeps_slas(self.table.kind, self._oracle, [*nic.tenants_by_id.values(), tenant]):
+                break
+            passed.append(self._slots.pass_over(found[1], need[0]))
+            if len(passed) == MOST_PREDICTED:
+                found = None
                 break
         for slot, kpps in reversed(passed):
             self._slots.offer_again(slot, need[0], kpps)
@@ -327,7 +323,7 @@ class ClassIndex:
         """Whether every SLA is met on a NIC with one more instance, by the answers of now."""
         lowered, joined = self._lowered, self._join_now(member, need[0])
         if joined == NO_PATTERN or self._needs_prediction(member, tenant):
-            return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
+            return keeps_slas(member.nic.kind, self._oracle, [*member.nic.tenants_by_id.values(), tenant])
         if joined not in lowered.doubted:
             return True
         kpps = lowered.kpps(joined)[need[0]]

@@ -189,20 +189,28 @@ def write_scores(free, margin, left, own, accepted, least_slack, cores, weights,
 
 
 @compile_kernel
-def write_margins(loss, nfs, margins, most, left, own):  # type: ignore[no-untyped-def]
-    """Write what an arrival of each NF would leave of the smallest margin of these NFs, at most `most`, and what it
-    would lose itself; return the smallest margin now.
+def write_margins(loss, bias, tenants, margins, rough, most, place, left, own, arrays):  # type: ignore[no-untyped-def]
+    """Write into `left` and `own` at a place what an arrival of each NF would leave of the smallest margin of these
+    tenants, at most `most`, and what it would lose itself; return the smallest margin now.
 
-    `loss` is what the NF in the row loses per neighbour in the column.
+    `tenants` holds number of the NF and row of each, and `loss` what the NF in the row loses per neighbour in the
+    column. Both are written into `arrays`, too, behind their number and before margins less rough logarithms: as many
+    as have room there, since only NFs that take no cores are more.
     """
-    least = most
-    for at in range(len(nfs)):
+    sizes, nfs, rows, offset = arrays
+    least, count = most, len(tenants)
+    for at in range(count):
         least = min(least, margins[at])
     for arriving in range(len(loss)):
-        left[arriving], own[arriving] = most, 0.0
-        for at in range(len(nfs)):
-            left[arriving] = min(left[arriving], margins[at] - loss[nfs[at], arriving])
-            own[arriving] -= loss[arriving, nfs[at]]
+        left[arriving, place], own[arriving, place] = most, 0.0
+        for at in range(count):
+            nf = tenants[at, 0]
+            left[arriving, place] = min(left[arriving, place], margins[at] - loss[nf, arriving])
+            own[arriving, place] -= loss[arriving, nf]
+    sizes[place] = min(count, nfs.shape[1])
+    for at in range(sizes[place]):
+        nfs[place, at], rows[place, at] = tenants[at]
+        offset[place, at] = margins[at] - rough[at] - bias[tenants[at, 0], min(count, bias.shape[1] - 1)]
     return least
 
 
@@ -263,7 +271,7 @@ def write_members(places, of_tenants, sizes, arriving, members, together):  # ty
 
 
 @compile_kernel
-def rank_roughly(places, tenants, nf, alone, rough, bias, nics, cores, weights, slack, scores, remembered):  # type: ignore[no-untyped-def]
+def rank_roughly(places, tenants, nf, alone, rough, bias, nics, cores, weights, safe, slack, scores, remembered):  # type: ignore[no-untyped-def]
     """Write the estimated slack and score of an arrival at each place; return them in order, best first.
 
     `tenants` is how many there are at each place, their NFs, and their margins less what is expected roughly. `nics` is
@@ -287,7 +295,7 @@ def rank_roughly(places, tenants, nf, alone, rough, bias, nics, cores, weights, 
         least = min(least, alone + own)
         now = min(free[place] * per_core, max(margin[place], 0.0) * per_margin)
         then = min((free[place] - cores) * per_core, max(least, 0.0) * per_margin)
-        slack[at], scores[at] = least, 1e6 - least if least < 0.0 else before * now + after * then
+        slack[at], scores[at] = least, 1e6 - least if least < safe else before * now + after * then
         to = at
         while to > 0 and (
             scores[order[to - 1]] > scores[at]

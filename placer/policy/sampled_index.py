@@ -26,14 +26,14 @@ from placer.policy.rules import Rule
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
-NICS_PER_BATCH = (8, 16)
-"""NICs of which margins are estimated first, and those when none of them fits, before a new one is opened."""
+COMPARED_NICS, COMPARED_WITHOUT_TRAFFIC = 16, 24
+"""NICs of which margins are estimated before a new one is opened: from traffic, and where the oracle does not."""
 
-CHECKED_PER_BATCH = 6
-"""NICs of these that are checked at most, where the oracle estimates margins."""
+CHECKED_NICS = 4
+"""NICs of these that are checked at most, where margins are estimated from traffic."""
 
-LEAST_ESTIMATED_SLACK = -0.02
-"""NICs of which the oracle estimates a margin below this are not checked."""
+LEAST_ESTIMATED_SLACK, SAFE_SLACK = -0.01, 0.003
+"""NICs with a smaller margin, as estimated from traffic, are not checked, and those with a smaller one last."""
 
 LAST_RESORT = 256
 """NICs checked before an arrival is rejected: some 20 ms of predictions."""
@@ -51,9 +51,6 @@ FIRST_SIZE = 256
 
 NOTHING = np.zeros(0)
 
-KEPT_SOLO = 100_000
-"""Workloads whose throughput alone is remembered until the oracle answers otherwise."""
-
 
 def margin_of(kpps: float, required: float) -> float:
     """How far a throughput is above the required one, in logarithms."""
@@ -61,14 +58,17 @@ def margin_of(kpps: float, required: float) -> float:
 
 
 class SampledTenant(NamedTuple):
-    """A tenant in the index: its NF and workload by number, its throughput alone and the one that it requires (kpps).
+    """A tenant in the index: its workload, its throughput alone and the one that it requires (kpps).
 
-    `row`: as of `CoLocationChecks`. `alone`: its margin when it is alone on the NIC, in logarithms.
+    `key`: by which workloads are sorted. `nf`: by number. `row`: as of `CoLocationChecks`. `alone`: its margin when it
+    is alone on the NIC, in logarithms.
     """
 
     id: str
     workload: Workload
+    key: tuple[str | float, ...]
     nf: int
+    cores: int
     row: int
     solo: float
     required: float
@@ -89,10 +89,10 @@ class SampledNic:
     def co_location(self) -> CoLocation:
         return tuple([tenant.workload for tenant in self.tenants])
 
-    def with_tenant(self, tenant: SampledTenant) -> list[SampledTenant]:
-        """Its tenants and one more, sorted by workload."""
-        at = bisect([one.workload for one in self.tenants], tenant.workload)
-        return [*self.tenants[:at], tenant, *self.tenants[at:]]
+    def with_tenant(self, tenant: SampledTenant) -> tuple[list[SampledTenant], int]:
+        """Its tenants and one more, sorted by workload, and where that is."""
+        at = bisect([one.key for one in self.tenants], tenant.key)
+        return [*self.tenants[:at], tenant, *self.tenants[at:]], at
 
 
 class SamplingTrial(NamedTuple):
@@ -129,13 +129,12 @@ class SampledIndex:
         self._nics: dict[int, SampledNic] = {}
         self._vacant: list[int] = []
         self._used = 0
-        self._solo_of: tuple[int, dict[Workload, float]] | None = None
         self._trial: SamplingTrial | None = None
         self._checked: Checked | None = None
         self._checks = oracle.checks
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
-        self._bias = Biases(nfs, kind.cores // min(cores, default=kind.cores) + 1)
-        width = self._bias.mean.shape[1]
+        width = kind.cores // min(cores, default=kind.cores) + 1
+        self._biases = Biases(nfs, width)
         self._number = np.full(FIRST_SIZE, -1, dtype=np.int64)
         self._free = np.full(FIRST_SIZE, -1.0)
         self._margin = np.zeros(FIRST_SIZE)
@@ -148,6 +147,7 @@ class SampledIndex:
         self._offset = np.zeros((FIRST_SIZE, width))
         cores = [cores for cores in kind.cores_of.values() if 0 < cores <= kind.cores]
         self._mean_cores = sum(cores) / len(cores) if cores else 1.0
+        self._weights = self._weigh()
 
     def observe(self, tenant: Tenant) -> None:
         """Nothing changes: this index has no forecast."""
@@ -165,7 +165,7 @@ class SampledIndex:
 
     def follow(self, oracle: Oracle) -> None:
         """Ask this oracle from now on."""
-        self.oracle, self._solo_of = oracle, None
+        self.oracle = oracle
 
     def refresh(self) -> None:
         """Nothing is remembered."""
@@ -224,9 +224,9 @@ class SampledIndex:
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants, whose margins are estimated."""
         self._note_before(nic.number)
+        self._checked = None
         sampled = self._nics[nic.number] = SampledNic(nic, self._new_place())
-        tenants = sorted(nic.tenants_by_id.values(), key=lambda tenant: tenant.workload)
-        sampled.tenants = [self._sample(tenant) for tenant in tenants]
+        sampled.tenants = sorted(map(self._sample, nic.tenants_by_id.values()), key=lambda tenant: tenant.key)
         self._estimate(sampled)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
@@ -242,7 +242,7 @@ class SampledIndex:
             self.enter(nic)
             sampled = self._nics[nic.number]
         elif all(tenant.id != one.id for one in sampled.tenants):
-            sampled.tenants = sampled.with_tenant(self._sample(tenant))
+            sampled.tenants, _ = sampled.with_tenant(self._sample(tenant))
         co_location = sampled.co_location
         lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
         margins = [margin_of(lowest[one.workload], one.required) for one in sampled.tenants]
@@ -299,7 +299,7 @@ class SampledIndex:
         """The score of a new NIC, above any other; None when the SLA of the tenant would not be met there."""
         if not self.kind.hosts(tenant.workload):
             return None
-        solo = self._solo(tenant)
+        solo = self.oracle.solo(tenant.workload)
         return math.inf if tenant.is_met(solo, solo) else None
 
     def tally(self, tenant: Tenant) -> Tally:
@@ -320,34 +320,31 @@ class SampledIndex:
         """NICs that take the tenant, out of a few, with their scores; about the best first."""
         if not self.kind.hosts(tenant.workload) or not self._nics:
             return
-        arriving, first = self._sample(tenant), 0
-        preferred = self._preferred(arriving, sum(NICS_PER_BATCH), LEAST_SLACK)
-        for most in NICS_PER_BATCH:
-            places = preferred[first : first + most]
-            first += most
-            if not len(places):
-                return
-            rough, slack = self._rough_with(arriving, places), np.empty(len(places))
-            order = rank_roughly(
-                places, (self._size, self._nf_at, self._offset), arriving.nf, arriving.alone, rough, self._bias.mean,
-                (self._number, self._free, self._margin), float(self.kind.cores_for(tenant.workload)),
-                self._weights(), slack, np.empty(len(places)),
-                (self._left[arriving.nf], self._own[arriving.nf]) if learns else (NOTHING, NOTHING),
-            )  # fmt: skip
-            if self._checks is not None:
-                order = order[:CHECKED_PER_BATCH]
-                order = order[slack[order] >= LEAST_ESTIMATED_SLACK]
-            for at in order.tolist():
-                sampled = self._nics[int(self._number[places[at]])]
-                found = self._check(sampled, arriving, rough[at], learns=learns)
-                if found is not None:
-                    yield found, sampled.nic
+        arriving, most = self._sample(tenant), COMPARED_WITHOUT_TRAFFIC if self._checks is None else COMPARED_NICS
+        places = self._preferred(arriving, most, LEAST_SLACK)
+        if not len(places):
+            return
+        rough, slack = self._rough_with(arriving, places), np.empty(len(places))
+        order = rank_roughly(
+            places, (self._size, self._nf_at, self._offset), arriving.nf, arriving.alone, rough, self._biases.mean,
+            (self._number, self._free, self._margin), float(arriving.cores), self._weights,
+            SAFE_SLACK, slack, np.empty(len(places)),
+            (self._left[arriving.nf], self._own[arriving.nf]) if learns else (NOTHING, NOTHING),
+        )  # fmt: skip
+        if self._checks is not None:
+            order = order[:CHECKED_NICS]
+            order = order[slack[order] >= LEAST_ESTIMATED_SLACK]
+        for at in order.tolist():
+            sampled = self._nics[int(self._number[places[at]])]
+            found = self._check(sampled, arriving, rough[at], learns=learns)
+            if found is not None:
+                yield found, sampled.nic
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
         found: NDArray[np.int64] = preferred_nics(
             self._number[: self._used], self._free, self._margin, self._left[arriving.nf], self._own[arriving.nf],
-            arriving.alone, least_slack, float(self.kind.cores_for(arriving.workload)), self._weights(), most,
+            arriving.alone, least_slack, float(arriving.cores), self._weights, most,
         )  # fmt: skip
         return found
 
@@ -377,99 +374,90 @@ class SampledIndex:
 
         `rough`: rough logarithms of its tenants, and of the arrival behind them.
         """
-        together = sampled.with_tenant(arriving)
-        met, kpps = self.oracle.meets(
-            tuple([tenant.workload for tenant in together]), [tenant.required for tenant in together]
-        )
-        at, place, nf = together.index(arriving), sampled.place, arriving.nf
-        margins = [margin_of(got, tenant.required) for got, tenant in zip(kpps, together, strict=True)]
-        own, left = margins[at], _least([*margins[:at], *margins[at + 1 :]])
+        together, at = sampled.with_tenant(arriving)
+        required = [tenant.required for tenant in together]
+        met, kpps = self.oracle.meets(tuple([tenant.workload for tenant in together]), required)
+        place, nf, last = sampled.place, arriving.nf, len(together) - 1
+        margins = [*map(margin_of, kpps, required)]
+        own, left = margins[at], EMPTY_MARGIN
+        for other, margin in enumerate(margins):
+            if other != at and margin < left:  # behind a violated SLA they are not known
+                left = margin
+        rough[at : last + 1] = [rough[last], *rough[at:last]]
+        checked = Checked(sampled.nic.number, arriving.id, together, np.array(margins), rough)
         if learns:
             self._left[nf, place] = left
             if own == own:
                 self._own[nf, place] = own - arriving.alone
-            own_rough = rough[len(together) - 1]
-            rough[at + 1 : len(together)] = rough[at : len(together) - 1].copy()
-            rough[at] = own_rough
-            self._checked = Checked(sampled.nic.number, arriving.id, together, np.array(margins), rough)
-            self._learn(self._checked)
+            self._learn(checked)
         if not met:
             return None
-        return self._score(place, arriving.workload, min(left, own), self._weights())
+        self._checked = checked
+        return self._score(place, arriving.cores, min(left, own))
 
     def _score_all(self, candidates: Sequence[SampledNic], arriving: SampledTenant) -> dict[int, float]:
         """By number, the scores of the NICs on which every SLA is met; all are predicted at once."""
-        together = [sampled.with_tenant(arriving) for sampled in candidates]
+        together = [sampled.with_tenant(arriving)[0] for sampled in candidates]
         answers = self.oracle.throughput([tuple([tenant.workload for tenant in tenants]) for tenants in together])
-        found, weights = dict[int, float](), self._weights()
+        found = dict[int, float]()
         for sampled, tenants, kpps in zip(candidates, together, answers, strict=True):
             lowest = lowest_by_workload(tuple([tenant.workload for tenant in tenants]), kpps)
             if all(lowest[tenant.workload] >= tenant.required for tenant in tenants):
                 least = min(margin_of(lowest[tenant.workload], tenant.required) for tenant in tenants)
-                found[sampled.nic.number] = self._score(sampled.place, arriving.workload, least, weights)
+                found[sampled.nic.number] = self._score(sampled.place, arriving.cores, least)
         return found
 
     def _learn(self, checked: Checked) -> None:
         """Correct the estimates by the margins of a co-location, as far as they are known."""
+        size = len(checked.tenants)
+        if size > self._row.shape[1]:
+            return
         nfs = np.array([tenant.nf for tenant in checked.tenants])
         logs = checked.margins - np.array([tenant.alone for tenant in checked.tenants])
         self.interference.learn(nfs, logs)
-        if len(nfs) < self._bias.mean.shape[1]:
-            self._bias.learn(nfs, logs - checked.rough[: len(nfs)])
+        self._biases.learn(nfs, logs - checked.rough[:size])
+        self._weights = self._weigh()
 
-    def _score(self, place: int, arriving: Workload, margin: float, weights: tuple[float, ...]) -> float:
-        """What the rule makes of a NIC on which all margins would be at least `margin`."""
-        per_core, per_margin, before, after = weights
+    def _score(self, place: int, cores: int, margin: float) -> float:
+        """What the rule makes of a NIC on which all margins would be at least `margin` after that many more cores."""
+        per_core, per_margin, before, after = self._weights
         free = float(self._free[place])
         now = min(free * per_core, float(self._margin[place]) * per_margin)
-        then = min((free - self.kind.cores_for(arriving)) * per_core, margin * per_margin)
+        then = min((free - cores) * per_core, margin * per_margin)
         return (before * now + after * then) * self._mean_cores / self.kind.cores * self.kind.cost
 
-    def _weights(self) -> tuple[float, float, float, float]:
+    def _weigh(self) -> tuple[float, float, float, float]:
         """NFs per free core, NFs per margin, and the weights of their number before and after an arrival."""
         after = self.rule.after + (FULLER_WEIGHT if self.rule.forecasts else 0.0)
         return 1.0 / self._mean_cores, 1.0 / float(self.interference.loss.mean()), self.rule.before, after
 
-    def _solo(self, tenant: Tenant) -> float:
-        if self._solo_of is None or self._solo_of[0] != self.oracle.revision or len(self._solo_of[1]) > KEPT_SOLO:
-            self._solo_of = self.oracle.revision, {}
-        found = self._solo_of[1].get(tenant.workload)
-        if found is None:
-            found = self._solo_of[1][tenant.workload] = self.oracle.solo(tenant.workload)
-        return found
-
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
-        solo, nf = self._solo(tenant), self.interference.number_of[tenant.workload.nf]
-        row = 0 if self._checks is None else int(self._checks.rows((tenant.workload,))[0])
+        workload, solo = tenant.workload, self.oracle.solo(tenant.workload)
+        row = 0 if self._checks is None else self._checks.row(workload)
         required = tenant.required_kpps(solo)
-        return SampledTenant(tenant.id, tenant.workload, nf, row, solo, required, margin_of(solo, required))
+        return SampledTenant(
+            tenant.id, workload, workload.sort_key, self.interference.number_of[workload.nf],
+            self.kind.cores_for(workload), row, solo, required, margin_of(solo, required),
+        )  # fmt: skip
 
     def _estimate(self, sampled: SampledNic, offset: Floats | None = None) -> None:
         """Estimate the margins of the tenants; `offset`: their margins less what is expected roughly, where known."""
         alone = np.array([tenant.alone for tenant in sampled.tenants])
-        rough = self._rough(sampled.tenants)
-        expected = rough + self._expected_bias(sampled)
-        self._write(sampled, np.minimum((alone if offset is None else offset) + expected, alone), rough)
-
-    def _expected_bias(self, sampled: SampledNic) -> Floats:
-        together = min(len(sampled.tenants), self._bias.mean.shape[1] - 1)
-        return self._bias.mean[[tenant.nf for tenant in sampled.tenants], together]
+        rough, together = self._rough(sampled.tenants), min(len(alone), self._biases.mean.shape[1] - 1)
+        bias = self._biases.mean[[tenant.nf for tenant in sampled.tenants], together]
+        self._write(sampled, np.minimum((alone if offset is None else offset) + rough + bias, alone), rough)
 
     def _write(self, sampled: SampledNic, margins: Floats, rough: Floats) -> None:
         """Write the tenants with their margins, and estimate the margins that an arrival of each NF would leave."""
         place, tenants = sampled.place, sampled.tenants
-        nfs = np.array([tenant.nf for tenant in tenants])
         self._number[place] = sampled.nic.number
-        self._free[place] = self.kind.cores - self.kind.cores_taken(sampled.co_location)
+        self._free[place] = self.kind.cores - sum([tenant.cores for tenant in tenants])
         self._margin[place] = write_margins(
-            self.interference.loss, nfs, margins, EMPTY_MARGIN, self._left[:, place], self._own[:, place]
-        )
-        # only NFs that take no cores are more; estimates do without them
-        kept = self._size[place] = min(len(tenants), self._row.shape[1])
-        self._nf_at[place, :kept] = nfs[:kept]
-        self._row[place, :kept] = [tenant.row for tenant in tenants[:kept]]
-        self._offset[place, :kept] = (margins - rough[: len(tenants)] - self._expected_bias(sampled))[:kept]
+            self.interference.loss, self._biases.mean, np.array([(tenant.nf, tenant.row) for tenant in tenants]),
+            margins, rough, EMPTY_MARGIN, place, self._left, self._own,
+            (self._size, self._nf_at, self._row, self._offset),
+        )  # fmt: skip
 
     def _take_out(self, sampled: SampledNic) -> None:
         del self._nics[sampled.nic.number]
@@ -488,8 +476,3 @@ class SampledIndex:
             )
         self._used += 1
         return self._used - 1
-
-
-def _least(margins: Sequence[float]) -> float:
-    """The smallest of the margins that are known."""
-    return min((margin for margin in margins if margin == margin), default=EMPTY_MARGIN)

@@ -20,12 +20,21 @@ from predictor.contention.correcting import (
     correct_throughput,
     count_competitors,
 )
-from predictor.contention.equilibrium import BY_PATTERN, MOST_COMPETITORS, settle_one
-from predictor.contention.memory import MemoryModels
+from predictor.contention.equilibrium import BY_PATTERN, composition_of, settle_one, share_accelerators
+from predictor.contention.execution import compose
+from predictor.contention.memory import (
+    INPUT_COUNT,
+    OF_COMPETITORS,
+    WORKING_SET,
+    MemoryModels,
+    write_inputs_of_competitors,
+    write_own_inputs,
+)
 from predictor.contention.neighbours import SAME_DISTANCE
 from predictor.contention.workload_table import WorkloadTable
-from predictor.regression.compiled import compile_kernel, fill, reducing
-from predictor.regression.significant import significant
+from predictor.regression.compiled import compile_kernel, copy_into, fill, reducing
+from predictor.regression.processes import add_squared, value_at
+from predictor.regression.significant import significant_number
 from profiles import Workload
 from profiles.arrays import Floats
 
@@ -37,6 +46,14 @@ CLOSE_SHARE = 1e-6
 
 FIRST_POINTS = 128
 """Measured errors whose part of the sum is computed first: for a tenth of the work it is most of the sum."""
+
+
+ROUGH_ROUNDS = 3
+"""Rounds in which the use of accelerators settles in rough estimates."""
+
+ACCESS_NODES, SPILL_NODES = 5, 6
+"""Values of the two sums of contention at which the memory model of a workload is computed for rough estimates.
+The second has more nodes near its end, where most working sets are: they exceed the cache."""
 
 
 class CoLocationChecks:
@@ -53,21 +70,31 @@ class CoLocationChecks:
         self._memory = memory
         self._corrections = corrections
         self._exponents = np.zeros((0, 3)) if exponents is None else exponents
+        self._surfaces = np.zeros((0, ACCESS_NODES, SPILL_NODES))
+        self._known = 0
 
-    def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
-        """The rows of workloads, by which `rough_logarithms` knows them."""
-        return self._table.rows(workloads)
+    def row(self, workload: Workload) -> int:
+        """The row of the workload, by which `rough_logarithms` knows it."""
+        row = self._table.row(workload)
+        if row >= self._known:
+            columns = self._table.columns
+            if len(self._surfaces) < len(columns.nf):
+                more = np.zeros((len(columns.nf) - len(self._surfaces), ACCESS_NODES, SPILL_NODES))
+                self._surfaces = np.concatenate([self._surfaces, more])
+            write_surfaces(columns, self._memory, self._surfaces, self._known, row + 1)
+            self._known = row + 1
+        return row
 
     def solo(self, workload: Workload) -> float:
         """Throughput (kpps) alone, as `TomurPredictor.throughput` at risk, rounded."""
-        row = self._table.rows((workload,))[0]
-        return float(significant(self._table.modelled_solo[row] * self._table.factor[row]))
+        row = self._table.row(workload)
+        return significant_number(float(self._table.modelled_solo[row] * self._table.factor[row]))
 
     def meets(self, co_location: Sequence[Workload], required_kpps: Sequence[float]) -> tuple[int, Floats]:
         """`MET`, `VIOLATED` or `CLOSE`, and about the throughput (kpps) of each of at least two workloads, NaN behind
         that of the first violated SLA. The co-location is sorted.
         """
-        rows = self._table.rows(co_location)
+        rows = np.array([*map(self._table.row, co_location)], dtype=np.intp)
         self._table.refuse_unknown_contention(rows)
         kpps = np.empty(len(rows))
         columns = self._table.columns
@@ -81,25 +108,110 @@ class CoLocationChecks:
         are in each. What the share lacks depends on the NF and on how many share the NIC more than on traffic.
         """
         logarithms = np.zeros(member.shape)
-        write_rough_logarithms(self._table.columns, self._memory, member, sizes, logarithms)
+        trend = self._memory.trend
+        write_rough_logarithms(self._table.columns, self._surfaces, trend.low, trend.high, member, sizes, logarithms)
         return logarithms
 
 
 @compile_kernel
-def write_rough_logarithms(table, models, member, sizes, logarithms):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Write what `CoLocationChecks.rough_logarithms` describes: without corrections, and of the largest subset only."""
-    most, resources = member.shape[1], 1 + table.queues.shape[1]
-    shares, rates, solo = np.empty(most), np.empty(most), np.empty(most)
-    lost, limits = np.empty((most, resources)), np.empty((most, resources))
+def write_surfaces(table, models, surfaces, first, end):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the logarithm of the trend of memory of each workload from `first` to `end`, by both sums of contention.
+
+    Nodes are spread over what was measured, shape (workloads, `ACCESS_NODES`, `SPILL_NODES`).
+    """
+    inputs = np.empty(INPUT_COUNT)
+    for row in range(first, end):
+        nf = table.nf[row]
+        count, low, high = models.trend.size[nf], models.trend.low[nf], models.trend.high[nf]
+        own, squared = np.zeros(count), np.empty(count)
+        write_own_inputs(table.traffic[row], table.counters[row, WORKING_SET] if table.relative[row] else 0.0, inputs)
+        add_squared(models.trend, nf, inputs, OF_COMPETITORS, INPUT_COUNT, own)
+        less = 0.0 if table.relative[row] else math.log(table.base[row])
+        for first_node in range(ACCESS_NODES):
+            for second_node in range(SPILL_NODES):
+                inputs[0] = low[0] + (high[0] - low[0]) * first_node / (ACCESS_NODES - 1)
+                inputs[1] = high[1] - (high[1] - low[1]) * (1.0 - second_node / (SPILL_NODES - 1)) ** 2
+                copy_into(squared, own)
+                add_squared(models.trend, nf, inputs, 0, OF_COMPETITORS, squared)
+                surfaces[row, first_node, second_node] = value_at(models.trend, nf, squared) - less
+
+
+@compile_kernel
+def write_rough_logarithms(table, surfaces, low, high, member, sizes, logarithms):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write what `CoLocationChecks.rough_logarithms` describes: the trend of memory alone, and no corrections."""
+    most, accelerators = member.shape[1], table.queues.shape[1]
+    rates, solo, inputs = np.empty(most), np.empty(most), np.empty(OF_COMPETITORS)
+    lost, limits = np.empty((most, 1 + accelerators)), np.empty((most, 1 + accelerators))
+    total, others = np.empty(table.counters.shape[1]), np.empty(table.counters.shape[1])
     for at in range(len(sizes)):
-        size = sizes[at]
+        size, rows = sizes[at], member[at, : sizes[at]]
         _clear(lost, limits)
-        settle_one(
-            table, models, BY_PATTERN, 0, member[at, :size], shares[:size], rates[:size], solo[:size], lost[:size],
-            limits[:size],
-        )  # fmt: skip
+        fill(total, 0.0)
         for place in range(size):
-            logarithms[at, place] = math.log(max(rates[place] / solo[place], 1e-9))
+            for counter in range(len(total)):
+                total[counter] += table.counters[rows[place], counter]
+        for place in range(size):
+            row = rows[place]
+            for counter in range(len(total)):
+                others[counter] = max(total[counter] - table.counters[row, counter], 0.0)
+                if counter < WORKING_SET:
+                    others[counter] *= table.pressure[row]
+            write_inputs_of_competitors(others, inputs)
+            nf = table.nf[row]
+            share = 1.0
+            if size > 1:
+                logarithm = min(_interpolate(surfaces[row], low[nf], high[nf], inputs), 0.0)
+                share = math.exp(logarithm * table.exposure[row])
+            limits[place, 0] = 1.0 / (1.0 / (table.base[row] * share) + table.match_ms[row])
+            solo[place] = table.modelled_solo[row]
+            lost[place, 0] = max(solo[place] - limits[place, 0], 0.0)
+            rates[place] = compose(composition_of(table, BY_PATTERN, row), solo[place], lost[place])
+        if _is_shared(table, rows):
+            share_accelerators(
+                table, BY_PATTERN, ROUGH_ROUNDS, rows, solo[:size], rates[:size], lost[:size], limits[:size]
+            )
+        for place in range(size):
+            logarithms[at, place] = math.log(max(min(rates[place] / solo[place], 1.0), 1e-9))
+
+
+@compile_kernel
+def _interpolate(surface, low, high, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """The surface at two inputs, cubic between its nodes (Catmull and Rom) and constant beyond."""
+    first = min(max((inputs[0] - low[0]) / max(high[0] - low[0], 1e-12), 0.0), 1.0) * (ACCESS_NODES - 1)
+    before_end = min(max((high[1] - inputs[1]) / max(high[1] - low[1], 1e-12), 0.0), 1.0)
+    second = (1.0 - math.sqrt(before_end)) * (SPILL_NODES - 1)
+    row, column = min(int(first), ACCESS_NODES - 2), min(int(second), SPILL_NODES - 2)
+    total = 0.0
+    for at in range(4):
+        line, weight = surface[min(max(row + at - 1, 0), ACCESS_NODES - 1)], _cubic(at, first - row)
+        for other in range(4):
+            node = line[min(max(column + other - 1, 0), SPILL_NODES - 1)]
+            total += weight * _cubic(other, second - column) * node
+    return total
+
+
+@compile_kernel
+def _cubic(node, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """The weight of one of four neighbouring nodes, at a share `at` of the way from the second to the third."""
+    if node == 0:
+        return 0.5 * at * (at * (2.0 - at) - 1.0)
+    if node == 1:
+        return 0.5 * (at * at * (3.0 * at - 5.0) + 2.0)
+    if node == 2:
+        return 0.5 * at * (at * (4.0 - 3.0 * at) + 1.0)
+    return 0.5 * at * at * (at - 1.0)
+
+
+@compile_kernel
+def _is_shared(table, rows):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Whether several of the workloads use one accelerator."""
+    for at in range(table.queues.shape[1]):
+        users = 0
+        for row in rows:
+            users += table.queues[row, at] > 0
+        if users > 1:
+            return True
+    return False
 
 
 @compile_kernel
@@ -109,7 +221,7 @@ def check_members(table, models, corrections, exponents, rows, required, kpps): 
     shares, rates, solo = np.empty(size), np.empty(size), np.empty(size)
     lost, limits = np.empty((size, 1 + accelerators)), np.empty((size, 1 + accelerators))
     _clear(lost, limits)
-    settle_one(table, models, BY_PATTERN, MOST_COMPETITORS, rows, shares, rates, solo, lost, limits)
+    settle_one(table, models, BY_PATTERN, rows, shares, rates, solo, lost, limits)
     points = corrections.calibration.points
     arrays = (
         np.empty(accelerators), np.empty(max(4 + accelerators, points.shape[1])), np.empty(points.shape[2]),

@@ -105,16 +105,16 @@ def settle(table, models, composition, member, sizes, throughput, solo, drops, b
     for at in range(len(sizes)):
         size = sizes[at]
         settle_one(
-            table, models, composition, MOST_COMPETITORS, member[at, :size], shares[:size], throughput[at, :size],
+            table, models, composition, member[at, :size], shares[:size], throughput[at, :size],
             solo[at, :size], drops[at, :size], bound[at, :size],
         )  # fmt: skip
 
 
 @compile_kernel
-def settle_one(table, models, composition, most_competitors, rows, shares, rates, solo, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """As `settle` for one co-location; the subsets of at most `most_competitors` competitors are looked at."""
+def settle_one(table, models, composition, rows, shares, rates, solo, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """As `settle` for one co-location; `shares` is overwritten."""
     size = len(rows)
-    write_lowest_shares(table, models, most_competitors, rows, shares)
+    write_lowest_shares(table, models, rows, shares)
     for place in range(size):
         row = rows[place]
         # what the cores reach under the others' memory contention, before any queueing
@@ -123,9 +123,9 @@ def settle_one(table, models, composition, most_competitors, rows, shares, rates
         alone = solo[place] = rates[place] = table.modelled_solo[row]
         if size > 1:
             lost[place, 0] = max(alone - cores, 0.0)
-            rates[place] = compose(_composition_of(table, composition, row), alone, lost[place])
+            rates[place] = compose(composition_of(table, composition, row), alone, lost[place])
     if size > 1:
-        _share_accelerators(table, composition, rows, solo, rates, lost, limits)
+        share_accelerators(table, composition, MOST_ROUNDS, rows, solo, rates, lost, limits)
     for place in range(size):
         if place > 0 and rows[place - 1] == rows[place]:
             # to the last bit: sums round by position
@@ -141,10 +141,11 @@ def settle_one(table, models, composition, most_competitors, rows, shares, rates
 
 
 @compile_kernel
-def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
+def share_accelerators(table, composition, rounds, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Settle the throughput of every member, its drop on each accelerator, and what each allows.
 
-    An NF's demand for an accelerator depends on what its other resources leave it; a few rounds settle that.
+    An NF's demand for an accelerator depends on what its other resources leave it; a few of at most that many rounds
+    settle that.
     """
     size, accelerators = len(rows), table.queues.shape[1]
     queues, service, used = np.empty((accelerators, size)), np.empty((accelerators, size)), False
@@ -156,7 +157,7 @@ def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  #
     if not used:
         return
     demand, allowed = np.empty((accelerators, size)), np.empty((accelerators, size))
-    for turn in range(MOST_ROUNDS):
+    for turn in range(rounds):
         for at in range(accelerators):
             _write_demand(table, rows, limits, rates, at, demand[at])
             write_limits(service[at], queues[at], demand[at], allowed[at])
@@ -167,7 +168,7 @@ def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  #
                 limits[place, 1 + at] = allowed[at, place]
                 lost[place, 1 + at] = drop_on_accelerator(staged, solo[place], service[at, place], allowed[at, place])
             before = rates[place]
-            after = compose(_composition_of(table, composition, rows[place]), solo[place], lost[place])
+            after = compose(composition_of(table, composition, rows[place]), solo[place], lost[place])
             changed, fastest = max(changed, abs(after - before)), max(fastest, after)
             # half steps: of two NFs that wait for each other, neither jumps ahead
             rates[place] = after if turn == 0 else (after + before) / 2.0
@@ -192,7 +193,7 @@ def _write_demand(table, rows, limits, rates, at, demand):  # type: ignore[no-un
 
 
 @compile_kernel
-def _composition_of(table, composition, row):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+def composition_of(table, composition, row):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     if composition != BY_PATTERN:
         return composition
     return SLOWEST_STAGE if table.pipeline[row] else ADDED_WAITS
@@ -211,19 +212,19 @@ def _composition_of(table, composition, row):  # type: ignore[no-untyped-def]  #
 MOST_COMPETITORS = 7
 """With more competitors only all of them together are looked at: subsets are too many."""
 MANY_LOADS = 4
-"""With more competitors, of which some carry little, all of them are looked at and all but one: a NIC may have many light
-NFs, and light ones hardly differ from none."""
+"""With more competitors, of which some carry little, all of them are looked at and all but one: a NIC may have many
+light NFs, and light ones hardly differ from none."""
 
 
 @compile_kernel
-def write_lowest_shares(table, models, most_competitors, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Write the lowest share of each of the members of one co-location, over the subsets of at most so many."""
+def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the lowest share of each of the members of one co-location."""
     if len(member) < 2:
         fill(shares, 1.0)
         return
     others = len(member) - 1
-    subsets = (1 << others) - 1 if others <= most_competitors else 1
-    without_one = MANY_LOADS < others <= most_competitors and _are_loads(table, member)
+    subsets = (1 << others) - 1 if others <= MOST_COMPETITORS else 1
+    without_one = MANY_LOADS < others <= MOST_COMPETITORS and _are_loads(table, member)
     if without_one:
         subsets = 1 + others
     counters = np.empty((subsets, table.counters.shape[1]))
@@ -237,7 +238,7 @@ def write_lowest_shares(table, models, most_competitors, member, shares):  # typ
         if without_one:
             _write_without_one(table.counters, member, place, counters)
         else:
-            _write_sums(table.counters, most_competitors, member, place, counters)
+            _write_sums(table.counters, member, place, counters)
         for subset in range(subsets):
             for counter in range(WORKING_SET):
                 counters[subset, counter] *= table.pressure[row]
@@ -256,10 +257,10 @@ def write_lowest_shares(table, models, most_competitors, member, shares):  # typ
 @compile_kernel
 def _are_loads(table, member):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Whether a member has an offered rate or another number of cores than its default."""
+    loads = 0
     for row in member:
-        if table.presence[row] != 1.0:
-            return True
-    return False
+        loads += table.presence[row] != 1.0
+    return loads > 0
 
 
 @compile_kernel
@@ -279,7 +280,7 @@ def _write_without_one(own, member, place, sums):  # type: ignore[no-untyped-def
 
 
 @compile_kernel
-def _write_sums(own, most_competitors, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+def _write_sums(own, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write the summed counters of every subset of the competitors of one member, or of all where subsets are many.
 
     Subset k holds those competitors whose bit in k + 1 is set: one of them, and a subset that was summed before.
@@ -287,7 +288,7 @@ def _write_sums(own, most_competitors, member, place, sums):  # type: ignore[no-
     others = len(member) - 1
     for other in range(others):
         competitor = own[member[other if other < place else other + 1]]
-        if others > most_competitors:
+        if others > MOST_COMPETITORS:
             if other == 0:
                 fill(sums[0], 0.0)
             for counter in range(len(competitor)):

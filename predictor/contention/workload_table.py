@@ -101,6 +101,10 @@ class WorkloadTable:
         """The row of each workload. Raises `InputError` when an NF is not modelled."""
         return self._index.numbers(workloads)
 
+    def row(self, workload: Workload) -> int:
+        """The row of one workload."""
+        return self._index.number(workload)
+
     def solo_of(self, workloads: Sequence[Workload]) -> Floats:
         """Throughput (kpps) of each workload alone."""
         rows = self.rows(workloads)
@@ -275,6 +279,11 @@ class WorkloadIndex:
 
     def __len__(self) -> int:
         return len(self._workloads)
+
+    def number(self, workload: Workload) -> int:
+        """The number of one workload, which is added if it is new."""
+        known = self._numbers.get(workload)
+        return int(self.numbers((workload,))[0]) if known is None else known
 
     def numbers(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The number of each workload; new ones are added."""

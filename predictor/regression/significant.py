@@ -10,6 +10,8 @@ may still be rounded either way; the digits below are so few that this is rare.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -32,3 +34,9 @@ def significant(values: ArrayLike, bits: int = VALUE_BITS, *, of: ArrayLike | No
     finite = np.isfinite(numbers)
     rounded: NDArray[np.float64] = np.rint(np.where(finite, numbers, 0.0) / step) * step
     return np.where(finite, rounded, numbers)
+
+
+def significant_number(value: float) -> float:
+    """What `significant` makes of a finite number."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(math.ldexp(mantissa, VALUE_BITS)), exponent - VALUE_BITS)

@@ -6,11 +6,16 @@ GPUs where nearly every arrival has a rate of its own.
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from placer.evaluate.checks import check_plan, slas_kept
-from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.feasibility import below_sla
+from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.gpu_index import GpuIndex
 from placer.policy.interference import Interference
@@ -19,8 +24,10 @@ from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, 
 from placer.policy.sampled_index import SampledIndex
 from placer.strategies import find_strategy
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
-from profiles import Workload
+from predictor import load_models
+from profiles import CoLocation, TrafficProfile, Workload
 from tests.placer.toy_gpu import mixed, promised
+from tests.predictor.made_up import CRYPTO, LOOKUP, PLAIN
 
 KIND = catalogue((None, 1.0)).kinds[0]
 
@@ -80,6 +87,43 @@ def test_an_arrival_that_no_nic_takes_is_explained_by_free_cores() -> None:
         (1, Cause.SAMPLED_SLA),
     ]
     assert (index.tally(arriving).too_few_cores, index.tally(arriving).fit) == (1, None)
+
+
+class CountingOracle(PredictorOracle):
+    """Counts the NICs that are checked."""
+
+    checked = 0
+
+    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> tuple[bool, Sequence[float]]:
+        self.checked += 1
+        return super().meets(co_location, required_kpps)
+
+
+def test_nics_are_checked_in_the_order_of_rough_estimates(made_up_models: Path) -> None:
+    """All traffic differs, and instances come and go: every SLA is met, and most of the NICs checked first take the
+    arrival."""
+    predictor = load_models(made_up_models).predictors["tomur"]
+    oracle, draw, present = CountingOracle(predictor, 0.05), random.Random(0), list[str]()
+    kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
+    fleet, index, joined = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD), 0
+    for number in range(300):
+        traffic = TrafficProfile(draw.randrange(1, 100_000), draw.randrange(64, 1_500), draw.randrange(1_000))
+        nf, drop = draw.choice(list(kind.cores_of)), draw.choice((0.05, 0.1, 0.2))
+        arriving = Tenant(f"{number}", Workload(nf, traffic), Sla(max_drop=drop))
+        found = index.best(arriving)
+        nic = fleet.open(kind) if found is None else found[1]
+        joined += found is not None
+        fleet.place(arriving, nic)
+        index.joined(nic, arriving)
+        present.append(arriving.id)
+        if number % 3 == 0:
+            gone = fleet.nic_of(name := present.pop(draw.randrange(len(present))))
+            assert gone is not None
+            leaving = gone.tenants_by_id[name]
+            fleet.remove(name)
+            index.left(gone, leaving)
+    assert [nic.id for nic in fleet.nics.values() if below_sla(PredictorOracle(predictor, 0.05), nic.tenants)] == []
+    assert 150 < joined <= oracle.checked < 2 * joined
 
 
 def filled(rule: Rule, *rates: float) -> tuple[GpuIndex, list[Nic]]:

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from predictor import Models, TomurPredictor, load_models, train
 from predictor.contention.calibration import Calibration, _shrink
+from predictor.contention.checks import CLOSE, MET, VIOLATED
 from predictor.contention.equilibrium import EquilibriumModel
 from predictor.contention.neighbours import NeighbourCorrection, NeighbourInputs, loneliness
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import MeasuredAlone
 from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.gaussian_process import GaussianProcess
+from predictor.regression.significant import significant
 from predictor.training.calibrate import fit_neighbours
 from profiles import TrafficProfile, Workload
 from profiles.profile import Profile, rate_column, service_column
@@ -83,9 +85,45 @@ def test_a_prediction_is_composed_of_its_models(corrected: dict[str, NfModel], c
         expected = np.minimum(equilibrium.throughput[at] * factor, equilibrium.solo[at])
         assert kpps[given[at[1]]] == pytest.approx(expected, rel=1e-9)
         if nf.neighbours:
-            left = np.hypot(left, nf.alone.spread_at(conditions.traffic) / usual)
+            alone = np.array([nf.alone.at(TrafficProfile(*row))[1] for row in conditions.traffic])
+            left = np.hypot(left, alone / usual)
         lowered = expected * np.minimum(nf.error_model.lower(usual * left, 0.05), 1.0)
         assert wary[given[at[1]]] == pytest.approx(lowered, rel=1e-9)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    co_location=st.lists(workloads, min_size=2, max_size=5),
+    shares=st.lists(st.floats(0.97, 1.01) | st.floats(1 - 1e-7, 1 + 1e-7), min_size=5, max_size=5),
+    risk=st.sampled_from((None, 0.001, 0.05, 0.22)),
+)
+def test_a_check_answers_what_throughput_says(
+    corrected: dict[str, NfModel], co_location: list[Workload], shares: list[float], risk: float | None
+) -> None:
+    """It computes a part of the uncertainty, and says so where rounding would decide."""
+    predictor, together = TomurPredictor(corrected), tuple(sorted(co_location))
+    checks, kpps = predictor.checks(risk), significant(predictor.throughput([together], risk=risk)[0])
+    assert checks is not None
+    required = [got * share for got, share in zip(kpps.tolist(), shares, strict=False)]
+    verdict, about = checks.meets(together, required)
+    assert verdict in (CLOSE, MET if (kpps >= required).all() else VIOLATED)
+    if verdict == CLOSE:
+        assert any(abs(share - 1) < 2e-6 for share in shares)
+    if verdict == MET:
+        assert (about >= required).all()
+    alone = significant(predictor.throughput([together[:1]], risk=risk)[0])
+    assert checks.solo(together[0]) == alone[0]
+
+
+def test_rough_estimates_fall_with_what_neighbours_use(models: Models) -> None:
+    """Alone nothing is lost; a neighbour with 20 times the flows costs more, and two cost more than one."""
+    checks = TomurPredictor(models.models).checks(None)
+    assert checks is not None
+    few, many = (Workload(PLAIN.name, TrafficProfile(flows, 1500, 0)) for flows in (1_000, 20_000))
+    small, large = checks.row(few), checks.row(many)
+    member = np.array([[small, 0, 0], [small, small, 0], [small, large, 0], [small, large, large]])
+    alone, *beside = checks.rough_logarithms(member, np.array([1, 2, 2, 3]))[:, 0].tolist()
+    assert alone == 0 >= beside[0] > beside[1] > beside[2]
 
 
 @settings(max_examples=20, deadline=None)

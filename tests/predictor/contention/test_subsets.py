@@ -51,7 +51,7 @@ def _lowest_shares(table: WorkloadTable, batch: CoLocationBatch, models: MemoryM
     """The lowest share of its throughput that any subset of its competitors leaves each member; 1 without any."""
     shares = np.ones(batch.member.shape)
     for at, size in enumerate(batch.sizes.tolist()):
-        write_lowest_shares(table.columns, models, MOST_COMPETITORS, batch.member[at, :size], shares[at, :size])
+        write_lowest_shares(table.columns, models, batch.member[at, :size], shares[at, :size])
     return shares
 
 
@@ -75,7 +75,7 @@ def test_every_subset_is_looked_at() -> None:
     """Of three competitors, seven; the first member is none of its own competitors."""
     own = np.array([[100.0], [1.0], [10.0], [1000.0]])
     sums = np.empty((7, 1))
-    _write_sums(own, MOST_COMPETITORS, np.array([0, 1, 2, 3]), 0, sums)
+    _write_sums(own, np.array([0, 1, 2, 3]), 0, sums)
     assert sorted(sums[:, 0]) == [1, 10, 11, 1000, 1001, 1010, 1011]
-    _write_sums(own, MOST_COMPETITORS, np.array([0, 1, 2, 3]), 3, sums)
+    _write_sums(own, np.array([0, 1, 2, 3]), 3, sums)
     assert sorted(sums[:, 0]) == [1, 10, 11, 100, 101, 110, 111]
