@@ -16,16 +16,18 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
 from predictor import Predictor
-from profiles import Workload
+from profiles import COUNTERS, Workload
 
 Alone = Callable[[Sequence[Workload]], Sequence[float]]
 """What workloads could carry alone, kpps."""
@@ -232,6 +234,66 @@ class LoadPlanner:
             self.bound,
         )
 
+    def shrink(self, begin: Sequence[Sequence[Tenant]], allowed: float, deadline: float) -> LoadPlan:
+        """A plan that is found from another one: it is mended first, then one NIC after the other is emptied."""
+        most = len(self.choices) if self.kind.count is None else min(self.kind.count, len(self.choices))
+        nics = self._begin(begin)
+        allowed *= len(self.choices)
+        while not self._improve(nics, allowed, deadline, PATIENCE) and len(nics) < most:
+            worst = max(nics, key=lambda nic: nic.cost if len(nic.choices) > 1 else 0.0)
+            if len(worst.choices) < 2:
+                break
+            leaving = worst.choices.pop(int(np.argmax(worst.costs)))
+            nics.append(_Nic([leaving]))
+            if time.monotonic() >= deadline:
+                self._judge(nics)
+                self._mend(nics, allowed, most)
+                break
+        while len(nics) > self.bound and time.monotonic() < deadline:
+            before = [(list(nic.choices), list(nic.costs)) for nic in nics]
+            cores = [(choice, choice.at) for choice in self.choices]
+            if not (self._empty_one(nics) and self._improve(nics, allowed, deadline, PATIENCE)):
+                nics = [_Nic(choices, costs) for choices, costs in before]
+                for choice, at in cores:
+                    choice.at = at
+                break
+        placed = {choice.tenant.id for nic in nics for choice in nic.choices}
+        left = [choice.tenant for choice in self.choices if choice.tenant.id not in placed]
+        carried = [[choice.tenant for choice in nic.choices] for nic in nics if nic.choices]
+        return LoadPlan(carried, [*self.left_out, *left], self.bound)
+
+    def _begin(self, begin: Sequence[Sequence[Tenant]]) -> list[_Nic]:
+        """The NICs of a plan, with as many cores for each instance as there, or the next more on which it can run."""
+        known = {choice.tenants[0].id: choice for choice in self.choices}
+        nics = []
+        for tenants in begin:
+            nic, found = _Nic(), [tenant for tenant in tenants if tenant.id in known]
+            for tenant in found:
+                choice, cores = known[tenant.id], self.kind.cores_for(tenant.workload)
+                enough = [at for at, count in enumerate(choice.cores) if count >= cores]
+                choice.at = enough[0] if enough else len(choice.cores) - 1
+                if not self._fits([*nic.choices, choice]):
+                    nics.append(nic)
+                    nic = _Nic()
+                nic.choices.append(choice)
+            nics.append(nic)
+        return [nic for nic in nics if nic.choices]
+
+    def _empty_one(self, nics: list[_Nic]) -> bool:
+        """Deal the instances of the least filled NIC out to the others; false where they do not fit there."""
+        least = min(nics, key=lambda nic: sum(choice.taken for choice in nic.choices))
+        nics.remove(least)
+        for choice in sorted(least.choices, key=lambda choice: -choice.taken):
+            roomy = sorted(nics, key=lambda nic: (sum(other.taken for other in nic.choices), nic.cost))
+            where = next((nic for nic in roomy if self._fits([*nic.choices, choice])), None)
+            while where is None and choice.at > 0:
+                choice.at -= 1
+                where = next((nic for nic in roomy if self._fits([*nic.choices, choice])), None)
+            if where is None:
+                return False
+            where.choices.append(choice)
+        return True
+
     def _try(self, number: int, allowed: float, deadline: float, patience: int) -> _Tried:
         """A plan on so many NICs, and whether it keeps what is allowed."""
         for choice in self.choices:
@@ -398,3 +460,40 @@ class LoadPlanner:
             opened = _Nic([leaving])
             self._judge([nic, opened])
             nics.append(opened)
+
+
+# What a search knows of arrivals and of the NICs.
+
+
+ACCESS_COUNTERS = tuple(COUNTERS.index(name) for name in ("l2crd", "l2cwr"))
+MANY_ACCESSES = 1e8
+"""Cache accesses per second that count as one NIC's share where instances are dealt out evenly."""
+
+
+def have_loads(arrivals: Iterable[Arrival]) -> bool:
+    """Whether an instance has an offered rate."""
+    return any(not arrival.workload.is_saturated for arrival in arrivals)
+
+
+def kind_of_loads(arrivals: Sequence[Arrival], catalogue: Catalogue) -> NicKind | None:
+    """The kind of NIC that a search plans for; None where it cannot: instances leave, or kinds differ."""
+    moves = any(arrival.departure is not None or arrival.nic is not None for arrival in arrivals)
+    if moves or len(catalogue.kinds) != 1 or catalogue.gpus or catalogue.curves.get(0):
+        return None
+    return catalogue.kinds[0]
+
+
+def load_planner(tenants: Sequence[Tenant], catalogue: Catalogue, predictor: str, judge: Judge) -> LoadPlanner:
+    """What searches a plan; the predictor only says where a search begins."""
+    kind, models = catalogue.kinds[0], catalogue.models[0]
+
+    def shares(workload: Workload) -> dict[str, float]:
+        counters = models.solo_behaviour([workload]).counters[0]
+        accesses = sum(float(counters[at]) for at in ACCESS_COUNTERS)
+        return {**catalogue.shares(kind, workload), "memory": accesses / MANY_ACCESSES}
+
+    def alone(workloads: Sequence[Workload]) -> Sequence[float]:
+        found: list[float] = models.predictors[predictor].solo(workloads).tolist()
+        return found
+
+    return LoadPlanner(tenants, kind, judge, shares, alone)

@@ -26,11 +26,15 @@ from placer.model.running import running_nics, settle_running
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.bounded_plan import BoundedPlan, buys, exact_peak_cost, ids_of_rejected
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
+from placer.optimal.loads import ChanceJudge, OracleJudge, have_loads, kind_of_loads, load_planner
 from placer.optimal.moment_search import search_moments
-from placer.optimal.shortfall import shortfall_of, shortfall_of_left_out
+from placer.optimal.shortfall import Shortfall, shortfall_of, shortfall_of_left_out
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
+
+FIRST_EXPECTED = 0.004
+"""The share of instances that may be expected to violate their SLA in the plan with which a search at loads begins."""
 
 
 def find_optimum(
@@ -69,6 +73,8 @@ def _find(
 ) -> BoundedPlan:
     deadline = time.monotonic() + time_limit
     found = None
+    if have_loads(arrivals) and not catalogue.gpus:
+        return _at_loads(arrivals, catalogue, oracles, time_limit, progress)
     if all(arrival.departure is None for arrival in arrivals):
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
@@ -130,6 +136,59 @@ def placements_of(
         nic = next(filter(None, (fleet.nic_of(tenant.id) for tenant in tenants)), None) or fleet.open(kind)
         nic_of |= {tenant.id: (nic.id, kind) for tenant in tenants}
     return tuple(Placement(arrival, *nic_of.get(arrival.id, (None, None))) for arrival in arrivals)
+
+
+def placements_on(
+    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Sequence[tuple[NicKind, Sequence[Tenant]]]
+) -> tuple[Placement, ...]:
+    """Where these NICs put each arrival, with the cores that it gets there."""
+    workload = {tenant.id: tenant.workload for _, tenants in nics for tenant in tenants}
+    given = [replace(one, workload=workload.get(one.id, one.workload)) for one in arrivals]
+    return placements_of(given, kinds, nics)
+
+
+def _at_loads(
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    oracles: Sequence[Oracle],
+    time_limit: float,
+    progress: Advance | None,
+) -> BoundedPlan:
+    """A plan for instances with rates: cores are chosen, too. The bound is that of cores and line rate.
+
+    A search begins with what a predictor expects, and goes on with what is true. Where instances leave or kinds of NIC
+    differ, it is the plan of the online rules, and nothing bounds it.
+    """
+    began = time.monotonic()
+    kind, kinds = kind_of_loads(arrivals, catalogue), catalogue.kinds
+    able = [name for name in catalogue.predictors() if catalogue.supports_loads(name)]
+    bound = 0
+    if kind is None or not able:
+        plan = online_plan(arrivals, catalogue, oracles, progress)
+    else:
+        tenants = [arrival.tenant for arrival in arrivals]
+        expected = ChanceJudge(catalogue.models[0].predictors[able[0]])
+        begin = load_planner(tenants, catalogue, able[0], expected).plan(FIRST_EXPECTED, began + time_limit / 3)
+        found = load_planner(tenants, catalogue, able[0], OracleJudge(oracles[0])).shrink(
+            begin.nics, 0.0, began + time_limit
+        )
+        plan = Plan(OPTIMAL, None, placements_on(arrivals, kinds, [(kind, nic) for nic in found.nics]), 0.0)
+        bound = 0 if plan.rejected else found.bound
+    nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
+    unit = kinds[0].cost if bound else 0.0
+    return BoundedPlan(
+        plan=plan,
+        nics=nics,
+        cost=cost,
+        lower_bound=min(bound * unit, cost),
+        nics_lower_bound=min(bound, nics),
+        proven=bool(bound) and cost <= bound * unit + 1e-9,
+        seconds=time.monotonic() - began,
+        oracle_seconds=0.0,
+        scope="lower bound from cores and line rate" if bound else "no lower bound where instances leave",
+        same_arrivals=True,
+        shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
+    )
 
 
 def _over_time(

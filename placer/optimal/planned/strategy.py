@@ -22,7 +22,9 @@ from placer.model.oracle import Oracle
 from placer.model.plan import Plan, Within
 from placer.optimal import MOST_CO_LOCATIONS, MOST_ON_GPU
 from placer.optimal.bounded_plan import exact_peak_cost
+from placer.optimal.loads import have_loads
 from placer.optimal.patterns import co_locations_on
+from placer.optimal.planned.by_loads import plan_by_loads
 from placer.optimal.planned.by_risks import plan_by_risks
 from placer.optimal.planned.chances import Classes, SoloThroughputs, Usable, chances_of
 from placer.optimal.planned.mend import mend
@@ -76,6 +78,8 @@ class Planned(Strategy):
             return self._place(arrivals, progress)
 
     def _place(self, arrivals: Sequence[Arrival], progress: Advance | None) -> Plan:
+        if have_loads(arrivals) and not self.catalogue.gpus:
+            return plan_by_loads(arrivals, self.catalogue, self.predictor or "", self.seconds, progress)
         planner = None
         if all(arrival.departure is None and arrival.nic is None for arrival in arrivals):
             planner = self.planner([arrival.tenant for arrival in arrivals], self.budget, self.seconds)

@@ -1,0 +1,83 @@
+"""The plan where instances have rates: cores are chosen, too, and the expected violations decide how full NICs get.
+
+`placer/optimal/loads.py` searches. Where instances leave or already run, or there are several kinds of NIC, the plan is
+that of the online rule, mended where it exceeds the budget.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from placer.evaluate.checks import peak_nics
+from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.plan import Plan, Within
+from placer.optimal.bounded_plan import exact_peak_cost
+from placer.optimal.loads import ChanceJudge, LoadPlanner, kind_of_loads, load_planner
+from placer.optimal.planned.mend import mend
+from placer.optimal.planned.reserve import SELECTED_RESERVE, reserve_pct
+from placer.optimal.trace_optimum import placements_on
+from placer.progress import Advance
+from placer.strategies.contention_aware import ContentionAware
+
+FIRST_SHARE = 0.9 / (1.0 + SELECTED_RESERVE)
+"""The share of the budget that may be expected at first; the rest is the reserve."""
+MAX_REPLANS = 3
+LOADS_STRATEGY = "planned"
+
+
+def plan_by_loads(
+    arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str, seconds: float, progress: Advance | None
+) -> Plan:
+    """The plan within the budget that rejects least, then costs least, of those that are found, with its bound."""
+    began = time.perf_counter()
+    deadline = time.monotonic() + seconds
+    budget_pct = 100.0 if catalogue.budget_pct is None else catalogue.budget_pct
+    kind, bound = kind_of_loads(arrivals, catalogue), 0
+    if kind is None:
+        plan = ContentionAware(catalogue, predictor).place(arrivals, progress)
+        expected = expected_violations(plan, catalogue, predictor)
+    else:
+        judge = ChanceJudge(catalogue.models[0].predictors[predictor])
+        planner = load_planner([arrival.tenant for arrival in arrivals], catalogue, predictor, judge)
+        plan, expected, bound = _search(planner, arrivals, catalogue, predictor, budget_pct, deadline)
+    if expected.mean_pct + reserve_pct(expected) > budget_pct + 1e-9:
+        plan, expected = mend(plan, catalogue, predictor, budget_pct)
+    cost = float(exact_peak_cost(plan, catalogue.kinds))
+    unit = catalogue.kinds[0].cost if kind is not None and not plan.rejected else 0.0
+    bound = min(bound, peak_nics(plan)) if unit else 0
+    within = Within(
+        reserve_pct(expected),
+        min(bound * unit, cost),
+        bound,
+        bool(unit) and cost <= bound * unit + 1e-9,
+        "all arrivals at once; bound from cores and line rate"
+        if kind is not None
+        else "no bound where instances leave",
+    )
+    return replace(plan, strategy=LOADS_STRATEGY, within=within, seconds=time.perf_counter() - began)
+
+
+def _search(
+    planner: LoadPlanner,
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    predictor: str,
+    budget_pct: float,
+    deadline: float,
+) -> tuple[Plan, ExpectedViolations, int]:
+    """The plan of a search, what to expect of it, and the bound; where needed, less of the budget is tried."""
+    share = FIRST_SHARE
+    for _ in range(MAX_REPLANS):
+        found = planner.plan(share * budget_pct / 100.0, deadline)
+        placements = placements_on(arrivals, catalogue.kinds, [(planner.kind, nic) for nic in found.nics])
+        plan = Plan(LOADS_STRATEGY, predictor, placements, 0.0, risk=catalogue.risk)
+        expected = expected_violations(plan, catalogue, predictor)
+        together = expected.mean_pct + reserve_pct(expected)
+        if together <= budget_pct + 1e-9 or time.monotonic() >= deadline:
+            break
+        share *= 0.95 * budget_pct / together
+    return plan, expected, found.bound
