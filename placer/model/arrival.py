@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from placer.model.fleet import Tenant
@@ -54,3 +55,8 @@ class Arrival:
     def tenant(self) -> Tenant:
         """The instance as a tenant of a NIC."""
         return Tenant(self.id, self.workload, self.sla)
+
+
+def have_loads(arrivals: Iterable[Arrival]) -> bool:
+    """Whether an instance has an offered rate."""
+    return any(not arrival.workload.is_saturated for arrival in arrivals)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -468,11 +468,6 @@ class LoadPlanner:
 ACCESS_COUNTERS = tuple(COUNTERS.index(name) for name in ("l2crd", "l2cwr"))
 MANY_ACCESSES = 1e8
 """Cache accesses per second that count as one NIC's share where instances are dealt out evenly."""
-
-
-def have_loads(arrivals: Iterable[Arrival]) -> bool:
-    """Whether an instance has an offered rate."""
-    return any(not arrival.workload.is_saturated for arrival in arrivals)
 
 
 def kind_of_loads(arrivals: Sequence[Arrival], catalogue: Catalogue) -> NicKind | None:

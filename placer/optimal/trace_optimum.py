@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 
 from placer.evaluate.checks import peak_nics, slas_kept
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -26,7 +26,7 @@ from placer.model.running import running_nics, settle_running
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.bounded_plan import BoundedPlan, buys, exact_peak_cost, ids_of_rejected
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
-from placer.optimal.loads import ChanceJudge, OracleJudge, have_loads, kind_of_loads, load_planner
+from placer.optimal.loads import ChanceJudge, OracleJudge, kind_of_loads, load_planner
 from placer.optimal.moment_search import search_moments
 from placer.optimal.shortfall import Shortfall, shortfall_of, shortfall_of_left_out
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD

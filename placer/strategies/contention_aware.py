@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from placer.evaluate.checks import peak_cost
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
@@ -29,6 +30,7 @@ from placer.strategies.chosen_risks import keep_risk, recall_risk, risk_key
 from placer.strategies.strategy import OnlineStrategy, register
 from profiles import Workload
 
+ROOM = float(os.environ.get("ROOM", "1"))
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
 CHOSEN_FROM = 5_000
@@ -132,6 +134,8 @@ class ContentionAware(OnlineStrategy):
     def _replay_at(self, risk: float, arrivals: Sequence[Arrival]) -> Replayed:
         """What placement violates at that risk among measured co-locations."""
         predictor = self.predictor or ""
+        if have_loads(arrivals):  # what was measured is co-locations of NFs that are offered more than they can carry
+            return Replayed()
         left_out = left_out_co_locations(self.catalogue, predictor)
         if not left_out:
             return Replayed()
@@ -180,8 +184,17 @@ class ContentionAware(OnlineStrategy):
         self._selector = Selector(fleet, self.oracles, self.rule, arrivals=self._length, expected=self._known)
 
     def choices(self, workload: Workload) -> Sequence[Workload]:
-        """All numbers of cores, the fewest first."""
-        return [workload] if workload.is_saturated or workload.cores else self.catalogue.choices(workload)
+        """All numbers of cores, the fewest first with which it could carry a little more than is offered to it."""
+        if workload.is_saturated or workload.cores:
+            return [workload]
+        choices = self.catalogue.choices(workload)
+        tight = [choice for choice in choices if self._alone(choice) < ROOM * workload.rate_kpps]
+        return [choice for choice in choices if choice not in tight] + tight[::-1]
+
+    def _alone(self, workload: Workload) -> float:
+        """The most that some kind of NIC carries of the workload alone, kpps."""
+        hosting = [kind for kind in self.catalogue.kinds if kind.hosts(workload)]
+        return max((self.oracles[kind.index].solo(workload) for kind in hosting), default=0.0)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         if tenant.id != self._observed:  # not each number of cores that is tried

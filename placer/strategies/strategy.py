@@ -71,6 +71,17 @@ class OnlineStrategy(Strategy):
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         """The NIC in use that takes the tenant, the kind of which to open another NIC, or None to reject it."""
 
+    def choose_with_cores(self, fleet: Fleet, tenant: Tenant) -> tuple[Nic | NicKind | None, Workload]:
+        """As `choose`, and the workload with the cores that it gets; a NIC in use is taken before one is opened."""
+        choice, workload = None, tenant.workload
+        for tried in self.choices(workload):
+            found = self.choose(fleet, replace(tenant, workload=tried))
+            if found is not None and (choice is None or isinstance(found, Nic)):
+                choice, workload = found, tried
+            if isinstance(found, Nic):
+                break
+        return choice, workload
+
     def choices(self, workload: Workload) -> Sequence[Workload]:
         """The workload on each number of cores that is tried, in order; a NIC in use is taken before one is opened.
 
@@ -95,13 +106,7 @@ class OnlineStrategy(Strategy):
 
         def choose(index: int) -> Nic | NicKind | None:
             arrival = arrivals[index]
-            choice, workload = None, arrival.workload
-            for tried in self.choices(workload):
-                found = self.choose(fleet, replace(arrival.tenant, workload=tried))
-                if found is not None and (choice is None or isinstance(found, Nic)):
-                    choice, workload = found, tried
-                if isinstance(found, Nic):
-                    break
+            choice, workload = self.choose_with_cores(fleet, arrival.tenant)
             if workload is not arrival.workload:
                 arrivals[index] = replace(arrival, workload=workload)
             reasons[index] = self.reason(arrivals[index].tenant)

@@ -15,14 +15,13 @@ from dataclasses import replace
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan, Within
 from placer.optimal import MOST_CO_LOCATIONS, MOST_ON_GPU
 from placer.optimal.bounded_plan import exact_peak_cost
-from placer.optimal.loads import have_loads
 from placer.optimal.patterns import co_locations_on
 from placer.optimal.planned.by_loads import plan_by_loads
 from placer.optimal.planned.by_risks import plan_by_risks
