@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placer.model.fleet import NicKind
-from placer.policy.kernels import learn_biases, learn_losses, write_losses
+from placer.policy.kernels import add_biases, learn_biases, learn_losses, write_losses
 from profiles.arrays import Floats
 
 FIRST_LOSS = 0.05
@@ -20,8 +20,8 @@ LEARNING_RATE = 0.1
 
 LEAST_LOSS = 1e-3
 
-LEAST_BIAS_RATE = 0.02
-"""Share of an error of a bias that is corrected at once, at least."""
+LEAST_SIZE_RATE, NEIGHBOUR_RATE = 0.02, 0.05
+"""Shares of an error that biases correct at once: at least by how many share the NIC, and by all neighbours."""
 
 
 class Interference:
@@ -50,15 +50,22 @@ class Interference:
 
 
 class Biases:
-    """What logarithms of throughput are on average beside rough ones: by NF, and by how many share the NIC.
+    """What logarithms of throughput are beside rough ones on average: by how many share the NIC, and by who they are.
 
-    `mean`: shape (NFs, most + 1); the second index is how many share the NIC.
+    `by_size`: by NF, and by how many share the NIC, shape (NFs, most + 1). `by_neighbour`: of the NF in the row, per
+    neighbour in the column.
     """
 
     def __init__(self, nfs: int, most: int) -> None:
-        self.mean = np.zeros((nfs, most + 1))
+        self.by_size = np.zeros((nfs, most + 1))
+        self.by_neighbour = np.zeros((nfs, nfs))
         self._count = np.zeros((nfs, most + 1))
 
+    def add(self, nfs: NDArray[np.int64], sizes: NDArray[np.int64], logarithms: Floats) -> Floats:
+        """Add them to rough logarithms; `nfs` are the NFs of members, by number, shape as `logarithms`."""
+        add_biases(self.by_size, self.by_neighbour, nfs, sizes, logarithms)
+        return logarithms
+
     def learn(self, nfs: NDArray[np.int64], errors: Floats) -> None:
-        """Follow the errors of rough logarithms of NFs that share a NIC."""
-        learn_biases(self.mean, self._count, nfs, errors, LEAST_BIAS_RATE)
+        """Correct them by the errors of logarithms of NFs that share a NIC; NaN where they are not known."""
+        learn_biases(self.by_size, self.by_neighbour, self._count, nfs, errors, LEAST_SIZE_RATE, NEIGHBOUR_RATE)

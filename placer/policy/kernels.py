@@ -21,8 +21,8 @@ NO_NIC = np.iinfo(np.int64).max
 NICS_AT_ONCE = 1_024
 """NICs whose scores are computed before they are looked at."""
 
-EMPTY = 10.0
-"""The margin of a NIC without tenants."""
+EMPTY_MARGIN = 10.0
+"""The margin of a NIC without tenants, in logarithms of throughput."""
 
 INFEASIBLE_SCORE = np.float32(np.inf)
 
@@ -189,20 +189,20 @@ def write_scores(free, margin, left, own, accepted, least_slack, cores, weights,
 
 
 @compile_kernel
-def write_margins(loss, bias, tenants, margins, rough, most, place, left, own, arrays):  # type: ignore[no-untyped-def]
+def write_margins(loss, tenants, margins, rough, place, left, own, arrays):  # type: ignore[no-untyped-def]
     """Write into `left` and `own` at a place what an arrival of each NF would leave of the smallest margin of these
-    tenants, at most `most`, and what it would lose itself; return the smallest margin now.
+    tenants, and what it would lose itself; return the smallest margin now.
 
     `tenants` holds number of the NF and row of each, and `loss` what the NF in the row loses per neighbour in the
     column. Both are written into `arrays`, too, behind their number and before margins less rough logarithms: as many
     as have room there, since only NFs that take no cores are more.
     """
     sizes, nfs, rows, offset = arrays
-    least, count = most, len(tenants)
+    least, count = EMPTY_MARGIN, len(tenants)
     for at in range(count):
         least = min(least, margins[at])
     for arriving in range(len(loss)):
-        left[arriving, place], own[arriving, place] = most, 0.0
+        left[arriving, place], own[arriving, place] = EMPTY_MARGIN, 0.0
         for at in range(count):
             nf = tenants[at, 0]
             left[arriving, place] = min(left[arriving, place], margins[at] - loss[nf, arriving])
@@ -210,7 +210,7 @@ def write_margins(loss, bias, tenants, margins, rough, most, place, left, own, a
     sizes[place] = min(count, nfs.shape[1])
     for at in range(sizes[place]):
         nfs[place, at], rows[place, at] = tenants[at]
-        offset[place, at] = margins[at] - rough[at] - bias[tenants[at, 0], min(count, bias.shape[1] - 1)]
+        offset[place, at] = margins[at] - rough[at]
     return least
 
 
@@ -249,14 +249,31 @@ def write_losses(loss, nfs, sizes, logarithms):  # type: ignore[no-untyped-def]
 
 
 @compile_kernel
-def learn_biases(mean, count, nfs, errors, least_rate):  # type: ignore[no-untyped-def]
-    """Follow the errors of members of one co-location, by NF and by how many they are."""
+def add_biases(by_size, by_neighbour, nfs, sizes, logarithms):  # type: ignore[no-untyped-def]
+    """Add to the logarithms of members of co-locations, of which `nfs` holds the NFs, what `Biases` are of them."""
+    for at in range(len(sizes)):
+        size = sizes[at]
+        for place in range(size):
+            nf = nfs[at, place]
+            logarithms[at, place] += by_size[nf, min(size, by_size.shape[1] - 1)] - by_neighbour[nf, nf]
+            for other in range(size):
+                logarithms[at, place] += by_neighbour[nf, nfs[at, other]]
+
+
+@compile_kernel
+def learn_biases(by_size, by_neighbour, count, nfs, errors, size_rate, neighbour_rate):  # type: ignore[no-untyped-def]
+    """Correct the biases by a share of the errors of members of one co-location, NaN where they are not known."""
     size = len(nfs)
     for at in range(size):
-        if errors[at] != errors[at]:  # not known
+        nf, error = nfs[at], errors[at]
+        if error != error:
             continue
-        count[nfs[at], size] += 1.0
-        mean[nfs[at], size] += max(1.0 / count[nfs[at], size], least_rate) * (errors[at] - mean[nfs[at], size])
+        count[nf, size] += 1.0
+        by_size[nf, size] += max(1.0 / count[nf, size], size_rate) * error
+        if count[nf, size] > 1.0 / size_rate:
+            for other in range(size):
+                if other != at:
+                    by_neighbour[nf, nfs[other]] += neighbour_rate * error / size
 
 
 @compile_kernel
@@ -271,25 +288,24 @@ def write_members(places, of_tenants, sizes, arriving, members, together):  # ty
 
 
 @compile_kernel
-def rank_roughly(places, tenants, nf, alone, rough, bias, nics, cores, weights, safe, slack, scores, remembered):  # type: ignore[no-untyped-def]
+def rank_roughly(places, tenants, alone, rough, nics, cores, weights, safe, slack, scores, remembered):  # type: ignore[no-untyped-def]
     """Write the estimated slack and score of an arrival at each place; return them in order, best first.
 
-    `tenants` is how many there are at each place, their NFs, and their margins less what is expected roughly. `nics` is
+    `tenants` is how many there are at each place, and their margins less what is expected roughly. `nics` is
     number, free cores and smallest margin. An NF that has the margin `alone` arrives. Scores are those of
     `write_scores`; where an SLA would be violated by the estimate, the one that is violated least comes first.
     `remembered`: the margins that are left and lost of the arrays of `preferred_nics`, which are corrected; or empty.
     """
-    (sizes, nfs, offset), (number, free, margin) = tenants, nics
+    (sizes, offset), (number, free, margin) = tenants, nics
     per_core, per_margin, before, after = weights
     order = np.empty(len(places), dtype=np.int64)
     for at in range(len(places)):
         place = places[at]
         size = sizes[place]
-        together = min(size + 1, bias.shape[1] - 1)
-        least = EMPTY
+        least = EMPTY_MARGIN
         for tenant in range(size):
-            least = min(least, offset[place, tenant] + rough[at, tenant] + bias[nfs[place, tenant], together])
-        own = rough[at, size] + bias[nf, together]
+            least = min(least, offset[place, tenant] + rough[at, tenant])
+        own = rough[at, size]
         if len(remembered[0]):
             remembered[0][place], remembered[1][place] = least, own
         least = min(least, alone + own)

@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, lowest_by_workload
 from placer.policy.interference import Biases, Interference
-from placer.policy.kernels import preferred_nics, rank_roughly, write_margins, write_members
+from placer.policy.kernels import EMPTY_MARGIN, preferred_nics, rank_roughly, write_margins, write_members
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
-COMPARED_NICS, COMPARED_WITHOUT_TRAFFIC = 16, 24
-"""NICs of which margins are estimated before a new one is opened: from traffic, and where the oracle does not."""
+COMPARED_NICS = 24
+"""NICs of which margins are estimated before a new one is opened."""
 
-CHECKED_NICS = 4
+CHECKED_NICS = 6
 """NICs of these that are checked at most, where margins are estimated from traffic."""
 
-LEAST_ESTIMATED_SLACK, SAFE_SLACK = -0.01, 0.003
+LEAST_ESTIMATED_SLACK, SAFE_SLACK = -0.015, 0.002
 """NICs with a smaller margin, as estimated from traffic, are not checked, and those with a smaller one last."""
 
 LAST_RESORT = 256
@@ -43,9 +43,6 @@ LEAST_SLACK = -0.1
 
 FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
-
-EMPTY_MARGIN = 10.0
-"""The margin of a NIC without tenants, in logarithms of throughput."""
 
 FIRST_SIZE = 256
 
@@ -320,13 +317,13 @@ class SampledIndex:
         """NICs that take the tenant, out of a few, with their scores; about the best first."""
         if not self.kind.hosts(tenant.workload) or not self._nics:
             return
-        arriving, most = self._sample(tenant), COMPARED_WITHOUT_TRAFFIC if self._checks is None else COMPARED_NICS
-        places = self._preferred(arriving, most, LEAST_SLACK)
+        arriving = self._sample(tenant)
+        places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
         if not len(places):
             return
         rough, slack = self._rough_with(arriving, places), np.empty(len(places))
         order = rank_roughly(
-            places, (self._size, self._nf_at, self._offset), arriving.nf, arriving.alone, rough, self._biases.mean,
+            places, (self._size, self._offset), arriving.alone, rough,
             (self._number, self._free, self._margin), float(arriving.cores), self._weights,
             SAFE_SLACK, slack, np.empty(len(places)),
             (self._left[arriving.nf], self._own[arriving.nf]) if learns else (NOTHING, NOTHING),
@@ -350,24 +347,21 @@ class SampledIndex:
 
     def _rough_with(self, arriving: SampledTenant, places: NDArray[np.int64]) -> Floats:
         """Rough logarithms of the tenants of some places, and of the arrival behind them."""
-        members = np.zeros((len(places), self._row.shape[1] + 1), dtype=np.int64)
+        nfs, rows = (np.zeros((len(places), self._row.shape[1] + 1), dtype=np.int64) for _ in range(2))
         together = np.empty(len(places), dtype=np.int64)
-        if self._checks is None:
-            write_members(places, self._nf_at, self._size, arriving.nf, members, together)
-            found = self.interference.rough_logarithms(members, together)
-        else:
-            write_members(places, self._row, self._size, arriving.row, members, together)
-            found = self._checks.rough_logarithms(members, together)
-        return found
+        write_members(places, self._nf_at, self._size, arriving.nf, nfs, together)
+        write_members(places, self._row, self._size, arriving.row, rows, together)
+        return self._rough_logarithms(nfs, rows, together)
 
     def _rough(self, tenants: Sequence[SampledTenant]) -> Floats:
         """Rough logarithms of tenants that share a NIC."""
-        sizes = np.array([len(tenants)])
-        if self._checks is None:
-            found = self.interference.rough_logarithms(np.array([[tenant.nf for tenant in tenants]]), sizes)
-        else:
-            found = self._checks.rough_logarithms(np.array([[tenant.row for tenant in tenants]]), sizes)
-        return found.ravel()
+        nfs, rows = (np.array([numbers]) for numbers in zip(*((one.nf, one.row) for one in tenants), strict=True))
+        return self._rough_logarithms(nfs, rows, np.array([len(tenants)])).ravel()
+
+    def _rough_logarithms(self, nfs: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
+        checks = self._checks
+        raw = self.interference.rough_logarithms(nfs, sizes) if checks is None else checks.rough_logarithms(rows, sizes)
+        return self._biases.add(nfs, sizes, raw)
 
     def _check(self, sampled: SampledNic, arriving: SampledTenant, rough: Floats, *, learns: bool) -> float | None:
         """The score of the NIC with the arrival; None where an SLA would be violated.
@@ -444,9 +438,8 @@ class SampledIndex:
     def _estimate(self, sampled: SampledNic, offset: Floats | None = None) -> None:
         """Estimate the margins of the tenants; `offset`: their margins less what is expected roughly, where known."""
         alone = np.array([tenant.alone for tenant in sampled.tenants])
-        rough, together = self._rough(sampled.tenants), min(len(alone), self._biases.mean.shape[1] - 1)
-        bias = self._biases.mean[[tenant.nf for tenant in sampled.tenants], together]
-        self._write(sampled, np.minimum((alone if offset is None else offset) + rough + bias, alone), rough)
+        rough = self._rough(sampled.tenants)
+        self._write(sampled, np.minimum((alone if offset is None else offset) + rough, alone), rough)
 
     def _write(self, sampled: SampledNic, margins: Floats, rough: Floats) -> None:
         """Write the tenants with their margins, and estimate the margins that an arrival of each NF would leave."""
@@ -454,8 +447,8 @@ class SampledIndex:
         self._number[place] = sampled.nic.number
         self._free[place] = self.kind.cores - sum([tenant.cores for tenant in tenants])
         self._margin[place] = write_margins(
-            self.interference.loss, self._biases.mean, np.array([(tenant.nf, tenant.row) for tenant in tenants]),
-            margins, rough, EMPTY_MARGIN, place, self._left, self._own,
+            self.interference.loss, np.array([(tenant.nf, tenant.row) for tenant in tenants]),
+            margins, rough, place, self._left, self._own,
             (self._size, self._nf_at, self._row, self._offset),
         )  # fmt: skip
 
