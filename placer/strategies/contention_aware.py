@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,7 +29,9 @@ from placer.strategies.chosen_risks import keep_risk, recall_risk, risk_key
 from placer.strategies.strategy import OnlineStrategy, register
 from profiles import Workload
 
-ROOM = float(os.environ.get("ROOM", "1"))
+USUAL_ROOM, OTHER_ROOM = 1.1, (1.0, 1.2)
+"""What an NF must be able to carry alone on the cores that it gets, relative to what is offered to it: at first, and in
+the other plans that are tried. On a NIC with much contention, cores spared here are lost by its neighbours."""
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
 CHOSEN_FROM = 5_000
@@ -69,6 +70,7 @@ class ContentionAware(OnlineStrategy):
         self.given = oracles
         self.oracles = oracles or self._oracles_at(DEFAULT_RISK if catalogue.risk is None else catalogue.risk)
         self.rule = rule
+        self.room = USUAL_ROOM
         self._length: int | None = None
         self._known: Sequence[Tenant] = ()
         self._tried = False
@@ -79,11 +81,13 @@ class ContentionAware(OnlineStrategy):
         if self.given is not None or self.predictor is None:
             return self._place_by(self.oracles, arrivals, progress=progress)
         began = time.perf_counter()
-        key = risk_key(self.catalogue, self.predictor, self.rule, arrivals)
-        if known := recall_risk(key):
+        # where cores are chosen, too, a plan has more than its risk
+        key = None if have_loads(arrivals) else risk_key(self.catalogue, self.predictor, self.rule, arrivals)
+        if key is not None and (known := recall_risk(key)):
             return self._place_at(known, arrivals, progress=progress)
         plan = self._cheapest(list(self._plans(self._largest_risk(arrivals), arrivals, progress)))
-        keep_risk(key, plan.risk)
+        if key is not None:
+            keep_risk(key, plan.risk)
         return replace(plan, seconds=time.perf_counter() - began)
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
@@ -104,6 +108,9 @@ class ContentionAware(OnlineStrategy):
         for risk in self._risks_from(largest, arrivals):
             yield self._place_at(risk, arrivals, tried=tried, progress=progress)
             progress = None
+        for self.room in OTHER_ROOM if have_loads(arrivals) and len(arrivals) <= CHOSEN_FROM else ():
+            yield self._place_at(largest, arrivals, tried=tried)
+        self.room = USUAL_ROOM
 
     def _risks_from(self, risk: float, arrivals: Sequence[Arrival]) -> tuple[float, ...]:
         """The risk and, where the budget has chosen it, the next more careful ones."""
@@ -188,7 +195,7 @@ class ContentionAware(OnlineStrategy):
         if workload.is_saturated or workload.cores:
             return [workload]
         choices = self.catalogue.choices(workload)
-        tight = [choice for choice in choices if self._alone(choice) < ROOM * workload.rate_kpps]
+        tight = [choice for choice in choices if self._alone(choice) < self.room * workload.rate_kpps]
         return [choice for choice in choices if choice not in tight] + tight[::-1]
 
     def _alone(self, workload: Workload) -> float:
