@@ -47,6 +47,8 @@ DEALT_CORES = 0.97
 """The share of all cores that instances have before the search; the rest lets it move them."""
 PROPOSALS = 6
 """Moves that are tried at once for each NIC that is to get better."""
+TRIMMED_CHANCE = 1e-3
+"""Violations more that cores are taken back for."""
 COSTLY_SHARE = 0.25
 """Of the NICs with the most violations, the share that is looked at in a round, at least one."""
 
@@ -228,6 +230,7 @@ class LoadPlanner:
         assert found is not None
         found.restore()
         self._mend(found.nics, allowed * len(self.choices), most)
+        self._trim(found.nics)
         return LoadPlan(
             [[choice.tenant for choice in nic.choices] for nic in found.nics if nic.choices],
             [*self.left_out, *(choice.tenant for choice in found.left)],
@@ -257,6 +260,7 @@ class LoadPlanner:
                 for choice, at in cores:
                     choice.at = at
                 break
+        self._trim(nics)
         placed = {choice.tenant.id for nic in nics for choice in nic.choices}
         left = [choice.tenant for choice in self.choices if choice.tenant.id not in placed]
         carried = [[choice.tenant for choice in nic.choices] for nic in nics if nic.choices]
@@ -269,7 +273,7 @@ class LoadPlanner:
         for tenants in begin:
             nic, found = _Nic(), [tenant for tenant in tenants if tenant.id in known]
             for tenant in found:
-                choice, cores = known[tenant.id], self.kind.cores_for(tenant.workload)
+                choice, cores = known[tenant.id], tenant.workload.cores
                 enough = [at for at, count in enumerate(choice.cores) if count >= cores]
                 choice.at = enough[0] if enough else len(choice.cores) - 1
                 if not self._fits([*nic.choices, choice]):
@@ -293,6 +297,24 @@ class LoadPlanner:
                 return False
             where.choices.append(choice)
         return True
+
+    def _trim(self, nics: Sequence[_Nic]) -> None:
+        """Take cores back that lower no violations: they are left for what comes later."""
+        open_ = {at: sorted(nic.choices, key=lambda choice: choice.taken) for at, nic in enumerate(nics)}
+        while True:
+            tried = [(at, choices.pop()) for at, choices in open_.items() if choices]
+            tried = [(at, choice) for at, choice in tried if choice.at > 0]
+            if not tried and not any(open_.values()):
+                return
+            for _, choice in tried:
+                choice.at -= 1
+            costs = self.judge.costs([[choice.tenant for choice in nics[at].choices] for at, _ in tried])
+            for (at, choice), found in zip(tried, costs, strict=True):
+                if sum(found) <= nics[at].cost + TRIMMED_CHANCE:
+                    nics[at].costs = found
+                    open_[at].append(choice)
+                else:
+                    choice.at += 1
 
     def _try(self, number: int, allowed: float, deadline: float, patience: int) -> _Tried:
         """A plan on so many NICs, and whether it keeps what is allowed."""

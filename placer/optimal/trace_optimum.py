@@ -174,6 +174,7 @@ def _at_loads(
         )
         plan = Plan(OPTIMAL, None, placements_on(arrivals, kinds, [(kind, nic) for nic in found.nics]), 0.0)
         bound = 0 if plan.rejected else found.bound
+    plan = replace(plan, seconds=time.monotonic() - began)
     nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
     unit = kinds[0].cost if bound else 0.0
     return BoundedPlan(

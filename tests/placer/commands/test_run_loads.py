@@ -1,0 +1,62 @@
+"""`placer run` of instances at offered rates: cores are chosen, what cannot be carried is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.placer.commands.conftest import Placer, refuse
+
+NFS = ("FlowMonitor", "NAT", "ACL", "IPRouter", "FlowStats")
+
+
+def _trace(path: Path, rows: list[str], header: str = "id,time,nf,rate_kpps") -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def light(tmp_path: Path) -> Path:
+    """Forty instances at 100 to 490 kpps, of which each takes one core or two."""
+    return _trace(tmp_path / "light.csv", [f"{at},{at},{NFS[at % 5]},{100 + 10 * at}" for at in range(40)])
+
+
+def test_light_instances_share_nics_by_what_is_offered(placer: Placer, light: Path) -> None:
+    """As many on a NIC as it has cores, so few NICs are enough; no plan has more than one violation."""
+    status, out, err = placer("run", light, "--format", "json", "--time-limit", "20")
+    assert status == 0, err
+    assert "slomo is left out: it knows no offered rates and no numbers of cores" in err
+    found = json.loads(out)
+    rows = {row["strategy"]: row for row in found["strategies"]}
+    assert rows["monopolization"]["nics"] == 40
+    assert found["optimal"]["lower_bound"] <= found["optimal"]["nics"] <= rows["contention-aware"]["nics"] <= 9
+    assert found["optimal"]["nics"] <= rows["planned"]["nics"] + 1
+    assert all(row["violated"] <= 1 and row["rejected"] == 0 for row in found["strategies"])
+
+
+def test_a_rate_that_no_number_of_cores_carries_is_refused(tmp_path: Path) -> None:
+    """The message says how much is carried, and on how many cores; no port carries 9,000 kpps of 1,500 bytes."""
+    trace = _trace(tmp_path / "port.csv", ["1,0,NAT,9000"])
+    assert f"{trace}:2: rate_kpps: 109.4 Gb/s are more than the port of any NIC carries: 100" in refuse("run", trace)
+    trace = _trace(tmp_path / "much.csv", ["1,0,NAT,7000"])
+    assert f"{trace}:2: rate_kpps: 7,000 kpps is more than 'NAT' carries: at most 3,6" in refuse("run", trace)
+
+
+def test_cores_that_are_not_profiled_are_refused(tmp_path: Path) -> None:
+    trace = _trace(tmp_path / "cores.csv", ["1,0,NAT,100,3"], "id,time,nf,rate_kpps,cores")
+    assert f"{trace}:2: cores: 'NAT' is not profiled on 3 cores, possible: 1, 2, 4" in refuse("run", trace)
+
+
+def test_a_predictor_without_loads_is_refused_by_name(light: Path) -> None:
+    assert "slomo knows no offered rates and no cores" in refuse("run", light, "--predictor", "slomo")
+
+
+def test_cores_that_are_given_are_kept(placer: Placer, tmp_path: Path) -> None:
+    """Two instances that get four cores each fill a NIC, whatever they are offered."""
+    trace = _trace(tmp_path / "given.csv", [f"{at},0,NAT,100,4" for at in range(4)], "id,time,nf,rate_kpps,cores")
+    status, out, _ = placer("run", trace, "--format", "json", "--time-limit", "5")
+    found = json.loads(out)
+    assert status == 0
+    assert [row["nics"] for row in found["strategies"] if row["strategy"] != "monopolization"] == [2, 2, 2, 2]
