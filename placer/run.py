@@ -62,6 +62,8 @@ class RunRequest:
         Runs to spend at most on a plan whose co-locations are measured on the testbed; None makes no such plan.
     trace_options
         What is skipped in a trace that is read.
+    headroom_pct
+        By how much more than its rate each instance with a rate is planned for, %.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -75,6 +77,7 @@ class RunRequest:
     vary_budget: bool = False
     measure: int | None = None
     trace_options: TraceOptions = STRICT_OPTIONS
+    headroom_pct: float = 0.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -234,6 +237,8 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
         arrivals = read_arrivals(
             source, catalogue.default_traffic, catalogue.check, request.trace_options, kinds=catalogue.kinds
         )
+    if request.headroom_pct:
+        arrivals = _with_headroom(arrivals, request.headroom_pct, catalogue, progress)
     predictors = choose_predictors(request.predictors, catalogue)
     if any(not arrival.workload.is_saturated or arrival.workload.cores for arrival in arrivals):
         predictors = _with_loads(predictors, request, catalogue, progress)
@@ -299,6 +304,29 @@ def choose_predictors(names: Sequence[str], catalogue: Catalogue) -> list[str]:
         hint = f"these models have {', '.join(known)}"
         raise InputError.of("--predictor", f"not in the models: {', '.join(unknown)}", hint=hint)
     return [name for name in known if name in names or not names]
+
+
+def _with_headroom(
+    arrivals: Sequence[Arrival], headroom_pct: float, catalogue: Catalogue, progress: Progress
+) -> list[Arrival]:
+    """The arrivals with that much more offered to those that have a rate; InputError where that is too much."""
+    factor = 1.0 + headroom_pct / 100.0
+    grown = [
+        arrival
+        if arrival.workload.is_saturated
+        else replace(arrival, workload=replace(arrival.workload, rate_kpps=arrival.workload.rate_kpps * factor))
+        for arrival in arrivals
+    ]
+    wrong = {workload: catalogue.check(workload) for workload in {arrival.workload for arrival in grown}}
+    hint = "a smaller --headroom"
+    if faults := [
+        Fault("--headroom", None, arrival.id, message, hint)
+        for arrival in grown
+        for _, message in wrong[arrival.workload]
+    ]:
+        raise InputError(faults)
+    progress.say(f"every offered rate is planned {headroom_pct:g} % higher")
+    return grown
 
 
 def _with_loads(predictors: Sequence[str], request: RunRequest, catalogue: Catalogue, progress: Progress) -> list[str]:

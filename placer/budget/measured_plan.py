@@ -255,7 +255,7 @@ class _Rounds:
         for card, co_location, tenant, share in self._measured_shares(current.plan, current.catalogue):
             if IN_DOUBT < share < 1.0 - IN_DOUBT:
                 measured, alone = self._runs[card], (tenant.workload,)
-                relative = tenant.sla.max_drop is not None and alone in measured
+                relative = tenant.relative_drop is not None and alone in measured
                 doubt[card, min([co_location, *([alone] if relative else [])], key=measured.runs)] += 1
         return sorted(doubt, key=lambda one: (-doubt[one], one))
 

@@ -231,6 +231,6 @@ def needs_of(plan: Plan, kinds: Sequence[NicKind], cards: Sequence[int]) -> Need
             card = cards[nic.kind.index]
             for tenant in nic.tenants:
                 needed[tenant.id].add((card, nic.co_location))
-                if tenant.sla.max_drop is not None:
+                if tenant.relative_drop is not None:
                     needed[tenant.id].add((card, (tenant.workload,)))
     return Needs(Counter(map(frozenset, needed.values())))

@@ -57,6 +57,16 @@ Measure = Annotated[
         show_default=False,
     ),
 ]
+Headroom = Annotated[
+    float,
+    typer.Option(
+        min=0.0,
+        max=1000.0,
+        metavar="PCT",
+        help="Plan for rates that are this much higher than those of the trace, in %.",
+        show_default=False,
+    ),
+]
 ProductionSpec = Annotated[
     Path | None,
     typer.Option(
@@ -111,6 +121,7 @@ def command(
     risk: Risk = None,
     measure: Measure = None,
     range: Range = None,
+    headroom: Headroom = 0.0,
     production: ProductionSpec = None,
     time_limit: TimeLimit = 60.0,
     solver: Solver = "cp-sat",
@@ -160,6 +171,7 @@ def command(
         vary_budget=True,
         measure=measure,
         trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say),
+        headroom_pct=headroom,
     )
     comparison = _with_plans_placed_again(run(request, progress), range, progress)
     text = render(comparison)

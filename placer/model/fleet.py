@@ -134,6 +134,14 @@ class Tenant:
         """The least throughput (kpps) that its SLA accepts where running alone gives `solo_kpps`."""
         return self.sla.required_kpps(solo_kpps, self.workload.rate_kpps)
 
+    @property
+    def relative_drop(self) -> float | None:
+        """The largest drop against running alone that its SLA allows; None where it requires a throughput.
+
+        Of an instance at a rate, an SLA is relative to that.
+        """
+        return self.sla.max_drop if self.workload.is_saturated else None
+
     def is_met(self, throughput_kpps: float, solo_kpps: float) -> bool:
         """Whether its SLA accepts `throughput_kpps` where running alone gives `solo_kpps`."""
         return throughput_kpps >= self.required_kpps(solo_kpps)

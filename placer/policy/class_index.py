@@ -379,7 +379,7 @@ class ClassIndex:
         if column is None:
             return None
         # an accepted drop is a share whatever the throughput alone, which has to be predicted for others
-        alone = 1.0 if tenant.sla.max_drop is not None else self._oracle.solo(tenant.workload)
+        alone = 1.0 if tenant.relative_drop is not None else self._oracle.solo(tenant.workload)
         return column, self._solo[column] * tenant.required_kpps(alone) / max(alone, LEAST_KPPS)
 
     def _add(self, member: ClassMember, tenant: Tenant) -> None:

@@ -146,10 +146,12 @@ class LoosestSlas:
 
     def include(self, tenant: Tenant) -> None:
         """Take the SLA of a tenant into account."""
-        if tenant.sla.max_drop is not None:
-            self._drop = max(self._drop, tenant.sla.max_drop)
-        elif tenant.sla.min_kpps is not None:
-            self._least[tenant.workload] = min(tenant.sla.min_kpps, self._least.get(tenant.workload, math.inf))
+        drop = tenant.relative_drop
+        if drop is not None:
+            self._drop = max(self._drop, drop)
+        else:
+            least = tenant.sla.min_kpps or tenant.required_kpps(math.inf)
+            self._least[tenant.workload] = min(least, self._least.get(tenant.workload, math.inf))
 
     def accepted_drop(self, workload: Workload, solo: float) -> float:
         """The largest drop that an instance of the workload accepts, rounded up, where it runs alone at `solo` kpps."""

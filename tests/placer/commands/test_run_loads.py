@@ -60,3 +60,15 @@ def test_cores_that_are_given_are_kept(placer: Placer, tmp_path: Path) -> None:
     found = json.loads(out)
     assert status == 0
     assert [row["nics"] for row in found["strategies"] if row["strategy"] != "monopolization"] == [2, 2, 2, 2]
+
+
+def test_headroom_is_kept_for_growth(placer: Placer, tmp_path: Path) -> None:
+    """Eight instances that fill the cores of a NIC need more NICs where each may double; none may tenfold."""
+    trace = _trace(tmp_path / "full.csv", [f"{at},0,NAT,500" for at in range(8)])
+    run = ("run", trace, "--strategy", "contention-aware", "--format", "json")
+    status, out, _ = placer(*run)
+    assert (status, json.loads(out)["strategies"][0]["nics"]) == (0, 1)
+    status, out, err = placer(*run, "--headroom", "100")
+    assert (status, json.loads(out)["strategies"][0]["nics"]) == (0, 2)
+    assert "every offered rate is planned 100 % higher" in err
+    assert "--headroom: 0: 5,000 kpps is more than 'NAT' carries" in refuse(*run, "--headroom", "900")
