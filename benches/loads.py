@@ -1,6 +1,6 @@
 """Loads and cores: how well capacities are predicted, and how many NICs a trace needs that says what it is offered.
 
-Each testbed is profiled with 600 runs per NF over 1, 2 and 4 cores, and trained. Accuracy is of co-locations that were
+Each testbed is profiled with 600 runs per NF over the numbers of cores that it gives. Accuracy is of co-locations that were
 not trained on: 1 to 8 NFs at 5 to 110 % of what each carries alone, on as many cores as are drawn, half at default and
 half at random traffic. Placement is of 500 instances whose rates are log-uniform from 5 to 100 % of what two cores
 carry: `saturated` is the optimum as if each were offered more than it can carry on its default cores, with the rate as
@@ -40,7 +40,6 @@ from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
 FOLDER = Path("build") / "loads"
-CORE_COUNTS = (1, 2, 4)
 QUOTA = 600
 PREDICTOR = "tomur"
 INSTANCES, CO_LOCATIONS = 500, 400
@@ -73,7 +72,8 @@ def _prepared(name: str) -> Path:
     if not models.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         with open_testbed(TESTBEDS[name]) as testbed:
-            profile(testbed, home, quota=QUOTA, cores=CORE_COUNTS)
+            counts = sorted({count for nf in testbed.describe().nfs for count in nf.counts})
+            profile(testbed, home, quota=QUOTA, cores=counts)
         train(read_profile(home), [PREDICTOR]).save(models)
     return models
 

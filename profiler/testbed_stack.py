@@ -23,7 +23,7 @@ from profiler.testbed import (
     TestbedWrapper,
     refuse_invalid,
 )
-from profiles import ChainLoad, Load, TestbedDescription, Workload
+from profiles import ChainLoad, GpuWorkload, Load, TestbedDescription, Workload
 
 
 class TestbedStack:
@@ -222,7 +222,7 @@ def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
     One that carries all of it has no drift: whatever it could carry, it was not measured.
     """
     kpps = one.throughput_kpps / factor
-    if isinstance(load, ChainLoad | Workload) and load.rate_kpps:
+    if isinstance(load, ChainLoad | GpuWorkload | Workload) and load.rate_kpps:
         if one.throughput_kpps >= CARRIED_SHARE * load.rate_kpps:
             return one
         kpps = min(kpps, max(load.rate_kpps, one.throughput_kpps))
