@@ -40,6 +40,8 @@ from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
 FOLDER = Path("build") / "loads"
+PACED = [name for name in TESTBEDS if name != "foreign"]
+"""Testbeds that offer NFs a rate."""
 QUOTA = 600
 PREDICTOR = "tomur"
 INSTANCES, CO_LOCATIONS = 500, 400
@@ -50,7 +52,7 @@ TIME_LIMIT = 60.0
 
 
 @register("loads")
-def run(testbeds: str = ",".join(TESTBEDS), traces: int = 2) -> pd.DataFrame:
+def run(testbeds: str = ",".join(PACED), traces: int = 2) -> pd.DataFrame:
     """Per testbed the accuracy, and per trace and strategy NICs, wastage (%), SLA violations (%) and seconds."""
     rows: list[dict[str, object]] = []
     for name in testbeds.split(","):

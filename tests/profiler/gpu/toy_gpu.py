@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -83,7 +84,7 @@ class ToyGpu(Testbed):
             raise RunRefused("; ".join(wrong))
         self.runs += 1
         paced = [load for load in loads if isinstance(load, GpuWorkload)]
-        rng = np.random.default_rng([seed or 0, zlib.crc32(repr(paced).encode())])
+        rng = np.random.default_rng([seed or 0, zlib.crc32(json.dumps([load.as_request() for load in paced]).encode())])
         times = [ToyTimes.of(load) for load in paced]
         arrivals = [_arrivals(load, rng) for load in paced]
         ends = [packets[:, -1] for packets in arrivals]
