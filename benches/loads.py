@@ -1,8 +1,8 @@
 """Loads and cores: how well capacities are predicted, and how many NICs a trace needs that says what it is offered.
 
 Each testbed is profiled with 600 runs per NF over the numbers of cores that it gives. Accuracy is of co-locations that
-were not trained on: 1 to 8 NFs at 5 to 110 % of what each carries alone, on as many cores as are drawn, half at default and
-half at random traffic. Placement is of 500 instances whose rates are log-uniform from 5 to 100 % of what two cores
+were not trained on: 1 to 8 NFs at 5 to 110 % of what each carries alone, on as many cores as are drawn, half at default
+and half at random traffic. Placement is of 500 instances whose rates are log-uniform from 5 to 100 % of what two cores
 carry: `saturated` is the optimum as if each were offered more than it can carry on its default cores, with the rate as
 its SLA; the other rows know the rates and choose the cores. Wastage is against the bound of cores and line rate.
 

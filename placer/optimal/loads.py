@@ -43,13 +43,15 @@ LIKELIEST_VIOLATION = 0.5
 MOST_ROUNDS = 400
 FIRST_PATIENCE, PATIENCE = 8, 25
 """Rounds without a better plan after which a number of NICs is given up: before a plan was found, and after."""
+LEAST_GAIN = 0.03
+"""The share of the violations beyond what is allowed that a better plan has fewer."""
 DEALT_CORES = 0.97
 """The share of all cores that instances have before the search; the rest lets it move them."""
-PROPOSALS = 6
+PROPOSALS = 16
 """Moves that are tried at once for each NIC that is to get better."""
 TRIMMED_CHANCE = 1e-3
 """Violations more that cores are taken back for."""
-COSTLY_SHARE = 0.25
+COSTLY_SHARE = 0.1
 """Of the NICs with the most violations, the share that is looked at in a round, at least one."""
 
 
@@ -229,6 +231,8 @@ class LoadPlanner:
             step *= 2
         assert found is not None
         found.restore()
+        if found.kept:
+            found.nics = self._empty_nics(found.nics, allowed * len(self.choices), deadline)
         self._mend(found.nics, allowed * len(self.choices), most)
         self._trim(found.nics)
         return LoadPlan(
@@ -252,19 +256,23 @@ class LoadPlanner:
                 self._judge(nics)
                 self._mend(nics, allowed, most)
                 break
-        while len(nics) > self.bound and time.monotonic() < deadline:
-            before = [(list(nic.choices), list(nic.costs)) for nic in nics]
-            cores = [(choice, choice.at) for choice in self.choices]
-            if not (self._empty_one(nics) and self._improve(nics, allowed, deadline, PATIENCE)):
-                nics = [_Nic(choices, costs) for choices, costs in before]
-                for choice, at in cores:
-                    choice.at = at
-                break
+        nics = self._empty_nics(nics, allowed, deadline)
         self._trim(nics)
         placed = {choice.tenant.id for nic in nics for choice in nic.choices}
         left = [choice.tenant for choice in self.choices if choice.tenant.id not in placed]
         carried = [[choice.tenant for choice in nic.choices] for nic in nics if nic.choices]
         return LoadPlan(carried, [*self.left_out, *left], self.bound)
+
+    def _empty_nics(self, nics: list[_Nic], allowed: float, deadline: float) -> list[_Nic]:
+        """The plan with as many NICs emptied, one after the other, as the search finds."""
+        while len(nics) > self.bound and time.monotonic() < deadline:
+            before = [(list(nic.choices), list(nic.costs)) for nic in nics]
+            cores = [(choice, choice.at) for choice in self.choices]
+            if not (self._empty_one(nics) and self._improve(nics, allowed, deadline, PATIENCE)):
+                for choice, at in cores:
+                    choice.at = at
+                return [_Nic(choices, costs) for choices, costs in before]
+        return nics
 
     def _begin(self, begin: Sequence[Sequence[Tenant]]) -> list[_Nic]:
         """The NICs of a plan, with as many cores for each instance as there, or the next more on which it can run."""
@@ -400,8 +408,9 @@ class LoadPlanner:
             total = sum(nic.cost for nic in nics)
             if total <= allowed + 1e-9:
                 return True
-            waited = 0 if total < best - 1e-3 else waited + 1
-            best = min(best, total)
+            waited += 1
+            if total < best - max(LEAST_GAIN * (best - allowed), 1e-3):
+                best, waited = total, 0
             if waited > patience or time.monotonic() >= deadline:
                 return False
             self._change(nics)
