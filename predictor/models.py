@@ -345,8 +345,9 @@ def _save_nf(model: NfModel, folder: Path) -> None:
         write_arrays(folder / "alone.npz", model.alone.as_arrays())
     if model.neighbours:
         write_arrays(folder / "neighbours.npz", model.neighbours.as_arrays())
-    if model.core_scales:
-        write_arrays(folder / "cores.npz", stack_scales(model.core_scales))
+    if model.core_scales or model.doubt_at_loads != 1.0:
+        doubt = {"doubt": np.array([model.doubt_at_loads])}
+        write_arrays(folder / "cores.npz", {**stack_scales(model.core_scales), **doubt})
     if model.solo:
         write_arrays(folder / "solo.npz", model.solo.as_arrays())
         if model.solo.fit_of_runs:
@@ -367,6 +368,8 @@ def _load_nf(folder: Path) -> NfModel:
     solo, calibration, alone, neighbours, cores = (
         folder / f"{part}.npz" for part in ("solo", "calibration", "alone", "neighbours", "cores")
     )
+    scales = read_arrays(cores) if cores.exists() else {}
+    doubt = float(scales.pop("doubt")[0]) if scales else 1.0
     return NfModel(
         name=found["name"],
         cores=found["cores"],
@@ -380,7 +383,8 @@ def _load_nf(folder: Path) -> NfModel:
         alone=MeasuredAlone.from_arrays(read_arrays(alone)) if alone.exists() else None,
         neighbours=NeighbourCorrection.from_arrays(read_arrays(neighbours)) if neighbours.exists() else None,
         error_model=ErrorModel.from_arrays(read_arrays(folder / "errors.npz")),
-        core_scales=unstack_scales(read_arrays(cores)) if cores.exists() else {},
+        core_scales=unstack_scales(scales),
+        doubt_at_loads=doubt,
     )
 
 

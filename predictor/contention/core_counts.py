@@ -35,6 +35,8 @@ class CoreScale(Shown):
     """Exponent of the share that memory contention leaves."""
     spread: float
     """Standard deviation of the logarithm of throughput alone around what this predicts."""
+    doubt: float = 1.0
+    """How much further predictions beside others err than on the default number of cores."""
 
     def factor(self, traffic: Floats) -> Floats:
         """The factor on the speed of its cores at each row of `traffic`, shape (N, 3)."""
@@ -43,14 +45,15 @@ class CoreScale(Shown):
 
     def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""
-        scalars = np.array([self.cores, self.logarithm, self.pressure, self.exposure, self.spread])
+        scalars = np.array([self.cores, self.logarithm, self.pressure, self.exposure, self.spread, self.doubt])
         return {"scalars": scalars, **self.by_traffic.as_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Floats]) -> CoreScale:
         """The scale that `as_arrays` returned."""
-        cores, logarithm, pressure, exposure, spread = arrays["scalars"].tolist()
-        return cls(int(cores), logarithm, GaussianProcess.from_arrays(arrays), pressure, exposure, spread)
+        cores, logarithm, *others = arrays["scalars"].tolist()
+        pressure, exposure, spread, doubt = others
+        return cls(int(cores), logarithm, GaussianProcess.from_arrays(arrays), pressure, exposure, spread, doubt)
 
 
 UNMEASURED_SPREAD = 0.05
@@ -71,7 +74,8 @@ def scale_to(cores: int, default: int, measured: Mapping[int, CoreScale]) -> Cor
     )
     logarithm = float(_amdahl(shares[int(np.argmin(misfits))], cores, default))
     spread = math.hypot(UNMEASURED_SPREAD, max((scale.spread for scale in measured.values()), default=0.0))
-    return CoreScale(cores, logarithm, GaussianProcess.none(3), default / cores, 1.0, spread)
+    doubt = max((scale.doubt for scale in measured.values()), default=1.0)
+    return CoreScale(cores, logarithm, GaussianProcess.none(3), default / cores, 1.0, spread, doubt)
 
 
 def _amdahl(serial: Floats, cores: int, default: int) -> Floats:

@@ -200,4 +200,4 @@ def correct_throughput(table, corrections, rows, place, arrays, equilibrium, sol
         error, own = expect_error(corrections.neighbours, nf, neighbours, near)
         logarithm += error * usual
     corrected.throughput[at, place] = min(equilibrium * math.exp(logarithm), solo)
-    return usual, own
+    return usual * table.doubt[row], own

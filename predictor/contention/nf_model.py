@@ -49,6 +49,8 @@ class NfModel(Shown):
     """How far predictions err."""
     core_scales: Mapping[int, CoreScale] = field(default_factory=dict)
     """What changes on each further number of cores that can be predicted."""
+    doubt_at_loads: float = 1.0
+    """How much further predictions at an offered rate err than where more is offered than it can carry."""
 
     @property
     def core_counts(self) -> tuple[int, ...]:

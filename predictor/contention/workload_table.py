@@ -37,6 +37,7 @@ class WorkloadColumns(NamedTuple):
     presence: Floats
     pressure: Floats
     exposure: Floats
+    doubt: Floats
     queues: Floats
     service: Floats
 
@@ -72,6 +73,9 @@ class WorkloadTable:
         of cores, shape (workloads,).
     pressure, exposure
         As of `CoreScale`, 1 on the default number of cores, shape (workloads,).
+    doubt
+        How much further predictions err, relative to more being offered than it can carry on the default number of
+        cores, shape (workloads,).
     queues, service
         Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
     """
@@ -91,6 +95,7 @@ class WorkloadTable:
         self.base, self.match_ms, self.modelled_solo = (np.zeros(0) for _ in range(3))
         self.factor, self.alone_spread = np.zeros(0), np.zeros(0)
         self.rate, self.presence, self.pressure, self.exposure = (np.zeros(0) for _ in range(4))
+        self.doubt = np.zeros(0)
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
         self.columns = WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
@@ -165,6 +170,7 @@ class WorkloadTable:
             self.nf[row], self.traffic[row] = number, workload.traffic.as_tuple()
             self.factor[row], self.alone_spread[row] = model.alone.at(workload.traffic) if model.alone else (1.0, 0.0)
             self.rate[row], self.pressure[row], self.exposure[row] = workload.rate_kpps, 1.0, 1.0
+            self.doubt[row] = 1.0 if workload.is_saturated else model.doubt_at_loads
             if not self._models.compiled[number]:
                 rest.setdefault(workload.nf, []).append(row)
             if workload.cores not in (0, model.cores):
@@ -217,7 +223,7 @@ class WorkloadTable:
         self.base[rows] *= scale.factor(traffic)
         self.modelled_solo[rows] = model.modelled_solo_kpps(traffic, self.base[rows])
         self.pressure[rows], self.exposure[rows] = scale.pressure, scale.exposure
-        self.factor[rows], self.alone_spread[rows] = 1.0, scale.spread
+        self.factor[rows], self.alone_spread[rows], self.doubt[rows] = 1.0, scale.spread, scale.doubt
 
     def _load(self, rows: slice) -> None:
         """Scale what new rows exert by what they carry; their `presence` is what they carry at most by default."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from predictor.contention.nf_model import NfModel
 from predictor.training.calibrate import calibrate
 from predictor.training.co_runs import choose
-from predictor.training.core_counts import fit_core_scales
+from predictor.training.core_counts import fit_core_scales, with_doubts
 from predictor.training.measurements import Measurements, bench_services, measurements_of, most_accesses
 from predictor.training.nf import plausible_models
 from predictor.training.solo_fits import SoloCurve
@@ -36,7 +36,8 @@ def train_nf_models(
             nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed, solo_fit=solo_fits.get(name)
         )
     chosen = choose(plausible, measured.co_locations)
-    return {
+    scaled = {
         name: fit_core_scales(model, measured.further[name], measured.core_counts[name])
         for name, model in calibrate(chosen, measured).items()
     }
+    return with_doubts(scaled, measured)

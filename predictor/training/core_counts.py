@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import least_squares
 
 from predictor.contention.core_counts import CoreScale, scale_to
+from predictor.contention.correcting import Corrected, correct_members, corrections_of
+from predictor.contention.equilibrium import EquilibriumModel
 from predictor.contention.memory import WORKING_SET
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import traffic_axes
+from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.gaussian_process import GaussianProcess
 from predictor.regression.significant import significant
-from predictor.training.measurements import NfMeasurements, Runs
+from predictor.training.measurements import Measurements, NfMeasurements, Runs
 from predictor.training.solo_fits import cores_alone
 from profiles.arrays import Floats
 
@@ -106,3 +110,49 @@ def throughput_on(model: NfModel, scale: CoreScale, runs: Runs) -> Floats:
     shares = model.memory_share(model.memory_runs(runs.counters * weights, runs.traffic), base)
     cores = base * scale.factor(runs.traffic) * shares**scale.exposure
     return model.execution.throughput(cores, runs.traffic, runs.service_ms, runs.rate_kpps)
+
+
+# How much further predictions at loads err, by measured co-locations at random rates.
+
+
+ASSUMED_ERRORS, MOST_DOUBT = 20, 4.0
+"""Standardised errors of 1 that are assumed besides those that were measured; the largest factor."""
+OVERLOADED = 1.02
+"""Offered over predicted capacity, from which on a run shows the capacity, whichever way the prediction errs."""
+LARGEST_ERROR = 6.0
+"""Standardised errors count at most as this."""
+
+
+def with_doubts(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
+    """The models with how much further they err at loads, on each number of cores; unchanged without such runs."""
+    known = {name: (0, *model.core_counts) for name, model in models.items()}
+    loads = [run for run in measured.loads if all(workload.cores in known[workload.nf] for workload in run[0])]
+    if not loads or not all(model.solo for model in models.values()):
+        return dict(models)
+    table = WorkloadTable(models)
+    equilibrium = EquilibriumModel(table).solve([co_location for co_location, _ in loads])
+    batch, corrected = equilibrium.batch, Corrected.of(equilibrium.throughput)
+    corrections = corrections_of(list(models.values()), table.accelerators)
+    correct_members(
+        table.columns, corrections, batch.member, batch.sizes, 2, equilibrium.throughput, equilibrium.solo, True,
+        corrected,
+    )  # fmt: skip
+    errors: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for at, (co_location, kpps) in enumerate(loads):
+        for place, given in enumerate(batch.order[at, : batch.sizes[at]].tolist()):
+            workload, predicted = co_location[given], float(corrected.throughput[at, place])
+            spread = float(corrected.spread[at, place])
+            if len(co_location) > 1 and spread > 0 and workload.rate_kpps > OVERLOADED * predicted:
+                error = math.log(kpps[given] / predicted) / spread
+                errors[workload.nf, workload.cores].append(min(abs(error), LARGEST_ERROR))
+    return {name: _with_doubt(model, errors) for name, model in models.items()}
+
+
+def _with_doubt(model: NfModel, errors: Mapping[tuple[str, int], Sequence[float]]) -> NfModel:
+    def doubt(cores: int) -> float:
+        squares = np.square(errors.get((model.name, cores), ()))
+        mean = (float(squares.sum()) + ASSUMED_ERRORS) / (len(squares) + ASSUMED_ERRORS)
+        return float(significant(np.array([min(max(math.sqrt(mean), 1.0), MOST_DOUBT)]))[0])
+
+    scales = {cores: replace(scale, doubt=doubt(cores)) for cores, scale in model.core_scales.items()}
+    return replace(model, core_scales=scales, doubt_at_loads=doubt(0))

@@ -14,7 +14,7 @@ from predictor.contention.accelerators import SERVICE_TERMS, ServiceTime, term_v
 from predictor.contention.memory import access_rate
 from predictor.regression.significant import significant
 from predictor.tables import contention_of, counters_of, traffic_of
-from predictor.training.recorded import collect_runs, left_out, select_profiled
+from predictor.training.recorded import collect_loads, collect_runs, left_out, select_profiled
 from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.profile import FIRST_RATE, FIRST_SERVICE, KPPS_COLUMN, NF_COLUMN, RUN_COLUMN, service_column
@@ -154,6 +154,8 @@ class Measurements:
     """Per NF, its measurements on each further number of cores."""
     core_counts: Mapping[str, tuple[int, ...]]
     """Per NF, the numbers of cores that it can be given as far as that is described."""
+    loads: Sequence[tuple[CoLocation, tuple[float, ...]]]
+    """Co-locations in which an NF has an offered rate or another number of cores, and what each carried (kpps)."""
 
 
 def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measurements:
@@ -189,6 +191,7 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
             for name, nf in profile.nfs.items()
         },
         core_counts={name: nf.description.counts if nf.description else () for name, nf in profile.nfs.items()},
+        loads=tuple(collect_loads(profile)),
     )
 
 

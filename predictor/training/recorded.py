@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from predictor.tables import traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import KPPS_COLUMN, NF_COLUMN, RUN_COLUMN
+from profiles.profile import CORES_COLUMN, KPPS_COLUMN, NF_COLUMN, RATE_COLUMN, RUN_COLUMN
 
 if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
@@ -49,6 +49,23 @@ def left_out(runs: Mapping[CoLocation, Floats], profile: Profile) -> str | None:
         return None
     without = sum(any(member.nf in missing for member in nf_runs) for nf_runs in together)
     return f"{without} of {len(together)} co-locations left out: no profile of {', '.join(missing)}"
+
+
+def collect_loads(profile: Profile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
+    """Each run of profiled NFs in which one has an offered rate or another number of cores: the workloads, sorted, and
+    what each carried (kpps)."""
+    for nf in profile.nfs.values():
+        if not len(nf.loads):
+            continue
+        columns = (nf.loads[name] for name in (NF_COLUMN, RATE_COLUMN, CORES_COLUMN, KPPS_COLUMN))
+        members = [
+            (Workload(str(name), TrafficProfile(*traffic), float(rate), cores=int(cores)), float(kpps))
+            for traffic, name, rate, cores, kpps in zip(traffic_of(nf.loads).tolist(), *columns, strict=True)
+        ]
+        for rows in nf.loads.groupby(RUN_COLUMN, sort=False).indices.values():
+            run = sorted(members[row] for row in rows)
+            if all(workload.nf in profile.nfs for workload, _ in run):
+                yield tuple(workload for workload, _ in run), tuple(kpps for _, kpps in run)
 
 
 def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:

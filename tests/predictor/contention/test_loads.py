@@ -110,3 +110,17 @@ def test_a_number_of_cores_that_is_not_profiled_is_refused(models: Models) -> No
     with pytest.raises(InputError, match="plain is not profiled on 3 cores"):
         _capacity(models, [replace(TARGET, cores=3)])
     assert models.check(replace(TARGET, cores=3)) == [("cores", "'plain' is not profiled on 3 cores, possible: 1")]
+
+
+def test_what_errs_further_has_a_wider_interval(models: Models) -> None:
+    """Twice the doubt on two cores: an interval of twice the width, on a logarithmic scale, around the same capacity."""
+    bare = replace(models.models[TARGET.nf], neighbours=None, alone=None)
+    widths = []
+    for doubt in (1.0, 2.0):
+        scale = replace(_on(2, math.log(1.9)), doubt=doubt)
+        tomur = TomurPredictor({**models.models, TARGET.nf: replace(bare, core_scales={2: scale})})
+        predicted = tomur.predict([[replace(TARGET, cores=2), OTHER]])[0][0]
+        assert predicted.low_kpps is not None and predicted.high_kpps is not None
+        widths.append((predicted.capacity_kpps, math.log(predicted.high_kpps / predicted.low_kpps)))
+    assert widths[0][0] == widths[1][0]
+    assert widths[1][1] == pytest.approx(2.0 * widths[0][1])
