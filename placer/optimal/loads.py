@@ -43,6 +43,8 @@ LIKELIEST_VIOLATION = 0.5
 MOST_ROUNDS = 400
 FIRST_PATIENCE, PATIENCE = 8, 25
 """Rounds without a better plan after which a number of NICs is given up: before a plan was found, and after."""
+EMPTIED_AT_MOST = 3
+"""NICs that are tried to be emptied, one after the other, before a plan is left as it is."""
 LEAST_GAIN = 0.03
 """The share of the violations beyond what is allowed that a better plan has fewer."""
 DEALT_CORES = 0.97
@@ -265,13 +267,17 @@ class LoadPlanner:
 
     def _empty_nics(self, nics: list[_Nic], allowed: float, deadline: float) -> list[_Nic]:
         """The plan with as many NICs emptied, one after the other, as the search finds."""
-        while len(nics) > self.bound and time.monotonic() < deadline:
+        failed = 0
+        while len(nics) > self.bound and failed < EMPTIED_AT_MOST and time.monotonic() < deadline:
             before = [(list(nic.choices), list(nic.costs)) for nic in nics]
             cores = [(choice, choice.at) for choice in self.choices]
-            if not (self._empty_one(nics) and self._improve(nics, allowed, deadline, PATIENCE)):
-                for choice, at in cores:
-                    choice.at = at
-                return [_Nic(choices, costs) for choices, costs in before]
+            if self._empty_one(nics, failed) and self._improve(nics, allowed, deadline, PATIENCE):
+                failed = 0
+                continue
+            failed += 1
+            for choice, at in cores:
+                choice.at = at
+            nics = [_Nic(choices, costs) for choices, costs in before]
         return nics
 
     def _begin(self, begin: Sequence[Sequence[Tenant]]) -> list[_Nic]:
@@ -291,9 +297,9 @@ class LoadPlanner:
             nics.append(nic)
         return [nic for nic in nics if nic.choices]
 
-    def _empty_one(self, nics: list[_Nic]) -> bool:
-        """Deal the instances of the least filled NIC out to the others; false where they do not fit there."""
-        least = min(nics, key=lambda nic: sum(choice.taken for choice in nic.choices))
+    def _empty_one(self, nics: list[_Nic], which: int) -> bool:
+        """Deal the instances of one of the least filled NICs out to the others; false where they do not fit there."""
+        least = sorted(nics, key=lambda nic: sum(choice.taken for choice in nic.choices))[which]
         nics.remove(least)
         for choice in sorted(least.choices, key=lambda choice: -choice.taken):
             roomy = sorted(nics, key=lambda nic: (sum(other.taken for other in nic.choices), nic.cost))

@@ -113,7 +113,7 @@ def test_a_number_of_cores_that_is_not_profiled_is_refused(models: Models) -> No
 
 
 def test_what_errs_further_has_a_wider_interval(models: Models) -> None:
-    """Twice the doubt on two cores: an interval of twice the width, on a logarithmic scale, around the same capacity."""
+    """Twice the doubt on two cores: an interval of twice the width, as a logarithm, around the same capacity."""
     bare = replace(models.models[TARGET.nf], neighbours=None, alone=None)
     widths = []
     for doubt in (1.0, 2.0):
