@@ -57,7 +57,7 @@ class Loaded:
         return answer["status"], answer.get("cores")
 
 
-@pytest.mark.parametrize(("rate", "cores"), [(90, 1), (100.4, 1), (101, 2), (200, 2), (201, 4), (400, 4)])
+@pytest.mark.parametrize(("rate", "cores"), [(90, 1), (100.4, 1), (101, 2), (200, 2), (202, 4), (400, 4)])
 def test_an_arrival_gets_the_fewest_cores_that_carry_its_rate(rate: float, cores: int) -> None:
     """Half a percent below the rate is taken for the rate; there is no need for an SLA."""
     assert Loaded().arrive("1", rate) == ("nic-1", cores)
