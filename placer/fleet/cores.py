@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from placer.model.feasibility import Misfit, feasible, fits, tenant_margin
+from placer.model.feasibility import Misfit, fits, keeps_slas, tenant_margin
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
 from profiles import Workload
@@ -49,18 +49,24 @@ def stay(home: Nic, oracle: Oracle, before: Tenant, after: Tenant, choices: Sequ
     as of `cores_choices`.
     """
     kind, others = home.kind, [tenant for tenant in home.tenants if tenant.id != after.id]
-    hosted = [choice for choice in choices if kind.hosts(choice.workload)]
-    met = feasible(kind, oracle, [[*others, choice] for choice in hosted])
-    able = {kind.cores_for(choice.workload): choice for choice, keeps in zip(hosted, met, strict=True) if keeps}
+    by_cores = {kind.cores_for(choice.workload): choice for choice in choices if kind.hosts(choice.workload)}
     held = kind.cores_for(before.workload)
-    if held not in able:
-        return next(iter(able.values()), None)
+    as_before = by_cores.pop(held, None)
+    if as_before is None or not keeps_slas(kind, oracle, [*others, as_before]):
+        return next((one for one in by_cores.values() if keeps_slas(kind, oracle, [*others, one])), None)
     if after.workload.rate_kpps < before.workload.rate_kpps:
-        for cores, choice in able.items():
-            together = co_location_of(tenant.workload for tenant in (*others, choice))
-            if cores < held and tenant_margin(oracle, together, choice) >= LEAST_HEADROOM:
+        for cores, choice in by_cores.items():
+            if cores < held and _keeps_with_headroom(kind, oracle, others, choice):
                 return choice
-    return able[held]
+    return as_before
+
+
+def _keeps_with_headroom(kind: NicKind, oracle: Oracle, others: Sequence[Tenant], tenant: Tenant) -> bool:
+    """Whether all SLAs are met on a NIC, that of the tenant with `LEAST_HEADROOM`."""
+    together = [*others, tenant]
+    if not keeps_slas(kind, oracle, together):
+        return False
+    return tenant_margin(oracle, co_location_of(one.workload for one in together), tenant) >= LEAST_HEADROOM
 
 
 def stay_at_risk(home: Nic, before: Tenant, after: Tenant) -> Tenant | None:
