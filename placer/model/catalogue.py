@@ -243,6 +243,10 @@ class Catalogue(Shown):
         if all(kind.cores_of[nf] > kind.cores for kind in knowing):
             cores = min(kind.cores_of[nf] for kind in knowing)
             return "nf", f"'{nf}' needs {cores} cores, more than any NIC of the fleet has"
+        gbps = min(kind.gbps_of(workload) for kind in knowing)
+        if gbps > max(kind.line_rate_gbps for kind in knowing):
+            offered = f"{workload.rate_kpps:,.6g} kpps of packets of {workload.traffic.packet_size:g} bytes"
+            return "rate_kpps", f"{offered} are {gbps:,.4g} Gb/s, more than the port of any NIC carries"
         if not workload.is_saturated:
             where = "no GPU of the fleet runs it, and no models have its latency against utilisation"
             return "sla_latency_us", f"the latency of '{nf}' cannot be promised: {where} (latency/{nf}.json)"
