@@ -73,6 +73,11 @@ class Workload(_Hashed):
         return self.rate_kpps == inf
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is saturated on its default number of cores, and no latency is promised."""
+        return self.rate_kpps == inf and not self.cores and self.latency_us == inf
+
+    @property
     def promises_latency(self) -> bool:
         """Whether its packets are promised a latency."""
         return self.latency_us < inf

@@ -85,8 +85,13 @@ class Client:
         return [json.loads(line) for line in answer.text.splitlines()]
 
     def arrive(self, id: str, nf: str, **more: Any) -> Answer:
-        """Place an instance; `more` is `traffic`, `sla_drop` or `sla_min_kpps`, and `nic` for a certain NIC."""
+        """Place an instance; `more` is `traffic`, `rate_kpps`, `cores`, `sla_drop` or `sla_min_kpps`, `sla_latency_us`,
+        and `nic` for a certain NIC."""
         return self.send({"event": "arrive", "id": id, "nf": nf, **more})
+
+    def change(self, id: str, **more: Any) -> Answer:
+        """Change an instance; `more` as for `arrive`, with `rate_kpps=None` for more than it can carry."""
+        return self.send({"event": "change", "id": id, **more})
 
     def depart(self, id: str) -> Answer:
         """Take an instance off its NIC."""

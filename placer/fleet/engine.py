@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from placer.fleet.cores import cores_choices, least_lasting, shortage, shown_cores, stay, stay_at_risk
 from placer.fleet.events import (
     Arrive,
     Change,
@@ -35,7 +36,7 @@ from placer.fleet.nic_versions import NicVersions
 from placer.fleet.rebalance import Rebalancer, Repairer
 from placer.model.feasibility import below_sla, feasible, fits, misfit
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
-from placer.model.oracle import Oracle
+from placer.model.oracle import Oracle, PredictorOracle
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
@@ -124,9 +125,14 @@ class Engine:
         self.selector.advance()
 
     def workload_of(self, tenant_id: str) -> Workload | None:
-        """What an instance on a NIC or in the queue runs; None for an unknown one."""
+        """What an instance on a NIC or in the queue was to run, with its cores where they were given; None for an
+        unknown one."""
         tenant = self._find(tenant_id)
-        return None if tenant is None else tenant.workload
+        return None if tenant is None else tenant.asked.workload
+
+    def choices(self, tenant: Tenant) -> list[Tenant]:
+        """The instance on each number of cores that it may be given, the fewest first."""
+        return cores_choices(self.fleet.kinds, self.oracles, tenant)
 
     def follow_models(self) -> bool:
         """Decide by the models that feedback has come to; returns whether they are others than before."""
@@ -152,11 +158,10 @@ class Engine:
         tenant = event.tenant
         before = self._find(tenant.id)
         if before is not None:
-            if before == tenant:  # sent again, because the answer was lost
+            if before.asked == tenant:  # sent again, because the answer was lost
                 return self._where(Where(tenant.id))
             raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
-        if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
-            raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
+        self._refuse_unknown(tenant)
         if event.nic is not None and event.kind is not None:
             return self._take_over(tenant, event.nic, event.kind)
         if event.nic is not None:
@@ -164,8 +169,8 @@ class Engine:
         self.selector.observe(tenant)
         nic = self._place(tenant)
         if nic is not None:
-            return Decision("placed", (Move(tenant.id, None, nic.id),))
-        reasons = tuple(self.selector.reasons(tenant))
+            return self._placed(tenant.id, nic)
+        reasons = tuple(self.selector.reasons(self.choices(tenant)[0]))
         if self.when_full == REJECT:
             return Decision("rejected", reasons=reasons)
         self.waiting[tenant.id] = tenant
@@ -176,12 +181,14 @@ class Engine:
         nic = self.fleet.find(nic_id)
         if nic is None:
             raise Refused(f"'{nic_id}' is not a NIC of this fleet")
-        reason = misfit(nic, self.oracles[nic.kind.index], tenant)
-        if reason is not None:
-            raise Refused(f"{nic_id}: {reason}")
+        choices = self.choices(tenant)
+        reasons = [misfit(nic, self.oracles[nic.kind.index], choice) for choice in choices]
+        if None not in reasons:
+            raise Refused(f"{nic_id}: {least_lasting(reasons)}")
         self.selector.observe(tenant)
-        self._put(tenant, nic if nic.tenants_by_id else self.fleet.open(nic.kind, nic.id))
-        return Decision("placed", (Move(tenant.id, None, nic.id),))
+        chosen = choices[reasons.index(None)]
+        self._put(chosen, nic if nic.tenants_by_id else self.fleet.open(nic.kind, nic.id))
+        return self._placed(tenant.id, nic)
 
     def _take_over(self, tenant: Tenant, nic_id: str, number: int) -> Decision:
         """Place an instance where a plan or a cluster has it, whatever the SLAs; only cores and counts are kept."""
@@ -194,12 +201,20 @@ class Engine:
             raise Refused(f"there is no '{nic_id}' of kind {number}")
         if not kind.hosts(tenant.workload):
             raise Refused(f"{nic_id}: {tenant.workload.nf} does not run on a {kind.model}")
-        together = [*(nic.tenants if nic is not None else ()), tenant]
-        if not fits(kind, (tenant.workload for tenant in together)):
-            raise Refused(f"{nic_id}: too few free cores")
+        present = () if nic is None else nic.tenants
+        workloads = [tenant.workload for tenant in present]
+        choices = [choice for choice in self.choices(tenant) if kind.hosts(choice.workload)]
+        fitting = [choice for choice in choices if fits(kind, [*workloads, choice.workload])]
+        if not fitting:
+            few = shortage(kind, [*workloads, (choices or [tenant])[0].workload])
+            raise Refused(f"{nic_id}: {'too few free cores' if few == 'cores' else 'the port is too slow'}")
         self.selector.observe(tenant)
-        self._put(tenant, nic if nic is not None and nic.tenants_by_id else self.fleet.open(kind, nic_id))
-        return Decision("placed", (Move(tenant.id, None, nic_id),))
+        met = [True]
+        if len(fitting) > 1:
+            met = feasible(kind, self.oracles[kind.index], [[*present, choice] for choice in fitting])
+        chosen = fitting[met.index(True) if True in met else -1]
+        home = nic if nic is not None and nic.tenants_by_id else self.fleet.open(kind, nic_id)
+        return self._placed(tenant.id, self._put(chosen, home))
 
     def _join(self, event: Join) -> Decision:
         kinds = [kind for kind in self.fleet.kinds if kind.model == event.nic_model]
@@ -230,30 +245,41 @@ class Engine:
         before = self._find(event.id)
         if before is None:
             raise Refused(f"'{event.id}' is not placed or queued")
-        after = Tenant(event.id, event.workload or before.workload, event.sla or before.sla)
-        if not any(kind.hosts(after.workload) for kind in self.fleet.kinds):
-            raise Refused(f"no NIC hosts '{after.workload.nf}'")
+        after = Tenant(event.id, event.workload or before.asked.workload, event.sla or before.sla)
+        self._refuse_unknown(after)
+        if after.sla.min_kpps is not None and after.sla.min_kpps > after.workload.rate_kpps:
+            rate, least = after.workload.rate_kpps, after.sla.min_kpps
+            raise Refused(
+                f"'{event.id}' has an SLA of {least:g} kpps, above the rate of {rate:g} kpps: give another SLA"
+            )
         if event.id in self.waiting:
             self.waiting[event.id] = after
             moves = tuple(self._place_waiting())
-            return Decision("placed" if event.id not in self.waiting else "queued", moves)
+            return Decision("placed" if event.id not in self.waiting else "queued", moves, cores=self._cores(event.id))
         home = self.fleet.nic_of(event.id)
         assert home is not None
-        together = [*(tenant for tenant in home.tenants if tenant.id != event.id), after]
-        if feasible(home.kind, self.oracles[home.kind.index], [together])[0]:
+        staying = stay(home, self.oracles[home.kind.index], before, after, self.choices(after))
+        if staying is not None:
             self.fleet.remove(after.id)
-            self.fleet.put_back(after, home)
-            return Decision("kept", tuple(self._place_waiting()))
+            self.fleet.put_back(staying, home)
+            as_before = home.kind.cores_for(before.workload) == home.kind.cores_for(staying.workload)
+            moves = tuple(self._place_waiting())
+            return Decision("kept" if as_before else "resized", moves, cores=self._cores(event.id))
         self.fleet.remove(event.id)
         nic = self._place(after)
         if nic is not None:
-            return Decision("moved", (Move(event.id, home.id, nic.id), *self._place_waiting()))
-        if not fits(home.kind, (tenant.workload for tenant in together)):
+            moves = (Move(event.id, home.id, nic.id), *self._place_waiting())
+            return Decision("moved", moves, cores=self._cores(event.id))
+        staying = stay_at_risk(home, before, after)
+        if staying is None:
+            workloads = [*(tenant.workload for tenant in home.tenants), after.workload]
             self.fleet.put_back(before, home)
-            raise Refused(f"'{after.workload.nf}' has too few cores on {home.id}, and fits on no other NIC")
-        home = self.fleet.put_back(after, home)
+            few = "few cores" if shortage(home.kind, workloads) == "cores" else "low a line rate"
+            raise Refused(f"'{after.workload.nf}' has too {few} on {home.id}, and fits on no other NIC")
+        home = self.fleet.put_back(staying, home)
         violating = below_sla(self.oracles[home.kind.index], home.tenants)
-        return Decision("at-risk", at_risk=tuple(tenant.id for tenant in violating))
+        at_risk = tuple(tenant.id for tenant in violating)
+        return Decision("at-risk", at_risk=at_risk, cores=self._cores(event.id))
 
     def _fail(self, event: Fail) -> Decision:
         nic = self._serving_nic(event.nic)
@@ -302,12 +328,37 @@ class Engine:
     def _where(self, event: Where) -> Lookup:
         nic = self.fleet.nic_of(event.id)
         if nic is not None:
-            return Lookup("placed", found_on=nic.id)
+            return Lookup("placed", found_on=nic.id, cores=self._cores(event.id))
         return Lookup("queued" if event.id in self.waiting else "unknown")
 
+    def _placed(self, identity: str, nic: Nic) -> Decision:
+        """The decision on an arrival that is on a NIC now."""
+        return Decision("placed", (Move(identity, None, nic.id),), cores=self._cores(identity))
+
+    def _cores(self, identity: str) -> int | None:
+        """As of `Decision`."""
+        nic = self.fleet.nic_of(identity)
+        return None if nic is None else shown_cores(nic.tenants_by_id[identity], nic.kind)
+
+    def _refuse_unknown(self, tenant: Tenant) -> None:
+        """Raise Refused where no NIC hosts what an instance is to run, or its load or cores cannot be predicted."""
+        if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
+            raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
+        if not tenant.workload.is_plain:
+            predictors = [one.predictor for one in self.oracles if isinstance(one, PredictorOracle)]
+            if not all(predictor.supports_loads for predictor in predictors):
+                raise Refused("the predictor knows neither offered loads nor numbers of cores: leave them out")
+
     def _place(self, tenant: Tenant) -> Nic | None:
-        choice = self.selector.choose(tenant)
-        return None if choice is None else self._put(tenant, choice)
+        """Place the instance with the fewest cores with which a NIC in use takes it, else a new one."""
+        opening: tuple[Tenant, NicKind] | None = None
+        for choice in self.choices(tenant):
+            place = self.selector.choose(choice)
+            if isinstance(place, Nic):
+                return self._put(choice, place)
+            if place is not None and opening is None:
+                opening = choice, place
+        return None if opening is None else self._put(*opening)
 
     def _put(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
         nic = self.fleet.open(choice) if isinstance(choice, NicKind) else choice
@@ -328,7 +379,8 @@ class Engine:
         self._next_tried = None
         for tenant in map(self.waiting.__getitem__, (*queue[first:], *queue[:first])):
             drop = tenant.sla.max_drop
-            if not has_cores(tenant.workload) or (drop is not None and drop <= failed_drop.get(tenant.workload, -1.0)):
+            has_room = any(has_cores(choice.workload) for choice in self.choices(tenant))
+            if not has_room or (drop is not None and drop <= failed_drop.get(tenant.workload, -1.0)):
                 continue
             if tried == MOST_TRIED:
                 self._next_tried = tenant.id
@@ -336,7 +388,7 @@ class Engine:
             nic = self._place(tenant)
             if nic is not None:
                 del self.waiting[tenant.id]
-                moves.append(Move(tenant.id, None, nic.id))
+                moves.append(Move(tenant.id, None, nic.id, cores=self._cores(tenant.id)))
                 has_cores = self.selector.has_cores()
             else:
                 tried += 1

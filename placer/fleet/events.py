@@ -34,11 +34,16 @@ class Depart:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An instance gets another traffic profile, another SLA, or both; None stays as it is."""
+    """An instance gets another workload, another SLA, or both; None stays as it is.
+
+    `workload`: what it runs from now on, without the number of cores where that is to be chosen. `given`: which of the
+    keys `traffic`, `rate_kpps`, `cores` and `sla_latency_us` were given for it; none for traffic alone.
+    """
 
     id: str
     workload: Workload | None = None
     sla: Sla | None = None
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +120,15 @@ FleetEvent = Arrive | Depart | Change | Fail | Drain | Join | Return | Rebalance
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An instance changed its NIC; None stands for no NIC: it arrived, left, waits or was rejected."""
+    """An instance changed its NIC; None stands for no NIC: it arrived, left, waits or was rejected.
+
+    `cores`: as of a `Decision`, of an instance that waited, whose number of cores may have been chosen only now.
+    """
 
     id: str
     source: str | None
     target: str | None
+    cores: int | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +149,12 @@ class RebalanceMove(Move):
 class Decision:
     """What was decided on an event.
 
-    `status`: `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change;
-    `failed`, `drained`, `draining` (some tenants fit nowhere else), `returned` or `joined` for a NIC; `rebalanced` or
-    `as-it-was`. `moves`: every instance that changed its NIC, in order. `at_risk`: instances that stay on the NIC
-    although they are expected to violate their SLA. `queued`: instances that lost their NIC and fit on no other.
-    `reasons`: where an arrival fits on no NIC: why, by class of NICs.
+    `status`: `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `resized` (other cores on its NIC),
+    `moved` or `at-risk` for a change; `failed`, `drained`, `draining` (some tenants fit nowhere else), `returned` or
+    `joined` for a NIC; `rebalanced` or `as-it-was`. `moves`: every instance that changed its NIC, in order. `at_risk`:
+    instances that stay on the NIC although they are expected to violate their SLA. `queued`: instances that lost their
+    NIC and fit on no other. `reasons`: where an arrival fits on no NIC: why, by class of NICs. `cores`: those of the
+    instance of the event, where it has a rate or its cores were given; None of any other, and of one on no NIC.
     """
 
     status: str
@@ -152,6 +162,7 @@ class Decision:
     at_risk: tuple[str, ...] = ()
     queued: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
+    cores: int | None = None
 
     @property
     def nic(self) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
+from math import inf
 
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent
 from placer.model.sla import Sla
@@ -20,9 +21,10 @@ def frequent_decision(event: FleetEvent, decision: Decision) -> str | None:
     (move,) = decision.moves
     identity, source, target = move.id, move.source, move.target
     if type(event) is Arrive and (event.tenant.id, decision.status, source) == (identity, "placed", None) and target:
+        cores = "" if decision.cores is None else f'"cores": {decision.cores}, '
         return (
             f'{{"ok": true, "event": "arrive", "id": {quoted(identity)}, "status": "placed", "nic": {quoted(target)}, '
-            f'"moves": [{{"id": {quoted(identity)}, "from": null, "to": {quoted(target)}}}]}}'
+            f'{cores}"moves": [{{"id": {quoted(identity)}, "from": null, "to": {quoted(target)}}}]}}'
         )
     if type(event) is Depart and (event.id, decision.status, target) == (identity, "left", None) and source:
         return (
@@ -46,8 +48,16 @@ def frequent_event(event: FleetEvent) -> str | None:
     return None
 
 
+def load_of(workload: Workload) -> dict[str, float]:
+    """What lines say of a workload's load: `rate_kpps`, `cores` and `sla_latency_us`, as far as it has them."""
+    if workload.is_plain:
+        return {}
+    known = {"rate_kpps": workload.rate_kpps, "cores": workload.cores or inf, "sla_latency_us": workload.latency_us}
+    return {key: value for key, value in known.items() if value < inf}
+
+
 @lru_cache(MAX_REMEMBERED_TEXTS)
 def _format_workload(workload: Workload, sla: Sla) -> str:
-    """NF, traffic and SLA, between braces."""
+    """NF, traffic, load and SLA, between braces."""
     need = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
-    return dumps({"nf": workload.nf, "traffic": workload.traffic.as_dict(), **need})[1:-1]
+    return dumps({"nf": workload.nf, "traffic": workload.traffic.as_dict(), **load_of(workload), **need})[1:-1]

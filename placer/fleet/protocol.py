@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -38,11 +40,12 @@ from placer.fleet.events import (
     Return,
     Where,
 )
-from placer.fleet.frequent_lines import frequent_decision, frequent_event
+from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of
 from placer.model.fleet import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
 from profiles import TrafficProfile, Workload
+from profiles.description import MOST_CORES
 from profiles.validation import word_fault
 
 MAX_LISTED_CLASSES = 20
@@ -51,6 +54,12 @@ MAX_LISTED_CLASSES = 20
 LONGEST_NAME = 512
 LARGEST_NUMBER = 1e12
 """Limits of names (characters) and numbers in an event. The id of a pod has up to 358 characters."""
+
+SMALLEST_POSITIVE = 1e-6
+"""The smallest rate (kpps) and latency (us) in an event."""
+
+LOAD_KEYS = ("rate_kpps", "cores", "sla_latency_us")
+"""Keys of what is offered to an instance, what it is given, and the latency that its packets are promised."""
 
 MAX_REMEMBERED_WORKLOADS = 100_000
 """Workloads that are remembered, and SLAs: most events name one that came before."""
@@ -87,6 +96,7 @@ def whole(value: object) -> object:
 Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
+Positive = Annotated[FiniteFloat, Field(ge=SMALLEST_POSITIVE, le=LARGEST_NUMBER)]
 
 
 class _Line(BaseModel):
@@ -113,6 +123,9 @@ class _Requirement(_Line):
     traffic: Traffic | None = None
     sla_drop: Annotated[FiniteFloat, Field(ge=0, lt=1)] | None = None
     sla_min_kpps: Annotated[FiniteFloat, Field(gt=0, le=LARGEST_NUMBER)] | None = None
+    rate_kpps: Positive | None = None
+    cores: Annotated[Whole, Field(ge=1, le=MOST_CORES)] | None = None
+    sla_latency_us: Positive | None = None
 
     @property
     def keys(self) -> int:
@@ -125,6 +138,34 @@ class _Requirement(_Line):
         given = self.sla_drop is not None or self.sla_min_kpps is not None
         return _sla_of(self.sla_drop, self.sla_min_kpps) if given else None
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Which of `LOAD_KEYS` are given; a rate may be null."""
+        if not self.model_fields_set.intersection(LOAD_KEYS):
+            return ()
+        known = (key for key in LOAD_KEYS if key in self.model_fields_set)
+        return tuple(key for key in known if key == "rate_kpps" or getattr(self, key) is not None)
+
+    def over(self, before: Workload) -> Workload:
+        """What an instance runs that ran `before`, without its traffic; what is not given stays as it is.
+
+        Raises Malformed when a latency is promised without a rate, or more throughput than the rate.
+        """
+        found, given = before, self.given
+        if given:
+            rate = self.rate_kpps if "rate_kpps" in given else before.rate_kpps
+            found = replace(
+                before,
+                rate_kpps=inf if rate is None else rate,
+                cores=self.cores or before.cores,
+                latency_us=self.sla_latency_us or before.latency_us,
+            )
+        if found.promises_latency and found.is_saturated:
+            raise Malformed("sla_latency_us: latency depends on the rate that is offered: give rate_kpps, too")
+        if self.sla_min_kpps is not None and self.sla_min_kpps > found.rate_kpps:
+            raise Malformed(f"sla_min_kpps: is above the rate that is offered, {found.rate_kpps:g} kpps")
+        return found
+
 
 @lru_cache(MAX_REMEMBERED_WORKLOADS)
 def _sla_of(drop: float | None, kpps: float | None) -> Sla:
@@ -132,13 +173,17 @@ def _sla_of(drop: float | None, kpps: float | None) -> Sla:
 
 
 class Wanted(_Requirement):
-    """An instance that is to be placed: an NF, its traffic and its SLA, `sla_drop` or `sla_min_kpps`."""
+    """An instance that is to be placed: an NF, its traffic, its load, and its SLA, `sla_drop` or `sla_min_kpps`.
+
+    `rate_kpps`: what is offered to it; null for more than it can carry. `cores`: what it is given; else as many as it
+    takes.
+    """
 
     nf: Name
 
 
 class ArriveEvent(Wanted):
-    """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`."""
+    """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`; with a rate, `sla_drop` is 0 if not given."""
 
     model_config = ConfigDict(json_schema_extra=lambda schema: schema["properties"].pop("kind"))  # only in logs
 
@@ -149,7 +194,7 @@ class ArriveEvent(Wanted):
 
 
 class ChangeEvent(_Requirement):
-    """An instance changes its traffic or its SLA, `sla_drop` or `sla_min_kpps`."""
+    """An instance changes its traffic, its load or its SLA; a `rate_kpps` of null is more than it can carry."""
 
     event: Literal["change"]
     id: Name
@@ -280,39 +325,49 @@ class Reader:
         before = self.workload_of(read.id)
         if before is None:
             raise Refused(f"'{read.id}' is not placed or queued")
-        if read.traffic is None and read.sla is None:
+        if read.traffic is None and read.sla is None and not read.given:
             raise Malformed("changes nothing: give traffic or an SLA")
-        workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
-        return Change(read.id, workload, read.sla)
+        after = read.over(before)
+        if read.traffic is None and not read.given:
+            return Change(read.id, None, read.sla)
+        given = ("traffic",) if read.given and read.traffic is not None else ()
+        return Change(read.id, self._workload(after, read.traffic), read.sla, (*given, *read.given))
 
     def tenant(self, identity: str, wanted: Wanted) -> Tenant:
         """The instance that is to be placed.
 
-        Raises Malformed when it has no SLA, or two. Raises Refused when the models do not know its NF or traffic.
+        Raises Malformed when it has no SLA, or two, or no NIC carries its rate. Raises Refused when the models do not
+        know its NF or traffic.
         """
         sla = wanted.sla
-        if sla is None:
+        if sla is None and wanted.rate_kpps is None:
             raise Malformed("no SLA: give sla_drop or sla_min_kpps")
-        return Tenant(identity, self._workload(wanted.nf, self.default_traffic, wanted.traffic), sla)
+        load = wanted.over(Workload(wanted.nf, self.default_traffic))
+        return Tenant(identity, self._workload(load, wanted.traffic), sla or _sla_of(0.0, None))
 
     def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
         """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
-        if any(wrong["loc"][1:2] in ((), ("nf",), ("traffic",)) for wrong in error.errors()):
+        faulty = {wrong["loc"][1:2] for wrong in error.errors()}
+        if faulty.intersection([(), ("nf",), ("traffic",)]):
             return []
         given = json.loads(line)
         if given["event"] != "arrive":
             return []
         traffic = Traffic.model_validate(given.get("traffic") or {}).over(self.default_traffic)
-        return [f"{column}: {message}" for column, message in self.check(Workload(given["nf"], traffic))]
+        rate, cores = (given.get(key) if (key,) not in faulty else None for key in LOAD_KEYS[:2])
+        workload = Workload(given["nf"], traffic, rate or inf, cores=cores or 0)
+        return [f"{column}: {message}" for column, message in self.check(workload)]
 
-    def _workload(self, nf: str, before: TrafficProfile, traffic: Traffic | None) -> Workload:
-        key = (nf, before) if traffic is None else (nf, before, traffic.flows, traffic.packet_size, traffic.mtbr)
+    def _workload(self, before: Workload, traffic: Traffic | None) -> Workload:
+        """The workload with other traffic, checked."""
+        key = (before,) if traffic is None else (before, traffic.flows, traffic.packet_size, traffic.mtbr)
         known = self._known.get(key)
         if known is not None:
             return known
-        workload = Workload(nf, traffic.over(before) if traffic else before)
+        workload = replace(before, traffic=traffic.over(before.traffic)) if traffic else before
         if wrong := self.check(workload):
-            raise Refused("; ".join(f"{column}: {message}" for column, message in wrong))
+            load = any(column in LOAD_KEYS for column, _ in wrong)
+            raise (Malformed if load else Refused)("; ".join(f"{column}: {message}" for column, message in wrong))
         if len(self._known) >= MAX_REMEMBERED_WORKLOADS:
             self._known.clear()
         self._known[key] = workload
@@ -341,6 +396,8 @@ def any_decision(event: FleetEvent, decision: Decision) -> str:
     }
     if isinstance(event, _EVENTS_OF_PLACED):
         answer["nic"] = decision.nic
+    if decision.cores is not None:
+        answer["cores"] = decision.cores
     if isinstance(decision, Learned):
         answer |= {"model": decision.model, "instances": [_judge(instance) for instance in decision.instances]}
     answer["moves"] = [_move(move) for move in decision.moves]
@@ -366,6 +423,8 @@ def _judge(one: JudgedInstance) -> dict[str, Any]:
 
 def _move(move: Move) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": move.id, "from": move.source, "to": move.target}
+    if move.cores is not None:
+        shown["cores"] = move.cores
     if isinstance(move, RebalanceMove):
         shown |= {"why": move.why, "gain": round(move.gain, 6), "cost": move.cost}
     return shown
@@ -374,9 +433,9 @@ def _move(move: Move) -> dict[str, Any]:
 def read_decision(line: str) -> Decision:
     """The decision that `decision_line` wrote, without its reasons."""
     answer = json.loads(line)
-    moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
+    moves = tuple(Move(one["id"], one["from"], one["to"], cores=one.get("cores")) for one in answer["moves"])
     at_risk, queued = (tuple(answer.get(key, ())) for key in _ID_FIELDS)
-    return Decision(answer["status"], moves, at_risk, queued)
+    return Decision(answer["status"], moves, at_risk, queued, cores=answer.get("cores"))
 
 
 def refuse_repeated_keys(line: str | bytes, keys: int) -> None:
@@ -415,15 +474,19 @@ def any_event(event: FleetEvent) -> str:
             line["nic"] = event.nic
         if event.kind is not None:
             line["kind"] = event.kind
-        line |= _requirement(event.tenant.workload, event.tenant.sla)
+        load = load_of(event.tenant.workload)
+        line |= _requirement(event.tenant.workload, event.tenant.sla, ("traffic", *load) if load else ())
     elif isinstance(event, Change):
-        line |= _requirement(event.workload, event.sla)
+        line |= _requirement(event.workload, event.sla, event.given)
     return json.dumps(line)
 
 
-def _requirement(workload: Workload | None, sla: Sla | None) -> dict[str, Any]:
-    """Traffic and SLA, as far as they are given."""
+def _requirement(workload: Workload | None, sla: Sla | None, given: Sequence[str]) -> dict[str, Any]:
+    """Traffic, load and SLA, as far as they are given."""
     found: dict[str, Any] = {} if workload is None else {"traffic": workload.traffic.as_dict()}
+    if workload is not None and given:
+        known = {**found, **load_of(workload)}
+        found = {key: known.get(key) for key in given}
     if sla is not None:
         key, value = ("sla_drop", sla.max_drop) if sla.max_drop is not None else ("sla_min_kpps", sla.min_kpps)
         found[key] = value

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from placer.fleet.cores import shown_cores
 from placer.fleet.engine import Engine
 from placer.model.feasibility import Misfit, fits, misfit, misfit_with
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
@@ -62,13 +63,15 @@ class ExpectedPlace:
     """Where an arrival would go.
 
     `nic`: the NIC, by the name that it would get where it is new. `opens`: whether it would be put into use. `score`:
-    by the rule, the lower the better; None for a NIC that the rule opens only where no other fits.
+    by the rule, the lower the better; None for a NIC that the rule opens only where no other fits. `cores`: as of a
+    `Decision`.
     """
 
     nic: str
     nic_model: str
     opens: bool
     score: float | None = None
+    cores: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,10 @@ class WhatIf:
         """Where `count` arrivals would go, one after the other; or, of one, the `top` places, best first."""
         if count > 1:
             return (yield from self._in_turn(arrival, count))
-        return [_place(self.engine.fleet, choice, score) for score, choice in self._rank(arrival, top)]
+        if len(choices := self.engine.choices(arrival)) > 1:
+            chosen = self._choose(arrival)
+            arrival = choices[0] if chosen is None else chosen[2]
+        return [_place(self.engine.fleet, choice, score, arrival) for score, choice in self._rank(arrival, top)]
 
     def verdicts(self, arrival: Tenant) -> Steps[list[ClassVerdict]]:
         """Why NICs in use or out of service do not take the arrival, by class; the most frequent of the largest."""
@@ -119,6 +125,23 @@ class WhatIf:
 
     def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, Misfit | None]]:
         """By NIC, why it does not take the arrival, what lasts before what may pass; None where it does."""
+        if len(choices := self.engine.choices(arrival)) == 1:
+            return (yield from self._misfits_of(choices[0], nic_ids))
+        return {nic_id: reason for nic_id, (reason, _) in (yield from self._verdicts(arrival, nic_ids)).items()}
+
+    def _verdicts(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, tuple[Misfit | None, Tenant]]]:
+        """By NIC, what `misfits` says, and the arrival with the fewest cores with which the NIC takes it."""
+        found: dict[str, tuple[Misfit | None, Tenant]] = {}
+        for choice in self.engine.choices(arrival):
+            left = [nic_id for nic_id in nic_ids if nic_id not in found or found[nic_id][0] is not None]
+            for nic_id, reason in (yield from self._misfits_of(choice, left)).items():
+                before = found.get(nic_id, (None, choice))[0]
+                if before is None or reason is None or (before.lasts and not reason.lasts):
+                    found[nic_id] = reason, choice
+        return found
+
+    def _misfits_of(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, Misfit | None]]:
+        """As `misfits`, of an arrival whose number of cores is fixed."""
         found, until = dict[str, Misfit | None](), _end_of_step()
         for first in range(0, len(nic_ids), PREDICTED_AT_ONCE):
             some = nic_ids[first : first + PREDICTED_AT_ONCE]
@@ -145,17 +168,32 @@ class WhatIf:
 
     def scores(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, float]]:
         """By NIC that takes the arrival, its score, the lower the better; infinite for one that is not in use."""
-        reasons = yield from self.misfits(arrival, nic_ids)
-        taken = [nic_id for nic_id, reason in reasons.items() if reason is None]
+        verdicts = yield from self._verdicts(arrival, nic_ids)
+        by_choice: dict[Tenant, list[str]] = {}
+        for nic_id, (reason, choice) in verdicts.items():
+            if reason is None:
+                by_choice.setdefault(choice, []).append(nic_id)
+        taken = [nic_id for some in by_choice.values() for nic_id in some]
         found = dict.fromkeys(taken, math.inf)
         if self.engine.selector.has_predicted(arrival):
-            for first in range(0, len(taken), SCORED_AT_ONCE):
-                some = map(self.engine.fleet.nics.find, taken[first : first + SCORED_AT_ONCE])
-                found |= self.engine.selector.scores_on(arrival, [nic for nic in some if nic is not None])
-                yield
+            for choice, fitting in by_choice.items():
+                for first in range(0, len(fitting), SCORED_AT_ONCE):
+                    some = map(self.engine.fleet.nics.find, fitting[first : first + SCORED_AT_ONCE])
+                    found |= self.engine.selector.scores_on(choice, [nic for nic in some if nic is not None])
+                    yield
             return found
         in_use = [nic for nic in map(self.engine.fleet.nics.find, taken) if nic is not None]
         return found | {nic.id: float(nic.kind.cores - nic.kind.cores_taken(nic.co_location)) for nic in in_use}
+
+    def _choose(self, arrival: Tenant) -> tuple[float, Nic | NicKind, Tenant] | None:
+        """Score, place and cores of an arrival as the engine chooses them; None where no NIC takes it."""
+        opening: tuple[float, Nic | NicKind, Tenant] | None = None
+        for choice in self.engine.choices(arrival):
+            for score, place in self._rank(choice, 1):
+                if isinstance(place, Nic):
+                    return score, place, choice
+                opening = opening or (score, place, choice)
+        return opening
 
     def _rank(self, arrival: Tenant, top: int) -> list[tuple[float, Nic | NicKind]]:
         """The best places; of an arrival that needs a new table the fullest NICs that take it, one per class."""
@@ -171,23 +209,23 @@ class WhatIf:
 
     def _in_turn(self, arrival: Tenant, count: int) -> Steps[list[ExpectedPlace]]:
         """Place copies of the arrival one after the other; all of them are taken back at the end of each step."""
-        engine, chosen, events = self.engine, list[tuple[Choice, float]](), self.engine.events
+        engine, chosen, events = self.engine, list[tuple[Choice, float, Tenant]](), self.engine.events
         while True:
             until, copies = _end_of_step(), _Copies(engine.fleet, arrival)
             known = engine.selector.has_predicted(arrival)
             with engine.selector.trial() if known else _pause_observer(engine.fleet):
                 try:
-                    for at, (choice, score) in enumerate(chosen):
-                        if events != engine.events and not self._still_fits(copies, choice, arrival):
+                    for at, (choice, score, copy) in enumerate(chosen):
+                        if events != engine.events and not self._still_fits(copies, choice, copy):
                             del chosen[at:]
                             break
-                        copies.place(choice, score)
+                        copies.place(choice, score, copy)
                     least = len(chosen) + LEAST_COPIES
                     while len(chosen) < count and (len(chosen) < least or time.perf_counter() < until):
-                        best = next(iter(self._rank(copies.next, 1)), None)
+                        best = self._choose(copies.next)
                         if best is None:
                             return copies.places
-                        chosen.append((copies.choice_of(best[1]), best[0]))
+                        chosen.append((copies.choice_of(best[1]), best[0], best[2]))
                         copies.place(*chosen[-1])
                 finally:
                     copies.take_back()
@@ -282,14 +320,13 @@ class _Copies:
     def nic_of(self, choice: Nic | int) -> Nic:
         return self._opened[choice] if isinstance(choice, int) else choice
 
-    def place(self, choice: Choice, score: float) -> None:
-        """Place the next copy there."""
+    def place(self, choice: Choice, score: float, copy: Tenant) -> None:
+        """Place a copy there, which is the next one with its cores."""
         found = choice if isinstance(choice, NicKind) else self.nic_of(choice)
-        self.places.append(_place(self._fleet, found, score))
+        self.places.append(_place(self._fleet, found, score, copy))
         if isinstance(found, NicKind):
             found = self._fleet.open(found)
             self._opened.append(found)
-        copy = self.next
         self._fleet.place(copy, found)
         self._placed.append((copy, found))
 
@@ -301,11 +338,11 @@ class _Copies:
                 self._fleet.unopen(nic, self._before)
 
 
-def _place(fleet: Fleet, choice: Nic | NicKind, score: float) -> ExpectedPlace:
+def _place(fleet: Fleet, choice: Nic | NicKind, score: float, arrival: Tenant) -> ExpectedPlace:
     shown = None if math.isinf(score) else score
     if isinstance(choice, NicKind):
-        return ExpectedPlace(fleet.next_of(choice).id, choice.model, True, shown)
-    return ExpectedPlace(choice.id, choice.kind.model, False, shown)
+        return ExpectedPlace(fleet.next_of(choice).id, choice.model, True, shown, shown_cores(arrival, choice))
+    return ExpectedPlace(choice.id, choice.kind.model, False, shown, shown_cores(arrival, choice.kind))
 
 
 def _end_of_step() -> float:

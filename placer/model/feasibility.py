@@ -81,7 +81,7 @@ def keeps_slas(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant]) -> bool
     if not fits(kind, (tenant.workload for tenant in tenants)):
         return False
     together = sorted(tenants, key=lambda tenant: tenant.workload.sort_key)
-    required = [tenant.sla.required_kpps(oracle.solo(tenant.workload)) for tenant in together]
+    required = [tenant.required_kpps(oracle.solo(tenant.workload)) for tenant in together]
     return oracle.meets(tuple([tenant.workload for tenant in together]), required)[0]
 
 

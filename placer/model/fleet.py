@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from math import inf
+from math import fsum, inf
 from typing import Protocol
 
 from placer.model.oracle import co_location_of
@@ -94,8 +94,12 @@ class NicKind:
         return (
             all(map(self.hosts, workloads))
             and self.cores_taken(workloads) <= self.cores
-            and sum(map(self.gbps_of, workloads)) <= self.line_rate_gbps
+            and self.has_port_for(workloads)
         )
+
+    def has_port_for(self, workloads: Iterable[Workload]) -> bool:
+        """Whether the port carries the packets that are offered to all of these, whatever their order."""
+        return self.line_rate_gbps == inf or fsum(map(self.gbps_of, workloads)) <= self.line_rate_gbps
 
     def choices(self, workload: Workload) -> tuple[Workload, ...]:
         """The workload on each number of cores that it may be given here, ascending; as it is where that is fixed."""
@@ -124,11 +128,20 @@ class NicKind:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """An NF instance on a NIC: its id, what it runs, and its SLA."""
+    """An NF instance on a NIC: its id, what it runs, and its SLA.
+
+    `free_cores`: whether its number of cores was chosen, not given, so that it may get another one when it changes.
+    """
 
     id: str
     workload: Workload
     sla: Sla
+    free_cores: bool = False
+
+    @property
+    def asked(self) -> Tenant:
+        """The instance as it was asked for, with its number of cores still to be chosen."""
+        return Tenant(self.id, replace(self.workload, cores=0), self.sla) if self.free_cores else self
 
     def required_kpps(self, solo_kpps: float) -> float:
         """The least throughput (kpps) that its SLA accepts where running alone gives `solo_kpps`."""

@@ -66,6 +66,11 @@ class Rebuild:
         self._stand_ins = stand_ins
         self._steps = self._all_steps()
 
+    @property
+    def builds_tables(self) -> bool:
+        """Whether the new indexes are over tables."""
+        return self._most > 0
+
     def advance(self) -> bool:
         """Make a step; True when there is none left. Raises TooManyPatterns when there are more than `most`."""
         return next(self._steps, True) is True

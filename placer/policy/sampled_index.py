@@ -134,6 +134,7 @@ class SampledIndex:
         self._biases = Biases(nfs, width)
         self._number = np.full(FIRST_SIZE, -1, dtype=np.int64)
         self._free = np.full(FIRST_SIZE, -1.0)
+        self._gbps = np.zeros(FIRST_SIZE)
         self._margin = np.zeros(FIRST_SIZE)
         self._left = np.zeros((nfs, FIRST_SIZE))
         self._own = np.zeros((nfs, FIRST_SIZE))
@@ -202,7 +203,7 @@ class SampledIndex:
 
     def _columns(self, place: int) -> list[NDArray[Any]]:
         """All that the arrays hold of a place, as views."""
-        by_place = self._number, self._free, self._margin, self._size, self._row, self._nf_at, self._offset
+        by_place = self._number, self._free, self._gbps, self._margin, self._size, self._row, self._nf_at, self._offset
         views: list[NDArray[Any]] = [array[place, ...] for array in by_place]
         return [*views, self._left[:, place], self._own[:, place]]
 
@@ -339,8 +340,11 @@ class SampledIndex:
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
+        free, gbps = self._free, self.kind.gbps_of(arriving.workload)
+        if gbps and self.kind.line_rate_gbps < math.inf:
+            free = np.where(self._gbps + gbps <= self.kind.line_rate_gbps, free, -1.0)
         found: NDArray[np.int64] = preferred_nics(
-            self._number[: self._used], self._free, self._margin, self._left[arriving.nf], self._own[arriving.nf],
+            self._number[: self._used], free, self._margin, self._left[arriving.nf], self._own[arriving.nf],
             arriving.alone, least_slack, float(arriving.cores), self._weights, most,
         )  # fmt: skip
         return found
@@ -369,6 +373,8 @@ class SampledIndex:
         `rough`: rough logarithms of its tenants, and of the arrival behind them.
         """
         together, at = sampled.with_tenant(arriving)
+        if not self.kind.has_port_for(tenant.workload for tenant in together):
+            return None
         required = [tenant.required for tenant in together]
         met, kpps = self.oracle.meets(tuple([tenant.workload for tenant in together]), required)
         place, nf, last = sampled.place, arriving.nf, len(together) - 1
@@ -396,7 +402,8 @@ class SampledIndex:
         found = dict[int, float]()
         for sampled, tenants, kpps in zip(candidates, together, answers, strict=True):
             lowest = lowest_by_workload(tuple([tenant.workload for tenant in tenants]), kpps)
-            if all(lowest[tenant.workload] >= tenant.required for tenant in tenants):
+            met = all(lowest[tenant.workload] >= tenant.required for tenant in tenants)
+            if met and self.kind.has_port_for(tenant.workload for tenant in tenants):
                 least = min(margin_of(lowest[tenant.workload], tenant.required) for tenant in tenants)
                 found[sampled.nic.number] = self._score(sampled.place, arriving.cores, least)
         return found
@@ -446,6 +453,7 @@ class SampledIndex:
         place, tenants = sampled.place, sampled.tenants
         self._number[place] = sampled.nic.number
         self._free[place] = self.kind.cores - sum([tenant.cores for tenant in tenants])
+        self._gbps[place] = sum([self.kind.gbps_of(tenant.workload) for tenant in tenants])
         self._margin[place] = write_margins(
             self.interference.loss, np.array([(tenant.nf, tenant.row) for tenant in tenants]),
             margins, rough, place, self._left, self._own,
@@ -461,7 +469,7 @@ class SampledIndex:
         if self._vacant:
             return self._vacant.pop()
         if self._used == len(self._number):
-            for name in ("_number", "_free", "_margin", "_size", "_row", "_nf_at", "_offset"):
+            for name in ("_number", "_free", "_gbps", "_margin", "_size", "_row", "_nf_at", "_offset"):
                 array = getattr(self, name)
                 setattr(self, name, np.concatenate([array, np.full_like(array, -1)]))
             self._left, self._own = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
@@ -85,6 +85,7 @@ class Selector:
         self._table_workloads = TableWorkloads(expected, self._recent)
         fleet.observer = self
         present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
+        self._own_loads = sum(not tenant.workload.is_plain for tenant in present)
         self._recent.extend(present)
         self._arrivals = len(present)
         self.departures = 0
@@ -182,7 +183,7 @@ class Selector:
         self._arrivals += 1
         if self._sampled:
             self._loosest.include(tenant)
-        elif self._stand_ins:
+        elif self._stand_ins and tenant.workload.is_plain:
             self._count_stand_in(tenant)
         for index in self.indexes:
             index.observe(tenant)
@@ -195,7 +196,7 @@ class Selector:
             self._renew_at = self._next_renewal()
             if self._sampled and self._stand_ins:
                 chosen = self._table_workloads.instead_of_sampling()
-                if chosen is not None:
+                if chosen is not None and not self._has_own_loads(chosen):
                     self._build_tables(chosen)
             elif self._sampled:
                 self._include(tenant)
@@ -266,6 +267,9 @@ class Selector:
         return found
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
+        self._own_loads += not tenant.workload.is_plain
+        if self._rebuild is not None and self._rebuild.builds_tables and self._has_own_loads([tenant.workload]):
+            self._rebuild = None
         own = self.fleet.pool.owns(nic.number)
         indexes = self.indexes if own else self.others
         if nic.service is not Service.UP or indexes is None:
@@ -280,6 +284,7 @@ class Selector:
     def left(self, nic: Nic, tenant: Tenant) -> None:
         if self._closing():
             self._renew_at = self._arrivals
+        self._own_loads -= not tenant.workload.is_plain
         self.departures += 1
         own = self.fleet.pool.owns(nic.number)
         indexes = self.indexes if own else self.others
@@ -405,6 +410,8 @@ class Selector:
         """Whether co-locations are predicted in advance, but not all that are useful to the tenant."""
         if self._sampled or (tenant is self._covered and self.indexes):
             return False
+        if self._has_own_loads([tenant.workload]):
+            return True
         if self.indexes and all(index.covers(tenant) for index in self.indexes):
             self._covered = tenant
             return False
@@ -421,7 +428,8 @@ class Selector:
         self._loosest.include(new)
         self._workloads.add(new.workload)
         self._sampled = self._sampled or not self._predict_all()
-        while self._sampled and self._stand_ins and self._table_workloads.choose_fewer():
+        tables = self._stand_ins and not self._has_own_loads(self._workloads)
+        while self._sampled and tables and self._table_workloads.choose_fewer():
             self._workloads = {*self._table_workloads.chosen(), new.workload}
             self._sampled = not self._predict_all()
         if self._sampled:
@@ -485,8 +493,14 @@ class Selector:
         self._workloads = chosen
         self._rebuild = self._new_rebuild(self.most_patterns)
 
+    def _has_own_loads(self, workloads: Iterable[Workload]) -> bool:
+        """Whether an instance, or one of these workloads, has a load or a number of cores that no stand-in has."""
+        return self._stand_ins and (self._own_loads > 0 or not all(workload.is_plain for workload in workloads))
+
     def _predict_all(self) -> bool:
         """Build class indexes for all workloads; False where they are too many, or hardly one came twice."""
+        if self._has_own_loads(self._workloads):
+            return False
         different = not self._stand_ins and len(self._workloads) > max(
             FEW_WORKLOADS, len({workload.nf for workload in self._workloads})
         )

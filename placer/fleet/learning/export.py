@@ -59,8 +59,12 @@ def export_profile(base: Path, out: Path, entries: Iterable[MeasuredEntry], mode
 
 
 def co_runs_of(entries: Iterable[MeasuredEntry], models: Models) -> dict[str, pd.DataFrame]:
-    """Per NF, a row for each co-location that it was measured in: traffic, contention, throughput."""
-    known = [(entry, kpps) for entry in entries if entry.workload.nf in models.nfs and (kpps := entry.kpps) is not None]
+    """Per NF, a row for each co-location that it was measured in: traffic, contention, throughput.
+
+    Rows are of saturated NFs on their default cores, so what was measured beside other loads is left out.
+    """
+    plain = [entry for entry in entries if all(one.is_plain for one in (entry.workload, *entry.competitors))]
+    known = [(entry, kpps) for entry in plain if entry.workload.nf in models.nfs and (kpps := entry.kpps) is not None]
     workloads = sorted({each for one, _ in known for each in (one.workload, *one.competitors)})
     contention = _Contention(workloads, models)
     rows: dict[str, list[dict[str, float]]] = defaultdict(list)

@@ -13,11 +13,12 @@ from functools import lru_cache, partial
 from placer.fleet.protocol import Check
 from placer.fleet.state.retention import CREATE_MARKS
 from placer.fleet.state.saved import ANSWERS_TABLE, Counted, count_nothing
-from placer.fleet.state.tables import Tables
+from placer.fleet.state.tables import Tables, workload_of
 from placer.model.feasibility import fits
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.sla import Sla
-from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
+from profiles import ATTRIBUTES, Fault, InputError, Workload
+from profiles.description import MOST_CORES
 
 STATE_FORMAT = "2"
 FORMER_FORMAT = "1"
@@ -32,7 +33,8 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE nics (id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NOT NULL, service TEXT NOT NULL);
 CREATE TABLE tenants (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics(id), nf TEXT NOT NULL,
-    flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL
+    flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL,
+    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER
 );
 CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
 """
@@ -46,12 +48,17 @@ CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 """Tables that format 1 does not have: what was measured, and what was learnt of it beyond the readings themselves."""
 
-BELOW_SLA = "below_sla INTEGER"
-"""A column that the first files of format 2 lack; it is added to them."""
+ADDED_COLUMNS = {
+    "readings": ("below_sla INTEGER",),
+    "tenants": ("rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER"),
+}
+"""Columns that earlier files lack, at the end of their tables; they are added to them."""
 
 MAX_CHECKED_WORKLOADS = 100_000
 COUNTED_TENANTS = 1_000
-TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
+LOAD_COLUMNS = "rate_kpps, cores, latency_us, free_cores"
+TENANT_COLUMNS = f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}"
+"""`free_cores`: 1 where the number of cores was chosen."""
 
 
 def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = STATE_SCHEMA + ADDED_TABLES) -> None:
@@ -67,8 +74,11 @@ def upgrade(file: sqlite3.Connection) -> None:
         for statement in ADDED_TABLES.split(";"):
             file.execute(statement)
         file.execute("UPDATE facts SET value = ? WHERE name = 'format'", (STATE_FORMAT,))
-    if not _has_below_sla(file):
-        file.execute(f"ALTER TABLE readings ADD COLUMN {BELOW_SLA}")
+    for table, columns in ADDED_COLUMNS.items():
+        known = {name for (name,) in file.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+        for column in columns:
+            if column.split()[0] not in known:
+                file.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
     for table in (ANSWERS_TABLE, CREATE_MARKS):
         file.execute(table)
     file.execute("COMMIT")
@@ -80,15 +90,11 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
     if damage != ["ok"]:
         raise InputError([Fault(name, None, None, f"is damaged: {line}", "restore a backup") for line in damage])
     with closing(sqlite3.connect(":memory:")) as reference:
-        added = (
-            ""
-            if _format(file) == FORMER_FORMAT
-            else ADDED_TABLES
-            if _has_below_sla(file)
-            else ADDED_TABLES.replace(f", {BELOW_SLA}", "")
-        )
-        make_tables(reference, (), STATE_SCHEMA + added)
-        wrong = [table for table, columns in _columns(reference).items() if _columns(file).get(table) != columns]
+        make_tables(reference, (), STATE_SCHEMA + ("" if _format(file) == FORMER_FORMAT else ADDED_TABLES))
+        found = _columns(file)
+        wrong = [
+            table for table, columns in _columns(reference).items() if found.get(table) not in _former(table, columns)
+        ]
     if "facts" in wrong:
         raise InputError.of(name, "is not the state of a fleet", hint="name a new file, or one that this command made")
     if wrong:
@@ -143,7 +149,6 @@ class _Rows:
         self._row: tuple[str, object] = ("", None)
         # many tenants have the same traffic
         self._workload_of = lru_cache(MAX_CHECKED_WORKLOADS)(partial(_checked_workload, check))
-        self._runs = lru_cache(MAX_CHECKED_WORKLOADS)(self._hosts)
 
     def nics(self, file: Tables) -> Iterator[Nic]:
         """Every NIC that was ever in use, without tenants."""
@@ -170,39 +175,46 @@ class _Rows:
     def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
         for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # noqa: S608
-            place, identity, nic_id, nf, *numbers, drop, least = row
+            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free = row
             self._row, before = ("tenants", identity), len(self.faults)
             self._check_id(identity)
             if not _is_whole(place, MOST_PLACES):
                 self._fault(f"place {place!r} is not a whole number from 1 to {MOST_PLACES:,}")
             if nic_id is not None and nic_id not in nics:
                 self._fault(f"nic {nic_id!r} is not among the NICs")
-            elif not self._runs(nf, None if nic_id is None else nics[nic_id].kind.index):
-                kinds = self._kinds if nic_id is None else (nics[nic_id].kind,)
-                self._fault(f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
+            elif not isinstance(nf, str) or not any(nf in kind.cores_of for kind in self._kinds_of(nic_id, nics)):
+                self._fault_of_nf(nf, self._kinds_of(nic_id, nics))
             for attribute, value in zip(ATTRIBUTES, numbers, strict=True):
                 if not _is_number(value) or value < 0:
                     self._fault(f"{attribute} {value!r} is not a number from 0 up")
             self._check_sla(drop, least)
+            self._check_load(rate, cores, latency, free)
             if len(self.faults) == before:
-                workload, messages = self._workload_of(nf, *numbers)
+                workload, messages = self._workload_of(nf, *numbers, rate, cores, latency)
                 for message in messages:
                     self._fault(message, "restore a backup, or give the --models that the state was made with")
-                yield nic_id, Tenant(identity, workload, Sla(drop, least))
+                kinds = self._kinds_of(nic_id, nics)
+                if not any(kind.hosts(workload) for kind in kinds):
+                    self._fault_of_nf(nf, kinds)
+                yield nic_id, Tenant(identity, workload, Sla(drop, least), bool(free))
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
         """Every NIC has the cores for its tenants, and a failed one has no tenants."""
         for nic_id, tenants in placed.items():
             nic, self._row = nics[nic_id], ("nics", nic_id)
             if not fits(nic.kind, (tenant.workload for tenant in tenants)):
-                self._fault(f"its tenants take more than its {nic.kind.cores} cores")
+                few = nic.kind.cores_taken(tenant.workload for tenant in tenants) > nic.kind.cores
+                limit = f"its {nic.kind.cores} cores" if few else "its port carries"
+                self._fault(f"its tenants take more than {limit}")
             if nic.service is Service.FAILED:
                 self._fault("failed, but has tenants")
 
-    def _hosts(self, nf: object, kind: int | None) -> bool:
-        """Whether an NF runs on a kind of NIC, or on any."""
-        kinds = self._kinds if kind is None else (self._kinds[kind],)
-        return isinstance(nf, str) and any(kind.hosts(Workload(nf, TrafficProfile(0, 0))) for kind in kinds)
+    def _kinds_of(self, nic_id: str | None, nics: dict[str, Nic]) -> tuple[NicKind, ...]:
+        """The kind of a NIC; all kinds for a tenant that waits."""
+        return self._kinds if nic_id is None else (nics[nic_id].kind,)
+
+    def _fault_of_nf(self, nf: object, kinds: Sequence[NicKind]) -> None:
+        self._fault(f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
 
     def _check_id(self, identity: object) -> None:
         if not isinstance(identity, str) or not identity or not identity.isprintable():
@@ -216,14 +228,23 @@ class _Rows:
         elif least is not None and not (_is_number(least) and least > 0):  # type: ignore[operator]
             self._fault(f"sla_min_kpps {least!r} is not a number above 0")
 
+    def _check_load(self, rate: object, cores: object, latency: object, free: object) -> None:
+        for name, value in (("rate_kpps", rate), ("latency_us", latency)):
+            if value is not None and not (_is_number(value) and value > 0):  # type: ignore[operator]
+                self._fault(f"{name} {value!r} is not a number above 0")
+        if cores is not None and not _is_whole(cores, MOST_CORES):
+            self._fault(f"cores {cores!r} is not a whole number from 1 to {MOST_CORES:,}")
+        if free not in (None, 1):
+            self._fault(f"free_cores {free!r} is not 1")
+
     def _fault(self, message: str, hint: str = "restore a backup") -> None:
         table, identity = self._row
         self.faults.append(Fault(self._name, None, f"{table} {identity!r}", message, hint))
 
 
-def _checked_workload(check: Check, nf: str, *traffic: float) -> tuple[Workload, list[str]]:
+def _checked_workload(check: Check, nf: str, *values: float | None) -> tuple[Workload, list[str]]:
     """The workload of a row, and what is wrong with it."""
-    workload = Workload(nf, TrafficProfile(*traffic))
+    workload = workload_of(nf, *values)
     return workload, [f"{column} {message}" for column, message in check(workload)]
 
 
@@ -241,8 +262,9 @@ def _format(file: sqlite3.Connection) -> str | None:
     return None
 
 
-def _has_below_sla(file: sqlite3.Connection) -> bool:
-    return bool(list(file.execute("SELECT 1 FROM pragma_table_info('readings') WHERE name = 'below_sla'")))
+def _former(table: str, columns: list[tuple[object, ...]]) -> list[list[tuple[object, ...]]]:
+    """The columns of a table, and those that it had before some were added."""
+    return [columns, columns[: len(columns) - len(ADDED_COLUMNS[table])]] if table in ADDED_COLUMNS else [columns]
 
 
 def _columns(file: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:

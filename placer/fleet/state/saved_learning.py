@@ -17,9 +17,9 @@ from typing import Any
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.protocol import Check
-from placer.fleet.state.tables import Statement, Tables
+from placer.fleet.state.tables import Statement, Tables, load_values, workload_of
 from placer.model.oracle import co_location_of
-from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
+from profiles import CoLocation, Fault, InputError, Workload
 
 ACTION_PREFIX, ASKED_PREFIX, VERSION_PREFIX = "action ", "asked ", "version "
 WEBHOOK_PREFIX = "webhook "
@@ -140,11 +140,17 @@ def reading_of(row: Sequence[Any], co_location_in: Callable[[str], CoLocation] |
 
 
 def _co_location_in(text: str) -> CoLocation:
-    return co_location_of(Workload(nf, TrafficProfile(*map(float, traffic))) for nf, *traffic in json.loads(text))
+    return co_location_of(workload_of(*row) for row in json.loads(text))
+
+
+def _row_of(workload: Workload) -> list[object]:
+    """NF and traffic; then rate, cores and latency, where it has any of them."""
+    load = () if workload.is_plain else load_values(workload)
+    return [workload.nf, *workload.traffic.as_tuple(), *load]
 
 
 def reading_row(reading: ProductionReading) -> tuple[object, ...]:
     place = reading.co_location.index(reading.workload)
-    text = json.dumps([[workload.nf, *workload.traffic.as_tuple()] for workload in reading.co_location])
+    text = json.dumps([_row_of(workload) for workload in reading.co_location])
     values = reading.tenant, reading.kpps, reading.offered_kpps, int(reading.below_sla)
     return reading.event, reading.nic_model, text, place, *values

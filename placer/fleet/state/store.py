@@ -28,9 +28,16 @@ from placer.fleet.state.backup import BY_STEPS, complete_restore
 from placer.fleet.state.file import DISK_FAILURES, connect, lock_file, refusing
 from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
 from placer.fleet.state.saved import Counted, KeptAnswers, Unwritable, count_nothing
-from placer.fleet.state.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet, upgrade
+from placer.fleet.state.saved_fleet import (
+    LOAD_COLUMNS,
+    TENANT_COLUMNS,
+    check_tables,
+    make_tables,
+    read_saved_fleet,
+    upgrade,
+)
 from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
-from placer.fleet.state.tables import Row, Statement
+from placer.fleet.state.tables import Row, Statement, load_values
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import InputError
 
@@ -301,10 +308,10 @@ def _create(path: Path, kinds: Sequence[NicKind]) -> None:
 
 
 WRITE_NIC = "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service"
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608
 DELETE_TENANT = "DELETE FROM tenants WHERE id = ?"
 TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?"
-CHANGE_TRAFFIC = "UPDATE tenants SET flows = ?, packet_size = ?, mtbr = ? WHERE id = ?"
+CHANGE_WORKLOAD = f"UPDATE tenants SET (flows, packet_size, mtbr, {LOAD_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
 CHANGE_SLA = "UPDATE tenants SET sla_drop = ?, sla_min_kpps = ? WHERE id = ?"
 
 
@@ -336,8 +343,7 @@ class FleetRows:
             if nic is not None:
                 self._come(nic.tenants_by_id[move.id], nic.id)
         if isinstance(event, Change):
-            if event.workload is not None:
-                self._then(CHANGE_TRAFFIC, (*event.workload.traffic.as_tuple(), event.id))
+            self._note_workload(event, decision, fleet)
             if event.sla is not None:
                 self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
         if isinstance(event, Depart) and not decision.moves:
@@ -360,10 +366,20 @@ class FleetRows:
                 known[nic_id] = nic.service
                 self._nics.append((nic.id, nic.kind.index, nic.number, nic.service.value))
 
+    def _note_workload(self, event: Change, decision: Decision, fleet: Fleet) -> None:
+        """What an instance runs after a change, with the cores that were chosen for it."""
+        home, workload, chosen = fleet.nic_of(event.id), event.workload, False
+        if home is not None and (workload is not None or decision.status == "resized"):
+            tenant = home.tenants_by_id[event.id]
+            workload, chosen = tenant.workload, tenant.free_cores
+        if workload is not None:
+            values = *workload.traffic.as_tuple(), *load_values(workload), int(chosen) or None
+            self._then(CHANGE_WORKLOAD, (*values, event.id))
+
     def _come(self, tenant: Tenant, nic: str | None) -> None:
-        sla = tenant.sla
-        traffic = tenant.workload.traffic.as_tuple()
-        self._here[tenant.id] = (tenant.id, nic, tenant.workload.nf, *traffic, sla.max_drop, sla.min_kpps)
+        sla, workload = tenant.sla, tenant.workload
+        values = *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, *load_values(workload)
+        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, int(tenant.free_cores) or None)
 
     def _leave(self, tenant_id: str) -> None:
         self._here.pop(tenant_id, None)

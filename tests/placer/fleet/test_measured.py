@@ -57,6 +57,29 @@ def test_an_answer_has_what_was_predicted_before_and_whether_the_sla_was_kept() 
     }  # fmt: skip
 
 
+class LoadPredictor(ToyPredictor):
+    """Predicts the capacity beside others, whatever is offered."""
+
+    supports_loads = True
+
+
+def test_an_instance_that_carries_its_offered_load_says_nothing_of_contention() -> None:
+    """Twice 30 of 30 offered kpps, where 98 were predicted, change no prediction; 20 kpps of them violate the SLA."""
+    engine = engine_of(PredictorOracle(LoadPredictor()))
+    for identity, rate in (("1", 30.0), ("2", 20.0)):
+        engine.handle(Arrive(Tenant(identity, Workload("a", TOY_TRAFFIC, rate), Sla(max_drop=0.0))))
+    found = [engine.handle(Measure("nic-1", 10.0, (MeasuredInstance("1", kpps, 30.0),))) for kpps in (30.0, 30.0, 20.0)]
+    judged = [one.instances[0] for one in found if isinstance(one, Learned)]
+    assert [one.predicted_kpps for one in judged] == [98.0, 98.0, 98.0]
+    assert [one.below_sla for one in judged] == [False, False, True]
+
+
+def test_a_predictor_that_knows_no_loads_takes_none() -> None:
+    """It would predict a saturated NF."""
+    with pytest.raises(Refused, match="knows neither offered loads nor numbers of cores"):
+        engine_of().handle(Arrive(Tenant("1", Workload("a", TOY_TRAFFIC, 30.0), Sla(max_drop=0.0))))
+
+
 def test_the_next_answer_has_what_was_learnt() -> None:
     """Measured twice by one tenant, a prediction moves by one usual error."""
     engine = engine_of()

@@ -46,6 +46,7 @@ Move = TypedDict(
         "id": str,
         "from": str | None,
         "to": str | None,
+        "cores": NotRequired[int],
         "why": NotRequired[str],
         "gain": NotRequired[float],
         "cost": NotRequired[float],
@@ -84,6 +85,7 @@ class DecisionJson(TypedDict):
     risk_worth: NotRequired[float]
     status: str
     nic: NotRequired[str | None]
+    cores: NotRequired[int]
     model: NotRequired[int]
     instances: NotRequired[list[JudgedInstanceJson]]
     moves: list[Move]
@@ -95,12 +97,16 @@ class DecisionJson(TypedDict):
 
 
 class PlaceJson(TypedDict):
-    """Where an arrival would go, whether that opens the NIC, and its score, the lower the better."""
+    """Where an arrival would go, whether that opens the NIC, and its score, the lower the better.
+
+    `cores`: those of an arrival with a rate, or with cores of its own.
+    """
 
     nic: str
     nic_model: str
     opens: bool
     score: float | None
+    cores: NotRequired[int]
 
 
 class Places(TypedDict):
@@ -117,6 +123,9 @@ class TenantJson(TypedDict):
     id: str
     nf: str
     traffic: dict[str, float]
+    rate_kpps: NotRequired[float]
+    cores: NotRequired[int]
+    sla_latency_us: NotRequired[float]
     sla_drop: NotRequired[float | None]
     sla_min_kpps: NotRequired[float | None]
     predicted_kpps: NotRequired[float]

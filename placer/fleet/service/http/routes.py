@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from placer.fleet.cores import shown_cores
 from placer.fleet.events import Refused
 from placer.fleet.protocol import (
     MAX_LISTED_CLASSES,
@@ -35,7 +36,7 @@ from placer.fleet.service.http.app import (
 from placer.fleet.service.http.metrics import model_of, nics_by_service
 from placer.fleet.service.http.openapi import JSON_TYPE, LINES_TYPE, TEXT_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
-from placer.fleet.what_if import PREDICTED_AT_ONCE, ClassVerdict, Steps, WhatIf
+from placer.fleet.what_if import PREDICTED_AT_ONCE, ClassVerdict, ExpectedPlace, Steps, WhatIf
 from placer.model.fleet import Nic, Service, Tenant
 
 LONGEST_EVENT = 1_000_000
@@ -189,10 +190,7 @@ class QuestionRoutes:
         verdicts = await self.writer.work_through(self.what_if.verdicts(arrival)) if explained else []
         found: openapi.Places = {
             "version": self.writer.version,
-            "places": [
-                {"nic": place.nic, "nic_model": place.nic_model, "opens": place.opens, "score": place.score}
-                for place in places
-            ],
+            "places": [_show_place(place) for place in places],
             "verdicts": [_show_verdict(verdict) for verdict in verdicts[:MAX_LISTED_CLASSES]],
         }
         return answer(found)
@@ -208,7 +206,7 @@ class QuestionRoutes:
         shown = (
             next(shown_tenant for shown_tenant in self._tenants(nic) if shown_tenant["id"] == identity)
             if nic
-            else _show_tenant(tenant)
+            else _show_tenant(tenant, tenant.workload.cores or None)
         )
         found: openapi.FoundTenant = {
             "version": self.writer.version,
@@ -351,7 +349,7 @@ class QuestionRoutes:
         for tenant in nic.tenants:
             solo = oracle.solo(tenant.workload)
             yield {
-                **_show_tenant(tenant),
+                **_show_tenant(tenant, shown_cores(tenant, nic.kind)),
                 "predicted_kpps": round(predicted[tenant.workload], 3),
                 "required_kpps": round(tenant.required_kpps(solo), 3),
                 "solo_kpps": round(solo, 3),
@@ -363,17 +361,33 @@ def log_line(number: int, event: str, given: str) -> str:
     return f'{{"number": {number}, "event": {event}, "answer": {given}}}'
 
 
+def _show_place(place: ExpectedPlace) -> openapi.PlaceJson:
+    shown: openapi.PlaceJson = {
+        "nic": place.nic, "nic_model": place.nic_model, "opens": place.opens, "score": place.score,
+    }  # fmt: skip
+    if place.cores is not None:
+        shown["cores"] = place.cores
+    return shown
+
+
 def _show_verdict(verdict: ClassVerdict) -> openapi.ClassOfNics:
     nfs = [workload.nf for workload in verdict.co_location]
     return {"nic_model": verdict.nic_model, "company": nfs, "nics": verdict.nics, "cause": verdict.cause}
 
 
-def _show_tenant(tenant: Tenant) -> openapi.TenantJson:
+def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
+    workload = tenant.workload
     shown: openapi.TenantJson = {
         "id": tenant.id,
-        "nf": tenant.workload.nf,
-        "traffic": dict(tenant.workload.traffic.as_dict()),
+        "nf": workload.nf,
+        "traffic": dict(workload.traffic.as_dict()),
     }
+    if not workload.is_saturated:
+        shown["rate_kpps"] = workload.rate_kpps
+    if cores is not None:
+        shown["cores"] = cores
+    if workload.promises_latency:
+        shown["sla_latency_us"] = workload.latency_us
     if tenant.sla.max_drop is not None:
         shown["sla_drop"] = tenant.sla.max_drop
     else:

@@ -12,9 +12,13 @@ NIC_MODEL = f"{ANNOTATION_PREFIX}nic-model"
 """The label of nodes that are NICs: their model."""
 
 TRAFFIC_ANNOTATIONS = {"flows": "flows", "packet-size": "packet_size", "mtbr": "mtbr"}
-SLA_ANNOTATIONS = {"sla-drop": "sla_drop", "sla-min-kpps": "sla_min_kpps"}
-ON_GPUS = ("sla-latency-us", "rate-kpps")
-"""Annotations of arrivals with a promised latency, which an online fleet does not take."""
+EVENT_ANNOTATIONS = {
+    "rate-kpps": "rate_kpps",
+    "cores": "cores",
+    "sla-drop": "sla_drop",
+    "sla-min-kpps": "sla_min_kpps",
+    "sla-latency-us": "sla_latency_us",
+}
 
 POD_PREFIX = "pod/"
 
@@ -41,20 +45,24 @@ class Pod:
     def arrival(self, nic: str | None = None, kind: int | None = None) -> dict[str, Any]:
         """The event of its arrival, on a NIC if one is given; whatever the SLAs there, if the NIC's kind is given.
 
-        Raises WrongPod with the annotation that makes no sense.
+        Raises WrongPod with every annotation that makes no sense.
         """
         event: dict[str, Any] = {"event": "arrive", "id": self.id, "nf": self.annotations["nf"]}
         traffic: dict[str, float] = {}
+        faults = []
         for name, value in self.annotations.items():
-            if name in TRAFFIC_ANNOTATIONS:
-                traffic[TRAFFIC_ANNOTATIONS[name]] = _number(name, value)
-            elif name in SLA_ANNOTATIONS:
-                event[SLA_ANNOTATIONS[name]] = _number(name, value)
-            elif name in ON_GPUS:
-                raise WrongPod(f"{ANNOTATION_PREFIX}{name}: no latency can be promised here")
-            elif name != "nf":
-                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *SLA_ANNOTATIONS))
-                raise WrongPod(f"{ANNOTATION_PREFIX}{name} is unknown; annotations are {known}")
+            number = _number(value)
+            if name not in ("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS):
+                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS))
+                faults.append(f"{ANNOTATION_PREFIX}{name} is unknown; annotations are {known}")
+            elif name != "nf" and number is None:
+                faults.append(f"{ANNOTATION_PREFIX}{name}: '{value}' is not a number")
+            elif name in TRAFFIC_ANNOTATIONS:
+                traffic[TRAFFIC_ANNOTATIONS[name]] = number  # type: ignore[assignment]
+            elif name in EVENT_ANNOTATIONS:
+                event[EVENT_ANNOTATIONS[name]] = number
+        if faults:
+            raise WrongPod("; ".join(faults))
         if traffic:
             event["traffic"] = traffic
         if nic is not None:
@@ -100,8 +108,9 @@ def uid_of(tenant_id: str) -> str | None:
     return tenant_id.rpartition("/")[2] if tenant_id.startswith(POD_PREFIX) else None
 
 
-def _number(name: str, value: str) -> float:
+def _number(value: str) -> float | None:
+    """The number that an annotation has; None where it is no number."""
     try:
         return float(value)
     except ValueError:
-        raise WrongPod(f"{ANNOTATION_PREFIX}{name}: '{value}' is not a number") from None
+        return None

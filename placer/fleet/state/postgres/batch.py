@@ -15,10 +15,10 @@ from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.protocol import decision_line, event_line
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.saved_learning import reading_row
+from placer.fleet.state.tables import load_values, workload_of
 from placer.model.fleet import Nic, Service, Tenant
 from placer.model.pools import FleetJournal
 from placer.model.sla import Sla
-from profiles import TrafficProfile, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,16 @@ class EventBatch:
 
 def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
     workload, sla = tenant.workload, tenant.sla
-    return [tenant.id, nic, workload.nf, *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, int(fresh)]
+    row: list[object] = [
+        tenant.id,
+        nic,
+        workload.nf,
+        *workload.traffic.as_tuple(),
+        sla.max_drop,
+        sla.min_kpps,
+        int(fresh),
+    ]
+    return row if workload.is_plain else [*row, *load_values(workload), int(tenant.free_cores) or None]
 
 
 class BatchAnswers:
@@ -184,8 +193,9 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
 
 
 def _place(engine: Engine, row: Sequence[Any]) -> None:
-    tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh = row
-    tenant = Tenant(tenant_id, _workload(nf, flows, size, mtbr), Sla(drop, least))
+    tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh, *load = row
+    workload = _workload(nf, flows, size, mtbr, *load[:3])
+    tenant = Tenant(tenant_id, workload, Sla(drop, least), bool(load and load[3]))
     if nic_id is None:
         engine.waiting[tenant_id] = tenant
     else:
@@ -196,6 +206,4 @@ def _place(engine: Engine, row: Sequence[Any]) -> None:
         engine.selector.observe_elsewhere(tenant)
 
 
-@lru_cache(MAX_REMEMBERED_WORKLOADS)
-def _workload(nf: str, flows: float, size: float, mtbr: float) -> Workload:
-    return Workload(nf, TrafficProfile(flows, size, mtbr))
+_workload = lru_cache(MAX_REMEMBERED_WORKLOADS)(workload_of)

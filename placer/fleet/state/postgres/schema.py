@@ -26,7 +26,10 @@ from placer.fleet.state.saved_learning import next_asked, read_asked
 from placer.model.fleet import NicKind
 from profiles import InputError
 
-LAYOUT_VERSION = "1"
+LAYOUT_VERSION = "2"
+FORMER_LAYOUT = "1"
+"""The layout without loads of tenants, which is brought up to date when a service opens it."""
+
 KEPT_BATCHES = 1_000_000
 """Events whose changes are kept for agents to follow; one that is further behind has to start again."""
 
@@ -48,7 +51,7 @@ CREATE TABLE nics (
 CREATE TABLE tenants (
     place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics,
     nf TEXT NOT NULL, flows FLOAT8 NOT NULL, packet_size FLOAT8 NOT NULL, mtbr FLOAT8 NOT NULL, sla_drop FLOAT8,
-    sla_min_kpps FLOAT8
+    sla_min_kpps FLOAT8, rate_kpps FLOAT8, cores INTEGER, latency_us FLOAT8, free_cores INTEGER
 );
 CREATE INDEX ON tenants (nic);
 CREATE TABLE log (number BIGINT PRIMARY KEY, agent TEXT NOT NULL, event TEXT NOT NULL, answer TEXT NOT NULL);
@@ -133,8 +136,10 @@ BEGIN
     END IF;
     RETURN QUERY SELECT verdict, base + size, lost, NULL;
 END $$;
+"""
 
-CREATE FUNCTION placer_write(
+CREATE_WRITE = """
+CREATE OR REPLACE FUNCTION placer_write(
     me TEXT, batch TEXT, base BIGINT, size INTEGER, work TEXT, changes JSONB, more JSONB
 ) RETURNS VOID LANGUAGE plpgsql AS $$
 BEGIN
@@ -147,13 +152,16 @@ BEGIN
         FROM jsonb_array_elements(changes->'nics') one
         ON CONFLICT (id) DO UPDATE SET service = excluded.service, version = excluded.version;
     DELETE FROM tenants WHERE id IN (SELECT jsonb_array_elements_text(changes->'gone'));
-    INSERT INTO tenants AS t (id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps)
+    INSERT INTO tenants AS t (
+        id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, rate_kpps, cores, latency_us, free_cores
+    )
         SELECT one->>0, one->>1, one->>2, (one->>3)::float8, (one->>4)::float8, (one->>5)::float8, (one->>6)::float8,
-            (one->>7)::float8
+            (one->>7)::float8, (one->>9)::float8, (one->>10)::int, (one->>11)::float8, (one->>12)::int
         FROM jsonb_array_elements(changes->'here') one
         ON CONFLICT (id) DO UPDATE SET nic = excluded.nic, flows = excluded.flows,
             packet_size = excluded.packet_size, mtbr = excluded.mtbr, sla_drop = excluded.sla_drop,
-            sla_min_kpps = excluded.sla_min_kpps;
+            sla_min_kpps = excluded.sla_min_kpps, rate_kpps = excluded.rate_kpps, cores = excluded.cores,
+            latency_us = excluded.latency_us, free_cores = excluded.free_cores;
     INSERT INTO log SELECT base + place, me, one->>0, one->>1
         FROM jsonb_array_elements(more->'log') WITH ORDINALITY rows (one, place);
     INSERT INTO answers (name, digest, status, answer, version)
@@ -164,10 +172,10 @@ BEGIN
             (one->>7)::int
         FROM jsonb_array_elements(coalesce(changes->'readings', '[]')) one;
     INSERT INTO learnt
-        SELECT key, value FROM jsonb_each_text(coalesce(changes->'learnt', '{{}}')) WHERE value IS NOT NULL
+        SELECT key, value FROM jsonb_each_text(coalesce(changes->'learnt', '{}')) WHERE value IS NOT NULL
         ON CONFLICT (name) DO UPDATE SET value = excluded.value;
     DELETE FROM learnt WHERE name IN (
-        SELECT key FROM jsonb_each_text(coalesce(changes->'learnt', '{{}}')) WHERE value IS NULL
+        SELECT key FROM jsonb_each_text(coalesce(changes->'learnt', '{}')) WHERE value IS NULL
     );
     INSERT INTO batches VALUES (batch, base + size, size, me, work);
     UPDATE head SET number = base + size;
@@ -211,12 +219,16 @@ END $$;
 
 def statements() -> str:
     """All that makes an empty state."""
-    functions = CREATE_COMMIT.format(compare=CREATE_COMPARE) + CREATE_LEASE + CREATE_BEAT
+    functions = CREATE_COMMIT.format(compare=CREATE_COMPARE) + CREATE_WRITE + CREATE_LEASE + CREATE_BEAT
     return CREATE_TABLES.format(layout=LAYOUT_VERSION) + functions
 
 
 # Makes the tables of a state, or refuses a database that holds something else.
 
+
+ALIVE = "SELECT name FROM agents WHERE seen > clock_timestamp() - %s * interval '1 second'"
+ADDED_COLUMNS = ("rate_kpps FLOAT8", "cores INTEGER", "latency_us FLOAT8", "free_cores INTEGER")
+"""Columns of tenants that `FORMER_LAYOUT` lacks."""
 
 SCHEMA_LOCK = 7_350_912_041
 """The advisory lock of those that make a state at the same time."""
@@ -271,8 +283,7 @@ def keep_kinds(connection: Connection[Any], name: str, kinds: Sequence[NicKind])
         given = {kind.index: _number(kind) for kind in kinds}
         if known == given:
             return
-        alive = "SELECT name FROM agents WHERE seen > clock_timestamp() - %s * interval '1 second'"
-        if run(connection, alive, DEAD_SECONDS):
+        if run(connection, ALIVE, DEAD_SECONDS):
             hint = "start every agent with the same --fleet, or stop the others first"
             raise InputError.of("--fleet", f"{name} is used by an agent with other counts of NICs", hint=hint)
         for kind, count in given.items():
@@ -297,7 +308,21 @@ def _make(connection: Connection[Any], name: str, kinds: Sequence[NicKind], exis
         raise InputError.of("--state", f"{name} holds other tables", hint="name an empty database")
     if "log_times" not in tables:  # a state of an earlier version has none
         run(connection, CREATE_MARKS)
+    if tables.issuperset(TABLE_NAMES) and run(connection, "SELECT 1 FROM head WHERE layout = %s", FORMER_LAYOUT):
+        _upgrade(connection, name)
     return not tables
+
+
+def _upgrade(connection: Connection[Any], name: str) -> None:
+    """Bring a state of the former layout up to date. Raises InputError while an agent of the former version uses it."""
+    run(connection, "SELECT number FROM head FOR UPDATE")
+    if run(connection, ALIVE, DEAD_SECONDS):
+        hint = "stop all agents, then start them in this version"
+        raise InputError.of("--state", f"{name} is used by an agent of an earlier version", hint=hint)
+    for column in ADDED_COLUMNS:
+        connection.execute(f"ALTER TABLE tenants ADD COLUMN {column}".encode())
+    connection.execute(CREATE_WRITE.encode())
+    run(connection, "UPDATE head SET layout = %s", LAYOUT_VERSION)
 
 
 def _number(kind: NicKind) -> int | None:

@@ -350,6 +350,22 @@ def test_a_tenant_and_its_nic_show_what_is_predicted(place: Path | str) -> None:
         assert (summary["tenants"], summary["by_model"][0]["in_use"]) == (1, 1)
 
 
+def test_a_tenant_and_a_question_show_load_and_cores(place: Path | str) -> None:
+    """A toy NF has one number of cores; it needs no SLA but its rate."""
+    with service(place) as one:
+        asked = one.client.post("/v1/ask", json={"nf": "d", "rate_kpps": 70}).json()
+        assert [(place["nic"], place["cores"]) for place in asked["places"]] == [("nic-1", 3)]
+        answer = one.event(event="arrive", id="a", nf="d", rate_kpps=70).json()
+        assert (answer["nic"], answer["cores"]) == ("nic-1", 3)
+        shown = one.client.get("/v1/tenants/a").json()
+        assert (shown["rate_kpps"], shown["cores"], shown["sla_drop"]) == (70.0, 3, 0.0)
+        assert (shown["required_kpps"], shown["solo_kpps"]) == (69.65, 800.0)
+        assert one.event(event="change", id="a", rate_kpps=None, sla_drop=0.5).json()["status"] == "kept"
+        assert not {"rate_kpps", "cores"} & one.client.get("/v1/tenants/a").json().keys()
+        refused = one.event(event="arrive", id="b", nf="d", rate_kpps=-1)
+        assert (refused.status_code, refused.json()["error"]) == (422, "rate_kpps: -1 is below 1e-06")
+
+
 def test_metrics_count_decisions_and_show_the_fleet(place: Path | str) -> None:
     """One placed, one refused."""
     with service(place) as one:

@@ -97,7 +97,9 @@ def test_prioritize_scores_from_0_to_10_and_prefers_nics_in_use(tmp_path: Path) 
         ({"drop": "lots"}, "nf-placer.io/sla-drop: 'lots' is not a number"),
         ({"drop": ""}, "no SLA"),
         ({"flow": "7"}, "nf-placer.io/flow is unknown"),
-        ({"rate_kpps": "7"}, "no latency can be promised"),
+        ({"sla_latency_us": "7"}, "sla_latency_us: latency depends on the rate"),
+        ({"flow": "7", "cores": "two"}, "nf-placer.io/cores: 'two' is not a number"),
+        ({"cores": "1.5", "rate_kpps": "-1"}, "rate_kpps: -1.0 is below 1e-06; cores: 1.5 is not a whole number"),
     ],
 )
 def test_a_pod_that_cannot_be_read_stays_pending_with_the_reason(

@@ -9,6 +9,7 @@ from placer.fleet.engine import REJECT, Engine
 from placer.fleet.events import Decision, FleetEvent, Refused
 from placer.fleet.state.postgres.state import SharedState
 from placer.model.fleet import Fleet, NicKind
+from placer.model.oracle import Oracle
 from placer.model.pools import WHOLE_POOL
 from placer.testing.strategies import ToyOracle
 
@@ -19,11 +20,19 @@ class Agent:
     engine: Engine
 
     @classmethod
-    def of(cls, address: str, kinds: tuple[NicKind, ...], when_full: str = REJECT, *, picky: bool = False) -> Agent:
+    def of(
+        cls,
+        address: str,
+        kinds: tuple[NicKind, ...],
+        when_full: str = REJECT,
+        *,
+        picky: bool = False,
+        oracle: type[Oracle] = ToyOracle,
+    ) -> Agent:
         """An agent that begins with what is in the state; one that is not `picky` prefers no NIC."""
         state = SharedState(address, kinds)
         engine = Engine(
-            state.fleet, [ToyOracle() for _ in kinds], when_full=when_full, waiting=state.waiting, events=state.events
+            state.fleet, [oracle() for _ in kinds], when_full=when_full, waiting=state.waiting, events=state.events
         )
         if not picky:
             state.pool = WHOLE_POOL

@@ -1,0 +1,187 @@
+"""Instances with rates and cores, in any order of events: what is used is added up, and a restart changes nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from placer.fleet.engine import WHEN_FULL, Engine
+from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, FleetEvent, Rebalance, Refused, Return
+from placer.fleet.protocol import Reader, decision_line, event_line
+from placer.fleet.state.store import State
+from placer.fleet.what_if import WhatIf, complete
+from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.sla import Sla
+from placer.policy.rules import RULES_BY_NAME
+from profiles import TrafficProfile, Workload
+from tests.effort import examples
+from tests.placer.fleet.loaded_oracle import (
+    CORE_COUNTS,
+    DEFAULT_CORES,
+    PORT_GBPS,
+    LoadedOracle,
+    loaded_kind,
+)
+
+TRAFFIC = TrafficProfile(1e3, 1500.0)
+RATES = st.sampled_from([inf, 30.0, 45.0, 90.0, 95.0, 130.0, 190.0, 260.0, 380.0])
+SLAS = st.sampled_from([0.0, 0.05, 0.2, 0.6]).map(lambda drop: Sla(max_drop=drop))
+FLEETS = st.sampled_from([((None, 8),), ((2, 8),), ((1, 4), (2, 8)), ((2, 6), (None, 4))])
+
+
+class OnlineLoads(RuleBasedStateMachine):
+    """A fleet whose log is decided on once more now and then."""
+
+    @initialize(fleet=FLEETS, rule=st.sampled_from(list(RULES_BY_NAME.values())), when_full=st.sampled_from(WHEN_FULL))
+    def begin(self, fleet: tuple[tuple[int | None, int], ...], rule: object, when_full: str) -> None:
+        self.kinds = [loaded_kind(index, count, cores) for index, (count, cores) in enumerate(fleet)]
+        self.options: dict[str, Any] = {"rule": rule, "when_full": when_full}
+        self.folder = tempfile.TemporaryDirectory()
+        self.state = State(Path(self.folder.name) / "state.db", self.kinds)
+        self.engine = self.new_engine()
+        self.log: list[tuple[str, str]] = []
+        self.given: dict[str, int] = {}
+        self.at_risk: set[str] = set()
+        self.arrivals = 0
+
+    def new_engine(self) -> Engine:
+        return Engine(Fleet(self.kinds), [LoadedOracle() for _ in self.kinds], **self.options)
+
+    def tenants(self) -> dict[str, Tenant]:
+        placed = {tenant.id: tenant for tenant in self.engine.fleet.all_tenants()}
+        return {**placed, **self.engine.waiting}
+
+    def handle(self, event: FleetEvent) -> None:
+        """Decide; only the instance of the event, and those that waited for their first cores, may get other cores."""
+        before = self.tenants()
+        try:
+            decision = self.engine.handle(event)
+        except Refused:
+            assert self.tenants() == before
+            return
+        self.state.record(event, decision, self.engine.fleet)
+        self.log.append((event_line(event), decision_line(event, decision)))
+        own = event.tenant.id if isinstance(event, Arrive) else event.id if isinstance(event, Change) else None
+        for identity, tenant in self.tenants().items():
+            if identity != own and before[identity] != tenant:
+                assert before[identity] == tenant.asked
+        assert isinstance(event, Change) or decision.status != "resized"
+        self.at_risk |= set(decision.at_risk)
+
+    @rule(nf=st.sampled_from("ab"), rate=RATES, cores=st.sampled_from([0, 0, 1, 2]), sla=SLAS, ask=st.booleans())
+    def arrive(self, nf: str, rate: float, cores: int, sla: Sla, ask: bool) -> None:
+        """What is asked before is what is decided then."""
+        self.arrivals += 1
+        tenant = Tenant(f"nf-{self.arrivals}", Workload(nf, TRAFFIC, rate, cores=cores), sla)
+        places = complete(WhatIf(self.engine).places(tenant)) if ask else []
+        if cores:
+            self.given[tenant.id] = cores
+        self.handle(Arrive(tenant))
+        home = self.engine.fleet.nic_of(tenant.id)
+        if places:
+            assert home is not None
+            assert places[0].nic == home.id
+
+    @precondition(lambda self: self.tenants())
+    @rule(data=st.data(), rate=RATES | st.none(), cores=st.sampled_from([0, 0, 0, 1, 2]), sla=SLAS | st.none())
+    def change(self, data: st.DataObject, rate: float | None, cores: int, sla: Sla | None) -> None:
+        """Its new number of cores is not given, unless it is now or was before."""
+        chosen = data.draw(st.sampled_from(sorted(self.tenants())))
+        before = self.engine.workload_of(chosen)
+        assert before is not None
+        given = (*(("rate_kpps",) if rate is not None else ()), *(("cores",) if cores else ()))
+        after = Workload(before.nf, TRAFFIC, before.rate_kpps if rate is None else rate, cores=cores or before.cores)
+        event = Change(chosen, after if given else None, sla, given)
+        if given or sla is not None:
+            count = len(self.log)
+            self.handle(event)
+            if cores and len(self.log) > count:
+                self.given[chosen] = cores
+
+    @precondition(lambda self: self.tenants())
+    @rule(data=st.data())
+    def depart(self, data: st.DataObject) -> None:
+        self.handle(Depart(data.draw(st.sampled_from(sorted(self.tenants())))))
+
+    @precondition(lambda self: len(self.engine.fleet.nics))
+    @rule(data=st.data(), fails=st.booleans())
+    def withdraw(self, data: st.DataObject, fails: bool) -> None:
+        nic = data.draw(st.sampled_from(sorted(nic.id for nic in self.engine.fleet.nics.values())))
+        self.handle(Fail(nic) if fails else Drain(nic))
+
+    @precondition(lambda self: self.engine.fleet.out_of_service)
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        self.handle(Return(data.draw(st.sampled_from(sorted(self.engine.fleet.out_of_service)))))
+
+    @rule()
+    def rebalance(self) -> None:
+        self.handle(Rebalance(3))
+
+    @rule()
+    def restart(self) -> None:
+        """The log leads to the same answers and the same fleet, and so does the file."""
+        again = self.new_engine()
+        reader = Reader(TRAFFIC, lambda workload: (), again.workload_of, of_log=True)
+        for line, answer in self.log:
+            event = reader.read(line)
+            assert decision_line(event, again.handle(event)) == answer
+        self.state.close()
+        self.state = State(Path(self.folder.name) / "state.db", self.kinds)
+        for fleet, waiting in ((again.fleet, again.waiting), (self.state.fleet, {t.id: t for t in self.state.waiting})):
+            assert _homes(fleet) == _homes(self.engine.fleet)
+            assert waiting == self.engine.waiting
+        self.engine = again
+
+    @invariant()
+    def nothing_is_exceeded(self) -> None:
+        """Cores and ports are as large as what is on them, and cores that were given are those that are there."""
+        for nic in self.engine.fleet.nics.values() if hasattr(self, "engine") else ():
+            workloads = [tenant.workload for tenant in nic.tenants]
+            cores = [one.cores or DEFAULT_CORES[one.nf] for one in workloads]
+            assert sum(cores) <= nic.kind.cores
+            assert sum(one.rate_kpps * 1520 * 8e-6 for one in workloads if one.rate_kpps < inf) <= PORT_GBPS * (
+                1 + 1e-9
+            )
+            for tenant, count in zip(nic.tenants, cores, strict=True):
+                assert count == self.given.get(tenant.id, count)
+                assert count in CORE_COUNTS[tenant.workload.nf]
+
+    @invariant()
+    def slas_are_met(self) -> None:
+        """Of all but those that an answer said to be at risk."""
+        below = (
+            {one for nic in self.engine.fleet.nics.values() for one in _below(nic)}
+            if hasattr(self, "engine")
+            else set()
+        )
+        assert below <= getattr(self, "at_risk", set())
+        self.at_risk = below
+
+    def teardown(self) -> None:
+        if hasattr(self, "state"):
+            self.state.close()
+            self.folder.cleanup()
+
+
+def _homes(fleet: Fleet) -> dict[str, tuple[str, Tenant]]:
+    return {tenant.id: (nic.id, tenant) for nic in fleet.nics.values() for tenant in nic.tenants}
+
+
+def _below(nic: Nic) -> list[str]:
+    """Tenants whose SLA is violated."""
+    co_location = tuple(tenant.workload for tenant in nic.tenants)
+    (together,) = LoadedOracle().throughput([co_location])
+    alone = [LoadedOracle().solo(workload) for workload in co_location]
+    found = zip(nic.tenants, together, alone, strict=True)
+    return [tenant.id for tenant, kpps, solo in found if not tenant.is_met(kpps, solo)]
+
+
+TestOnlineLoads = OnlineLoads.TestCase
+TestOnlineLoads.settings = settings(max_examples=examples(25), stateful_step_count=30)
