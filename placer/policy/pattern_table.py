@@ -146,10 +146,15 @@ class LoosestSlas:
 
     def include(self, tenant: Tenant) -> None:
         """Take the SLA of a tenant into account."""
-        if tenant.sla.max_drop is not None:
+        if not tenant.workload.is_saturated:  # it requires a share of its rate, whatever it could carry alone
+            self._require(tenant.workload, tenant.required_kpps(math.inf))
+        elif tenant.sla.max_drop is not None:
             self._drop = max(self._drop, tenant.sla.max_drop)
         elif tenant.sla.min_kpps is not None:
-            self._least[tenant.workload] = min(tenant.sla.min_kpps, self._least.get(tenant.workload, math.inf))
+            self._require(tenant.workload, tenant.sla.min_kpps)
+
+    def _require(self, workload: Workload, kpps: float) -> None:
+        self._least[workload] = min(kpps, self._least.get(workload, math.inf))
 
     def accepted_drop(self, workload: Workload, solo: float) -> float:
         """The largest drop that an instance of the workload accepts, rounded up, where it runs alone at `solo` kpps."""
