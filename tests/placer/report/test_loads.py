@@ -70,7 +70,7 @@ def test_a_plan_file_is_read_back_with_its_cores(loaded: Comparison, tmp_path: P
         read_plan(str(plan), "contention-aware", "tomur", "trace.csv", loaded.arrivals, Fleet(loaded.catalogue.kinds))
     assert [(fault.file, fault.column) for fault in refused.value.faults] == [("trace.csv", "rate_kpps")]
     plan.write_text(plans_csv(loaded).replace(",4\n", ",2\n"), encoding="utf-8")
-    with pytest.raises(InputError, match="'acl' has 4 cores in trace.csv, not 2"):
+    with pytest.raises(InputError, match=r"'acl' has 4 cores in trace\.csv, not 2"):
         read_plan(str(plan), "contention-aware", "tomur", "trace.csv", loaded.arrivals, Fleet(loaded.catalogue.kinds))
 
 
