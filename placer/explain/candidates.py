@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placer.model.arrival import Arrival
-from placer.model.feasibility import fits, margin
+from placer.model.feasibility import fits, margin, tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
@@ -186,7 +186,8 @@ def _predict_in_one_batch(
 def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice: object) -> Iterator[Verdict]:
     """The verdicts on NICs with one co-location, by the SLA that would be violated.
 
-    The arrival has the fewest cores with which it fits on a NIC, or else the most for which there are cores.
+    The arrival has the fewest cores with which it fits on a NIC; or else with which it keeps its own SLA there, or else
+    the most for which there are cores.
     """
     kind, co_location = nics[0].kind, nics[0].co_location
     free = kind.cores - kind.cores_taken(co_location)
@@ -196,14 +197,17 @@ def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice:
         nfs = _co_located(oracle, [tenant for nic in nics for tenant in nic.tenants], co_location)
         yield Verdict(kind, tuple(nic.id for nic in nics), free, nfs, _cause_of_misfit(kind, choices[0], free))
         return
-    left = list(nics)
-    for workload in able:
+    left, tried = list(nics), able
+    if len(able) > 1:
+        keeps = (workload for workload in able if _keeps_own(oracle, co_location, replace(tenant, workload=workload)))
+        tried = [*able, next(keeps, able[-1])]
+    for number, workload in enumerate(tried, start=1):
         arrival, joined = replace(tenant, workload=workload), co_location_of((*co_location, workload))
         alike: dict[Workload | None, list[Nic]] = defaultdict(list)
         for nic in left:
             alike[_most_violated(_co_located(oracle, [*nic.tenants, arrival], joined))].append(nic)
         for violated, those in alike.items():
-            if violated is not None and workload is not able[-1]:
+            if violated is not None and number < len(tried):
                 continue
             ids = tuple(nic.id for nic in those)
             nfs = _co_located(oracle, [*(tenant for nic in those for tenant in nic.tenants), arrival], joined)
@@ -213,6 +217,10 @@ def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice:
                 cause = Cause.ARRIVAL_SLA if violated == workload else Cause.TENANT_SLA
                 yield Verdict(kind, ids, free, nfs, cause, oracle.bottleneck(joined, violated), violated)
         left = [nic for nic in left if nic not in alike[None]]
+
+
+def _keeps_own(oracle: Oracle, co_location: CoLocation, arrival: Tenant) -> bool:
+    return tenant_margin(oracle, co_location_of((*co_location, arrival.workload)), arrival) >= 0
 
 
 def _cause_of_misfit(kind: NicKind, workload: Workload, free: int) -> Cause:

@@ -98,6 +98,15 @@ def test_what_keeps_a_rate_off_a_nic_is_named(trace: list[Arrival], kind: NicKin
     assert explanation_table(explanation_of(trace, "2", kind))
 
 
+def test_where_a_tenant_is_in_the_way_the_arrival_has_the_cores_that_it_needs() -> None:
+    """`c` on four cores carries 800 kpps alone, and 752 beside the `d` that needs two cores for 450."""
+    trace = [loaded("1", 0, "c", 780, cores=4), loaded("2", 1, "d", 450)]
+    (beside, new) = explanation_of(trace, "2").verdicts
+    assert (beside.cause, beside.violated) == (Cause.TENANT_SLA, trace[0].workload)
+    assert [nf.workload.cores for nf in beside.nfs] == [4, 2]
+    assert new.chosen
+
+
 def test_waste_counts_the_cores_that_were_given() -> None:
     """`d` of 250 kpps has one of eight cores; the port carries 6.08 Gb/s of 5 more, so no further one."""
     trace = [loaded("1", 0, "d", 250)]
