@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -33,7 +33,8 @@ class Recipe:
     nfs
         Names from which each arrival draws one, uniformly.
     sla
-        Smallest and largest allowed drop; each arrival draws one between, uniformly, in steps of 0.001.
+        Smallest and largest allowed drop; each arrival draws one between, uniformly, in steps of 0.001. None writes no
+        SLA: with loads, none is required.
     traffic
         One of `TRAFFICS`.
     attributes
@@ -42,24 +43,34 @@ class Recipe:
         Mean of the exponentially distributed stay; None means that no NF leaves.
     seed
         The same recipe and seed give the same bytes.
+    loads
+        Smallest and largest load, as a share of the capacity; each arrival draws one between, uniformly in its
+        logarithm. None writes no rates. Everything else is the same with and without.
+    capacity_kpps
+        What an NF carries alone on its default cores (kpps), by its name and its attributes; needed by `loads`.
     """
 
     count: int = 500
     nfs: tuple[str, ...] = TABLE_2_NFS
-    sla: tuple[float, float] = (0.05, 0.20)
+    sla: tuple[float, float] | None = (0.05, 0.20)
     traffic: str = "default"
     attributes: Mapping[str, tuple[float, float]] | None = None
     mean_stay_s: float | None = None
     seed: int = 0
+    loads: tuple[float, float] | None = None
+    capacity_kpps: Callable[[str, Mapping[str, float]], float] = lambda nf, traffic: math.nan
 
 
 def generate(recipe: Recipe) -> Iterator[str]:
     """The lines of the trace, header first, each with its line end."""
-    draw = random.Random(recipe.seed)
+    draw, draw_load = random.Random(recipe.seed), random.Random(f"loads/{recipe.seed}")
+    low, high = recipe.sla or (0.0, 0.0)
     attributes = dict(recipe.attributes or {}) if recipe.traffic != "default" else {}
     profiles = [_traffic(draw, attributes) for _ in range(PROFILES)] if recipe.traffic == "mixed" else []
     stays = recipe.mean_stay_s is not None
-    yield ",".join(["id", "time", "nf", *attributes, "sla_drop", *(["departure"] if stays else [])]) + "\n"
+    slas, loads = recipe.sla is not None, recipe.loads is not None
+    optional = [*["rate_kpps"] * loads, *["sla_drop"] * slas, *["departure"] * stays]
+    yield ",".join(["id", "time", "nf", *attributes, *optional]) + "\n"
     now = 0.0
     width = len(str(recipe.count))
     for number in range(1, recipe.count + 1):
@@ -69,7 +80,11 @@ def generate(recipe: Recipe) -> Iterator[str]:
             cells += _traffic(draw, attributes)
         elif recipe.traffic == "mixed":
             cells += _one_of(draw, profiles)
-        cells.append(f"{recipe.sla[0] + draw.random() * (recipe.sla[1] - recipe.sla[0]):.3f}")
+        if recipe.loads is not None:
+            traffic = dict(zip(attributes, map(float, cells[3:]), strict=True))
+            share = math.exp(draw_load.uniform(*map(math.log, recipe.loads)))
+            cells.append(f"{share * recipe.capacity_kpps(cells[2], traffic):.6g}")
+        cells += [f"{low + draw.random() * (high - low):.3f}"][: 1 if slas else 0]
         if recipe.mean_stay_s is not None:
             cells.append(f"{now + max(0.001, _exponential(draw, recipe.mean_stay_s)):.3f}")
         yield ",".join(cells) + "\n"

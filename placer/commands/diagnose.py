@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +21,7 @@ from placer.commands.options import (
     refuse_unwritable,
     refuse_unwritable_folder,
 )
+from placer.model.fleet import WIRE_BYTES
 from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
 from profiles.text import number_of
 
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 Nf = Annotated[
     str,
     typer.Argument(
-        metavar="NF", autocompletion=complete_nf, help="NF or NF:flows=N,packet_size=N,mtbr=N.", show_default=False
+        metavar="NF",
+        autocompletion=complete_nf,
+        help="NF or NF:flows=N,packet_size=N,mtbr=N, also with rate_kpps=N or rate_gbps=N, and cores=N.",
+        show_default=False,
     ),
 ]
 Beside = Annotated[
@@ -40,6 +45,13 @@ Beside = Annotated[
         show_default=False,
     ),
 ]
+CORES = "cores"
+OFFERS = {
+    "rate_kpps": "a rate is above 0",
+    "rate_gbps": "a rate is above 0",
+    CORES: "a number of cores is whole and above 0",
+}
+"""What is offered and given to an NF, each with its rule."""
 Along = Annotated[
     list[str] | None,
     typer.Option(help="Traffic attribute to vary: mtbr, flows or packet_size. Repeatable; by default all."),
@@ -64,11 +76,12 @@ def command(
 ) -> None:
     """Find the bottleneck of an NF in a co-location, and the traffic at which the bottleneck changes.
 
-    On the simulated card, the true bottleneck is shown next to the predicted one.
+    On the simulated card, the true bottleneck is shown next to the predicted one. Of an NF at an offered rate, the
+    output says on how many cores it carries that load.
     """
     from dataclasses import replace
 
-    from placer.explain.bottleneck import diagnose
+    from placer.explain.bottleneck import choose_cores, core_needs, diagnose
     from placer.explain.solo_formula import solo_formula
     from placer.inputs.catalogue import Cards, open_catalogue
     from placer.progress import Progress
@@ -84,13 +97,19 @@ def command(
         trained = catalogue.models[0]
         chosen = trained.predictors[one_of("--predictor", predictor, trained.predictors)]
         workload = _workload("NF", nf, catalogue)
-        neighbours = [_workload("--beside", text, catalogue) for text in beside or []]
+        neighbours = [catalogue.request(_workload("--beside", text, catalogue)) for text in beside or []]
+        offered = any(not each.is_saturated or each.cores for each in (workload, *neighbours))
+        if offered and not catalogue.supports_loads(predictor):
+            raise InputError.of("--predictor", f"{predictor} knows no offered rates and no cores")
+        needs = () if workload.is_saturated else core_needs(chosen, catalogue.kinds[0], workload, neighbours)
+        if len(needs) > 1 and not workload.cores:
+            workload = replace(workload, cores=choose_cores(needs))
         _refuse_too_many_cores([workload, *neighbours], catalogue)
         if trained.testbed is None:
             raise InputError.of("--models", "came from a profile that declares no range of traffic")
         ranges = {name: trained.testbed.attributes[name] for name in names if name in trained.testbed.attributes}
         diagnosis = diagnose(chosen, workload, neighbours, ranges, testbed=catalogue.testbeds[0], steps=steps)
-        diagnosis = replace(diagnosis, solo=solo_formula(trained, chosen, workload, ranges))
+        diagnosis = replace(diagnosis, solo=solo_formula(trained, chosen, workload, ranges), needs=needs)
     text = render(diagnosis)
     if report is not None or plots is not None:
         from placer.report.html import page_files
@@ -101,17 +120,24 @@ def command(
 
 
 def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
-    """An NF at the given traffic; attributes that are left out have their default."""
+    """An NF at the given traffic, rate and cores; attributes that are left out have their default."""
     name, _, settings = text.partition(":")
     traffic = catalogue.default_traffic.as_dict()
-    hint = "as in FlowMonitor:flows=16000,mtbr=80"
+    hint, offer = "as in FlowMonitor:flows=16000,mtbr=80", dict[str, float]()
     for part in filter(None, settings.split(",")):
         attribute, _, value = part.partition("=")
         number = number_of(value)
         if number is None:
             raise InputError.of(option, f"'{value}' is not a number", column=attribute, hint=hint)
-        traffic[one_of(option, attribute.strip(), ATTRIBUTES)] = number
-    workload = Workload(name, TrafficProfile.from_mapping(traffic))
+        known = one_of(option, attribute.strip(), (*ATTRIBUTES, *OFFERS))
+        if known in OFFERS and not (number > 0 and (known != CORES or number.is_integer())):
+            raise InputError.of(option, f"{value} is refused", column=known, hint=OFFERS[known])
+        (offer if known in OFFERS else traffic)[known] = number
+    if len(offer.keys() - {CORES}) > 1:
+        raise InputError.of(option, "has two rates", hint="give rate_kpps or rate_gbps")
+    kpps_per_gbps = 1.0 / (8e-6 * (traffic["packet_size"] + WIRE_BYTES))
+    rate = offer.get("rate_kpps", offer.get("rate_gbps", inf) * kpps_per_gbps)
+    workload = Workload(name, TrafficProfile.from_mapping(traffic), rate, cores=int(offer.get(CORES, 0)))
     for column, message in catalogue.check(workload):
         raise InputError.of(option, message, column=column)
     return workload
@@ -122,3 +148,5 @@ def _refuse_too_many_cores(co_location: list[Workload], catalogue: Catalogue) ->
     taken = kind.cores_taken(co_location)
     if taken > kind.cores:
         raise InputError.of("--beside", f"together they need {taken} cores, a {kind.model} has {kind.cores}")
+    if not kind.fits(co_location):
+        raise InputError.of("--beside", f"together their packets take more than the port of a {kind.model} carries")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +23,9 @@ from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
 if TYPE_CHECKING:
     from profiles import TestbedDescription
 
+DEFAULT_SLA = "0.05-0.20"
+LARGEST_SHARE = 10.0
+
 Count = Annotated[int, typer.Option(min=1, max=100_000_000, help="Arrivals.")]
 Nfs = Annotated[
     str | None,
@@ -29,7 +35,22 @@ Nfs = Annotated[
         show_default=False,
     ),
 ]
-SlaRange = Annotated[str, typer.Option("--sla", help="Smallest and largest allowed drop, LOW-HIGH.")]
+SlaRange = Annotated[
+    str | None,
+    typer.Option(
+        "--sla",
+        help="Smallest and largest allowed drop, LOW-HIGH.  [default: 0.05-0.20; none with --loads]",
+        show_default=False,
+    ),
+]
+Loads = Annotated[
+    str | None,
+    typer.Option(
+        help="Offered rates: smallest and largest share of what the NF carries alone on its default cores, LOW:HIGH, "
+        "drawn uniformly in the logarithm.",
+        show_default=False,
+    ),
+]
 Traffic = Annotated[
     str,
     typer.Option(
@@ -53,7 +74,8 @@ Out = Annotated[Path | None, typer.Option(help="Write this file instead of stdou
 def command(
     count: Count = 500,
     nfs: Nfs = None,
-    sla: SlaRange = "0.05-0.20",
+    sla: SlaRange = None,
+    loads: Loads = None,
     traffic: Traffic = "default",
     departures: Departures = None,
     models: ModelsDir = None,
@@ -63,16 +85,20 @@ def command(
     """Generate a trace of arrivals as in Tomur's section 7.5.1: about one every ten seconds, NFs drawn uniformly."""
     from profiles.aside import file_aside
 
+    shares = None if loads is None else _shares(loads)
     testbed = _description(models)
     recipe = Recipe(
         count=count,
         nfs=_names(nfs, testbed, TABLE_2_NFS if models is None else None),
-        sla=_range(sla),
+        sla=None if sla is None and shares else _range(sla or DEFAULT_SLA),
         traffic=one_of("--traffic", traffic, TRAFFICS),
         attributes=dict(testbed.attributes),
         mean_stay_s=departures,
         seed=seed,
+        loads=shares,
     )
+    if shares is not None:
+        recipe = replace(recipe, capacity_kpps=_capacities(models))
     if out is None:
         with contextlib.suppress(BrokenPipeError):
             sys.stdout.writelines(generate(recipe))
@@ -102,6 +128,31 @@ def _range(text: str) -> tuple[float, float]:
     if smallest is None or largest is None or not 0 <= smallest <= largest < 1:
         raise InputError.of("--sla", f"'{text}' is not a range of drops within [0, 1)", hint="as in --sla 0.05-0.20")
     return smallest, largest
+
+
+def _shares(text: str) -> tuple[float, float]:
+    low, _, high = text.partition(":")
+    smallest, largest = number_of(low), number_of(high or low)
+    if smallest is None or largest is None or not 0 < smallest <= largest <= LARGEST_SHARE:
+        message = f"'{text}' is not a range of shares above 0 and at most {LARGEST_SHARE:g}"
+        raise InputError.of("--loads", message, hint="as in --loads 0.05:1.1")
+    return smallest, largest
+
+
+def _capacities(models: Path | None) -> Callable[[str, Mapping[str, float]], float]:
+    """What an NF carries alone on its default cores, by the median prediction."""
+    from placer.inputs.models import open_models
+    from profiles import TrafficProfile, Workload
+
+    trained = open_models(models, lambda line: typer.echo(line, err=True))
+    predictor = trained.predictors.get("tomur") or next(iter(trained.predictors.values()))
+    default = trained.default_traffic.as_dict()
+
+    @cache
+    def carried(workload: Workload) -> float:
+        return float(predictor.solo([workload])[0])
+
+    return lambda nf, traffic: carried(Workload(nf, TrafficProfile.from_mapping({**default, **traffic})))
 
 
 def _description(models: Path | None) -> TestbedDescription:

@@ -34,12 +34,17 @@ from profiles.text import number_of
 
 LARGEST_FACTOR = 1000.0
 MOST_DRAWS = 100_000
+GROWTHS = {"count": "arrivals", "load": "load"}
+"""The axis of growth, by its name in the option."""
 
 Arrivals = Annotated[
     Path, typer.Argument(metavar="ARRIVALS", help="Today's trace: CSV or .csv.gz.", show_default=False)
 ]
-NextYear = Annotated[float, typer.Option(help="Next year's arrivals, as a factor of today's.")]
-Growth = Annotated[str, typer.Option(help="Arrivals of the growth curve, as factors of today's.")]
+GrowthOf = Annotated[
+    str, typer.Option("--growth-of", help="What grows: count, the number of arrivals; or load, their offered rates.")
+]
+NextYear = Annotated[float, typer.Option(help="Next year's arrivals or load, as a factor of today's.")]
+Growth = Annotated[str, typer.Option(help="Arrivals or load of the growth curve, as factors of today's.")]
 Slas = Annotated[
     str, typer.Option("--sla", help="Factors of the allowed throughput drop; below 1 is stricter.", show_default=False)
 ]
@@ -72,6 +77,7 @@ Format = Annotated[str, typer.Option(help="table, json or csv.")]
 def command(
     context: typer.Context,
     arrivals: Arrivals,
+    growth_of: GrowthOf = "count",
     next_year: NextYear = 1.5,
     growth: Growth = "1,2,4,7,10",
     sla: Slas = "",
@@ -110,6 +116,7 @@ def command(
     from placer.studies.execute import RESULTS_FILE
     from placer.studies.sizing import Sizing, size
 
+    axis = GROWTHS[one_of("--growth-of", growth_of, GROWTHS)]
     refuse_bad_budget(budget)
     if risk is not None:
         hint = "--budgets 2,1,0.5 lists budgets that contention-aware is asked to keep"
@@ -122,6 +129,7 @@ def command(
     progress = Progress(quiet=quiet)
     sizing = Sizing(
         arrivals=str(arrivals),
+        growth_of=axis,
         next_year=_within("--next-year", next_year, 0.01, LARGEST_FACTOR),
         growth=_factors("--growth", growth),
         sla=_factors("--sla", sla),

@@ -17,6 +17,9 @@ from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Placement, Plan
 
+ROUNDING = 1e-9
+"""A sum of rates may exceed a limit by so much of it, for the order in which they are added."""
+
 
 class InvalidPlan(Exception):
     """A plan that violates a constraint: a fault of the strategy, never of the input."""
@@ -32,6 +35,7 @@ def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]
     """
     faults = [
         *decide_once(plan, arrivals),
+        *workloads_kept(plan, arrivals),
         *running_kept(plan, kinds),
         *one_kind_per_nic(plan),
         *offers_kept(plan, arrivals),
@@ -52,6 +56,26 @@ def decide_once(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:
         if times != 1 or identity not in known:
             where = "in the trace" if identity in known else "not in the trace"
             yield f"{identity}, {where}: decided {times} times"
+
+
+def workloads_kept(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:
+    """Every arrival is the one of the trace, but for cores that were to be chosen: those are a number of its NF."""
+    known = {arrival.id: arrival for arrival in arrivals}
+    for placement in plan.placements:
+        given, asked, kind = placement.arrival, known.get(placement.arrival.id), placement.kind
+        if asked is None or given is asked or given == asked:
+            continue
+        cores = given.workload.cores
+        if replace(given, workload=replace(given.workload, cores=asked.workload.cores)) != asked:
+            yield f"{given.id}: is another arrival in the plan than in the trace"
+        elif asked.workload.cores or asked.workload.is_saturated:
+            yield f"{given.id}: has {cores or 'default'} cores in the plan, and they were not to be chosen"
+        elif kind is not None and cores not in _core_counts(kind, given.workload.nf):
+            yield f"{given.id}: {given.workload.nf} cannot have {cores} cores on a {kind.model}"
+
+
+def _core_counts(kind: NicKind, nf: str) -> Sequence[int]:
+    return kind.core_counts.get(nf) or [kind.cores_of[nf]]
 
 
 def running_kept(plan: Plan, kinds: Sequence[NicKind]) -> Iterator[str]:
@@ -78,7 +102,7 @@ def one_kind_per_nic(plan: Plan) -> Iterator[str]:
 
 
 def cores_kept(plan: Plan) -> Iterator[str]:
-    """At no time do the tenants of a NIC take more cores than it has."""
+    """At no time do the tenants of a NIC take more cores than it has, or more of its port than that carries."""
     for nic, stays in _stays(plan).items():
         for moment in sorted({placement.arrival.begins for placement in stays}):
             present = [placement for placement in stays if _present(placement.arrival, moment)]
@@ -86,6 +110,9 @@ def cores_kept(plan: Plan) -> Iterator[str]:
             taken = sum(kind.cores_for(placement.arrival.workload) for placement in present) if kind else 0
             if kind and taken > kind.cores:
                 yield f"{nic}: {taken} of {kind.cores} cores taken {_at(moment)}"
+            gbps = fsum(kind.gbps_of(placement.arrival.workload) for placement in present) if kind else 0.0
+            if kind and gbps > kind.line_rate_gbps * (1.0 + ROUNDING):
+                yield f"{nic}: {gbps:g} of {kind.line_rate_gbps:g} Gb/s taken {_at(moment)}"
 
 
 def offers_kept(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:

@@ -21,9 +21,10 @@ class Stay:
     Parameters
     ----------
     throughput_kpps
-        Its lowest throughput in any co-location of its stay; 0 where it misses a promised latency.
+        Its lowest throughput in any co-location of its stay; 0 where it misses a promised latency. At an offered rate
+        it is what the instance carries of that.
     solo_kpps
-        Its throughput alone on that NIC model.
+        Its throughput alone on that NIC model; at most the offered rate.
     sla_met
         Whether the lowest throughput and the longest latency meet the SLA; None where a promised latency is not known.
     latency_us
@@ -161,7 +162,8 @@ def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> d
             throughput, latency = lowest[arrival.id], longest.get(arrival.id)
             met: bool | None = arrival.is_met(throughput, solo) and not misses_latency(arrival.workload, latency)
             unknown = met and latency is None and arrival.workload.promises_latency
-            stays[arrival.id] = Stay(throughput, solo, None if unknown else met, latency)
+            offered = arrival.workload.rate_kpps  # a prediction is of what could be carried
+            stays[arrival.id] = Stay(min(throughput, offered), min(solo, offered), None if unknown else met, latency)
     return stays
 
 

@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from placer.explain.solo_formula import SoloFormula
+from placer.model.fleet import NicKind
 from predictor import Predictor
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Testbed
@@ -34,7 +35,10 @@ class Reading:
     bottleneck
         The predicted bottleneck: `cpu`, `memory` or an accelerator.
     true_kpps, true_bottleneck
-        Throughput and bottleneck on the simulated card; None on other testbeds, which do not know bottlenecks.
+        Throughput and bottleneck on the simulated card; None on other testbeds, which do not know bottlenecks, and
+        where a rate is offered.
+    capacity_kpps
+        What the NF could carry in the co-location; None where more is offered to it than that.
     """
 
     traffic: TrafficProfile
@@ -44,6 +48,29 @@ class Reading:
     bottleneck: str
     true_kpps: float | None = None
     true_bottleneck: str | None = None
+    capacity_kpps: float | None = None
+
+
+@dataclass(frozen=True)
+class CoreNeed:
+    """What an NF carries of its load on a number of cores.
+
+    Parameters
+    ----------
+    cores
+        The number.
+    capacity_kpps
+        What it could carry on so many, beside its neighbours.
+    share
+        That, relative to the offered rate: at this share of its load it would need no more cores.
+    fits
+        Whether the NIC has so many cores beside the neighbours.
+    """
+
+    cores: int
+    capacity_kpps: float
+    share: float
+    fits: bool
 
 
 @dataclass(frozen=True)
@@ -72,6 +99,8 @@ class Diagnosis:
         Where the bottleneck changes, attribute by attribute.
     solo
         The formula of its throughput alone; None where that was not asked for, or is constant.
+    needs
+        What it carries of its load on each number of cores, ascending; empty where more is offered than it can carry.
     """
 
     workload: Workload
@@ -80,6 +109,27 @@ class Diagnosis:
     along: Mapping[str, tuple[Reading, ...]]
     shifts: tuple[Shift, ...]
     solo: SoloFormula | None = None
+    needs: tuple[CoreNeed, ...] = ()
+
+
+def core_needs(
+    predictor: Predictor, kind: NicKind, workload: Workload, neighbours: Sequence[Workload]
+) -> tuple[CoreNeed, ...]:
+    """What an NF at an offered rate carries on each number of cores that it may be given on this kind of NIC."""
+    choices = kind.choices(replace(workload, cores=0))
+    predictions = predictor.predict([(choice, *neighbours) for choice in choices])
+    capacities = [answers[0].capacity_kpps for answers in predictions]
+    return tuple(
+        CoreNeed(kind.cores_for(choice), kpps, kpps / workload.rate_kpps, kind.fits((choice, *neighbours)))
+        for choice, kpps in zip(choices, capacities, strict=True)
+    )
+
+
+def choose_cores(needs: Sequence[CoreNeed]) -> int:
+    """The fewest cores that carry the load; else the most that the NIC has, and 0 where it has none."""
+    able = [need for need in needs if need.fits]
+    enough = [need.cores for need in able if need.share >= 1.0]
+    return min(enough, default=max((need.cores for need in able), default=0))
 
 
 def diagnose(
@@ -102,11 +152,12 @@ def diagnose(
     ranges
         Low and high end per traffic attribute.
     testbed
-        The simulated card also knows true bottlenecks; other testbeds are not queried.
+        The simulated card also knows true bottlenecks, except where rates are offered; others are not queried.
     steps
         Readings per attribute.
     """
-    card = testbed if isinstance(testbed, SimulatedTestbed) else None
+    saturated = all(each.is_saturated for each in (workload, *neighbours))
+    card = testbed if isinstance(testbed, SimulatedTestbed) and saturated else None
 
     def read(workloads: Sequence[Workload]) -> list[Reading]:
         return readings_of(predictor, workloads, neighbours, card)
@@ -139,6 +190,7 @@ def readings_of(
             prediction.bottleneck,
             truth.throughput_kpps if truth else None,
             truth.bottleneck if truth else None,
+            None if workload.is_saturated else prediction.capacity_kpps,
         )
         for workload, prediction, truth in zip(workloads, predictions, truths, strict=True)
     ]

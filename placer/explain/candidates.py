@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placer.model.arrival import Arrival
-from placer.model.feasibility import fits, margin
+from placer.model.feasibility import fits, margin, tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
@@ -27,7 +27,7 @@ class CoLocatedNf:
     workload
         What it runs.
     kpps, solo_kpps
-        Predicted throughput in the co-location and alone.
+        Predicted throughput in the co-location and alone; at an offered rate what it could carry, its capacity.
     required_kpps
         Throughput that the strictest SLA of this workload requires, among the NICs of the class.
     """
@@ -41,6 +41,11 @@ class CoLocatedNf:
     def margin(self) -> float:
         """How far the throughput is above the required one, relative to it; below 0, the SLA is violated."""
         return margin(self.required_kpps, self.kpps)
+
+    @property
+    def headroom_pct(self) -> float | None:
+        """How much more it could carry than is offered to it, in % of that; None without an offered rate."""
+        return None if self.workload.is_saturated else 100.0 * (self.kpps / self.workload.rate_kpps - 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +115,12 @@ def explain(
     settle_running(arrivals, fleet)
     selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
     verdicts: dict[int, tuple[Verdict, ...]] = {}
+    arrivals = list(arrivals)
 
     def choose(index: int) -> Nic | NicKind | None:
         tenant = arrivals[index].tenant
-        selector.observe(tenant)
-        choice = selector.choose(tenant)
+        choice, workload = choose_with_cores(selector, kinds, tenant)
+        arrivals[index] = replace(arrivals[index], workload=workload)
         if only in (None, tenant.id):
             verdicts[index] = tuple(verdicts_on(fleet, oracles, tenant, choice))
         return choice
@@ -125,6 +131,28 @@ def explain(
             yield Explanation(arrival, nic.id if nic else None, verdicts.pop(event.index, ()))
             if only is not None:
                 return
+
+
+def choose_with_cores(
+    selector: Selector, kinds: Sequence[NicKind], tenant: Tenant
+) -> tuple[Nic | NicKind | None, Workload]:
+    """The choice for an arrival, and its workload with the cores that it gets: the fewest that some NIC in use takes.
+
+    Where none takes it, the fewest with which a NIC can be opened. A rejected one has the cores that it had.
+    """
+    of_kinds = [kind.choices(tenant.workload) for kind in kinds if kind.hosts(tenant.workload)]
+    tried = sorted({one for choices in of_kinds for one in choices}, key=lambda workload: workload.cores)
+    opened: tuple[Nic | NicKind | None, Workload] = (None, tenant.workload)
+    for number, workload in enumerate(tried or [tenant.workload]):
+        sized = replace(tenant, workload=workload)
+        if number == 0:
+            selector.observe(sized)
+        choice = selector.choose(sized)
+        if isinstance(choice, Nic):
+            return choice, workload
+        if choice is not None and opened[0] is None:
+            opened = choice, workload
+    return opened
 
 
 def verdicts_on(
@@ -151,41 +179,69 @@ def _predict_in_one_batch(
     """Let every oracle remember what is needed: predictors answer a thousand co-locations in the time of one."""
     for kind, oracle in zip(kinds, oracles, strict=True):
         present = [co_location for index, co_location in classes if index == kind.index]
-        joined = [co_location_of((*co_location, tenant.workload)) for co_location in present]
+        joined = [co_location_of((*one, workload)) for one in present for workload in kind.choices(tenant.workload)]
         oracle.throughput([*present, *(co_location for co_location in joined if fits(kind, co_location))])
 
 
 def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice: object) -> Iterator[Verdict]:
-    """The verdicts on NICs with one co-location, by the SLA that would be violated."""
+    """The verdicts on NICs with one co-location, by the SLA that would be violated.
+
+    The arrival has the fewest cores with which it fits on a NIC; or else with which it keeps its own SLA there, or else
+    the most for which there are cores.
+    """
     kind, co_location = nics[0].kind, nics[0].co_location
     free = kind.cores - kind.cores_taken(co_location)
-    ids = tuple(nic.id for nic in nics)
-    joined = co_location_of((*co_location, tenant.workload))
-    if not fits(kind, joined):
+    choices = kind.choices(tenant.workload)
+    able = [workload for workload in choices if fits(kind, (*co_location, workload))]
+    if not able:
         nfs = _co_located(oracle, [tenant for nic in nics for tenant in nic.tenants], co_location)
-        yield Verdict(kind, ids, free, nfs, Cause.CORES if kind.hosts(tenant.workload) else Cause.NOT_HOSTED)
+        yield Verdict(kind, tuple(nic.id for nic in nics), free, nfs, _cause_of_misfit(kind, choices[0], free))
         return
-    alike: dict[Workload | None, list[Nic]] = defaultdict(list)
-    for nic in nics:
-        alike[_most_violated(_co_located(oracle, [*nic.tenants, tenant], joined))].append(nic)
-    for violated, those in alike.items():
-        ids = tuple(nic.id for nic in those)
-        nfs = _co_located(oracle, [*(tenant for nic in those for tenant in nic.tenants), tenant], joined)
-        if violated is None:
-            yield Verdict(kind, ids, free, nfs, chosen=choice in those)
-        else:
-            cause = Cause.ARRIVAL_SLA if violated == tenant.workload else Cause.TENANT_SLA
-            yield Verdict(kind, ids, free, nfs, cause, oracle.bottleneck(joined, violated), violated)
+    left, tried = list(nics), able
+    if len(able) > 1:
+        keeps = (workload for workload in able if _keeps_own(oracle, co_location, replace(tenant, workload=workload)))
+        tried = [*able, next(keeps, able[-1])]
+    for number, workload in enumerate(tried, start=1):
+        arrival, joined = replace(tenant, workload=workload), co_location_of((*co_location, workload))
+        alike: dict[Workload | None, list[Nic]] = defaultdict(list)
+        for nic in left:
+            alike[_most_violated(_co_located(oracle, [*nic.tenants, arrival], joined))].append(nic)
+        for violated, those in alike.items():
+            if violated is not None and number < len(tried):
+                continue
+            ids = tuple(nic.id for nic in those)
+            nfs = _co_located(oracle, [*(tenant for nic in those for tenant in nic.tenants), arrival], joined)
+            if violated is None:
+                yield Verdict(kind, ids, free, nfs, chosen=choice in those)
+            else:
+                cause = Cause.ARRIVAL_SLA if violated == workload else Cause.TENANT_SLA
+                yield Verdict(kind, ids, free, nfs, cause, oracle.bottleneck(joined, violated), violated)
+        left = [nic for nic in left if nic not in alike[None]]
+
+
+def _keeps_own(oracle: Oracle, co_location: CoLocation, arrival: Tenant) -> bool:
+    return tenant_margin(oracle, co_location_of((*co_location, arrival.workload)), arrival) >= 0
+
+
+def _cause_of_misfit(kind: NicKind, workload: Workload, free: int) -> Cause:
+    """Why a NIC with so many free cores does not take a workload on the fewest cores that it may have."""
+    if kind.gbps_of(workload) <= kind.line_rate_gbps and not kind.hosts(workload):
+        return Cause.NOT_HOSTED
+    return Cause.CORES if kind.cores_for(workload) > free else Cause.LINE_RATE
 
 
 def _on_new_nic(kind: NicKind, oracle: Oracle, tenant: Tenant, chosen: bool) -> Verdict:
     if not kind.hosts(tenant.workload):
-        return Verdict(kind, (), kind.cores, (), Cause.NOT_HOSTED)
-    nfs = _co_located(oracle, [tenant], (tenant.workload,))
+        return Verdict(kind, (), kind.cores, (), _cause_of_misfit(kind, tenant.workload, kind.cores))
+    nfs: tuple[CoLocatedNf, ...] = ()
+    for workload in kind.choices(tenant.workload):
+        nfs = _co_located(oracle, [replace(tenant, workload=workload)], (workload,))
+        if _most_violated(nfs) is None:
+            return Verdict(kind, (), kind.cores, nfs, chosen=chosen)
+    if not tenant.workload.is_saturated and not tenant.workload.promises_latency:
+        return Verdict(kind, (), kind.cores, nfs, Cause.RATE)
     violated = _most_violated(nfs)
-    if violated is None:
-        return Verdict(kind, (), kind.cores, nfs, chosen=chosen)
-    resource = oracle.bottleneck((tenant.workload,), violated)
+    resource = oracle.bottleneck((nfs[0].workload,), nfs[0].workload)
     return Verdict(kind, (), kind.cores, nfs, Cause.SLA_ALONE, resource, violated)
 
 

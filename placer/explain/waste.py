@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
+from placer.explain.candidates import choose_with_cores
 from placer.model.arrival import Arrival
-from placer.model.feasibility import tenant_margin
+from placer.model.feasibility import fits, tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
@@ -35,7 +36,7 @@ class Waste:
         The used cores, counted in NICs.
     idle
         The difference in NICs by cause: `Cause.CORES`, the resource on which an NF would lose too much,
-        `Cause.TIGHT_SLA`, or `Cause.ORDER`.
+        `Cause.LINE_RATE`, `Cause.TIGHT_SLA`, or `Cause.ORDER`.
     """
 
     nics: int
@@ -67,10 +68,12 @@ def _fleets(
     fleet = Fleet(kinds)
     settle_running(arrivals, fleet)
     selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
+    arrivals = list(arrivals)
 
     def choose(index: int) -> Nic | NicKind | None:
-        selector.observe(arrivals[index].tenant)
-        return selector.choose(arrivals[index].tenant)
+        choice, workload = choose_with_cores(selector, kinds, arrivals[index].tenant)
+        arrivals[index] = replace(arrivals[index], workload=workload)
+        return choice
 
     yield fleet
     for _ in replay(arrivals, fleet, choose):
@@ -78,13 +81,13 @@ def _fleets(
 
 
 def _loosest(arrivals: Sequence[Arrival], oracle: Oracle, kind: NicKind) -> list[Tenant]:
-    """Of each workload that the kind hosts, the arrival with the loosest SLA."""
+    """Of each workload that the kind hosts, on each number of cores, the arrival with the loosest SLA."""
     loosest: dict[Workload, tuple[float, Tenant]] = {}
     for arrival in arrivals:
-        if kind.hosts(arrival.workload):
-            required = arrival.required_kpps(oracle.solo(arrival.workload))
-            if arrival.workload not in loosest or required < loosest[arrival.workload][0]:
-                loosest[arrival.workload] = required, arrival.tenant
+        for workload in kind.choices(arrival.workload) if kind.hosts(arrival.workload) else ():
+            required = arrival.required_kpps(oracle.solo(workload))
+            if workload not in loosest or required < loosest[workload][0]:
+                loosest[workload] = required, replace(arrival.tenant, workload=workload)
     return [tenant for _, tenant in loosest.values()]
 
 
@@ -93,6 +96,9 @@ def _cause(nic: Nic, free: int, candidates: Sequence[Tenant], oracle: Oracle) ->
     small = [tenant for tenant in candidates if nic.kind.cores_for(tenant.workload) <= free]
     if not small:
         return Cause.CORES
+    small = [tenant for tenant in small if fits(nic.kind, (*nic.co_location, tenant.workload))]
+    if not small:
+        return Cause.LINE_RATE
     co_locations = [co_location_of((*nic.co_location, tenant.workload)) for tenant in small]
     oracle.throughput(co_locations)
     smallest: tuple[float, Tenant, CoLocation] | None = None

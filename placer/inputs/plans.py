@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from placer.model.arrival import Arrival
 from placer.model.feasibility import fits
 from placer.model.fleet import Fleet, NicKind, number_in
 from placer.model.plan import Placement, Plan
 from profiles import Fault, InputError, Workload
+from profiles.description import MOST_CORES
 from profiles.files.csv_table import CsvTable, read_csv_table
 
 PLAN_COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")
 """Those that are read; a plan file has more."""
+
+CORES_COLUMN = "cores"
+"""Read where it is there: an instance without a number of cores has that of the plan."""
 
 GIVEN_PLAN = "planned"
 """The strategy whose plan is taken where a file has several."""
@@ -56,18 +60,18 @@ def read_plan(
         raise InputError([*missing, *table.faults])
     chosen = _choose_plan(table, strategy, predictor)
     rows = _Rows(table, trace, arrivals, fleet)
-    for line, *by, identity, nic_id, model in zip(table.lines, *map(table.cells, PLAN_COLUMNS), strict=True):
+    cores = table.cells(CORES_COLUMN) if CORES_COLUMN in table.header else [""] * len(table.lines)
+    for line, *by, identity, nic_id, model, given in zip(
+        table.lines, *map(table.cells, PLAN_COLUMNS), cores, strict=True
+    ):
         if tuple(by) == chosen:
-            rows.read(line, identity, nic_id, model)
+            rows.read(line, identity, nic_id, model, given)
     rows.refuse_missing()
     kinds = rows.assign_kinds()
     if faults := [*_find_unsupported(trace, arrivals), *rows.faults]:
         raise InputError(faults)
-    nics = [rows.nic_of.get(arrival.id) for arrival in arrivals]
-    placements = tuple(
-        Placement(arrival, nic, None if nic is None else kinds[nic])
-        for arrival, nic in zip(arrivals, nics, strict=True)
-    )
+    placed = [(rows.arrivals[arrival.id], rows.nic_of.get(arrival.id)) for arrival in arrivals]
+    placements = tuple(Placement(arrival, nic, None if nic is None else kinds[nic]) for arrival, nic in placed)
     return Plan(chosen[0], chosen[1] or None, placements, 0.0)
 
 
@@ -116,15 +120,15 @@ class _Rows:
     def __init__(self, table: CsvTable, trace: str, arrivals: Sequence[Arrival], fleet: Fleet) -> None:
         self.faults = table.faults
         self.nic_of: dict[str, str] = {}
+        self.arrivals = {arrival.id: arrival for arrival in arrivals}
         self._name = table.name
         self._trace = trace
-        self._arrivals = {arrival.id: arrival for arrival in arrivals}
         self._fleet = fleet
         self._names = {nic.number: nic.id for nic in fleet.all_nics()}
         self._nics: dict[str, _PlannedNic] = {}
         self._lines: dict[str, int] = {}
 
-    def read(self, line: int, identity: str, nic_id: str, model: str) -> None:
+    def read(self, line: int, identity: str, nic_id: str, model: str, cores: str) -> None:
         """Read a row: an instance, and its NIC or none."""
         arrival = None
         if not identity:
@@ -133,7 +137,7 @@ class _Rows:
             self._fault(line, "id", f"'{identity}' is already on line {self._lines[identity]}")
         else:
             self._lines[identity] = line
-            arrival = self._arrivals.get(identity)
+            arrival = self.arrivals.get(identity)
             if arrival is None:
                 self._fault(line, "id", f"'{identity}' is not in {self._trace}", SAME_TRACE)
         if bool(nic_id) != bool(model):
@@ -142,11 +146,13 @@ class _Rows:
             nic = self._read_nic(line, nic_id, model)
             if arrival is not None:
                 self.nic_of[identity] = nic_id
+                if cores:
+                    arrival = self.arrivals[identity] = self._give_cores(line, arrival, model, cores)
                 nic.workloads.append(arrival.workload)
 
     def refuse_missing(self) -> None:
         """Every instance of the trace has a row."""
-        for identity in self._arrivals:
+        for identity in self.arrivals:
             if identity not in self._lines:
                 self._fault(None, "id", f"'{identity}' of {self._trace} is missing", SAME_TRACE)
 
@@ -166,6 +172,26 @@ class _Rows:
                 count = sum(self._fleet.count_of(kind) for kind in self._fleet.kinds if kind.model == nic.model)
                 self._fault(nic.line, "nic", f"no {nic.model} is left for '{nic_id}': the fleet has {count:g}")
         return found
+
+    def _give_cores(self, line: int, arrival: Arrival, model: str, cell: str) -> Arrival:
+        """The arrival with the cores of the plan, which must be those that the trace gives it, if any.
+
+        Without an offered rate an instance has the default number of its NF.
+        """
+        count = int(cell) if cell.isdecimal() else 0
+        if not 1 <= count <= MOST_CORES:
+            self._fault(line, CORES_COLUMN, f"'{cell}' is not a number of cores")
+            return arrival
+        workload, nf = arrival.workload, arrival.workload.nf
+        if not workload.is_saturated and not workload.cores:
+            return replace(arrival, workload=replace(workload, cores=count))
+        of_model = {
+            kind.cores_for(workload) for kind in self._fleet.kinds if kind.model == model and nf in kind.cores_of
+        }
+        if of_model and count not in of_model:
+            expected = " or ".join(map(str, sorted(of_model)))
+            self._fault(line, CORES_COLUMN, f"'{arrival.id}' has {expected} cores in {self._trace}, not {count}")
+        return arrival
 
     def _read_nic(self, line: int, nic_id: str, model: str) -> _PlannedNic:
         nic = self._nics.get(nic_id)

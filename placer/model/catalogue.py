@@ -228,7 +228,7 @@ class Catalogue(Shown):
                     most, on_cores = kpps, kind.cores_for(choice)
         if workload.rate_kpps * (1.0 - OFFERED_TOLERANCE) <= most:
             return []
-        carried = f"at most {most:,.0f} kpps of this traffic alone, on {on_cores} cores"
+        carried = f"at most {most:,.0f} kpps of this traffic alone, on {on_cores} core{'s' * (on_cores != 1)}"
         return [("rate_kpps", f"{workload.rate_kpps:,.6g} kpps is more than '{workload.nf}' carries: {carried}")]
 
     @cached_property
@@ -240,6 +240,9 @@ class Catalogue(Shown):
         """Why no kind hosts a known NF, as (column, message)."""
         nf = workload.nf
         knowing = [kind for kind in self.kinds if nf in kind.cores_of]
+        widest = max(kind.line_rate_gbps for kind in knowing)
+        if (gbps := knowing[0].gbps_of(workload)) > widest:
+            return "rate_kpps", f"{gbps:,.4g} Gb/s on the wire are more than a port carries: {widest:g} Gb/s"
         if all(kind.cores_of[nf] > kind.cores for kind in knowing):
             cores = min(kind.cores_of[nf] for kind in knowing)
             return "nf", f"'{nf}' needs {cores} cores, more than any NIC of the fleet has"

@@ -16,6 +16,8 @@ class Cause(StrEnum):
 
     NOT_HOSTED = "not hosted"
     CORES = "cores"
+    LINE_RATE = "line-rate"
+    RATE = "rate"
     ARRIVAL_SLA = "SLA of the arrival"
     TENANT_SLA = "SLA of a tenant"
     SAMPLED_SLA = "an SLA, on the NICs that were checked"

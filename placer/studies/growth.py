@@ -1,11 +1,11 @@
-"""Growth of a trace: more arrivals, tighter SLAs, heavier traffic, drawn from the trace itself."""
+"""Growth of a trace: more arrivals, more load, tighter SLAs, heavier traffic, drawn from the trace itself."""
 
 from __future__ import annotations
 
 import csv
 import io
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placer.model.arrival import Arrival
@@ -15,46 +15,64 @@ from profiles import ATTRIBUTES, TrafficProfile, Workload
 GROWING_TRAFFIC = ("flows", "packet_size")
 LARGEST_DROP = 0.999
 
+SPLIT_HEADROOM = 1.1
+"""An instance becomes several where it could not carry so many times its load: a prediction is no promise."""
+MOST_PARTS = 1_000
+
 
 @dataclass(frozen=True)
 class Growth:
     """Factors of today's trace.
 
-    `arrivals`: number of arrivals in the same time. `sla`: allowed drop; below 1 is tighter. SLAs in kpps do not
-    change. `flows`, `packet_size`: traffic of every arrival, limited to the profiled range.
+    `arrivals`: number of arrivals in the same time. `load`: offered rates, and with them the SLAs in kpps of these
+    instances. `sla`: allowed drop; below 1 is tighter; it changes no SLAs in kpps. `flows`, `packet_size`: traffic of
+    every arrival, limited to the profiled range.
     """
 
     arrivals: float = 1.0
+    load: float = 1.0
     sla: float = 1.0
     flows: float = 1.0
     packet_size: float = 1.0
 
 
 def grow(
-    arrivals: Sequence[Arrival], growth: Growth, attributes: Mapping[str, tuple[float, float]], rng: random.Random
+    arrivals: Sequence[Arrival],
+    growth: Growth,
+    attributes: Mapping[str, tuple[float, float]],
+    rng: random.Random,
+    carries: Callable[[Workload], bool] = lambda workload: True,
 ) -> list[Arrival]:
     """Arrivals drawn from the trace with replacement, each with the time and the stay of its original.
 
     Instances that already run are all there once, on their NICs, and what is drawn besides is to be placed. With equal
     `rng`, the draws of a smaller growth are among those of a larger one, so that curves over growth show the same
     future.
+
+    An instance whose grown load an NF alone would not carry, by `carries`, becomes the fewest equal ones that do; the
+    first of them stays on its NIC.
     """
     running = [(index, arrival.nic) for index, arrival in enumerate(arrivals) if arrival.nic is not None]
     more = max(round(growth.arrivals * len(arrivals)) - len(running), 0)
     drawn = [*running, *((rng.randrange(len(arrivals)), None) for _ in range(more))]
     drawn.sort(key=lambda one: one[0])
     return [
-        _grow_arrival(arrivals[index], number, nic, growth, attributes)
+        part
         for number, (index, nic) in enumerate(drawn, start=1)
+        for part in _split(_grow_arrival(arrivals[index], number, nic, growth, attributes), arrivals[index], carries)
     ]
 
 
 def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
-    """Arrivals as the text of a CSV file (docs/formats/arrivals.md); rates, latencies and NICs only if one has them."""
+    """Arrivals as the text of a CSV file (docs/formats/arrivals.md).
+
+    Rates, latencies, cores and NICs are there only if one has them.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     offered = any(not arrival.workload.is_saturated for arrival in arrivals)
-    further = ("rate_kpps", "sla_latency_us") if offered else ()
+    sized = any(arrival.workload.cores for arrival in arrivals)
+    further = (*(("rate_kpps", "sla_latency_us") if offered else ()), *(("cores",) if sized else ()))
     running = any(arrival.nic is not None for arrival in arrivals)
     columns = ["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further]
     writer.writerow([*columns, *(["nic"] if running else [])])
@@ -64,6 +82,7 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
             arrival.sla.min_kpps,
             arrival.departure,
             *(_find_offer(arrival.workload) if offered else ()),
+            *((arrival.workload.cores or None,) if sized else ()),
         )
         traffic = [repr(value) for value in arrival.workload.traffic.as_dict().values()]
         numbers = ("" if cell is None else repr(cell) for cell in cells)
@@ -86,14 +105,39 @@ def _grow_arrival(
     for name in GROWING_TRAFFIC:
         low, high = attributes.get(name, (values[name], values[name]))
         values[name] = min(max(values[name] * getattr(growth, name), low), high)
-    traffic = TrafficProfile.from_mapping(values)
+    traffic, rate = TrafficProfile.from_mapping(values), arrival.workload.rate_kpps * growth.load
+    sla = _tighter(arrival.sla, growth.sla)
     return replace(
         arrival,
         id=f"{arrival.id}~{number}",
-        workload=replace(arrival.workload, traffic=traffic),
-        sla=_tighter(arrival.sla, growth.sla),
+        workload=replace(arrival.workload, traffic=traffic, rate_kpps=rate),
+        sla=sla if arrival.workload.is_saturated else _scale(sla, growth.load),
         nic=nic,
     )
+
+
+def _split(grown: Arrival, today: Arrival, carries: Callable[[Workload], bool]) -> list[Arrival]:
+    """The instance, or the equal parts of its load."""
+    workload = grown.workload
+    if workload.is_saturated or workload == today.workload:
+        return [grown]
+    parts = 1
+    while parts < MOST_PARTS and not carries(replace(workload, rate_kpps=workload.rate_kpps * SPLIT_HEADROOM / parts)):
+        parts += 1
+    if parts == 1:
+        return [grown]
+    part = replace(
+        grown, workload=replace(workload, rate_kpps=workload.rate_kpps / parts), sla=_scale(grown.sla, 1 / parts)
+    )
+    return [
+        replace(part, id=f"{grown.id}.{number}", nic=grown.nic if number == 1 else None)
+        for number in range(1, parts + 1)
+    ]
+
+
+def _scale(sla: Sla, factor: float) -> Sla:
+    """An SLA in kpps for a load that is so many times as large."""
+    return sla if sla.min_kpps is None else Sla(min_kpps=sla.min_kpps * factor)
 
 
 def _tighter(sla: Sla, factor: float) -> Sla:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from placer.studies.run_task import TO_BUY, RunTask, Value, fleet_name, refuse_s
 from placer.studies.statistics import HIGH_QUANTILE, summarize
 from profiles import InputError
 
+GROWTH_AXES = ("arrivals", "load")
+"""What may grow until next year: the number of arrivals, or their offered rates."""
+OTHER_AXES = ("sla", "flows", "packet_size")
 TODAY_AXIS = "today"
 """The axis of the unchanged trace; the other axes are the fields of `Growth`."""
 
@@ -42,9 +46,10 @@ class Sizing:
     """A question about next year's fleet.
 
     `arrivals`: path of today's trace.
-    `next_year`: the arrivals to buy for, as a factor of today's.
-    `growth`: factors of the curve over arrivals.
-    `sla`, `flows`, `packet_size`: factors of the other curves, all at next year's arrivals; empty draws none.
+    `growth_of`: one of `GROWTH_AXES`, what grows.
+    `next_year`: the arrivals, or the load, to buy for, as a factor of today's.
+    `growth`: factors of the curve over that.
+    `sla`, `flows`, `packet_size`: factors of the other curves, all at next year's growth; empty draws none.
     `budget_pct`: allowed SLA violations, % of the instances.
     `strategies`, `predictors`, `budgets`, `fleets`: the options; fleets as of a study. Budgets are what
         contention-aware is asked to keep, at most `budget_pct`; empty means `budget_pct`, and smaller ones where it
@@ -55,6 +60,7 @@ class Sizing:
     """
 
     arrivals: str
+    growth_of: str = "arrivals"
     next_year: float = 1.5
     growth: tuple[float, ...] = (1.0, 2.0, 4.0, 7.0, 10.0)
     sla: tuple[float, ...] = ()
@@ -166,13 +172,10 @@ def curve_tasks(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[RunTask
 
 def points_of(sizing: Sizing) -> list[Point]:
     """Axis, factor and growth of every point of every curve."""
-    arrivals = sorted({*sizing.growth, sizing.next_year})
-    points = [("arrivals", factor, Growth(arrivals=factor)) for factor in arrivals]
-    for axis in (field.name for field in fields(Growth) if field.name != "arrivals"):
-        for factor in sorted(set(getattr(sizing, axis))):
-            factors = {"arrivals": sizing.next_year, axis: factor}
-            points.append((axis, factor, Growth(**factors)))
-    return points
+    grows = sizing.growth_of
+    points = [(grows, factor, Growth(**{grows: factor})) for factor in sorted({*sizing.growth, sizing.next_year})]
+    others = [(axis, factor) for axis in OTHER_AXES for factor in sorted(set(getattr(sizing, axis)))]
+    return points + [(axis, factor, Growth(**{grows: sizing.next_year, axis: factor})) for axis, factor in others]
 
 
 def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
@@ -203,7 +206,7 @@ def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
     Plans by the median prediction, `without_margin`, are not for choice; they show what the budget costs.
     """
     statistics = summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS))
-    then = statistics[(statistics["axis"] == "arrivals") & (statistics["factor"] == sizing.next_year)]
+    then = statistics[(statistics["axis"] == sizing.growth_of) & (statistics["factor"] == sizing.next_year)]
     now = statistics[statistics["axis"] == TODAY_AXIS].set_index(list(OPTION_COLUMNS))["nics"].rename("today")
     table = then.merge(now, left_on=list(OPTION_COLUMNS), right_index=True)
     # without a ground truth the expected SLA violations count; where neither is known, no budget is known to be kept
@@ -249,7 +252,7 @@ def _without_margin(options: pd.DataFrame, best: pd.Series[Any]) -> int | None:
 
 def _to_buy(results: pd.DataFrame, sizing: Sizing, option: pd.Series[Any]) -> dict[str, int] | None:
     """By model, the NICs to buy for an option next year; None where its fleet does not say what is owned."""
-    rows = results[(results["axis"] == "arrivals") & (results["factor"] == sizing.next_year)]
+    rows = results[(results["axis"] == sizing.growth_of) & (results["factor"] == sizing.next_year)]
     for name in ("fleet", "strategy", "predictor", "budget_pct"):
         if name in rows:
             rows = rows[rows[name].isna() if pd.isna(option[name]) else rows[name] == option[name]]
@@ -259,7 +262,7 @@ def _to_buy(results: pd.DataFrame, sizing: Sizing, option: pd.Series[Any]) -> di
 
 
 def _next_year(sizing: Sizing) -> Point:
-    return "arrivals", sizing.next_year, Growth(arrivals=sizing.next_year)
+    return sizing.growth_of, sizing.next_year, Growth(**{sizing.growth_of: sizing.next_year})
 
 
 def _catalogues(sizing: Sizing, say: Say) -> Iterator[tuple[Cards, Catalogue]]:
@@ -281,11 +284,15 @@ def _traces(
     trace = read_arrivals(
         sizing.arrivals, catalogue.default_traffic, catalogue.check, sizing.trace_options, kinds=catalogue.kinds
     )
+    if sizing.growth_of == "load" and all(arrival.workload.is_saturated for arrival in trace):
+        hint = "fill rate_kpps or rate_gbps, or grow by count"
+        raise InputError.of("--growth-of", f"no arrival of {sizing.arrivals} has a load", hint=hint)
+    carries = cache(lambda workload: not catalogue.check(workload))
     _refuse_too_many(len(trace) * sum(growth.arrivals for _, _, growth in points_of(sizing)) * sizing.draws)
     for axis, factor, growth in points:
         for number in range(1 if axis == TODAY_AXIS else sizing.draws):
             rng = random.Random(f"{sizing.seed}/{number}")
-            drawn = trace if axis == TODAY_AXIS else grow(trace, growth, attributes, rng)
+            drawn = trace if axis == TODAY_AXIS else grow(trace, growth, attributes, rng, carries)
             yield (
                 {"axis": axis, "factor": factor, "draw": number, "fleet": fleet_name(cards.fleet)},
                 arrivals_csv(drawn),

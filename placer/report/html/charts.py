@@ -102,16 +102,19 @@ def occupancy(table: pd.DataFrame, cores: int) -> Chart:
     return fit_to_page(layers(bars, whole), _height(table["strategy"].unique()), table["nf"], table["strategy"])
 
 
-def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
-    """Predicted against true throughput; on the diagonal they agree. Colours are those of all `strategies`."""
+def agreement(table: pd.DataFrame, strategies: Sequence[str], of: str) -> Chart:
+    """Predicted against true throughput, in % of what `of` says; on the diagonal they agree.
+
+    Colours are those of all `strategies`.
+    """
     low = float(min(table["predicted"].min(), table["true"].min())) - 1
     scale = alt.Scale(domain=[low, 101], zero=False, nice=False)
     points = (
         alt.Chart(table)
         .mark_point(filled=True, opacity=0.7)
         .encode(
-            x=alt.X("predicted:Q", title="predicted, % of alone", scale=scale, axis=alt.Axis(tickCount=6)),
-            y=alt.Y("true:Q", title="true, % of alone", scale=scale),
+            x=alt.X("predicted:Q", title=f"predicted, % of {of}", scale=scale, axis=alt.Axis(tickCount=6)),
+            y=alt.Y("true:Q", title=f"true, % of {of}", scale=scale),
             color=_by("strategy", table, strategies),
             shape=alt.Shape("strategy:N", sort=None, legend=None),
             size=alt.Size("instances:Q", legend=None, scale=alt.Scale(range=[25, 160])),

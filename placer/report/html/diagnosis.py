@@ -8,7 +8,7 @@ import pandas as pd
 
 from placer.explain.bottleneck import Diagnosis, Reading
 from placer.report.html import Figure, Page, Section, Tile, charts
-from placer.report.text.diagnosis import co_located_with, shift_sentence, workload_text
+from placer.report.text.diagnosis import co_located_with, load_sentences, shift_sentence, workload_text
 from placer.report.text.solo_formula import formula_sentences
 
 PREDICTED_SERIES, TRUE_SERIES = "predicted", "simulated card"
@@ -23,6 +23,7 @@ def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
         summary=(
             f"The bottleneck of {workload_text(diagnosis.workload)} is {reading.bottleneck}.",
             f"It is {co_located_with(diagnosis)}.",
+            *([" ".join(load_sentences(diagnosis))] if diagnosis.needs else []),
             " ".join(map(shift_sentence, diagnosis.shifts)) or "The bottleneck does not change.",
             *([" ".join(map(str.strip, formula_sentences(diagnosis.solo)))] if diagnosis.solo else []),
         ),

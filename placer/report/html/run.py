@@ -27,7 +27,7 @@ from placer.report.text.recommendation import (
     rejection_lines,
     violations_sentence,
 )
-from placer.report.text.run import note_measurements, risk_notes, truth_note
+from placer.report.text.run import load_notes, note_measurements, risk_notes, truth_note
 from placer.report.text.table import count_nics
 from placer.run import Comparison
 from placer.strategies.contention_aware import ContentionAware
@@ -64,7 +64,7 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
             violations += f" {violations_sentence(comparison, chosen)}"
     else:
         violations = violations_sentence(comparison, chosen)
-    notes = [truth_note(comparison).replace("\n", " "), *risk_notes(comparison)]
+    notes = [truth_note(comparison).replace("\n", " "), *load_notes(comparison), *risk_notes(comparison)]
     return (
         f"{plan_name(chosen)} places {len(chosen.plan.placed):,} NF instances on {count_nics(chosen.nics)}.",
         f"{violations} {_optimum_sentence(comparison)}",
@@ -130,7 +130,9 @@ def sections_of_run(comparison: Comparison, chosen: Evaluation) -> Iterator[Sect
     )
     yield over_time_section(nics_over_time(comparison), *_reference_line(comparison))
     yield occupancy_section(occupancy(comparison), co_locations(chosen.plan), cores, plan_name(chosen))
-    yield from agreement_section(compare_with_truth(comparison), names)
+    loaded = any(not arrival.workload.is_saturated for arrival in comparison.arrivals)
+    reference = "alone or of the offered rate" if loaded else "alone"
+    yield from agreement_section(compare_with_truth(comparison), names, reference)
     yield from _of_predictor(comparison, chosen)
     yield from violations_section(violations(chosen), plan_name(chosen))
 
@@ -176,8 +178,11 @@ def occupancy_section(occupancy: pd.DataFrame, co_locations: pd.DataFrame, cores
     )
 
 
-def agreement_section(table: pd.DataFrame, strategies: Sequence[str]) -> Iterator[Section]:
-    """Predicted against true throughput, as of `compare_with_truth`; colours are those of all `strategies`."""
+def agreement_section(table: pd.DataFrame, strategies: Sequence[str], of: str = "alone") -> Iterator[Section]:
+    """Predicted against true throughput, as of `compare_with_truth`, in % of what `of` says.
+
+    Colours are those of all `strategies`.
+    """
     if table.empty:
         return
     errors = table.assign(error=(table["predicted"] - table["true"]).abs() * table["instances"])
@@ -188,7 +193,7 @@ def agreement_section(table: pd.DataFrame, strategies: Sequence[str]) -> Iterato
         "agreement",
         "Predicted and true throughput",
         "An SLA is violated where the true throughput is below the prediction by more than the margin of the plan.",
-        (Figure("predicted-and-true", caption, charts.agreement(table, strategies)),),
+        (Figure("predicted-and-true", caption, charts.agreement(table, strategies, of)),),
         means.rename(columns={"nf": "NF", "error": "mean error, points"}),
     )
 
@@ -326,7 +331,10 @@ def co_locations(plan: Plan) -> pd.DataFrame:
 
 
 def compare_with_truth(comparison: Comparison) -> pd.DataFrame:
-    """`strategy`, `nf`, lowest `predicted` and `true` throughput in % of alone, and how many `instances` are equal."""
+    """`strategy`, `nf`, lowest `predicted` and `true` throughput in % of alone, and how many `instances` are equal.
+
+    Of an instance at an offered rate, it is in % of that.
+    """
     rows = []
     for plan in comparison.plans:
         if plan.plan.predictor is None or plan.stays is None or plan.expected is None:
@@ -367,7 +375,8 @@ def idle_capacity(waste: Waste) -> pd.DataFrame:
 
 
 VIOLATION_COLUMNS = (
-    "instance", "NF", "NIC", "co-located with", "required, kpps", "predicted, kpps", "true, kpps", "short by, %",
+    "instance", "NF", "NIC", "co-located with", "offered, kpps", "required, kpps", "predicted, kpps", "true, kpps",
+    "short by, %",
 )  # fmt: skip
 
 
@@ -394,6 +403,7 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
                 arrival.workload.nf,
                 placement.nic,
                 ", ".join(others),
+                None if arrival.workload.is_saturated else arrival.workload.rate_kpps,
                 required,
                 expected.throughput_kpps if expected else None,
                 stay.throughput_kpps,
@@ -401,6 +411,8 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
             )
         )
     table = pd.DataFrame(rows, columns=list(VIOLATION_COLUMNS))
+    if not table["offered, kpps"].notna().any():
+        table = table.drop(columns="offered, kpps")
     return table.sort_values("short by, %", ascending=False, kind="stable")
 
 

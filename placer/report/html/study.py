@@ -136,7 +136,9 @@ def options_section(options: pd.DataFrame, sizing: Sizing) -> Section:
     )
     if (table["cost_high"] == table["nics_high"]).all():
         shown = shown.drop(columns="cost")
-    text = f"At {sizing.next_year:g} times the arrivals. The budget is {sizing.budget_pct:g} % SLA violations."
+    text = (
+        f"At {sizing.next_year:g} times the {sizing.growth_of}. The budget is {sizing.budget_pct:g} % SLA violations."
+    )
     return Section("budget", "Options and the budget", text, table=shown, expanded=True)
 
 

@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from placer.explain.bottleneck import Diagnosis, Reading, Shift
+from placer.explain.bottleneck import CoreNeed, Diagnosis, Reading, Shift
 from placer.report.text.solo_formula import formula_json, formula_sentences
-from placer.report.text.table import text_table
+from placer.report.text.table import count_noun, text_table
 from profiles import ATTRIBUTES, Workload
 
 
@@ -22,6 +22,7 @@ def as_table(diagnosis: Diagnosis) -> str:
         f"{workload_text(diagnosis.workload)}, {co_located_with(diagnosis)}: the bottleneck is {reading.bottleneck}.",
         f"Predicted throughput {reading.predicted_kpps:,.0f} kpps, {reading.solo_kpps:,.0f} kpps alone. "
         f"Throughput drop if only one resource were contended: {', '.join(drops) or 'none'}.",
+        *load_sentences(diagnosis),
     ]
     if reading.true_bottleneck is not None:
         lines.append(f"On the simulated card: {reading.true_kpps:,.0f} kpps, bottleneck {reading.true_bottleneck}.")
@@ -38,6 +39,7 @@ def as_json(diagnosis: Diagnosis) -> str:
         "nf": diagnosis.workload.nf,
         "beside": [{"nf": neighbour.nf, "traffic": neighbour.traffic.as_dict()} for neighbour in diagnosis.neighbours],
         **_reading(diagnosis.reading),
+        **_load_json(diagnosis),
         "shifts": [
             {"attribute": shift.attribute, "at": round(shift.at, 2), "before": shift.before, "after": shift.after}
             for shift in diagnosis.shifts
@@ -63,8 +65,57 @@ DIAGNOSIS_FORMATS: dict[str, Callable[[Diagnosis], str]] = {"table": as_table, "
 
 
 def workload_text(workload: Workload) -> str:
-    """An NF with its traffic."""
-    return f"{workload.nf} ({', '.join(f'{name} {value:g}' for name, value in workload.traffic.as_dict().items())})"
+    """An NF with its traffic, its rate and its cores, where they are given."""
+    parts = [f"{name} {value:g}" for name, value in workload.traffic.as_dict().items()]
+    parts += [] if workload.is_saturated else [f"{workload.rate_kpps:g} kpps"]
+    parts += [count_noun(workload.cores, "core")] if workload.cores else []
+    return f"{workload.nf} ({', '.join(parts)})"
+
+
+def load_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    """Whether an NF carries its load, and at which share of it other numbers of cores would do."""
+    if not diagnosis.needs:
+        return
+    workload = diagnosis.workload
+    here = next((need for need in diagnosis.needs if need.cores == workload.cores), diagnosis.needs[0])
+    rate, cores = f"{workload.rate_kpps:,.6g} kpps", count_noun(here.cores, "core")
+    if here.share >= 1.0:
+        yield f"It carries its load of {rate} on {cores}: its capacity there is {_capacity(here)}."
+    else:
+        yield f"It does not carry its load of {rate} on {cores}: at most {_percent(here)} of it."
+    for need in reversed(diagnosis.needs):
+        named = count_noun(need.cores, "core")
+        if need.share < 1.0 and need.cores != here.cores:
+            yield f"At {_percent(need)} of its load it could do with {named}."
+        elif need.share >= 1.0 and need.cores > here.cores and here.share < 1.0:
+            free = "" if need.fits else ", which the NIC does not have beside the others"
+            yield f"On {named}{free}, its capacity would be {_capacity(need)}."
+        elif need.share >= 1.0 and need.cores < here.cores:
+            yield f"It could do with {named}: its capacity there is {_capacity(need)}."
+
+
+def _percent(need: CoreNeed) -> str:
+    return f"{int(100 * need.share)} %"  # rounded down, as at more it could not
+
+
+def _capacity(need: CoreNeed) -> str:
+    return f"{need.capacity_kpps:,.0f} kpps, {100 * (need.share - 1):.0f} % more"
+
+
+def _load_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The load of an NF, and what it could carry on each number of cores; empty without an offered rate."""
+    if not diagnosis.needs:
+        return {}
+    needs = [
+        {
+            "cores": need.cores,
+            "capacity_kpps": _kpps(need.capacity_kpps),
+            "share_of_load": round(need.share, 4),
+            "fits": need.fits,
+        }
+        for need in diagnosis.needs
+    ]
+    return {"rate_kpps": diagnosis.workload.rate_kpps, "cores": diagnosis.workload.cores, "by_cores": needs}
 
 
 def co_located_with(diagnosis: Diagnosis) -> str:
@@ -80,9 +131,9 @@ def shift_sentence(shift: Shift) -> str:
 
 def _table_of(attribute: str, readings: Sequence[Reading]) -> str:
     resources = list(readings[0].drops)
-    true = readings[0].true_bottleneck is not None
-    headings = [attribute, "bottleneck", *(["true bottleneck"] if true else []), "kpps",
-                *(["true kpps"] if true else []), "kpps alone", *(f"{name} drop %" for name in resources)]  # fmt: skip
+    true, loaded = readings[0].true_bottleneck is not None, readings[0].capacity_kpps is not None
+    headings = [attribute, "bottleneck", *["true bottleneck"] * true, "kpps", *["true kpps"] * true,
+                *["capacity kpps"] * loaded, "kpps alone", *(f"{name} drop %" for name in resources)]  # fmt: skip
     rows = [
         [
             f"{reading.traffic.as_dict()[attribute]:,.0f}",
@@ -90,6 +141,7 @@ def _table_of(attribute: str, readings: Sequence[Reading]) -> str:
             *([str(reading.true_bottleneck)] if true else []),
             f"{reading.predicted_kpps:,.0f}",
             *([f"{reading.true_kpps:,.0f}"] if true else []),
+            *([] if reading.capacity_kpps is None else [f"{reading.capacity_kpps:,.0f}"]),
             f"{reading.solo_kpps:,.0f}",
             *(_pct(reading.drops[name], reading) for name in resources),
         ]
@@ -116,6 +168,7 @@ def _reading(one: Reading) -> dict[str, Any]:
         "bottleneck": one.bottleneck,
         "true_kpps": _kpps(one.true_kpps),
         "true_bottleneck": one.true_bottleneck,
+        **({} if one.capacity_kpps is None else {"capacity_kpps": _kpps(one.capacity_kpps)}),
     }
 
 

@@ -12,7 +12,7 @@ from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
 from placer.explain.waste import Waste
 from placer.model.oracle import CONTENTION_BOTTLENECK
 from placer.policy.rejection import Cause
-from placer.report.text.table import count_nics, text_table
+from placer.report.text.table import count_nics, count_noun, text_table
 from profiles import Workload
 
 NICS_PER_LINE = 3
@@ -21,6 +21,8 @@ NICS_PER_LINE = 3
 CAUSE_TEXTS: dict[str, str] = {
     Cause.NOT_HOSTED: "the NF does not run on this model",
     Cause.CORES: "too few free cores",
+    Cause.LINE_RATE: "the port is too slow for the packets of all",
+    Cause.RATE: "the offered rate is more than the NF carries alone",
     Cause.ARRIVAL_SLA: "the SLA of the arrival would be violated",
     Cause.TENANT_SLA: "the SLA of a tenant would be violated",
     Cause.SAMPLED_SLA: "an SLA would be violated on the NICs that were checked",
@@ -64,7 +66,8 @@ def explanation_table(explanation: Explanation, *, everything: bool = False) -> 
     rows = [_row(group) for group in sorted(groups.values(), key=_order)]
     subject = f"{arrival.id} ({_workload_text(arrival.workload)})"
     head = f"{subject} {where}; it fits on {fitting:,} of {count_nics(in_use)} in use.\n\n"
-    return head + text_table(["", "NICs", "names", "free cores", "verdict", "kpps predicted / required"], rows)
+    figures = "kpps predicted / required" + ", headroom" * (not arrival.workload.is_saturated)
+    return head + text_table(["", "NICs", "names", "free cores", "verdict", figures], rows)
 
 
 def waste_json(waste: Waste) -> str:
@@ -95,12 +98,25 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
             {
                 "nf": nf.workload.nf,
                 "traffic": nf.workload.traffic.as_dict(),
-                "predicted_kpps": float(f"{nf.kpps:.6g}"),
+                "predicted_kpps": float(f"{min(nf.kpps, nf.workload.rate_kpps):.6g}"),
                 "solo_kpps": float(f"{nf.solo_kpps:.6g}"),
                 "required_kpps": float(f"{nf.required_kpps:.6g}"),
+                **_load_json(nf),
             }
             for nf in verdict.nfs
         ],
+    }
+
+
+def _load_json(nf: CoLocatedNf) -> dict[str, float]:
+    """The load of an NF and what it could carry; empty for one without an offered rate."""
+    if nf.headroom_pct is None:
+        return {}
+    return {
+        "rate_kpps": nf.workload.rate_kpps,
+        "cores": nf.workload.cores,
+        "capacity_kpps": float(f"{nf.kpps:.6g}"),
+        "headroom_pct": round(nf.headroom_pct, 2),
     }
 
 
@@ -141,8 +157,15 @@ def _verdict_text(verdict: Verdict) -> str:
 
 
 def _nf_text(nf: CoLocatedNf) -> str:
-    return f"{nf.workload.nf} {nf.kpps:.0f}/{nf.required_kpps:.0f}"
+    headroom = "" if nf.headroom_pct is None else f" {nf.headroom_pct:+.0f} %"
+    return f"{nf.workload.nf}{_cores_text(nf.workload)} {nf.kpps:.0f}/{nf.required_kpps:.0f}{headroom}"
+
+
+def _cores_text(workload: Workload) -> str:
+    return f" on {count_noun(workload.cores, 'core')}" if workload.cores else ""
 
 
 def _workload_text(workload: Workload) -> str:
-    return f"{workload.nf}, " + ", ".join(f"{name} {value:g}" for name, value in workload.traffic.as_dict().items())
+    traffic = ", ".join(f"{name} {value:g}" for name, value in workload.traffic.as_dict().items())
+    rate = "" if workload.is_saturated else f", {workload.rate_kpps:g} kpps"
+    return f"{workload.nf}{_cores_text(workload)}, {traffic}{rate}"

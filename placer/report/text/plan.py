@@ -13,20 +13,26 @@ PLAN_COLUMNS = (
 )  # fmt: skip
 LATENCY_COLUMNS = ("predicted_latency_us", "true_latency_us")
 """Further columns, where an arrival is promised a latency."""
+RATE_COLUMN, CORES_COLUMN = "rate_kpps", "cores"
+"""Further columns, where an arrival has an offered rate, and where one has that or a number of cores."""
 
 
 def plans_csv(comparison: Comparison) -> str:
     """All plans. Throughputs are the lowest of the stay, empty where the arrival was rejected or they are unknown.
 
-    Latencies are the longest of the stay.
+    Latencies are the longest of the stay, cores those that the strategy gave.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    promises = any(arrival.workload.promises_latency for arrival in comparison.arrivals)
-    writer.writerow((*PLAN_COLUMNS, *(LATENCY_COLUMNS if promises else ())))
+    workloads = [arrival.workload for arrival in comparison.arrivals]
+    promises = any(workload.promises_latency for workload in workloads)
+    offered = not all(workload.is_saturated for workload in workloads)
+    sized = offered or any(workload.cores for workload in workloads)
+    further = [*LATENCY_COLUMNS * promises, *[RATE_COLUMN] * offered, *[CORES_COLUMN] * sized]
+    writer.writerow((*PLAN_COLUMNS, *further))
     for evaluation in comparison.evaluations:
         for placement in evaluation.plan.placements:
-            identity = placement.arrival.id
+            identity, workload, kind = placement.arrival.id, placement.arrival.workload, placement.kind
             true = (evaluation.stays or {}).get(identity)
             expected = (evaluation.expected or {}).get(identity)
             solo = true or expected
@@ -36,7 +42,7 @@ def plans_csv(comparison: Comparison) -> str:
                     evaluation.plan.predictor or "",
                     identity,
                     placement.nic or "",
-                    placement.kind.model if placement.kind else "",
+                    kind.model if kind else "",
                     f"{placement.arrival.time:.10g}",
                     _kpps(expected.throughput_kpps if expected else None),
                     _kpps(solo.solo_kpps if solo else None),
@@ -44,6 +50,8 @@ def plans_csv(comparison: Comparison) -> str:
                     "" if true is None or true.sla_met is None else str(true.sla_met).lower(),
                     placement.reason,
                     *([_kpps(stay.latency_us if stay else None) for stay in (expected, true)] if promises else []),
+                    *["" if workload.is_saturated else repr(workload.rate_kpps)] * offered,
+                    *[str(kind.cores_for(workload)) if kind else ""] * sized,
                 ]
             )
     return text.getvalue()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
+from typing import NamedTuple
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.evaluation import Evaluation
@@ -31,6 +32,33 @@ LEAST_SHOWN_PCT = 0.1
 
 SURPRISE_PCT, SURPRISE_TIMES = 0.5, 2.0
 """Measured SLA violations that deserve a sentence: so many more points than expected, and so many times as many."""
+
+
+class Words(NamedTuple):
+    """What sentences say of SLAs: kept by all, violated by one and by several, and the same as expected."""
+
+    kept: str
+    single: str
+    several: str
+    expected: str
+    several_expected: str
+
+
+SLA_WORDS = Words(
+    "no instance violates its SLA",
+    "violates its SLA",
+    "violate their SLA",
+    "No instance is expected to violate its SLA",
+    "are expected to violate their SLA",
+)
+LOAD_WORDS = Words(
+    "every instance carries its load",
+    "does not carry its load",
+    "do not carry their load",
+    "Every instance is expected to carry its load",
+    "are expected not to carry their load",
+)
+"""Of a trace all of whose instances have an offered rate."""
 
 
 def plan_name(evaluation: Evaluation) -> str:
@@ -160,19 +188,20 @@ def further_lines(comparison: Comparison) -> Iterator[str]:
 def violations_sentence(comparison: Comparison, evaluation: Evaluation) -> str:
     """How many instances violate their SLA, by how much, and what the budget is."""
     violations, budget = known_violations_pct(evaluation), f"{budget_of(comparison):g} %"
+    words = SLA_WORDS if any(arrival.workload.is_saturated for arrival in comparison.arrivals) else LOAD_WORDS
     if violations is None:
         return "How many SLAs it violates is unknown."
     within = is_within_budget(comparison, evaluation)
     verdict = f"; the budget is {budget}" if within else f", more than the budget of {budget}"
     if evaluation.violated is None and not violations:
-        return "No instance is expected to violate its SLA."
+        return f"{words.expected}."
     if evaluation.violated is None:
         share = _small(violations)
-        return f"{share[0].upper()}{share[1:]} of the instances are expected to violate their SLA{verdict}."
+        return f"{share[0].upper()}{share[1:]} of the instances {words.several_expected}{verdict}."
     if not evaluation.violated:
-        return f"{THIS_TRACE}, no instance violates its SLA."
+        return f"{THIS_TRACE}, {words.kept}."
     count, short = evaluation.violated, evaluation.short_by_pct
-    violate = "violates its SLA" if count == 1 else "violate their SLA"
+    violate = words.single if count == 1 else words.several
     at_most = "at most " * (count > 1 and short is not None and short >= LEAST_SHOWN_PCT)
     by = "" if short is None or short <= 0 else f", by {at_most}{_small(short)}"
     of = f"{count:,} of {len(evaluation.plan.placed):,} instances ({violations:.1f} %)"

@@ -41,6 +41,7 @@ def as_table(comparison: Comparison) -> str:
         _optimum_line(comparison),
         *([] if shortfall is None else [shortfall.sentence()]),
         f"{count_noun(len(comparison.arrivals), 'arrival')}. {truth_note(comparison)}",
+        *load_notes(comparison),
         *note_measurements(comparison),
         *risk_notes(comparison),
     ]
@@ -88,6 +89,15 @@ def truth_note(comparison: Comparison) -> str:
     if comparison.truth == "simulated":
         return "SLA violations are measured on the simulated card, not on hardware."
     return f"SLA violations are measured by the testbed {comparison.truth}."
+
+
+def load_notes(comparison: Comparison) -> list[str]:
+    """Where instances have an offered rate, when they keep their SLA."""
+    loaded = sum(not arrival.workload.is_saturated for arrival in comparison.arrivals)
+    if not loaded:
+        return []
+    which = "An instance" if loaded == len(comparison.arrivals) else f"Of {loaded:,} arrivals the load is given: each"
+    return [f"{which} carries its load if it loses no more of the offered rate than its SLA allows."]
 
 
 def note_measurements(comparison: Comparison) -> list[str]:

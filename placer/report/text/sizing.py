@@ -29,6 +29,7 @@ WITHOUT_MARGIN = "without a safety margin"
 
 AXIS_TEXTS = {
     "arrivals": "arrivals, times today's",
+    "load": "offered load, times today's",
     "sla": "allowed drop, times today's",
     "flows": "flows, times today's",
     "packet_size": "packet size, times today's",
@@ -51,7 +52,8 @@ def recommendation_line(recommendation: Recommendation, sizing: Sizing) -> str:
         violations += f"; {count_noun(recommendation.rejected, 'arrival')} rejected"
     warning = _warning(recommendation, sizing)
     option = fleet_option_name(pd.Series(recommendation.option))
-    return f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, placed by {option}; {violations}."
+    grown = f"{sizing.next_year:g} times the {sizing.growth_of}"
+    return f"{warning}{buy} for {grown}: {need}, placed by {option}; {violations}."
 
 
 def _warning(recommendation: Recommendation, sizing: Sizing) -> str:
@@ -130,6 +132,7 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
     document = {
         "answer": {
             **_ask(recommendation.option),
+            **({"growth_of": sizing.growth_of} if sizing.growth_of != Sizing.growth_of else {}),
             "next_year": sizing.next_year,
             "today_nics": recommendation.today,
             "more_nics": recommendation.more,

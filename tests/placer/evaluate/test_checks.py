@@ -51,6 +51,38 @@ def test_cores_are_counted_over_time() -> None:
     check_plan(plan_of(*(Placement(a, "n", NEW) for a in in_turn)), in_turn, NICS.kinds)
 
 
+def test_rates_are_added_up_over_time() -> None:
+    """Packets of 1,520 bytes on the wire: 500 kpps twice are 12.16 Gb/s."""
+    kind = replace(NEW, line_rate_gbps=12.0)
+    trace = [replace(one, workload=replace(one.workload, rate_kpps=500.0)) for one in (A, B)]
+    with pytest.raises(InvalidPlan, match=r"n: 12.16 of 12 Gb/s taken at 1 s"):
+        check_plan(plan_of(*(Placement(one, "n", kind) for one in trace)), trace, [kind])
+    check_plan(plan_of(*(Placement(one, one.id, kind) for one in trace)), trace, [kind])
+
+
+@pytest.mark.parametrize(
+    ("asked", "changes", "fault"),
+    [
+        ({"rate_kpps": 500.0}, {"cores": 4}, None),
+        ({"rate_kpps": 500.0}, {"cores": 3}, "1: d cannot have 3 cores on a toy-1"),
+        ({"rate_kpps": 500.0, "cores": 2}, {"cores": 4}, "1: has 4 cores in the plan, and they were not to be chosen"),
+        ({}, {"cores": 4}, "1: has 4 cores in the plan, and they were not to be chosen"),
+        ({"rate_kpps": 500.0}, {"rate_kpps": 400.0}, "1: is another arrival in the plan than in the trace"),
+    ],
+)
+def test_only_cores_may_be_chosen(asked: dict[str, float], changes: dict[str, float], fault: str | None) -> None:
+    """Those that the NF may have, of an instance with a rate and without a number of cores."""
+    kind = replace(NEW, core_counts={"d": (2, 4)})
+    arriving = replace(A, workload=replace(A.workload, **asked))  # type: ignore[arg-type]
+    given = replace(arriving, workload=replace(arriving.workload, **changes))  # type: ignore[arg-type]
+    plan = plan_of(Placement(given, "n", kind))
+    if fault is None:
+        check_plan(plan, [arriving], [kind])
+        return
+    with pytest.raises(InvalidPlan, match=fault):
+        check_plan(plan, [arriving], [kind])
+
+
 def test_counts_are_counted_at_the_peak() -> None:
     """Three NICs of a kind of two are too many at once, and not too many one after another."""
     at_once = [arrival(str(i), i, "a") for i in range(3)]

@@ -11,11 +11,20 @@ import pytest
 from typer.testing import CliRunner
 
 from placer.cli import app
-from placer.explain.bottleneck import Diagnosis, diagnose, readings_of, steps_between
+from placer.explain.bottleneck import (
+    CoreNeed,
+    Diagnosis,
+    choose_cores,
+    core_needs,
+    diagnose,
+    readings_of,
+    steps_between,
+)
 from placer.inputs.models import open_models
+from placer.model.fleet import NicKind
 from placer.report.html.diagnosis import page_of_diagnosis
 from placer.report.html.page import render
-from placer.report.text.diagnosis import as_table
+from placer.report.text.diagnosis import as_table, load_sentences
 from profiler.simulated import SimulatedTestbed
 from profiles import TrafficProfile, Workload
 from tests.placer.commands.test_compare import placer
@@ -95,12 +104,94 @@ def test_a_diagnosis_without_readings_has_a_page(diagnosis: Diagnosis) -> None:
     assert "alone on its NIC: the bottleneck is" in as_table(empty)
 
 
+def core_need(cores: int, share: float, *, fits: bool = True) -> CoreNeed:
+    """What is carried of 1,000 kpps."""
+    return CoreNeed(cores, 1000 * share, share, fits)
+
+
+@pytest.mark.parametrize(
+    ("shares", "cores", "sentences"),
+    [
+        (
+            (0.416, 0.81, 1.5),
+            4,
+            "It carries its load of 1,000 kpps on 4 cores: its capacity there is 1,500 kpps, 50 % more. "
+            "At 81 % of its load it could do with 2 cores. At 41 % of its load it could do with 1 core.",
+        ),
+        (
+            (1.2, 2.0, 4.0),
+            2,
+            "It carries its load of 1,000 kpps on 2 cores: its capacity there is 2,000 kpps, 100 % more. "
+            "It could do with 1 core: its capacity there is 1,200 kpps, 20 % more.",
+        ),
+        (
+            (0.416, 0.997, 1.5),
+            2,
+            "It does not carry its load of 1,000 kpps on 2 cores: at most 99 % of it. "
+            "On 4 cores, which the NIC does not have beside the others, its capacity would be 1,500 kpps, 50 % more. "
+            "At 41 % of its load it could do with 1 core.",
+        ),
+    ],
+)
+def test_sentences_say_at_which_load_fewer_cores_would_do(
+    diagnosis: Diagnosis, shares: tuple[float, ...], cores: int, sentences: str
+) -> None:
+    """Of an NF on one, two and four cores, of which four may not be free."""
+    needs = tuple(core_need(n, share, fits=n <= cores) for n, share in zip((1, 2, 4), shares, strict=True))
+    workload = replace(MONITOR, rate_kpps=1000.0, cores=cores)
+    assert " ".join(load_sentences(replace(diagnosis, workload=workload, needs=needs))) == sentences
+
+
+def test_the_fewest_cores_that_carry_the_load_are_chosen() -> None:
+    """Else as many as the NIC has."""
+    one, two, four = core_need(1, 0.4), core_need(2, 1.0), core_need(4, 2.0)
+    assert choose_cores([one, two, four]) == 2
+    assert choose_cores([one, core_need(2, 0.9), replace(four, fits=False)]) == 2
+    assert choose_cores([replace(one, fits=False)]) == 0
+
+
+def test_capacities_on_numbers_of_cores_are_the_predictor_s() -> None:
+    """NAT at a rate beside NIDS: what `placer predict` says, and more cores carry more."""
+    models = open_models(None, print)
+    kind = NicKind(0, "nic", 8, {"NAT": 2, "NIDS": 2}, core_counts={"NAT": (1, 2, 4)})
+    nat = Workload("NAT", DEFAULT, 2000.0)
+    needs = core_needs(models.predictors["tomur"], kind, nat, [NIDS])
+    (of_two, _) = models.predictors["tomur"].predict([(replace(nat, cores=2), NIDS)])[0]
+    assert [need.cores for need in needs] == [1, 2, 4]
+    assert needs[1].capacity_kpps == of_two.capacity_kpps
+    assert needs[0].share < needs[1].share < 1 < needs[2].share
+
+
+def test_a_load_is_diagnosed_on_the_cores_that_carry_it() -> None:
+    """In JSON and in words; the capacity stands beside the throughput, and no truth is claimed of the card."""
+    common = ["diagnose", "NAT:rate_gbps=24.32", "--along", "mtbr", "--steps", 2, "--quiet"]
+    document = json.loads(placer(*common, "--format", "json"))
+    assert (document["rate_kpps"], document["cores"]) == (pytest.approx(2000), 4)
+    assert [need["cores"] for need in document["by_cores"]] == [1, 2, 4]
+    assert document["predicted_kpps"] == pytest.approx(2000)
+    assert document["capacity_kpps"] == document["by_cores"][2]["capacity_kpps"] > 2000
+    assert document["true_kpps"] is None
+    table = placer(*common)
+    assert f"At {int(100 * document['by_cores'][0]['share_of_load'])} % of its load it could do with 1 core." in table
+    assert "capacity kpps" in table
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
         (["NTA"], "NF: nf: 'NTA' is not profiled"),
         (["NAT:mtbr=lots"], "NF: mtbr: 'lots' is not a number"),
         (["NAT:speed=1"], "'speed' is not understood"),
+        (["NAT:rate_kpps=0"], "NF: rate_kpps: 0 is refused"),
+        (["NAT:cores=1.5"], "NF: cores: 1.5 is refused"),
+        (["NAT:rate_kpps=1,rate_gbps=1"], "NF: has two rates"),
+        (["NAT:rate_kpps=8000"], "NF: rate_kpps: 8,000 kpps is more than 'NAT' carries: at most 3,565 kpps"),
+        (["NAT:rate_gbps=101"], "NF: rate_kpps: 101 Gb/s on the wire are more than a port carries: 100 Gb/s"),
+        (
+            ["NAT:rate_gbps=20", *["--beside", "ACL:rate_gbps=30"] * 3],
+            "--beside: together their packets take more than",
+        ),
+        (["NAT:rate_kpps=9", "--predictor", "slomo"], "--predictor: slomo knows no offered rates"),
         (["NAT", "--beside", "ACL:flows=9e9"], "--beside: flows: "),
         (["NAT", "--along", "time"], "--along: 'time' is not understood"),
         (["NAT", *["--beside", "ACL"] * 4], "--beside: together they need 10 cores, a bluefield-2 has 8"),

@@ -64,6 +64,13 @@ def test_the_loosest_sla_is_rounded_up() -> None:
     assert loosest.accepted_drop(Workload("b", TOY_TRAFFIC), 0.5 * SOLO_KPPS["b"]) == pytest.approx(0.1)
 
 
+def test_of_an_offered_rate_a_share_is_required_whatever_the_throughput_alone() -> None:
+    """An instance that must carry 60 of 100 kpps accepts to lose two fifths of its throughput alone."""
+    loosest, workload = LoosestSlas(), Workload("a", TOY_TRAFFIC, 60.0)
+    loosest.include(Tenant("1", workload, Sla(max_drop=0.0)))
+    assert loosest.accepted_drop(workload, SOLO_KPPS["a"]) == pytest.approx(0.45)
+
+
 def test_a_nic_that_violates_every_sla_takes_no_arrival_and_is_explained() -> None:
     """Three `c` that accept 10 % lose 32 %: their NIC has two free cores, but no co-location in the table."""
     selector = selector_of([tenant(str(number), "c", 0.1) for number in range(3)])

@@ -329,6 +329,44 @@ def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None
     assert "rate_kpps" not in arrivals_csv(TRACE)
 
 
+def test_a_load_grows_with_its_sla_and_becomes_several_instances_where_one_cannot_carry_it() -> None:
+    """Four times 300 kpps, where an NF carries 1,000 with a tenth to spare: two of 600; the others are as they were."""
+    loads = [Workload("NAT", TRAFFIC, 300.0), Workload("ACL", TRAFFIC, 100.0, cores=2), TRACE[2].workload]
+    slas = [Sla(min_kpps=200.0), Sla(max_drop=0.1), TRACE[2].sla]
+    trace = [replace(TRACE[n], workload=load, sla=sla) for n, (load, sla) in enumerate(zip(loads, slas, strict=True))]
+    trace[0] = replace(trace[0], nic="x")
+    grown = grow(trace, Growth(load=4), RANGE, random.Random(0), lambda workload: workload.rate_kpps <= 1000)
+    of_nat = [one for one in grown if one.nic == "x" or one.id.startswith("a~1")]
+    assert [(one.id, one.workload.rate_kpps, one.sla.min_kpps, one.nic) for one in of_nat] == [
+        ("a~1.1", 600.0, 400.0, "x"), ("a~1.2", 600.0, 400.0, None)
+    ]  # fmt: skip
+    assert {one.workload for one in grown if one.workload.nf == "ACL"} <= {Workload("ACL", TRAFFIC, 400.0, cores=2)}
+    assert {one.workload for one in grown if one.workload.nf == "NIDS"} <= {TRACE[2].workload}
+    assert len({one.id for one in grown}) == len(grown)
+    text = arrivals_csv([one for one in grown if one.nic is None])
+    assert read_arrivals(io.StringIO(text), TRAFFIC, lambda workload: ()) == [one for one in grown if one.nic is None]
+
+
+@pytest.mark.long
+def test_the_growth_of_a_load_is_sized(tmp_path: Path) -> None:
+    """Twice the load of twelve instances takes more NICs; a trace without loads is refused."""
+    trace = tmp_path / "loads.csv"
+    rows = [f"{n},{n},{nf},600" for n, nf in enumerate(["NAT", "ACL", "IPRouter"] * 4)]
+    trace.write_text("\n".join(["id,time,nf,rate_kpps", *rows]) + "\n", encoding="utf-8")
+    common = ["--growth-of", "load", "--next-year", "2", "--growth", "1", "--draws", "1", "--budgets", "2",
+              "--strategy", "contention-aware", "--jobs", 1, "--quiet"]  # fmt: skip
+    answer = json.loads(placer("size", trace, *common, "--out", tmp_path / "out", "--format", "json"))
+    assert answer["answer"]["growth_of"] == "load"
+    assert answer["answer"]["nics"] > answer["answer"]["today_nics"]
+    assert {point["axis"] for point in answer["curves"]} == {"today", "load"}
+    line = placer("size", trace, *common, "--out", tmp_path / "out").splitlines()[0]
+    assert "for 2 times the load" in line
+    plain = tmp_path / "plain.csv"
+    plain.write_text("id,time,nf,sla_drop\na,0,NAT,0.1\n", encoding="utf-8")
+    ended = CliRunner().invoke(app, ["size", str(plain), "--growth-of", "load", "--out", str(tmp_path / "o")])
+    assert "--growth-of: no arrival of" in str(ended.exception)
+
+
 def test_what_already_runs_is_there_once() -> None:
     """Twice three arrivals: the one that runs stays on its NIC, and five are drawn and are to be placed."""
     trace = [TRACE[0], replace(TRACE[1], nic="x"), TRACE[2]]
