@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 from typing import Any
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.plan import Plan
@@ -30,12 +30,14 @@ PRICE_SECONDS = 60.0
 def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | None = None) -> None:
     """Refuse a trace whose optimum cannot be certified.
 
-    Raises InputError when the trace has departures, promises latencies or has instances that already run, or the fleet
-    has GPUs.
+    Raises InputError when the trace has departures, rates, promised latencies or instances that already run, or the
+    fleet has GPUs.
     """
     gpus = catalogue is not None and catalogue.gpus
     if gpus or any(arrival.workload.promises_latency for arrival in arrivals):
         raise InputError.of("--certificate", "only throughput can be certified, neither latency nor GPUs")
+    if have_loads(arrivals):
+        raise InputError.of("--certificate", "instances of the trace have offered rates: their plans are not certified")
     if any(arrival.nic is not None for arrival in arrivals):
         raise InputError.of(
             "--certificate", "instances of the trace already run: only plans from the start are certified"

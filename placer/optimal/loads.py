@@ -235,13 +235,7 @@ class LoadPlanner:
         found.restore()
         if found.kept:
             found.nics = self._empty_nics(found.nics, allowed * len(self.choices), deadline)
-        self._mend(found.nics, allowed * len(self.choices), most)
-        self._trim(found.nics)
-        return LoadPlan(
-            [[choice.tenant for choice in nic.choices] for nic in found.nics if nic.choices],
-            [*self.left_out, *(choice.tenant for choice in found.left)],
-            self.bound,
-        )
+        return self._finish(found.nics, allowed * len(self.choices), most)
 
     def shrink(self, begin: Sequence[Sequence[Tenant]], allowed: float, deadline: float) -> LoadPlan:
         """A plan that is found from another one: it is mended first, then one NIC after the other is emptied."""
@@ -255,15 +249,36 @@ class LoadPlanner:
             leaving = worst.choices.pop(int(np.argmax(worst.costs)))
             nics.append(_Nic([leaving]))
             if time.monotonic() >= deadline:
-                self._judge(nics)
-                self._mend(nics, allowed, most)
                 break
-        nics = self._empty_nics(nics, allowed, deadline)
+        self._judge([nic for nic in nics if nic.choices])
+        if sum(nic.cost for nic in nics) <= allowed + 1e-9:
+            nics = self._empty_nics(nics, allowed, deadline)
+        return self._finish(nics, allowed, most)
+
+    def _finish(self, nics: list[_Nic], allowed: float, most: int) -> LoadPlan:
+        """The plan of these NICs, mended, with what else they take, and without cores that no SLA needs."""
+        self._mend(nics, allowed, most)
+        placed = {id(choice) for nic in nics for choice in nic.choices}
+        self._fill(nics, [choice for choice in self.choices if id(choice) not in placed], allowed)
         self._trim(nics)
-        placed = {choice.tenant.id for nic in nics for choice in nic.choices}
-        left = [choice.tenant for choice in self.choices if choice.tenant.id not in placed]
+        placed = {id(choice) for nic in nics for choice in nic.choices}
+        left = [choice.tenants[0] for choice in self.choices if id(choice) not in placed]
         carried = [[choice.tenant for choice in nic.choices] for nic in nics if nic.choices]
         return LoadPlan(carried, [*self.left_out, *left], self.bound)
+
+    def _fill(self, nics: Sequence[_Nic], left: Sequence[_Choice], allowed: float) -> None:
+        """Put instances that are left, the smallest first, where the fewest violations are added."""
+        for choice in sorted(left, key=lambda choice: choice.cores[0]):
+            choice.at = 0
+            able = [nic for nic in nics if self._fits([*nic.choices, choice])]
+            if not able:
+                continue
+            costs = self.judge.costs([[*(other.tenant for other in nic.choices), choice.tenant] for nic in able])
+            added, at = min(
+                (sum(found) - nic.cost, at) for at, (nic, found) in enumerate(zip(able, costs, strict=True))
+            )
+            if sum(nic.cost for nic in nics) + added <= allowed + 1e-9:
+                able[at].choices, able[at].costs = [*able[at].choices, choice], costs[at]
 
     def _empty_nics(self, nics: list[_Nic], allowed: float, deadline: float) -> list[_Nic]:
         """The plan with as many NICs emptied, one after the other, as the search finds."""
@@ -363,7 +378,12 @@ class LoadPlanner:
         used, free = np.zeros((number, len(names))), np.full(number, self.kind.cores)
         port = np.full(number, self.kind.line_rate_gbps)
         left = []
-        for choice in sorted(self.choices, key=lambda one: (-one.taken, -max(self._shares(one).values(), default=0.0))):
+        # where there are too few NICs, the small ones come first, of which more fit
+        sign = -1.0 if number >= self.bound else 1.0
+        ordered = sorted(
+            self.choices, key=lambda one: (sign * one.taken, sign * max(self._shares(one).values(), default=0.0))
+        )
+        for choice in ordered:
             demand, gbps = np.zeros(len(names)), self.kind.gbps_of(choice.tenant.workload)
             for name, share in self._shares(choice).items():
                 demand[at[name]] = share
@@ -487,16 +507,21 @@ class LoadPlanner:
         return (other, here, there, None) if self._fits(here) and self._fits(there) else None
 
     def _mend(self, nics: list[_Nic], allowed: float, most: int) -> None:
-        """Give the most doubtful instances NICs of their own while too many violations are to be expected."""
-        while sum(nic.cost for nic in nics) > allowed + 1e-9 and len(nics) < most:
+        """Give the most doubtful instances NICs of their own while too many violations are to be expected.
+
+        Where there is no further NIC, or an instance is doubtful alone, it is left out.
+        """
+        while nics and sum(nic.cost for nic in nics) > allowed + 1e-9:
             nic = max(nics, key=lambda one: one.cost)
-            if len(nic.choices) < 2:
-                return
             leaving = nic.choices[int(np.argmax(nic.costs))]
+            alone = len(nic.choices) < 2
             nic.choices = [choice for choice in nic.choices if choice is not leaving]
-            opened = _Nic([leaving])
-            self._judge([nic, opened])
-            nics.append(opened)
+            if alone:
+                nics.remove(nic)
+                continue
+            opened = [_Nic([leaving])] if len(nics) < most else []
+            self._judge([nic, *opened])
+            nics += opened
 
 
 # What a search knows of arrivals and of the NICs.

@@ -39,7 +39,9 @@ def test_light_instances_share_nics_by_what_is_offered(placer: Placer, light: Pa
 def test_a_rate_that_no_number_of_cores_carries_is_refused(tmp_path: Path) -> None:
     """The message says how much is carried, and on how many cores; no port carries 9,000 kpps of 1,500 bytes."""
     trace = _trace(tmp_path / "port.csv", ["1,0,NAT,9000"])
-    assert f"{trace}:2: rate_kpps: 109.4 Gb/s are more than the port of any NIC carries: 100" in refuse("run", trace)
+    assert f"{trace}:2: rate_kpps: 109.4 Gb/s on the wire are more than a port carries: 100 Gb/s" in refuse(
+        "run", trace
+    )
     trace = _trace(tmp_path / "much.csv", ["1,0,NAT,7000"])
     assert f"{trace}:2: rate_kpps: 7,000 kpps is more than 'NAT' carries: at most 3," in refuse("run", trace)
 
@@ -72,3 +74,10 @@ def test_headroom_is_kept_for_growth(placer: Placer, tmp_path: Path) -> None:
     assert (status, json.loads(out)["strategies"][0]["nics"]) == (0, 2)
     assert "every offered rate is planned 100 % higher" in err
     assert "--headroom: 0: 5,000 kpps is more than 'NAT' carries" in refuse(*run, "--headroom", "900")
+
+
+@pytest.mark.parametrize("of", ["optimal", "planned"])
+def test_plans_with_rates_are_not_certified(light: Path, tmp_path: Path, of: str) -> None:
+    """It is said before anything is placed."""
+    said = refuse("run", light, "--certificate", tmp_path / "c.json", "--of", of)
+    assert "--certificate: instances of the trace have offered rates: their plans are not certified" in said

@@ -175,3 +175,12 @@ def test_the_same_instances_give_the_same_plan(allowed: float) -> None:
     tenants = _tenants(*[("ab"[at % 2], 20.0 + 9 * at) for at in range(16)])
     plans = [_planner(tenants).plan(allowed, time.monotonic() + 20).nics for _ in range(2)]
     assert plans[0] == plans[1]
+
+
+def test_where_nics_are_few_most_instances_are_placed() -> None:
+    """One NIC of eight cores takes six of one core and one of two, and leaves out the three that take four each."""
+    kind = NicKind(0, "toy", 8, KIND.cores_of, count=1, core_counts=KIND.core_counts)
+    plan = _plan(_tenants(*[("a", 350.0)] * 3, *[("a", 60.0)] * 6, ("a", 150.0)), kind)
+    (nic,) = plan.nics
+    assert sorted(tenant.id for tenant in nic) == ["3", "4", "5", "6", "7", "8", "9"]
+    assert [tenant.id for tenant in plan.left_out] == ["0", "1", "2"]
