@@ -186,7 +186,7 @@ def _at_loads(
         proven=bool(bound) and cost <= bound * unit + 1e-9,
         seconds=time.monotonic() - began,
         oracle_seconds=0.0,
-        scope="lower bound from cores and line rate" if bound else "no lower bound where instances leave or are rejected",
+        scope="lower bound from cores and line rate" if bound else "no lower bound where some leave or are rejected",
         same_arrivals=True,
         shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
     )
