@@ -146,10 +146,13 @@ class LoosestSlas:
 
     def include(self, tenant: Tenant) -> None:
         """Take the SLA of a tenant into account."""
-        if tenant.sla.max_drop is not None:
+        workload, least = tenant.workload, tenant.sla.min_kpps
+        if not workload.is_saturated:  # its SLA is relative to its rate, which may be a small part of what it can carry
+            least = tenant.required_kpps(0.0)
+        elif tenant.sla.max_drop is not None:
             self._drop = max(self._drop, tenant.sla.max_drop)
-        elif tenant.sla.min_kpps is not None:
-            self._least[tenant.workload] = min(tenant.sla.min_kpps, self._least.get(tenant.workload, math.inf))
+        if least is not None:
+            self._least[workload] = min(least, self._least.get(workload, math.inf))
 
     def accepted_drop(self, workload: Workload, solo: float) -> float:
         """The largest drop that an instance of the workload accepts, rounded up, where it runs alone at `solo` kpps."""
