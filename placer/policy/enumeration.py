@@ -77,6 +77,7 @@ class Enumeration:
         drops = map(accepted_drop, self.workloads, self.solo.tolist())
         self.floor: Floats = self.solo * np.array([1.0 - drop for drop in drops]) * (1.0 - 2 * SLA_TOLERANCE)
         paced = [not workload.is_saturated for workload in self.workloads]
+        self._has_rates = any(paced)
         self.floor[paced] = np.maximum(self.floor[paced], LEAST_KPPS)  # at 0, a promised latency is missed
         self.cores = [kind.cores_for(workload) for workload in self.workloads]
         self.number_of: dict[Pattern, int] = {(): 0}
@@ -127,7 +128,9 @@ class Enumeration:
         return co_location_of(self.workloads[column] for column in pattern)
 
     def _is_useful(self, pattern: Pattern, smaller: Sequence[tuple[int, int]], floor: Sequence[float]) -> bool:
-        """Number the pattern if every member keeps what the loosest SLA accepts."""
+        """Number the pattern if the port is fast enough, and every member keeps what the loosest SLA accepts."""
+        if self._has_rates and not self.kind.has_port_for(self.workloads[column] for column in pattern):
+            return False
         kept = self.known[pattern]
         for column, kpps in zip(pattern, kept, strict=True):
             if kpps < floor[column]:

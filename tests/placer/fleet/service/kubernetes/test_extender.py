@@ -112,6 +112,19 @@ def test_a_pod_that_cannot_be_read_stays_pending_with_the_reason(
         assert message in found["FailedAndUnresolvableNodes"]["n1"]
 
 
+def test_a_pod_with_a_rate_needs_no_sla_and_keeps_the_cores_that_it_names(tmp_path: Path) -> None:
+    """A toy NF has one number of cores. A change of the rate alone leaves them, although nothing else would do."""
+    with cluster(tmp_path / "s.db", "n1") as one:
+        first = pod("p1", drop="", rate_kpps="70", cores="3")
+        one.add(first)
+        assert one.filter(first, "n1")["NodeNames"] == ["n1"]
+        assert one.bind(first, "n1") == ""
+        (shown,) = one.service.client.get("/v1/nics/n1").json()["tenants"]
+        assert (shown["rate_kpps"], shown["cores"], shown["sla_drop"]) == (70.0, 3, 0.0)
+        changed = one.service.event(event="change", id=shown["id"], rate_kpps=5_000)
+        assert (changed.json()["status"], changed.json()["cores"]) == ("at-risk", 3)
+
+
 def test_a_pod_that_is_no_nf_is_passed_through(tmp_path: Path) -> None:
     """All nodes take it, none is preferred, and bind only binds."""
     other = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}, "spec": {}}
