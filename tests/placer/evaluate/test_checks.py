@@ -55,7 +55,7 @@ def test_rates_are_added_up_over_time() -> None:
     """Packets of 1,520 bytes on the wire: 500 kpps twice are 12.16 Gb/s."""
     kind = replace(NEW, line_rate_gbps=12.0)
     trace = [replace(one, workload=replace(one.workload, rate_kpps=500.0)) for one in (A, B)]
-    with pytest.raises(InvalidPlan, match=r"n: 12.16 of 12 Gb/s taken at 1 s"):
+    with pytest.raises(InvalidPlan, match=r"n: 12.16 of 12 Gb/s offered at 1 s"):
         check_plan(plan_of(*(Placement(one, "n", kind) for one in trace)), trace, [kind])
     check_plan(plan_of(*(Placement(one, one.id, kind) for one in trace)), trace, [kind])
 
