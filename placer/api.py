@@ -208,6 +208,7 @@ def place(
     certificate: bool = False,
     vary_budget: bool = False,
     measure: int | None = None,
+    headroom_pct: float = 0.0,
 ) -> PlacementResult:
     """Place a trace with strategies, evaluate each plan by the ground truth, and find the optimum.
 
@@ -236,6 +237,8 @@ def place(
         with smaller ones, as `placer run` does.
     measure
         Runs to spend at most on a plan whose co-locations are measured on the testbed.
+    headroom_pct
+        By how much more than its rate each instance with a rate is planned for, %.
 
     Returns
     -------
@@ -271,6 +274,7 @@ def place(
             certificate=OPTIMAL if certificate else None,
             vary_budget=vary_budget,
             measure=measure,
+            headroom_pct=headroom_pct,
         )
         return PlacementResult(run(request, _Messages()))
 

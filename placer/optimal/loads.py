@@ -146,7 +146,6 @@ class _Tried:
     """A plan on a number of NICs, and whether it keeps what is allowed."""
 
     nics: list[_Nic]
-    left: list[_Choice]
     kept: bool
     cores: list[tuple[_Choice, int]]
 
@@ -283,7 +282,7 @@ class LoadPlanner:
     def _empty_nics(self, nics: list[_Nic], allowed: float, deadline: float) -> list[_Nic]:
         """The plan with as many NICs emptied, one after the other, as the search finds."""
         failed = 0
-        while len(nics) > self.bound and failed < EMPTIED_AT_MOST and time.monotonic() < deadline:
+        while len(nics) > self.bound and failed < min(EMPTIED_AT_MOST, len(nics)) and time.monotonic() < deadline:
             before = [(list(nic.choices), list(nic.costs)) for nic in nics]
             cores = [(choice, choice.at) for choice in self.choices]
             if self._empty_one(nics, failed) and self._improve(nics, allowed, deadline, PATIENCE):
@@ -350,9 +349,9 @@ class LoadPlanner:
         for choice in self.choices:
             choice.at = 0
         self._spend_cores(number)
-        nics, left = self._deal(number)
+        nics = self._deal(number)
         kept = self._improve(nics, allowed * len(self.choices), deadline, patience)
-        return _Tried(nics, left, kept and len(nics) <= number, [(choice, choice.at) for choice in self.choices])
+        return _Tried(nics, kept and len(nics) <= number, [(choice, choice.at) for choice in self.choices])
 
     def _spend_cores(self, number: int) -> None:
         """Give cores that no instance needs alone to those that have least to spare."""
@@ -370,7 +369,7 @@ class LoadPlanner:
             if choice.at + 1 < len(choice.tenants):
                 heapq.heappush(tight, (choice.room[choice.at], at))
 
-    def _deal(self, number: int) -> tuple[list[_Nic], list[_Choice]]:
+    def _deal(self, number: int) -> list[_Nic]:
         """Instances on so many NICs, the largest first, each where the resources are used most evenly then."""
         nics = [_Nic() for _ in range(number)]
         names = sorted({name for choice in self.choices for name in self._shares(choice)})
@@ -397,17 +396,15 @@ class LoadPlanner:
             used[where] += demand
             free[where] -= choice.taken
             port[where] -= gbps
-        while left:
-            # pieces that no NIC has room for in one piece
+        while left and (self.kind.count is None or len(nics) < self.kind.count):
+            # what no NIC has room for in one piece
             nic = _Nic()
             for choice in list(left):
                 if self._fits([*nic.choices, choice]):
                     nic.choices.append(choice)
                     left.remove(choice)
-            if self.kind.count is not None and len(nics) >= self.kind.count:
-                return nics, [*left, *nic.choices]
             nics.append(nic)
-        return nics, left
+        return nics
 
     def _shares(self, choice: _Choice) -> dict[str, float]:
         workload = choice.tenant.workload
