@@ -121,11 +121,13 @@ def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Wo
 
 
 def _check_cores(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | GpuWorkload]) -> None:
-    """NFs run on the numbers of cores that are described, and on no other."""
+    """NFs run on the numbers of cores that are described, and on no other; without any, none is asked for."""
     for workload in nfs:
         if isinstance(workload, GpuWorkload):
             return
         nf = described.nf(workload.nf)
+        if not nf.core_counts:
+            continue
         for cores in nf.core_counts:
             load: list[Load] = [replace(workload, cores=cores)]
             if cores <= described.nic.cores:
