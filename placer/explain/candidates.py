@@ -141,7 +141,7 @@ def choose_with_cores(
     Where none takes it, the fewest with which a NIC can be opened. A rejected one has the cores that it had.
     """
     of_kinds = [kind.choices(tenant.workload) for kind in kinds if kind.hosts(tenant.workload)]
-    tried = sorted({one for choices in of_kinds for one in choices}, key=lambda workload: workload.cores)
+    tried = sorted({choice for choices in of_kinds for choice in choices}, key=lambda workload: workload.cores)
     opened: tuple[Nic | NicKind | None, Workload] = (None, tenant.workload)
     for number, workload in enumerate(tried or [tenant.workload]):
         sized = replace(tenant, workload=workload)
@@ -179,7 +179,9 @@ def _predict_in_one_batch(
     """Let every oracle remember what is needed: predictors answer a thousand co-locations in the time of one."""
     for kind, oracle in zip(kinds, oracles, strict=True):
         present = [co_location for index, co_location in classes if index == kind.index]
-        joined = [co_location_of((*one, workload)) for one in present for workload in kind.choices(tenant.workload)]
+        joined = [
+            co_location_of((*tenants, workload)) for tenants in present for workload in kind.choices(tenant.workload)
+        ]
         oracle.throughput([*present, *(co_location for co_location in joined if fits(kind, co_location))])
 
 

@@ -33,7 +33,7 @@ def cores_choices(kinds: Sequence[NicKind], oracles: Sequence[Oracle], tenant: T
                 cores[choice] = min(kind.cores_for(choice), cores.get(choice, kind.cores))
     fewest_first = sorted(cores, key=lambda choice: (cores[choice], choice.cores))
     found = [replace(tenant, workload=choice, free_cores=True) for choice in fewest_first]
-    return [one for one in found if _keeps_sla_alone(kinds, oracles, one)] or found or [tenant]
+    return [choice for choice in found if _keeps_sla_alone(kinds, oracles, choice)] or found or [tenant]
 
 
 def _keeps_sla_alone(kinds: Sequence[NicKind], oracles: Sequence[Oracle], tenant: Tenant) -> bool:
@@ -53,7 +53,7 @@ def stay(home: Nic, oracle: Oracle, before: Tenant, after: Tenant, choices: Sequ
     held = kind.cores_for(before.workload)
     as_before = by_cores.pop(held, None)
     if as_before is None or not keeps_slas(kind, oracle, [*others, as_before]):
-        return next((one for one in by_cores.values() if keeps_slas(kind, oracle, [*others, one])), None)
+        return next((choice for choice in by_cores.values() if keeps_slas(kind, oracle, [*others, choice])), None)
     if after.workload.rate_kpps < before.workload.rate_kpps:
         for cores, choice in by_cores.items():
             if cores < held and _keeps_with_headroom(kind, oracle, others, choice):
@@ -66,7 +66,7 @@ def _keeps_with_headroom(kind: NicKind, oracle: Oracle, others: Sequence[Tenant]
     together = [*others, tenant]
     if not keeps_slas(kind, oracle, together):
         return False
-    return tenant_margin(oracle, co_location_of(one.workload for one in together), tenant) >= LEAST_HEADROOM
+    return tenant_margin(oracle, co_location_of(member.workload for member in together), tenant) >= LEAST_HEADROOM
 
 
 def stay_at_risk(home: Nic, before: Tenant, after: Tenant) -> Tenant | None:
@@ -76,8 +76,8 @@ def stay_at_risk(home: Nic, before: Tenant, after: Tenant) -> Tenant | None:
     """
     present, held = [tenant.workload for tenant in home.tenants], home.kind.cores_for(before.workload)
     chosen = not after.workload.cores and not after.workload.is_saturated
-    fitting = [one for one in home.kind.choices(after.workload) if fits(home.kind, [*present, one])]
-    cores = {home.kind.cores_for(one): replace(after, workload=one, free_cores=chosen) for one in fitting}
+    fitting = [choice for choice in home.kind.choices(after.workload) if fits(home.kind, [*present, choice])]
+    cores = {home.kind.cores_for(choice): replace(after, workload=choice, free_cores=chosen) for choice in fitting}
     return cores.get(held) or (cores[max(cores)] if cores else None)
 
 

@@ -135,7 +135,7 @@ class Catalogue(Shown):
         choices = self.choices(workload)
         if len(choices) == 1:
             return workload
-        able = [one for one in self.main_models.predictors.values() if one.supports_loads]
+        able = [predictor for predictor in self.main_models.predictors.values() if predictor.supports_loads]
         alone = able[0].solo(choices).tolist() if able else []
         enough = [choice for choice, kpps in zip(choices, alone, strict=False) if kpps >= workload.rate_kpps]
         return enough[0] if enough else choices[-1]
@@ -219,7 +219,7 @@ class Catalogue(Shown):
         for kind in self.kinds:
             if not kind.hosts(workload):
                 continue
-            able = [one for one in self.models[kind.index].predictors.values() if one.supports_loads]
+            able = [predictor for predictor in self.models[kind.index].predictors.values() if predictor.supports_loads]
             if kind.index in self.gpus or not able:
                 return []
             choices = kind.choices(workload)

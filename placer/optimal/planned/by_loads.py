@@ -26,7 +26,7 @@ from placer.strategies.contention_aware import ContentionAware
 FIRST_SHARE = 0.9 / (1.0 + SELECTED_RESERVE)
 """The share of the budget that may be expected at first; the rest is the reserve."""
 MAX_REPLANS = 3
-LOADS_STRATEGY = "planned"
+STRATEGY_NAME = "planned"
 
 
 def plan_by_loads(
@@ -58,7 +58,7 @@ def plan_by_loads(
         if kind is not None
         else "no bound where instances leave",
     )
-    return replace(plan, strategy=LOADS_STRATEGY, within=within, seconds=time.perf_counter() - began)
+    return replace(plan, strategy=STRATEGY_NAME, within=within, seconds=time.perf_counter() - began)
 
 
 def _search(
@@ -74,7 +74,7 @@ def _search(
     for _ in range(MAX_REPLANS):
         found = planner.plan(share * budget_pct / 100.0, deadline)
         placements = placements_on(arrivals, catalogue.kinds, [(planner.kind, nic) for nic in found.nics])
-        plan = Plan(LOADS_STRATEGY, predictor, placements, 0.0, risk=catalogue.risk)
+        plan = Plan(STRATEGY_NAME, predictor, placements, 0.0, risk=catalogue.risk)
         expected = expected_violations(plan, catalogue, predictor)
         together = expected.mean_pct + reserve_pct(expected)
         if together <= budget_pct + 1e-9 or time.monotonic() >= deadline:
