@@ -41,6 +41,7 @@ SHORTFALL_COST = 10.0
 LIKELIEST_VIOLATION = 0.5
 """No instance is placed where it more likely violates its SLA than not."""
 MOST_ROUNDS = 400
+"""Rounds of changes after which a number of NICs is given up, whatever they gained."""
 FIRST_PATIENCE, PATIENCE = 8, 25
 """Rounds without a better plan after which a number of NICs is given up: before a plan was found, and after."""
 EMPTIED_AT_MOST = 3
