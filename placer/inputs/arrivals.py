@@ -154,6 +154,7 @@ def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> li
             Fault(name, 1, cell or None, "unknown column" if cell else f"column {place} has no name", ignorable)
             for place, cell in unknown
         ]
+        hint = ignorable  # one hint for all of them
     faults += [Fault(name, 1, c, "column named twice") for c in ARRIVAL_COLUMNS if header.count(c) > 1]
     faults += [Fault(name, 1, column, "column is missing", hint) for column in REQUIRED_COLUMNS if column not in header]
     if not any(column in header for column in (*SLA_COLUMNS, *RATE_COLUMNS, LATENCY_COLUMN)):
