@@ -40,12 +40,7 @@ short ones may pass in place of a long one that came before them on another way.
 class RackOutcome:
     """What programs did.
 
-    Parameters
-    ----------
-    frames
-        That left the rack, in their order.
-    counts
-        By NF, `chain/nf`; None: they are not compared.
+    `frames`: that left the rack, in their order. `counts`: by NF, `chain/nf`; None: they are not compared.
     """
 
     frames: Sequence[bytes]

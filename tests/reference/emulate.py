@@ -29,16 +29,8 @@ MOST_HOPS = 1000
 class RackTexts:
     """The programs of a rack as they are written.
 
-    Parameters
-    ----------
-    ports
-        Names of the servers at the switch's ports from 1 on.
-    servers
-        Chain files.
-    files
-        By server, then by name, what its functions read.
-    nics
-        By server: name, C source and counters' names of its SmartNIC.
+    `ports`: names of the servers at the switch's ports from 1 on. `servers`: chain files. `files`: by server, then by
+    name, what its functions read. `nics`: by server: name, C source and counters' names of its SmartNIC.
     """
 
     ports: Sequence[str]
@@ -55,12 +47,7 @@ class RackTexts:
 class Emulation:
     """What became of frames.
 
-    Parameters
-    ----------
-    outputs
-        Number of the frame that entered, and the frame that left.
-    dropped
-        By reason, outside of NFs.
+    `outputs`: number of the frame that entered, and the frame that left. `dropped`: by reason, outside of NFs.
     """
 
     outputs: list[tuple[int, bytes]] = field(default_factory=list)

@@ -38,15 +38,9 @@ Way = tuple[tuple[str, bytes], ...]
 class OutputFrame:
     """A frame that leaves.
 
-    Parameters
-    ----------
-    input
-        The number of the frame that entered, from 0.
-    way
-        The NFs that it passed, each with the flow that the split hash sees there. Frames of one way keep their order,
-        on however many cores NFs run.
-    is_certain
-        Whether its bytes and its way depend on nothing that a contract leaves open, such as the port that a NAT chose.
+    `input`: the number of the frame that entered, from 0. `way`: the NFs that it passed, each with the flow that the
+    split hash sees there. Frames of one way keep their order, on however many cores NFs run. `is_certain`: whether its
+    bytes and its way depend on nothing that a contract leaves open, such as the port that a NAT chose.
     """
 
     frame: bytes
@@ -59,14 +53,8 @@ class OutputFrame:
 class Interpretation:
     """What became of frames.
 
-    Parameters
-    ----------
-    outputs
-        In the order in which they left.
-    entered
-        Frames that entered the rack.
-    uncertain, uncertain_nfs
-        Frames of which some NF may do something else within its contract, by their numbers; and those NFs.
+    `outputs`: in the order in which they left. `entered`: frames that entered the rack. `uncertain`, `uncertain_nfs`:
+    frames of which some NF may do something else within its contract, by their numbers; and those NFs.
     """
 
     entered: int = 0
@@ -80,12 +68,8 @@ class Interpretation:
 def interpret(chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]]) -> Interpretation:
     """What chains make of frames, each given behind the time at which it arrives, us.
 
-    Raises
-    ------
-    InputError
-        When an NF has a parameter that its kind does not know, or of another range.
-    ExpressionError
-        When an aggregate or a match cannot be read.
+    Raises InputError when an NF has a parameter that its kind does not know, or of another range. Raises
+    ExpressionError when an aggregate or a match cannot be read.
     """
     interpreter = Interpreter(chains)
     for time_us, frame in packets:
@@ -211,10 +195,7 @@ def _leaves_open(nf: FunctionModel, entering: _Travelling) -> bool:
 def model_of(nf: str, given: Mapping[str, float], name: str) -> FunctionModel:
     """The model of an NF of a chain: from its parameters and data, not from the settings that the compiler writes.
 
-    Raises
-    ------
-    InputError
-        When a parameter is unknown, or of another range.
+    Raises InputError when a parameter is unknown, or of another range.
     """
     kind = NF_KINDS.find(nf)
     parameters = kind.completed(given, name)

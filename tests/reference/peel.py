@@ -144,16 +144,9 @@ TYPE = 12
 class PacketFields:
     """The fields of a packet that expressions look at.
 
-    Parameters
-    ----------
-    vlan
-        VLAN of the outermost tag; None without a tag.
-    ip
-        Whether it is IPv4, perhaps behind one tag or two; if not, the other fields are 0.
-    source, destination
-        Addresses as numbers.
-    ports
-        Source and destination port; None unless it is UDP or TCP and no fragment.
+    `vlan`: VLAN of the outermost tag; None without a tag. `ip`: whether it is IPv4, perhaps behind one tag or two; if
+    not, the other fields are 0. `source`, `destination`: addresses as numbers. `ports`: source and destination port;
+    None unless it is UDP or TCP and no fragment.
     """
 
     vlan: int | None = None

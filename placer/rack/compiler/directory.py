@@ -56,17 +56,9 @@ def _switch_files(rack: CompiledRack) -> dict[str, str]:
 def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
     """Write the directory; one that this has written before is replaced.
 
-    Programs of SmartNICs are compiled, and held to the limits of the card, where clang is installed.
-
-    Returns
-    -------
-    dict
-        What the program of each SmartNIC takes of the card; none without clang.
-
-    Raises
-    ------
-    InputError
-        When something else is there, or a program does not fit its card.
+    Programs of SmartNICs are compiled, and held to the limits of the card, where clang is installed. Returns what the
+    program of each SmartNIC takes of the card; none without clang. Raises InputError when something else is there, or a
+    program does not fit its card.
     """
     if out.exists() and not (out / ROUTING_FILE).is_file() and (not out.is_dir() or any(out.iterdir())):
         hint = "name a new directory, or one that this command has written"
@@ -195,16 +187,8 @@ RUN_FOLDER = "run"
 class Process:
     """A process.
 
-    Parameters
-    ----------
-    name
-        Of its device; its report is `run/NAME.json`.
-    folder
-        Where it runs, in the directory of the rack.
-    program
-        A program of C, or a module of Python.
-    arguments
-        IN and OUT stand for the captures.
+    `name`: of its device; its report is `run/NAME.json`. `folder`: where it runs, in the directory of the rack.
+    `program`: a program of C, or a module of Python. `arguments`: IN and OUT stand for the captures.
     """
 
     name: str
@@ -218,16 +202,8 @@ def processes_of(
 ) -> Iterator[Process]:
     """The processes: servers and SmartNICs first, then the switch.
 
-    Parameters
-    ----------
-    ports
-        Servers at the ports of the switch, from port 1 on.
-    servers
-        Those that run NFs.
-    nics
-        SmartNICs that do, with their servers.
-    openflow
-        Whether the switch is an OpenFlow switch, emulated.
+    `ports`: servers at the ports of the switch, from port 1 on. `servers`: those that run NFs. `nics`: SmartNICs that
+    do, with their servers. `openflow`: whether the switch is an OpenFlow switch, emulated.
     """
     nic_of = {server: name for name, server in nics.items()}
     for name in servers:

@@ -98,14 +98,7 @@ class NfCounts:
 class RackRun:
     """What became of packets.
 
-    Parameters
-    ----------
-    received, sent
-        From and to the world.
-    nfs
-        By `chain/nf`.
-    dropped
-        By reason, outside of NFs.
+    `received`, `sent`: from and to the world. `nfs`: by `chain/nf`. `dropped`: by reason, outside of NFs.
     """
 
     received: int = 0
@@ -125,13 +118,7 @@ class RackRun:
 
 
 def read_rack_file(directory: Path) -> RackFile:
-    """What a directory says of its processes.
-
-    Raises
-    ------
-    InputError
-        When it is none that `placer chain compile` wrote.
-    """
+    """What a directory says of its processes. Raises InputError when it is none that `placer chain compile` wrote."""
     file = directory / ROUTING_FILE
     try:
         return RackFile.model_validate_json(file.read_text(encoding="utf-8"))
@@ -147,12 +134,7 @@ def read_rack_file(directory: Path) -> RackFile:
 def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
-    Raises
-    ------
-    InputError
-        When the directory or the capture cannot be used.
-    ExecutionError
-        When a process fails.
+    Raises InputError when the directory or the capture cannot be used. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
     _check_capture(source)
@@ -184,10 +166,7 @@ def _check_capture(file: Path) -> None:
 def find_programs(with_nics: bool) -> Path:
     """The folder of the programs: the one that the environment names, else the one built here.
 
-    Raises
-    ------
-    InputError
-        When one of them is missing.
+    Raises InputError when one of them is missing.
     """
     folder = Path(os.environ.get(PROGRAMS_VARIABLE) or BUILT_FOLDER)
     for process in ("nf-switch", "nf-server", *([NIC_PROGRAM] if with_nics else [])):

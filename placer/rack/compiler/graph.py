@@ -40,13 +40,7 @@ class DeviceKind(StrEnum):
 
 @dataclass(frozen=True)
 class Place:
-    """A device of the rack.
-
-    Parameters
-    ----------
-    server
-        The server that it is, or whose SmartNIC it is; empty for the switch.
-    """
+    """A device of the rack. `server`: the server that it is, or whose SmartNIC it is; empty for the switch."""
 
     kind: DeviceKind
     name: str
@@ -57,12 +51,8 @@ class Place:
 class Way:
     """One way out of an NF.
 
-    Parameters
-    ----------
-    target
-        The number of the next NF; None: out of the rack.
-    match
-        Packets that take it before all others; None: it takes its share of the rest.
+    `target`: the number of the next NF; None: out of the rack. `match`: packets that take it before all others; None:
+    it takes its share of the rest.
     """
 
     target: int | None
@@ -74,12 +64,7 @@ class Way:
 class RackNf:
     """One NF of a chain.
 
-    Parameters
-    ----------
-    place
-        Where it runs.
-    ways
-        Where packets go behind it, in the order in which matches are tried; at least one.
+    `place`: where it runs. `ways`: where packets go behind it, in the order in which matches are tried; at least one.
     """
 
     number: int
@@ -118,12 +103,7 @@ class RackNf:
 class ChainEntry:
     """Where packets enter a chain.
 
-    Parameters
-    ----------
-    aggregates
-        A packet of one of them enters; at least one.
-    nf
-        The number of its first NF.
+    `aggregates`: a packet of one of them enters; at least one. `nf`: the number of its first NF.
     """
 
     chain: str
@@ -136,14 +116,8 @@ class ChainEntry:
 class RackGraph:
     """All chains of a plan.
 
-    Parameters
-    ----------
-    nfs
-        By number, each behind all from which packets reach it.
-    entries
-        In the order in which chains take packets.
-    cores
-        By server, its subgroups, each with its cores.
+    `nfs`: by number, each behind all from which packets reach it. `entries`: in the order in which chains take packets.
+    `cores`: by server, its subgroups, each with its cores.
     """
 
     rack: Rack
@@ -191,10 +165,7 @@ def identifier(name: str) -> str:
 def graph_of(plan: PlanFile, file: str) -> RackGraph:
     """The graph of a plan.
 
-    Raises
-    ------
-    InputError
-        When a chain is not placed, or its text says what no packet can be sorted by.
+    Raises InputError when a chain is not placed, or its text says what no packet can be sorted by.
     """
     faults = list(_faults(plan, file))
     if faults:
@@ -256,12 +227,7 @@ def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
 class NfInstance:
     """An NF of a chain, ready to be generated.
 
-    Parameters
-    ----------
-    parameters
-        All of its kind, with defaults.
-    data
-        Such as the filters of an ACL.
+    `parameters`: all of its kind, with defaults. `data`: such as the filters of an ACL.
     """
 
     nf: RackNf
@@ -273,10 +239,7 @@ class NfInstance:
 def instances_of(graph: RackGraph) -> dict[int, NfInstance]:
     """The instances by number of the NF.
 
-    Raises
-    ------
-    InputError
-        When an NF is unknown, cannot run where it is placed, or has wrong parameters: all of them.
+    Raises InputError when an NF is unknown, cannot run where it is placed, or has wrong parameters: all of them.
     """
     faults: list[Fault] = []
     found: dict[int, NfInstance] = {}

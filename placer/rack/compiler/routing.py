@@ -41,10 +41,7 @@ class Label:
 class Routing:
     """How packets find their NFs.
 
-    Parameters
-    ----------
-    paths
-        The service paths, each a list of numbers of NFs; the first has the number 1.
+    `paths`: the service paths, each a list of numbers of NFs; the first has the number 1.
     """
 
     graph: RackGraph
@@ -85,13 +82,7 @@ class Routing:
 
 
 def route_graph(graph: RackGraph) -> Routing:
-    """The routing of a graph.
-
-    Raises
-    ------
-    InputError
-        When a path has more NFs than indices.
-    """
+    """The routing of a graph. Raises InputError when a path has more NFs than indices."""
     covered: set[int] = set()
     paths = []
     for nf in graph.nfs:

@@ -15,12 +15,8 @@ from placer.rack.rack import Device, Rack
 class Member:
     """A subgroup of a co-location: some NFs of a chain, run to completion on each of its cores.
 
-    Parameters
-    ----------
-    busy
-        Per NF the share of the core's time that it takes by cycles alone.
-    cores
-        How many run a copy of the subgroup.
+    `busy`: per NF the share of the core's time that it takes by cycles alone. `cores`: how many run a copy of the
+    subgroup.
     """
 
     chain: Chain

@@ -37,21 +37,11 @@ Solve = Callable[[Sequence[Chain], Rack], RackPlan]
 class ContendedPlan:
     """A plan that keeps its SLOs by prediction, beside the one by cycles alone.
 
-    Parameters
-    ----------
-    plan
-        What was found; of status `unknown`, with a note why, where no plan keeps every SLO by prediction. Its bound is
-        that of the program with cycles alone.
-    predicted
-        The same with grown cycles: its latencies, and what limits its rates, are as predicted.
-    by_cycles
-        The plan by cycles alone.
-    factors
-        Per chain and NF, by which its cycles grow in this plan; 1 on the switch.
-    rounds
-        Plans that were solved and predicted.
-    agreed
-        Whether the last plan keeps, by prediction, what the program gave it; else rounds or time ended first.
+    `plan`: what was found; of status `unknown`, with a note why, where no plan keeps every SLO by prediction. Its bound
+    is that of the program with cycles alone. `predicted`: the same with grown cycles: its latencies, and what limits
+    its rates, are as predicted. `by_cycles`: the plan by cycles alone. `factors`: per chain and NF, by which its cycles
+    grow in this plan; 1 on the switch. `rounds`: plans that were solved and predicted. `agreed`: whether the last plan
+    keeps, by prediction, what the program gave it; else rounds or time ended first.
     """
 
     plan: RackPlan
@@ -74,14 +64,8 @@ def plan_under_contention(
 ) -> ContendedPlan:
     """The best plan that the loop finds.
 
-    Parameters
-    ----------
-    growth
-        The predictor.
-    solve
-        The strategy; its first plan is that by cycles alone, and gives the bound.
-    time_limit
-        Seconds after which no further round begins.
+    `growth`: the predictor. `solve`: the strategy; its first plan is that by cycles alone, and gives the bound.
+    `time_limit`: seconds after which no further round begins.
     """
     begin = time.perf_counter()
     alone = solve(chains, rack)
@@ -287,10 +271,7 @@ class RackInstance:
     def predicted(self, chains: Sequence[ChainPlan], growth: CycleGrowth) -> Factors:
         """The factors of the NFs that a plan for this instance runs on cores.
 
-        Raises
-        ------
-        ValueError
-            When a predicted factor is below 1, or no number.
+        Raises ValueError when a predicted factor is below 1, or no number.
         """
         factors: dict[Key, Fraction] = {}
         for device, placed in co_locations(chains, self.rack):
@@ -331,15 +312,8 @@ def run_contended(
 ) -> ContendedPlan:
     """The plan of a strategy that keeps every SLO by prediction, with the bound of the program by cycles alone.
 
-    Parameters
-    ----------
-    time_limit
-        Seconds for the plan by cycles alone, and again for the rounds after it.
-
-    Raises
-    ------
-    InputError
-        When there is no such strategy.
+    `time_limit`: seconds for the plan by cycles alone, and again for the rounds after it. Raises InputError when there
+    is no such strategy.
     """
     strategy = CHAIN_STRATEGIES.find(name)
     until: float | None = None

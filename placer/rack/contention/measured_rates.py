@@ -35,12 +35,8 @@ KPPS_PER_MBPS = 1000.0
 class Capacity:
     """What a testbed measures of a subgroup of a plan.
 
-    Parameters
-    ----------
-    chain, group
-        Their numbers in the plan.
-    mbps, alone_mbps
-        The largest rate of the chain, beside its neighbours and with the server to itself.
+    `chain`, `group`: their numbers in the plan. `mbps`, `alone_mbps`: the largest rate of the chain, beside its
+    neighbours and with the server to itself.
     """
 
     chain: int
@@ -60,10 +56,7 @@ class CorePath:
 def capacities(plan: RackPlan, testbed: Testbed) -> list[Capacity]:
     """The capacity of each subgroup on servers; noise-free where the testbed can.
 
-    Raises
-    ------
-    RunRefused
-        When the testbed cannot run a co-location: unknown NFs, or more paths than it has cores.
+    Raises RunRefused when the testbed cannot run a co-location: unknown NFs, or more paths than it has cores.
     """
     found = []
     for device, placed in co_locations(plan.chains, plan.rack):

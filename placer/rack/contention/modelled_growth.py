@@ -47,12 +47,7 @@ WORKING_SET = COUNTERS.index("wss")
 class NfOfModels:
     """An NF on a device that the models answer for.
 
-    Parameters
-    ----------
-    chain, id
-        Where it is used first.
-    workload
-        As the models know it.
+    `chain`, `id`: where it is used first. `workload`: as the models know it.
     """
 
     chain: str
@@ -65,13 +60,9 @@ class NfOfModels:
 class ModelledGrowth:
     """Predicts growth by models.
 
-    Parameters
-    ----------
-    predictor
-        The name of one in the models; another one of these where there is none of that name.
-    risk
-        The share of cases in which an NF may be slower than predicted; 0.5 for the median, which predictors without
-        estimates of their errors always return.
+    `predictor`: the name of one in the models; another one of these where there is none of that name. `risk`: the share
+    of cases in which an NF may be slower than predicted; 0.5 for the median, which predictors without estimates of
+    their errors always return.
     """
 
     rack: Rack
@@ -209,10 +200,7 @@ def _some(names: Sequence[str]) -> str:
 def refuse_unknown(growth: ModelledGrowth, read: ChainsText) -> None:
     """Refuse NFs for which the models have no answer.
 
-    Raises
-    ------
-    InputError
-        With every fault, at its place in the file of chains.
+    Raises InputError with every fault, at its place in the file of chains.
     """
     faults = [read.fault(nf.chain, nf.id, *fault) for nf in growth.nfs(read.chains) for fault in nf.faults]
     if faults:

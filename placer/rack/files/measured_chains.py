@@ -32,14 +32,8 @@ LITTLE_SPREAD = 0.05
 class ProfileColumns:
     """One NF's measurements.
 
-    Parameters
-    ----------
-    inputs
-        Names of the columns that the measure depends on.
-    at
-        Their values, shape (measurements, inputs).
-    measured
-        Shape (measurements,).
+    `inputs`: names of the columns that the measure depends on. `at`: their values, shape (measurements, inputs).
+    `measured`: shape (measurements,).
     """
 
     inputs: tuple[str, ...]
@@ -51,14 +45,8 @@ class ProfileColumns:
 class ChainFiles:
     """What the files of a command hold.
 
-    Parameters
-    ----------
-    measured_at, measured
-        Runs of the chain: values by column, and the measure; empty without such a file.
-    asked
-        The configurations to predict, as they are written; None without such a file.
-    asked_at
-        Their values by column.
+    `measured_at`, `measured`: runs of the chain: values by column, and the measure; empty without such a file. `asked`:
+    the configurations to predict, as they are written; None without such a file. `asked_at`: their values by column.
     """
 
     profiles: Mapping[str, ProfileColumns]
@@ -80,21 +68,9 @@ def read_chain_files(
 ) -> ChainFiles:
     """The files of a command.
 
-    Parameters
-    ----------
-    order
-        The NFs whose inputs are needed.
-    measure
-        The column to predict.
-    measured, asked
-        Paths of measured runs, and of configurations to predict.
-    ignored
-        Columns of the profiles that are no inputs.
-
-    Raises
-    ------
-    InputError
-        With every fault of every file.
+    `order`: the NFs whose inputs are needed. `measure`: the column to predict. `measured`, `asked`: paths of measured
+    runs, and of configurations to predict. `ignored`: columns of the profiles that are no inputs. Raises InputError
+    with every fault of every file.
     """
     sources = [*profiles.values(), *(source for source in (measured, asked) if source is not None)]
     if sources.count(STDIN) > 1:

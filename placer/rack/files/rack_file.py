@@ -39,13 +39,7 @@ TABLE_TWINS = {"servers": "server", "nfs": "nf"}
 
 
 def read_rack_file(path: Path) -> Rack:
-    """The rack of a file: TOML, or the JSON twin, which begins with a brace.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """The rack of a file: TOML, or the JSON twin, which begins with a brace. Raises InputError with every fault."""
     text, file = read_text(path, LARGEST_FILE), str(path)
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
         return rack_of(parse_json(text, file), file)

@@ -27,12 +27,7 @@ from placer.rack.stages.stage_oracles import stage_oracle
 class Joining:
     """Two subgroups that become one.
 
-    Parameters
-    ----------
-    before, after
-        Layouts of the chain.
-    parts
-        The two, in the layout before.
+    `before`, `after`: layouts of the chain. `parts`: the two, in the layout before.
     """
 
     before: Layout
@@ -145,10 +140,7 @@ def placements(
 ) -> list[Placement]:
     """The baseline, and it with strict and aggressive, and with strict and conservative coalescing, where they differ.
 
-    Parameters
-    ----------
-    aggressively
-        The rule of aggressive coalescing.
+    `aggressively`: the rule of aggressive coalescing.
     """
     first = baseline(chains, rack, time_limit, notify)
     if first is None:
@@ -210,10 +202,7 @@ class AnyTables:
 def best_cores(rack: Rack, layouts: Sequence[Layout], *, time_limit: float) -> RackPlan:
     """The plan with these layouts, each on one server at most, that has the largest marginal throughput.
 
-    Parameters
-    ----------
-    time_limit
-        Seconds; where they end the search, the best allocation so far is taken.
+    `time_limit`: seconds; where they end the search, the best allocation so far is taken.
     """
     until = time.monotonic() + time_limit
     allocation = CoreAllocation(rack, layouts)

@@ -93,14 +93,8 @@ def _replicable(group: Subgroup) -> bool:
 class LayoutChoice:
     """A layout for each chain, each with one server, the one with most cores left.
 
-    Latency is not looked at: `plan_of` refuses what is too slow.
-
-    Parameters
-    ----------
-    choose
-        Which of the layouts of a chain with one of the servers.
-    time_limit
-        Seconds; after them each chain gets the best of a part of its layouts.
+    Latency is not looked at: `plan_of` refuses what is too slow. `choose`: which of the layouts of a chain with one of
+    the servers. `time_limit`: seconds; after them each chain gets the best of a part of its layouts.
     """
 
     rack: Rack

@@ -28,22 +28,10 @@ MOST_ROUNDS = 50
 class PricedWays:
     """Ways to place a chain, of which there are several; rows are ways.
 
-    Parameters
-    ----------
-    number
-        Of chains that differ only in their names.
-    least
-        Rate, Mbps.
-    largest
-        Rate, Mbps; shape (ways,).
-    needs
-        Of each limit but those of rates: cores, blocks; shape (ways, limits).
-    shares
-        Of each limit per Mbps; shape (ways, limits).
-    tables
-        Per NF whether it is on the switch; shape (ways, NFs).
-    pool
-        Ways that are in the program from the start.
+    `number`: of chains that differ only in their names. `least`: rate, Mbps. `largest`: rate, Mbps; shape (ways,).
+    `needs`: of each limit but those of rates: cores, blocks; shape (ways, limits). `shares`: of each limit per Mbps;
+    shape (ways, limits). `tables`: per NF whether it is on the switch; shape (ways, NFs). `pool`: ways that are in the
+    program from the start.
     """
 
     number: int
@@ -62,14 +50,9 @@ class PricedWays:
 class Priced:
     """A bound and its prices.
 
-    Parameters
-    ----------
-    bound
-        Of the marginal throughput, Mbps; without gains, below 0 if there is no plan.
-    prices
-        Of each limit, then of each cut.
-    weights
-        Per chain the ways of the mixture that the bound belongs to, with their weights; empty where unknown.
+    `bound`: of the marginal throughput, Mbps; without gains, below 0 if there is no plan. `prices`: of each limit, then
+    of each cut. `weights`: per chain the ways of the mixture that the bound belongs to, with their weights; empty where
+    unknown.
     """
 
     bound: float
@@ -90,10 +73,7 @@ class PriceProgram:
     def best(self, allowed: Sequence[Bools], *, gain: bool, enough: float) -> Priced:
         """The least bound over the ways that are allowed, or the first that is `enough`.
 
-        Parameters
-        ----------
-        gain
-            Whether gains count. Without, a bound below 0 proves that there is no plan.
+        `gain`: whether gains count. Without, a bound below 0 proves that there is no plan.
         """
         uses = [self._uses(chain, one) for chain, one in enumerate(self.ways)]
         limits = np.concatenate([self.limits, [len(cut) - 1.0 for cut in self.cuts]])
@@ -208,12 +188,8 @@ EMPTY_BOUND = -1e-11
 class BoundProof:
     """A proof.
 
-    Parameters
-    ----------
-    bound
-        What it proves of the marginal throughput, Mbps; None where it proves that there is no plan.
-    document
-        As JSON (docs/formats/rack-certificate.md).
+    `bound`: what it proves of the marginal throughput, Mbps; None where it proves that there is no plan. `document`: as
+    JSON (docs/formats/rack-certificate.md).
     """
 
     bound: float | None
@@ -223,12 +199,8 @@ class BoundProof:
 class SharedLimits:
     """What is shared, in the order of limits: cores of devices, NICs in and out, blocks.
 
-    Parameters
-    ----------
-    rack
-        With one server of each kind, or with all.
-    sizes
-        How many servers each of them stands for; shape (servers,).
+    `rack`: with one server of each kind, or with all. `sizes`: how many servers each of them stands for; shape
+    (servers,).
     """
 
     def __init__(self, rack: Rack, sizes: Ints) -> None:
@@ -256,12 +228,8 @@ class SharedLimits:
     ) -> PricedWays:
         """Ways of chains, with all of them in the program from the start.
 
-        Parameters
-        ----------
-        number, least
-            Of chains, and their least rate, Mbps.
-        rate, cores, shares, blocks, tables
-            Of each way; rows are ways.
+        `number`, `least`: of chains, and their least rate, Mbps. `rate`, `cores`, `shares`, `blocks`, `tables`: of each
+        way; rows are ways.
         """
         none = np.zeros((len(rate), int(self.bounded)))
         needs: Floats = np.hstack([cores, np.zeros_like(shares), none + blocks[:, None]])

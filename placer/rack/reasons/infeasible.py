@@ -44,10 +44,7 @@ def explain_infeasible(plan: RackPlan, chains: Sequence[Chain], *, seconds: floa
 class Infeasible:
     """An instance without a plan.
 
-    Parameters
-    ----------
-    seconds
-        For all questions together; those that were not answered in time are left out.
+    `seconds`: for all questions together; those that were not answered in time are left out.
     """
 
     chains: Sequence[Chain]
@@ -60,13 +57,7 @@ class Infeasible:
         self.group_of = {server: group for group, servers in enumerate(equal) for server in servers}
 
     def fits(self, chains: Sequence[Chain], rack: Rack) -> bool:
-        """Whether every chain can have its least rate.
-
-        Raises
-        ------
-        TimeoutError
-            When this is not known in time.
-        """
+        """Whether every chain can have its least rate. Raises TimeoutError when this is not known in time."""
         return self._least_plan(chains, rack) is not None
 
     def _least_plan(self, chains: Sequence[Chain], rack: Rack) -> RackPlan | None:

@@ -58,12 +58,7 @@ def find_kept_sites(chain: Chain, rack: Rack, old: OldPlaces) -> tuple[int, ...]
 def moves_of(sites: Ints, kept: Sequence[int]) -> Ints:
     """Per layout how many NFs it moves.
 
-    Parameters
-    ----------
-    sites
-        Shape (layouts, NFs).
-    kept
-        Per NF, as `find_kept_sites` returns them.
+    `sites`: shape (layouts, NFs). `kept`: per NF, as `find_kept_sites` returns them.
     """
     old = np.array(kept, dtype=np.int64)
     return np.asarray(((sites != old) & (old != NEW_SITE)).sum(axis=1), dtype=np.int64)
@@ -72,15 +67,7 @@ def moves_of(sites: Ints, kept: Sequence[int]) -> Ints:
 def sites_within(chain: Chain, possible: Sequence[Sequence[int]], kept: Sequence[int], most: int) -> Ints:
     """All assignments of sites that move at most so many NFs; shape (layouts, NFs).
 
-    Parameters
-    ----------
-    possible
-        Per NF the sites that it may take.
-
-    Raises
-    ------
-    InputError
-        When there are more than MOST_LAYOUTS.
+    `possible`: per NF the sites that it may take. Raises InputError when there are more than MOST_LAYOUTS.
     """
     rows, moved = np.empty((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
     for sites, old in zip(possible, kept, strict=True):

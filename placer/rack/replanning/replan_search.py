@@ -29,14 +29,8 @@ MOVE_STEPS = (2, 6)
 class Fewest:
     """The plan with the fewest moves.
 
-    Parameters
-    ----------
-    plan
-        The best one of so few moves; `infeasible` or `unknown` where there is none.
-    moves
-        How many it may make.
-    least
-        No plan makes fewer, proven; with `infeasible`, more than there are NFs.
+    `plan`: the best one of so few moves; `infeasible` or `unknown` where there is none. `moves`: how many it may make.
+    `least`: no plan makes fewer, proven; with `infeasible`, more than there are NFs.
     """
 
     plan: RackPlan
@@ -48,14 +42,8 @@ class Fewest:
 class Replanning:
     """Chains with their old places on a rack.
 
-    Parameters
-    ----------
-    kept
-        Per chain and NF, as `kept_sites` returns them.
-    stages
-        Whether NFs fit the switch, by indices of these chains.
-    split
-        Whether chains may be on several servers however many layouts that gives.
+    `kept`: per chain and NF, as `kept_sites` returns them. `stages`: whether NFs fit the switch, by indices of these
+    chains. `split`: whether chains may be on several servers however many layouts that gives.
     """
 
     chains: Sequence[Chain]
@@ -71,10 +59,7 @@ class Replanning:
     def fewest(self, *, first: int = 0, until: float) -> Fewest:
         """The best plan among those with the fewest moves, at least `first`.
 
-        Parameters
-        ----------
-        until
-            When to end, on the monotonic clock.
+        `until`: when to end, on the monotonic clock.
         """
         every = sum(len(sites) for sites in self.kept)
         found = Fewest(RackPlan(self.rack, Status.UNKNOWN), first, first)

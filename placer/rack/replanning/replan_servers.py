@@ -53,12 +53,7 @@ class _Repair:
 class ServerReplanning:
     """Finds a plan with few moves for many servers.
 
-    Parameters
-    ----------
-    kept
-        Per chain and NF, as `kept_sites` returns them.
-    until
-        When to end, on the monotonic clock.
+    `kept`: per chain and NF, as `kept_sites` returns them. `until`: when to end, on the monotonic clock.
     """
 
     def __init__(
@@ -185,10 +180,7 @@ class ServerReplanning:
     def _repair(self, homes: Sequence[Region], *, placed: bool) -> tuple[_Repair | None, int, float]:
         """The best repair with the fewest moves; the least number that is proven, and a bound for that number.
 
-        Parameters
-        ----------
-        placed
-            Whether there is one home, with no NF that may go anywhere.
+        `placed`: whether there is one home, with no NF that may go anywhere.
         """
         least = int(placed and self._relax(homes[0], 0).status is Status.INFEASIBLE)
         for moves in range(least, FEW_MOVES + 1):

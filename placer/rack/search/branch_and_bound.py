@@ -33,16 +33,9 @@ RELATIVE_GAP = 1e-9
 class Found:
     """What a search found.
 
-    Parameters
-    ----------
-    chosen
-        Per chain the index of its option; None without a plan.
-    rates
-        Per chain, Mbps; shape (chains,).
-    marginal, bound
-        Of the plan, and of every plan, Mbps; the bound is minus infinity where no plan is possible.
-    nodes
-        Relaxations that were solved.
+    `chosen`: per chain the index of its option; None without a plan. `rates`: per chain, Mbps; shape (chains,).
+    `marginal`, `bound`: of the plan, and of every plan, Mbps; the bound is minus infinity where no plan is possible.
+    `nodes`: relaxations that were solved.
     """
 
     chosen: tuple[int, ...] | None
@@ -68,10 +61,7 @@ class _Node:
 class Search:
     """Finds the best choice of options.
 
-    Parameters
-    ----------
-    time_limit
-        Seconds after which the best plan and the bound so far are returned.
+    `time_limit`: seconds after which the best plan and the bound so far are returned.
     """
 
     rack: Rack
@@ -220,12 +210,8 @@ def _first_part(options: Options, weights: Floats) -> Bools:
 class Mixture:
     """A solution of the relaxation.
 
-    Parameters
-    ----------
-    bound
-        Of the marginal throughput (rates beyond the least ones), Mbps, for every plan within the relaxation.
-    weights
-        Per chain the weight of each option; shape (options,) each.
+    `bound`: of the marginal throughput (rates beyond the least ones), Mbps, for every plan within the relaxation.
+    `weights`: per chain the weight of each option; shape (options,) each.
     """
 
     bound: float
@@ -237,12 +223,7 @@ class Mixture:
 class MixtureProgram:
     """The linear program over options; each option gives two columns, at the least rate and at its largest.
 
-    Parameters
-    ----------
-    options
-        Per chain.
-    cuts
-        Sets of NFs that do not fit the switch together.
+    `options`: per chain. `cuts`: sets of NFs that do not fit the switch together.
     """
 
     rack: Rack
@@ -320,15 +301,7 @@ INFEASIBLE_STATUS = 2
 
 @dataclass(frozen=True)
 class Solved:
-    """A solution.
-
-    Parameters
-    ----------
-    gain
-        The largest sum of gains.
-    weights
-        Of each column; shape (columns,).
-    """
+    """A solution. `gain`: the largest sum of gains. `weights`: of each column; shape (columns,)."""
 
     gain: float
     weights: Floats
@@ -337,23 +310,10 @@ class Solved:
 def largest_gain(gains: Floats, uses: Floats, limits: Floats, owners: Ints, sizes: Floats) -> Solved | None:
     """The best mixture of columns; None if there is none within the limits.
 
-    Parameters
-    ----------
-    gains
-        Of each column; shape (columns,).
-    uses
-        Of each limit by each column; shape (limits, columns).
-    limits
-        Shape (limits,).
-    owners
-        Who takes each column; shape (columns,).
-    sizes
-        How many columns each owner takes; shape (owners,).
-
-    Raises
-    ------
-    ArithmeticError
-        When the solver gives up: then nothing is known, not even that there is no mixture.
+    `gains`: of each column; shape (columns,). `uses`: of each limit by each column; shape (limits, columns). `limits`:
+    shape (limits,). `owners`: who takes each column; shape (columns,). `sizes`: how many columns each owner takes;
+    shape (owners,). Raises ArithmeticError when the solver gives up: then nothing is known, not even that there is no
+    mixture.
     """
     scales = np.where(limits > 0, limits, 1.0)
     places = (owners, np.arange(len(owners)))

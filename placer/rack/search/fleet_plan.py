@@ -266,12 +266,7 @@ PRICING_SECONDS = 20.0
 class PlacedOption:
     """Chains of one class in a content that have the same option.
 
-    Parameters
-    ----------
-    chains
-        How many.
-    beyond_mbps
-        By how much the rates of all of them together exceed the least ones.
+    `chains`: how many. `beyond_mbps`: by how much the rates of all of them together exceed the least ones.
     """
 
     chain_class: int
@@ -284,12 +279,7 @@ class PlacedOption:
 class Content:
     """What one server holds.
 
-    Parameters
-    ----------
-    counts
-        Chains by class; shape (classes,).
-    blocks
-        Of table memory that they take on the switch.
+    `counts`: chains by class; shape (classes,). `blocks`: of table memory that they take on the switch.
     """
 
     placed: tuple[PlacedOption, ...]
@@ -305,12 +295,7 @@ class Content:
 class ServerPricing:
     """Finds contents of one kind of server.
 
-    Parameters
-    ----------
-    rack
-        With one such server.
-    options
-        By class of chains, on that rack.
+    `rack`: with one such server. `options`: by class of chains, on that rack.
     """
 
     def __init__(self, rack: Rack, options: Sequence[Options], sizes: Ints) -> None:
@@ -344,14 +329,8 @@ class ServerPricing:
     ) -> tuple[float, Content]:
         """The content with the largest marginal rate less prices of its chains and blocks, and that difference.
 
-        Parameters
-        ----------
-        prices
-            Of a chain, by class, Mbps; negative where chains must be placed somewhere.
-        block_price
-            Of a block of table memory, Mbps.
-        most, least
-            Chains by class that the content may and must have.
+        `prices`: of a chain, by class, Mbps; negative where chains must be placed somewhere. `block_price`: of a block
+        of table memory, Mbps. `most`, `least`: chains by class that the content may and must have.
         """
         columns = len(self.gains)
         if not columns:

@@ -19,12 +19,8 @@ ORACLE_NAMES = ("blocks", "tables", "exec:PROGRAM")
 def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
     """The oracle of a rack.
 
-    Raises
-    ------
-    InputError
-        When there is no such oracle, or it lacks what it needs.
-    CompilerError
-        When a compiler cannot be started.
+    Raises InputError when there is no such oracle, or it lacks what it needs. Raises CompilerError when a compiler
+    cannot be started.
     """
     name, colon, argument = rack.stage_oracle.partition(":")
     if rack.stage_oracle == "blocks" or rack.switch.stages is None:
@@ -43,10 +39,7 @@ def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
 def check_stages(rack: Rack, chains: Sequence[Chain], name: str) -> Rack:
     """The rack with an oracle of this name, and with the tables of the chains' NFs where the oracle looks at tables.
 
-    Raises
-    ------
-    InputError, CompilerError
-        As `stage_oracle`, and for a compiler where the rack has no number of stages.
+    Raises InputError, CompilerError as `stage_oracle`, and for a compiler where the rack has no number of stages.
     """
     if name.startswith("exec:") and rack.switch.stages is None:
         raise InputError.of("--stages", "exec: the rack has no number of stages", hint="stages = 12 in [switch]")
@@ -89,10 +82,7 @@ class StageOracle(Protocol):
 class BlockStages:
     """Stages with blocks of table memory, where a table lies in one stage.
 
-    Parameters
-    ----------
-    chains
-        Those that the indices of tables count.
+    `chains`: those that the indices of tables count.
     """
 
     rack: Rack

@@ -37,12 +37,7 @@ def minimum_bounce(chains: Sequence[Chain], rack: Rack, *, time_limit: float, no
 def rates_with_even_cores(layouts: Layouts, rack: Rack, rows: Ints, chains: int) -> Floats:
     """What a chain reaches with its part of the cores, and what the NIC of the server carries of it alone, Mbps.
 
-    Parameters
-    ----------
-    rows
-        Which layouts.
-    chains
-        Among how many the cores of each device are divided.
+    `rows`: which layouts. `chains`: among how many the cores of each device are divided.
     """
     once, each = (rates[rows] for rates in core_rates(layouts, rack))
     cores = (~np.isnan(layouts.cycles[rows])).astype(np.int64)

@@ -57,13 +57,7 @@ def places_of(rack: Json) -> dict[str, Place]:
 
 
 class ChainWays:
-    """All ways to place one chain on an empty rack.
-
-    Parameters
-    ----------
-    old
-        Per NF where it was; NFs that are not in it move nothing.
-    """
+    """All ways to place one chain on an empty rack. `old`: per NF where it was; NFs that are not in it move nothing."""
 
     def __init__(self, chain: Json, rack: Json, old: Mapping[str, str] | None = None) -> None:
         self.chain, self.rack, self.places, self.old = chain, rack, places_of(rack), old or {}

@@ -48,10 +48,7 @@ class _Need:
 def best_rates(chains: Json, rack: Json, fits: Fits | None = None) -> BestRates | None:
     """The plan with the largest marginal throughput; None where no plan is feasible.
 
-    Parameters
-    ----------
-    fits
-        What decides on stages; None: blocks.
+    `fits`: what decides on stages; None: blocks.
     """
     return _Trial(chains["chains"], rack, fits=fits).best()
 

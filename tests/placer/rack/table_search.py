@@ -60,10 +60,7 @@ class TooLarge(Exception):
 def fits_tables(chains: Sequence[Json], rack: Json, nfs: frozenset[tuple[int, str]], stages: int) -> bool:
     """Whether all NFs, by index of the chain and id, fit so many stages.
 
-    Raises
-    ------
-    TooLarge
-        When that is not found out in so many steps.
+    Raises TooLarge when that is not found out in so many steps.
     """
     if not nfs:
         return True

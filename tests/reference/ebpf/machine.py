@@ -168,10 +168,7 @@ class NicMachine:
     def run(self, packet: bytes) -> tuple[int, bytes]:
         """The action for a packet, one of XDP's, and the packet as the program leaves it.
 
-        Raises
-        ------
-        MachineFaultError
-            If the program reads or writes where it must not.
+        Raises MachineFaultError if the program reads or writes where it must not.
         """
         self.packet, self.begin = bytearray(HEADROOM) + packet, HEADROOM
         self.regions[PACKET] = self.packet

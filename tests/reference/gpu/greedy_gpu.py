@@ -27,12 +27,8 @@ TRIED_SMS = 4
 class GreedyGpu:
     """A GPU, its tenants, and their order on the bus.
 
-    Parameters
-    ----------
-    exclusive
-        Whether an SM serves one SLO only.
-    in_time
-        What decides whether transfers are in time, sorted by when they are due.
+    `exclusive`: whether an SM serves one SLO only. `in_time`: what decides whether transfers are in time, sorted by
+    when they are due.
     """
 
     def __init__(self, device: GpuDevice, *, exclusive: bool, in_time: InTime) -> None:
@@ -139,12 +135,8 @@ def without_layout(device: GpuDevice, slo: LatencySlo) -> str:
 class GpuJob:
     """An SLO with a batch, and what that fixes.
 
-    Parameters
-    ----------
-    before_kernel_us
-        The latency that is left for bus and kernel: without batching, pre- and post-processing.
-    base_us
-        Times of the minibatches on SMs of their own.
+    `before_kernel_us`: the latency that is left for bus and kernel: without batching, pre- and post-processing.
+    `base_us`: times of the minibatches on SMs of their own.
     """
 
     slo: LatencySlo
@@ -165,13 +157,7 @@ class GpuJob:
 
 @dataclass
 class GpuTenant:
-    """A job on its SMs.
-
-    Parameters
-    ----------
-    kernel_us
-        Of the slowest minibatch, with its sharing penalty.
-    """
+    """A job on its SMs. `kernel_us`: of the slowest minibatch, with its sharing penalty."""
 
     number: int
     job: GpuJob
@@ -251,12 +237,7 @@ class SmTable:
 class BusTransfer:
     """A transfer that must be over in time.
 
-    Parameters
-    ----------
-    due_us
-        Counted from the end of the batch.
-    kernel_us
-        Of the kernel that follows, on SMs that nobody shares.
+    `due_us`: counted from the end of the batch. `kernel_us`: of the kernel that follows, on SMs that nobody shares.
     """
 
     due_us: float
@@ -301,10 +282,7 @@ def ends(
 ) -> list[float]:
     """When each of these, served in this order, is over, us; infinite where that is above its limit.
 
-    Parameters
-    ----------
-    times_us, periods_us
-        Of the service, and between two batches.
+    `times_us`, `periods_us`: of the service, and between two batches.
     """
     times, periods = np.array(times_us), np.array(periods_us)
     over, used, found = 0.0, 0.0, []
@@ -349,10 +327,7 @@ class FastGpu:
     def arrive(self, slo: LatencySlo) -> str | None:
         """Admit an SLO if all keep their latency with it, and return None; else the cause.
 
-        Raises
-        ------
-        ValueError
-            More arrive than were announced.
+        Raises ValueError: more arrive than were announced.
         """
         if len(self._slos) >= self._most:
             raise ValueError(f"The GPU was made for {self._most} SLOs.")

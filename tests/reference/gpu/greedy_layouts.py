@@ -28,14 +28,9 @@ class BatchLayout:
 def layouts(device: GpuDevice, slo: LatencySlo, allowance_us: float, share: float = 0.0) -> Iterator[BatchLayout]:
     """Layouts of an SLO, on few SMs first.
 
-    A kernel on one SM takes longest and shares with fewest; on more SMs it is faster.
-
-    Parameters
-    ----------
-    allowance_us
-        Sharing penalty for which the period leaves time. Layouts without it follow.
-    share
-        Share of the headroom that is spent on a larger batch, which takes less of the bus.
+    A kernel on one SM takes longest and shares with fewest; on more SMs it is faster. `allowance_us`: sharing penalty
+    for which the period leaves time. Layouts without it follow. `share`: share of the headroom that is spent on a
+    larger batch, which takes less of the bus.
     """
     allowances = (allowance_us, 0.0) if allowance_us and slo.batch is None else (0.0,)
     found: dict[BatchLayout, None] = {}

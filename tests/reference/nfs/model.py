@@ -37,14 +37,8 @@ class FunctionModel:
     """A function as its documentation and the RFCs describe it: plain Python that shares no code with what it judges.
 
     `take` states the frames that leave because of one. Where a function may choose freely, such as a NAT its ports,
-    `judge` learns the choice from what came out, and checks what any valid one has.
-
-    Parameters
-    ----------
-    settings
-        Those of the function in C; others have its defaults.
-    files
-        Texts of the files that settings name.
+    `judge` learns the choice from what came out, and checks what any valid one has. `settings`: those of the function
+    in C; others have its defaults. `files`: texts of the files that settings name.
     """
 
     nf: ClassVar[str] = ""

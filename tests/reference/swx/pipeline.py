@@ -38,13 +38,7 @@ END = "end"
 
 
 class Pipeline:
-    """A pipeline with its tables and registers.
-
-    Raises
-    ------
-    SpecError
-        When a text cannot be read.
-    """
+    """A pipeline with its tables and registers. Raises SpecError when a text cannot be read."""
 
     def __init__(self, spec: str, entries: str) -> None:
         self.spec: SpecText = read_spec(spec, entries)

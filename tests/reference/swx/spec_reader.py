@@ -56,13 +56,7 @@ class SpecText:
 
 
 def read_spec(spec: str, entries: str) -> SpecText:
-    """What the two texts say.
-
-    Raises
-    ------
-    SpecError
-        At the first line that does not belong there.
-    """
+    """What the two texts say. Raises SpecError at the first line that does not belong there."""
     found = SpecText()
     structs: dict[str, list[tuple[str, int]]] = {}
     lines = _lines(spec)

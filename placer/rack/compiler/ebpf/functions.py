@@ -21,13 +21,7 @@ DEFAULT_KEY = bytes(range(KEY_BYTES))
 
 
 class NicFunction(Protocol):
-    """An NF on a SmartNIC.
-
-    Parameters
-    ----------
-    snippet
-        Its file in `nfs/xdp`.
-    """
+    """An NF on a SmartNIC. `snippet`: its file in `nfs/xdp`."""
 
     snippet: ClassVar[str]
 

@@ -65,13 +65,7 @@ def names_of(program: NicProgram) -> NicNames:
 
 
 def source_of(program: NicProgram) -> str:
-    """The program in C.
-
-    Raises
-    ------
-    InputError
-        With every fault of the program, and what its NFs cannot do on the card.
-    """
+    """The program in C. Raises InputError with every fault of the program, and what its NFs cannot do on the card."""
     program.check()
     identifiers = program.identifiers()
     snippets = ["packet.h", "fields.h", "split.h", "nsh.h", *(step.function.snippet for step in program.steps)]

@@ -27,14 +27,8 @@ HIGH_PORTS = (1024, 65535)
 class AclFilter:
     """Conditions on a packet, and whether it is permitted.
 
-    Fragments other than the first, and protocols without ports, match as if both ports were 0.
-
-    Parameters
-    ----------
-    protocol
-        0: any.
-    source_ports, destination_ports
-        The lowest and the highest port; of UDP and TCP only, any for others.
+    Fragments other than the first, and protocols without ports, match as if both ports were 0. `protocol`: 0: any.
+    `source_ports`, `destination_ports`: the lowest and the highest port; of UDP and TCP only, any for others.
     """
 
     permit: bool

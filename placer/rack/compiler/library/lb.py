@@ -19,16 +19,9 @@ FREE_SLOT = -1
 class Backends:
     """What an LB looks up.
 
-    Parameters
-    ----------
-    first
-        The address of the first backend; those of the others follow.
-    table
-        Per entry the number of a backend, from 0; as many entries as a power of two.
-    seed
-        Salt of the hash.
-    address
-        The only destination that is balanced; 0: every one is.
+    `first`: the address of the first backend; those of the others follow. `table`: per entry the number of a backend,
+    from 0; as many entries as a power of two. `seed`: salt of the hash. `address`: the only destination that is
+    balanced; 0: every one is.
     """
 
     first: int

@@ -49,12 +49,7 @@ Data = TypeVar("Data")
 class ParameterRange:
     """A parameter of an NF in a chain: a number.
 
-    Parameters
-    ----------
-    default
-        None: the chain must set it.
-    is_whole
-        Whether it is a count or a number of something.
+    `default`: None: the chain must set it. `is_whole`: whether it is a count or a number of something.
     """
 
     name: str
@@ -85,10 +80,8 @@ class NfKind(ABC, Generic[Data]):
     def completed(self, given: Mapping[str, float], where: str) -> dict[str, float]:
         """The parameters of an instance, with defaults.
 
-        Raises
-        ------
-        InputError
-            When a parameter is unknown, out of its range, or missing: all of them, in the name of `where`.
+        Raises InputError when a parameter is unknown, out of its range, or missing: all of them, in the name of
+        `where`.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
         faults = [

@@ -48,10 +48,7 @@ class MessageKind(IntEnum):
 class LinkEnd:
     """The end of a link; messages to send wait here until there is room.
 
-    Raises
-    ------
-    LinkError
-        When the file is no link, or that side is open in another process.
+    Raises LinkError when the file is no link, or that side is open in another process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,13 +109,7 @@ class LinkEnd:
         return self._use(THEIR_SIDE) == IS_OPEN and self._is_locked(THEIR_SIDE)
 
     def send(self, kind: MessageKind, time_us: int = 0, data: bytes = b"") -> None:
-        """Let a message wait for room; `pump` sends it.
-
-        Raises
-        ------
-        LinkError
-            When it is longer than a slot.
-        """
+        """Let a message wait for room; `pump` sends it. Raises LinkError when it is longer than a slot."""
         if len(data) > MOST_BYTES:
             raise LinkError(f"{self.path}: a packet is longer than {MOST_BYTES:,} bytes")
         self.waiting.append((kind, time_us, data))
@@ -139,10 +130,7 @@ class LinkEnd:
     def messages(self) -> Iterator[tuple[MessageKind, int, bytes]]:
         """The messages that are there: kind, time and bytes.
 
-        Raises
-        ------
-        LinkError
-            When the other process sent what is no message.
+        Raises LinkError when the other process sent what is no message.
         """
         head = self._words[_word(THEIR_SIDE, HEAD_OFFSET)]
         while head != self._words[_word(THEIR_SIDE, TAIL_OFFSET)]:
@@ -186,10 +174,7 @@ LONGEST_PACKET = 65535
 def read_capture(path: Path) -> Iterator[tuple[int, bytes]]:
     """The times of a capture's frames, us, and the frames.
 
-    Raises
-    ------
-    InputError
-        When it is no capture of whole frames from Ethernet.
+    Raises InputError when it is no capture of whole frames from Ethernet.
     """
     try:
         data = path.read_bytes()

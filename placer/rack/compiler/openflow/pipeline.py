@@ -62,13 +62,7 @@ def read_labels(text: str) -> VlanLabels:
 
 
 def vlan_labels(routing: Routing) -> VlanLabels:
-    """The VLANs of the labels by which packets travel.
-
-    Raises
-    ------
-    InputError
-        When there are more than a tag can name.
-    """
+    """The VLANs of the labels by which packets travel. Raises InputError when there are more than a tag can name."""
     used = {routing.labels[nf] for nf in routing.entered} | set(routing.exits.values())
     if len(used) > MOST_LABELS:
         message = f"{len(used)} labels are too many for an OpenFlow switch: a VLAN tag names {MOST_LABELS}"
@@ -116,10 +110,8 @@ MOST_PRIORITY = 65535
 def openflow_program(routing: Routing, instances: Mapping[int, NfInstance], labels: VlanLabels) -> OpenFlowProgram:
     """The rules and groups of the switch.
 
-    Raises
-    ------
-    InputError
-        When an NF has no table, or follows one whose table is not before its own; when rules have no priority left.
+    Raises InputError when an NF has no table, or follows one whose table is not before its own; when rules have no
+    priority left.
     """
     order = routing.graph.rack.switch.table_order
     faults = list(_faults(routing, order))

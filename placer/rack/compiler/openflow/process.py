@@ -48,10 +48,7 @@ class SwitchProcess:
     def run(self, packets: Iterator[tuple[int, bytes]]) -> None:
         """Until all packets are through.
 
-        Raises
-        ------
-        LinkError
-            When a process at the other end does not come, or ends too early.
+        Raises LinkError when a process at the other end does not come, or ends too early.
         """
         self._meet()
         number = quiet = moved_packets = 0

@@ -27,10 +27,7 @@ Actions = tuple[str, ...]
 class FlowRule:
     """One rule of a table: of those that match, the one with the highest priority runs.
 
-    Parameters
-    ----------
-    cookie
-        By which counters are found again.
+    `cookie`: by which counters are found again.
     """
 
     table: int
@@ -69,12 +66,8 @@ class SplitGroup:
 class OpenFlowProgram:
     """What is loaded into a switch.
 
-    Parameters
-    ----------
-    names
-        What rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`.
-    ports
-        Names of the servers at ports from 2 on; port 1 is the world.
+    `names`: what rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`. `ports`: names of the servers
+    at ports from 2 on; port 1 is the world.
     """
 
     rules: Sequence[FlowRule]
@@ -151,10 +144,7 @@ def _ternary(bits: Bits) -> Match:
 class NfRule:
     """A rule of an NF, among packets that are in it.
 
-    Parameters
-    ----------
-    actions
-        Done to the packet before it goes on; None: it is dropped.
+    `actions`: done to the packet before it goes on; None: it is dropped.
     """
 
     priority: int

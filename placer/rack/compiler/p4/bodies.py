@@ -122,13 +122,7 @@ def number(value: int) -> str:
 
 @dataclass(frozen=True)
 class BodyWriter:
-    """Writes bodies of one program.
-
-    Parameters
-    ----------
-    arguments
-        Bits of the arguments of the action that is written.
-    """
+    """Writes bodies of one program. `arguments`: bits of the arguments of the action that is written."""
 
     program: SwitchProgram
     names: P4Names

@@ -37,13 +37,7 @@ VARYING_FIELD = "bytes"
 
 
 def p4_text(program: SwitchProgram, *, entries: bool = True) -> str:
-    """The program as text.
-
-    Parameters
-    ----------
-    entries
-        With the entries of its tables; else the control plane gives them.
-    """
+    """The program as text. `entries`: with the entries of its tables; else the control plane gives them."""
     program = with_arithmetic(program)
     names = p4_names(program)
     parts = [

@@ -29,14 +29,8 @@ SORTING_FUNCTION = "Match"
 class ServerProgram:
     """What a server runs.
 
-    Parameters
-    ----------
-    files
-        Files that functions read, by name.
-    functions
-        By the name of each function the NF that it is, or whose packets it sorts; none for rate limits.
-    cores
-        How many it uses.
+    `files`: files that functions read, by name. `functions`: by the name of each function the NF that it is, or whose
+    packets it sorts; none for rate limits. `cores`: how many it uses.
     """
 
     chain: str
@@ -162,10 +156,7 @@ class _Writer:
 def server_program(routing: Routing, place: Place, instances: Mapping[int, NfInstance]) -> ServerProgram | None:
     """What a server runs; None if it runs no NF.
 
-    Raises
-    ------
-    InputError
-        When it has more functions than the chain runtime takes.
+    Raises InputError when it has more functions than the chain runtime takes.
     """
     writer = _Writer(routing, place, instances)
     for group in _subgroups(routing, place):

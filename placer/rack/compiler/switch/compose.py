@@ -254,10 +254,7 @@ class _Composer:
     def one_of(self, group: Sequence[NfRun], done: Mapping[int, Block]) -> Body:
         """The run that `m.node` names; halves, so that many runs take few comparisons.
 
-        Parameters
-        ----------
-        done
-            By first NF of the run, the block that was run for it.
+        `done`: by first NF of the run, the block that was run for it.
         """
         if len(group) <= GROUPED_RUNS:
             body: Body = ()
@@ -284,17 +281,9 @@ def compose(
 ) -> SwitchProgram:
     """The program of the switch.
 
-    Parameters
-    ----------
-    shares
-        Whether NFs of the same kind that no packet passes both share their tables (`sharing.py`).
-    only_steering
-        NFs do nothing: what is left is the steering of packets.
-
-    Raises
-    ------
-    InputError
-        When NFs cannot share a parser.
+    `shares`: whether NFs of the same kind that no packet passes both share their tables (`sharing.py`).
+    `only_steering`: NFs do nothing: what is left is the steering of packets. Raises InputError when NFs cannot share a
+    parser.
     """
     composer = _Composer(routing, instances, shares, only_steering)
     classified, steered = composer.classify(), composer.steer()
@@ -383,15 +372,8 @@ def _notes(routing: Routing) -> Iterator[str]:
 def merge_parser(parsers: Iterable[tuple[str, Sequence[ParserEdge]]]) -> tuple[ParserEdge, ...]:
     """All transitions of parsers, each once, in the order in which they come first.
 
-    Parameters
-    ----------
-    parsers
-        Each with the name of the NF that it belongs to.
-
-    Raises
-    ------
-    InputError
-        When two NFs go to different headers for the same packets: they cannot be on one switch.
+    `parsers`: each with the name of the NF that it belongs to. Raises InputError when two NFs go to different headers
+    for the same packets: they cannot be on one switch.
     """
     known: dict[object, tuple[ParserEdge, str]] = {}
     for name, edges in parsers:

@@ -31,12 +31,7 @@ VLAN_MASK = 0xFFF
 def flow_of(wanted: Set[str], has: Mapping[str, bool]) -> Body:
     """Copies metadata of the flow from the headers; what a packet does not have is 0.
 
-    Parameters
-    ----------
-    wanted
-        Names of metadata.
-    has
-        Headers that all packets have here, or do not have.
+    `wanted`: names of metadata. `has`: headers that all packets have here, or do not have.
     """
     tag = {"m.tagged": (Assign("m.tagged", 1),), "m.vlan": _vlan()}
     ip = {"m.ip": (Assign("m.ip", 1),)}
@@ -157,14 +152,9 @@ DROP_ACTION = SwitchAction("drop_it", DROP_BODY)
 class Block:
     """One NF, standing alone.
 
-    Parameters
-    ----------
-    body
-        What happens to a packet; it goes on to the next NF unless `m.drop` is set to 1.
-    parser
-        The ways to the headers that it looks at.
-    node_field
-        Metadata by which tables that several NFs share know the NF; `m.node` unless keys need it elsewhere.
+    `body`: what happens to a packet; it goes on to the next NF unless `m.drop` is set to 1. `parser`: the ways to the
+    headers that it looks at. `node_field`: metadata by which tables that several NFs share know the NF; `m.node` unless
+    keys need it elsewhere.
     """
 
     body: Body

@@ -47,12 +47,8 @@ STAGE_MEMORIES = Memories(TCAM_MEMORY, SRAM_MEMORY)
 class _Unit:
     """A table, or statements between tables.
 
-    Parameters
-    ----------
-    cases
-        The conditions around it: the number of each, and which of its bodies.
-    decided_by
-        The fields of these conditions.
+    `cases`: the conditions around it: the number of each, and which of its bodies. `decided_by`: the fields of these
+    conditions.
     """
 
     name: str

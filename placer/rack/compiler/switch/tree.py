@@ -20,12 +20,7 @@ ROOT_NODE = -1
 class NfRun:
     """NFs in a row without a branch, a merge, or an entry between them.
 
-    Parameters
-    ----------
-    parent
-        The number of the first NF of the run under which it stands, or ROOT.
-    depth
-        Of it in the tree.
+    `parent`: the number of the first NF of the run under which it stands, or ROOT. `depth`: of it in the tree.
     """
 
     nfs: list[RackNf]

@@ -30,10 +30,7 @@ SUMMANDS_FIELD = "summands"
 class SpecCode:
     """Instructions with labels; labels at the same place become one.
 
-    Parameters
-    ----------
-    names
-        Fields that are elsewhere than the program says.
+    `names`: fields that are elsewhere than the program says.
     """
 
     names: Mapping[str, str]

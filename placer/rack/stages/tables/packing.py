@@ -66,11 +66,8 @@ def table_program(
 ) -> TableProgram:
     """The program that runs these NFs; empty without any.
 
-    Parameters
-    ----------
-    branches_share
-        False: NFs follow one another as if each packet passed all of them, and each checks its branch in its key, as in
-        a program that is generated NF by NF (Lemur, section 4.2).
+    `branches_share`: False: NFs follow one another as if each packet passed all of them, and each checks its branch in
+    its key, as in a program that is generated NF by NF (Lemur, section 4.2).
     """
     return _Building(nfs, chains, tables_of, branches_share).program() if nfs else TableProgram((), ())
 
@@ -197,10 +194,7 @@ class Memories:
 class TableNeed:
     """What a table needs: so many rows of blocks, each as wide as its key; no width without a key.
 
-    Parameters
-    ----------
-    memory
-        0 TCAM, 1 SRAM.
+    `memory`: 0 TCAM, 1 SRAM.
     """
 
     memory: int
@@ -215,10 +209,7 @@ class TableNeed:
 def table_need(table: SwitchTable, memories: Memories, *, by_field: bool = False) -> TableNeed:
     """The blocks of a table.
 
-    Parameters
-    ----------
-    by_field
-        Whether each field of the key begins a block of its own: an estimate that is known to be too large.
+    `by_field`: whether each field of the key begins a block of its own: an estimate that is known to be too large.
     """
     exact = table.match is MatchKind.EXACT
     memory = memories.sram if exact else memories.tcam
@@ -262,13 +253,7 @@ class TablePacking:
         return tails
 
     def fits(self, stages: int) -> bool:
-        """Whether so many stages hold all tables.
-
-        Raises
-        ------
-        TimeoutError
-            When that is not decided in `MOST_SECONDS`.
-        """
+        """Whether so many stages hold all tables. Raises TimeoutError when that is not decided in `MOST_SECONDS`."""
         if not self.needs:
             return True
         if self.too_wide or self._windows_full(stages):
@@ -359,10 +344,7 @@ def fewest_stages(program: TableProgram, memories: Memories, *, by_field: bool =
 def is_solved(model: cp_model.CpModel, question: str) -> bool:
     """Whether a model has a solution.
 
-    Raises
-    ------
-    TimeoutError
-        When that is not decided in `MOST_SECONDS`; the message names the question.
+    Raises TimeoutError when that is not decided in `MOST_SECONDS`; the message names the question.
     """
     from ortools.sat.python import cp_model
 

@@ -39,12 +39,7 @@ TEXTS = tuple(random.Random(at).randbytes(600) for at in range(2))
 def rack_packets(chains: Sequence[Chain], seed: int, of_each: int = 1, others: int = 20) -> list[bytes]:
     """Frames in a random order, but flows come again.
 
-    Parameters
-    ----------
-    of_each
-        Frames for each pair of an aggregate and a match of the same chain.
-    others
-        Random frames besides.
+    `of_each`: frames for each pair of an aggregate and a match of the same chain. `others`: random frames besides.
     """
     rng = random.Random(seed)
     frames = [*random_frames(seed, others), *strays(rng), *icmp_queries(rng)]

@@ -95,12 +95,7 @@ def outcome_of(emulation: Emulation) -> RackOutcome:
 class Coverage:
     """What runs of racks covered.
 
-    Parameters
-    ----------
-    idle
-        NFs that no packet entered.
-    refused
-        Placements that a device has no room for.
+    `idle`: NFs that no packet entered. `refused`: placements that a device has no room for.
     """
 
     pairs: int = 0

@@ -17,15 +17,7 @@ MAX_BITS = 2048
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """The type of a value.
-
-    Parameters
-    ----------
-    name
-        As messages name it.
-    width
-        Bits; of `varbit`, at most.
-    """
+    """The type of a value. `name`: as messages name it. `width`: bits; of `varbit`, at most."""
 
     name: str
     width: int
@@ -85,24 +77,12 @@ class P4Fault(Fault):
 class ProgramScope:
     """What is known of a program while it is checked.
 
-    Parameters
-    ----------
-    file
-        The program's file as its user named it.
-    declared
-        Where each name was declared.
-    used
-        Names that something else names.
-    header_types
-        The fields of the types of headers.
-    headers
-        The fields of each header of the packet; None for one of a type that is not known.
-    arguments
-        Those of the action that is checked.
-    fields_read, headers_read
-        Fields of the metadata, and headers, of which a value is read, and where first.
-    fields_written, headers_made
-        Fields of the metadata that get a value; headers that are extracted or set valid, and where first.
+    `file`: the program's file as its user named it. `declared`: where each name was declared. `used`: names that
+    something else names. `header_types`: the fields of the types of headers. `headers`: the fields of each header of
+    the packet; None for one of a type that is not known. `arguments`: those of the action that is checked.
+    `fields_read`, `headers_read`: fields of the metadata, and headers, of which a value is read, and where first.
+    `fields_written`, `headers_made`: fields of the metadata that get a value; headers that are extracted or set valid,
+    and where first.
     """
 
     file: str

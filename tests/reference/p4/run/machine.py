@@ -62,16 +62,8 @@ Step = Callable[[PacketRun], None]
 class ExpressionRun:
     """Makes functions of expressions.
 
-    Attributes
-    ----------
-    types
-        The fields of the types of headers.
-    unset
-        The bits of fields that nothing was written to.
-    widths
-        Bits of fields, by their path, and of the arguments of the action that is read.
-    registers
-        Their numbers.
+    `types`: the fields of the types of headers. `unset`: the bits of fields that nothing was written to. `widths`: bits
+    of fields, by their path, and of the arguments of the action that is read. `registers`: their numbers.
     """
 
     def __init__(self, program: Node, unset: int) -> None:
@@ -153,18 +145,9 @@ class _RunTable:
 class P4Machine(ExpressionRun):
     """A program with its tables and registers.
 
-    Parameters
-    ----------
-    text
-        That the checker accepts.
-    unset
-        The bits that metadata has, and fields of headers that are not valid, until they are written: P4 leaves them
-        open, so a program must do the same whatever they are.
-
-    Raises
-    ------
-    P4SyntaxError
-        When the text is no program that is emitted.
+    `text`: that the checker accepts. `unset`: the bits that metadata has, and fields of headers that are not valid,
+    until they are written: P4 leaves them open, so a program must do the same whatever they are. Raises P4SyntaxError
+    when the text is no program that is emitted.
     """
 
     def __init__(self, text: str, unset: int = 0) -> None:

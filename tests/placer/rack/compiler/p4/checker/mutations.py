@@ -14,10 +14,7 @@ TEXT = p4_text(SMALL)
 class ProgramMutation(NamedTuple):
     """A change to the small program, and words of the fault that it must cause.
 
-    Parameters
-    ----------
-    old, new
-        What stands in the program, and what replaces it where it stands first.
+    `old`, `new`: what stands in the program, and what replaces it where it stands first.
     """
 
     what: str
