@@ -1,7 +1,5 @@
 """A chain of NFs as an operator wants it: a directed acyclic graph of NFs with shares, and its SLO."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -4,8 +4,6 @@ A chain's layout is a site for each NF, and what follows from it: subgroups, loa
 `options.py` computes the same for many layouts at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

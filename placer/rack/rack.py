@@ -1,7 +1,5 @@
 """A rack: a switch, servers with their NICs, perhaps SmartNICs, and what each kind of NF costs on each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

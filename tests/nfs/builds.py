@@ -3,8 +3,6 @@
 With SANITIZE=1 (`make sanitized`) programs are tested with sanitizers, which takes several times as long.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -3,8 +3,6 @@
 `python -m tests.nfs.function_tables` renews them.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable

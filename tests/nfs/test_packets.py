@@ -1,7 +1,5 @@
 """The C tests of the network functions, and a short fuzzing run (`make fuzz` takes longer)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The host testbed's program exits cleanly in the middle of a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

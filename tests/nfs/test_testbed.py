@@ -1,7 +1,5 @@
 """Measurements by the host testbed's program; skipped if it is not built."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Runs the host testbed's program on requests in the testbed protocol, one JSON object per line."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -4,8 +4,6 @@ Frames are equal byte for byte, but for what the contracts of the NFs on their w
 endpoints of NATs correspond one to one. Behind a Limiter frames may be fewer, within its rate.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

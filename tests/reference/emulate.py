@@ -4,8 +4,6 @@ Each frame from the world passes the rack before the next one enters. It is the 
 packet needs to be sent; `execute.py` runs the programs themselves.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ header, are dropped; then the first chain that takes a frame has it. A frame run
 (`nfs/`), one NF after the other, before the next frame enters. Nothing here knows of plans, paths or platforms.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

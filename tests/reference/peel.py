@@ -3,8 +3,6 @@
 What is left is the same, whichever keys of a stream, references or ports an NF chose within its contract.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs a compiled rack on a capture: one process for each device, joined by links in shared memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

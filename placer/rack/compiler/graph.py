@@ -1,7 +1,5 @@
 """The NFs of all chains of a plan as one graph: what each is, where it runs, and which packets go where behind it."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence

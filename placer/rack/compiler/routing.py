@@ -6,8 +6,6 @@ before it covers, so that there are no more paths than NFs. An NF has one label:
 merge needs no memory of where it came from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

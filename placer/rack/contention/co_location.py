@@ -1,7 +1,5 @@
 """What shares a device in a plan, and what predicts by how much its NFs slow one another down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -7,8 +7,6 @@ offered rate would hide. Its neighbours meanwhile run at the rates of the plan; 
 by these take all that they can, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -10,8 +10,6 @@ chain.
 Not predicted is what NFs of one core do to one another's private cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

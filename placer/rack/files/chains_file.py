@@ -1,7 +1,5 @@
 """`.chains` files: chains of NFs and their SLOs as people write them (docs/formats/chains.md)."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping

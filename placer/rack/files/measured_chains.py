@@ -4,8 +4,6 @@ A profile holds an NF's configuration, the workload and the measure. In the othe
 the profile of `nx`; a column without prefix is the workload, which all NFs share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

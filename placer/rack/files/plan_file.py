@@ -1,7 +1,5 @@
 """Plans of chains as `placer chain place --plan` writes them, read again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

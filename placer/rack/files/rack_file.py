@@ -1,7 +1,5 @@
 """`rack.toml`: a rack as people write it (docs/formats/rack.md), read by way of its JSON twin."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

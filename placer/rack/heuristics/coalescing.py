@@ -4,8 +4,6 @@ A layout bounces where packets leave a server for an NF on the switch and return
 subgroups are one, which may do with fewer cores but takes more cycles for a packet. Three rules say when to do so.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A strategy that does not search all layouts chooses one for each chain and gives
 `plan_of` then finds the best rates, and refuses what violates an SLO or a limit of the rack.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ At prices of cores, of a Mbps through a NIC, of table memory and of cuts, no pla
 and each chain's best way beyond. The least such bound is a linear program with a row for each way; rows are generated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

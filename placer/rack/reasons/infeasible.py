@@ -5,8 +5,6 @@ a faster NIC, more blocks in each stage. A conflict is a set of limits that cann
 be left out.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

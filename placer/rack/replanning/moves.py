@@ -1,7 +1,5 @@
 """Which NFs a new plan moves to another device than the old one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

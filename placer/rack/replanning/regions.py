@@ -1,7 +1,5 @@
 """Regions of a rack: servers that chains connect, with all chains on them, each an instance of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

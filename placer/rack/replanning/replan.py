@@ -5,8 +5,6 @@ hands freely. On few servers the answer is exact. On many, `replan_servers.py` l
 touches first.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

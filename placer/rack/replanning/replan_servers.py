@@ -4,8 +4,6 @@ Where every chain stays, regions (`regions.py`) are independent, and equal ones 
 keep its SLOs is repaired: by moves inside it, or together with others.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Hardware preferred: as many NFs as possible on the switch (Lemur, section 5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.rack.chain import Chain

@@ -1,7 +1,5 @@
 """Minimum bounce: as few changes between switch and servers as possible (Lemur, section 5.1; E2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

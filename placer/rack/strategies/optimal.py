@@ -1,7 +1,5 @@
 """Optimal: the plan with the largest marginal throughput, proven where it can be."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Software preferred: every NF on a server that can run there (Lemur, section 5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The models of the GPU's tables and of the transfer gate: right as they are, and wrong without any of their parts."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """nf-run --backend: functions with kernels write the same packets and counters as in C, on every engine here."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

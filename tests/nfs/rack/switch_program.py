@@ -1,7 +1,5 @@
 """Runs nf-switch in tests."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """nf-server behind a link: entries, replicas, cores, rounds, losses by cause, its report, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """nf-switch on the command line: programs run on captures and links, and reports."""
 
-from __future__ import annotations
-
 import json
 import struct
 import threading

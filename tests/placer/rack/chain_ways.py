@@ -1,7 +1,5 @@
 """All ways to place one chain on an empty rack, in exact fractions; the first half of `exhaustive.py`."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

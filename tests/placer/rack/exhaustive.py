@@ -6,8 +6,6 @@ cores beyond those for t_max, ways that need no less of anything than another on
 combinations whose caps bound them to no more than what was found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

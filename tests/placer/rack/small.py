@@ -1,7 +1,5 @@
 """Small chains and racks by hand, as JSON."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

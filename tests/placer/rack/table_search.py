@@ -3,8 +3,6 @@
 All NFs on the switch are one program. Only what its steering and splitting tables look like is taken from the library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeVar
 

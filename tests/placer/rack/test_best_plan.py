@@ -1,7 +1,5 @@
 """The best plan of small instances is that of an exhaustive search with exact fractions, and Lemur's optima are met."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The checker names each fault of an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 

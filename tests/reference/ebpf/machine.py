@@ -4,8 +4,6 @@ Reads and writes outside of packet, stack and data are faults, as for the kernel
 the packets that are run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any

@@ -1,7 +1,5 @@
 """Batches of an SLO and their minibatches, readable: the reference of `placer.gpu.batches`, which is compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, floor

@@ -6,8 +6,6 @@ al., USENIX ATC 2016). An encoded payload is a header, regions that are copied f
 between them.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections import deque

@@ -1,7 +1,5 @@
 """Encrypt and Decrypt, and what ends of an ESP link have in common (RFC 4303), also in UDP (RFC 3948)."""
 
-from __future__ import annotations
-
 import hmac
 import random
 import struct

@@ -1,7 +1,5 @@
 """FastEncrypt: ESP by ChaCha20-Poly1305 (RFC 7634), or a key stream over the first blocks of a payload."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

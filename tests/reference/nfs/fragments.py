@@ -1,7 +1,5 @@
 """Fragments of IPv4: cut and reassembled as RFC 791, section 3.2, has it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

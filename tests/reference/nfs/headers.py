@@ -1,7 +1,5 @@
 """Headers of frames, read and written by the RFCs alone: 802.1Q, RFC 791, 768, 793 and 792; the split hash of racks."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Mapping

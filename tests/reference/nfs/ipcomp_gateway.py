@@ -1,7 +1,5 @@
 """IPCompGateway: compresses the payload of IPv4 (IPComp, RFC 3173, by DEFLATE, RFC 2394)."""
 
-from __future__ import annotations
-
 import random
 import zlib
 

@@ -1,7 +1,5 @@
 """Mirror: every packet passes, and a copy of it goes back to where it came from."""
 
-from __future__ import annotations
-
 from tests.reference.nfs.model import FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent
 

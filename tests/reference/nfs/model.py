@@ -1,7 +1,5 @@
 """What every model of a network function (NF) has, and the simplest one, Null."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """NAT: inside hosts share a few external addresses (RFC 4787, RFC 5382, RFC 5508)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Traffic of a NAT: replies, errors and hairpinned packets need the ends that it chose, so it runs twice."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The expressions are data: they stand nowhere but in the table of nfs/core/rules.
 match is decided here by `re`, not by the function's engine.
 """
 
-from __future__ import annotations
-
 import ast
 import random
 import re

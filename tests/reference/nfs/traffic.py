@@ -1,7 +1,5 @@
 """Mixed frames from a seed, fast enough for a million: flows of TCP, UDP and ICMP, and what disturbs functions."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable, Iterator

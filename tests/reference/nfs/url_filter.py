@@ -1,7 +1,5 @@
 """UrlFilter: blocks requests and handshakes by a list: HTTP/1 by host and path, TLS by the server name."""
 
-from __future__ import annotations
-
 import random
 import re
 import struct

@@ -4,8 +4,6 @@ It reads the text, not what the text was made from. An NF is its model, with the
 text and the files that it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

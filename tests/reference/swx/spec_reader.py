@@ -1,7 +1,5 @@
 """Reads the text of a DPDK pipeline and its entries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The NFs of a SmartNIC: each is one snippet in `nfs/xdp`, its tables as constants, and how it is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol

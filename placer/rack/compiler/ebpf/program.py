@@ -1,7 +1,5 @@
 """What a SmartNIC does with packets: where they enter by label, the NFs they pass, and how they leave."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

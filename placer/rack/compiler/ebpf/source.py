@@ -4,8 +4,6 @@ Each step is a function that processes the packet and returns what is next; the 
 the steps in order, each if it is next, and puts the label of the next platform on.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterator, Sequence

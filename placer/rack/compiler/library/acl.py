@@ -1,7 +1,5 @@
 """ACL: the first filter that matches permits or denies a packet; without a match it passes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

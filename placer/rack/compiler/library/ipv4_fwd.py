@@ -1,7 +1,5 @@
 """IPv4Fwd: forwards IPv4 by the longest prefix of the destination, and rewrites MAC addresses and time to live."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

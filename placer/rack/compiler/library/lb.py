@@ -1,7 +1,5 @@
 """LB: deals flows out to backends by consistent hashing (Eisenbud et al., "Maglev", NSDI 2016, section 3.4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address

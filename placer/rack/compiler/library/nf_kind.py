@@ -1,7 +1,5 @@
 """The seam of the library: what a file says about its kind of NF."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

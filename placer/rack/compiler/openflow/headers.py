@@ -1,7 +1,5 @@
 """Headers of frames, found by the same rules as `nfs/core/packet.h`; the split hash; checksums by their change."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

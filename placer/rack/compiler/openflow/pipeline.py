@@ -6,8 +6,6 @@ Between tables a packet carries the number of the NF that is next in its metadat
 of its label in front. A packet passes the tables once per visit, and only forward.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Flow rules and groups, written as `ovs-ofctl add-flows` and `add-groups` read them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address

@@ -1,7 +1,5 @@
 """Statements of a switch program as P4-16: every value is cast to the width of what it is written to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ The text means what the DPDK pipeline of `swx/spec.py` means. No P4 compiler has
 its types, and `run` interprets it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from placer.rack.compiler.p4.bodies import (

@@ -4,8 +4,6 @@ A demultiplexer takes the label off each packet and gives the packet to the subg
 on several cores is copied, and flows are split over the copies. Behind a subgroup packets get the label of the next NF.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

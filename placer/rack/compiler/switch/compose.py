@@ -1,7 +1,5 @@
 """The program of the switch of a plan: packets are steered to their run of NFs, pass it, and go on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

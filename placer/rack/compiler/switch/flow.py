@@ -1,7 +1,5 @@
 """Bodies over the metadata of a packet's flow: its copy from the headers, and the hash that splits flows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction

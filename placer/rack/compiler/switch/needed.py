@@ -1,7 +1,5 @@
 """A program without what no packet needs: metadata that nothing reads, and headers, states and actions without use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ condition shares the stage of what decides it. Scratch metadata of one NF is not
 estimate; no compiler of a vendor has seen the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 

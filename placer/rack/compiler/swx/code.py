@@ -1,7 +1,5 @@
 """Statements of a switch program as instructions of a DPDK pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

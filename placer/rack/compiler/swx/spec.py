@@ -1,7 +1,5 @@
 """A switch program as the text of a DPDK pipeline (`.spec`), and its table entries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby

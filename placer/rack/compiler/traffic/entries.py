@@ -4,8 +4,6 @@ A list of entries is complete: the last one fits every packet. Negation flips wh
 among several expressions pair the entries of two lists, in the order of the first, then of the second.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Stages as the packer of tables sees them: NFs on the switch are the tables of one program."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Packets for the chains of a plan: of each aggregate and each match, what NFs look for, and strays."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Racks, chains and plans to compile, made by hand and at random."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product

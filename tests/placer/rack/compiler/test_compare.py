@@ -1,7 +1,5 @@
 """Comparing what programs did with the reference: what is a difference, and what contracts leave open."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Generated programs, run by interpreters of their texts, do what the reference does: random chains and placements."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The comparison with the reference catches faults of the generator: mutants, one fault each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The JSON of chains and racks: a faulty one is refused whole, with every fault."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Why chains do not fit: each change that is named is enough, and a little less is not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Replanning: SLOs first, then the fewest moves, then the largest rates; against an exhaustive search, and by hand."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a text is a program that the compiler may emit: its declarations in order, then what only the whole shows."""
 
-from __future__ import annotations
-
 from profiles.faults import suggestion
 from tests.reference.p4.checker.paths import HeaderPairs, check_control_paths, check_parser_paths
 from tests.reference.p4.checker.reader import Node, P4SyntaxError, SourcePosition, parse_program

@@ -4,8 +4,6 @@ A table of a pipeline cannot be revisited (Lemur, section 4.2), so two `if` behi
 their conditions never hold together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """What the names of a program stand for, its faults so far, and which fields and headers it reads and writes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Tables: keys, actions, default action, entries, and what a table learns; and the values of a parser's cases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from profiles.faults import suggestion

@@ -1,7 +1,5 @@
 """A P4 program that runs: its parser, control and deparser, its tables and registers."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

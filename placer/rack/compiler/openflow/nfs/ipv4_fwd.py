@@ -1,7 +1,5 @@
 """IPv4Fwd: a rule per prefix, the longer ones first; time to live and MAC addresses are rewritten."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.rack.compiler.graph import NfInstance

@@ -3,8 +3,6 @@
 Fragments are dropped, since a switch cannot wait for their ports; so are packets without ports, but for ICMP queries.
 """
 
-from __future__ import annotations
-
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, DROP_BODY, Block
 from placer.rack.compiler.switch.headers import FRAGMENT_MASK, TO_PORTS, address_rewritten, port_rewritten

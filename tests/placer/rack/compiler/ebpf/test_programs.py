@@ -1,7 +1,5 @@
 """Programs of several NFs: branches, merges, entries, exits, what passes, and what is dropped and counted."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Random frames, and strays of every kind, written byte by byte."""
 
-from __future__ import annotations
-
 import random
 import struct
 import subprocess

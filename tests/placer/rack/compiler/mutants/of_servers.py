@@ -1,7 +1,5 @@
 """Faults of chain files, and of the filters that sort packets on servers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Plans whose NFs on the switch are packed as tables, by hand and against all sets of NFs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Changes that make an emitted program wrong, and what the checker says of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Wrong programs are refused, with the file, the line and the column of each fault, and what is wrong there."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter
