@@ -42,12 +42,6 @@ def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
     require("clang")
     build = build_sanitized("fuzz_packets")
     run(
-        [
-            build / "fuzz_packets",
-            "-max_total_time=5",
-            "-max_len=4096",
-            f"-dict={NFS / 'fuzz/packets.dict'}",
-            tmp_path,
-        ],
+        [build / "fuzz_packets", "-max_total_time=5", "-max_len=4096", f"-dict={NFS / 'fuzz/packets.dict'}", tmp_path],
         cwd=tmp_path,
     )

@@ -195,11 +195,7 @@ def _build_nic(folder: Path) -> None:
 
 
 def _run(
-    processes: Sequence[Process],
-    folder: Path,
-    programs: Path,
-    captures: Mapping[str, str],
-    on_wait: Callable[[], None],
+    processes: Sequence[Process], folder: Path, programs: Path, captures: Mapping[str, str], on_wait: Callable[[], None]
 ) -> None:
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []

@@ -215,14 +215,7 @@ class SharedLimits:
         self.limits = np.array([*cores, *nics, *blocks], dtype=np.float64)
 
     def price(
-        self,
-        number: int,
-        least: float,
-        rate: Floats,
-        cores: Ints,
-        shares: Floats,
-        blocks: Ints,
-        tables: Bools,
+        self, number: int, least: float, rate: Floats, cores: Ints, shares: Floats, blocks: Ints, tables: Bools
     ) -> PricedWays:
         """Ways of chains, with all of them in the program from the start.
 

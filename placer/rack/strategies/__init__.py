@@ -57,12 +57,7 @@ def register(name: str) -> Callable[[S], S]:
 
 
 def run_strategy(
-    name: str,
-    chains: Sequence[Chain],
-    rack: Rack,
-    *,
-    time_limit: float = 60.0,
-    notify: Notify = lambda message: None,
+    name: str, chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0, notify: Notify = lambda message: None
 ) -> RackPlan:
     """The plan of a strategy, with a bound; `seconds` are those of the strategy alone.
 

@@ -18,10 +18,7 @@ RACK = rack(
     {
         "Match": ON_SWITCH | ON_SERVER,
         "Encrypt": ON_SERVER,
-        "Limiter": {
-            "server": {"cycles": 20, "replicable": False},
-            "smartnic": {"cycles": 100, "replicable": False},
-        },
+        "Limiter": {"server": {"cycles": 20, "replicable": False}, "smartnic": {"cycles": 100, "replicable": False}},
     },
     server("s0", nic_mbps=20_000, smartnic=SMARTNIC),
     server("s1"),
@@ -49,10 +46,7 @@ ANSWER = {
             "rate_mbps": 20_000,
             "latency_us": 13.1,
             "placement": {"in": "switch", "enc": "s0", "lim": "n0", "out": "switch"},
-            "subgroups": [
-                {"on": "s0", "nfs": ["enc"], "cores": 2},
-                {"on": "n0", "nfs": ["lim"], "cores": 1},
-            ],
+            "subgroups": [{"on": "s0", "nfs": ["enc"], "cores": 2}, {"on": "n0", "nfs": ["lim"], "cores": 1}],
         }
     ],
     "conflict": [],

@@ -140,14 +140,7 @@ class FlowClassifierModel(FunctionModel):
         return {**self.counted, **self.flows.counters()}
 
 
-SEGMENTS = {
-    SYN: "syn",
-    SYN | ACK: "syn-ack",
-    ACK: "ack",
-    FIN | ACK: "fin",
-    RST: "rst",
-    RST | ACK: "rst",
-}
+SEGMENTS = {SYN: "syn", SYN | ACK: "syn-ack", ACK: "ack", FIN | ACK: "fin", RST: "rst", RST | ACK: "rst"}
 """What a segment is by its flags, of which PSH and URG do not count; others are invalid."""
 
 TIMEOUTS = {

@@ -81,10 +81,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_block(
-    found: SpecText,
-    structs: dict[str, list[tuple[str, int]]],
-    words: list[str],
-    lines: Iterator[tuple[int, list[str]]],
+    found: SpecText, structs: dict[str, list[tuple[str, int]]], words: list[str], lines: Iterator[tuple[int, list[str]]]
 ) -> None:
     match words:
         case ["struct", name, "{"]:

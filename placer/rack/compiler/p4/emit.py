@@ -84,12 +84,7 @@ def _parser(program: SwitchProgram) -> Iterator[str]:
     yield from _block(
         "parser",
         "MainParser",
-        (
-            "packet_in packet",
-            "out headers_t hdr",
-            "inout metadata_t meta",
-            "in pna_main_parser_input_metadata_t istd",
-        ),
+        ("packet_in packet", "out headers_t hdr", "inout metadata_t meta", "in pna_main_parser_input_metadata_t istd"),
     )
     headers = {header.name: header for header in program.headers}
     states = dict.fromkeys(["start", *(state for edge in program.parser for state in (edge.source, edge.target))])

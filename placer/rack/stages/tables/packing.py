@@ -165,11 +165,7 @@ TABLE_LIBRARY: Mapping[str, tuple[SwitchTable, ...]] = {
     "NAT": (
         SwitchTable("interface", {"port.in": 9}, MatchKind.EXACT, 64, ("meta.side",)),
         SwitchTable(
-            "translations",
-            {**ADDRESS_FIELDS, "l4.ports": 32, "meta.side": 3},
-            MatchKind.TERNARY,
-            2000,
-            ("meta.found",),
+            "translations", {**ADDRESS_FIELDS, "l4.ports": 32, "meta.side": 3}, MatchKind.TERNARY, 2000, ("meta.found",)
         ),
         SwitchTable("rewrite", {"meta.found": 1}, MatchKind.EXACT, 2, ("ip.src", "ip.dst", "l4.ports")),
     ),

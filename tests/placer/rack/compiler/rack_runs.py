@@ -35,13 +35,7 @@ def _libpcap() -> ctypes.CDLL | None:
         return None
     library = ctypes.CDLL(name)
     library.pcap_open_dead.restype = ctypes.c_void_p
-    library.pcap_compile.argtypes = (
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_uint32,
-    )
+    library.pcap_compile.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32)
     library.bpf_filter.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint)
     return library
 

@@ -261,12 +261,7 @@ def _check_learning(scope: ProgramScope, table: Node, columns: Sequence[KeyColum
             scope.fault(statement.at, message)
 
 
-def check_value_lists(
-    scope: ProgramScope,
-    lists: Sequence[Node],
-    columns: Sequence[KeyColumn],
-    what: str,
-) -> None:
+def check_value_lists(scope: ProgramScope, lists: Sequence[Node], columns: Sequence[KeyColumn], what: str) -> None:
     """The values of entries or cases: one set for each key, that fits it, and no two lists with the same sets."""
     seen: dict[tuple[tuple[int, int | None], ...], SourcePosition] = {}
     for line in lists:

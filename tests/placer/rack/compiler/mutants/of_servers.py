@@ -132,8 +132,7 @@ MUTANTS = (
         wrapped(pcap, "_port", lambda text, *_: text.replace("&0x3fff=0", "&0x1fff=0")),
     ),
     Mutant(
-        "filters take source for destination",
-        wrapped(pcap, "_ends", lambda ends, end: tuple(1 - one for one in ends)),
+        "filters take source for destination", wrapped(pcap, "_ends", lambda ends, end: tuple(1 - one for one in ends))
     ),
     Mutant(
         "filters forget that it is IPv4",

@@ -128,12 +128,7 @@ def renamed(chains: tuple[Chain, ...]) -> tuple[list[Chain], Rack]:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("table", "'table' is none"),
-        ("exec", "'exec' is none"),
-        ("exec:", "exec: names no program"),
-    ],
+    ("name", "message"), [("table", "'table' is none"), ("exec", "'exec' is none"), ("exec:", "exec: names no program")]
 )
 def test_other_oracles_are_refused(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
