@@ -61,17 +61,8 @@ def run_strategy(
 ) -> RackPlan:
     """The plan of a strategy, with a bound; `seconds` are those of the strategy alone.
 
-    Parameters
-    ----------
-    name
-        Of the strategy. Where it gives no bound, that of `optimal` is taken.
-    time_limit
-        Seconds for the strategy, and again for the bound.
-
-    Raises
-    ------
-    InputError
-        When there is no such strategy.
+    `name`: of the strategy. Where it gives no bound, that of `optimal` is taken. `time_limit`: seconds for the
+    strategy, and again for the bound. Raises InputError when there is no such strategy.
     """
     from placer.rack.plan import Status
 
