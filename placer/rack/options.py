@@ -223,18 +223,13 @@ def _nic_shares(chain: Chain, rack: Rack, sides: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class Options:
-    """Undominated options of one chain; rows are options.
-
-    `layout`: per option the row in `layouts`; shape (options,). `group_cores`: per NF the cores of the subgroup whose
-    first NF it is, 0 elsewhere; shape (options, NFs). `cores`: per device; shape (options, devices). `rate`: the
-    largest one that the cores allow, at most t_max, Mbps; shape (options,).
-    """
+    """Undominated options of one chain; rows are options."""
 
     layouts: Layouts
-    layout: Ints
-    group_cores: Ints
-    cores: Ints
-    rate: Floats
+    layout: Ints  # per option the row in `layouts`; shape (options,)
+    group_cores: Ints  # per NF the cores of the subgroup whose first NF it is, 0 elsewhere; shape (options, NFs)
+    cores: Ints  # per device; shape (options, devices)
+    rate: Floats  # the largest one that the cores allow, at most t_max, Mbps; shape (options,)
 
     def __len__(self) -> int:
         return len(self.layout)

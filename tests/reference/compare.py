@@ -36,13 +36,10 @@ short ones may pass in place of a long one that came before them on another way.
 
 @dataclass(frozen=True)
 class RackOutcome:
-    """What programs did.
+    """What programs did."""
 
-    `frames`: that left the rack, in their order. `counts`: by NF, `chain/nf`; None: they are not compared.
-    """
-
-    frames: Sequence[bytes]
-    counts: Mapping[str, NfCounts] | None = None
+    frames: Sequence[bytes]  # that left the rack, in their order
+    counts: Mapping[str, NfCounts] | None = None  # by NF, `chain/nf`; None: they are not compared
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -25,20 +25,16 @@ MOST_HOPS = 1000
 
 @dataclass(frozen=True)
 class RackTexts:
-    """The programs of a rack as they are written.
+    """The programs of a rack as they are written."""
 
-    `ports`: names of the servers at the switch's ports from 1 on. `servers`: chain files. `files`: by server, then by
-    name, what its functions read. `nics`: by server: name, C source and counters' names of its SmartNIC.
-    """
-
-    ports: Sequence[str]
+    ports: Sequence[str]  # names of the servers at the switch's ports from 1 on
     spec: str
     entries: str
     names: str
-    servers: Mapping[str, str]
-    files: Mapping[str, Mapping[str, str]]
+    servers: Mapping[str, str]  # chain files
+    files: Mapping[str, Mapping[str, str]]  # by server, then by name, what its functions read
     functions: Mapping[str, Mapping[str, str]]
-    nics: Mapping[str, tuple[str, str]]
+    nics: Mapping[str, tuple[str, str]]  # by server: name, C source and counters' names of its SmartNIC
 
 
 @dataclass

@@ -105,17 +105,14 @@ class Interpreter:
 
 
 class _Travelling(NamedTuple):
-    """A frame that is about to enter an NF.
-
-    `is_translated`: its source is what a NAT chose. `is_opaque`: its payload is what an encoder or a cipher chose.
-    """
+    """A frame that is about to enter an NF."""
 
     at: int
     frame: bytes
     way: Way = ()
     is_certain: bool = True
-    is_translated: bool = False
-    is_opaque: bool = False
+    is_translated: bool = False  # its source is what a NAT chose
+    is_opaque: bool = False  # its payload is what an encoder or a cipher chose
 
 
 class _RunningChain:

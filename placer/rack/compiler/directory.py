@@ -185,16 +185,12 @@ RUN_FOLDER = "run"
 
 @dataclass(frozen=True)
 class Process:
-    """A process.
+    """A process."""
 
-    `name`: of its device; its report is `run/NAME.json`. `folder`: where it runs, in the directory of the rack.
-    `program`: a program of C, or a module of Python. `arguments`: IN and OUT stand for the captures.
-    """
-
-    name: str
-    program: str
-    folder: str
-    arguments: tuple[str, ...]
+    name: str  # of its device; its report is `run/NAME.json`
+    program: str  # a program of C, or a module of Python
+    folder: str  # where it runs, in the directory of the rack
+    arguments: tuple[str, ...]  # IN and OUT stand for the captures
 
 
 def processes_of(

@@ -38,40 +38,33 @@ class DeviceKind(StrEnum):
 
 @dataclass(frozen=True)
 class Place:
-    """A device of the rack. `server`: the server that it is, or whose SmartNIC it is; empty for the switch."""
+    """A device of the rack."""
 
     kind: DeviceKind
     name: str
-    server: str = ""
+    server: str = ""  # the server that it is, or whose SmartNIC it is; empty for the switch
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way out of an NF.
+    """One way out of an NF."""
 
-    `target`: the number of the next NF; None: out of the rack. `match`: packets that take it before all others; None:
-    it takes its share of the rest.
-    """
-
-    target: int | None
-    match: Expression | None = None
+    target: int | None  # the number of the next NF; None: out of the rack
+    match: Expression | None = None  # packets that take it before all others; None: it takes its share of the rest
     share: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True)
 class RackNf:
-    """One NF of a chain.
-
-    `place`: where it runs. `ways`: where packets go behind it, in the order in which matches are tried; at least one.
-    """
+    """One NF of a chain."""
 
     number: int
     chain: str
     id: str
     kind: str
     parameters: Mapping[str, float]
-    place: Place
-    ways: tuple[Way, ...]
+    place: Place  # where it runs
+    ways: tuple[Way, ...]  # where packets go behind it, in the order in which matches are tried; at least one
 
     @property
     def name(self) -> str:
@@ -99,29 +92,22 @@ class RackNf:
 
 @dataclass(frozen=True)
 class ChainEntry:
-    """Where packets enter a chain.
-
-    `aggregates`: a packet of one of them enters; at least one. `nf`: the number of its first NF.
-    """
+    """Where packets enter a chain."""
 
     chain: str
-    aggregates: tuple[Expression, ...]
-    nf: int
+    aggregates: tuple[Expression, ...]  # a packet of one of them enters; at least one
+    nf: int  # the number of its first NF
     t_max_mbps: Fraction
 
 
 @dataclass(frozen=True)
 class RackGraph:
-    """All chains of a plan.
-
-    `nfs`: by number, each behind all from which packets reach it. `entries`: in the order in which chains take packets.
-    `cores`: by server, its subgroups, each with its cores.
-    """
+    """All chains of a plan."""
 
     rack: Rack
-    nfs: tuple[RackNf, ...]
-    entries: tuple[ChainEntry, ...]
-    cores: Mapping[str, Sequence[tuple[tuple[int, ...], int]]]
+    nfs: tuple[RackNf, ...]  # by number, each behind all from which packets reach it
+    entries: tuple[ChainEntry, ...]  # in the order in which chains take packets
+    cores: Mapping[str, Sequence[tuple[tuple[int, ...], int]]]  # by server, its subgroups, each with its cores
 
     @cached_property
     def before(self) -> tuple[tuple[int, ...], ...]:
@@ -223,15 +209,12 @@ def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
 
 @dataclass(frozen=True)
 class NfInstance:
-    """An NF of a chain, ready to be generated.
-
-    `parameters`: all of its kind, with defaults. `data`: such as the filters of an ACL.
-    """
+    """An NF of a chain, ready to be generated."""
 
     nf: RackNf
     kind: NfKind[Any]
-    parameters: Mapping[str, float]
-    data: Any
+    parameters: Mapping[str, float]  # all of its kind, with defaults
+    data: Any  # such as the filters of an ACL
 
 
 def instances_of(graph: RackGraph) -> dict[int, NfInstance]:

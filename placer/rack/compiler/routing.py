@@ -37,13 +37,10 @@ class Label:
 
 @dataclass(frozen=True)
 class Routing:
-    """How packets find their NFs.
-
-    `paths`: the service paths, each a list of numbers of NFs; the first has the number 1.
-    """
+    """How packets find their NFs."""
 
     graph: RackGraph
-    paths: tuple[tuple[int, ...], ...]
+    paths: tuple[tuple[int, ...], ...]  # the service paths, each a list of numbers of NFs; the first has the number 1
 
     @cached_property
     def labels(self) -> Mapping[int, Label]:

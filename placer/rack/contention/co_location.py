@@ -11,16 +11,12 @@ from placer.rack.rack import Device, Rack
 
 @dataclass(frozen=True)
 class Member:
-    """A subgroup of a co-location: some NFs of a chain, run to completion on each of its cores.
-
-    `busy`: per NF the share of the core's time that it takes by cycles alone. `cores`: how many run a copy of the
-    subgroup.
-    """
+    """A subgroup of a co-location: some NFs of a chain, run to completion on each of its cores."""
 
     chain: Chain
     nfs: tuple[int, ...]
-    busy: tuple[float, ...]
-    cores: int
+    busy: tuple[float, ...]  # per NF the share of the core's time that it takes by cycles alone
+    cores: int  # how many run a copy of the subgroup
 
     @property
     def kinds(self) -> Sequence[ChainNf]:

@@ -66,16 +66,13 @@ class NfText:
 
 @dataclass(frozen=True)
 class BranchText:
-    """A branch: the share of packets, what matches them, and a path that may be empty.
-
-    `copies`: equal branches, each with this share.
-    """
+    """A branch: the share of packets, what matches them, and a path that may be empty."""
 
     at: int
     share: Fraction
     path: tuple[NfText | BranchesText, ...]
     match: str = ""
-    copies: int = 1
+    copies: int = 1  # equal branches, each with this share
 
 
 @dataclass(frozen=True)
@@ -311,11 +308,11 @@ class OpenEnd:
 
 @dataclass
 class ChainGraph:
-    """NFs and edges of one chain, and what is wrong with it. `at`: per NF, where it stands in the text."""
+    """NFs and edges of one chain, and what is wrong with it."""
 
     nfs: list[ChainNf] = field(default_factory=list)
     edges: list[ChainEdge] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)  # per NF, where it stands in the text
     faults: list[TextFault] = field(default_factory=list)
 
 

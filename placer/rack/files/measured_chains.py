@@ -28,15 +28,11 @@ LITTLE_SPREAD = 0.05
 
 @dataclass(frozen=True)
 class ProfileColumns:
-    """One NF's measurements.
+    """One NF's measurements."""
 
-    `inputs`: names of the columns that the measure depends on. `at`: their values, shape (measurements, inputs).
-    `measured`: shape (measurements,).
-    """
-
-    inputs: tuple[str, ...]
-    at: Floats
-    measured: Floats
+    inputs: tuple[str, ...]  # names of the columns that the measure depends on
+    at: Floats  # their values, shape (measurements, inputs)
+    measured: Floats  # shape (measurements,)
 
 
 @dataclass(frozen=True)

@@ -91,13 +91,12 @@ def _replicable(group: Subgroup) -> bool:
 class LayoutChoice:
     """A layout for each chain, each with one server, the one with most cores left.
 
-    Latency is not looked at: `plan_of` refuses what is too slow. `choose`: which of the layouts of a chain with one of
-    the servers. `time_limit`: seconds; after them each chain gets the best of a part of its layouts.
+    Latency is not looked at: `plan_of` refuses what is too slow.
     """
 
     rack: Rack
-    choose: Choose
-    time_limit: float
+    choose: Choose  # which of the layouts of a chain with one of the servers
+    time_limit: float  # seconds; after them each chain gets the best of a part of its layouts
     notify: Callable[[str], None]
 
     def layouts(self, chains: Sequence[Chain]) -> list[Layout] | None:

@@ -24,21 +24,15 @@ MOST_ROUNDS = 50
 
 @dataclass(frozen=True)
 class PricedWays:
-    """Ways to place a chain, of which there are several; rows are ways.
+    """Ways to place a chain, of which there are several; rows are ways."""
 
-    `number`: of chains that differ only in their names. `least`: rate, Mbps. `largest`: rate, Mbps; shape (ways,).
-    `needs`: of each limit but those of rates: cores, blocks; shape (ways, limits). `shares`: of each limit per Mbps;
-    shape (ways, limits). `tables`: per NF whether it is on the switch; shape (ways, NFs). `pool`: ways that are in the
-    program from the start.
-    """
-
-    number: int
-    least: float
-    largest: Floats
-    needs: Floats
-    shares: Floats
-    tables: Bools
-    pool: list[int]
+    number: int  # of chains that differ only in their names
+    least: float  # rate, Mbps
+    largest: Floats  # rate, Mbps; shape (ways,)
+    needs: Floats  # of each limit but those of rates: cores, blocks; shape (ways, limits)
+    shares: Floats  # of each limit per Mbps; shape (ways, limits)
+    tables: Bools  # per NF whether it is on the switch; shape (ways, NFs)
+    pool: list[int]  # ways that are in the program from the start
 
     def __len__(self) -> int:
         return len(self.largest)
@@ -184,14 +178,10 @@ EMPTY_BOUND = -1e-11
 
 @dataclass(frozen=True)
 class BoundProof:
-    """A proof.
+    """A proof."""
 
-    `bound`: what it proves of the marginal throughput, Mbps; None where it proves that there is no plan. `document`: as
-    JSON (docs/formats/rack-certificate.md).
-    """
-
-    bound: float | None
-    document: Document
+    bound: float | None  # what it proves of the marginal throughput, Mbps; None where it proves that there is no plan
+    document: Document  # as JSON (docs/formats/rack-certificate.md)
 
 
 class SharedLimits:

@@ -40,14 +40,11 @@ def explain_infeasible(plan: RackPlan, chains: Sequence[Chain], *, seconds: floa
 
 @dataclass
 class Infeasible:
-    """An instance without a plan.
-
-    `seconds`: for all questions together; those that were not answered in time are left out.
-    """
+    """An instance without a plan."""
 
     chains: Sequence[Chain]
     rack: Rack
-    seconds: float = 30.0
+    seconds: float = 30.0  # for all questions together; those that were not answered in time are left out
 
     def __post_init__(self) -> None:
         self.until = time.monotonic() + self.seconds

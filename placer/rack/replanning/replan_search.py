@@ -27,30 +27,22 @@ MOVE_STEPS = (2, 6)
 
 @dataclass(frozen=True)
 class Fewest:
-    """The plan with the fewest moves.
+    """The plan with the fewest moves."""
 
-    `plan`: the best one of so few moves; `infeasible` or `unknown` where there is none. `moves`: how many it may make.
-    `least`: no plan makes fewer, proven; with `infeasible`, more than there are NFs.
-    """
-
-    plan: RackPlan
-    moves: int
-    least: int
+    plan: RackPlan  # the best one of so few moves; `infeasible` or `unknown` where there is none
+    moves: int  # how many it may make
+    least: int  # no plan makes fewer, proven; with `infeasible`, more than there are NFs
 
 
 @dataclass
 class Replanning:
-    """Chains with their old places on a rack.
-
-    `kept`: per chain and NF, as `kept_sites` returns them. `stages`: whether NFs fit the switch, by indices of these
-    chains. `split`: whether chains may be on several servers however many layouts that gives.
-    """
+    """Chains with their old places on a rack."""
 
     chains: Sequence[Chain]
     rack: Rack
-    kept: Sequence[Sequence[int]]
-    stages: StageOracle
-    split: bool = True
+    kept: Sequence[Sequence[int]]  # per chain and NF, as `kept_sites` returns them
+    stages: StageOracle  # whether NFs fit the switch, by indices of these chains
+    split: bool = True  # whether chains may be on several servers however many layouts that gives
 
     def __post_init__(self) -> None:
         self.complete = True

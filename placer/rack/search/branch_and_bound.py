@@ -59,15 +59,12 @@ class _Node:
 
 @dataclass
 class Search:
-    """Finds the best choice of options.
-
-    `time_limit`: seconds after which the best plan and the bound so far are returned.
-    """
+    """Finds the best choice of options."""
 
     rack: Rack
     options: Sequence[Options]
     stages: StageOracle
-    time_limit: float = 60.0
+    time_limit: float = 60.0  # seconds after which the best plan and the bound so far are returned
 
     def __post_init__(self) -> None:
         self.relaxation = MixtureProgram(self.rack, self.options)
@@ -208,27 +205,20 @@ def _first_part(options: Options, weights: Floats) -> Bools:
 
 @dataclass(frozen=True)
 class Mixture:
-    """A solution of the relaxation.
+    """A solution of the relaxation."""
 
-    `bound`: of the marginal throughput (rates beyond the least ones), Mbps, for every plan within the relaxation.
-    `weights`: per chain the weight of each option; shape (options,) each.
-    """
-
-    bound: float
-    weights: tuple[Floats, ...]
+    bound: float  # of the marginal throughput (rates beyond the least ones), Mbps, for every plan within the relaxation
+    weights: tuple[Floats, ...]  # per chain the weight of each option; shape (options,) each
     rates: Floats
 
 
 @dataclass
 class MixtureProgram:
-    """The linear program over options; each option gives two columns, at the least rate and at its largest.
-
-    `options`: per chain. `cuts`: sets of NFs that do not fit the switch together.
-    """
+    """The linear program over options; each option gives two columns, at the least rate and at its largest."""
 
     rack: Rack
-    options: Sequence[Options]
-    cuts: list[frozenset[TableId]] = field(default_factory=list)
+    options: Sequence[Options]  # per chain
+    cuts: list[frozenset[TableId]] = field(default_factory=list)  # sets of NFs that do not fit the switch together
 
     def __post_init__(self) -> None:
         rack = self.rack
@@ -301,10 +291,10 @@ INFEASIBLE_STATUS = 2
 
 @dataclass(frozen=True)
 class Solved:
-    """A solution. `gain`: the largest sum of gains. `weights`: of each column; shape (columns,)."""
+    """A solution."""
 
-    gain: float
-    weights: Floats
+    gain: float  # the largest sum of gains
+    weights: Floats  # of each column; shape (columns,)
 
 
 def largest_gain(gains: Floats, uses: Floats, limits: Floats, owners: Ints, sizes: Floats) -> Solved | None:

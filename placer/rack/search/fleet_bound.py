@@ -71,15 +71,11 @@ def _solve(options: Sequence[Uses], least: Sequence[float], sizes: Floats, limit
 
 @dataclass(frozen=True)
 class Uses:
-    """Options of a chain, as far as a bound needs them; rows are options.
+    """Options of a chain, as far as a bound needs them; rows are options."""
 
-    `rate`: the largest one, Mbps; shape (options,). `cores`: per device; shape (options, devices). `nic_shares`: of the
-    chain's packets, per server and direction; shape (options, 2 * servers).
-    """
-
-    rate: Floats
-    cores: Ints
-    nic_shares: Floats
+    rate: Floats  # the largest one, Mbps; shape (options,)
+    cores: Ints  # per device; shape (options, devices)
+    nic_shares: Floats  # of the chain's packets, per server and direction; shape (options, 2 * servers)
     blocks: Ints
 
     def __len__(self) -> int:

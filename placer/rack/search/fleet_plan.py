@@ -264,27 +264,21 @@ PRICING_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class PlacedOption:
-    """Chains of one class in a content that have the same option.
-
-    `chains`: how many. `beyond_mbps`: by how much the rates of all of them together exceed the least ones.
-    """
+    """Chains of one class in a content that have the same option."""
 
     chain_class: int
     option: int
-    chains: int
-    beyond_mbps: float
+    chains: int  # how many
+    beyond_mbps: float  # by how much the rates of all of them together exceed the least ones
 
 
 @dataclass(frozen=True)
 class Content:
-    """What one server holds.
-
-    `counts`: chains by class; shape (classes,). `blocks`: of table memory that they take on the switch.
-    """
+    """What one server holds."""
 
     placed: tuple[PlacedOption, ...]
-    counts: Ints
-    blocks: int
+    counts: Ints  # chains by class; shape (classes,)
+    blocks: int  # of table memory that they take on the switch
 
     @property
     def marginal_mbps(self) -> float:

@@ -80,13 +80,10 @@ class StageOracle(Protocol):
 
 @dataclass
 class BlockStages:
-    """Stages with blocks of table memory, where a table lies in one stage.
-
-    `chains`: those that the indices of tables count.
-    """
+    """Stages with blocks of table memory, where a table lies in one stage."""
 
     rack: Rack
-    chains: Sequence[Chain]
+    chains: Sequence[Chain]  # those that the indices of tables count
 
     def __post_init__(self) -> None:
         self.known: dict[frozenset[TableId], bool] = {}

@@ -133,16 +133,12 @@ def without_layout(device: GpuDevice, slo: LatencySlo) -> str:
 
 @dataclass(frozen=True)
 class GpuJob:
-    """An SLO with a batch, and what that fixes.
-
-    `before_kernel_us`: the latency that is left for bus and kernel: without batching, pre- and post-processing.
-    `base_us`: times of the minibatches on SMs of their own.
-    """
+    """An SLO with a batch, and what that fixes."""
 
     slo: LatencySlo
     layout: BatchLayout
-    before_kernel_us: float
-    base_us: tuple[float, ...]
+    before_kernel_us: float  # the latency that is left for bus and kernel: without batching, pre- and post-processing
+    base_us: tuple[float, ...]  # times of the minibatches on SMs of their own
     transfer_us: float
     period_us: float
 
@@ -157,12 +153,12 @@ class GpuJob:
 
 @dataclass
 class GpuTenant:
-    """A job on its SMs. `kernel_us`: of the slowest minibatch, with its sharing penalty."""
+    """A job on its SMs."""
 
     number: int
     job: GpuJob
     sms: tuple[int, ...]
-    kernel_us: float
+    kernel_us: float  # of the slowest minibatch, with its sharing penalty
 
     def admitted(self, order: int) -> Admitted:
         """The same, as part of an answer."""
@@ -235,16 +231,13 @@ class SmTable:
 
 @dataclass(frozen=True)
 class BusTransfer:
-    """A transfer that must be over in time.
+    """A transfer that must be over in time."""
 
-    `due_us`: counted from the end of the batch. `kernel_us`: of the kernel that follows, on SMs that nobody shares.
-    """
-
-    due_us: float
+    due_us: float  # counted from the end of the batch
     number: int
     transfer_us: float
     period_us: float
-    kernel_us: float
+    kernel_us: float  # of the kernel that follows, on SMs that nobody shares
 
 
 InTime = Callable[[Sequence[BusTransfer], Arbitration], bool]

@@ -19,9 +19,9 @@ DEFAULT_KEY = bytes(range(KEY_BYTES))
 
 
 class NicFunction(Protocol):
-    """An NF on a SmartNIC. `snippet`: its file in `nfs/xdp`."""
+    """An NF on a SmartNIC."""
 
-    snippet: ClassVar[str]
+    snippet: ClassVar[str]  # its file in `nfs/xdp`
 
     def faults(self) -> Faults:
         """What the card cannot do, and what to do instead."""

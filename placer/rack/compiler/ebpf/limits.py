@@ -216,17 +216,12 @@ class NicSymbol(NamedTuple):
 
 @dataclass(frozen=True)
 class NicObject:
-    """A program in memory.
+    """A program in memory."""
 
-    `code`: the instructions of its only section of code. `addresses`: by instruction that loads an address: section and
-    offset there. `data`: sections of data, `.bss` as zeros. `functions`: functions with code, one in a program that the
-    card takes.
-    """
-
-    code: Sequence[Instruction]
-    addresses: Mapping[int, tuple[str, int]]
-    data: Mapping[str, bytes]
-    functions: Sequence[NicSymbol]
+    code: Sequence[Instruction]  # the instructions of its only section of code
+    addresses: Mapping[int, tuple[str, int]]  # by instruction that loads an address: section and offset there
+    data: Mapping[str, bytes]  # sections of data, `.bss` as zeros
+    functions: Sequence[NicSymbol]  # functions with code, one in a program that the card takes
 
 
 class _Section(NamedTuple):

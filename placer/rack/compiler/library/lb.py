@@ -15,17 +15,12 @@ FREE_SLOT = -1
 
 @dataclass(frozen=True)
 class Backends:
-    """What an LB looks up.
+    """What an LB looks up."""
 
-    `first`: the address of the first backend; those of the others follow. `table`: per entry the number of a backend,
-    from 0; as many entries as a power of two. `seed`: salt of the hash. `address`: the only destination that is
-    balanced; 0: every one is.
-    """
-
-    first: int
-    table: tuple[int, ...]
-    seed: int
-    address: int
+    first: int  # the address of the first backend; those of the others follow
+    table: tuple[int, ...]  # per entry the number of a backend, from 0; as many entries as a power of two
+    seed: int  # salt of the hash
+    address: int  # the only destination that is balanced; 0: every one is
 
 
 class LbNf(NfKind[Backends]):

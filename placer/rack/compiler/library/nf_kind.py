@@ -45,17 +45,14 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """A parameter of an NF in a chain: a number.
-
-    `default`: None: the chain must set it. `is_whole`: whether it is a count or a number of something.
-    """
+    """A parameter of an NF in a chain: a number."""
 
     name: str
     help: str
     low: float
     high: float
-    default: float | None = None
-    is_whole: bool = True
+    default: float | None = None  # None: the chain must set it
+    is_whole: bool = True  # whether it is a count or a number of something
 
     def fault(self, value: float) -> str | None:
         """Why a value is refused."""

@@ -23,16 +23,13 @@ Actions = tuple[str, ...]
 
 @dataclass(frozen=True)
 class FlowRule:
-    """One rule of a table: of those that match, the one with the highest priority runs.
-
-    `cookie`: by which counters are found again.
-    """
+    """One rule of a table: of those that match, the one with the highest priority runs."""
 
     table: int
     priority: int
     match: Match
     actions: Actions
-    cookie: int
+    cookie: int  # by which counters are found again
 
     def __str__(self) -> str:
         fields = [f"cookie={self.cookie:#x}", f"table={self.table}", f"priority={self.priority}"]
@@ -140,14 +137,11 @@ def _ternary(bits: Bits) -> Match:
 
 @dataclass(frozen=True)
 class NfRule:
-    """A rule of an NF, among packets that are in it.
-
-    `actions`: done to the packet before it goes on; None: it is dropped.
-    """
+    """A rule of an NF, among packets that are in it."""
 
     priority: int
     match: Match
-    actions: Actions | None = ()
+    actions: Actions | None = ()  # done to the packet before it goes on; None: it is dropped
 
 
 NfRules = Callable[[NfInstance], Sequence[NfRule]]

@@ -120,11 +120,11 @@ def number(value: int) -> str:
 
 @dataclass(frozen=True)
 class BodyWriter:
-    """Writes bodies of one program. `arguments`: bits of the arguments of the action that is written."""
+    """Writes bodies of one program."""
 
     program: SwitchProgram
     names: P4Names
-    arguments: Mapping[str, int]
+    arguments: Mapping[str, int]  # bits of the arguments of the action that is written
 
     def bits(self, name: str) -> int:
         """Width of a field."""

@@ -118,13 +118,10 @@ class TakeNumber:
 
 @dataclass(frozen=True)
 class Learn:
-    """Adds an entry to the table that missed, with the key that missed.
-
-    `arguments`: names of metadata, in the order of the action's arguments.
-    """
+    """Adds an entry to the table that missed, with the key that missed."""
 
     action: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...]  # names of metadata, in the order of the action's arguments
 
 
 @dataclass(frozen=True)
@@ -152,12 +149,12 @@ class IsValid:
 
 @dataclass(frozen=True)
 class If:
-    """Runs one of two bodies. `note`: what the case is, for readers."""
+    """Runs one of two bodies."""
 
     condition: FieldComparison | IsValid
     then: Body
     otherwise: Body = ()
-    note: str = ""
+    note: str = ""  # what the case is, for readers
 
 
 Statement = Assign | Compute | UpdateChecksum | SetValid | Count | TakeNumber | Learn | Apply | If
@@ -228,23 +225,18 @@ class Registers:
 
 @dataclass(frozen=True)
 class SwitchProgram:
-    """A program.
+    """A program."""
 
-    `headers`: in the order in which they stand in packets. `parser`: states have the names of headers; `start` extracts
-    none. `functions`: names of NFs, in the order of the registers `entered` and `sent`. `reasons`: why packets are
-    dropped, in the order of the registers `reasons`. `notes`: for readers, one line each.
-    """
-
-    headers: Sequence[HeaderType]
-    parser: Sequence[ParserEdge]
+    headers: Sequence[HeaderType]  # in the order in which they stand in packets
+    parser: Sequence[ParserEdge]  # states have the names of headers; `start` extracts none
     metadata: Mapping[str, int]
     registers: Sequence[Registers]
     actions: Sequence[SwitchAction]
     tables: Sequence[MatchTable]
     control: Body
-    functions: Sequence[str]
-    reasons: Sequence[str]
-    notes: Sequence[str] = ()
+    functions: Sequence[str]  # names of NFs, in the order of the registers `entered` and `sent`
+    reasons: Sequence[str]  # why packets are dropped, in the order of the registers `reasons`
+    notes: Sequence[str] = ()  # for readers, one line each
 
     def table(self, name: str) -> MatchTable:
         return next(table for table in self.tables if table.name == name)

@@ -43,16 +43,12 @@ STAGE_MEMORIES = Memories(TCAM_MEMORY, SRAM_MEMORY)
 
 @dataclass
 class _Unit:
-    """A table, or statements between tables.
-
-    `cases`: the conditions around it: the number of each, and which of its bodies. `decided_by`: the fields of these
-    conditions.
-    """
+    """A table, or statements between tables."""
 
     name: str
     table: SwitchTable
-    cases: tuple[tuple[int, bool], ...]
-    decided_by: frozenset[str]
+    cases: tuple[tuple[int, bool], ...]  # the conditions around it: the number of each, and which of its bodies
+    decided_by: frozenset[str]  # the fields of these conditions
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
 

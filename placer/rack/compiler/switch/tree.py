@@ -18,14 +18,11 @@ ROOT_NODE = -1
 
 @dataclass
 class NfRun:
-    """NFs in a row without a branch, a merge, or an entry between them.
-
-    `parent`: the number of the first NF of the run under which it stands, or ROOT. `depth`: of it in the tree.
-    """
+    """NFs in a row without a branch, a merge, or an entry between them."""
 
     nfs: list[RackNf]
-    parent: int = ROOT_NODE
-    depth: int = 1
+    parent: int = ROOT_NODE  # the number of the first NF of the run under which it stands, or ROOT
+    depth: int = 1  # of it in the tree
     before: set[int] = field(default_factory=set)
     children: list[NfRun] = field(default_factory=list)
 

@@ -26,12 +26,9 @@ SUMMANDS_FIELD = "summands"
 
 @dataclass
 class SpecCode:
-    """Instructions with labels; labels at the same place become one.
+    """Instructions with labels; labels at the same place become one."""
 
-    `names`: fields that are elsewhere than the program says.
-    """
-
-    names: Mapping[str, str]
+    names: Mapping[str, str]  # fields that are elsewhere than the program says
     lines: list[tuple[str, str]] = field(default_factory=list)
     labels: int = 0
 

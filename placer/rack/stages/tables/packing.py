@@ -188,12 +188,9 @@ class Memories:
 
 @dataclass(frozen=True)
 class TableNeed:
-    """What a table needs: so many rows of blocks, each as wide as its key; no width without a key.
+    """What a table needs: so many rows of blocks, each as wide as its key; no width without a key."""
 
-    `memory`: 0 TCAM, 1 SRAM.
-    """
-
-    memory: int
+    memory: int  # 0 TCAM, 1 SRAM
     columns: int
     rows: int
 

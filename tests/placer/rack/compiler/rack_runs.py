@@ -87,10 +87,7 @@ def outcome_of(emulation: Emulation) -> RackOutcome:
 
 @dataclass
 class Coverage:
-    """What runs of racks covered.
-
-    `idle`: NFs that no packet entered. `refused`: placements that a device has no room for.
-    """
+    """What runs of racks covered."""
 
     pairs: int = 0
     chains: int = 0
@@ -99,8 +96,8 @@ class Coverage:
     replicated: int = 0
     crossings: int = 0
     packets: int = 0
-    idle: int = 0
-    refused: int = 0
+    idle: int = 0  # NFs that no packet entered
+    refused: int = 0  # placements that a device has no room for
     nfs: Counter[tuple[str, str]] = field(default_factory=Counter)
     platforms: Counter[str] = field(default_factory=Counter)
 

@@ -15,10 +15,10 @@ MAX_BITS = 2048
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """The type of a value. `name`: as messages name it. `width`: bits; of `varbit`, at most."""
+    """The type of a value."""
 
-    name: str
-    width: int
+    name: str  # as messages name it
+    width: int  # bits; of `varbit`, at most
 
     def __str__(self) -> str:
         return self.name
