@@ -52,10 +52,8 @@ CHAINS_PER_MIX, FURTHER_NFS = 4, (0, 1, 2)
 class ContentionInstance:
     """Chains to place."""
 
-    group: str
-    """What it is counted with."""
-    name: str
-    """Of the instance in its group."""
+    group: str  # what it is counted with
+    name: str  # of the instance in its group
     chains: tuple[Chain, ...]
 
 
@@ -131,12 +129,9 @@ NO_VALUE = float("nan")
 class Truth:
     """What the testbed measures of a plan."""
 
-    shortfall_pct: float
-    """By how much the worst chain misses its t_min, negative where none does; NaN without a plan."""
-    alone_pct: float
-    """The same where each subgroup has the server to itself: what cycles, not contention, have wrong."""
-    error_pct: float
-    """By how much planned rates are above measured ones, mean over chains."""
+    shortfall_pct: float  # by how much the worst chain misses its t_min, negative where none does; NaN without a plan
+    alone_pct: float  # the same where each subgroup has the server to itself: what cycles, not contention, have wrong
+    error_pct: float  # by how much planned rates are above measured ones, mean over chains
 
     @property
     def violated(self) -> bool:

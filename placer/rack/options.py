@@ -24,10 +24,8 @@ from profiles.arrays import Bools, Floats, Ints
 MOST_LAYOUTS = 4_000_000
 PART_LAYOUTS = 1 << 14
 """Layouts of one part, some tenths of a second."""
-AT_ONCE = 2048
-"""Options that are compared with all others in one step."""
-CAP_TOLERANCE = 1e-9
-"""Relative, of every comparison with a limit (CONTRACTS 9)."""
+AT_ONCE = 2048  # options that are compared with all others in one step
+CAP_TOLERANCE = 1e-9  # relative, of every comparison with a limit (CONTRACTS 9)
 
 
 @dataclass(frozen=True)

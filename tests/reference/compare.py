@@ -26,8 +26,7 @@ from tests.reference.interpret import (
 from tests.reference.nfs.headers import word_at
 from tests.reference.peel import TYPE, BlankEndpoint, Endpoint, Peeled, PeelStep, peel, peel_steps
 
-SHOWN = 3
-"""Frames that are shown of each kind of difference."""
+SHOWN = 3  # frames that are shown of each kind of difference
 NO_LIMIT_MBPS = 1e6
 RATE_SHARE, RATE_FRAMES = 0.05, 8
 """By how much what a Limiter sends may differ from its model: a share, and frames at the edges of bursts, where several

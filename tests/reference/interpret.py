@@ -22,8 +22,7 @@ from tests.reference.nfs.headers import has_too_many_tags, read_headers, word_at
 from tests.reference.nfs.model import Contract, FunctionModel
 from tests.reference.peel import TYPE, PacketFields, branches_behind, fields_of, holds, split_key
 
-TYPE_NSH = 0x894F
-"""The type of frames with a network service header (RFC 8300)."""
+TYPE_NSH = 0x894F  # the type of frames with a network service header (RFC 8300)
 
 MALFORMED, FORGED, UNCLASSIFIED, UNMATCHED = "malformed", "forged", "unclassified", "unmatched"
 REASONS = (MALFORMED, FORGED, UNCLASSIFIED, UNMATCHED)

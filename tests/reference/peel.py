@@ -44,8 +44,7 @@ from tests.reference.nfs.headers import (
 from tests.reference.nfs.model import Contract, FunctionModel
 from tests.reference.nfs.nat import NatModel
 
-Endpoint = tuple[int, int, int]
-"""Protocol, address, and port or identifier."""
+Endpoint = tuple[int, int, int]  # protocol, address, and port or identifier
 
 
 class Peeled(NamedTuple):
@@ -134,8 +133,7 @@ def _with_one_zero(frame: bytes, headers: Headers) -> bytes:
     return bytes(made)
 
 
-TYPE = 12
-"""Where the type of a frame is, or its outer tag."""
+TYPE = 12  # where the type of a frame is, or its outer tag
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from placer.rack.files.plan_file import PlanFile
 from placer.rack.rack import SwitchKind
 from profiles import InputError
 
-MOST_LINKS = 64
-"""Of the program that plays the switch (`nfs/rack/link.h`)."""
+MOST_LINKS = 64  # of the program that plays the switch (`nfs/rack/link.h`)
 
 
 @dataclass(frozen=True)

@@ -179,8 +179,7 @@ PROGRAMS_VARIABLE = "NF_RACK_PROGRAMS"
 OPENFLOW_FOLDER = "openflow"
 OPENFLOW_MODULE = "placer.rack.compiler.openflow.process"
 """What plays an OpenFlow switch, a module of Python."""
-RUN_FOLDER = "run"
-"""The folder of links and reports."""
+RUN_FOLDER = "run"  # the folder of links and reports
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,7 @@ def switch_ports(routing: Routing) -> Sequence[str]:
 # Which way a packet goes behind an NF: by matches of the edges, tried in their order, else by the split hash.
 
 
-SPLIT_VALUES = 65536
-"""Values of the split hash."""
+SPLIT_VALUES = 65536  # values of the split hash
 
 
 def split_limits(shares: Sequence[Fraction]) -> list[int]:

@@ -23,14 +23,11 @@ from placer.rack.rack import CoreCost, NfCosts, Rack, SwitchKind
 from placer.rack.search.fleet_bound import classes_of
 from placer.rack.strategies import CHAIN_STRATEGIES, Notify, run_strategy
 
-MOST_ROUNDS = 12
-"""The most plans that are solved and predicted."""
-MOST_HALVINGS = 4
-"""How often a step that leaves no plan is halved."""
+MOST_ROUNDS = 12  # the most plans that are solved and predicted
+MOST_HALVINGS = 4  # how often a step that leaves no plan is halved
 EQUAL_FACTORS = 1e-9
 
-Solve = Callable[[Sequence[Chain], Rack], RackPlan]
-"""Places chains by cycles alone."""
+Solve = Callable[[Sequence[Chain], Rack], RackPlan]  # places chains by cycles alone
 
 
 @dataclass(frozen=True)
@@ -212,13 +209,11 @@ def _rate(chains: Sequence[ChainPlan], rack: Rack, *, grows: bool) -> RackPlan:
 # names share their factors, the largest that any of them has: they stay equal, and may exchange their places.
 
 
-FACTOR_GRAIN = 1_000_000
-"""Factors are rounded up to multiples of its inverse."""
+FACTOR_GRAIN = 1_000_000  # factors are rounded up to multiples of its inverse
 
 Key = tuple[int, int, bool]
 """The number of a class of equal chains, the index of the NF, and whether it runs on a SmartNIC."""
-Factors = Mapping[Key, Fraction]
-"""By which cycles grow; 1 where there is none."""
+Factors = Mapping[Key, Fraction]  # by which cycles grow; 1 where there is none
 
 
 @dataclass(frozen=True)
@@ -283,8 +278,7 @@ class RackInstance:
         return factors
 
 
-FACTOR_MARK = "\0"
-"""Between a kind of NF and its factors; no name that people write has it."""
+FACTOR_MARK = "\0"  # between a kind of NF and its factors; no name that people write has it
 
 
 def _times(cost: CoreCost | None, factor: Fraction) -> CoreCost | None:
@@ -297,8 +291,7 @@ def _round_up(factor: float) -> Fraction:
     return Fraction(ceil(factor * FACTOR_GRAIN), FACTOR_GRAIN)
 
 
-LEAST_SECONDS = 0.1
-"""For a round that begins near the end of the time."""
+LEAST_SECONDS = 0.1  # for a round that begins near the end of the time
 
 
 def run_contended(

@@ -19,14 +19,10 @@ from placer.rack.rack import Device, Rack
 from profiler.testbed import Testbed
 from profiles import ChainLoad, NfStage, TrafficProfile
 
-NEARLY_BUSY = 0.9
-"""The share of its time for which a subgroup is busy."""
-LEAST_KPPS = 1e-3
-"""In place of an offered load of 0, which stands for all that a chain takes."""
-LEAST_SHARE = 1e-6
-"""Of a core's time, for a path that takes none by cycles."""
-KPPS_PER_MBPS = 1000.0
-"""Of packets of one bit."""
+NEARLY_BUSY = 0.9  # the share of its time for which a subgroup is busy
+LEAST_KPPS = 1e-3  # in place of an offered load of 0, which stands for all that a chain takes
+LEAST_SHARE = 1e-6  # of a core's time, for a path that takes none by cycles
+KPPS_PER_MBPS = 1000.0  # of packets of one bit
 
 
 @dataclass(frozen=True)

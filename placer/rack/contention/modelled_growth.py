@@ -34,10 +34,8 @@ DEFAULT_RISK = 0.05
 MEDIAN_RISK = 0.5
 MOST_CORES = 1_000_000
 """Where the testbed of the models is not known."""
-SHOWN_DEVICES = 3
-"""Devices that a note names."""
-LEAST_KPPS = 1e-9
-"""Of a rate, kpps."""
+SHOWN_DEVICES = 3  # devices that a note names
+LEAST_KPPS = 1e-9  # of a rate, kpps
 WORKING_SET = COUNTERS.index("wss")
 
 

@@ -18,12 +18,9 @@ from profiles.files.csv_table import CsvTable, read_csv_table
 from profiles.files.lines import STDIN
 from profiles.text import number_of
 
-REPEATED_ROWS = 2.0
-"""Rows per distinct value from which a column looks like a configuration, not like a measure."""
-LEAST_INFLUENCE = 1.5
-"""By how much knowing a column must reduce the spread of the measure for it to be missed."""
-LITTLE_SPREAD = 0.05
-"""Relative spread of the measure of which no column is missed."""
+REPEATED_ROWS = 2.0  # rows per distinct value from which a column looks like a configuration, not like a measure
+LEAST_INFLUENCE = 1.5  # by how much knowing a column must reduce the spread of the measure for it to be missed
+LITTLE_SPREAD = 0.05  # relative spread of the measure of which no column is missed
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "nf.switch.tables": ("name", "key", "match", "entries", "writes"),
 }
 """Of each kind of table; for hints."""
-TABLE_TWINS = {"servers": "server", "nfs": "nf"}
-"""Keys of the JSON twin, and what they are called here."""
+TABLE_TWINS = {"servers": "server", "nfs": "nf"}  # keys of the JSON twin, and what they are called here
 
 
 def read_rack_file(path: Path) -> Rack:
@@ -163,8 +162,7 @@ class _RackToml:
         self.faults.append(Fault(self.file, self.lines.of(path), column, message, hint))
 
 
-NUMBER_MARK = "\0"
-"""Between a name and the number that makes it unique for the time of checking."""
+NUMBER_MARK = "\0"  # between a name and the number that makes it unique for the time of checking
 
 
 def _number(server: dict[str, Any], number: int) -> dict[str, Any]:

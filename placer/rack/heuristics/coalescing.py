@@ -38,8 +38,7 @@ class Joining:
         return next(group for group in self.after.subgroups if self.parts[0].nfs[0] in group.nfs)
 
 
-Rule = Callable[[Joining], bool]
-"""Whether to join."""
+Rule = Callable[[Joining], bool]  # whether to join
 
 
 def coalesce(layout: Layout, rules: Sequence[Rule]) -> Layout:

@@ -147,8 +147,7 @@ def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) 
 
 Document = dict[str, object]
 
-LEAST_WEIGHT = 1e-7
-"""The least weight that counts in a mixture."""
+LEAST_WEIGHT = 1e-7  # the least weight that counts in a mixture
 
 
 def proof_by_splits(chains: Sequence[Chain], rack: Rack, enough: float | None, seconds: float) -> BoundProof:

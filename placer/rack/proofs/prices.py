@@ -15,10 +15,8 @@ from placer.rack.options import CAP_TOLERANCE
 from placer.rack.rack import Rack
 from profiles.arrays import Bools, Floats, Ints
 
-GAIN_SCALE = 1e4
-"""The largest gain in the linear program, so that tolerances of the solver are small beside it."""
-PRICE_DIGITS = 12
-"""Significant ones of a price: what holds of prices holds of rounded ones, too."""
+GAIN_SCALE = 1e4  # the largest gain in the linear program, so that tolerances of the solver are small beside it
+PRICE_DIGITS = 12  # significant ones of a price: what holds of prices holds of rounded ones, too
 MOST_ROUNDS = 50
 
 
@@ -172,8 +170,7 @@ def _round(prices: Floats) -> Floats:
 
 Document = dict[str, object]
 
-EMPTY_BOUND = -1e-11
-"""Prices without gains whose bound is below prove that there is no plan; the limits are worth 1."""
+EMPTY_BOUND = -1e-11  # prices without gains whose bound is below prove that there is no plan; the limits are worth 1
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,11 @@ from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import equal_servers
 from placer.rack.strategies.optimal import exact_plan
 
-MORE_CORES = 1024
-"""Extra cores, or blocks of a stage, beyond which none help."""
+MORE_CORES = 1024  # extra cores, or blocks of a stage, beyond which none help
 MOST_MBPS = Fraction(10**9)
 CLOSE_RELAXATION = Fraction(1, 10_000)
 """Relative, how close a relaxed NIC is to the least one that is enough."""
-FOR_CHANGES = 0.6
-"""The share of the time that is spent on changes; the rest is left for a conflict."""
+FOR_CHANGES = 0.6  # the share of the time that is spent on changes; the rest is left for a conflict
 
 
 def explain_infeasible(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 30.0) -> RackPlan:

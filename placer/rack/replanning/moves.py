@@ -12,10 +12,8 @@ from placer.rack.rack import Rack
 from profiles import InputError
 from profiles.arrays import Ints
 
-NEW_SITE = -2
-"""In place of a site: the NF has no place yet, and any place is no move."""
-GONE_SITE = -3
-"""In place of a site: the device of the NF is gone, and any place is a move."""
+NEW_SITE = -2  # in place of a site: the NF has no place yet, and any place is no move
+GONE_SITE = -3  # in place of a site: the device of the NF is gone, and any place is a move
 SWITCH_NAME = "switch"
 
 
@@ -27,8 +25,7 @@ class PlacedNf:
     on: str
 
 
-OldPlaces = Mapping[str, Mapping[str, PlacedNf]]
-"""By the name of the chain and the id of the NF."""
+OldPlaces = Mapping[str, Mapping[str, PlacedNf]]  # by the name of the chain and the id of the NF
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from profiles.arrays import Ints
 
 FEW_LAYOUTS = 5_000
 """Of one chain, which may put NFs on several servers; where there are more, it is not split over servers."""
-MOVE_STEPS = (2, 6)
-"""Numbers of moves whose layouts are looked at before all others."""
+MOVE_STEPS = (2, 6)  # numbers of moves whose layouts are looked at before all others
 
 
 @dataclass(frozen=True)
@@ -155,8 +154,7 @@ def _number(possible: Sequence[Sequence[int]], kept: Sequence[int], most: int) -
 # Branch and bound as in `search/branch_and_bound.py`, over plans that move at most so many NFs.
 
 
-WHOLE_TOLERANCE = 1e-6
-"""By how much a solver's number may exceed a whole one that it means."""
+WHOLE_TOLERANCE = 1e-6  # by how much a solver's number may exceed a whole one that it means
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,9 @@ from placer.rack.replanning.regions import Region, Regions
 from placer.rack.replanning.replan_search import Fewest, Replanning
 from placer.rack.search.fleet_bound import fleet_bound
 
-FEW_MOVES = 2
-"""For so many, chains may also be split over servers, and that fewer are not enough can be proven."""
-OTHER_REGIONS = 8
-"""Regions that one to repair is joined with, those with the most spare cores of each kind."""
-HOME_REGIONS = 16
-"""Regions that are tried for a chain that has no place."""
+FEW_MOVES = 2  # for so many, chains may also be split over servers, and that fewer are not enough can be proven
+OTHER_REGIONS = 8  # regions that one to repair is joined with, those with the most spare cores of each kind
+HOME_REGIONS = 16  # regions that are tried for a chain that has no place
 MOST_JOINED = 3
 PROVEN_GAP = 1e-9
 LOOSE_GAP = 0.01

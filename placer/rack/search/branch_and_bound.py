@@ -24,8 +24,7 @@ from placer.rack.rack import Rack
 from placer.rack.stages.stage_oracles import StageOracle, conflict
 from profiles.arrays import Bools, Floats, Ints
 
-WHOLE_WEIGHT = 1e-7
-"""How far a weight may be from 0 or 1."""
+WHOLE_WEIGHT = 1e-7  # how far a weight may be from 0 or 1
 RELATIVE_GAP = 1e-9
 
 
@@ -285,8 +284,7 @@ class MixtureProgram:
 # Linear programs as the relaxations here have them: each chain takes one of its columns, and limits are shared.
 
 
-INFEASIBLE_STATUS = 2
-"""The status of a solver that has proven that there is no solution."""
+INFEASIBLE_STATUS = 2  # the status of a solver that has proven that there is no solution
 
 
 @dataclass(frozen=True)

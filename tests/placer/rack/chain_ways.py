@@ -8,8 +8,7 @@ from itertools import product
 from math import lcm
 from typing import Any
 
-TOLERANCE = Fraction(1, 10**9)
-"""Relative, of comparisons with a limit."""
+TOLERANCE = Fraction(1, 10**9)  # relative, of comparisons with a limit
 SWITCH = "switch"
 Json = Mapping[str, Any]
 

@@ -47,8 +47,7 @@ def _fillings(
 Json = Mapping[str, Any]
 Rows = tuple[int, ...]
 
-MOST_STEPS = 20_000
-"""Rows that are tried in stages; each takes some 10 to 30 microseconds."""
+MOST_STEPS = 20_000  # rows that are tried in stages; each takes some 10 to 30 microseconds
 
 
 class TooLarge(Exception):

@@ -20,8 +20,7 @@ from placer.gpu.plan import Admitted, LatencySlo, SmShare
 from placer.gpu.tables import empty_tables, gpu_numbers, nf_times, numbers_of
 from tests.reference.gpu.greedy_layouts import NEAR, WITHIN, BatchLayout
 
-TRIED_SMS = 4
-"""Of each layout; beside the tenants of an SM that is less preferred, kernels take longer."""
+TRIED_SMS = 4  # of each layout; beside the tenants of an SM that is less preferred, kernels take longer
 
 
 class GreedyGpu:

@@ -7,12 +7,10 @@ from math import ceil, floor
 from placer.gpu.device import GpuDevice
 from placer.gpu.plan import LatencySlo
 
-NEAR = 1e-9
-"""What counts as equal, relative."""
+NEAR = 1e-9  # what counts as equal, relative
 WITHIN = 1.0 + NEAR / 2
 """Times may exceed their limits by this factor: half of what counts as equal, so that rounding stays within it."""
-ROUNDED = 1.0 - 1e-12
-"""A number of packets this little above a whole number is that whole number."""
+ROUNDED = 1.0 - 1e-12  # a number of packets this little above a whole number is that whole number
 
 
 @dataclass(frozen=True)

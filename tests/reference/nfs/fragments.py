@@ -64,8 +64,7 @@ class Whole:
     frame: bytes
     largest: int
     """Length of its largest fragment, with the header."""
-    marks: set[int]
-    """ECN marks of its fragments."""
+    marks: set[int]  # ECN marks of its fragments
 
 
 @dataclass(slots=True)

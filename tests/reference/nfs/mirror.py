@@ -3,8 +3,7 @@
 from tests.reference.nfs.model import FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent
 
-BUFFER = 2048
-"""Bytes of a frame that fit a buffer of the function in C."""
+BUFFER = 2048  # bytes of a frame that fit a buffer of the function in C
 
 
 class MirrorModel(FunctionModel):

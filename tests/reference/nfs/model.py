@@ -8,10 +8,8 @@ from typing import ClassVar
 from tests.reference.nfs.headers import INSIDE
 from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
 
-Bounds = tuple[int, int]
-"""Least and most that a counter may be."""
-Left = tuple[list[bytes], list[bytes]]
-"""Frames that leave outside, and those that leave inside."""
+Bounds = tuple[int, int]  # least and most that a counter may be
+Left = tuple[list[bytes], list[bytes]]  # frames that leave outside, and those that leave inside
 FirstRun = Callable[[Iterable[Sent]], Iterable[tuple[int, bytes]]]
 """Gives frames to a function of its own: times, us, and frames that leave outside."""
 
@@ -19,16 +17,11 @@ FirstRun = Callable[[Iterable[Sent]], Iterable[tuple[int, bytes]]]
 class Contract(StrEnum):
     """How outputs of an NF in a chain may differ from its model's (`tests/reference/compare.py`)."""
 
-    BYTES = "bytes"
-    """Not at all."""
-    NAT = "nat"
-    """The external endpoint is any, but one per internal endpoint, and never shared."""
-    RATE = "rate"
-    """Which packets pass depends on when they arrive; the rate is kept."""
-    ESP = "esp"
-    """Sequence numbers and initialization vectors are any; what is encrypted is equal."""
-    DEDUP = "dedup"
-    """Which bytes are replaced by references is any; what is restored is equal."""
+    BYTES = "bytes"  # not at all
+    NAT = "nat"  # the external endpoint is any, but one per internal endpoint, and never shared
+    RATE = "rate"  # which packets pass depends on when they arrive; the rate is kept
+    ESP = "esp"  # sequence numbers and initialization vectors are any; what is encrypted is equal
+    DEDUP = "dedup"  # which bytes are replaced by references is any; what is restored is equal
 
 
 class FunctionModel:

@@ -26,8 +26,7 @@ from tests.reference.nfs.headers import (
 from tests.reference.nfs.model import FirstRun
 from tests.reference.nfs.traffic import Mix, Sent, connection_frames
 
-Key = tuple[int, End]
-"""Protocol and inside end."""
+Key = tuple[int, End]  # protocol and inside end
 TRANSLATED = (TCP, UDP, ICMP)
 
 

@@ -48,8 +48,7 @@ class Mix:
     hosts: int = 500
     burst: int = 8
     """Most frames of one time, which functions get at once."""
-    gap_us: int = 800
-    """Mean time between bursts."""
+    gap_us: int = 800  # mean time between bursts
     odd: float = 0.08
     """Share of frames that are not plain: tagged, cut off, fragments, with options, wrong checksums, IPv6, ARP."""
     protocols: tuple[int, ...] = (TCP, TCP, TCP, UDP, UDP, UDP, ICMP, 47)

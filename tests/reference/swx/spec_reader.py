@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-Instruction = tuple[str, list[str]]
-"""A label or nothing, and the words of an instruction; headers lose their `h.`."""
+Instruction = tuple[str, list[str]]  # a label or nothing, and the words of an instruction; headers lose their `h.`
 
 
 class SpecError(Exception):

@@ -45,8 +45,7 @@ class Headers(NamedTuple):
     protocol: int = 0
     fragment: bool = False
     """Any part of a datagram, the first one, too."""
-    later_fragment: bool = False
-    """Not the first part: it has no ports."""
+    later_fragment: bool = False  # not the first part: it has no ports
 
     @property
     def has_ports(self) -> bool:

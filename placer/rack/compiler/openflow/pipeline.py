@@ -30,8 +30,7 @@ from placer.rack.compiler.traffic.entries import TooManyEntriesError, entries_of
 from placer.rack.compiler.traffic.expression import Or
 from profiles import Fault, InputError
 
-MOST_LABELS = 4094
-"""VLANs that a tag can name: 0 and 4095 are reserved (IEEE 802.1Q, table 9-2)."""
+MOST_LABELS = 4094  # VLANs that a tag can name: 0 and 4095 are reserved (IEEE 802.1Q, table 9-2)
 ADDRESS_BYTES = 12
 NSH_BASE = bytes.fromhex("0fc20203")
 """Version 0, time to live 63, two words, metadata of variable length, Ethernet (RFC 8300)."""
@@ -95,10 +94,8 @@ def with_vlan_label(frame: bytes, labels: VlanLabels) -> bytes | None:
     return None if vlan is None else tag(frame[begin:], vlan)
 
 
-WORLD_PORT = 1
-"""The port to the world; those of the servers follow."""
-ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"
-"""Lets a packet leave by the port by which it came, too."""
+WORLD_PORT = 1  # the port to the world; those of the servers follow
+ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"  # lets a packet leave by the port by which it came, too
 FORGED, UNCLASSIFIED, UNMATCHED, UNKNOWN_PATH = "forged", "unclassified", "unmatched", "unknown_path"
 OTHER_COOKIE = 1
 """Of rules that count nothing."""

@@ -8,12 +8,10 @@ from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.traffic.entries import Bits
 from profiles.registry import Registry
 
-TAG_PRESENT = 0x1000
-"""The bit of `vlan_tci` and of values of `vlan_vid` that says that there is a tag."""
+TAG_PRESENT = 0x1000  # the bit of `vlan_tci` and of values of `vlan_vid` that says that there is a tag
 TAGS_REGISTER = "reg15"
 """Where the emulated switch puts the number of VLAN tags: OpenFlow itself matches only the outer one."""
-FLOWS_TABLE = 250
-"""The table of rules that the Monitor learns: it comes after those of all kinds of NF."""
+FLOWS_TABLE = 250  # the table of rules that the Monitor learns: it comes after those of all kinds of NF
 DROP_ACTIONS = ("drop",)
 
 Match = Mapping[str, str]

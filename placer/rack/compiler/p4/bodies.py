@@ -50,8 +50,7 @@ ARCHITECTURE_NAMES = frozenset(_ARCHITECTURE_NAMES.split())
 OWN_NAMES = "hdr meta istd ostd packet main MainParser PreControl MainControl MainDeparser headers_t metadata_t"
 RESERVED_NAMES = frozenset({*(P4_KEYWORDS - ALSO_NAMES), *ARCHITECTURE_NAMES, *OWN_NAMES.split()})
 """Names that stand for something else in every program."""
-FIELD_PLACES = {"h": "hdr.", "m": "meta.", "t": ""}
-"""Where headers, metadata and an action's arguments stand."""
+FIELD_PLACES = {"h": "hdr.", "m": "meta.", "t": ""}  # where headers, metadata and an action's arguments stand
 
 
 @dataclass(frozen=True)

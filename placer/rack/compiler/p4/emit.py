@@ -30,8 +30,7 @@ from placer.rack.compiler.switch.program import (
 )
 from placer.rack.rack import MatchKind
 
-VARYING_FIELD = "bytes"
-"""The field of a header whose length follows from another one."""
+VARYING_FIELD = "bytes"  # the field of a header whose length follows from another one
 
 
 def p4_text(program: SwitchProgram, *, entries: bool = True) -> str:

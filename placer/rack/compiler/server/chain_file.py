@@ -15,12 +15,9 @@ from placer.rack.compiler.routing import Label, Routing
 from placer.rack.compiler.traffic.pcap import pcap_filter
 from profiles import Fault, InputError
 
-MOST_FUNCTIONS, MOST_EDGES, MOST_CORES, MOST_WAYS = 256, 1024, 32, 32
-"""Of the chain runtime (`nfs/core/chain.h`)."""
-MOST_ON_LINE = 16
-"""Functions of a core; a line of a chain file has few words, and a core may have several lines."""
-SORTING_FUNCTION = "Match"
-"""The function that sorts packets by filters."""
+MOST_FUNCTIONS, MOST_EDGES, MOST_CORES, MOST_WAYS = 256, 1024, 32, 32  # of the chain runtime (`nfs/core/chain.h`)
+MOST_ON_LINE = 16  # functions of a core; a line of a chain file has few words, and a core may have several lines
+SORTING_FUNCTION = "Match"  # the function that sorts packets by filters
 
 
 @dataclass(frozen=True)

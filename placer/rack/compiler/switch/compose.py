@@ -70,10 +70,8 @@ SWITCH_ACTIONS = (
 )
 """What becomes of a packet next: a run of NFs on the switch, another device with a new label, the world, or another
 device with the label that the packet has."""
-COMPARED_LABELS = 2
-"""Labels; more of them are looked up in a table."""
-GROUPED_RUNS = 3
-"""Runs side by side; from so many on, else-if does not nest them deeper."""
+COMPARED_LABELS = 2  # labels; more of them are looked up in a table
+GROUPED_RUNS = 3  # runs side by side; from so many on, else-if does not nest them deeper
 
 
 @dataclass

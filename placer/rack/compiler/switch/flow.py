@@ -21,8 +21,7 @@ from placer.rack.compiler.switch.program import (
 )
 from profiles.registry import Registry
 
-HASH_VALUES = 1 << 16
-"""The hash has 16 bits."""
+HASH_VALUES = 1 << 16  # the hash has 16 bits
 VLAN_MASK = 0xFFF
 
 
@@ -140,8 +139,7 @@ def limits_of(shares: Sequence[Fraction]) -> list[int]:
 # What the author of an NF for the switch gives: its headers, tables and state, and what it does with a packet.
 
 
-DROP_BODY: Body = (Assign("m.drop", 1),)
-"""The packet goes no further."""
+DROP_BODY: Body = (Assign("m.drop", 1),)  # the packet goes no further
 PASS_ACTION = SwitchAction("pass_on", ())
 DROP_ACTION = SwitchAction("drop_it", DROP_BODY)
 

@@ -132,8 +132,7 @@ def fields_written_by(body: Body) -> Iterator[str]:
                 yield from fields_written_by(otherwise)
 
 
-KEPT_FIELDS = {"m.port", "m.drop"}
-"""What the switch itself reads."""
+KEPT_FIELDS = {"m.port", "m.drop"}  # what the switch itself reads
 
 
 def _without_dead(body: Body, read: set[str]) -> Body:

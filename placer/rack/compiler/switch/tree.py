@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from placer.rack.compiler.graph import DeviceKind, RackGraph, RackNf
 
-ROOT_NODE = -1
-"""In place of a run: the tables that steer packets."""
+ROOT_NODE = -1  # in place of a run: the tables that steer packets
 
 
 @dataclass

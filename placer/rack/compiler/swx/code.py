@@ -20,8 +20,7 @@ from placer.rack.compiler.switch.program import (
     UpdateChecksum,
 )
 
-SUMMANDS_FIELD = "summands"
-"""A header that no packet has: DPDK adds only fields of headers to checksums."""
+SUMMANDS_FIELD = "summands"  # a header that no packet has: DPDK adds only fields of headers to checksums
 
 
 @dataclass
@@ -173,8 +172,7 @@ JUMP_FACTS = {"jmpeq": IS_EQUAL, "jmpv": IS_EQUAL, "jmpneq": IS_DIFFERENT, "jmpn
 VALID = "valid"
 FORGETTING_INSTRUCTIONS = {"table", "learn", "rx", "extract", "lookahead"}
 """Instructions behind which nothing is known of what was before."""
-Facts = dict[str, tuple[str, str]]
-"""By field or header: whether it equals a value, or does not."""
+Facts = dict[str, tuple[str, str]]  # by field or header: whether it equals a value, or does not
 
 
 def with_fewer_jumps(lines: Sequence[Line]) -> list[Line]:

@@ -19,8 +19,7 @@ from placer.rack.compiler.switch.program import (
 from placer.rack.compiler.swx.code import SUMMANDS_FIELD, SpecCode
 from placer.rack.rack import MatchKind
 
-LEAST_SIZE = 16
-"""Of a table: room for entries."""
+LEAST_SIZE = 16  # of a table: room for entries
 
 
 def spec_text(program: SwitchProgram) -> str:

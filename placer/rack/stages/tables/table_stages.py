@@ -117,8 +117,7 @@ def tables_of_nfs(rack: Rack, chains: Sequence[Chain]) -> Mapping[str, Sequence[
 # "dependencies": [[before, after, kind]]}`, its answer `{"id", "fits"}`, perhaps with the `stages` that it takes.
 
 
-ANSWER_S = 300.0
-"""A compiler may take so long."""
+ANSWER_S = 300.0  # a compiler may take so long
 
 
 class CompilerError(TestbedError):

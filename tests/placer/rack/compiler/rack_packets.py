@@ -25,8 +25,7 @@ from tests.reference.nfs.dedup import repeated_payload
 from tests.reference.nfs.url_filter import web_payload
 from tests.reference.peel import fields_of, holds
 
-GAP_US = 10
-"""Between packets."""
+GAP_US = 10  # between packets
 FORGED = MACS + bytes.fromhex("894f0fc20203")
 EDGES = (1023, 1024, 40000, 40001)
 """Of the range of ports that matches of random chains name."""

@@ -21,8 +21,7 @@ EMULATED_SMARTNICS = 0.1
 """Chance of a server to have one."""
 MOST_REFUSED = 0.01
 
-Findings = tuple[Coverage, dict[int, list[str]]]
-"""What was covered, and differences by seed."""
+Findings = tuple[Coverage, dict[int, list[str]]]  # what was covered, and differences by seed
 
 
 def run_racks(seeds: Sequence[int], smartnics: float = EMULATED_SMARTNICS, *, shares: bool = False) -> Findings:

@@ -6,8 +6,7 @@ from tests.reference.p4.checker.reader import Node, P4SyntaxError, SourcePositio
 from tests.reference.p4.checker.scope import INDEX, REGISTER, UNKNOWN, P4Fault, ProgramScope, ValueType, bits
 from tests.reference.p4.checker.tables import check_statements, check_table, check_value_lists, expect_type, find_type
 
-ACCEPT = "accept"
-"""The state of every parser in which it ends."""
+ACCEPT = "accept"  # the state of every parser in which it ends
 
 
 def check(text: str, file: str) -> list[P4Fault]:

@@ -234,8 +234,7 @@ def parse_program(text: str) -> Node:
     return _GrammarReader(text).program()
 
 
-Read = tuple[Any, int]
-"""What was read, and the number of the token behind it."""
+Read = tuple[Any, int]  # what was read, and the number of the token behind it
 
 
 class _GrammarReader:

@@ -9,8 +9,7 @@ from tests.reference.p4.checker.reader import Node, SourcePosition
 
 Declaration = TypeVar("Declaration")
 
-MAX_BITS = 2048
-"""Of a type."""
+MAX_BITS = 2048  # of a type
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,7 @@ def bits(width: int) -> ValueType:
 BOOL = ValueType("bool", 1)
 PORT = ValueType("PortId_t", 32)
 """Mixes with no other type without a cast."""
-REGISTER, INDEX = bits(64), bits(32)
-"""The numbers of a register, and their indexes."""
+REGISTER, INDEX = bits(64), bits(32)  # the numbers of a register, and their indexes
 NUMBER = ValueType("a number", 0)
 UNKNOWN = ValueType("unknown", 0)
 """What is wrong with such a value was said before."""

@@ -177,8 +177,7 @@ def check_arguments(scope: ProgramScope, at: SourcePosition, action: Node, argum
 MATCH_KINDS = ("exact", "ternary", "lpm")
 MAX_TABLE_SIZE = (1 << 31) - 1
 
-KeyColumn = tuple[ValueType, str]
-"""Type and match kind of a key; the kind of a key of `select` is empty."""
+KeyColumn = tuple[ValueType, str]  # type and match kind of a key; the kind of a key of `select` is empty
 
 
 def check_table(scope: ProgramScope, table: Node) -> None:

@@ -122,11 +122,9 @@ def _prefix_length(values: Node) -> int:
     return REGISTER_BITS if values.mask is None else int(values.mask).bit_count()
 
 
-MAX_STATES = 100
-"""That a packet passes in the parser."""
+MAX_STATES = 100  # that a packet passes in the parser
 
-ChosenAction = tuple[str, Mapping[str, int]]
-"""An action and its arguments."""
+ChosenAction = tuple[str, Mapping[str, int]]  # an action and its arguments
 
 
 @dataclass(frozen=True)
