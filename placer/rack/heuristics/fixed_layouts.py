@@ -186,6 +186,18 @@ def plan_of(allocation: CoreAllocation) -> RackPlan:
     return RackPlan(rack, Status.FEASIBLE, tuple(placed))
 
 
+def plan_with_even_cores(
+    chains: Sequence[Chain], rack: Rack, choose: Choose, time_limit: float, notify: Callable[[str], None]
+) -> RackPlan:
+    """A core for each subgroup; spare cores evenly among chains with a replicable subgroup, to its slowest."""
+    layouts = LayoutChoice(rack, choose, time_limit, notify).layouts(chains)
+    if layouts is None:
+        return nothing(rack, "an NF runs nowhere")
+    allocation = CoreAllocation(rack, layouts)
+    allocation.spread_evenly()
+    return plan_of(allocation)
+
+
 def nothing(rack: Rack, why: str) -> RackPlan:
     """The answer of a strategy that found no plan, which proves nothing."""
     return RackPlan(rack, Status.UNKNOWN, notes=(why,))
